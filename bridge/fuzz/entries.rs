@@ -23,7 +23,7 @@ pub fn introspection(bytes: &[u8]) {
     }
 }
 
-fn prints_the_same(schema: &graphql::Schema) {
+fn prints_the_same(schema: &graphql::GraphqlSchema) {
     let printed = graphql::print::sdl(schema);
     match graphql::sdl::read(printed.as_bytes()) {
         Ok(again) => assert_eq!(&again.schema, schema, "{printed}"),

@@ -15,7 +15,7 @@ use crate::{
     body,
     description::{ApiDescription, Method, Operation, Place},
     graphql,
-    parameters::{self, Arguments, style},
+    parameters::{self, ArgumentValues, style},
     problem::{PlanError, Problem},
     request::HttpRequest,
     routing::{BadPath, RouteError, Routed, Routes, Template},
@@ -57,7 +57,7 @@ pub struct Planned {
 pub enum Request {
     Http(HttpRequest),
     /// To the upstream's GraphQL address.
-    Graphql(graphql::Request),
+    Graphql(graphql::GraphqlRequest),
 }
 
 impl Api {
@@ -98,7 +98,7 @@ impl Api {
         Ok(Planned { operation: routed.operation, request })
     }
 
-    fn graphql(&self, operation: usize, call: &Call<'_>) -> Result<graphql::Request, PlanError> {
+    fn graphql(&self, operation: usize, call: &Call<'_>) -> Result<graphql::GraphqlRequest, PlanError> {
         let refuse = |what: &str| Err(PlanError::Problems(vec![Problem::Other(what.into())]));
         if !call.body.is_empty() {
             if Method::parse(call.method) == Some(Method::Get) {
@@ -137,7 +137,7 @@ impl Api {
     }
 }
 
-fn segments(template: &Template, arguments: &Arguments<'_>) -> Result<Vec<String>, RouteError> {
+fn segments(template: &Template, arguments: &ArgumentValues<'_>) -> Result<Vec<String>, RouteError> {
     let texts: Vec<_> = arguments
         .in_place(Place::Path)
         .map(|argument| (argument.parameter.name.as_str(), style::path_text(argument)))
@@ -147,7 +147,7 @@ fn segments(template: &Template, arguments: &Arguments<'_>) -> Result<Vec<String
     template.fill(text).ok_or(RouteError::BadPath(BadPath::DotSegment))
 }
 
-fn query(arguments: &Arguments<'_>) -> String {
+fn query(arguments: &ArgumentValues<'_>) -> String {
     let mut query = String::new();
     for argument in arguments.in_place(Place::Query) {
         style::write_query(&mut query, argument);

@@ -15,11 +15,11 @@ use crate::{
     problem::Problem,
     request::Payload,
     shown,
-    values::{At, Checker, STEPS_DEPTH_MAX},
+    values::{Checker, STEPS_DEPTH_MAX, ValuePath},
 };
 
 const FORM: &str = "application/x-www-form-urlencoded";
-const ROOT: At<'static> = At::Root("body");
+const ROOT: ValuePath<'static> = ValuePath::Root("body");
 
 /// What to send, and the content type to say.
 pub(crate) struct Sent {
@@ -157,7 +157,7 @@ fn form<'d>(checker: &mut Checker<'d>, declared: &'d Body, body: &[u8]) -> Paylo
     };
     let mut form = String::new();
     for (name, value) in members {
-        let at = At::Member(&ROOT, name);
+        let at = ValuePath::Member(&ROOT, name);
         let one = std::slice::from_ref(value);
         let items = if let Json::Array(items) = value { &items[..] } else { one };
         let is_scalar = |item: &Json<'_>| !matches!(item, Json::Array(_) | Json::Object(_) | Json::Null);
@@ -195,12 +195,12 @@ fn written_form<'d>(checker: &mut Checker<'d>, declared: &'d Body, body: &[u8]) 
     checker.has_required(&ROOT, object, |name| members.contains_key(name));
     for (name, values) in &members {
         let Some(schema) = checker.member(&ROOT, object, name) else { continue };
-        let at = At::Member(&ROOT, name);
+        let at = ValuePath::Member(&ROOT, name);
         let schema = checker.resolved(schema).unwrap_or(schema);
         match (&schema.shape, &values[..]) {
             (Shape::Array(array), values) => {
                 for (i, value) in values.iter().enumerate() {
-                    checker.text(&At::Item(&at, i), value, &array.items, STEPS_DEPTH_MAX);
+                    checker.text(&ValuePath::Item(&at, i), value, &array.items, STEPS_DEPTH_MAX);
                 }
             }
             (_, [value]) => {

@@ -10,7 +10,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::{graphql::Schema as GraphqlSchema, limits::LISTS_DEPTH_MAX};
+use crate::{graphql::GraphqlSchema, limits::LISTS_DEPTH_MAX};
 
 mod schema;
 

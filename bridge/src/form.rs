@@ -1,7 +1,7 @@
 //! An operation as a form to fill in: one field per parameter, with what may stand in it, and the body.
 //!
 //! Whoever shows a form (the console, a program) needs no knowledge of schemas: a field says how it is entered
-//! ([`Input`]), what may be chosen, and what it may begin with. What is entered goes into a call's `params` as
+//! ([`FormInput`]), what may be chosen, and what it may begin with. What is entered goes into a call's `params` as
 //! text, and is checked there like any other call.
 
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ const EXAMPLE_BYTES_MAX: usize = 64 * 1024;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Form {
     /// Required ones first, each group in the description's order.
-    pub fields: Vec<Field>,
+    pub fields: Vec<FormField>,
     /// Whether undeclared parameters are passed on.
     #[serde(default)]
     pub any_params: bool,
@@ -33,7 +33,7 @@ pub struct Form {
 
 /// One parameter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Field {
+pub struct FormField {
     pub name: String,
     #[serde(rename = "in")]
     pub place: Place,
@@ -42,7 +42,7 @@ pub struct Field {
     /// In a few words: `integer`, `one of A, B`.
     #[serde(rename = "type")]
     pub kind: String,
-    pub input: Input,
+    pub input: FormInput,
     /// Markdown by a stranger.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
@@ -66,7 +66,7 @@ pub struct Field {
 /// How a value is entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Input {
+pub enum FormInput {
     Text,
     Integer,
     Number,
@@ -94,7 +94,7 @@ pub struct BodyField {
     pub example: Option<String>,
 }
 
-impl Field {
+impl FormField {
     /// What the field may begin with: nothing, unless something has to be given.
     #[must_use]
     pub fn start(&self) -> &str {
@@ -114,7 +114,7 @@ impl BodyField {
 /// The form of `operation`, which is one of `description`.
 #[must_use]
 pub fn of(description: &ApiDescription, operation: &Operation) -> Form {
-    let mut fields: Vec<Field> =
+    let mut fields: Vec<FormField> =
         operation.parameters.iter().map(|parameter| field(description, parameter)).collect();
     fields.sort_by_key(|field| !field.required);
     let body = operation.body.as_ref().map(|body| {
@@ -141,7 +141,7 @@ fn lines(value: &Value) -> String {
     if lines.is_cut { value.to_string() } else { lines.text }
 }
 
-fn field(description: &ApiDescription, parameter: &Parameter) -> Field {
+fn field(description: &ApiDescription, parameter: &Parameter) -> FormField {
     let own = &parameter.schema;
     let schema = description.resolve(own).unwrap_or(own);
     let (minimum, maximum) = bounds(schema);
@@ -150,12 +150,12 @@ fn field(description: &ApiDescription, parameter: &Parameter) -> Field {
         one.as_ref().or(other.as_ref()).filter(|value| !value.is_null()).map(text)
     };
     let describes = [&parameter.description, &own.description, &schema.description];
-    Field {
+    FormField {
         name: parameter.name.clone(),
         place: parameter.place,
         required: parameter.required,
         kind: description.type_name(own),
-        input: if choices.is_empty() { input(description, schema) } else { Input::Choice },
+        input: if choices.is_empty() { input(description, schema) } else { FormInput::Choice },
         description: describes.into_iter().find(|text| !text.is_empty()).cloned().unwrap_or_default(),
         choices,
         default: first(&own.default, &schema.default),
@@ -174,17 +174,17 @@ fn choices(schema: &Schema) -> Vec<String> {
     schema.choices.iter().map(text).collect()
 }
 
-fn input(description: &ApiDescription, schema: &Schema) -> Input {
+fn input(description: &ApiDescription, schema: &Schema) -> FormInput {
     match &schema.shape {
-        Shape::Boolean => Input::Boolean,
-        Shape::Integer(_) => Input::Integer,
-        Shape::Number(_) => Input::Number,
-        Shape::Object(_) => Input::Json,
+        Shape::Boolean => FormInput::Boolean,
+        Shape::Integer(_) => FormInput::Integer,
+        Shape::Number(_) => FormInput::Number,
+        Shape::Object(_) => FormInput::Json,
         Shape::Array(array) => match description.resolve(&array.items).map(|items| &items.shape) {
-            Some(Shape::Object(_) | Shape::Array(_) | Shape::OneOf(_)) => Input::Json,
-            _ => Input::List,
+            Some(Shape::Object(_) | Shape::Array(_) | Shape::OneOf(_)) => FormInput::Json,
+            _ => FormInput::List,
         },
-        Shape::Any | Shape::String(_) | Shape::OneOf(_) | Shape::Ref(_) => Input::Text,
+        Shape::Any | Shape::String(_) | Shape::OneOf(_) | Shape::Ref(_) => FormInput::Text,
     }
 }
 
@@ -237,13 +237,13 @@ mod tests {
         assert_eq!(
             inputs,
             [
-                ("id", Input::Text),
-                ("order", Input::Choice),
-                ("limit", Input::Integer),
-                ("share", Input::Number),
-                ("flag", Input::Boolean),
-                ("ids", Input::List),
-                ("filter", Input::Json),
+                ("id", FormInput::Text),
+                ("order", FormInput::Choice),
+                ("limit", FormInput::Integer),
+                ("share", FormInput::Number),
+                ("flag", FormInput::Boolean),
+                ("ids", FormInput::List),
+                ("filter", FormInput::Json),
             ]
         );
         let field = |name: &str| form.fields.iter().find(|field| field.name == name).unwrap();

@@ -30,10 +30,10 @@ mod selection;
 mod testing;
 mod worst;
 
-pub use answer::{Answer, Unwrap, UpstreamError, Verdict, answer};
+pub use answer::{GraphqlAnswer, Unwrap, UpstreamError, Verdict, answer};
 pub use describe::describe;
-pub use plan::{Planner, Request};
+pub use plan::{GraphqlRequest, Planner};
 pub use prune::prune;
 pub use reading::SchemaReading;
 pub use scalars::override_scalar;
-pub use schema::Schema;
+pub use schema::GraphqlSchema;

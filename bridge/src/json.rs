@@ -39,7 +39,7 @@ pub(crate) struct JsonError {
 impl<'a> Json<'a> {
     /// Reads the whole of `text`, whose values may be nested `depth_max` deep.
     pub(crate) fn parse(text: &'a str, depth_max: usize) -> Result<Self, JsonError> {
-        let mut reader = Reader { text, at: 0 };
+        let mut reader = JsonReader { text, at: 0 };
         let value = reader.value(depth_max)?;
         reader.skip_blanks();
         if reader.at < text.len() { Err(reader.error("something follows the value")) } else { Ok(value) }
@@ -113,12 +113,12 @@ fn quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
 }
 
 /// A recursive descent; every level of nesting costs one of `depth`.
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     const fn error(&self, reason: &'static str) -> JsonError {
         JsonError { reason, at: self.at }
     }

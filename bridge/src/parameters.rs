@@ -16,7 +16,7 @@ use crate::{
     problem::Problem,
     routing::PathValues,
     shown,
-    values::{At, Checker, STEPS_DEPTH_MAX},
+    values::{Checker, STEPS_DEPTH_MAX, ValuePath},
 };
 
 /// A longer name is not compared with the known ones.
@@ -24,28 +24,28 @@ const NAME_BYTES_MAX: usize = 64;
 
 /// The checked values of a call, in the description's order.
 #[derive(Default)]
-pub(crate) struct Arguments<'a> {
-    pub(crate) declared: Vec<Argument<'a>>,
+pub(crate) struct ArgumentValues<'a> {
+    pub(crate) declared: Vec<ArgumentValue<'a>>,
     /// Undeclared ones, which the operation allows.
     pub(crate) others: Vec<(&'a str, &'a str)>,
 }
 
 /// A declared parameter's value.
-pub(crate) struct Argument<'a> {
+pub(crate) struct ArgumentValue<'a> {
     pub(crate) parameter: &'a Parameter,
     pub(crate) value: Json<'a>,
     /// As it came, unless it came in parts.
     pub(crate) text: Option<&'a str>,
 }
 
-impl<'a> Arguments<'a> {
+impl<'a> ArgumentValues<'a> {
     /// The declared ones that travel in `place`.
-    pub(crate) fn in_place(&self, place: Place) -> impl Iterator<Item = &Argument<'a>> {
+    pub(crate) fn in_place(&self, place: Place) -> impl Iterator<Item = &ArgumentValue<'a>> {
         self.declared.iter().filter(move |argument| argument.parameter.place == place)
     }
 }
 
-impl Argument<'_> {
+impl ArgumentValue<'_> {
     /// The value as JSON: as it came, if it came as one text.
     fn json_text(&self) -> Cow<'_, str> {
         self.text.map_or_else(|| self.value.to_text().into(), Cow::Borrowed)
@@ -54,7 +54,7 @@ impl Argument<'_> {
 
 /// What a caller gave for one parameter.
 #[derive(Default, Clone)]
-struct Given<'a> {
+struct GivenParameter<'a> {
     in_path: Option<&'a str>,
     whole: Option<&'a str>,
     /// Dotted path below the parameter, and text.
@@ -67,9 +67,9 @@ pub(crate) fn read<'a>(
     operation: &'a Operation,
     in_path: Option<&'a PathValues<'a>>,
     params: &'a BTreeMap<String, String>,
-) -> Arguments<'a> {
-    let mut arguments = Arguments::default();
-    let mut given = vec![Given::default(); operation.parameters.len()];
+) -> ArgumentValues<'a> {
+    let mut arguments = ArgumentValues::default();
+    let mut given = vec![GivenParameter::default(); operation.parameters.len()];
     let mut unknown = Vec::new();
     for (name, text) in in_path.into_iter().flatten() {
         if let Some(index) = operation.parameters.iter().position(|parameter| parameter.name == *name) {
@@ -130,26 +130,26 @@ fn has_members<'a>(checker: &Checker<'a>, parameter: &'a Parameter) -> bool {
 fn argument<'a>(
     checker: &mut Checker<'a>,
     parameter: &'a Parameter,
-    given: &Given<'a>,
-) -> Option<Argument<'a>> {
+    given: &GivenParameter<'a>,
+) -> Option<ArgumentValue<'a>> {
     let places = match given {
-        Given { in_path: Some(_), whole, members } if whole.is_some() || !members.is_empty() => {
+        GivenParameter { in_path: Some(_), whole, members } if whole.is_some() || !members.is_empty() => {
             Some("in the path and in `params`")
         }
-        Given { whole: Some(_), members, .. } if !members.is_empty() => Some("whole and in parts"),
+        GivenParameter { whole: Some(_), members, .. } if !members.is_empty() => Some("whole and in parts"),
         _ => None,
     };
     if let Some(places) = places {
         checker.tell(Problem::Twice { name: parameter.name.clone(), places });
         return None;
     }
-    let at = At::Root(&parameter.name);
+    let at = ValuePath::Root(&parameter.name);
     let Some(text) = given.in_path.or(given.whole) else {
         if given.members.is_empty() {
             return None;
         }
         let value = dotted::read(checker, &at, &given.members, &parameter.schema, STEPS_DEPTH_MAX)?;
-        return Some(Argument { parameter, value, text: None });
+        return Some(ArgumentValue { parameter, value, text: None });
     };
     if let Some(expected) = style::objection(parameter, text) {
         checker.refuse(&at, text, expected);
@@ -161,7 +161,7 @@ fn argument<'a>(
     } else {
         checker.text(&at, text, &parameter.schema, STEPS_DEPTH_MAX)
     }?;
-    Some(Argument { parameter, value, text: Some(text) })
+    Some(ArgumentValue { parameter, value, text: Some(text) })
 }
 
 fn unknown(operation: &Operation, name: &str) -> Problem {

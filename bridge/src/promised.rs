@@ -33,7 +33,7 @@ const DEPTH_MAX: usize = 32;
 
 /// An answer, and what the call said of the answer that it wants.
 #[derive(Debug, Clone, Copy)]
-pub struct Answer<'a> {
+pub struct PromisedAnswer<'a> {
     pub status: u16,
     pub body: &'a [u8],
     /// The call's `accept`, when it named one.
@@ -84,7 +84,11 @@ impl fmt::Display for Breach {
 
 /// How `answer` breaks what `operation` promises; `None` when it keeps it, or when that cannot be told.
 #[must_use]
-pub fn breach(description: &ApiDescription, operation: &Operation, answer: &Answer<'_>) -> Option<Breach> {
+pub fn breach(
+    description: &ApiDescription,
+    operation: &Operation,
+    answer: &PromisedAnswer<'_>,
+) -> Option<Breach> {
     let is_unchanged = answer.status == 304 && answer.is_conditional;
     if is_unchanged || operation.responses.is_empty() {
         return None;

@@ -14,7 +14,7 @@ mod tree;
 use std::{borrow::Cow, collections::HashMap};
 
 pub use self::{path::BadPath, template::TemplateError};
-use self::{path::Path, tree::Tree};
+use self::{path::RequestPath, tree::Tree};
 pub(crate) use self::{path::leads_elsewhere, template::Template};
 use crate::{description::Method, nearest, shown};
 
@@ -110,7 +110,7 @@ impl Routes {
     /// # Errors
     /// [`RouteError`], which tells an unknown path from a wrong method, and takes time to say what may have been meant.
     pub fn find<'a>(&'a self, method: &str, path: &'a str) -> Result<Routed<'a>, RouteError> {
-        let path = Path::parse(path)?;
+        let path = RequestPath::parse(path)?;
         let mut passed = Vec::new();
         if let Some(routed) = self.search(method, &path, &mut passed) {
             return Ok(routed);
@@ -129,12 +129,17 @@ impl Routes {
     /// asked for a stranger.
     #[must_use]
     pub fn operation_at(&self, method: &str, path: &str) -> Option<usize> {
-        let path = Path::parse(path).ok()?;
+        let path = RequestPath::parse(path).ok()?;
         self.search(method, &path, &mut Vec::new()).map(|routed| routed.operation)
     }
 
     /// `passed` are routes of this path with other methods.
-    fn search<'a>(&'a self, method: &str, path: &Path<'a>, passed: &mut Vec<usize>) -> Option<Routed<'a>> {
+    fn search<'a>(
+        &'a self,
+        method: &str,
+        path: &RequestPath<'a>,
+        passed: &mut Vec<usize>,
+    ) -> Option<Routed<'a>> {
         let wanted = Method::parse(method);
         let mut is_wanted = |route: usize| {
             let wanted = Some(self.routes[route].method) == wanted;

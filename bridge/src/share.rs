@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::{
     description::{ApiDescription, NamedSchema, Schema, SchemaId, Shape},
     limits::{SCHEMAS_MAX, VALUE_DEPTH_MAX},
-    walk::{At, Then, walk_below, walk_operations},
+    walk::{SchemaPath, Then, walk_below, walk_operations},
 };
 
 /// Inline schemas within each other. Each takes up to five levels of brackets of the 127 that a document may have.
@@ -34,17 +34,17 @@ pub fn share(description: &mut ApiDescription) {
     visit_all(description, &mut |schema, at| moves.visit(schema, at));
     // Visiting what was moved can move more.
     while let Some(mut named) = moves.unvisited.pop_front() {
-        let at = At { hint: &named.name.clone(), depth: 0 };
+        let at = SchemaPath { hint: &named.name.clone(), depth: 0 };
         walk_below(&mut named.schema, at, &mut |schema, at| moves.visit(schema, at));
         description.schemas.push(named);
     }
 }
 
 /// Every schema that is not itself a named one.
-fn visit_all(description: &mut ApiDescription, visit: &mut dyn FnMut(&mut Schema, At<'_>) -> Then) {
+fn visit_all(description: &mut ApiDescription, visit: &mut dyn FnMut(&mut Schema, SchemaPath<'_>) -> Then) {
     walk_operations(description, visit);
     for named in &mut description.schemas {
-        walk_below(&mut named.schema, At { hint: &named.name, depth: 0 }, visit);
+        walk_below(&mut named.schema, SchemaPath { hint: &named.name, depth: 0 }, visit);
     }
 }
 
@@ -81,7 +81,7 @@ impl Moves {
         Self { counts, named, names, unvisited, schemas: description.schemas.len() }
     }
 
-    fn visit(&mut self, schema: &mut Schema, at: At<'_>) -> Then {
+    fn visit(&mut self, schema: &mut Schema, at: SchemaPath<'_>) -> Then {
         let key = key(&schema.shape);
         if let Some(id) = key.as_ref().and_then(|key| self.named.get(key)) {
             schema.shape = Shape::Ref(*id);

@@ -28,13 +28,13 @@ const REFUSAL_CHECKS: usize = 20;
 
 /// Where a value stands: a parameter's name, then members and indices. Made into text only for an error.
 #[derive(Clone, Copy)]
-pub(crate) enum At<'n> {
+pub(crate) enum ValuePath<'n> {
     Root(&'n str),
-    Member(&'n At<'n>, &'n str),
-    Item(&'n At<'n>, usize),
+    Member(&'n ValuePath<'n>, &'n str),
+    Item(&'n ValuePath<'n>, usize),
 }
 
-impl fmt::Display for At<'_> {
+impl fmt::Display for ValuePath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root(name) => f.write_str(&shown(name)),
@@ -75,7 +75,7 @@ impl<'d> Checker<'d> {
     }
 
     /// Adds that `value` is not what was expected.
-    pub(crate) fn refuse(&mut self, place: &At<'_>, value: &str, expected: impl Into<String>) {
+    pub(crate) fn refuse(&mut self, place: &ValuePath<'_>, value: &str, expected: impl Into<String>) {
         // Alternatives are refused many times over, and each time it is written out what was refused.
         self.spend(REFUSAL_CHECKS + value.len() / REFUSAL_CHECKS);
         self.tell(Problem::Value {
@@ -103,7 +103,7 @@ impl<'d> Checker<'d> {
     /// Reads `text` as a value of `schema`; `None` when it is none, and then it was said why.
     pub(crate) fn text<'a>(
         &mut self,
-        place: &At<'_>,
+        place: &ValuePath<'_>,
         text: &'a str,
         schema: &'d Schema,
         depth: usize,
@@ -137,7 +137,7 @@ impl<'d> Checker<'d> {
     }
 
     /// Reads `text` as JSON.
-    pub(crate) fn parse<'a>(&mut self, place: &At<'_>, text: &'a str) -> Option<Json<'a>> {
+    pub(crate) fn parse<'a>(&mut self, place: &ValuePath<'_>, text: &'a str) -> Option<Json<'a>> {
         match Json::parse(text, VALUE_DEPTH_MAX) {
             Ok(value) => Some(value),
             Err(error) => {
@@ -150,7 +150,7 @@ impl<'d> Checker<'d> {
     /// `a,b,c`, for lists of scalars.
     fn listed<'a>(
         &mut self,
-        place: &At<'_>,
+        place: &ValuePath<'_>,
         text: &'a str,
         schema: &'d Schema,
         array: &'d ArrayOf,
@@ -163,7 +163,7 @@ impl<'d> Checker<'d> {
         let items: Vec<_> = text
             .split(',')
             .enumerate()
-            .map(|(i, item)| self.text(&At::Item(place, i), item, &array.items, depth - 1))
+            .map(|(i, item)| self.text(&ValuePath::Item(place, i), item, &array.items, depth - 1))
             .collect();
         let items: Vec<_> = items.into_iter().collect::<Option<_>>()?;
         self.count(place, items.len(), array).then_some(Json::Array(items))
@@ -184,7 +184,7 @@ impl<'d> Checker<'d> {
     /// Whether `value` is one of `schema`; when it is not, it was said why.
     pub(crate) fn json(
         &mut self,
-        place: &At<'_>,
+        place: &ValuePath<'_>,
         value: &Json<'_>,
         schema: &'d Schema,
         depth: usize,
@@ -202,7 +202,7 @@ impl<'d> Checker<'d> {
             (Shape::Array(array), Json::Array(items)) => {
                 let mut fits = self.count(place, items.len(), array);
                 for (i, item) in items.iter().enumerate() {
-                    fits &= self.json(&At::Item(place, i), item, &array.items, depth - 1);
+                    fits &= self.json(&ValuePath::Item(place, i), item, &array.items, depth - 1);
                 }
                 return fits;
             }
@@ -221,7 +221,7 @@ impl<'d> Checker<'d> {
 
     fn members(
         &mut self,
-        place: &At<'_>,
+        place: &ValuePath<'_>,
         members: &[(std::borrow::Cow<'_, str>, Json<'_>)],
         object: &'d Object,
         depth: usize,
@@ -233,7 +233,7 @@ impl<'d> Checker<'d> {
                 fits = false;
                 continue;
             };
-            fits &= self.json(&At::Member(place, name), value, schema, depth - 1);
+            fits &= self.json(&ValuePath::Member(place, name), value, schema, depth - 1);
         }
         fits & self.exactly_one(
             place,
@@ -245,7 +245,7 @@ impl<'d> Checker<'d> {
     /// Whether every required member was given.
     pub(crate) fn has_required(
         &mut self,
-        place: &At<'_>,
+        place: &ValuePath<'_>,
         object: &'d Object,
         given: impl Fn(&str) -> bool,
     ) -> bool {
@@ -255,7 +255,7 @@ impl<'d> Checker<'d> {
             .properties
             .iter()
             .filter(missing)
-            .map(|property| At::Member(place, &property.name).to_string())
+            .map(|property| ValuePath::Member(place, &property.name).to_string())
             .collect();
         let complete = missing.is_empty();
         if !complete {
@@ -265,7 +265,12 @@ impl<'d> Checker<'d> {
     }
 
     /// The schema of a member.
-    pub(crate) fn member(&mut self, place: &At<'_>, object: &'d Object, name: &str) -> Option<&'d Schema> {
+    pub(crate) fn member(
+        &mut self,
+        place: &ValuePath<'_>,
+        object: &'d Object,
+        name: &str,
+    ) -> Option<&'d Schema> {
         self.spend(object.properties.len());
         let declared = object.properties.iter().find(|property| property.name == name);
         let schema = declared.map(|property| &property.schema).or(object.additional.as_deref());
@@ -282,7 +287,7 @@ impl<'d> Checker<'d> {
     }
 
     /// Whether an object that takes exactly one member got it.
-    pub(crate) fn exactly_one(&mut self, place: &At<'_>, object: &Object, given: usize) -> bool {
+    pub(crate) fn exactly_one(&mut self, place: &ValuePath<'_>, object: &Object, given: usize) -> bool {
         let fits = !object.exactly_one || given == 1;
         if !fits {
             self.tell(Problem::Other(format!(
@@ -292,7 +297,7 @@ impl<'d> Checker<'d> {
         fits
     }
 
-    fn count(&mut self, place: &At<'_>, items: usize, array: &ArrayOf) -> bool {
+    fn count(&mut self, place: &ValuePath<'_>, items: usize, array: &ArrayOf) -> bool {
         let items = items as u64;
         let fits =
             array.items_min.is_none_or(|min| items >= min) && array.items_max.is_none_or(|max| items <= max);
@@ -305,7 +310,7 @@ impl<'d> Checker<'d> {
 
     fn text_of_one<'a>(
         &mut self,
-        place: &At<'_>,
+        place: &ValuePath<'_>,
         text: &'a str,
         one_of: &'d OneOf,
         schema: &'d Schema,
@@ -324,7 +329,7 @@ impl<'d> Checker<'d> {
     /// At least one alternative. When the discriminator or the value's kind leaves only one, its problems are told.
     fn one_of(
         &mut self,
-        place: &At<'_>,
+        place: &ValuePath<'_>,
         value: &Json<'_>,
         one_of: &'d OneOf,
         schema: &'d Schema,
@@ -362,7 +367,7 @@ impl<'d> Checker<'d> {
         (outcome, std::mem::replace(&mut self.problems, kept))
     }
 
-    fn wrong_choice(&mut self, place: &At<'_>, text: &str, schema: &Schema) {
+    fn wrong_choice(&mut self, place: &ValuePath<'_>, text: &str, schema: &Schema) {
         let known = schema.choices.iter().filter_map(serde_json::Value::as_str);
         let nearest = nearest(text, known).map(ToOwned::to_owned);
         let expected = expected(self.description, schema);
@@ -372,7 +377,7 @@ impl<'d> Checker<'d> {
     /// Follows the references of `schema` and pays for the step; `None` when the budget or the depth is used up.
     pub(crate) fn step_into(
         &mut self,
-        place: &At<'_>,
+        place: &ValuePath<'_>,
         schema: &'d Schema,
         depth: usize,
     ) -> Option<Resolved<'d>> {

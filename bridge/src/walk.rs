@@ -11,7 +11,7 @@ pub enum Then {
 
 /// Where a schema stands.
 #[derive(Debug, Clone, Copy)]
-pub struct At<'n> {
+pub struct SchemaPath<'n> {
     /// Words that tell what it is for, such as `listPlanets answer` or the name of a property.
     pub hint: &'n str,
     /// Schemas around it.
@@ -19,7 +19,11 @@ pub struct At<'n> {
 }
 
 /// Visits `schema`, then what is in it. Named schemas are not entered.
-pub fn walk(schema: &mut Schema, at: At<'_>, visit: &mut dyn FnMut(&mut Schema, At<'_>) -> Then) {
+pub fn walk(
+    schema: &mut Schema,
+    at: SchemaPath<'_>,
+    visit: &mut dyn FnMut(&mut Schema, SchemaPath<'_>) -> Then,
+) {
     if visit(schema, at) == Then::Skip {
         return;
     }
@@ -27,8 +31,12 @@ pub fn walk(schema: &mut Schema, at: At<'_>, visit: &mut dyn FnMut(&mut Schema, 
 }
 
 /// Visits what is in `schema`.
-pub fn walk_below(schema: &mut Schema, at: At<'_>, visit: &mut dyn FnMut(&mut Schema, At<'_>) -> Then) {
-    let inside = |hint| At { hint, depth: at.depth + 1 };
+pub fn walk_below(
+    schema: &mut Schema,
+    at: SchemaPath<'_>,
+    visit: &mut dyn FnMut(&mut Schema, SchemaPath<'_>) -> Then,
+) {
+    let inside = |hint| SchemaPath { hint, depth: at.depth + 1 };
     match &mut schema.shape {
         Shape::Array(array) => walk(&mut array.items, inside(at.hint), visit),
         Shape::Object(object) => {
@@ -54,9 +62,12 @@ pub fn walk_below(schema: &mut Schema, at: At<'_>, visit: &mut dyn FnMut(&mut Sc
 }
 
 /// Visits the schemas of all operations.
-pub fn walk_operations(description: &mut ApiDescription, visit: &mut dyn FnMut(&mut Schema, At<'_>) -> Then) {
+pub fn walk_operations(
+    description: &mut ApiDescription,
+    visit: &mut dyn FnMut(&mut Schema, SchemaPath<'_>) -> Then,
+) {
     for operation in &mut description.operations {
-        let at = |hint| At { hint, depth: 0 };
+        let at = |hint| SchemaPath { hint, depth: 0 };
         let id = operation.id.clone();
         for parameter in &mut operation.parameters {
             walk(&mut parameter.schema, at(&parameter.name), visit);
@@ -69,12 +80,12 @@ pub fn walk_operations(description: &mut ApiDescription, visit: &mut dyn FnMut(&
 }
 
 /// Visits the schemas of an operation's answers.
-pub fn walk_answers(operation: &mut Operation, visit: &mut dyn FnMut(&mut Schema, At<'_>) -> Then) {
+pub fn walk_answers(operation: &mut Operation, visit: &mut dyn FnMut(&mut Schema, SchemaPath<'_>) -> Then) {
     for response in &mut operation.responses {
         let what = if response.status.is_success() { "answer" } else { "error" };
         let hint = format!("{} {what}", operation.id);
         if let Some(content) = &mut response.content {
-            walk(&mut content.schema, At { hint: &hint, depth: 0 }, visit);
+            walk(&mut content.schema, SchemaPath { hint: &hint, depth: 0 }, visit);
         }
     }
 }

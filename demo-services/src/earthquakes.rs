@@ -21,10 +21,10 @@ use serde_json::json;
 use tokio::sync::watch;
 
 pub use self::answer::{Edition, Source};
-pub use self::catalog::{Catalog, CatalogError};
+pub use self::catalog::{EarthquakeCatalog, EarthquakeCatalogError};
 pub use self::feed::{Feed, FeedError};
 
-use self::query::Query;
+use self::query::EarthquakeQuery;
 use crate::problem::Problem;
 
 /// 31 January to 7 February 2018; see `data/README.md`.
@@ -36,8 +36,8 @@ const OPENAPI: &str = include_str!("earthquakes/openapi.json");
 type Editions = watch::Receiver<Arc<Edition>>;
 
 /// The embedded week as the first edition; a [`Feed`] may send newer ones.
-pub fn embedded() -> Result<watch::Sender<Arc<Edition>>, CatalogError> {
-    let catalog = Catalog::parse(EMBEDDED_WEEK.as_bytes())?;
+pub fn embedded() -> Result<watch::Sender<Arc<Edition>>, EarthquakeCatalogError> {
+    let catalog = EarthquakeCatalog::parse(EMBEDDED_WEEK.as_bytes())?;
     Ok(watch::Sender::new(Arc::new(Edition::embedded(catalog))))
 }
 
@@ -54,7 +54,7 @@ pub fn router(editions: Editions) -> Router {
 }
 
 async fn recent(State(editions): State<Editions>, RawQuery(query): RawQuery) -> Result<Response, Problem> {
-    let query = Query::parse(query.as_deref().unwrap_or_default())?;
+    let query = EarthquakeQuery::parse(query.as_deref().unwrap_or_default())?;
     let edition = Arc::clone(&editions.borrow());
     Ok(json_text(edition.answer(&query)))
 }

@@ -1,6 +1,6 @@
 //! The confirmed planets of other stars over GraphQL, from the NASA Exoplanet Archive.
 //!
-//! The table is parsed once into a [`Catalog`]. A request's body is read here, its cost is bounded (`cost`), it is
+//! The table is parsed once into a [`PlanetCatalog`]. A request's body is read here, its cost is bounded (`cost`), it is
 //! executed against the `schema`, whose resolvers look into the catalog, and the outcome is written (`answer`).
 
 mod answer;
@@ -21,9 +21,9 @@ use juniper::http::GraphQLRequest;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-pub use self::catalog::{Catalog, CatalogError};
+pub use self::catalog::{PlanetCatalog, PlanetCatalogError};
 
-use self::answer::{Answer, MediaType};
+use self::answer::{GraphqlAnswer, MediaType};
 use self::schema::{Notes, Schema};
 use crate::problem::Problem;
 
@@ -41,19 +41,19 @@ struct Service {
     schema: Schema,
     /// The schema as text, written once.
     sdl: String,
-    catalog: Arc<Catalog>,
+    catalog: Arc<PlanetCatalog>,
     notes: Arc<Notes>,
     /// One permit for each request that is being executed.
     executing: Arc<Semaphore>,
 }
 
 /// The archive's table, as it is part of this program.
-pub fn embedded() -> Result<Catalog, CatalogError> {
-    Catalog::parse(EMBEDDED_TABLE.as_bytes())
+pub fn embedded() -> Result<PlanetCatalog, PlanetCatalogError> {
+    PlanetCatalog::parse(EMBEDDED_TABLE.as_bytes())
 }
 
 /// The service's routes over a catalog, with no notes yet.
-pub fn router(catalog: Catalog) -> Router {
+pub fn router(catalog: PlanetCatalog) -> Router {
     let schema = schema::schema();
     let sdl = schema.as_sdl();
     let service = Service {
@@ -88,14 +88,14 @@ async fn graphql(
     // because the work is finished even when the client has gone.
     let answer = move || {
         let _permit = permit.expect("the semaphore is never closed");
-        Answer::to(&request, &service)
+        GraphqlAnswer::to(&request, &service)
     };
     match tokio::task::spawn_blocking(answer).await {
         Ok(answer) => answer.written(media_type),
         Err(error) => {
             tracing::error!(%error, "a request could not be executed");
             let message = "this service failed; the request was not answered";
-            Answer::failed(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_SERVER_ERROR", message)
+            GraphqlAnswer::failed(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_SERVER_ERROR", message)
                 .written(media_type)
         }
     }
@@ -110,7 +110,7 @@ fn variables(request: &GraphQLRequest) -> String {
 }
 
 /// The body is not `{query, variables, operationName}`; a GraphQL client still looks for `errors`.
-fn unreadable(rejection: &JsonRejection) -> Answer {
+fn unreadable(rejection: &JsonRejection) -> GraphqlAnswer {
     let (status, code) = match rejection.status() {
         StatusCode::PAYLOAD_TOO_LARGE => (StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE"),
         StatusCode::UNSUPPORTED_MEDIA_TYPE => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE"),
@@ -120,7 +120,7 @@ fn unreadable(rejection: &JsonRejection) -> Answer {
         "the body must be JSON of at most {BODY_BYTES_MAX} bytes, {{\"query\": …, \"variables\": …, \
          \"operationName\": …}}, sent as application/json"
     );
-    Answer::failed(status, code, &format!("{expected}: {}", rejection.body_text()))
+    GraphqlAnswer::failed(status, code, &format!("{expected}: {}", rejection.body_text()))
 }
 
 async fn sdl_text(State(service): State<Arc<Service>>) -> Response {

@@ -18,8 +18,8 @@ use crate::{
     config::FlagRule,
     consumer::{
         Consumer,
-        channels::{Channels, PayerChannel},
-        conduct::Known,
+        channels::{PayerChannel, PayerChannels},
+        conduct::ServiceConduct,
         rules::Stopped,
     },
     disk::{LOW, LOW_NEXT, Space},
@@ -69,7 +69,7 @@ struct Paying {
 
 /// Claims that the contract refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Refused {
+struct RefusedClaims {
     channels: usize,
     amount: Usdc,
     /// Of one of them.
@@ -78,7 +78,7 @@ struct Refused {
 
 /// What is known of the node.
 #[derive(Clone, Debug, Default)]
-struct Facts {
+struct NodeFacts {
     /// Why it cannot buy and sell.
     waiting_for: Vec<Waiting>,
     clock_off: Option<ClockOff>,
@@ -95,7 +95,7 @@ struct Facts {
     /// How much of it the wallet's ETH does not bring to the chain.
     unaffordable: Usdc,
     /// Claims that the contract refuses.
-    refused: Option<Refused>,
+    refused: Option<RefusedClaims>,
     /// The most that is served and cannot be claimed.
     without_gas_max: Usdc,
     /// Blocks whose events could not be read.
@@ -103,7 +103,7 @@ struct Facts {
     /// Of the owner's services.
     ailing: Vec<Ailing>,
     /// Of services that this node pays, but for those that its user buys all the same.
-    flagged: Vec<Known>,
+    flagged: Vec<ServiceConduct>,
     /// Why there is no backup of today.
     backup: Option<Failing>,
     /// Where the data folder lies.
@@ -111,7 +111,7 @@ struct Facts {
 }
 
 /// What is amiss, in a fixed order; the time is filled in by [`Alerts`].
-fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
+fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
     let alert = |kind, subject: String, severity, cause: String, action: &str| Alert {
         kind,
         subject,
@@ -163,7 +163,7 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
         alerts.push(alert(AlertKind::UsdcLow, String::new(), Warning, cause, action));
     }
     let earns = !facts.unclaimed.is_zero();
-    if let Some(Refused { channels, amount, reason }) = facts.refused.as_ref().filter(|_| earns) {
+    if let Some(RefusedClaims { channels, amount, reason }) = facts.refused.as_ref().filter(|_| earns) {
         let cause = format!(
             "the contract refuses the claims of {channels} channels, {amount} USDC: {reason}. Beyond {} USDC no call is \
              served on what cannot be claimed",
@@ -237,7 +237,7 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
 }
 
 /// A service that this node pays and that is flagged.
-fn flagged(known: &Known) -> Option<Alert> {
+fn flagged(known: &ServiceConduct) -> Option<Alert> {
     let flag = known.flag.as_ref().filter(|_| known.own_rule != Some(FlagRule::Warn))?;
     let action = match known.rule {
         FlagRule::Warn => {
@@ -259,12 +259,12 @@ fn flagged(known: &Known) -> Option<Alert> {
     })
 }
 
-fn refused(book: &Book) -> Option<Refused> {
+fn refused(book: &Book) -> Option<RefusedClaims> {
     let refused = book.claims().refused;
     let (_, reason) = refused.first_key_value()?;
     let due = refused.keys().filter_map(|id| book.get(*id)).map(|channel| channel.state.unclaimed());
     let amount = due.fold(Usdc::ZERO, Usdc::saturating_add);
-    Some(Refused { channels: refused.len(), amount, reason: reason.clone() })
+    Some(RefusedClaims { channels: refused.len(), amount, reason: reason.clone() })
 }
 
 /// Which alert it is, over time.
@@ -276,13 +276,13 @@ fn key(alert: &Alert) -> Key {
 
 /// What the alerts are made of.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct AlertsParts {
     pub wallet: Address,
     pub network_name: String,
     pub ledger: Ledger,
     pub readiness: Readiness,
     pub consumer: Consumer,
-    pub channels: Arc<Channels>,
+    pub channels: Arc<PayerChannels>,
     pub book: Book,
     pub terms: Terms,
     pub backups: Automatic,
@@ -294,11 +294,11 @@ pub struct Parts {
 
 /// The alerts of a node. A cheap handle.
 #[derive(Clone, Debug)]
-pub struct Alerts(Arc<Inner>);
+pub struct Alerts(Arc<AlertsInner>);
 
 #[derive(Debug)]
-struct Inner {
-    parts: Parts,
+struct AlertsInner {
+    parts: AlertsParts,
     levels: Kept,
     since: Mutex<BTreeMap<Key, u64>>,
     delivery: Mutex<Delivery>,
@@ -309,9 +309,9 @@ impl Alerts {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub fn restore(parts: Parts) -> Result<Self, LedgerError> {
+    pub fn restore(parts: AlertsParts) -> Result<Self, LedgerError> {
         let levels = Kept::restore(parts.ledger.clone())?;
-        Ok(Self(Arc::new(Inner { parts, levels, since: Mutex::default(), delivery: Mutex::default() })))
+        Ok(Self(Arc::new(AlertsInner { parts, levels, since: Mutex::default(), delivery: Mutex::default() })))
     }
 
     /// What is amiss now.
@@ -356,7 +356,7 @@ impl Alerts {
         self.0.delivery.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> NodeFacts {
         let parts = &self.0.parts;
         let balances = *parts.readiness.chain.balances().borrow();
         let unclaimed =
@@ -365,7 +365,7 @@ impl Alerts {
         let counts =
             |channel: &PayerChannel| channel.state.deposited > channel.claimed || channel.state.stopped;
         let channels = parts.channels.all().into_iter().filter(counts);
-        Facts {
+        NodeFacts {
             waiting_for: parts.readiness.waiting_for(),
             clock_off: parts.readiness.clock_off(),
             is_twin_there: parts.readiness.network.status().borrow().duplicate_identity,

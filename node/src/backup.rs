@@ -1,6 +1,6 @@
 //! A backup: everything that money and identity depend on, in one file that a passphrase opens.
 //!
-//! The contents are CBOR ([`Contents`]): wallet, passphrase file where there is one, settings file, secrets, and a
+//! The contents are CBOR ([`BackupContents`]): wallet, passphrase file where there is one, settings file, secrets, and a
 //! copy of the ledger without the bodies of answers; [`seal`] closes and opens them. A restored node buys nothing until
 //! its user says so: since the backup was made more may have been promised, and each owner is asked before anything else
 //! is signed.
@@ -117,7 +117,7 @@ impl BackupError {
 /// What is in a backup.
 #[derive(Debug, Encode, Decode)]
 #[cbor(map)]
-struct Contents {
+struct BackupContents {
     #[n(0)]
     format: u8,
     /// Seconds since the Unix epoch.
@@ -127,19 +127,19 @@ struct Contents {
     #[n(2)]
     wallet: String,
     #[n(3)]
-    files: Vec<Stored>,
+    files: Vec<StoredFile>,
 }
 
 #[derive(Encode, Decode)]
 #[cbor(map)]
-struct Stored {
+struct StoredFile {
     #[n(0)]
     name: String,
     #[n(1)]
     bytes: ByteVec,
 }
 
-impl std::fmt::Debug for Stored {
+impl std::fmt::Debug for StoredFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stored").field("name", &self.name).finish_non_exhaustive()
     }
@@ -147,7 +147,7 @@ impl std::fmt::Debug for Stored {
 
 /// What a backup says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facts {
+pub struct BackupSummary {
     /// Seconds since the Unix epoch.
     pub made_secs: u64,
     pub wallet: String,
@@ -183,12 +183,13 @@ pub fn make(
         if name == WALLET_FILE && !bytes.as_deref().is_some_and(is_wallet) {
             return Err(BackupError::WalletUnread { path: data_dir.join(name) });
         }
-        stored.extend(bytes.map(|bytes| Stored { name: name.to_owned(), bytes: bytes.into() }));
+        stored.extend(bytes.map(|bytes| StoredFile { name: name.to_owned(), bytes: bytes.into() }));
     }
     if stored.iter().map(|stored| stored.bytes.len()).sum::<usize>() > CONTENTS_BYTES_MAX {
         return Err(BackupError::TooLarge);
     }
-    let contents = Contents { format: FORMAT, made_secs: now_secs, wallet: wallet.to_owned(), files: stored };
+    let contents =
+        BackupContents { format: FORMAT, made_secs: now_secs, wallet: wallet.to_owned(), files: stored };
     let plain = Zeroizing::new(minicbor::to_vec(&contents).map_err(|_| BackupError::Resources)?);
     seal::seal(&plain, lock)
 }
@@ -217,9 +218,9 @@ fn copy_of(ledger: &Ledger, data_dir: &Path) -> Result<Vec<u8>, BackupError> {
     bytes
 }
 
-fn open(bytes: &[u8], passphrase: &SecretText) -> Result<Contents, BackupError> {
+fn open(bytes: &[u8], passphrase: &SecretText) -> Result<BackupContents, BackupError> {
     let plain = seal::open(bytes, passphrase)?;
-    let contents: Contents = minicbor::decode(&plain).map_err(|_| BackupError::NoBackup)?;
+    let contents: BackupContents = minicbor::decode(&plain).map_err(|_| BackupError::NoBackup)?;
     let known = contents.files.iter().all(|stored| FILES.contains(&stored.name.as_str()));
     let has = |name: &str| contents.files.iter().any(|stored| stored.name == name);
     if contents.format != FORMAT || !known || !has(LEDGER_FILE) || !has(WALLET_FILE) {
@@ -239,7 +240,7 @@ pub fn is_backup(bytes: &[u8]) -> bool {
 ///
 /// # Errors
 /// [`BackupError`]: what keeps it from being restored.
-pub fn verify(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result<Facts, BackupError> {
+pub fn verify(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result<BackupSummary, BackupError> {
     let contents = open(bytes, passphrase)?;
     look(&contents, &Aside::within(data_dir)?.folder)
 }
@@ -288,13 +289,13 @@ fn discard(folder: &Path) -> Result<(), BackupError> {
     }
 }
 
-fn look(contents: &Contents, folder: &Path) -> Result<Facts, BackupError> {
+fn look(contents: &BackupContents, folder: &Path) -> Result<BackupSummary, BackupError> {
     let path = folder.join(LEDGER_FILE);
     write(&path, file_of(contents, LEDGER_FILE))?;
     let ledger = Ledger::open(&path, OpenMode::Existing).map_err(BackupError::NotOpened)?;
     let (paying, paid) = (ledger.payer_channels(), ledger.payee_channels());
     let audit = ledger.audit(None).map_err(BackupError::NotRead)?;
-    Ok(Facts {
+    Ok(BackupSummary {
         made_secs: contents.made_secs,
         wallet: contents.wallet.clone(),
         files: contents.files.iter().map(|stored| stored.name.clone()).collect(),
@@ -303,7 +304,7 @@ fn look(contents: &Contents, folder: &Path) -> Result<Facts, BackupError> {
     })
 }
 
-fn file_of<'a>(contents: &'a Contents, name: &str) -> &'a [u8] {
+fn file_of<'a>(contents: &'a BackupContents, name: &str) -> &'a [u8] {
     contents.files.iter().find(|stored| stored.name == name).map_or(&[], |stored| &stored.bytes)
 }
 
@@ -316,7 +317,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), BackupError> {
 ///
 /// # Errors
 /// [`BackupError`]; a folder that holds a wallet or a ledger is left as it is.
-pub fn restore(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result<Facts, BackupError> {
+pub fn restore(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result<BackupSummary, BackupError> {
     let _lock = DataFolder::lock(data_dir)?;
     let facts = verify(bytes, passphrase, data_dir)?;
     let contents = open(bytes, passphrase)?;
@@ -329,7 +330,7 @@ pub fn restore(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result
 }
 
 /// Writes everything into a folder that has none of it, with spending stopped and the ledger marked as restored.
-fn put_into(contents: &Contents, folder: &Path) -> Result<(), BackupError> {
+fn put_into(contents: &BackupContents, folder: &Path) -> Result<(), BackupError> {
     for name in FILES {
         let Some(stored) = contents.files.iter().find(|stored| stored.name == name) else { continue };
         let path = folder.join(name);

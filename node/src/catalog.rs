@@ -4,7 +4,7 @@
 //!    store (`farthing-catalog`), which verifies and bounds them.
 //! 2. A search asks the store alone, so it works without a connection.
 //! 3. A call needs a service's details: [`content`] fetches them by hash, from the owner or whoever has them, and
-//!    [`Known`] checks and indexes them. Nothing found here is believed without its owner's signature.
+//!    [`KnownService`] checks and indexes them. Nothing found here is believed without its owner's signature.
 
 use std::{
     num::NonZeroUsize,
@@ -42,7 +42,7 @@ pub mod sdk;
 mod unused;
 mod versions;
 
-pub use known::{Known, KnownError, Plan, PlanError, kind_of, method_of, operation_name};
+pub use known::{CallPlan, KnownError, KnownService, PlanError, kind_of, method_of, operation_name};
 pub use own::{OwnService, OwnServices};
 pub use versions::{add_note, note_of, told};
 
@@ -81,20 +81,20 @@ pub enum CatalogError {
 
 /// The services of the network. A cheap handle.
 #[derive(Clone, Debug)]
-pub struct Catalog(Arc<Inner>);
+pub struct Catalog(Arc<CatalogInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct CatalogInner {
     store: store::Catalog,
     network: NetworkHandle,
     network_name: String,
     own: Arc<dyn OwnServices>,
-    services: Mutex<Recent<ServiceId, Arc<Known>>>,
-    looking: looking::Looking,
+    services: Mutex<Recent<ServiceId, Arc<KnownService>>>,
+    looking: looking::LookupLocks,
     unused: unused::Unused,
     /// When a service's owner was last asked for a newer version.
     asked: Mutex<LruCache<ServiceId, Instant>>,
-    seen: Arc<versions::Seen>,
+    seen: Arc<versions::SeenVersions>,
     news: mpsc::Sender<News>,
     ways: Ways,
 }
@@ -137,7 +137,7 @@ impl Catalog {
         own: Arc<dyn OwnServices>,
     ) -> (Self, mpsc::Receiver<News>) {
         let (news, heard) = mpsc::channel(NEWS_MAX);
-        let inner = Inner {
+        let inner = CatalogInner {
             store,
             network,
             network_name,
@@ -147,7 +147,7 @@ impl Catalog {
                 |known| known.memory_bytes(),
                 DESCRIPTIONS_IN_MEMORY_BYTES_MAX,
             )),
-            looking: looking::Looking::default(),
+            looking: looking::LookupLocks::default(),
             unused: unused::Unused::default(),
             asked: Mutex::new(LruCache::new(SERVICES_IN_MEMORY_MAX)),
             seen: Arc::default(),
@@ -217,7 +217,7 @@ impl Catalog {
     ///
     /// # Errors
     /// [`CatalogError`] when nobody reachable knows it, its owner retired it, or its details cannot be had.
-    pub async fn service(&self, id: ServiceId) -> Result<Arc<Known>, CatalogError> {
+    pub async fn service(&self, id: ServiceId) -> Result<Arc<KnownService>, CatalogError> {
         if let Some(known) = self.in_use(id)? {
             return Ok(known);
         }
@@ -231,7 +231,7 @@ impl Catalog {
 
     /// A newer version of a service in use, when one has arrived. It is not in use before
     /// [`Catalog::use_from_now`].
-    pub async fn newer(&self, known: &Known) -> Option<Arc<Known>> {
+    pub async fn newer(&self, known: &KnownService) -> Option<Arc<KnownService>> {
         let listing = self.newer_listing(known)?;
         if let Some(read) = self.0.unused.get(&listing) {
             return Some(read);
@@ -245,7 +245,7 @@ impl Catalog {
     ///
     /// # Errors
     /// As [`Catalog::service`].
-    pub async fn newest(&self, id: ServiceId) -> Result<Arc<Known>, CatalogError> {
+    pub async fn newest(&self, id: ServiceId) -> Result<Arc<KnownService>, CatalogError> {
         let known = self.service(id).await?;
         let Some(newer) = self.newer(&known).await else { return Ok(known) };
         self.0.seen.note(Some(known), newer.clone()).await;
@@ -290,7 +290,11 @@ impl Catalog {
     ///
     /// # Errors
     /// [`CatalogError`] when it is something else, or its details cannot be had.
-    pub async fn adopt(&self, known: &Known, listing: Signed<Listing>) -> Result<Arc<Known>, CatalogError> {
+    pub async fn adopt(
+        &self,
+        known: &KnownService,
+        listing: Signed<Listing>,
+    ) -> Result<Arc<KnownService>, CatalogError> {
         let current = known.listing();
         let listing = self.accept(listing, current.owner).filter(|listing| replaces(listing, current));
         let listing = listing.ok_or_else(|| CatalogError::DetailsUnavailable {
@@ -303,7 +307,7 @@ impl Catalog {
 
     /// The service's newest version, asked of its owner, when that differs from `known`: before a call is
     /// refused here, the owner may have changed its offer. A service is asked for at most every two seconds.
-    pub async fn refresh(&self, known: &Known) -> Option<Arc<Known>> {
+    pub async fn refresh(&self, known: &KnownService) -> Option<Arc<KnownService>> {
         let (id, owner) = (known.listing().service, known.listing().owner);
         if !self.may_ask_again(id) {
             return None;
@@ -344,7 +348,7 @@ impl Catalog {
     }
 
     /// What the store has beyond a service in use. Almost always nothing, which costs a look into memory.
-    fn newer_listing(&self, known: &Known) -> Option<Verified<Listing>> {
+    fn newer_listing(&self, known: &KnownService) -> Option<Verified<Listing>> {
         let current = known.listing();
         if self.0.store.seq(current.service)? <= current.seq {
             return None;
@@ -354,14 +358,14 @@ impl Catalog {
     }
 
     /// A service with its details, kept in memory for the next call.
-    async fn open(&self, listing: Verified<Listing>) -> Result<Arc<Known>, CatalogError> {
+    async fn open(&self, listing: Verified<Listing>) -> Result<Arc<KnownService>, CatalogError> {
         let known = Arc::new(self.read(listing).await?);
         self.use_from_now(&known).await;
         Ok(known)
     }
 
     /// Plans calls of the service with this version, unless a newer one is in use already.
-    pub async fn use_from_now(&self, known: &Arc<Known>) {
+    pub async fn use_from_now(&self, known: &Arc<KnownService>) {
         let id = known.listing().service;
         let before = {
             let mut services = self.0.services.lock().unwrap_or_else(PoisonError::into_inner);
@@ -373,7 +377,7 @@ impl Catalog {
         self.0.seen.note(before, known.clone()).await;
     }
 
-    fn in_use(&self, id: ServiceId) -> Result<Option<Arc<Known>>, CatalogError> {
+    fn in_use(&self, id: ServiceId) -> Result<Option<Arc<KnownService>>, CatalogError> {
         let known = self.0.services.lock().unwrap_or_else(PoisonError::into_inner).get(&id);
         if let Some(newer) = known.as_deref().and_then(|known| self.newer_listing(known)) {
             unless_retired(&newer)?;

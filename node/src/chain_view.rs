@@ -2,7 +2,7 @@
 
 use farthing_chain::{ChainHandle, ChainStatus, view_age_max};
 
-use crate::gas::{Gas, Means};
+use crate::gas::{Gas, GasMeans};
 
 /// Why nothing can be put on chain now; `Ok` when it can.
 ///
@@ -31,9 +31,9 @@ pub fn gas(chain: &ChainHandle, price_factor_max: u64) -> Option<Gas> {
 
 /// What the wallet's ETH pays for. Before the chain was read, nothing says that it does not pay for all.
 #[must_use]
-pub fn means(chain: &ChainHandle) -> Means {
+pub fn means(chain: &ChainHandle) -> GasMeans {
     let (fee, balances) = (*chain.base_fee().borrow(), *chain.balances().borrow());
-    fee.zip(balances).map_or(Means::UNLIMITED, |(fee, balances)| Means::of(&fee, balances.eth_wei))
+    fee.zip(balances).map_or(GasMeans::UNLIMITED, |(fee, balances)| GasMeans::of(&fee, balances.eth_wei))
 }
 
 /// The time by the chain's newest block, in seconds since the Unix epoch; `None` before it was read.

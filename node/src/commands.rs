@@ -141,7 +141,7 @@ pub fn router(node: Node) -> Router {
     };
     handlers.router().layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX)).with_state(Commands {
         node,
-        counted: activity::Counted::default(),
+        counted: activity::CountedFigures::default(),
         tally: tally::Tally::default(),
         meter: traffic::Meter::new(),
     })
@@ -151,7 +151,7 @@ pub fn router(node: Node) -> Router {
 #[derive(Clone)]
 struct Commands {
     node: Node,
-    counted: activity::Counted,
+    counted: activity::CountedFigures,
     tally: tally::Tally,
     meter: traffic::Meter,
 }
@@ -162,7 +162,7 @@ impl FromRef<Commands> for Node {
     }
 }
 
-impl FromRef<Commands> for activity::Counted {
+impl FromRef<Commands> for activity::CountedFigures {
     fn from_ref(commands: &Commands) -> Self {
         commands.counted.clone()
     }
@@ -272,6 +272,15 @@ impl Failed {
     }
 }
 
+/// Sentences for a person: what was done, then what to do.
+fn with_next_step(done: &str, next: Option<&str>) -> String {
+    let mut letters = next.unwrap_or_default().chars();
+    let Some(first) = letters.next() else { return done.to_owned() };
+    let rest = letters.as_str();
+    let end = if rest.ends_with('.') { "" } else { "." };
+    format!("{done} {}{rest}{end}", first.to_uppercase())
+}
+
 impl IntoResponse for Failed {
     fn into_response(self) -> Response {
         self.0.into_response()
@@ -288,7 +297,7 @@ impl From<PublishError> for Failed {
             PublishError::Intake(error) => error.next_step(),
             _ => None,
         };
-        Self::new(status, &error, next.unwrap_or("Nothing was published."))
+        Self::new(status, &error, &with_next_step("Nothing was published.", next))
     }
 }
 
@@ -300,6 +309,7 @@ impl From<ChainError> for Failed {
             ChainError::InsufficientEth { .. } | ChainError::InsufficientUsdc { .. } => {
                 StatusCode::PAYMENT_REQUIRED
             }
+            ChainError::Reverted { .. } | ChainError::Replaced { .. } => StatusCode::CONFLICT,
             _ => StatusCode::BAD_REQUEST,
         };
         let next = match error {

@@ -20,29 +20,29 @@ use farthing_protocol::{Address, Usdc, wire::NetworkName};
 
 use self::raw::Raw;
 pub use self::{
-    chosen::Chosen,
+    chosen::ChosenSettings,
     example::{Shown, ShownValue, example},
     flagged::FlagRule,
-    raw::{CONSOLE_SETTINGS_FILE, ConfigError, Origin, Problem, Sources},
+    raw::{CONSOLE_SETTINGS_FILE, ConfigError, ConfigProblem, Origin, Sources},
 };
 use farthing_os::secret::SecretText;
 
 /// What the node does, in plain data.
 #[derive(Debug, Clone)]
 pub struct Config {
-    pub node: Node,
-    pub wallet: Wallet,
-    pub gateway: Gateway,
-    pub panel: Panel,
-    pub network: Network,
-    pub chain: Chain,
-    pub spending: Spending,
-    pub settlement: Settlement,
-    pub limits: Limits,
+    pub node: NodeConfig,
+    pub wallet: WalletConfig,
+    pub gateway: GatewayConfig,
+    pub panel: PanelConfig,
+    pub network: NetworkConfig,
+    pub chain: ChainConfig,
+    pub spending: SpendingConfig,
+    pub settlement: SettlementConfig,
+    pub limits: LimitsConfig,
 }
 
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct NodeConfig {
     pub data_dir: PathBuf,
     /// `backups` in the data folder when absent.
     pub backups_dir: Option<PathBuf>,
@@ -50,12 +50,12 @@ pub struct Node {
 }
 
 #[derive(Debug, Clone)]
-pub struct Wallet {
+pub struct WalletConfig {
     pub passphrase: Option<SecretText>,
 }
 
 #[derive(Debug, Clone)]
-pub struct Gateway {
+pub struct GatewayConfig {
     pub listen: SocketAddr,
     pub hosts: Vec<String>,
     pub tls: TlsMode,
@@ -66,7 +66,7 @@ pub struct Gateway {
 
 /// The console. Its certificate is the gateway's, or one of the node's own authority.
 #[derive(Debug, Clone)]
-pub struct Panel {
+pub struct PanelConfig {
     pub listen: SocketAddr,
     pub hosts: Vec<String>,
     pub tls: bool,
@@ -87,7 +87,7 @@ pub enum TlsMode {
 }
 
 #[derive(Debug, Clone)]
-pub struct Network {
+pub struct NetworkConfig {
     /// Multiaddresses, as text.
     pub listen: Vec<String>,
     pub announce: Vec<String>,
@@ -105,7 +105,7 @@ pub struct Network {
 
 /// What is absent follows the preset.
 #[derive(Debug, Clone)]
-pub struct Chain {
+pub struct ChainConfig {
     /// One of [`keys::CHAIN_PRESETS`].
     pub preset: String,
     pub rpc_urls: Vec<String>,
@@ -119,7 +119,7 @@ pub struct Chain {
 }
 
 #[derive(Debug, Clone)]
-pub struct Spending {
+pub struct SpendingConfig {
     pub enabled: bool,
     pub price_max: Usdc,
     pub per_day: Usdc,
@@ -142,7 +142,7 @@ pub struct Spending {
 }
 
 #[derive(Debug, Clone)]
-pub struct Settlement {
+pub struct SettlementConfig {
     pub interval: Duration,
     pub claim_min: Usdc,
     pub claim_gas_factor: u64,
@@ -159,7 +159,7 @@ pub struct Settlement {
 }
 
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub struct LimitsConfig {
     pub upstream_connect: Duration,
     pub upstream_first_byte: Duration,
     pub upstream_idle: Duration,
@@ -197,7 +197,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
 impl Loaded {
     /// What other parts find wrong with a setting, told with where it comes from.
     #[must_use]
-    pub fn problem(&self, name: &str, what: &str) -> Problem {
+    pub fn problem(&self, name: &str, what: &str) -> ConfigProblem {
         self.raw.problem_with(name, what)
     }
 }
@@ -217,13 +217,13 @@ impl Raw {
         let at_rest_max =
             self.optional("spending.at_rest_max")?.unwrap_or_else(|| at_rest_per_owner.saturating_mul(4));
         Ok(Config {
-            node: Node {
+            node: NodeConfig {
                 data_dir: self.required("node.data_dir")?,
                 backups_dir: self.optional("node.backups_dir")?,
                 name: self.optional("node.name")?,
             },
-            wallet: Wallet { passphrase: self.optional("wallet.passphrase")? },
-            gateway: Gateway {
+            wallet: WalletConfig { passphrase: self.optional("wallet.passphrase")? },
+            gateway: GatewayConfig {
                 listen: self.required("gateway.listen")?,
                 hosts: self.list("gateway.hosts")?,
                 tls: self.tls_mode()?,
@@ -231,14 +231,14 @@ impl Raw {
                 connections_max: self.required("gateway.connections_max")?,
                 connections_per_ip_max: self.required("gateway.connections_per_ip_max")?,
             },
-            panel: Panel {
+            panel: PanelConfig {
                 listen: self.required("panel.listen")?,
                 hosts: self.list("panel.hosts")?,
                 tls: self.required::<String>("panel.tls")? == "on",
                 trusted_proxies: self.list("panel.trusted_proxies")?,
                 password: self.optional("panel.password")?,
             },
-            network: Network {
+            network: NetworkConfig {
                 listen: self.list("network.listen")?,
                 announce: self.list("network.announce")?,
                 bootstrap: self.list("network.bootstrap")?,
@@ -251,7 +251,7 @@ impl Raw {
                 reach_interval: self.seconds("network.reach_interval_secs")?,
                 reach_peer_interval: self.seconds("network.reach_peer_interval_secs")?,
             },
-            chain: Chain {
+            chain: ChainConfig {
                 preset,
                 rpc_urls: self.list("chain.rpc_urls")?,
                 chain_id: self.optional("chain.chain_id")?,
@@ -262,7 +262,7 @@ impl Raw {
                 close_delay_secs: self.required("chain.close_delay_secs")?,
                 poll_interval: self.optional("chain.poll_interval_ms")?.map(Duration::from_millis),
             },
-            spending: Spending {
+            spending: SpendingConfig {
                 enabled: self.required("spending.enabled")?,
                 price_max: self.required("spending.price_max")?,
                 per_day: self.required("spending.per_day")?,
@@ -278,7 +278,7 @@ impl Raw {
                 at_rest_per_owner,
                 at_rest_max,
             },
-            settlement: Settlement {
+            settlement: SettlementConfig {
                 interval: self.seconds("settlement.interval_secs")?,
                 claim_min: self.required("settlement.claim_min")?,
                 claim_gas_factor: self.required("settlement.claim_gas_factor")?,
@@ -293,7 +293,7 @@ impl Raw {
                 unsafe_max: self.required("settlement.unsafe_max")?,
                 without_gas_max: self.required("settlement.without_gas_max")?,
             },
-            limits: Limits {
+            limits: LimitsConfig {
                 upstream_connect: self.milliseconds("limits.upstream_connect_ms")?,
                 upstream_first_byte: self.milliseconds("limits.upstream_first_byte_ms")?,
                 upstream_idle: self.milliseconds("limits.upstream_idle_ms")?,
@@ -354,9 +354,9 @@ impl Raw {
         ConfigError(vec![self.problem_with(name, what)])
     }
 
-    fn problem_with(&self, name: &str, what: &str) -> Problem {
+    fn problem_with(&self, name: &str, what: &str) -> ConfigProblem {
         let origin = self.settings.get(name).map_or(Origin::Default, |setting| setting.origin.clone());
-        Problem { origin, name: name.into(), what: what.into() }
+        ConfigProblem { origin, name: name.into(), what: what.into() }
     }
 }
 
@@ -368,7 +368,7 @@ impl Config {
     }
 
     /// The rules between settings.
-    fn problems(&self, raw: &Raw) -> Vec<Problem> {
+    fn problems(&self, raw: &Raw) -> Vec<ConfigProblem> {
         let mut problems = Vec::new();
         let mut rule = |holds: bool, name: &str, what: &str| {
             if !holds {

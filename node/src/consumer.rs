@@ -28,8 +28,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     call_times::{CallTimes, End},
-    catalog::{Catalog, Known},
-    turns::Turns,
+    catalog::{Catalog, KnownService},
+    keyed_mutex::KeyedMutex,
     wallet::Signer,
 };
 
@@ -56,11 +56,11 @@ pub mod terms;
 pub mod trust;
 
 use accounts::{Accounts, Earlier};
-use channels::Channels;
+use channels::PayerChannels;
 use conduct::Conduct;
 use funding::Funding;
 use prices::Prices;
-use reconcile::Books;
+use reconcile::ComparisonProgress;
 use rules::{Rules, Stopped};
 use spending::{Grant, OverLimit, Spending};
 
@@ -152,7 +152,7 @@ pub enum BuyError {
     #[error("{available} USDC are left on the channel with {owner} and the call costs {price} USDC")]
     ChannelLow { owner: Address, available: Usdc, price: Usdc },
     #[error("{}", flagged(*.service, .refused))]
-    Flagged { service: ServiceId, refused: conduct::Refused },
+    Flagged { service: ServiceId, refused: conduct::ServiceRefusal },
     #[error("a close of the channel with this owner is pending")]
     ChannelClosing,
     #[error(
@@ -227,8 +227,8 @@ fn above(cap: Option<&Cap>) -> String {
     }
 }
 
-fn flagged(service: ServiceId, refused: &conduct::Refused) -> String {
-    let conduct::Refused { flag, wait_secs } = refused;
+fn flagged(service: ServiceId, refused: &conduct::ServiceRefusal) -> String {
+    let conduct::ServiceRefusal { flag, wait_secs } = refused;
     format!(
         "this node buys nothing from the service {service} for now: {flag}. It is tried again by the first call in \
          {wait_secs} s"
@@ -263,11 +263,11 @@ const ANSWER_MARGIN: Duration = Duration::from_secs(2);
 
 /// How a call is bought.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct PurchaseSettings {
     pub call_deadline: Duration,
 }
 
-impl Settings {
+impl PurchaseSettings {
     /// What the owner's node may take: so much less than the caller waits that its word on a slow upstream
     /// still arrives.
     fn owner_deadline(&self) -> Duration {
@@ -275,38 +275,38 @@ impl Settings {
     }
 }
 
-impl Default for Settings {
+impl Default for PurchaseSettings {
     fn default() -> Self {
         Self { call_deadline: Duration::from_millis(limits::CALL_DEADLINE_MS_DEFAULT) }
     }
 }
 
 /// The right to work on one call id, with what is known of the call's copies: a repeat sees the first one's end.
-type Turn = crate::turns::Turn<Copies>;
-type Slot = crate::turns::Slot<Copies>;
+type Turn = crate::keyed_mutex::KeyedGuard<Copies>;
+type Slot = crate::keyed_mutex::KeyedSlot<Copies>;
 
 /// The consumer half of the node. A cheap handle.
 #[derive(Clone, Debug)]
-pub struct Consumer(Arc<Inner>);
+pub struct Consumer(Arc<ConsumerInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct ConsumerInner {
     signer: Signer,
     ledger: Ledger,
     network: NetworkHandle,
     chain: ChainHandle,
     catalog: Catalog,
-    channels: Arc<Channels>,
+    channels: Arc<PayerChannels>,
     funding: Funding,
     accounts: Arc<Accounts>,
     rules: Rules,
     prices: Prices,
     conduct: Conduct,
-    settings: Settings,
-    turns: Turns<CallId, Copies>,
-    books: Books,
+    settings: PurchaseSettings,
+    turns: KeyedMutex<CallId, Copies>,
+    books: ComparisonProgress,
     /// Differences with one owner are looked into by one at a time.
-    healing: Turns<Address>,
+    healing: KeyedMutex<Address>,
     /// Work that outlives its caller: acknowledgements and resolutions. Shutdown waits for it.
     tasks: TaskTracker,
     /// Ends what would wait without end.
@@ -316,17 +316,17 @@ struct Inner {
 
 /// What the consumer is made of.
 #[derive(Debug)]
-pub struct Parts {
+pub struct ConsumerParts {
     pub signer: Signer,
     pub ledger: Ledger,
     pub network: NetworkHandle,
     pub chain: ChainHandle,
     pub catalog: Catalog,
-    pub channels: Arc<Channels>,
+    pub channels: Arc<PayerChannels>,
     pub funding: Funding,
     pub rules: Rules,
     pub conduct: Conduct,
-    pub settings: Settings,
+    pub settings: PurchaseSettings,
     pub tasks: TaskTracker,
     pub stopping: CancellationToken,
     pub times: CallTimes,
@@ -334,10 +334,10 @@ pub struct Parts {
 
 impl Consumer {
     #[must_use]
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(parts: ConsumerParts) -> Self {
         let (ledger, channels) = (parts.ledger.clone(), parts.channels.clone());
         let who = (parts.signer.address(), *parts.signer.domain());
-        Self(Arc::new(Inner {
+        Self(Arc::new(ConsumerInner {
             accounts: Arc::new(Accounts::new(ledger, channels, who)),
             prices: Prices::new(parts.ledger.clone()),
             signer: parts.signer,
@@ -350,9 +350,9 @@ impl Consumer {
             rules: parts.rules,
             conduct: parts.conduct,
             settings: parts.settings,
-            turns: Turns::default(),
-            books: Books::default(),
-            healing: Turns::default(),
+            turns: KeyedMutex::default(),
+            books: ComparisonProgress::default(),
+            healing: KeyedMutex::default(),
             tasks: parts.tasks,
             stopping: parts.stopping,
             times: parts.times,
@@ -369,7 +369,7 @@ impl Consumer {
     ///
     /// # Errors
     /// [`BuyError`] when nobody reachable knows it, or its details cannot be had.
-    pub async fn service(&self, id: ServiceId) -> Result<Arc<Known>, BuyError> {
+    pub async fn service(&self, id: ServiceId) -> Result<Arc<KnownService>, BuyError> {
         Ok(self.0.catalog.newest(id).await?)
     }
 

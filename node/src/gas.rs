@@ -64,14 +64,14 @@ pub fn claim_wei_max(fee: &BaseFee, rows: usize) -> u128 {
 
 /// What a wallet can bring to the chain of what it has earned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Means {
+pub struct GasMeans {
     /// So many channels can be claimed.
     pub rows: usize,
     /// A channel's sum has to be larger than this, or gas costs more than it brings.
     pub row_cost: Usdc,
 }
 
-impl Means {
+impl GasMeans {
     /// Of a wallet that can claim whatever there is.
     pub const UNLIMITED: Self = Self { rows: usize::MAX, row_cost: Usdc::ZERO };
 
@@ -188,24 +188,24 @@ mod tests {
             (cost(100) + cost(1) - 1, 100),
             (cost(100) + cost(7), 107),
         ] {
-            assert_eq!(Means::of(&fee, wei).rows, rows, "{wei}");
+            assert_eq!(GasMeans::of(&fee, wei).rows, rows, "{wei}");
         }
-        assert!(Means::of(&fee, u128::MAX).rows > 1_000_000);
-        assert_eq!((Means::of(&FREE, 0).rows, Means::of(&FREE, 1).rows), (0, 100));
+        assert!(GasMeans::of(&fee, u128::MAX).rows > 1_000_000);
+        assert_eq!((GasMeans::of(&FREE, 0).rows, GasMeans::of(&FREE, 1).rows), (0, 100));
 
-        let means = |rows| Means { rows, row_cost: usdc(50) };
+        let means = |rows| GasMeans { rows, row_cost: usdc(50) };
         let left = |rows, due: &[u64]| means(rows).left_behind(due.iter().map(|due| usdc(*due))).micros();
         assert_eq!((left(0, &[]), left(0, &[50, 60])), (0, 110), "without ETH, all of it");
         assert_eq!((left(2, &[51, 52]), left(1, &[51, 52]), left(2, &[90, 70, 60, 80])), (0, 51, 130));
         assert_eq!(left(1, &[51, 50, 0, 50]), 0, "what does not pay for its row asks for no ETH");
-        assert_eq!(Means::UNLIMITED.left_behind([usdc(1)].into_iter()), Usdc::ZERO);
+        assert_eq!(GasMeans::UNLIMITED.left_behind([usdc(1)].into_iter()), Usdc::ZERO);
     }
 
     #[test]
     fn the_dearest_that_can_be_paid_for_are_claimed_first_in_the_order_of_their_urgency() {
         let due = |channel: &ChannelId| usdc([10, 40, 20, 30][usize::from(channel.as_bytes()[0])]);
         let all = [id(0), id(1), id(2), id(3)];
-        let divide = |rows| Means { rows, row_cost: usdc(0) }.divide(&all, due);
+        let divide = |rows| GasMeans { rows, row_cost: usdc(0) }.divide(&all, due);
         assert_eq!(divide(0), (vec![], vec![id(1), id(3), id(2), id(0)]));
         assert_eq!(divide(2), (vec![id(1), id(3)], vec![id(2), id(0)]));
         assert_eq!(divide(3), (vec![id(1), id(2), id(3)], vec![id(0)]));

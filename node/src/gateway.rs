@@ -33,7 +33,7 @@ pub mod services;
 
 use auth::Secrets;
 pub use documents::Documents;
-use documents::{Document, Wanted};
+use documents::{WantedDocument, WrittenDocument};
 use problem::Problem;
 
 /// The JSON around a body adds escapes: a little more than the body itself may arrive.
@@ -71,7 +71,7 @@ pub fn router(gateway: Gateway) -> Router {
 
 async fn buy(
     State(gateway): State<Gateway>,
-    auth::Consumer(grant): auth::Consumer,
+    auth::Authenticated(grant): auth::Authenticated,
     uri: Uri,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
@@ -137,7 +137,7 @@ impl Gateway {
     }
 
     /// The free document that an order asks for, if it asks for one.
-    async fn document(&self, order: &Order, origin: &str) -> Option<Result<Document, Problem>> {
+    async fn document(&self, order: &Order, origin: &str) -> Option<Result<WrittenDocument, Problem>> {
         if !catalog::documents::is_path(&order.path) {
             return None;
         }
@@ -147,7 +147,11 @@ impl Gateway {
         };
         let document = catalog::documents::asked(&known, order.method, &order.path)?;
         let server = services::address(origin, order.service);
-        Some(self.documents.write(Wanted { known, document, server, params: order.params.clone() }).await)
+        Some(
+            self.documents
+                .write(WantedDocument { known, document, server, params: order.params.clone() })
+                .await,
+        )
     }
 }
 

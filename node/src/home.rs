@@ -14,7 +14,7 @@ use farthing_protocol::wire::NetworkName;
 use crate::{
     backup,
     config::Config,
-    secret::file::{SecretFile, Stored},
+    secret::file::{SecretFile, StoredSecrets},
     wallet::{Opened, Wallet},
 };
 
@@ -25,7 +25,7 @@ pub struct Home {
     pub opened: Opened,
     pub ledger: Ledger,
     pub secret_file: SecretFile,
-    pub secrets: Stored,
+    pub secrets: StoredSecrets,
 }
 
 impl Home {

@@ -24,7 +24,7 @@ use crate::{
     config::{Config, TlsMode},
     consumer::{
         self, Consumer,
-        channels::Channels,
+        channels::PayerChannels,
         conduct::Conduct,
         funding::{self, Funding},
         rules::Rules,
@@ -42,7 +42,7 @@ use crate::{
         publish::Reader,
         registry::Registry,
         running::Calls,
-        told::Told,
+        told::ToldLimiter,
         upstream::{OwnPorts, UpstreamOptions},
     },
     settlement::{self, Settlement},
@@ -80,7 +80,7 @@ pub struct Node {
     pub registry: Registry,
     pub catalog: Catalog,
     pub consumer: Consumer,
-    pub channels: Arc<Channels>,
+    pub channels: Arc<PayerChannels>,
     pub funding: Funding,
     pub book: Book,
     pub settlement: Settlement,
@@ -144,7 +144,7 @@ impl Node {
         let tasks = TaskTracker::new();
         let background = TaskTracker::new();
         let stopping = CancellationToken::new();
-        let channels = Arc::new(Channels::default());
+        let channels = Arc::new(PayerChannels::default());
         let book = Book::new(terms.unsafe_max, terms.without_gas_max);
         restore(&ledger, &signer, &channels, &book)?;
 
@@ -152,7 +152,7 @@ impl Node {
         let (catalog, news) =
             Catalog::new(store, network.clone(), network_name.clone(), Arc::new(registry.clone()));
         catalog.completed_before(&ledger)?;
-        let funding = Funding::new(funding::Parts {
+        let funding = Funding::new(funding::FundingParts {
             wallet: signer.address(),
             chain: chain.clone(),
             ledger: ledger.clone(),
@@ -164,7 +164,7 @@ impl Node {
         });
         let rules = Rules::restore(ledger.clone(), spending_limits(&config), config.spending.enabled)?;
         let times = CallTimes::default();
-        let consumer = Consumer::new(consumer::Parts {
+        let consumer = Consumer::new(consumer::ConsumerParts {
             signer: signer.clone(),
             ledger: ledger.clone(),
             network: network.clone(),
@@ -174,13 +174,13 @@ impl Node {
             funding: funding.clone(),
             rules,
             conduct: Conduct::restore(ledger.clone(), flagging(&config))?,
-            settings: consumer::Settings::default(),
+            settings: consumer::PurchaseSettings::default(),
             tasks: tasks.clone(),
             stopping: stopping.clone(),
             times: times.clone(),
         });
         let (closes, closes_receiver) = mpsc::channel(CLOSES_QUEUED_MAX);
-        let owner = Owner::new(owner::Parts {
+        let owner = Owner::new(owner::OwnerParts {
             signer: signer.clone(),
             ledger: ledger.clone(),
             chain: chain.clone(),
@@ -189,13 +189,13 @@ impl Node {
             calls: Calls::default(),
             unserved: Unserved::default(),
             load: Load::new(load_limits(&config), budget.clone()),
-            told: Told::default(),
+            told: ToldLimiter::default(),
             closes,
             terms,
             tasks: tasks.clone(),
             times: times.clone(),
         });
-        let (settlement, settlement_task) = Settlement::new(settlement::Parts {
+        let (settlement, settlement_task) = Settlement::new(settlement::SettlementParts {
             signer: signer.clone(),
             chain: chain.clone(),
             ledger: ledger.clone(),
@@ -227,7 +227,7 @@ impl Node {
             signer.address().to_string(),
         )?;
         let health = Health::restore(registry.clone(), network.clone(), ledger.clone())?;
-        let alerts = Alerts::restore(alerts::Parts {
+        let alerts = Alerts::restore(alerts::AlertsParts {
             wallet: signer.address(),
             network_name: network_name.clone(),
             ledger: ledger.clone(),
@@ -424,7 +424,7 @@ async fn start_network(
 }
 
 /// Brings the ledger's channels into memory. Calls that were in progress were neither charged nor answered.
-fn restore(ledger: &Ledger, signer: &Signer, channels: &Channels, book: &Book) -> anyhow::Result<()> {
+fn restore(ledger: &Ledger, signer: &Signer, channels: &PayerChannels, book: &Book) -> anyhow::Result<()> {
     for row in ledger.payer_channels()? {
         channels.apply(&row, None);
     }

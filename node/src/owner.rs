@@ -62,17 +62,17 @@ use book::Book;
 use late::Unserved;
 use load::{Caller, Load};
 use registry::Registry;
-use running::{Arrival, Calls, Conflict, Running};
+use running::{Arrival, Calls, Conflict, RunningCall};
 use terms::Terms;
-use told::Told;
+use told::ToldLimiter;
 
 /// The owner half of the node. A cheap handle.
 #[derive(Clone, Debug)]
-pub struct Owner(Arc<Parts>);
+pub struct Owner(Arc<OwnerParts>);
 
 /// What the owner is made of.
 #[derive(Debug)]
-pub struct Parts {
+pub struct OwnerParts {
     pub signer: Signer,
     pub ledger: Ledger,
     pub chain: ChainHandle,
@@ -83,7 +83,7 @@ pub struct Parts {
     pub unserved: Unserved,
     pub load: Load,
     /// How much payers were told of their calls.
-    pub told: Told,
+    pub told: ToldLimiter,
     pub terms: Terms,
     /// Channels whose payer asks for a cooperative close; settlement carries it out.
     pub closes: mpsc::Sender<ChannelId>,
@@ -101,7 +101,7 @@ const fn end(answer: &CallReply) -> End {
 
 impl Owner {
     #[must_use]
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(parts: OwnerParts) -> Self {
         Self(Arc::new(parts))
     }
 
@@ -212,7 +212,7 @@ impl Owner {
         caller: Caller,
         request: CallRequest,
         body: Bytes,
-        running: Running,
+        running: RunningCall,
     ) -> Option<Arc<Answer>> {
         let started = Instant::now();
         let (answer, is_final) = match self.recorded_earlier(caller.wallet, &request, &body, &running).await {

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    consumer::{accounts::Accounts, channels::Channels},
+    consumer::{accounts::Accounts, channels::PayerChannels},
     owner::{book::Book, terms::Terms},
     wallet::{PolicyError, Signer},
 };
@@ -32,7 +32,7 @@ pub mod policy;
 mod promised;
 pub mod worth;
 
-use intake::Intake;
+use intake::ChainIntake;
 use payee::Payee;
 pub use payer::Closed;
 use payer::Payer;
@@ -68,20 +68,20 @@ pub enum SettlementError {
 
 /// Requests of the user.
 #[derive(Debug)]
-enum Request {
+enum SettlementRequest {
     Claim(oneshot::Sender<Result<Claimed, SettlementError>>),
     Close(ChannelId, oneshot::Sender<Result<(), SettlementError>>),
 }
 
 /// What settlement works with.
 #[derive(Debug)]
-pub struct Parts {
+pub struct SettlementParts {
     pub signer: Signer,
     pub chain: ChainHandle,
     pub ledger: Ledger,
     pub network: NetworkHandle,
     pub book: Book,
-    pub channels: Arc<Channels>,
+    pub channels: Arc<PayerChannels>,
     pub accounts: Arc<Accounts>,
     pub policy: Policy,
     pub terms: Terms,
@@ -93,9 +93,9 @@ pub struct Parts {
 /// A handle to the settlement tasks.
 #[derive(Clone, Debug)]
 pub struct Settlement {
-    requests: mpsc::Sender<Request>,
+    requests: mpsc::Sender<SettlementRequest>,
     payer: Payer,
-    intake: Intake,
+    intake: ChainIntake,
 }
 
 impl Settlement {
@@ -103,8 +103,8 @@ impl Settlement {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub fn new(parts: Parts) -> Result<(Self, impl Future<Output = ()>), LedgerError> {
-        let Parts {
+    pub fn new(parts: SettlementParts) -> Result<(Self, impl Future<Output = ()>), LedgerError> {
+        let SettlementParts {
             signer,
             chain,
             ledger,
@@ -121,7 +121,7 @@ impl Settlement {
         let wallet = signer.address();
         let (requests, receiver) = mpsc::channel(8);
         let promised = Promised::restore(ledger.clone())?;
-        let intake = Intake::new(wallet, chain.clone(), ledger.clone(), book.clone(), accounts, terms);
+        let intake = ChainIntake::new(wallet, chain.clone(), ledger.clone(), book.clone(), accounts, terms);
         let (closing, ordered, kept) = Default::default();
         let last = ledger.settlements(1)?.pop();
         let is_probe_due = last.is_some_and(|last| last.state == SettlementState::Failed);
@@ -160,7 +160,10 @@ impl Settlement {
     /// [`SettlementError`]; what was not claimed stays claimable.
     pub async fn claim(&self) -> Result<Claimed, SettlementError> {
         let (answer, result) = oneshot::channel();
-        self.requests.send(Request::Claim(answer)).await.map_err(|_| SettlementError::ShuttingDown)?;
+        self.requests
+            .send(SettlementRequest::Claim(answer))
+            .await
+            .map_err(|_| SettlementError::ShuttingDown)?;
         result.await.map_err(|_| SettlementError::ShuttingDown)?
     }
 
@@ -170,7 +173,7 @@ impl Settlement {
     /// [`SettlementError`]; it is tried again by itself.
     pub async fn close_as_payee(&self, channel: ChannelId) -> Result<(), SettlementError> {
         let (answer, result) = oneshot::channel();
-        let request = Request::Close(channel, answer);
+        let request = SettlementRequest::Close(channel, answer);
         self.requests.send(request).await.map_err(|_| SettlementError::ShuttingDown)?;
         result.await.map_err(|_| SettlementError::ShuttingDown)?
     }

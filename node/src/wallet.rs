@@ -25,7 +25,7 @@ pub use self::{
     signer::{PolicyError, Signer},
 };
 use self::{
-    keystore::{Contents, Keystore, SCRYPT_LOG_N},
+    keystore::{Keystore, KeystoreContents, SCRYPT_LOG_N},
     phrase::ENTROPY_BYTES,
 };
 
@@ -235,7 +235,7 @@ impl Files {
         files::create_private(&self.wallet, keystore.to_json().as_bytes())
             .map_err(|source| WalletError::Io { path: self.wallet.clone(), source })?;
         let phrase = entropy.map(|_| phrase.clone());
-        Ok(Opened::new(Contents { key, phrase }, true, configured.is_none()))
+        Ok(Opened::new(KeystoreContents { key, phrase }, true, configured.is_none()))
     }
 
     fn stored_passphrase(&self) -> Result<Option<SecretText>, WalletError> {
@@ -257,8 +257,8 @@ impl Files {
 }
 
 impl Opened {
-    fn new(contents: Contents, created: bool, unattended: bool) -> Self {
-        let Contents { key, phrase } = contents;
+    fn new(contents: KeystoreContents, created: bool, unattended: bool) -> Self {
+        let KeystoreContents { key, phrase } = contents;
         Self { wallet: Wallet { key: Arc::new(key), phrase }, created, unattended }
     }
 }
@@ -312,10 +312,9 @@ mod tests {
         let path = folder.path().join(WALLET_FILE);
         let before = std::fs::read(&path).unwrap();
         let wrong = open(folder.path(), Some("wrong")).unwrap_err().to_string();
-        assert!(
-            wrong.contains("the passphrase does not open it; the passphrase came from the configuration"),
-            "{wrong}"
-        );
+        let why =
+            "cannot be used with the passphrase from the configuration: the passphrase does not open it";
+        assert!(wrong.contains(why), "{wrong}");
         assert_eq!(std::fs::read(&path).unwrap(), before);
         std::fs::write(&path, "{").unwrap();
         assert!(matches!(open(folder.path(), None), Err(WalletError::Unusable { .. })));

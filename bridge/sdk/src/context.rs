@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use minijinja::{Value, value::Serde};
 use serde::Serialize;
 
-use self::{named::Named, operations::Operation, types::Declared};
+use self::{named::NameTable, operations::OperationContext, types::DeclaredContext};
 use super::{
     Options,
     escape::Foreign,
@@ -29,10 +29,10 @@ struct Context<'a> {
     package: &'a Package,
     base_url: Value,
     single_file: bool,
-    types: Vec<Declared>,
-    operations: Vec<Operation>,
+    types: Vec<DeclaredContext>,
+    operations: Vec<OperationContext>,
     /// An operation that can be shown in use: its `example` holds the values.
-    example: Option<Operation>,
+    example: Option<OperationContext>,
     /// Parameters that choose the fields of a GraphQL answer.
     selections: Vec<Value>,
     has_paging: bool,
@@ -81,9 +81,9 @@ pub(super) fn context(
     options: &Options,
     warnings: &mut Vec<String>,
 ) -> Value {
-    let named = Named::new(model, profile, warnings);
+    let named = NameTable::new(model, profile, warnings);
     let writer = Writer::new(model, profile, &named);
-    let operations: Vec<Operation> =
+    let operations: Vec<OperationContext> =
         (0..model.operations.len()).map(|index| writer.operation(index, options)).collect();
     let shown = shown_operation(model);
     let parameters = model.operations.iter().flat_map(|operation| &operation.parameters);
@@ -130,11 +130,11 @@ fn shown_operation(model: &Model) -> Option<usize> {
 pub(super) struct Writer<'a> {
     model: &'a Model,
     profile: &'static Profile,
-    named: &'a Named,
+    named: &'a NameTable,
 }
 
 impl<'a> Writer<'a> {
-    pub(super) const fn new(model: &'a Model, profile: &'static Profile, named: &'a Named) -> Self {
+    pub(super) const fn new(model: &'a Model, profile: &'static Profile, named: &'a NameTable) -> Self {
         Self { model, profile, named }
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::{
     Language, Options, SdkError,
-    context::{Writer, named::Named},
+    context::{Writer, named::NameTable},
     escape::Foreign,
     model::{Example, Kind, Model, Operation, Parameter, Type, value_of},
     package::Package,
@@ -35,7 +35,7 @@ pub fn snippet(
     let package = Package::new(options, description, profile, &mut Vec::new())?;
     let model = Model::new(description, &mut Vec::new());
     let shown = model.operations.get(operation).ok_or(SdkError::NoOperation(operation))?;
-    let named = Named::new(&model, profile, &mut Vec::new());
+    let named = NameTable::new(&model, profile, &mut Vec::new());
     let writer = Writer::new(&model, profile, &named);
     let typed = if body.is_none() { typed(shown, values, &model) } else { None };
     let arguments = typed.as_ref().map(|typed| {

@@ -29,7 +29,7 @@ impl Api {
         query: &str,
     ) -> Result<BTreeMap<String, String>, PlanError> {
         let routed = self.routes.find(method, path)?;
-        let reader = Reader {
+        let reader = QueryReader {
             description: &self.description,
             operation: &self.description.operations[routed.operation],
         };
@@ -77,12 +77,12 @@ enum Value {
     Members(Vec<(String, String)>),
 }
 
-struct Reader<'d> {
+struct QueryReader<'d> {
     description: &'d ApiDescription,
     operation: &'d Operation,
 }
 
-impl<'d> Reader<'d> {
+impl<'d> QueryReader<'d> {
     /// The name in `params`, and what it stands for.
     fn target(&self, name: &str) -> (String, Target<'d>) {
         let unbracketed = name.strip_suffix("[]").unwrap_or(name);

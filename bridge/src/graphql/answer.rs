@@ -22,7 +22,7 @@ use crate::shown;
 
 /// Upstream errors that are carried.
 pub const ERRORS_MAX: usize = 5;
-/// Longest [`Answer::warnings`]: it travels in a header.
+/// Longest [`GraphqlAnswer::warnings`]: it travels in a header.
 pub const WARNINGS_BYTES_MAX: usize = 4 * 1024;
 
 /// What an answer must be known of its request.
@@ -40,7 +40,7 @@ impl Unwrap {
 
 /// The answer for the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer<'a> {
+pub struct GraphqlAnswer<'a> {
     /// HTTP.
     pub status: u16,
     pub content_type: &'static str,
@@ -69,7 +69,7 @@ impl Verdict {
     }
 }
 
-impl Answer<'_> {
+impl GraphqlAnswer<'_> {
     /// The errors beside the data as one line of ASCII JSON, for `x-farthing-warnings`; `None` without any. Errors
     /// that would make it longer than [`WARNINGS_BYTES_MAX`] are left out.
     #[must_use]
@@ -92,7 +92,7 @@ impl Answer<'_> {
 
 /// Unwraps what the upstream answered to a request. `status` is used in words only.
 #[must_use]
-pub fn answer<'a>(unwrap: &Unwrap, status: u16, content_type: &str, body: &'a [u8]) -> Answer<'a> {
+pub fn answer<'a>(unwrap: &Unwrap, status: u16, content_type: &str, body: &'a [u8]) -> GraphqlAnswer<'a> {
     let text = std::str::from_utf8(body).ok();
     let Some(envelope) = text.and_then(|text| Envelope::read(text, &unwrap.field)) else {
         let kind = shown(content_type.split(';').next().unwrap_or_default().trim());
@@ -117,15 +117,15 @@ fn answered<'a>(
     renames: Option<&Renames>,
     verdict: Verdict,
     errors: Vec<UpstreamError>,
-) -> Answer<'a> {
+) -> GraphqlAnswer<'a> {
     let body = match renames {
         None => Cow::Borrowed(value.as_bytes()),
         Some(renames) => Cow::Owned(rename::rename(value, renames).into_bytes()),
     };
-    Answer { status: 200, content_type: "application/json", body, verdict, errors }
+    GraphqlAnswer { status: 200, content_type: "application/json", body, verdict, errors }
 }
 
-fn failed(status: u16, detail: &str, errors: Vec<UpstreamError>) -> Answer<'static> {
+fn failed(status: u16, detail: &str, errors: Vec<UpstreamError>) -> GraphqlAnswer<'static> {
     let title = match status {
         400 => "The service refused the arguments",
         403 => "The service forbids this",
@@ -145,5 +145,5 @@ fn failed(status: u16, detail: &str, errors: Vec<UpstreamError>) -> Answer<'stat
     }
     body.push('}');
     let body = Cow::Owned(body.into_bytes());
-    Answer { status, content_type: "application/problem+json", body, verdict: Verdict::Failed, errors }
+    GraphqlAnswer { status, content_type: "application/problem+json", body, verdict: Verdict::Failed, errors }
 }

@@ -5,11 +5,13 @@
 
 use std::collections::HashSet;
 
-use super::schema::{Composite, Field, InputValue, LIST_DEPTH_MAX, Schema, Type, TypeId, TypeKind, TypeRef};
+use super::schema::{
+    Composite, Field, GraphqlSchema, InputValue, LIST_DEPTH_MAX, Type, TypeId, TypeKind, TypeRef,
+};
 use crate::{limits::TYPES_MAX, shown};
 
 /// Ok, or what is wrong first.
-pub(super) fn check(schema: &Schema) -> Result<(), String> {
+pub(super) fn check(schema: &GraphqlSchema) -> Result<(), String> {
     if schema.types.len() > TYPES_MAX {
         return Err(format!("the schema has {} types, {TYPES_MAX} are allowed", schema.types.len()));
     }
@@ -22,7 +24,7 @@ pub(super) fn check(schema: &Schema) -> Result<(), String> {
     schema.types.iter().try_for_each(|ty| check_type(schema, ty))
 }
 
-fn check_type(schema: &Schema, ty: &Type) -> Result<(), String> {
+fn check_type(schema: &GraphqlSchema, ty: &Type) -> Result<(), String> {
     let at = &ty.name;
     match &ty.kind {
         TypeKind::Scalar(_) => Ok(()),
@@ -37,7 +39,7 @@ fn check_type(schema: &Schema, ty: &Type) -> Result<(), String> {
     }
 }
 
-fn check_fields(schema: &Schema, at: &str, fields: &[Field]) -> Result<(), String> {
+fn check_fields(schema: &GraphqlSchema, at: &str, fields: &[Field]) -> Result<(), String> {
     names(at, fields.iter().map(|field| &field.name))?;
     fields.iter().try_for_each(|field| {
         let at = format!("{at}.{}", field.name);
@@ -47,7 +49,7 @@ fn check_fields(schema: &Schema, at: &str, fields: &[Field]) -> Result<(), Strin
     })
 }
 
-fn inputs(schema: &Schema, at: &str, inputs: &[InputValue]) -> Result<(), String> {
+fn inputs(schema: &GraphqlSchema, at: &str, inputs: &[InputValue]) -> Result<(), String> {
     names(at, inputs.iter().map(|input| &input.name))?;
     let is_input =
         |kind: &TypeKind| matches!(kind, TypeKind::Scalar(_) | TypeKind::Enum(_) | TypeKind::Input(_));
@@ -57,7 +59,7 @@ fn inputs(schema: &Schema, at: &str, inputs: &[InputValue]) -> Result<(), String
 }
 
 fn check_ref(
-    schema: &Schema,
+    schema: &GraphqlSchema,
     at: &str,
     ty: &TypeRef,
     is_right: impl Fn(&TypeKind) -> bool,
@@ -79,7 +81,7 @@ fn check_ref(
     }
 }
 
-fn members(schema: &Schema, at: &str, members: &[TypeId]) -> Result<(), String> {
+fn members(schema: &GraphqlSchema, at: &str, members: &[TypeId]) -> Result<(), String> {
     let mut seen = HashSet::with_capacity(members.len());
     let is_member = |id: &TypeId| is_object(schema, *id) && seen.insert(*id);
     if members.iter().all(is_member) {
@@ -88,7 +90,7 @@ fn members(schema: &Schema, at: &str, members: &[TypeId]) -> Result<(), String> 
     Err(format!("{at} has a member that is not an object type, or one twice"))
 }
 
-fn is_object(schema: &Schema, id: TypeId) -> bool {
+fn is_object(schema: &GraphqlSchema, id: TypeId) -> bool {
     matches!(schema.get(id), Some(Type { kind: TypeKind::Object(_), .. }))
 }
 

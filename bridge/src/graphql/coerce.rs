@@ -10,17 +10,17 @@ mod object;
 mod tests;
 
 pub(super) use self::leaf::quote;
-use super::schema::{ScalarForm, Schema, TypeId, TypeKind, TypeRef};
+use super::schema::{GraphqlSchema, ScalarForm, TypeId, TypeKind, TypeRef};
 use crate::{
     json::Json,
     limits::{PROBLEMS_MAX, VALUE_DEPTH_MAX},
     problem::Problem,
-    values::At,
+    values::ValuePath,
 };
 
 /// Writes variables and keeps what is wrong with them.
 pub(super) struct Coercer<'s> {
-    schema: &'s Schema,
+    schema: &'s GraphqlSchema,
     /// JSON, complete only when there are no problems.
     pub out: String,
     /// Required values that were not given, by their paths.
@@ -29,7 +29,7 @@ pub(super) struct Coercer<'s> {
 }
 
 impl<'s> Coercer<'s> {
-    pub const fn new(schema: &'s Schema, out: String) -> Self {
+    pub const fn new(schema: &'s GraphqlSchema, out: String) -> Self {
         Self { schema, out, missing: Vec::new(), problems: Vec::new() }
     }
 
@@ -58,7 +58,7 @@ impl<'s> Coercer<'s> {
     }
 
     /// A value given as text.
-    pub fn text(&mut self, place: &At<'_>, ty: &TypeRef, text: &str) {
+    pub fn text(&mut self, place: &ValuePath<'_>, ty: &TypeRef, text: &str) {
         if text == "null" && !self.is_verbatim(ty) {
             return self.null(place, ty);
         }
@@ -77,7 +77,7 @@ impl<'s> Coercer<'s> {
     }
 
     /// A value given as JSON.
-    pub fn json(&mut self, place: &At<'_>, ty: &TypeRef, value: &Json<'_>) {
+    pub fn json(&mut self, place: &ValuePath<'_>, ty: &TypeRef, value: &Json<'_>) {
         if self.is_full() {
             return;
         }
@@ -87,7 +87,7 @@ impl<'s> Coercer<'s> {
                 self.out.push('[');
                 for (i, value) in items.iter().enumerate() {
                     self.comma(i);
-                    self.json(&At::Item(place, i), item, value);
+                    self.json(&ValuePath::Item(place, i), item, value);
                 }
                 self.out.push(']');
             }
@@ -116,7 +116,7 @@ impl<'s> Coercer<'s> {
         matches!(scalar.form, ScalarForm::String | ScalarForm::Id)
     }
 
-    fn null(&mut self, place: &At<'_>, ty: &TypeRef) {
+    fn null(&mut self, place: &ValuePath<'_>, ty: &TypeRef) {
         if ty.is_non_null() {
             self.refuse(place, ty, "null");
         } else {
@@ -125,7 +125,7 @@ impl<'s> Coercer<'s> {
     }
 
     /// Text that is JSON: a list, or an input object.
-    fn parsed(&mut self, place: &At<'_>, ty: &TypeRef, text: &str) {
+    fn parsed(&mut self, place: &ValuePath<'_>, ty: &TypeRef, text: &str) {
         match Json::parse(text, VALUE_DEPTH_MAX) {
             Ok(value) => self.json(place, ty, &value),
             Err(error) => self.refuse_json(place, ty, text, error),
@@ -133,7 +133,7 @@ impl<'s> Coercer<'s> {
     }
 
     /// `a,b,c`, for lists of scalars and enums.
-    fn listed(&mut self, place: &At<'_>, ty: &TypeRef, text: &str, item: &TypeRef) {
+    fn listed(&mut self, place: &ValuePath<'_>, ty: &TypeRef, text: &str, item: &TypeRef) {
         if text.is_empty() || !self.takes_commas(item) {
             return self.refuse(place, ty, text);
         }
@@ -143,7 +143,7 @@ impl<'s> Coercer<'s> {
                 return;
             }
             self.comma(i);
-            self.text(&At::Item(place, i), item, text);
+            self.text(&ValuePath::Item(place, i), item, text);
         }
         self.out.push(']');
     }

@@ -11,11 +11,11 @@ mod tests;
 
 use std::collections::HashSet;
 
-use self::{inputs::Inputs, outputs::output};
+use self::{inputs::InputSchemas, outputs::output};
 use super::{
     fields,
     plan::{self, FIRST_DEFAULT},
-    schema::{Field, InputValue, Schema as GraphqlSchema, TypeRef},
+    schema::{Field, GraphqlSchema, InputValue, TypeRef},
     selection::is_selectable,
     worst::worst,
 };
@@ -41,7 +41,8 @@ const MACHINERY: [&str; 2] = ["_service", "_entities"];
 #[must_use]
 pub fn describe(schema: GraphqlSchema, title: &str, report: &mut Report) -> ApiDescription {
     let mut description = ApiDescription { title: title.to_owned(), ..ApiDescription::default() };
-    let mut describer = Describer { schema: &schema, inputs: Inputs::new(&schema), ids: HashSet::new() };
+    let mut describer =
+        Describer { schema: &schema, inputs: InputSchemas::new(&schema), ids: HashSet::new() };
     for kind in [RootKind::Query, RootKind::Mutation] {
         let fields = schema.root(kind).and_then(|id| schema.fields(id)).unwrap_or_default();
         for field in fields {
@@ -73,7 +74,7 @@ pub fn describe(schema: GraphqlSchema, title: &str, report: &mut Report) -> ApiD
 
 struct Describer<'s> {
     schema: &'s GraphqlSchema,
-    inputs: Inputs<'s>,
+    inputs: InputSchemas<'s>,
     ids: HashSet<String>,
 }
 
@@ -83,7 +84,7 @@ impl Describer<'_> {
             return Err("it is machinery of GraphQL or of federation, not the service's own".into());
         }
         let root = RootField::new(kind, field.name.clone());
-        let planned = plan::Operation::new(self.schema, &root)?;
+        let planned = plan::OperationPlan::new(self.schema, &root)?;
         let mut operation = Operation {
             method: if kind == RootKind::Query { Method::Get } else { Method::Post },
             path: format!("/{}", field.name),
@@ -147,7 +148,7 @@ impl Describer<'_> {
         })
     }
 
-    fn response(&mut self, field: &Field, planned: &plan::Operation) -> Response {
+    fn response(&mut self, field: &Field, planned: &plan::OperationPlan) -> Response {
         let selection = planned.default_selection(self.schema, field);
         let schema = output(self.schema, &mut self.inputs, &field.ty, selection.as_ref());
         let content =

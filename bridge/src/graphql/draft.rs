@@ -9,8 +9,8 @@ pub(super) type At = Option<(u64, u64)>;
 
 /// A schema document.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
-    pub types: Vec<Definition>,
+pub(super) struct SchemaDraft {
+    pub types: Vec<DraftDefinition>,
     pub roots: Roots,
 }
 
@@ -45,51 +45,51 @@ pub(super) struct Head {
 
 /// A type, or an extension of one.
 #[derive(Debug)]
-pub(super) struct Definition {
+pub(super) struct DraftDefinition {
     pub head: Head,
     pub extends: bool,
-    pub body: Body,
+    pub body: DraftBody,
 }
 
 #[derive(Debug)]
-pub(super) enum Body {
+pub(super) enum DraftBody {
     Scalar,
     Enum(Vec<Head>),
     Object(Fields),
     Interface(Fields),
     Union(Vec<Named>),
-    Input(Inputs),
+    Input(DraftInputs),
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Fields {
-    pub fields: Vec<Field>,
+    pub fields: Vec<DraftField>,
     pub implements: Vec<Named>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Inputs {
-    pub fields: Vec<Argument>,
+pub(super) struct DraftInputs {
+    pub fields: Vec<DraftArgument>,
     pub one_of: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct Field {
+pub(super) struct DraftField {
     pub head: Head,
-    pub args: Vec<Argument>,
+    pub args: Vec<DraftArgument>,
     pub ty: Reference,
 }
 
 /// An argument, or a field of an input object.
 #[derive(Debug)]
-pub(super) struct Argument {
+pub(super) struct DraftArgument {
     pub head: Head,
     pub ty: Reference,
     /// Enum members are strings; `null` counts as none.
     pub default: Option<Json>,
 }
 
-impl Argument {
+impl DraftArgument {
     /// Whether leaving it out is an error.
     pub fn is_required(&self) -> bool {
         self.default.is_none() && self.ty.wraps.last() == Some(&Wrap::NonNull)
@@ -111,7 +111,7 @@ pub(super) enum Wrap {
     NonNull,
 }
 
-impl Body {
+impl DraftBody {
     /// The keyword of its definition.
     pub const fn keyword(&self) -> &'static str {
         match self {
@@ -135,7 +135,7 @@ impl Body {
     }
 }
 
-impl Definition {
+impl DraftDefinition {
     /// Such as `type Planet, line 12`, for findings.
     pub fn place(&self) -> String {
         place(self.body.keyword(), &self.head.name, self.head.at)
@@ -145,16 +145,16 @@ impl Definition {
     pub fn mentions(&self) -> Vec<&str> {
         let mut names = Vec::new();
         match &self.body {
-            Body::Scalar | Body::Enum(_) => {}
-            Body::Object(object) | Body::Interface(object) => {
+            DraftBody::Scalar | DraftBody::Enum(_) => {}
+            DraftBody::Object(object) | DraftBody::Interface(object) => {
                 names.extend(object.implements.iter().map(|named| named.name.as_str()));
                 for field in &object.fields {
                     names.push(&field.ty.name);
                     names.extend(field.args.iter().map(|argument| argument.ty.name.as_str()));
                 }
             }
-            Body::Union(members) => names.extend(members.iter().map(|named| named.name.as_str())),
-            Body::Input(input) => names.extend(input.fields.iter().map(|field| field.ty.name.as_str())),
+            DraftBody::Union(members) => names.extend(members.iter().map(|named| named.name.as_str())),
+            DraftBody::Input(input) => names.extend(input.fields.iter().map(|field| field.ty.name.as_str())),
         }
         names
     }

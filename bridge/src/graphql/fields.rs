@@ -17,7 +17,7 @@ use std::{
 
 use self::parse::{Name, Wanted, parse};
 use super::{
-    schema::{Field, Schema, TypeId, TypeRef},
+    schema::{Field, GraphqlSchema, TypeId, TypeRef},
     selection::{
         Selected, Selection, aliases,
         default::{IMPLEMENTORS_MAX, is_plain},
@@ -37,7 +37,7 @@ const LOOKUPS_MAX: usize = 20 * FIELDS_MAX;
 /// The selection that `text` asks of a field's result, or a sentence saying where it goes wrong. At most so many lists
 /// of objects are within each other.
 pub(super) fn select(
-    schema: &Schema,
+    schema: &GraphqlSchema,
     result: &TypeRef,
     lists_max: u8,
     text: &str,
@@ -57,7 +57,7 @@ fn joined(text: &str) -> Cow<'_, str> {
 }
 
 struct Lookup<'s> {
-    schema: &'s Schema,
+    schema: &'s GraphqlSchema,
     lists_max: u8,
     selected: usize,
     lookups: usize,

@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use self::{random::Random, values::Values};
+use self::{random::Random, values::ValueGenerator};
 use super::{
-    plan::{Operation, Planner, Request},
-    schema::{Field, InputValue, Schema},
+    plan::{GraphqlRequest, OperationPlan, Planner},
+    schema::{Field, GraphqlSchema, InputValue},
 };
 use crate::description::ApiDescription;
 
@@ -70,12 +70,13 @@ fn request(
     description: &ApiDescription,
     index: usize,
     random: &mut Random,
-) -> Option<Request> {
+) -> Option<GraphqlRequest> {
     let schema = description.graphql.as_ref()?;
     let operation = planner.operation(index)?;
     let field = operation.declared(schema)?;
-    let mut call = Call::made_up(schema, operation, field, random);
-    let plan = |call: &Call| planner.plan(description, index, &call.params, call.body().as_bytes()).ok();
+    let mut call = GeneratedCall::made_up(schema, operation, field, random);
+    let plan =
+        |call: &GeneratedCall| planner.plan(description, index, &call.params, call.body().as_bytes()).ok();
     plan(&call).or_else(|| {
         call.params.remove(operation.fields?);
         plan(&call)
@@ -84,16 +85,21 @@ fn request(
 
 /// What a caller sends.
 #[derive(Debug, Default)]
-struct Call {
+struct GeneratedCall {
     params: BTreeMap<String, String>,
     /// Names and JSON texts.
     body: Vec<(String, String)>,
 }
 
-impl Call {
-    fn made_up(schema: &Schema, operation: &Operation, field: &Field, random: &mut Random) -> Self {
+impl GeneratedCall {
+    fn made_up(
+        schema: &GraphqlSchema,
+        operation: &OperationPlan,
+        field: &Field,
+        random: &mut Random,
+    ) -> Self {
         let mut call = Self::default();
-        let mut values = Values { schema, random };
+        let mut values = ValueGenerator { schema, random };
         for arg in &field.args {
             if arg.is_required() || values.random.chance(2) {
                 call.argument(arg, &mut values);
@@ -106,7 +112,7 @@ impl Call {
     }
 
     /// Gives an argument as JSON, as text, or member by member.
-    fn argument(&mut self, arg: &InputValue, values: &mut Values<'_, '_>) {
+    fn argument(&mut self, arg: &InputValue, values: &mut ValueGenerator<'_, '_>) {
         if values.random.chance(3) {
             let json = values.json(&arg.ty, 0);
             self.body.extend(json.map(|json| (arg.name.clone(), json)));

@@ -12,7 +12,10 @@ mod tests;
 use std::collections::HashMap;
 
 use super::{
-    draft::{Argument, Body, Definition, Draft, Field, Fields, Head, Inputs, Named, Reference, Roots, Wrap},
+    draft::{
+        DraftArgument, DraftBody, DraftDefinition, DraftField, DraftInputs, Fields, Head, Named, Reference,
+        Roots, SchemaDraft, Wrap,
+    },
     judge,
     reading::SchemaReading,
     schema::LIST_DEPTH_MAX,
@@ -39,7 +42,7 @@ pub fn read(json: &[u8]) -> Result<SchemaReading, ReadError> {
         return Err(ReadError::new(FORMAT, what));
     }
     let json = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json);
-    let answer: raw::Answer = serde_json::from_slice(json).map_err(|error| not_an_answer(&error))?;
+    let answer: raw::RawAnswer = serde_json::from_slice(json).map_err(|error| not_an_answer(&error))?;
     let data = answer.data.unwrap_or_default();
     if let Some(schema) = answer.schema.or(data.schema) {
         let mut report = Report { format: FORMAT.into(), ..Report::default() };
@@ -65,7 +68,7 @@ fn not_an_answer(error: &serde_json::Error) -> ReadError {
     }
 }
 
-fn explain(errors: &[raw::UpstreamError]) -> String {
+fn explain(errors: &[raw::RawError]) -> String {
     match errors.iter().find_map(|error| error.message.as_deref()) {
         Some(message) => {
             let message: String = message.chars().filter(|c| !c.is_control()).take(200).collect();
@@ -78,14 +81,14 @@ fn explain(errors: &[raw::UpstreamError]) -> String {
     }
 }
 
-fn draft(schema: raw::Schema, report: &mut Report) -> Result<Draft, ReadError> {
+fn draft(schema: raw::RawSchema, report: &mut Report) -> Result<SchemaDraft, ReadError> {
     let types = schema.types.unwrap_or_default();
     if types.len() > TYPES_MAX {
         let what = format!("the schema has {} types, {TYPES_MAX} are the most that is read", types.len());
         return Err(ReadError::new(FORMAT, what));
     }
     let mut possible: Vec<(String, String)> = Vec::new();
-    let mut draft = Draft::default();
+    let mut draft = SchemaDraft::default();
     for ty in types {
         if let ("INTERFACE", Some(name)) = (ty.kind.as_deref().unwrap_or_default(), &ty.name) {
             let objects = ty.possible_types.iter().flatten().filter_map(|object| object.name.clone());
@@ -105,13 +108,13 @@ fn draft(schema: raw::Schema, report: &mut Report) -> Result<Draft, ReadError> {
 }
 
 /// Interfaces name their objects, and objects their interfaces; some servers say only the former.
-fn implement(types: &mut [Definition], possible: Vec<(String, String)>) {
+fn implement(types: &mut [DraftDefinition], possible: Vec<(String, String)>) {
     let mut interfaces: HashMap<String, Vec<String>> = HashMap::new();
     for (object, interface) in possible {
         interfaces.entry(object).or_default().push(interface);
     }
     for ty in types {
-        if let (Body::Object(object), Some(names)) = (&mut ty.body, interfaces.remove(&ty.head.name)) {
+        if let (DraftBody::Object(object), Some(names)) = (&mut ty.body, interfaces.remove(&ty.head.name)) {
             // Those named on both sides are told apart when duplicates go.
             object.implements.extend(names.into_iter().map(|name| Named { name, at: None }));
         }
@@ -124,7 +127,7 @@ struct Converter<'a> {
 
 impl Converter<'_> {
     /// `None` for what is no type.
-    fn definition(&mut self, ty: raw::Type) -> Result<Option<Definition>, ReadError> {
+    fn definition(&mut self, ty: raw::RawType) -> Result<Option<DraftDefinition>, ReadError> {
         let Some(name) = ty.name else {
             self.report.skipped.add("a type", "has no name");
             return Ok(None);
@@ -135,14 +138,14 @@ impl Converter<'_> {
         }
         let interfaces = || ty.interfaces.iter().flatten();
         let body = match ty.kind.as_deref().unwrap_or_default() {
-            "SCALAR" => Body::Scalar,
-            "OBJECT" => Body::Object(self.fields(&name, ty.fields, names(interfaces()))?),
-            "INTERFACE" => Body::Interface(self.fields(&name, ty.fields, names(interfaces()))?),
-            "UNION" => Body::Union(names(ty.possible_types.iter().flatten())),
-            "ENUM" => {
-                Body::Enum(ty.enum_values.unwrap_or_default().into_iter().map(raw::EnumValue::head).collect())
-            }
-            "INPUT_OBJECT" => Body::Input(Inputs {
+            "SCALAR" => DraftBody::Scalar,
+            "OBJECT" => DraftBody::Object(self.fields(&name, ty.fields, names(interfaces()))?),
+            "INTERFACE" => DraftBody::Interface(self.fields(&name, ty.fields, names(interfaces()))?),
+            "UNION" => DraftBody::Union(names(ty.possible_types.iter().flatten())),
+            "ENUM" => DraftBody::Enum(
+                ty.enum_values.unwrap_or_default().into_iter().map(raw::RawEnumValue::head).collect(),
+            ),
+            "INPUT_OBJECT" => DraftBody::Input(DraftInputs {
                 fields: self.arguments(&name, ty.input_fields)?,
                 one_of: ty.is_one_of.unwrap_or_default(),
             }),
@@ -156,20 +159,24 @@ impl Converter<'_> {
         if let Some(url) = ty.specified_by_url {
             description = format!("{description}\n\nSpecified by {url}").trim().to_owned();
         }
-        Ok(Some(Definition { head: Head { name, description, ..Head::default() }, extends: false, body }))
+        Ok(Some(DraftDefinition {
+            head: Head { name, description, ..Head::default() },
+            extends: false,
+            body,
+        }))
     }
 
     fn fields(
         &mut self,
         owner: &str,
-        fields: Option<Vec<raw::Field>>,
+        fields: Option<Vec<raw::RawField>>,
         implements: Vec<Named>,
     ) -> Result<Fields, ReadError> {
         let mut converted = Vec::new();
         for field in fields.unwrap_or_default() {
             let name = field.name.unwrap_or_default();
             let place = format!("{owner}.{name}");
-            converted.push(Field {
+            converted.push(DraftField {
                 args: self.arguments(&place, field.args)?,
                 ty: reference(&place, field.ty)?,
                 head: head(name, field.description, field.is_deprecated, field.deprecation_reason),
@@ -181,13 +188,13 @@ impl Converter<'_> {
     fn arguments(
         &mut self,
         owner: &str,
-        args: Option<Vec<raw::InputValue>>,
-    ) -> Result<Vec<Argument>, ReadError> {
+        args: Option<Vec<raw::RawInputValue>>,
+    ) -> Result<Vec<DraftArgument>, ReadError> {
         let mut converted = Vec::new();
         for argument in args.unwrap_or_default() {
             let name = argument.name.unwrap_or_default();
             let place = format!("{owner}.{name}");
-            converted.push(Argument {
+            converted.push(DraftArgument {
                 ty: reference(&place, argument.ty)?,
                 default: argument.default_value.and_then(|text| self.default(&place, text)),
                 head: head(name, argument.description, argument.is_deprecated, argument.deprecation_reason),
@@ -229,17 +236,17 @@ fn head(
     }
 }
 
-impl raw::EnumValue {
+impl raw::RawEnumValue {
     fn head(self) -> Head {
         head(self.name.unwrap_or_default(), self.description, self.is_deprecated, self.deprecation_reason)
     }
 }
 
-fn names<'a>(types: impl Iterator<Item = &'a raw::TypeRef>) -> Vec<Named> {
+fn names<'a>(types: impl Iterator<Item = &'a raw::RawTypeRef>) -> Vec<Named> {
     types.filter_map(|ty| ty.name.clone()).map(|name| Named { name, at: None }).collect()
 }
 
-fn reference(place: &str, ty: Option<raw::TypeRef>) -> Result<Reference, ReadError> {
+fn reference(place: &str, ty: Option<raw::RawTypeRef>) -> Result<Reference, ReadError> {
     let problem = |what: &str| ReadError::new(FORMAT, format!("{}: {what}", crate::shown(place)));
     let mut inner = ty.ok_or_else(|| problem("it has no type"))?;
     let mut wraps = Vec::new();

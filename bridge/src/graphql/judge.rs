@@ -14,8 +14,8 @@ mod tests;
 use std::collections::HashSet;
 
 use super::{
-    Schema,
-    draft::{At, Body, Definition, Draft, Field, Head, Named, Roots, place},
+    GraphqlSchema,
+    draft::{At, DraftBody, DraftDefinition, DraftField, Head, Named, Roots, SchemaDraft, place},
     reach,
     reading::SchemaReading,
     scalars,
@@ -28,11 +28,11 @@ use crate::{
 
 /// Compiles a draft. `format` names its source in errors.
 pub(super) fn compile(
-    draft: Draft,
+    draft: SchemaDraft,
     mut report: Report,
     format: &'static str,
 ) -> Result<SchemaReading, ReadError> {
-    let Draft { types, roots } = draft;
+    let SchemaDraft { types, roots } = draft;
     let mut problems = Problems { format, list: Vec::new(), undefined: HashSet::new() };
     let mut types = merge::merge(types, &mut report, &mut problems);
     if types.len() > TYPES_MAX {
@@ -41,7 +41,7 @@ pub(super) fn compile(
     }
     hide::hide(&mut types, &roots, &mut report);
     define_known(&mut types, &mut report);
-    let names = link::Names::of(&types);
+    let names = link::TypeIndex::of(&types);
     let root = |named: &Option<Named>, name: &str, problems: &mut Problems| {
         find_root(named.as_ref(), name, &roots, &names, &types, problems)
     };
@@ -50,7 +50,7 @@ pub(super) fn compile(
     let subscription = root(&roots.subscription, "Subscription", &mut problems);
     let subscription = skip_subscriptions(subscription, &types, &mut report);
     let compiled = link::link(&types, &names, &mut report, &mut problems);
-    let mut schema = Schema { types: compiled, query, mutation };
+    let mut schema = GraphqlSchema { types: compiled, query, mutation };
     if problems.list.is_empty() && !has_operations(&schema) {
         problems.add(None, NOTHING_TO_CALL);
     }
@@ -89,10 +89,10 @@ impl Problems {
 }
 
 /// Scalars that schemas use without declaring them: the built-in ones always, others when mentioned.
-fn define_known(types: &mut Vec<Definition>, report: &mut Report) {
+fn define_known(types: &mut Vec<DraftDefinition>, report: &mut Report) {
     let mut declared: HashSet<&str> = types.iter().map(|ty| ty.head.name.as_str()).collect();
     let mut known: Vec<String> = Vec::new();
-    for name in types.iter().flat_map(Definition::mentions).filter(|name| is_known(name)) {
+    for name in types.iter().flat_map(DraftDefinition::mentions).filter(|name| is_known(name)) {
         if declared.insert(name) {
             known.push(name.to_owned());
         }
@@ -101,10 +101,10 @@ fn define_known(types: &mut Vec<Definition>, report: &mut Report) {
         report.repaired.add(format!("scalar {name}"), "is used but not declared; it was added");
     }
     let built_in = scalars::BUILT_IN.iter().map(|name| (*name).to_owned());
-    types.extend(known.into_iter().chain(built_in).map(|name| Definition {
+    types.extend(known.into_iter().chain(built_in).map(|name| DraftDefinition {
         head: Head { name, ..Default::default() },
         extends: false,
-        body: Body::Scalar,
+        body: DraftBody::Scalar,
     }));
 }
 
@@ -133,8 +133,8 @@ fn find_root(
     named: Option<&Named>,
     usual: &str,
     roots: &Roots,
-    names: &link::Names,
-    types: &[Definition],
+    names: &link::TypeIndex,
+    types: &[DraftDefinition],
     problems: &mut Problems,
 ) -> Option<TypeId> {
     let (name, at) = match named {
@@ -145,7 +145,7 @@ fn find_root(
     let id = names.get(name);
     let is_object = |id: &TypeId| {
         let index = usize::try_from(id.0).unwrap_or(usize::MAX);
-        types.get(index).is_some_and(|ty| matches!(ty.body, Body::Object(_)))
+        types.get(index).is_some_and(|ty| matches!(ty.body, DraftBody::Object(_)))
     };
     if named.is_some() && !id.as_ref().is_some_and(is_object) {
         problems
@@ -154,7 +154,7 @@ fn find_root(
     id.filter(is_object)
 }
 
-fn has_operations(schema: &Schema) -> bool {
+fn has_operations(schema: &GraphqlSchema) -> bool {
     let roots = [schema.query, schema.mutation];
     roots.into_iter().flatten().any(|root| schema.fields(root).is_some_and(|fields| !fields.is_empty()))
 }
@@ -162,12 +162,12 @@ fn has_operations(schema: &Schema) -> bool {
 /// Tells the fields of the subscription root, and returns its name.
 fn skip_subscriptions<'a>(
     subscription: Option<TypeId>,
-    types: &'a [Definition],
+    types: &'a [DraftDefinition],
     report: &mut Report,
 ) -> Option<&'a str> {
     let ty = types.get(usize::try_from(subscription?.0).ok()?)?;
-    let Body::Object(object) = &ty.body else { return None };
-    for Field { head, .. } in &object.fields {
+    let DraftBody::Object(object) = &ty.body else { return None };
+    for DraftField { head, .. } in &object.fields {
         report.skipped.add(
             place("subscription", &head.name, head.at),
             "a subscription is a stream of answers; a call has one answer",

@@ -17,13 +17,13 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use self::arguments::{Arguments, Given};
+use self::arguments::{GivenArgument, GivenArguments};
 use super::{
     answer::Unwrap,
     check::check,
     coerce::{Coercer, quote},
     fields,
-    schema::{Field, InputValue, ScalarForm, Schema, TypeKind, TypeRef},
+    schema::{Field, GraphqlSchema, InputValue, ScalarForm, TypeKind, TypeRef},
     selection::{Selection, aliases::Renames, default, is_composite, is_connection, is_root},
 };
 use crate::{
@@ -31,7 +31,7 @@ use crate::{
     description::{ApiDescription, RootField},
     limits::{PARAMETERS_MAX, QUERY_BYTES_MAX},
     problem::Problem,
-    values::At,
+    values::ValuePath,
 };
 
 /// Items of a Relay connection when the caller does not say how many.
@@ -39,7 +39,7 @@ pub(super) const FIRST_DEFAULT: u32 = 20;
 
 /// A request to the upstream's GraphQL address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct GraphqlRequest {
     pub query: String,
     /// A JSON object.
     pub variables: String,
@@ -47,7 +47,7 @@ pub struct Request {
     pub unwrap: Unwrap,
 }
 
-impl Request {
+impl GraphqlRequest {
     /// What is posted, as `application/json`.
     #[must_use]
     pub fn body(&self) -> Vec<u8> {
@@ -65,19 +65,19 @@ impl Request {
 #[derive(Debug, Clone, Default)]
 pub struct Planner {
     /// By the operation's index; `None` for operations that are not GraphQL.
-    operations: Vec<Option<Operation>>,
+    operations: Vec<Option<OperationPlan>>,
 }
 
 /// What is the same in every query of an operation.
 #[derive(Debug, Clone)]
-pub(super) struct Operation {
+pub(super) struct OperationPlan {
     root: RootField,
     /// `query` or `mutation`.
     keyword: &'static str,
     /// Index of the root field.
     field: usize,
     /// By the argument's index.
-    arguments: Vec<Argument>,
+    arguments: Vec<ArgumentForm>,
     /// The parameter with the caller's own selection; `None` when the result has no fields.
     pub fields: Option<&'static str>,
     /// The argument that limits a connection, if it is ours to give.
@@ -89,7 +89,7 @@ pub(super) struct Operation {
 
 /// How an argument is written.
 #[derive(Debug, Clone)]
-struct Argument {
+struct ArgumentForm {
     /// `$limit: Int`
     declared: String,
     /// `limit:$limit`
@@ -104,7 +104,7 @@ struct Chosen {
 }
 
 impl Chosen {
-    fn of(schema: &Schema, selection: &Selection) -> Self {
+    fn of(schema: &GraphqlSchema, selection: &Selection) -> Self {
         Self { text: selection.text(schema), renames: Renames::of(schema, selection).map(Arc::new) }
     }
 }
@@ -118,7 +118,7 @@ impl Planner {
     pub fn new(description: &ApiDescription) -> Result<Self, ApiError> {
         let Some(schema) = &description.graphql else { return Ok(Self::default()) };
         check(schema).map_err(ApiError::Graphql)?;
-        let plan = |root: &RootField| Operation::new(schema, root).map_err(ApiError::Graphql);
+        let plan = |root: &RootField| OperationPlan::new(schema, root).map_err(ApiError::Graphql);
         let operations = description.operations.iter().map(|operation| operation.root.as_ref().map(plan));
         Ok(Self { operations: operations.map(Option::transpose).collect::<Result<_, _>>()? })
     }
@@ -133,7 +133,7 @@ impl Planner {
         operation: usize,
         params: &BTreeMap<String, String>,
         body: &[u8],
-    ) -> Result<Request, Vec<Problem>> {
+    ) -> Result<GraphqlRequest, Vec<Problem>> {
         let planned = self.operation(operation).zip(description.graphql.as_ref());
         match planned.and_then(|(operation, schema)| Some((operation, schema, operation.declared(schema)?))) {
             Some((operation, schema, field)) => operation.plan(schema, field, params, body),
@@ -142,14 +142,14 @@ impl Planner {
         }
     }
 
-    pub(super) fn operation(&self, index: usize) -> Option<&Operation> {
+    pub(super) fn operation(&self, index: usize) -> Option<&OperationPlan> {
         self.operations.get(index)?.as_ref()
     }
 }
 
-impl Operation {
+impl OperationPlan {
     /// Prepares a root field, or says why it cannot be asked for.
-    pub fn new(schema: &Schema, root: &RootField) -> Result<Self, String> {
+    pub fn new(schema: &GraphqlSchema, root: &RootField) -> Result<Self, String> {
         let name = &root.field;
         let fields = schema.root(root.kind).and_then(|id| schema.fields(id)).unwrap_or_default();
         let Some((index, field)) = fields.iter().enumerate().find(|(_, field)| field.name == *name) else {
@@ -167,7 +167,7 @@ impl Operation {
         let arguments: Vec<_> = field
             .args
             .iter()
-            .map(|arg| Argument {
+            .map(|arg| ArgumentForm {
                 declared: format!("${}: {}", arg.name, schema.type_text(&arg.ty)),
                 used: format!("{0}:${0}", arg.name),
             })
@@ -191,25 +191,25 @@ impl Operation {
     }
 
     /// The root field, as the schema declares it.
-    pub fn declared<'s>(&self, schema: &'s Schema) -> Option<&'s Field> {
+    pub fn declared<'s>(&self, schema: &'s GraphqlSchema) -> Option<&'s Field> {
         let field = schema.fields(schema.root(self.root.kind)?)?.get(self.field)?;
         (field.name == self.root.field && field.args.len() == self.arguments.len()).then_some(field)
     }
 
     /// What is selected for a caller who does not choose; `None` when the result has no fields.
-    pub fn default_selection(&self, schema: &Schema, field: &Field) -> Option<Selection> {
+    pub fn default_selection(&self, schema: &GraphqlSchema, field: &Field) -> Option<Selection> {
         default::selection(schema, &field.ty, self.root.lists_max(), self.selection_bytes_max)
     }
 
     fn plan(
         &self,
-        schema: &Schema,
+        schema: &GraphqlSchema,
         field: &Field,
         params: &BTreeMap<String, String>,
         body: &[u8],
-    ) -> Result<Request, Vec<Problem>> {
+    ) -> Result<GraphqlRequest, Vec<Problem>> {
         let mut coercer = Coercer::new(schema, String::with_capacity(128));
-        let arguments = Arguments::sort(self, field, params, body, &mut coercer);
+        let arguments = GivenArguments::sort(self, field, params, body, &mut coercer);
         let first = self.first.filter(|_| !arguments.is_given(field, "last"));
         let supplied = self.variables(field, &arguments, first, &mut coercer);
         let chosen = self.chosen(schema, field, arguments.fields, &mut coercer);
@@ -223,14 +223,14 @@ impl Operation {
             ))]);
         }
         let unwrap = Unwrap::new(&field.name, chosen.renames.clone());
-        Ok(Request { query, variables, unwrap })
+        Ok(GraphqlRequest { query, variables, unwrap })
     }
 
     /// Writes the variables, and returns the indices of the arguments that have one.
     fn variables(
         &self,
         field: &Field,
-        arguments: &Arguments<'_>,
+        arguments: &GivenArguments<'_>,
         first: Option<usize>,
         coercer: &mut Coercer<'_>,
     ) -> Vec<usize> {
@@ -238,7 +238,7 @@ impl Operation {
         coercer.out.push('{');
         for (index, arg) in field.args.iter().enumerate() {
             let given = arguments.given(index);
-            if matches!(given, Given::Nothing) && first != Some(index) {
+            if matches!(given, GivenArgument::Nothing) && first != Some(index) {
                 if arg.is_required() {
                     coercer.missing.push(arg.name.clone());
                 }
@@ -259,7 +259,7 @@ impl Operation {
     /// The caller's selection, or the default.
     fn chosen(
         &self,
-        schema: &Schema,
+        schema: &GraphqlSchema,
         field: &Field,
         fields: Option<&str>,
         coercer: &mut Coercer<'_>,
@@ -294,7 +294,7 @@ impl Operation {
         query
     }
 
-    fn list(&self, query: &mut String, supplied: &[usize], text: impl Fn(&Argument) -> &str) {
+    fn list(&self, query: &mut String, supplied: &[usize], text: impl Fn(&ArgumentForm) -> &str) {
         for (i, index) in supplied.iter().enumerate() {
             query.push(if i == 0 { '(' } else { ',' });
             query.push_str(text(&self.arguments[*index]));
@@ -306,18 +306,20 @@ impl Operation {
 }
 
 /// Writes one argument's value; for the one that nothing was given for, our own.
-fn coerce(arg: &InputValue, given: &Given<'_>, coercer: &mut Coercer<'_>) {
-    let place = At::Root(&arg.name);
+fn coerce(arg: &InputValue, given: &GivenArgument<'_>, coercer: &mut Coercer<'_>) {
+    let place = ValuePath::Root(&arg.name);
     match given {
-        Given::Nothing => coercer.out.push_str(&FIRST_DEFAULT.to_string()),
-        Given::Text(text) => coercer.text(&place, &arg.ty, text),
-        Given::Json(value) => coercer.json(&At::Member(&At::Root("body"), &arg.name), &arg.ty, value),
-        Given::Members(members) => coercer.dotted(&place, &arg.ty, members, 0),
+        GivenArgument::Nothing => coercer.out.push_str(&FIRST_DEFAULT.to_string()),
+        GivenArgument::Text(text) => coercer.text(&place, &arg.ty, text),
+        GivenArgument::Json(value) => {
+            coercer.json(&ValuePath::Member(&ValuePath::Root("body"), &arg.name), &arg.ty, value);
+        }
+        GivenArgument::Members(members) => coercer.dotted(&place, &arg.ty, members, 0),
     }
 }
 
 /// The `first` of a connection that has no default of its own: without it most services refuse, or send all.
-fn first_argument(schema: &Schema, field: &Field) -> Option<usize> {
+fn first_argument(schema: &GraphqlSchema, field: &Field) -> Option<usize> {
     let is_list = matches!(field.ty.nullable(), TypeRef::List(_));
     let index = field.args.iter().position(|arg| arg.name == "first" && arg.default.is_none())?;
     let TypeRef::Named(id) = field.args[index].ty.nullable() else { return None };
@@ -325,7 +327,7 @@ fn first_argument(schema: &Schema, field: &Field) -> Option<usize> {
     (!is_list && is_int && is_connection(schema, field.ty.named())).then_some(index)
 }
 
-impl fmt::Display for Request {
+impl fmt::Display for GraphqlRequest {
     /// The query alone.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.query)

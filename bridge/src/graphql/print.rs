@@ -13,17 +13,17 @@ use std::fmt::Write;
 
 use super::{
     scalars::BUILT_IN,
-    schema::{Composite, Field, Input, InputValue, Schema, Type, TypeId, TypeKind},
+    schema::{Composite, Field, GraphqlSchema, Input, InputValue, Type, TypeId, TypeKind},
     sdl::{NO_REASON, strings::quoted},
 };
 
 /// The schema as SDL.
 #[must_use]
-pub fn sdl(schema: &Schema) -> String {
+pub fn sdl(schema: &GraphqlSchema) -> String {
     let mut printer = Printer {
         schema,
         implements: implements(schema),
-        values: value::Values::new(schema),
+        values: value::ValuePrinter::new(schema),
         out: String::new(),
     };
     printer.roots();
@@ -37,7 +37,7 @@ pub fn sdl(schema: &Schema) -> String {
 }
 
 /// For each type, the names of the interfaces it implements.
-fn implements(schema: &Schema) -> Vec<Vec<&str>> {
+fn implements(schema: &GraphqlSchema) -> Vec<Vec<&str>> {
     let mut implements = vec![Vec::new(); schema.types.len()];
     for ty in &schema.types {
         let TypeKind::Interface(interface) = &ty.kind else { continue };
@@ -52,9 +52,9 @@ fn implements(schema: &Schema) -> Vec<Vec<&str>> {
 }
 
 struct Printer<'a> {
-    schema: &'a Schema,
+    schema: &'a GraphqlSchema,
     implements: Vec<Vec<&'a str>>,
-    values: value::Values<'a>,
+    values: value::ValuePrinter<'a>,
     out: String,
 }
 

@@ -2,11 +2,11 @@
 
 use super::{
     reach::keep_reachable,
-    schema::{Schema, TypeKind},
+    schema::{GraphqlSchema, TypeKind},
 };
 use crate::{
     description::{ApiDescription, RootKind, Schema as NeutralSchema, SchemaId, Shape},
-    walk::{At, Then, walk, walk_operations},
+    walk::{SchemaPath, Then, walk, walk_operations},
 };
 
 /// Drops the root fields without an operation, then the types and the named schemas that nothing refers to.
@@ -24,7 +24,7 @@ pub fn prune(description: &mut ApiDescription) {
     keep_schemas(description);
 }
 
-fn keep_fields(schema: &mut Schema, kind: RootKind, is_kept: impl Fn(&str) -> bool) {
+fn keep_fields(schema: &mut GraphqlSchema, kind: RootKind, is_kept: impl Fn(&str) -> bool) {
     let Some(id) = schema.root(kind) else { return };
     let Some(ty) = usize::try_from(id.0).ok().and_then(|index| schema.types.get_mut(index)) else { return };
     let TypeKind::Object(object) = &mut ty.kind else { return };
@@ -48,11 +48,11 @@ fn keep_schemas(description: &mut ApiDescription) {
     while let Some(id) = open.pop() {
         let Some(mark) = new_ids.get_mut(id) else { continue };
         if mark.replace(0).is_none() {
-            let mut visit = |schema: &mut NeutralSchema, _: At<'_>| {
+            let mut visit = |schema: &mut NeutralSchema, _: SchemaPath<'_>| {
                 open.extend(reference(&schema.shape));
                 Then::Descend
             };
-            walk(&mut description.schemas[id].schema, At { hint: "", depth: 0 }, &mut visit);
+            walk(&mut description.schemas[id].schema, SchemaPath { hint: "", depth: 0 }, &mut visit);
         }
     }
     for (new, id) in new_ids.iter_mut().flatten().zip(0..) {
@@ -60,7 +60,7 @@ fn keep_schemas(description: &mut ApiDescription) {
     }
     let mut kept = new_ids.iter();
     description.schemas.retain(|_| kept.next().is_some_and(Option::is_some));
-    let mut renumber = |schema: &mut NeutralSchema, _: At<'_>| {
+    let mut renumber = |schema: &mut NeutralSchema, _: SchemaPath<'_>| {
         if let Some(new) = reference(&schema.shape).and_then(|id| *new_ids.get(id)?) {
             schema.shape = Shape::Ref(SchemaId(new));
         }
@@ -68,7 +68,7 @@ fn keep_schemas(description: &mut ApiDescription) {
     };
     walk_operations(description, &mut renumber);
     for named in &mut description.schemas {
-        walk(&mut named.schema, At { hint: "", depth: 0 }, &mut renumber);
+        walk(&mut named.schema, SchemaPath { hint: "", depth: 0 }, &mut renumber);
     }
 }
 

@@ -1,10 +1,10 @@
 //! Which types a call can reach from the root types.
 
-use super::schema::{Schema, Type, TypeId, TypeKind, TypeRef};
+use super::schema::{GraphqlSchema, Type, TypeId, TypeKind, TypeRef};
 
 /// Drops the types that no root field leads to and renumbers the others, keeping their order. Returns the
 /// dropped ones.
-pub(super) fn keep_reachable(schema: &mut Schema) -> Vec<Type> {
+pub(super) fn keep_reachable(schema: &mut GraphqlSchema) -> Vec<Type> {
     let is_reached = reached(schema);
     let mut ids = Vec::with_capacity(schema.types.len());
     let mut next = 0;
@@ -27,7 +27,7 @@ fn index(id: TypeId) -> usize {
     usize::try_from(id.0).unwrap_or(usize::MAX)
 }
 
-fn reached(schema: &Schema) -> Vec<bool> {
+fn reached(schema: &GraphqlSchema) -> Vec<bool> {
     let mut is_reached = vec![false; schema.types.len()];
     let mut open: Vec<TypeId> = schema.query.into_iter().chain(schema.mutation).collect();
     while let Some(id) = open.pop() {

@@ -1,11 +1,11 @@
 //! What reading a GraphQL schema yields.
 
-use super::Schema;
+use super::GraphqlSchema;
 use crate::report::Report;
 
 /// A schema read, and what became of its parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SchemaReading {
-    pub schema: Schema,
+    pub schema: GraphqlSchema,
     pub report: Report,
 }

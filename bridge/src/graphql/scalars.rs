@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::schema::{ScalarForm, Schema, TypeKind};
+use super::schema::{GraphqlSchema, ScalarForm, TypeKind};
 
 /// The scalars every server has; they are not declared.
 pub(super) const BUILT_IN: [&str; 5] = ["Int", "Float", "String", "Boolean", "ID"];
@@ -47,7 +47,7 @@ fn is_sized_number(plain: &str) -> bool {
 /// Sets the form of a custom scalar by the owner's word; `false` when the schema has none of that name.
 ///
 /// The built-in scalars keep their form: their values are fixed by the GraphQL specification.
-pub fn override_scalar(schema: &mut Schema, name: &str, form: ScalarForm) -> bool {
+pub fn override_scalar(schema: &mut GraphqlSchema, name: &str, form: ScalarForm) -> bool {
     if BUILT_IN.contains(&name) {
         return false;
     }

@@ -14,7 +14,7 @@ use crate::description::RootKind;
 
 /// A schema.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Schema {
+pub struct GraphqlSchema {
     /// Names are unique. The five built-in scalars are present when used.
     pub types: Vec<Type>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,7 +23,7 @@ pub struct Schema {
     pub mutation: Option<TypeId>,
 }
 
-/// Index into [`Schema::types`].
+/// Index into [`GraphqlSchema::types`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TypeId(pub u32);
@@ -249,7 +249,7 @@ impl<'de> Deserialize<'de> for TypeRef {
     }
 }
 
-impl Schema {
+impl GraphqlSchema {
     /// The type; `None` for an id out of range, which [`crate::Api::new`] rules out.
     #[must_use]
     pub fn get(&self, id: TypeId) -> Option<&Type> {

@@ -16,7 +16,7 @@ mod text;
 mod tests;
 
 use super::{
-    draft::{Argument, Body, Definition, Draft, Inputs},
+    draft::{DraftArgument, DraftBody, DraftDefinition, DraftInputs, SchemaDraft},
     judge,
     reading::SchemaReading,
 };
@@ -39,7 +39,7 @@ pub fn read(bytes: &[u8]) -> Result<SchemaReading, ReadError> {
 }
 
 /// All definitions of a document, or all mistakes in them.
-fn draft(text: &str, report: &mut Report) -> Result<Draft, ReadError> {
+fn draft(text: &str, report: &mut Report) -> Result<SchemaDraft, ReadError> {
     let tokens = scan::tokens(text)?;
     if tokens.is_empty() {
         return Err(ReadError::new(
@@ -47,7 +47,7 @@ fn draft(text: &str, report: &mut Report) -> Result<Draft, ReadError> {
             "the file is empty; expected definitions such as `type Query { … }`",
         ));
     }
-    let mut draft = Draft::default();
+    let mut draft = SchemaDraft::default();
     let mut problems = Vec::new();
     let (mut at, mut position) = (0, (1, 1));
     for definition in split::definitions(text, &tokens) {
@@ -69,7 +69,7 @@ fn one(
     definition: &split::Definition<'_>,
     at: (u64, u64),
     report: &mut Report,
-    draft: &mut Draft,
+    draft: &mut SchemaDraft,
 ) -> Result<(), parse::Mistake> {
     match definition.keyword_text(text) {
         // Their locations and arguments change nothing that can be called.
@@ -103,11 +103,12 @@ pub(super) fn value(text: &str) -> Option<serde_json::Value> {
     let document = format!("input V{{v:V={text}\n}}");
     let draft = draft(&document, &mut Report::default()).ok()?;
     // Whatever else the text may hold, it is not a single literal then.
-    let [Definition { body: Body::Input(Inputs { fields, one_of: false }), .. }] = draft.types.as_slice()
+    let [DraftDefinition { body: DraftBody::Input(DraftInputs { fields, one_of: false }), .. }] =
+        draft.types.as_slice()
     else {
         return None;
     };
-    let [Argument { default, head, .. }] = fields.as_slice() else { return None };
+    let [DraftArgument { default, head, .. }] = fields.as_slice() else { return None };
     let is_plain = head.deprecated.is_none() && !head.is_hidden && !text.contains('@');
     is_plain.then(|| default.clone().unwrap_or_default())
 }

@@ -11,7 +11,7 @@ pub(super) mod default;
 #[cfg(test)]
 mod tests;
 
-use super::schema::{Field, InputValue, Schema, TypeId, TypeKind};
+use super::schema::{Field, GraphqlSchema, InputValue, TypeId, TypeKind};
 
 /// What is selected of an object, an interface or a union. Lists and `!` around it make no difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,13 +43,16 @@ impl Selection {
     }
 
     /// The selected fields with their declarations.
-    pub fn declared<'a>(&'a self, schema: &'a Schema) -> impl Iterator<Item = (&'a Selected, &'a Field)> {
+    pub fn declared<'a>(
+        &'a self,
+        schema: &'a GraphqlSchema,
+    ) -> impl Iterator<Item = (&'a Selected, &'a Field)> {
         let fields = schema.fields(self.on).unwrap_or_default();
         self.fields.iter().filter_map(|selected| Some((selected, fields.get(selected.field)?)))
     }
 
     /// Appends it as GraphQL, with its braces.
-    pub fn write(&self, schema: &Schema, out: &mut String) {
+    pub fn write(&self, schema: &GraphqlSchema, out: &mut String) {
         out.push('{');
         if self.typename {
             word("__typename", out);
@@ -72,7 +75,7 @@ impl Selection {
         out.push('}');
     }
 
-    pub fn text(&self, schema: &Schema) -> String {
+    pub fn text(&self, schema: &GraphqlSchema) -> String {
         let mut text = String::new();
         self.write(schema, &mut text);
         text
@@ -88,7 +91,7 @@ fn word(name: &str, out: &mut String) {
 }
 
 /// Whether values of the type have fields.
-pub(super) fn is_composite(schema: &Schema, id: TypeId) -> bool {
+pub(super) fn is_composite(schema: &GraphqlSchema, id: TypeId) -> bool {
     schema.get(id).is_some_and(|ty| {
         matches!(ty.kind, TypeKind::Object(_) | TypeKind::Interface(_) | TypeKind::Union(_))
     })
@@ -96,16 +99,16 @@ pub(super) fn is_composite(schema: &Schema, id: TypeId) -> bool {
 
 /// Whether the field can be selected: without arguments, and without leading back to a root type, whose fields are
 /// operations of their own, each with its price.
-pub(super) fn is_selectable(schema: &Schema, field: &Field) -> bool {
+pub(super) fn is_selectable(schema: &GraphqlSchema, field: &Field) -> bool {
     !field.args.iter().any(InputValue::is_required) && !is_root(schema, field.ty.named())
 }
 
-pub(super) fn is_root(schema: &Schema, id: TypeId) -> bool {
+pub(super) fn is_root(schema: &GraphqlSchema, id: TypeId) -> bool {
     schema.query == Some(id) || schema.mutation == Some(id)
 }
 
 /// The object types that a union or interface can be; `None` for other types.
-pub(super) fn possible_types(schema: &Schema, id: TypeId) -> Option<&[TypeId]> {
+pub(super) fn possible_types(schema: &GraphqlSchema, id: TypeId) -> Option<&[TypeId]> {
     match &schema.get(id)?.kind {
         TypeKind::Interface(interface) => Some(&interface.implementors),
         TypeKind::Union(union) => Some(&union.members),
@@ -115,7 +118,7 @@ pub(super) fn possible_types(schema: &Schema, id: TypeId) -> Option<&[TypeId]> {
 
 /// Whether the type is a Relay connection (GraphQL Cursor Connections Specification, "Connection Types"): pages
 /// of `edges` or `nodes`, and a `pageInfo`.
-pub(super) fn is_connection(schema: &Schema, id: TypeId) -> bool {
+pub(super) fn is_connection(schema: &GraphqlSchema, id: TypeId) -> bool {
     let Some(Some(fields)) = schema.get(id).map(|ty| match &ty.kind {
         TypeKind::Object(object) => Some(&object.fields),
         _ => None,

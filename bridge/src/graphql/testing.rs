@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::OnceLock};
 
-use super::{Planner, Request, describe, sdl};
+use super::{GraphqlRequest, Planner, describe, sdl};
 use crate::{description::ApiDescription, problem::Problem, report::Report};
 
 /// Planets, stars, and everything that makes a schema difficult.
@@ -35,7 +35,12 @@ impl Sky {
         found.unwrap_or_else(|| panic!("no operation {id}"))
     }
 
-    pub fn plan(&self, id: &str, params: &[(&str, &str)], body: &str) -> Result<Request, Vec<Problem>> {
+    pub fn plan(
+        &self,
+        id: &str,
+        params: &[(&str, &str)],
+        body: &str,
+    ) -> Result<GraphqlRequest, Vec<Problem>> {
         let params: BTreeMap<String, String> =
             params.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect();
         self.planner.plan(&self.description, self.index(id), &params, body.as_bytes())

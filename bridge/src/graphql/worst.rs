@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    schema::{Schema, TypeRef},
+    schema::{GraphqlSchema, TypeRef},
     selection::{is_composite, is_selectable, possible_types},
 };
 use crate::limits::{FIELDS_DEPTH_MAX, SELECTION_VISITS_MAX, TYPE_FIELDS_VISITED_MAX, UNION_MEMBERS_MAX};
@@ -40,7 +40,7 @@ impl fmt::Display for Worst {
 }
 
 /// The worst query of a field's result; `None` when no list is within another one, whatever is asked.
-pub(super) fn worst(schema: &Schema, result: &TypeRef, lists_max: u8) -> Option<Worst> {
+pub(super) fn worst(schema: &GraphqlSchema, result: &TypeRef, lists_max: u8) -> Option<Worst> {
     let start = (result.named(), result.lists());
     let mut waiting = VecDeque::from([(start, Vec::<&str>::new())]);
     let mut seen = HashSet::from([start]);
@@ -78,7 +78,7 @@ pub(super) fn worst(schema: &Schema, result: &TypeRef, lists_max: u8) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graphql::{schema::Schema, testing::api};
+    use crate::graphql::{schema::GraphqlSchema, testing::api};
 
     const CHAIN: &str = "type Query { users: [User!]! user: User me: Me page: UserConnection many: [[User]] }
         type User { id: ID name: String tags: [String!]! friends: [User!]! boss: User }
@@ -87,7 +87,7 @@ mod tests {
         type Edge { node: User }
         type PageInfo { endCursor: String }";
 
-    fn worst_of(schema: &Schema, field: &str, lists_max: u8) -> Option<(String, u8, bool)> {
+    fn worst_of(schema: &GraphqlSchema, field: &str, lists_max: u8) -> Option<(String, u8, bool)> {
         let fields =
             schema.root(crate::description::RootKind::Query).and_then(|id| schema.fields(id)).unwrap();
         let field = fields.iter().find(|own| own.name == field).unwrap();

@@ -25,7 +25,7 @@ mod version;
 
 use serde_json::Value;
 
-use self::{refs::Document, schemas::Schemas, values::Members, version::Version};
+use self::{refs::Document, schemas::SchemaReader, values::Members, version::DocumentVersion};
 use crate::{
     description::ApiDescription,
     graphql::prune,
@@ -66,7 +66,7 @@ pub fn looks_like_openapi(bytes: &[u8]) -> bool {
 
 /// Reads a parsed document of `bytes` bytes.
 fn read_value(parsed: text::Parsed, bytes: usize) -> Result<Reading, ReadError> {
-    let version = Version::of(&parsed.value)?;
+    let version = DocumentVersion::of(&parsed.value)?;
     let mut report = Report { format: version.to_string(), ..Report::default() };
     for pointer in &parsed.duplicates {
         report.warnings.add(pointer, "the key is given more than once; the last one counts");
@@ -76,7 +76,7 @@ fn read_value(parsed: text::Parsed, bytes: usize) -> Result<Reading, ReadError> 
         typed_check(&parsed.value, &mut report);
     }
     let root = if version.is_swagger() { swagger::to_3_0(parsed.value, &mut report) } else { parsed.value };
-    Reader::new(&root, version, report).read()
+    DocumentReader::new(&root, version, report).read()
 }
 
 /// Holds a document against the model of the `openapiv3` crate, which is strict about 3.0.
@@ -89,18 +89,18 @@ fn typed_check(root: &Value, report: &mut Report) {
 
 /// A document being read.
 #[derive(Debug)]
-struct Reader<'d> {
+struct DocumentReader<'d> {
     document: Document<'d>,
-    version: Version,
+    version: DocumentVersion,
     report: Report,
     /// Where findings belong: an operation or a named schema.
     place: String,
-    schemas: Schemas<'d>,
+    schemas: SchemaReader<'d>,
 }
 
-impl<'d> Reader<'d> {
-    fn new(root: &'d Value, version: Version, report: Report) -> Self {
-        let (document, schemas) = (Document { root }, Schemas::default());
+impl<'d> DocumentReader<'d> {
+    fn new(root: &'d Value, version: DocumentVersion, report: Report) -> Self {
+        let (document, schemas) = (Document { root }, SchemaReader::default());
         Self { document, version, report, place: String::new(), schemas }
     }
 

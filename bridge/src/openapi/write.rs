@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use self::{operations::Operations, schemas::Schemas};
+use self::{operations::Operations, schemas::SchemaWriter};
 use crate::{description::ApiDescription, share::share};
 
 /// The version of OpenAPI to write.
@@ -71,7 +71,7 @@ pub fn write(description: &ApiDescription, options: &WriteOptions) -> Value {
 }
 
 fn document(description: &ApiDescription, options: &WriteOptions) -> Value {
-    let mut schemas = Schemas::new(description, options.version);
+    let mut schemas = SchemaWriter::new(description, options.version);
     let mut operations = Operations::new(description, options, &mut schemas);
     let paths = operations.paths();
     let responses = operations.into_shared_responses();

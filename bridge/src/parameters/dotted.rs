@@ -4,7 +4,7 @@ use crate::{
     description::{Object, Schema, Shape},
     json::Json,
     problem::Problem,
-    values::{At, Checker, expected},
+    values::{Checker, ValuePath, expected},
 };
 
 /// Paths below an object, with their texts.
@@ -20,7 +20,7 @@ struct Member<'a> {
 /// Reads `parts` as a value of `schema`; `None` when they are none, and then it was said why.
 pub(super) fn read<'a>(
     checker: &mut Checker<'a>,
-    at: &At<'_>,
+    at: &ValuePath<'_>,
     parts: &Parts<'a>,
     schema: &'a Schema,
     depth: usize,
@@ -54,14 +54,14 @@ pub(super) fn read<'a>(
     }
 }
 
-fn refuse(checker: &mut Checker<'_>, at: &At<'_>, schema: &Schema) {
+fn refuse(checker: &mut Checker<'_>, at: &ValuePath<'_>, schema: &Schema) {
     let expected = expected(checker.description(), schema);
     checker.tell(Problem::Other(format!("`{at}` was given in parts that do not fit, expected {expected}")));
 }
 
 fn read_object<'a>(
     checker: &mut Checker<'a>,
-    at: &At<'_>,
+    at: &ValuePath<'_>,
     parts: &Parts<'a>,
     object: &'a Object,
     depth: usize,
@@ -72,7 +72,7 @@ fn read_object<'a>(
     let mut fits = checker.has_required(at, object, |name| members.iter().any(|member| member.name == name));
     let mut read_members = Vec::with_capacity(members.len());
     for member in &members {
-        let at = At::Member(at, member.name);
+        let at = ValuePath::Member(at, member.name);
         let value = read_member(checker, &at, member, object, depth);
         fits &= value.is_some();
         read_members.extend(value.map(|value| (member.name.into(), value)));
@@ -83,12 +83,12 @@ fn read_object<'a>(
 
 fn read_member<'a>(
     checker: &mut Checker<'a>,
-    at: &At<'_>,
+    at: &ValuePath<'_>,
     member: &Member<'a>,
     object: &'a Object,
     depth: usize,
 ) -> Option<Json<'a>> {
-    let At::Member(parent, _) = at else { return None };
+    let ValuePath::Member(parent, _) = at else { return None };
     let schema = checker.member(parent, object, member.name)?;
     match (member.whole, &member.parts[..]) {
         (Some(text), []) => checker.text(at, text, schema, depth - 1),

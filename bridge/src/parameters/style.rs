@@ -8,14 +8,14 @@
 
 use std::borrow::Cow;
 
-use super::{Argument, Arguments};
+use super::{ArgumentValue, ArgumentValues};
 use crate::{
     description::{Operation, Parameter, Place, Style},
     escape::{encode, encoded},
     json::Json,
     problem::Problem,
     routing::leads_elsewhere,
-    values::{At, Checker},
+    values::{Checker, ValuePath},
 };
 
 /// What was expected instead of `text`, if it cannot travel in its place.
@@ -30,10 +30,10 @@ pub(super) fn objection(parameter: &Parameter, text: &str) -> Option<&'static st
 }
 
 /// Tells what cannot be written.
-pub(super) fn check(checker: &mut Checker<'_>, operation: &Operation, arguments: &Arguments<'_>) {
+pub(super) fn check(checker: &mut Checker<'_>, operation: &Operation, arguments: &ArgumentValues<'_>) {
     for argument in &arguments.declared {
-        let Argument { parameter, value, .. } = argument;
-        let at = At::Root(&parameter.name);
+        let ArgumentValue { parameter, value, .. } = argument;
+        let at = ValuePath::Root(&parameter.name);
         if let Some(expected) = unwritable(argument) {
             checker.refuse(&at, &argument.json_text(), expected);
         }
@@ -43,15 +43,15 @@ pub(super) fn check(checker: &mut Checker<'_>, operation: &Operation, arguments:
         {
             let taken = |name: &str| operation.parameters.iter().any(|other| other.name == name);
             for (name, _) in members.iter().filter(|(name, _)| taken(name)) {
-                let name = At::Member(&at, name).to_string();
+                let name = ValuePath::Member(&at, name).to_string();
                 checker.tell(Problem::Twice { name, places: "as a member and as a parameter of its own" });
             }
         }
     }
 }
 
-fn unwritable(argument: &Argument<'_>) -> Option<&'static str> {
-    let Argument { parameter, value, .. } = argument;
+fn unwritable(argument: &ArgumentValue<'_>) -> Option<&'static str> {
+    let ArgumentValue { parameter, value, .. } = argument;
     if parameter.style == Style::Json {
         return objection(parameter, &argument.json_text());
     }
@@ -85,8 +85,8 @@ fn has_empty_part(value: &Json<'_>) -> bool {
 }
 
 /// Appends `argument` to a query.
-pub(crate) fn write_query(query: &mut String, argument: &Argument<'_>) {
-    let Argument { parameter, value, .. } = argument;
+pub(crate) fn write_query(query: &mut String, argument: &ArgumentValue<'_>) {
+    let ArgumentValue { parameter, value, .. } = argument;
     let name = parameter.name.as_str();
     let separator = match parameter.style {
         Style::Space => "%20",
@@ -119,7 +119,7 @@ pub(crate) fn pair(query: &mut String, name: &str, text: &str) {
 }
 
 /// `argument` as a part of a path, encoded.
-pub(crate) fn path_text(argument: &Argument<'_>) -> String {
+pub(crate) fn path_text(argument: &ArgumentValue<'_>) -> String {
     let mut text = String::new();
     match (&argument.value, argument.parameter.style) {
         (_, Style::Json) => encode(&mut text, &argument.json_text()),
@@ -132,7 +132,7 @@ pub(crate) fn path_text(argument: &Argument<'_>) -> String {
 }
 
 /// `argument` as the value of a header, where nothing is encoded.
-pub(crate) fn header_text(argument: &Argument<'_>) -> String {
+pub(crate) fn header_text(argument: &ArgumentValue<'_>) -> String {
     let between = if argument.parameter.style == Style::Exploded { "=" } else { "," };
     match &argument.value {
         _ if argument.parameter.style == Style::Json => argument.json_text().into_owned(),

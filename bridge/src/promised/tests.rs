@@ -21,8 +21,13 @@ fn answers(schema: &Value) -> Value {
 }
 
 fn told(api: &Api, status: u16, body: &str) -> String {
-    let answer =
-        Answer { status, body: body.as_bytes(), accept: None, media_type: None, is_conditional: false };
+    let answer = PromisedAnswer {
+        status,
+        body: body.as_bytes(),
+        accept: None,
+        media_type: None,
+        is_conditional: false,
+    };
     let operation = api.operation_at("GET", "/x").unwrap();
     breach(api.description(), operation, &answer).map(|breach| breach.to_string()).unwrap_or_default()
 }
@@ -133,7 +138,8 @@ fn another_media_type_that_is_described_is_judged_by_nobody() {
     ] {
         let api = api(&json!({ "200": { "description": "", "content": content } }), &json!({}));
         let operation = api.operation_at("GET", "/x").unwrap();
-        let plain = Answer { status: 200, body: b"a,b", accept: None, media_type, is_conditional: false };
+        let plain =
+            PromisedAnswer { status: 200, body: b"a,b", accept: None, media_type, is_conditional: false };
         assert_eq!(breach(api.description(), operation, &plain).is_none(), keeps, "{content} {media_type:?}");
     }
 }
@@ -142,19 +148,20 @@ fn another_media_type_that_is_described_is_judged_by_nobody() {
 fn what_the_call_asked_for_is_not_held_against_the_answer() {
     let api = api(&answers(&json!({ "type": "object" })), &json!({}));
     let operation = api.operation_at("GET", "/x").unwrap();
-    let plain = Answer { status: 200, body: b"a,b", accept: None, media_type: None, is_conditional: false };
+    let plain =
+        PromisedAnswer { status: 200, body: b"a,b", accept: None, media_type: None, is_conditional: false };
     for (answer, keeps) in [
         (plain, false),
-        (Answer { accept: Some("text/csv"), ..plain }, true),
-        (Answer { accept: Some("text/csv, application/json;q=0.1"), ..plain }, false),
-        (Answer { accept: Some("*/*"), ..plain }, false),
-        (Answer { status: 304, body: b"", is_conditional: true, ..plain }, true),
+        (PromisedAnswer { accept: Some("text/csv"), ..plain }, true),
+        (PromisedAnswer { accept: Some("text/csv, application/json;q=0.1"), ..plain }, false),
+        (PromisedAnswer { accept: Some("*/*"), ..plain }, false),
+        (PromisedAnswer { status: 304, body: b"", is_conditional: true, ..plain }, true),
     ] {
         assert_eq!(breach(api.description(), operation, &answer).is_none(), keeps, "{answer:?}");
     }
     let empty = |method, status| {
         let operation = Operation { method, ..operation.clone() };
-        breach(api.description(), &operation, &Answer { status, body: b"", ..plain })
+        breach(api.description(), &operation, &PromisedAnswer { status, body: b"", ..plain })
     };
     assert_eq!((empty(Method::Head, 200), empty(Method::Delete, 204)), (None, None));
     assert_eq!(empty(Method::Delete, 200), Some(Breach::Empty));
@@ -193,7 +200,7 @@ proptest! {
         description in testing::descriptions(), code in 100_u16..600, body in "[\\[{\"a:,0-9}\\] n]{0,60}"
     ) {
         for operation in &description.operations {
-            let answer = Answer { status: code, body: body.as_bytes(), accept: None, media_type: None, is_conditional: false };
+            let answer = PromisedAnswer { status: code, body: body.as_bytes(), accept: None, media_type: None, is_conditional: false };
             let _ = breach(&description, operation, &answer);
         }
     }
@@ -207,7 +214,7 @@ proptest! {
                 continue;
             }
             let body = value.to_string();
-            let answer = Answer { status: 200, body: body.as_bytes(), accept: None, media_type: None, is_conditional: false };
+            let answer = PromisedAnswer { status: 200, body: body.as_bytes(), accept: None, media_type: None, is_conditional: false };
             prop_assert_eq!(breach(&description, operation, &answer), None, "{}", body);
         }
     }

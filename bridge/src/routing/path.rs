@@ -31,18 +31,18 @@ pub enum BadPath {
 
 /// A path's segments, as written and decoded once.
 #[derive(Debug)]
-pub(super) struct Path<'a> {
+pub(super) struct RequestPath<'a> {
     raw: &'a str,
-    segments: Vec<Segment<'a>>,
+    segments: Vec<PathSegment<'a>>,
 }
 
 #[derive(Debug)]
-pub(super) struct Segment<'a> {
+pub(super) struct PathSegment<'a> {
     pub(super) raw: &'a str,
     pub(super) decoded: Cow<'a, str>,
 }
 
-impl<'a> Path<'a> {
+impl<'a> RequestPath<'a> {
     pub(super) fn parse(raw: &'a str) -> Result<Self, BadPath> {
         let rest = raw.strip_prefix('/').ok_or(BadPath::NotAbsolute)?;
         for c in raw.chars() {
@@ -61,7 +61,7 @@ impl<'a> Path<'a> {
                 if segment.is_empty() && i + 1 < count {
                     return Err(BadPath::EmptySegment);
                 }
-                Segment::parse(segment)
+                PathSegment::parse(segment)
             })
             .collect::<Result<_, _>>()?;
         Ok(Self { raw, segments })
@@ -71,12 +71,12 @@ impl<'a> Path<'a> {
         self.raw
     }
 
-    pub(super) fn segments(&self) -> &[Segment<'a>] {
+    pub(super) fn segments(&self) -> &[PathSegment<'a>] {
         &self.segments
     }
 }
 
-impl<'a> Segment<'a> {
+impl<'a> PathSegment<'a> {
     fn parse(raw: &'a str) -> Result<Self, BadPath> {
         let decoded = decode(raw).ok_or_else(|| BadPath::BadEscape(shown(raw)))?;
         if is_dot_segment(&decoded) {

@@ -2,7 +2,7 @@
 
 use super::{
     PathValues,
-    path::{Path, is_dot_segment, leads_elsewhere},
+    path::{RequestPath, is_dot_segment, leads_elsewhere},
 };
 use crate::{
     escape::{decode, encode_literal},
@@ -23,12 +23,12 @@ pub enum TemplateError {
 #[derive(Debug, Clone)]
 pub(crate) struct Template {
     text: String,
-    segments: Vec<Segment>,
+    segments: Vec<TemplateSegment>,
 }
 
 /// One segment: the pieces of text and parameters in order. No two parameters touch.
 #[derive(Debug, Clone)]
-pub(super) struct Segment {
+pub(super) struct TemplateSegment {
     raw: String,
     pieces: Vec<Piece>,
 }
@@ -59,7 +59,7 @@ impl Template {
                 return Err(malformed("it has a segment of dots"));
             }
             let pieces = pieces(raw).map_err(malformed)?;
-            segments.push(Segment { raw: raw.to_owned(), pieces });
+            segments.push(TemplateSegment { raw: raw.to_owned(), pieces });
         }
         let template = Self { text: text.to_owned(), segments };
         let mut names: Vec<_> = template.parameters().collect();
@@ -74,7 +74,7 @@ impl Template {
         &self.text
     }
 
-    pub(super) fn segments(&self) -> &[Segment] {
+    pub(super) fn segments(&self) -> &[TemplateSegment] {
         &self.segments
     }
 
@@ -87,7 +87,7 @@ impl Template {
     }
 
     /// Whether `path` has a segment of this template that stands for a value: half a template is a mistake.
-    pub(super) fn is_half_of(&self, path: &Path<'_>) -> bool {
+    pub(super) fn is_half_of(&self, path: &RequestPath<'_>) -> bool {
         path.raw().contains('{')
             && self
                 .segments
@@ -97,7 +97,7 @@ impl Template {
     }
 
     /// The values that `path` has for the parameters; `None` when it does not match.
-    pub(super) fn values<'a>(&'a self, path: &Path<'a>) -> Option<PathValues<'a>> {
+    pub(super) fn values<'a>(&'a self, path: &RequestPath<'a>) -> Option<PathValues<'a>> {
         let mut values = Vec::new();
         for (segment, given) in self.segments.iter().zip(path.segments()) {
             match (&segment.pieces[..], &given.decoded) {
@@ -123,7 +123,7 @@ impl Template {
     /// The encoded segments of a concrete path, with `value` giving each parameter's encoded text. `None` when a
     /// value is missing, or together with its surroundings is a segment of dots.
     pub(crate) fn fill<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Option<Vec<String>> {
-        let fill = |segment: &Segment| {
+        let fill = |segment: &TemplateSegment| {
             let mut text = String::with_capacity(segment.raw.len());
             for piece in &segment.pieces {
                 match piece {
@@ -137,7 +137,7 @@ impl Template {
     }
 }
 
-impl Segment {
+impl TemplateSegment {
     /// Pieces in order; none when the segment is empty.
     pub(super) fn pieces(&self) -> &[Piece] {
         &self.pieces

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::{
-    path::{Path, Segment as Given},
-    template::{Piece, Segment, Template},
+    path::{PathSegment, RequestPath},
+    template::{Piece, Template, TemplateSegment},
 };
 
 /// A place between two segments, and what may follow.
@@ -12,7 +12,7 @@ use super::{
 pub(super) struct Tree {
     literals: HashMap<String, Tree>,
     /// Segments of text and parameters; the one with most text first, else the first declared.
-    mixed: Vec<(Segment, Tree)>,
+    mixed: Vec<(TemplateSegment, Tree)>,
     parameter: Option<Box<Tree>>,
     /// Routes that end here.
     routes: Vec<usize>,
@@ -32,7 +32,7 @@ impl Tree {
         rivals
     }
 
-    fn mixed_branch(&mut self, segment: &Segment) -> &mut Self {
+    fn mixed_branch(&mut self, segment: &TemplateSegment) -> &mut Self {
         let known = self.mixed.iter().position(|(other, _)| other.same_shape(segment));
         let at = known.unwrap_or_else(|| {
             let weight = segment.literal_bytes();
@@ -44,11 +44,15 @@ impl Tree {
     }
 
     /// The most specific route that matches `path` and is right. Goes back at most once for every branch there is.
-    pub(super) fn find(&self, path: &Path<'_>, mut is_right: impl FnMut(usize) -> bool) -> Option<usize> {
+    pub(super) fn find(
+        &self,
+        path: &RequestPath<'_>,
+        mut is_right: impl FnMut(usize) -> bool,
+    ) -> Option<usize> {
         self.walk(path.segments(), &mut is_right)
     }
 
-    fn walk(&self, segments: &[Given<'_>], is_right: &mut dyn FnMut(usize) -> bool) -> Option<usize> {
+    fn walk(&self, segments: &[PathSegment<'_>], is_right: &mut dyn FnMut(usize) -> bool) -> Option<usize> {
         let Some((first, rest)) = segments.split_first() else {
             return self.routes.iter().copied().find(|route| is_right(*route));
         };

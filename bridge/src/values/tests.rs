@@ -7,7 +7,7 @@ use crate::description::{Discriminator, NamedSchema, NumberBounds, SchemaId, Str
 
 fn refusal_of_text(description: &ApiDescription, schema: &Schema, text: &str) -> Option<String> {
     let mut checker = Checker::new(description);
-    let value = checker.text(&At::Root("p"), text, schema, STEPS_DEPTH_MAX);
+    let value = checker.text(&ValuePath::Root("p"), text, schema, STEPS_DEPTH_MAX);
     let problems =
         checker.finish().map_err(|problems| crate::PlanError::Problems(problems).to_string()).err();
     assert_eq!(value.is_none(), problems.is_some(), "{text}");
@@ -17,7 +17,7 @@ fn refusal_of_text(description: &ApiDescription, schema: &Schema, text: &str) ->
 fn refusal_of_json(description: &ApiDescription, schema: &Schema, text: &str) -> Option<String> {
     let mut checker = Checker::new(description);
     let value = Json::parse(text, VALUE_DEPTH_MAX).unwrap();
-    let fits = checker.json(&At::Root("body"), &value, schema, STEPS_DEPTH_MAX);
+    let fits = checker.json(&ValuePath::Root("body"), &value, schema, STEPS_DEPTH_MAX);
     let problems =
         checker.finish().map_err(|problems| crate::PlanError::Problems(problems).to_string()).err();
     assert_eq!(fits, problems.is_none(), "{text}");
@@ -285,11 +285,11 @@ fn a_schema_that_leads_in_circles_ends() {
     for text in ["7", "[[7]]", &nested] {
         let mut checker = Checker::new(&zoo);
         let value = Json::parse(text, VALUE_DEPTH_MAX).unwrap();
-        assert!(!checker.json(&At::Root("body"), &value, &maze, STEPS_DEPTH_MAX));
+        assert!(!checker.json(&ValuePath::Root("body"), &value, &maze, STEPS_DEPTH_MAX));
         assert!(checker.finish().is_err());
     }
     let mut checker = Checker::new(&zoo);
-    assert!(checker.text(&At::Root("p"), &nested, &maze, STEPS_DEPTH_MAX).is_none());
+    assert!(checker.text(&ValuePath::Root("p"), &nested, &maze, STEPS_DEPTH_MAX).is_none());
     // Cut short by the number of references.
     let endless = ApiDescription {
         schemas: vec![NamedSchema { name: "A".into(), schema: Schema::reference(SchemaId(0)) }],
@@ -304,6 +304,6 @@ fn at_most_a_screenful_is_told() {
     let many = vec!["x"; 1000].join(",");
     let description = ApiDescription::default();
     let mut checker = Checker::new(&description);
-    assert!(checker.text(&At::Root("p"), &many, &schema, STEPS_DEPTH_MAX).is_none());
+    assert!(checker.text(&ValuePath::Root("p"), &many, &schema, STEPS_DEPTH_MAX).is_none());
     assert_eq!(checker.finish().unwrap_err().len(), PROBLEMS_MAX);
 }

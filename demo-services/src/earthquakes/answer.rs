@@ -5,13 +5,13 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::catalog::{Catalog, Event};
-use super::query::Query;
+use super::catalog::{EarthquakeCatalog, Event};
+use super::query::EarthquakeQuery;
 
 /// The data being served, and where it comes from.
 #[derive(Debug, Clone)]
 pub struct Edition {
-    pub(super) catalog: Arc<Catalog>,
+    pub(super) catalog: Arc<EarthquakeCatalog>,
     pub source: Source,
 }
 
@@ -40,17 +40,17 @@ pub enum Source {
 }
 
 impl Edition {
-    pub(super) fn embedded(catalog: Catalog) -> Self {
+    pub(super) fn embedded(catalog: EarthquakeCatalog) -> Self {
         let source =
             Source::Snapshot { url: catalog.metadata.url.clone(), since: catalog.metadata.generated };
         Self { catalog: Arc::new(catalog), source }
     }
 
     /// The answer to `query`, as JSON text in the survey's own shape.
-    pub(super) fn answer(&self, query: &Query) -> String {
+    pub(super) fn answer(&self, query: &EarthquakeQuery) -> String {
         let events: Vec<&Event> = self.catalog.select(query).collect();
         let metadata = &self.catalog.metadata;
-        let answer = Answer {
+        let answer = GeoJsonAnswer {
             kind: "FeatureCollection",
             metadata: AnswerMetadata {
                 generated: metadata.generated,
@@ -70,7 +70,7 @@ impl Edition {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct GeoJsonAnswer<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     metadata: AnswerMetadata<'a>,

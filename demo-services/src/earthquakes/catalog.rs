@@ -4,11 +4,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use super::query::Query;
+use super::query::EarthquakeQuery;
 
 /// A GeoJSON feature collection of the survey, newest event first.
 #[derive(Debug)]
-pub struct Catalog {
+pub struct EarthquakeCatalog {
     pub(super) metadata: Metadata,
     events: Vec<Event>,
 }
@@ -40,19 +40,21 @@ pub(super) struct Event {
 
 /// The data is not a feature collection of the survey.
 #[derive(Debug, Error)]
-pub enum CatalogError {
+pub enum EarthquakeCatalogError {
     #[error("the data is not a GeoJSON feature collection with USGS metadata")]
     Collection(#[source] serde_json::Error),
     #[error("feature {index} is not a USGS event with an id, a time and a point")]
     Feature { index: usize, source: serde_json::Error },
 }
 
-impl Catalog {
+impl EarthquakeCatalog {
     /// Reads a feature collection, in any order. The only place where events are parsed.
-    pub fn parse(json: &[u8]) -> Result<Self, CatalogError> {
-        let collection: Collection = serde_json::from_slice(json).map_err(CatalogError::Collection)?;
-        let read =
-            |(index, json)| Event::parse(json).map_err(|source| CatalogError::Feature { index, source });
+    pub fn parse(json: &[u8]) -> Result<Self, EarthquakeCatalogError> {
+        let collection: Collection =
+            serde_json::from_slice(json).map_err(EarthquakeCatalogError::Collection)?;
+        let read = |(index, json)| {
+            Event::parse(json).map_err(|source| EarthquakeCatalogError::Feature { index, source })
+        };
         let mut events =
             collection.features.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
         events.sort_by(|one, other| other.time_ms.cmp(&one.time_ms).then_with(|| one.id.cmp(&other.id)));
@@ -71,7 +73,7 @@ impl Catalog {
     }
 
     /// The newest events that match, newest first, at most `query.limit`.
-    pub(super) fn select<'a>(&'a self, query: &'a Query) -> impl Iterator<Item = &'a Event> {
+    pub(super) fn select<'a>(&'a self, query: &'a EarthquakeQuery) -> impl Iterator<Item = &'a Event> {
         self.events.iter().filter(|event| event.matches(query)).take(query.limit)
     }
 
@@ -88,7 +90,7 @@ impl Event {
         Ok(Self { json, longitude, latitude, depth_km, id: feature.id, magnitude, time_ms })
     }
 
-    fn matches(&self, query: &Query) -> bool {
+    fn matches(&self, query: &EarthquakeQuery) -> bool {
         query.magnitude.admits_known(self.magnitude)
             && query.time_ms.admits(self.time_ms)
             && query.latitude.admits(self.latitude)

@@ -13,7 +13,7 @@ use thiserror::Error;
 use tokio::sync::watch;
 
 use super::answer::{Edition, Source};
-use super::catalog::{Catalog, CatalogError};
+use super::catalog::{EarthquakeCatalog, EarthquakeCatalogError};
 
 /// The survey's largest feed, all events of a month, is about 8 MB.
 const FEED_BYTES_MAX: usize = 32 << 20;
@@ -42,7 +42,7 @@ pub enum FeedError {
     #[error("the feed is larger than {FEED_BYTES_MAX} bytes")]
     TooLarge,
     #[error("the feed answered something else than earthquakes")]
-    Content(#[from] CatalogError),
+    Content(#[from] EarthquakeCatalogError),
 }
 
 impl From<reqwest::Error> for FeedError {
@@ -88,7 +88,7 @@ impl Feed {
     }
 
     /// One look: new data, or nothing new.
-    async fn look(&mut self) -> Result<Option<Catalog>, FeedError> {
+    async fn look(&mut self) -> Result<Option<EarthquakeCatalog>, FeedError> {
         let response = self.client.get(self.url.clone()).headers(self.validators.clone()).send().await?;
         match response.status() {
             StatusCode::NOT_MODIFIED => return Ok(None),
@@ -96,12 +96,12 @@ impl Feed {
             other => return Err(FeedError::Status(other)),
         }
         let validators = validators(response.headers());
-        let catalog = Catalog::parse(&bounded_body(response).await?)?;
+        let catalog = EarthquakeCatalog::parse(&bounded_body(response).await?)?;
         self.validators = validators;
         Ok(Some(catalog))
     }
 
-    fn publish(&self, editions: &watch::Sender<Arc<Edition>>, news: Option<Catalog>) {
+    fn publish(&self, editions: &watch::Sender<Arc<Edition>>, news: Option<EarthquakeCatalog>) {
         let now = unix_ms();
         editions.send_modify(|edition| {
             let (catalog, since) = match (news, &edition.source) {

@@ -42,7 +42,7 @@ const QUOTE_CHARS_MAX: usize = 60;
 
 /// What to look for. Without parameters: the newest hundred events.
 #[derive(Debug, PartialEq)]
-pub(super) struct Query {
+pub(super) struct EarthquakeQuery {
     pub(super) magnitude: Range<f64>,
     pub(super) time_ms: Range<i64>,
     pub(super) latitude: Range<f64>,
@@ -71,7 +71,7 @@ impl<T: PartialOrd> Range<T> {
     }
 }
 
-impl Query {
+impl EarthquakeQuery {
     /// Reads a raw query string; the first thing wrong becomes the error.
     pub(super) fn parse(text: &str) -> Result<Self, Problem> {
         let mut query = Self {

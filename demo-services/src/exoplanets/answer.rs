@@ -42,14 +42,14 @@ impl MediaType {
 
 /// An answer, before it is written in the media type the client wants.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct GraphqlAnswer {
     status: StatusCode,
     /// The body was a GraphQL request, whatever became of it.
     well_formed: bool,
     json: Vec<u8>,
 }
 
-impl Answer {
+impl GraphqlAnswer {
     /// Executes a request.
     pub(super) fn to(request: &GraphQLRequest, service: &Service) -> Self {
         if !matches!(&request.variables, None | Some(InputValue::Null | InputValue::Object(_))) {

@@ -77,7 +77,7 @@ pub(super) struct Record {
 
 /// All planets, in the table's order, which is that of their names.
 #[derive(Debug)]
-pub struct Catalog {
+pub struct PlanetCatalog {
     records: Vec<Arc<Record>>,
     by_name: HashMap<String, usize>,
     by_star: HashMap<String, Vec<usize>>,
@@ -94,7 +94,7 @@ pub(super) struct FacilityEntry {
 
 /// The data is not the archive's table.
 #[derive(Debug, Error)]
-pub enum CatalogError {
+pub enum PlanetCatalogError {
     #[error("a line of the table is not a planet with the archive's columns")]
     Line(#[from] csv::Error),
     #[error("two lines of the table are about {0}")]
@@ -103,9 +103,9 @@ pub enum CatalogError {
     Undated(String),
 }
 
-impl Catalog {
+impl PlanetCatalog {
     /// Reads the table: CSV with the archive's column names in the first line, in any order.
-    pub(super) fn parse(table: &[u8]) -> Result<Self, CatalogError> {
+    pub(super) fn parse(table: &[u8]) -> Result<Self, PlanetCatalogError> {
         let mut catalog = Self {
             records: Vec::new(),
             by_name: HashMap::new(),
@@ -116,7 +116,7 @@ impl Catalog {
         for (row, record) in csv::Reader::from_reader(table).into_deserialize().enumerate() {
             let record = Record { row, ..record? };
             if catalog.by_name.insert(record.name.clone(), row).is_some() {
-                return Err(CatalogError::Twice(record.name));
+                return Err(PlanetCatalogError::Twice(record.name));
             }
             catalog.by_star.entry(record.host_star.clone()).or_default().push(row);
             match record.discovery_year {
@@ -127,7 +127,7 @@ impl Catalog {
         }
         for (facility, rows) in undated {
             let Some(entry) = catalog.facilities.get_mut(&facility) else {
-                return Err(CatalogError::Undated(facility));
+                return Err(PlanetCatalogError::Undated(facility));
             };
             entry.rows.extend(rows);
             entry.rows.sort_unstable();

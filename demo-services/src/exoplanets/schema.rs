@@ -1,4 +1,4 @@
-//! The GraphQL schema: what can be asked, and how it is answered from the [`Catalog`].
+//! The GraphQL schema: what can be asked, and how it is answered from the [`PlanetCatalog`].
 //!
 //! The macros make the schema from these types; a description in it is the documentation comment here. Resolvers
 //! only look up, filter and sort in memory.
@@ -27,7 +27,7 @@ pub(super) use self::note::Notes;
 
 use self::mutation::Mutation;
 use self::query::Query;
-use super::catalog::Catalog;
+use super::catalog::PlanetCatalog;
 use super::refusal::Refusal;
 
 pub(super) type Schema = RootNode<Query, Mutation, EmptySubscription<Context>>;
@@ -55,7 +55,7 @@ pub(super) fn schema() -> Schema {
 /// What resolvers see of the request they answer.
 #[derive(Debug)]
 pub(super) struct Context {
-    catalog: Arc<Catalog>,
+    catalog: Arc<PlanetCatalog>,
     notes: Arc<Notes>,
     /// How many more list elements this answer may have.
     elements_left: AtomicUsize,
@@ -64,12 +64,12 @@ pub(super) struct Context {
 impl juniper::Context for Context {}
 
 impl Context {
-    pub(super) fn new(catalog: Arc<Catalog>, notes: Arc<Notes>, elements_max: usize) -> Self {
+    pub(super) fn new(catalog: Arc<PlanetCatalog>, notes: Arc<Notes>, elements_max: usize) -> Self {
         Self { catalog, notes, elements_left: AtomicUsize::new(elements_max) }
     }
 
     /// The catalog, for a question that compares every record with what was asked.
-    fn look_through(&self) -> Result<&Catalog, Refusal> {
+    fn look_through(&self) -> Result<&PlanetCatalog, Refusal> {
         self.spend(LOOK_THROUGH_ELEMENTS)?;
         Ok(&self.catalog)
     }

@@ -21,7 +21,7 @@ use tantivy::{
 
 use crate::{
     error::{CatalogError, Result},
-    shelf::Slot,
+    listings::Slot,
     store::{attempt, cause_of, move_aside},
 };
 
@@ -56,7 +56,7 @@ struct Fields {
 
 /// The words of one listing.
 #[derive(Debug)]
-pub(crate) struct Words<'a> {
+pub(crate) struct ListingWords<'a> {
     pub(crate) slot: Slot,
     pub(crate) name: &'a str,
     /// Summary, category and tags.
@@ -146,8 +146,11 @@ impl Index {
     }
 
     /// A writer. It holds memory and threads; drop it when there is nothing to write.
-    pub(crate) fn writer(&self) -> Result<Writer> {
-        Ok(Writer { writer: self.tantivy.writer_with_num_threads(1, WRITER_BYTES)?, fields: self.fields })
+    pub(crate) fn writer(&self) -> Result<SearchWriter> {
+        Ok(SearchWriter {
+            writer: self.tantivy.writer_with_num_threads(1, WRITER_BYTES)?,
+            fields: self.fields,
+        })
     }
 
     /// What was committed is found from now on.
@@ -267,18 +270,18 @@ fn schema() -> (Schema, Fields) {
 }
 
 /// Teaches the index.
-pub(crate) struct Writer {
+pub(crate) struct SearchWriter {
     writer: IndexWriter,
     fields: Fields,
 }
 
-impl Writer {
+impl SearchWriter {
     pub(crate) fn remove(&self, slot: Slot) {
         self.writer.delete_term(Term::from_field_u64(self.fields.slot, slot.into()));
     }
 
     /// Adds the words of a slot that was removed before.
-    pub(crate) fn add(&self, words: &Words<'_>) -> Result<()> {
+    pub(crate) fn add(&self, words: &ListingWords<'_>) -> Result<()> {
         let mut document = TantivyDocument::new();
         document.add_u64(self.fields.slot, words.slot.into());
         document.add_text(self.fields.name, words.name);

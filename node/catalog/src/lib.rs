@@ -13,10 +13,10 @@ mod catalog;
 mod content;
 mod error;
 mod index;
+mod listings;
 mod options;
 mod search;
 mod shared;
-mod shelf;
 mod store;
 mod sync;
 mod verdict;
@@ -24,11 +24,11 @@ mod writer;
 
 pub use catalog::{Catalog, Counts, Known, Opened};
 pub use error::{CatalogError, Result};
+pub use listings::{LookAlike, State};
 pub use options::{Limits, Options};
 pub use search::{
     FACET_VALUES_MAX, Facets, Hit, OFFSET_MAX, PAGE_HITS_MAX, Page, PriceBand, Query, Sort, WORDS_CHARS_MAX,
 };
-pub use shelf::{LookAlike, State};
 pub use sync::{
     Initiator, Responder, SESSION_MESSAGES_MAX, SESSION_ROUNDS_MAX, SESSION_SECS_MAX, Step, Summary,
     SyncError,

@@ -13,7 +13,7 @@ use std::{
 
 use farthing_protocol::{Address, Listing, ServiceId, Usdc, listing::ServiceKind};
 
-use crate::shelf::{Card, LookAlike, Shelf, Slot, State};
+use crate::listings::{Card, LookAlike, Shelf, Slot, State};
 
 /// Characters of a query's words that are looked at.
 pub const WORDS_CHARS_MAX: usize = 256;

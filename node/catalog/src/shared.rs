@@ -10,8 +10,8 @@ use tokio::sync::broadcast;
 use crate::{
     budget::{Refused, Sources},
     index::Index,
+    listings::Shelf,
     options::Options,
-    shelf::Shelf,
     store::Store,
     verdict::Reason,
 };

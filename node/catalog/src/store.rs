@@ -17,8 +17,8 @@ use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
 use crate::{
     error::{CatalogError, Result},
+    listings::{Came, Owner, Shelf, Slot},
     options::Options,
-    shelf::{Came, Owner, Shelf, Slot},
     verdict::Bringer,
 };
 

@@ -23,9 +23,9 @@ use farthing_protocol::{Listing, ServiceId, Verified, sync::ItemName, wire};
 
 use crate::{
     error::{CatalogError, Result},
-    index::{self, Words},
+    index::{self, ListingWords},
+    listings::{Left, Slot},
     shared::{Shared, remember_secs},
-    shelf::{Left, Slot},
     store::{Changes, Row},
     verdict::{Reason, Source, Verdict},
 };
@@ -79,7 +79,7 @@ impl Queue {
     pub(crate) fn start(shared: Arc<Shared>, unindexed: BTreeSet<Slot>) -> std::io::Result<Self> {
         let (sender, receiver) = sync_channel(QUEUE_JOBS_MAX);
         let thread = std::thread::Builder::new().name("catalog".into()).spawn(move || {
-            let mut writer = Writer {
+            let mut writer = StoreWriter {
                 shared,
                 unindexed,
                 index: None,
@@ -111,11 +111,11 @@ impl Drop for Queue {
     }
 }
 
-struct Writer {
+struct StoreWriter {
     shared: Arc<Shared>,
     /// Slots the index has yet to learn.
     unindexed: BTreeSet<Slot>,
-    index: Option<index::Writer>,
+    index: Option<index::SearchWriter>,
     indexed_at: Option<Instant>,
     index_every: Duration,
     settling: Vec<SyncSender<Result<()>>>,
@@ -124,7 +124,7 @@ struct Writer {
 /// An answer that waits for the transaction.
 type Answer = Box<dyn FnOnce(&Result<()>)>;
 
-impl Writer {
+impl StoreWriter {
     fn run(&mut self, jobs: &Receiver<Job>) {
         loop {
             match jobs.recv_timeout(self.patience()) {
@@ -302,7 +302,7 @@ impl Writer {
         for (((slot, _), row), operations) in occupied.into_iter().zip(rows).zip(operations) {
             let Some(listing) = row.and_then(|row| row.signed.claimed().ok()) else { continue };
             let text = format!("{}\n{}\n{}", listing.summary, listing.category, listing.tags.join("\n"));
-            index.add(&Words { slot, name: &listing.name, text, operations: &operations })?;
+            index.add(&ListingWords { slot, name: &listing.name, text, operations: &operations })?;
         }
         index.commit()?;
         self.shared.index.reload()?;

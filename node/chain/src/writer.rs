@@ -72,16 +72,16 @@ pub(crate) struct Request {
 /// The signed forms of a request's transaction, for who waits for it: from before the journal has them on, so that what is
 /// not here was never stored nor sent.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Forms(Arc<Mutex<Signed>>);
+pub(crate) struct Forms(Arc<Mutex<SigningOutcome>>);
 
 #[derive(Debug)]
-enum Signed {
+enum SigningOutcome {
     As(Vec<TxHash>),
     /// Nobody waits any more, and nothing is to be signed.
     Never,
 }
 
-impl Default for Signed {
+impl Default for SigningOutcome {
     fn default() -> Self {
         Self::As(Vec::new())
     }
@@ -90,31 +90,31 @@ impl Default for Signed {
 impl Forms {
     pub(crate) fn get(&self) -> Vec<TxHash> {
         match &*self.lock() {
-            Signed::As(hashes) => hashes.clone(),
-            Signed::Never => Vec::new(),
+            SigningOutcome::As(hashes) => hashes.clone(),
+            SigningOutcome::Never => Vec::new(),
         }
     }
 
     /// Takes the request back, unless it was signed; whether nothing will be.
     pub(crate) fn withdraw(&self) -> bool {
         let mut signed = self.lock();
-        if matches!(&*signed, Signed::As(hashes) if hashes.is_empty()) {
-            *signed = Signed::Never;
+        if matches!(&*signed, SigningOutcome::As(hashes) if hashes.is_empty()) {
+            *signed = SigningOutcome::Never;
         }
-        matches!(*signed, Signed::Never)
+        matches!(*signed, SigningOutcome::Never)
     }
 
     /// # Errors
     /// [`ChainError::Stopped`] when the request was taken back.
     fn set(&self, entry: &Entry) -> Result<(), ChainError> {
         match &mut *self.lock() {
-            Signed::As(hashes) => *hashes = entry.hashes().map(|hash| TxHash(hash.0)).collect(),
-            Signed::Never => return Err(ChainError::Stopped),
+            SigningOutcome::As(hashes) => *hashes = entry.hashes().map(|hash| TxHash(hash.0)).collect(),
+            SigningOutcome::Never => return Err(ChainError::Stopped),
         }
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Signed> {
+    fn lock(&self) -> MutexGuard<'_, SigningOutcome> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -180,9 +180,15 @@ impl Writer {
                 Err(ChainError::Replaced { .. }) if intent.is_idempotent() => {}
                 result => return result,
             }
-            let Plan { body, refused } = self.plan(intent).await?;
+            let what = intent.what();
+            // What was signed may be brought yet, whatever keeps it from being planned anew.
+            let replaced = |error| {
+                tracing::warn!(nonce, %error, "{what} cannot be planned anew");
+                ChainError::Replaced { what, nonce }
+            };
+            let Plan { body, refused } = self.plan(intent).await.map_err(replaced)?;
             let Some(body) = body else { return Ok(Outcome { receipt: None, refused }) };
-            entry = self.prepare(body).await?;
+            entry = self.prepare(body).await.map_err(replaced)?;
         }
         let (what, nonce) = (entry.intent.what(), entry.nonce);
         self.forget(nonce).await;

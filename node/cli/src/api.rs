@@ -234,9 +234,9 @@ fn confirm_price(context: &Context, price: Usdc, yes: bool) -> Result<(), Failur
 
 pub(super) fn operation_name(text: &str) -> Result<OperationName, Failure> {
     let next = "write the operation as \"GET /v1/things\"";
-    let unnamed = || Failure::usage(format!("`{text}` names no operation; {next}"));
+    let unnamed = || Failure::usage(format!("`{text}` names no operation")).next(next);
     let (method, path) = text.trim().split_once(' ').ok_or_else(unnamed)?;
-    let method = method.parse().map_err(|error| Failure::usage(format!("{error}; {next}")))?;
+    let method = method.parse().map_err(|error| Failure::usage(error).next(next))?;
     Ok(OperationName { method, path: path.trim().to_owned() })
 }
 

@@ -6,7 +6,7 @@ use farthing_control::{
     endpoint,
     types::{AutomaticBackups, AutomaticBackupsRequest, BackupRequest, ReplacedNode},
 };
-use farthing_node::backup::{self, BackupError, Facts};
+use farthing_node::backup::{self, BackupError, BackupSummary};
 use farthing_os::{
     clock, files,
     lock::{DataFolder, DataFolderError},
@@ -50,7 +50,7 @@ pub(super) async fn backup(context: &Context, verb: args::Backup) -> Result<(), 
             let (bytes, passphrase) = (read(&file)?, read_passphrase(&passphrase)?);
             let data_dir = farthing_node::config::load(&context.sources())?.config.node.data_dir;
             let facts = on_the_side(move || verify(&bytes, &passphrase, &data_dir)).await?;
-            context.output.data(&Shown::from(&facts), Shown::text)?;
+            context.output.data(&ShownBackup::from(&facts), ShownBackup::text)?;
             if facts.violations == 0 {
                 return Ok(());
             }
@@ -145,7 +145,7 @@ async fn forget(context: &Context, name: &str, yes: bool) -> Result<(), Failure>
 }
 
 /// With or without a node that runs on the folder, which is looked through before anything is written there.
-fn verify(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result<Facts, BackupError> {
+fn verify(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result<BackupSummary, BackupError> {
     // A node may start meanwhile.
     let looked_through = DataFolder::lock(data_dir).map(drop);
     match looked_through {
@@ -165,7 +165,7 @@ async fn restore(context: &Context, file: &Path, passphrase: &PassphraseFile) ->
          look at `farthing channel list`, then let it buy again with `farthing spending resume`.",
         data_dir.display()
     ));
-    context.output.data(&Shown::from(&facts), Shown::text)
+    context.output.data(&ShownBackup::from(&facts), ShownBackup::text)
 }
 
 async fn on_the_side<T: Send + 'static>(
@@ -185,7 +185,7 @@ fn read_passphrase(file: &PassphraseFile) -> Result<SecretText, Failure> {
 
 /// As it is told.
 #[derive(Serialize)]
-struct Shown {
+struct ShownBackup {
     made: String,
     wallet: String,
     files: Vec<String>,
@@ -193,8 +193,8 @@ struct Shown {
     violations: u64,
 }
 
-impl From<&Facts> for Shown {
-    fn from(facts: &Facts) -> Self {
+impl From<&BackupSummary> for ShownBackup {
+    fn from(facts: &BackupSummary) -> Self {
         Self {
             made: clock::timestamp(facts.made_secs),
             wallet: facts.wallet.clone(),
@@ -205,7 +205,7 @@ impl From<&Facts> for Shown {
     }
 }
 
-impl Shown {
+impl ShownBackup {
     fn text(&self) -> String {
         pairs([
             ("Made", self.made.clone()),

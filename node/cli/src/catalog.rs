@@ -38,7 +38,7 @@ pub(super) async fn catalog(context: &Context, verb: args::Catalog) -> Result<()
         args::Catalog::Show { service } => {
             let shown = node.ask(endpoint::CatalogService.of(service)).await?;
             let versions = node.ask(endpoint::CatalogVersions.of(service)).await?;
-            context.output.data(&Shown { shown, versions }, Shown::text)
+            context.output.data(&ShownService { shown, versions }, ShownService::text)
         }
         args::Catalog::Versions { service } => {
             let versions = node.ask(endpoint::CatalogVersions.of(service)).await?;
@@ -67,13 +67,13 @@ pub(super) async fn catalog(context: &Context, verb: args::Catalog) -> Result<()
 
 /// A service with its versions.
 #[derive(Serialize)]
-struct Shown {
+struct ShownService {
     #[serde(flatten)]
     shown: CatalogService,
     versions: Vec<VersionNote>,
 }
 
-impl Shown {
+impl ShownService {
     fn text(&self) -> String {
         let mut text = shown_text(&self.shown);
         let newest = &self.versions[..self.versions.len().min(VERSIONS_SHOWN)];

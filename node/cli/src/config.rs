@@ -1,7 +1,7 @@
 //! `farthing config`: what holds, where it comes from, and what is wrong with it.
 
 use farthing_network::{AddressUse, check_address};
-use farthing_node::config::{ConfigError, Loaded, Problem, Shown, example, load};
+use farthing_node::config::{ConfigError, ConfigProblem, Loaded, Shown, example, load};
 
 use super::{Context, args, failure::Failure, output::table};
 
@@ -35,10 +35,10 @@ pub(super) fn checked(loaded: Loaded) -> Result<Loaded, ConfigError> {
         let problem = check_address(address, usage, network.allow_private).err()?;
         Some(loaded.problem(&format!("network.{}", usage.setting()), &problem))
     };
-    let of_setting = |(usage, addresses): (AddressUse, &Vec<String>)| -> Vec<Problem> {
+    let of_setting = |(usage, addresses): (AddressUse, &Vec<String>)| -> Vec<ConfigProblem> {
         addresses.iter().filter_map(|address| problem(usage, address)).collect()
     };
-    let problems: Vec<Problem> = settings.into_iter().flat_map(of_setting).collect();
+    let problems: Vec<ConfigProblem> = settings.into_iter().flat_map(of_setting).collect();
     if problems.is_empty() { Ok(loaded) } else { Err(ConfigError(problems)) }
 }
 

@@ -10,7 +10,7 @@ use farthing_control::types::{
     Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Reach, ReachedAddress, Traffic,
 };
 
-const NO_RECORD: &str = "no record was found; its node may be offline or on another network";
+const NO_RECORD: &str = "no record was found";
 
 pub(super) async fn net(context: &Context, verb: args::Net) -> Result<(), Failure> {
     let node = context.node()?;
@@ -41,7 +41,7 @@ pub(super) async fn net(context: &Context, verb: args::Net) -> Result<(), Failur
         args::Net::Lookup { wallet } => {
             let lookup = node.tell(endpoint::Lookup, &LookupRequest { wallet: wallet.into() }).await?;
             context.output.data(&lookup, told)?;
-            verdict(&lookup).map_err(|problem| Failure::told(Exit::Failure, problem))
+            verdict(&lookup)
         }
     }
 }
@@ -61,7 +61,7 @@ fn told(lookup: &Lookup) -> String {
     };
     let steps = table(["STEP", "TOOK", "HELPED", "OUTCOME"], lookup.steps.iter().map(row));
     let found = match (&lookup.record, verdict(lookup)) {
-        (_, Err(problem)) => problem,
+        (_, Err(failure)) => failure.to_string(),
         (Some(record), _) if !record.addresses.is_empty() => {
             format!("record {}: {}", record.seq, record.addresses.join(", "))
         }
@@ -72,22 +72,24 @@ fn told(lookup: &Lookup) -> String {
 }
 
 /// What keeps the wallet's node from being called, by what the look-up found.
-fn verdict(lookup: &Lookup) -> Result<(), String> {
-    match &lookup.record {
-        _ if lookup.connected => Ok(()),
-        None => Err(NO_RECORD.to_owned()),
+fn verdict(lookup: &Lookup) -> Result<(), Failure> {
+    let failed = |what: String| Failure::told(Exit::Failure, what);
+    Err(match &lookup.record {
+        _ if lookup.connected => return Ok(()),
+        None => failed(NO_RECORD.to_owned()).next("its node may be offline or on another network"),
         Some(LookupRecord { seq, amiss: Some(amiss), .. }) => {
-            Err(format!("the newest record, {seq}, {amiss}"))
+            failed(format!("the newest record, {seq}, {amiss}"))
         }
-        Some(record) if record.addresses.is_empty() => {
-            Err(format!("record {} names no address: its node calls others and cannot be called", record.seq))
-        }
-        Some(record) => Err(format!(
-            "record {} names {}, where the node was not reached; its owner's `farthing net reach` says more",
-            record.seq,
-            record.addresses.join(", ")
+        Some(record) if record.addresses.is_empty() => failed(format!(
+            "record {} names no address: its node calls others and cannot be called",
+            record.seq
         )),
-    }
+        Some(record) => {
+            let addresses = record.addresses.join(", ");
+            failed(format!("record {} names {addresses}, where the node was not reached", record.seq))
+                .next("its owner's `farthing net reach` says more")
+        }
+    })
 }
 
 /// The sentence, the addresses, and why peers did not come through.

@@ -8,7 +8,7 @@ use std::{io, net::SocketAddr, os::unix::process::CommandExt, path::PathBuf};
 
 use farthing_node::{
     backup::staged,
-    commands::settings::Running,
+    commands::settings::RunningNode,
     config::{self, Config, Loaded},
     node::{Node, gateway_url},
 };
@@ -45,7 +45,7 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
         () = signals.first() => return Ok(()),
     };
     let (stop, restart) = (CancellationToken::new(), CancellationToken::new());
-    let running = Running::new(node.clone(), context.sources(), shown, restart.clone());
+    let running = RunningNode::new(node.clone(), context.sources(), shown, restart.clone());
     let ports = Ports::new(&config, running, stop.clone()).await?;
     announce(context, &config, &node, &ports);
 

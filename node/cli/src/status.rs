@@ -105,14 +105,14 @@ pub(super) async fn audit(context: &Context, with: Option<Address>, offline: boo
     let differences = audit.compared.as_ref().map_or(0, |compared| compared.differences_total);
     if audit.violations_total > 0 {
         let next = "keep the data folder as it is and see docs/ledger.md";
-        let told = format!("invariants are violated: {}; {next}", audit.violations_total);
-        return Err(Failure::told(Exit::Failure, told));
+        let told = format!("invariants are violated: {}", audit.violations_total);
+        return Err(Failure::told(Exit::Failure, told).next(next));
     }
     if differences > 0 {
         let next =
             "the receipts are in your ledger: show them to the owner, and close the channel when it insists";
-        let told = format!("the owner's books say something else: {differences} differences; {next}");
-        return Err(Failure::told(Exit::Failure, told));
+        let told = format!("the owner's books say something else: {differences} differences");
+        return Err(Failure::told(Exit::Failure, told).next(next));
     }
     Ok(())
 }

@@ -123,18 +123,18 @@ impl Stored {
 }
 
 #[derive(Default)]
-struct State {
+struct AccessState {
     stored: Stored,
     setup_code: Option<SetupCode>,
 }
 
 /// Decides who may use the console. A cheap handle.
 #[derive(Clone)]
-pub struct Access(Arc<Inner>);
+pub struct Access(Arc<AccessInner>);
 
-struct Inner {
+struct AccessInner {
     path: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<AccessState>,
     attempts: Mutex<Attempts>,
     hasher: Hasher,
     /// The password of the configuration, hashed.
@@ -170,9 +170,9 @@ impl Access {
         let needs_setup = stored.password.is_none() && configured.is_none();
         let setup_code =
             needs_setup.then(SetupCode::generate).transpose().map_err(|_| AccessError::System)?;
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(AccessInner {
             path,
-            state: Mutex::new(State { stored, setup_code }),
+            state: Mutex::new(AccessState { stored, setup_code }),
             attempts: Mutex::new(Attempts::new(Instant::now())),
             hasher: Hasher::default(),
             configured,
@@ -213,7 +213,7 @@ impl Access {
         begun.device = Some(device);
         if let Err(error) = self.store().await {
             let mut state = self.state();
-            *state = State { stored: Stored::default(), setup_code: Some(expected) };
+            *state = AccessState { stored: Stored::default(), setup_code: Some(expected) };
             return Err(error);
         }
         Ok(begun)
@@ -352,7 +352,7 @@ impl Access {
             return Err(Refused::Configured);
         }
         let code = SetupCode::generate().map_err(|_| Refused::System)?;
-        *self.state() = State { stored: Stored::default(), setup_code: Some(code.clone()) };
+        *self.state() = AccessState { stored: Stored::default(), setup_code: Some(code.clone()) };
         self.store().await?;
         Ok(code)
     }
@@ -374,7 +374,7 @@ impl Access {
         self.attempts().book(guesser, Instant::now()).map_err(Refused::Wait)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, AccessState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -23,7 +23,7 @@ use super::{
     frame::{THEME_COOKIE, Theme},
     guard::{cookie, session_of},
     headers::MayAsk,
-    page::{Html, next_or_home, with_next},
+    page::{Rendered, next_or_home, with_next},
     pages,
 };
 
@@ -35,7 +35,7 @@ pub(super) struct SharedName(pub(super) bool);
 
 #[derive(Template)]
 #[template(path = "door.html")]
-struct Page {
+struct DoorTemplate {
     theme: Theme,
     /// `https://0123….localhost:3002`
     there: String,
@@ -74,8 +74,8 @@ pub(super) async fn lead(State(panel): State<Panel>, request: Request, next: Nex
     };
     let theme = Theme::named(cookie(request.headers(), THEME_COOKIE).unwrap_or_default());
     let place = request.uri().path_and_query().map(ToString::to_string);
-    let page = Page { theme, there, stay: with_next("/panel/stay", place) };
-    let mut response = Html(&page).into_response();
+    let page = DoorTemplate { theme, there, stay: with_next("/panel/stay", place) };
+    let mut response = Rendered(&page).into_response();
     response.extensions_mut().insert(MayAsk(page.there));
     response
 }
@@ -94,14 +94,14 @@ fn asks_for_page(request: &Request) -> bool {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct DoorParams {
     next: Option<String>,
 }
 
 /// The browser does not find the other name, or somebody led it here: it may log in, after another try.
 pub(super) async fn stay(
     State(panel): State<Panel>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<DoorParams>,
     request: Request,
 ) -> Response {
     let next = next_or_home(asked.next.as_deref()).to_owned();
@@ -121,8 +121,8 @@ struct EnterPage {
 }
 
 /// Goes on from here: browsers send the cookie to a page that one of ours leads to, and to none that `localhost` does.
-pub(super) async fn enter(Query(asked): Query<Asked>) -> Response {
-    Html(&EnterPage { next: next_or_home(asked.next.as_deref()).to_owned() }).into_response()
+pub(super) async fn enter(Query(asked): Query<DoorParams>) -> Response {
+    Rendered(&EnterPage { next: next_or_home(asked.next.as_deref()).to_owned() }).into_response()
 }
 
 /// Says to the page at the shared name, and to no other, that this name is found.

@@ -9,7 +9,7 @@ use super::{
     access::Refused,
     form::{PasswordFirst, status_of},
     frame::Theme,
-    page::{self, Html},
+    page::{self, Rendered},
 };
 
 /// Why a page is not shown, or a change not made.
@@ -22,12 +22,12 @@ pub enum Failure {
     /// Enter the password, and the form is sent again with it.
     PasswordFirst(Box<PasswordFirst>),
     /// Something to read.
-    Said(Box<Said>),
+    Said(Box<FailureText>),
 }
 
 /// A failure in words.
 #[derive(Debug)]
-pub struct Said {
+pub struct FailureText {
     pub(super) status: StatusCode,
     pub(super) title: String,
     pub(super) detail: String,
@@ -38,13 +38,13 @@ pub struct Said {
 #[template(path = "failure.html")]
 struct FailurePage<'a> {
     theme: Theme,
-    said: &'a Said,
+    said: &'a FailureText,
 }
 
 impl Failure {
     pub(super) fn new(status: StatusCode, title: &str, detail: impl Into<String>, next: &str) -> Self {
         let (title, next) = (title.to_owned(), next.to_owned());
-        Self::Said(Box::new(Said { status, title, detail: detail.into(), next }))
+        Self::Said(Box::new(FailureText { status, title, detail: detail.into(), next }))
     }
 
     pub(super) fn unknown_host() -> Self {
@@ -167,7 +167,7 @@ impl IntoResponse for Failure {
             Self::PasswordFirst(page) => page.into_response(),
             Self::Said(said) => {
                 let status = said.status;
-                (status, Html(&FailurePage { theme: Theme::System, said: &said })).into_response()
+                (status, Rendered(&FailurePage { theme: Theme::System, said: &said })).into_response()
             }
         }
     }

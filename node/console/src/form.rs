@@ -18,7 +18,7 @@ use axum::{
 use farthing_os::{clock, secret::SecretText};
 use farthing_serve::ClientAddress;
 use http::{StatusCode, header, request::Parts};
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
     Panel,
@@ -28,7 +28,7 @@ use super::{
     failure::Failure,
     frame::{Theme, Visit},
     guard::{not_logged_in, session_of},
-    page::Html,
+    page::Rendered,
     upload,
 };
 
@@ -87,6 +87,10 @@ impl<T> HarmlessForm<T> {
         }
     }
 }
+
+/// A form that is sent as it is.
+#[derive(Deserialize)]
+pub(super) struct NoFields {}
 
 /// A form of one of our pages, for somebody logged in, that brought the session's key or the password.
 #[derive(Debug)]
@@ -275,9 +279,9 @@ impl fmt::Debug for PasswordFirst {
 impl IntoResponse for PasswordFirst {
     fn into_response(self) -> Response {
         match &self.why {
-            Why::Dangerous | Why::NoKey => (StatusCode::FORBIDDEN, Html(&self)).into_response(),
+            Why::Dangerous | Why::NoKey => (StatusCode::FORBIDDEN, Rendered(&self)).into_response(),
             Why::Refused(refused) => {
-                let mut response = (status_of(refused), Html(&self)).into_response();
+                let mut response = (status_of(refused), Rendered(&self)).into_response();
                 if let Some(secs) = wait_of(refused) {
                     response.headers_mut().insert(header::RETRY_AFTER, secs.into());
                 }

@@ -46,7 +46,7 @@ impl Theme {
 
 /// A page of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Section {
     Home,
     Catalog,
     Apis,
@@ -57,7 +57,7 @@ pub(super) enum Place {
     Help,
 }
 
-impl Place {
+impl Section {
     /// In the order of the navigation.
     pub(super) const LISTED: [Self; 8] = [
         Self::Home,
@@ -149,7 +149,7 @@ impl Visit {
     ///
     /// # Errors
     /// When the node does not say how it is.
-    pub(super) async fn frame(&self, place: Place) -> Result<Frame, Failure> {
+    pub(super) async fn frame(&self, place: Section) -> Result<Frame, Failure> {
         let status = self.panel.node().ask(endpoint::Status).await?;
         Ok(Frame {
             theme: self.theme,
@@ -173,7 +173,7 @@ pub(super) fn chain_name(chain: &ChainStatus) -> &str {
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) theme: Theme,
-    pub(super) place: Place,
+    pub(super) place: Section,
     pub(super) address: String,
     /// In the search field.
     pub(super) words: String,

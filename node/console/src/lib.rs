@@ -37,10 +37,10 @@ mod guard;
 mod headers;
 mod history;
 mod icons;
-mod kept;
 mod markup;
 mod page;
 mod pages;
+mod session_store;
 mod show;
 pub mod socket;
 mod table;
@@ -76,10 +76,10 @@ pub struct Parts {
 
 /// The console's state. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Panel(Arc<Inner>);
+pub struct Panel(Arc<PanelInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct PanelInner {
     parts: Parts,
     hosts: Hosts,
     live_pages: Arc<Semaphore>,
@@ -94,7 +94,7 @@ impl Panel {
     pub fn new(parts: Parts) -> Self {
         let names: Vec<String> = parts.hosts.iter().chain(&parts.name).cloned().collect();
         let hosts = Hosts::new(&names);
-        Self(Arc::new(Inner {
+        Self(Arc::new(PanelInner {
             parts,
             hosts,
             live_pages: Arc::new(Semaphore::new(LIVE_PAGES_MAX)),

@@ -5,9 +5,9 @@ use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
 
 /// A rendered template.
-pub(super) struct Html<'a, T>(pub(super) &'a T);
+pub(super) struct Rendered<'a, T>(pub(super) &'a T);
 
-impl<T: Template> IntoResponse for Html<'_, T> {
+impl<T: Template> IntoResponse for Rendered<'_, T> {
     fn into_response(self) -> Response {
         match self.0.render() {
             Ok(html) => ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response(),

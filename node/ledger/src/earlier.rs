@@ -57,7 +57,7 @@ fn empty_payee_channels(transaction: &WriteTransaction) -> Result<(usize, Usdc),
     let mut rows = Vec::new();
     for entry in table.iter()? {
         let (id, bytes) = entry?;
-        let row: payee::StoredChannel = decode("payee_channels", bytes.value())?;
+        let row: payee::StoredPayeeChannel = decode("payee_channels", bytes.value())?;
         rows.push((*id.value(), row));
     }
     let mut unclaimed = Money::default();
@@ -73,7 +73,7 @@ fn deposits_of_payer_channels(transaction: &WriteTransaction) -> Result<(usize, 
     let table = transaction.open_table(PAYER_CHANNELS)?;
     let mut deposits = Money::default();
     for entry in table.iter()? {
-        let row: payer::StoredChannel = decode("payer_channels", entry?.1.value())?;
+        let row: payer::StoredPayerChannel = decode("payer_channels", entry?.1.value())?;
         deposits.add(row.deposited.saturating_sub(row.claimed));
     }
     Ok(deposits.into())

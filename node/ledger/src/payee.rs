@@ -39,7 +39,7 @@ use self::{
 pub(crate) use self::{
     bodies::{BODIES_BYTES_MAX, forget_body},
     channels::channel_in,
-    stored::{StoredCall, StoredChannel, StoredState},
+    stored::{StoredCall, StoredPayeeChannel, StoredState},
 };
 use crate::{
     Ledger,

@@ -24,7 +24,7 @@ pub use self::records::{
     Acknowledgement, Observed, PayerChannel, PayerChannelRow, Promise, Promised, Purchase, PurchaseEnd,
     Timing, day_of,
 };
-pub(crate) use self::stored::{StoredChannel, StoredEnd, StoredPromise, StoredPurchase};
+pub(crate) use self::stored::{StoredEnd, StoredPayerChannel, StoredPromise, StoredPurchase};
 use crate::{
     Ledger,
     adjustment::{self, Cause, Side},
@@ -60,7 +60,7 @@ impl Ledger {
     /// [`LedgerError::UnknownChannel`].
     pub async fn recover_signed(&self, id: ChannelId, signed: Usdc) -> Result<PayerChannelRow> {
         self.write(move |tx| {
-            let recover = |row: &mut StoredChannel| row.recover(Usdc::ZERO, signed);
+            let recover = |row: &mut StoredPayerChannel| row.recover(Usdc::ZERO, signed);
             update_channel(tx, id, None, Cause::Earlier, recover).map(|observed| observed.row)
         })
         .await
@@ -93,7 +93,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::UnknownChannel`].
     pub async fn resume_payer_channel(&self, id: ChannelId) -> Result<PayerChannelRow> {
-        let resume = |row: &mut StoredChannel| row.stopped = false;
+        let resume = |row: &mut StoredPayerChannel| row.stopped = false;
         self.write(move |tx| Ok(update_channel(tx, id, None, Cause::Earlier, resume)?.row)).await
     }
 
@@ -337,14 +337,14 @@ fn update_channel(
     id: ChannelId,
     config: Option<&ChannelConfig>,
     cause: Cause,
-    update: impl FnOnce(&mut StoredChannel),
+    update: impl FnOnce(&mut StoredPayerChannel),
 ) -> Result<Observed> {
     let mut table = tx.open_table(PAYER_CHANNELS)?;
     let known = channel_in(&table, id)?;
     let mut row = match (known, config) {
         (Some(row), Some(config)) if row.config() != *config => return Err(LedgerError::ChannelConflict(id)),
         (Some(row), _) => row,
-        (None, Some(config)) => StoredChannel::new(config),
+        (None, Some(config)) => StoredPayerChannel::new(config),
         (None, None) => return Err(LedgerError::UnknownChannel(id)),
     };
     let before = row.opening;
@@ -361,7 +361,7 @@ fn all_channels(tx: &ReadTransaction) -> Result<Vec<PayerChannelRow>> {
     let rows = table.iter()?.map(|entry| {
         let (id, bytes) = entry?;
         let id = ChannelId::from_bytes(*id.value());
-        let row: StoredChannel = tables::decode("payer_channels", bytes.value())?;
+        let row: StoredPayerChannel = tables::decode("payer_channels", bytes.value())?;
         Ok(row.into_row(id, in_flight(&promises, id)?))
     });
     rows.collect()
@@ -464,7 +464,7 @@ fn newest_purchases(tx: &ReadTransaction, limit: usize) -> Result<Vec<Purchase>>
 pub(crate) fn channel_in(
     table: &impl ReadableTable<&'static [u8; 32], &'static [u8]>,
     id: ChannelId,
-) -> Result<Option<StoredChannel>> {
+) -> Result<Option<StoredPayerChannel>> {
     tables::get(table, "payer_channels", id.as_bytes())
 }
 

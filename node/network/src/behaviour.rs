@@ -58,20 +58,20 @@ const DIRECTORY_ANSWER_WITHIN: Duration = Duration::from_secs(3);
 /// Everything that happens on a connection. Limits and the gate come first: what they deny, the others
 /// never see.
 #[derive(NetworkBehaviour)]
-pub(crate) struct Behaviour {
+pub(crate) struct NodeBehaviour {
     pub(crate) limits: connection_limits::Behaviour,
     pub(crate) memory: Toggle<memory_connection_limits::Behaviour>,
-    pub(crate) gate: gate::Behaviour,
-    pub(crate) keep: keep::Behaviour,
-    pub(crate) identify: names::Behaviour,
+    pub(crate) gate: gate::GateBehaviour,
+    pub(crate) keep: keep::KeepAliveBehaviour,
+    pub(crate) identify: names::IdentifyBehaviour,
     pub(crate) ping: ping::Behaviour,
     pub(crate) kad: kad::Behaviour<DirectoryStore>,
-    pub(crate) call: exchange::Behaviour,
-    pub(crate) info: exchange::Behaviour,
-    pub(crate) sync: exchange::Behaviour,
-    pub(crate) gossip: Toggle<gossip::Behaviour>,
-    pub(crate) reach: exchange::Behaviour,
-    pub(crate) portmap: Toggle<portmap::Behaviour>,
+    pub(crate) call: exchange::ExchangeBehaviour,
+    pub(crate) info: exchange::ExchangeBehaviour,
+    pub(crate) sync: exchange::ExchangeBehaviour,
+    pub(crate) gossip: Toggle<gossip::GossipBehaviour>,
+    pub(crate) reach: exchange::ExchangeBehaviour,
+    pub(crate) portmap: Toggle<portmap::PortMappingBehaviour>,
     pub(crate) mdns: Toggle<mdns::tokio::Behaviour>,
 }
 
@@ -99,45 +99,45 @@ pub(crate) fn build(
     accept: Accepts,
     counters: Arc<Counters>,
     crowd: Crowd,
-) -> Result<Swarm<Behaviour>, NetworkError> {
+) -> Result<Swarm<NodeBehaviour>, NetworkError> {
     let Crowd { partners, usage, vouched } = crowd;
     let own = keypair.public().to_peer_id();
     let led = Led::default();
-    let behaviour = Behaviour {
+    let behaviour = NodeBehaviour {
         limits: connection_limits::Behaviour::new(connection_limits(&config.limits)),
         memory: memory_limit::connection_bytes_max()
             .map(memory_connection_limits::Behaviour::with_max_bytes)
             .into(),
-        gate: gate::Behaviour::new(&config.limits, partners, usage.clone()),
-        keep: keep::Behaviour::new(config.limits.connection_kept),
-        identify: names::Behaviour::new(identify_config(config, keypair), led.clone()),
+        gate: gate::GateBehaviour::new(&config.limits, partners, usage.clone()),
+        keep: keep::KeepAliveBehaviour::new(config.limits.connection_kept),
+        identify: names::IdentifyBehaviour::new(identify_config(config, keypair), led.clone()),
         ping: ping::Behaviour::new(
             ping::Config::new().with_interval(PING_INTERVAL).with_timeout(PING_TIMEOUT),
         ),
         kad: directory(own, store, config)?,
-        call: exchange::Behaviour::new(
+        call: exchange::ExchangeBehaviour::new(
             protocol(&config.network, config.network.call_protocol())?,
             accept.call,
             usage.clone(),
         )
         .keeping(config.limits.connection_kept),
-        info: exchange::Behaviour::new(
+        info: exchange::ExchangeBehaviour::new(
             protocol(&config.network, config.network.info_protocol())?,
             accept.info,
             usage.clone(),
         ),
-        sync: exchange::Behaviour::new(
+        sync: exchange::ExchangeBehaviour::new(
             protocol(&config.network, config.network.sync_protocol())?,
             accept.sync,
             usage.clone(),
         ),
         gossip: gossip::behaviour(config, topics)?,
-        reach: exchange::Behaviour::new(
+        reach: exchange::ExchangeBehaviour::new(
             protocol(&config.network, config.network.reach_protocol())?,
             accept.reach,
             usage,
         ),
-        portmap: config.reach.upnp.then(portmap::Behaviour::default).into(),
+        portmap: config.reach.upnp.then(portmap::PortMappingBehaviour::default).into(),
         mdns: neighbourhood(own, config.mdns),
     };
     let transport = transport(config, keypair, counters)?;

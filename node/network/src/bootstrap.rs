@@ -18,7 +18,7 @@ const RETRY_FIRST: Duration = Duration::from_millis(250);
 const RETRY_MAX: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
-struct Entry {
+struct BootstrapEntry {
     address: Multiaddr,
     /// Who answered there last.
     peer: Option<PeerId>,
@@ -32,7 +32,7 @@ struct Entry {
 #[derive(Debug)]
 pub(crate) struct Bootstrap {
     own: Address,
-    entries: Vec<Entry>,
+    entries: Vec<BootstrapEntry>,
 }
 
 impl Bootstrap {
@@ -44,7 +44,7 @@ impl Bootstrap {
                 once.push(address);
             }
         }
-        let entry = |address: Multiaddr| Entry {
+        let entry = |address: Multiaddr| BootstrapEntry {
             peer: crate::addresses::peer(&address),
             address,
             dialing: None,
@@ -62,7 +62,7 @@ impl Bootstrap {
 
     /// One address to dial now. Name the dial with [`Self::dialing`].
     pub(crate) fn due(&self, now: Instant, is_connected: impl Fn(&PeerId) -> bool) -> Option<Multiaddr> {
-        let due = |entry: &&Entry| entry.is_wanted(&is_connected) && entry.due <= now;
+        let due = |entry: &&BootstrapEntry| entry.is_wanted(&is_connected) && entry.due <= now;
         self.entries.iter().find(due).map(|entry| entry.address.clone())
     }
 
@@ -137,17 +137,19 @@ impl Bootstrap {
 
     /// Every configured address, and what came of it last.
     pub(crate) fn report(&self) -> Vec<BootstrapPeer> {
-        let peer =
-            |entry: &Entry| BootstrapPeer { address: entry.address.to_string(), state: entry.state.clone() };
+        let peer = |entry: &BootstrapEntry| BootstrapPeer {
+            address: entry.address.to_string(),
+            state: entry.state.clone(),
+        };
         self.entries.iter().map(peer).collect()
     }
 
-    fn of_peer(&mut self, peer: &PeerId) -> impl Iterator<Item = &mut Entry> {
+    fn of_peer(&mut self, peer: &PeerId) -> impl Iterator<Item = &mut BootstrapEntry> {
         self.entries.iter_mut().filter(move |entry| entry.peer.as_ref() == Some(peer))
     }
 }
 
-impl Entry {
+impl BootstrapEntry {
     fn is_wanted(&self, is_connected: impl Fn(&PeerId) -> bool) -> bool {
         self.state != BootstrapState::OwnWallet
             && self.dialing.is_none()

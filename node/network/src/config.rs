@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use farthing_bounds::ByteBudget;
 use farthing_protocol::{SecretKey, limits, wire::NetworkName};
 
-use crate::frame::Pace;
+use crate::frame::MinimumPace;
 
 /// The budget of a network that is not given one.
 const BODY_BYTES_MAX: usize = 128 * 1024 * 1024;
@@ -219,8 +219,8 @@ impl Default for NetworkLimits {
 
 impl NetworkLimits {
     /// How slowly bodies and frames may move.
-    pub(crate) fn pace(&self) -> Pace {
-        Pace { idle_max: self.body_idle_max, bytes_per_sec_min: self.body_bytes_per_sec_min }
+    pub(crate) fn pace(&self) -> MinimumPace {
+        MinimumPace { idle_max: self.body_idle_max, bytes_per_sec_min: self.body_bytes_per_sec_min }
     }
 }
 

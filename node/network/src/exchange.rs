@@ -26,10 +26,10 @@ use libp2p::{
 };
 use tokio::sync::oneshot;
 
-use self::handler::Handler;
+use self::handler::ExchangeHandler;
 use crate::{
     identity,
-    line::{Line, Source},
+    line::{ConnectionStreams, Line},
     swarm::NoStream,
     usage::Usage,
 };
@@ -42,7 +42,7 @@ pub(crate) type Accept = Arc<dyn Fn(Address, Line) + Send + Sync>;
 pub(crate) struct Opening(pub(crate) oneshot::Sender<Result<Line, NoStream>>);
 
 /// Opens and accepts the streams of one protocol.
-pub(crate) struct Behaviour {
+pub(crate) struct ExchangeBehaviour {
     protocol: StreamProtocol,
     accept: Accept,
     usage: Usage,
@@ -51,7 +51,7 @@ pub(crate) struct Behaviour {
     openings: VecDeque<(PeerId, ConnectionId, Opening)>,
 }
 
-impl Behaviour {
+impl ExchangeBehaviour {
     /// Every stream is noted in `usage`.
     pub(crate) fn new(protocol: StreamProtocol, accept: Accept, usage: Usage) -> Self {
         Self {
@@ -81,21 +81,21 @@ impl Behaviour {
         connection: ConnectionId,
         peer: &PeerId,
         remote: &Multiaddr,
-    ) -> Result<Handler, ConnectionDenied> {
+    ) -> Result<ExchangeHandler, ConnectionDenied> {
         let wallet = identity::wallet(peer).ok_or_else(|| ConnectionDenied::new(crate::gate::NoWallet))?;
-        let source = Source::new(connection, remote, self.usage.clone());
-        Ok(Handler::new(wallet, source, self.protocol.clone(), Arc::clone(&self.accept), self.kept))
+        let source = ConnectionStreams::new(connection, remote, self.usage.clone());
+        Ok(ExchangeHandler::new(wallet, source, self.protocol.clone(), Arc::clone(&self.accept), self.kept))
     }
 }
 
-impl fmt::Debug for Behaviour {
+impl fmt::Debug for ExchangeBehaviour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("exchange::Behaviour").field("protocol", &self.protocol).finish_non_exhaustive()
     }
 }
 
-impl NetworkBehaviour for Behaviour {
-    type ConnectionHandler = Handler;
+impl NetworkBehaviour for ExchangeBehaviour {
+    type ConnectionHandler = ExchangeHandler;
     type ToSwarm = Infallible;
 
     fn handle_established_inbound_connection(

@@ -1,7 +1,7 @@
 //! Frames on a stream: a 4-byte big-endian length, a head of that length, then the body the head names.
 //!
 //! Sizes are checked before anything is allocated, and memory grows with the bytes that arrive: a length
-//! that lies costs us what its sender sends. Whoever sends or takes more slowly than the [`Pace`] ends the frame.
+//! that lies costs us what its sender sends. Whoever sends or takes more slowly than the [`MinimumPace`] ends the frame.
 
 use std::time::Duration;
 
@@ -32,13 +32,13 @@ pub(crate) enum FrameError {
 /// How slowly a frame may move: nothing for so long at most, and so many bytes a second on the whole. Both together
 /// bound how long a frame of a known size can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pace {
+pub(crate) struct MinimumPace {
     pub(crate) idle_max: Duration,
     /// None at all when zero.
     pub(crate) bytes_per_sec_min: u64,
 }
 
-impl Pace {
+impl MinimumPace {
     /// As slow as it likes, as long as something moves once in `idle_max`.
     pub(crate) const fn any(idle_max: Duration) -> Self {
         Self { idle_max, bytes_per_sec_min: 0 }
@@ -53,13 +53,13 @@ impl Pace {
 
 /// The movement of one frame, or of a part of it.
 struct Movement {
-    pace: Pace,
+    pace: MinimumPace,
     began: Instant,
     bytes: u64,
 }
 
 impl Movement {
-    fn new(pace: Pace) -> Self {
+    fn new(pace: MinimumPace) -> Self {
         Self { pace, began: Instant::now(), bytes: 0 }
     }
 
@@ -81,7 +81,11 @@ impl Movement {
 }
 
 /// Reads a head of at most `bytes_max`.
-pub(crate) async fn read_head<R>(io: &mut R, bytes_max: usize, pace: Pace) -> Result<Vec<u8>, FrameError>
+pub(crate) async fn read_head<R>(
+    io: &mut R,
+    bytes_max: usize,
+    pace: MinimumPace,
+) -> Result<Vec<u8>, FrameError>
 where
     R: AsyncRead + Unpin,
 {
@@ -92,7 +96,7 @@ where
 pub(crate) async fn read_head_within<R>(
     io: &mut R,
     bytes_max: usize,
-    pace: Pace,
+    pace: MinimumPace,
     reserve: impl FnMut(usize) -> bool,
 ) -> Result<Vec<u8>, FrameError>
 where
@@ -109,7 +113,7 @@ pub(crate) async fn read_body<R>(
     io: &mut R,
     body_bytes: u64,
     bytes_max: usize,
-    pace: Pace,
+    pace: MinimumPace,
     reserve: impl FnMut(usize) -> bool,
 ) -> Result<Bytes, FrameError>
 where
@@ -130,7 +134,7 @@ fn check_size(part: &'static str, bytes: u64, bytes_max: usize) -> Result<usize,
 async fn read_bounded<R>(
     io: &mut R,
     length: usize,
-    pace: Pace,
+    pace: MinimumPace,
     mut reserve: impl FnMut(usize) -> bool,
 ) -> Result<Vec<u8>, FrameError>
 where
@@ -161,7 +165,7 @@ pub(crate) async fn write_frame<W>(
     io: &mut W,
     head: &[u8],
     body: &Bytes,
-    pace: Pace,
+    pace: MinimumPace,
 ) -> Result<(), FrameError>
 where
     W: AsyncWrite + Unpin,
@@ -202,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    const PACE: Pace = Pace::any(Duration::from_secs(5));
+    const PACE: MinimumPace = MinimumPace::any(Duration::from_secs(5));
 
     async fn round_trip(head: &[u8], body: &Bytes) -> (Vec<u8>, Bytes) {
         let mut wire = Cursor::new(Vec::new());
@@ -267,7 +271,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_silent_sender_is_given_up() {
-        let head = read_head(&mut Silent, 32, Pace::any(Duration::from_millis(1))).await;
+        let head = read_head(&mut Silent, 32, MinimumPace::any(Duration::from_millis(1))).await;
         assert!(matches!(head, Err(FrameError::TooSlow)));
     }
 
@@ -325,7 +329,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_byte_at_a_time_is_given_up_both_ways_although_it_never_pauses() {
-        let pace = Pace { idle_max: Duration::from_millis(150), bytes_per_sec_min: 16 * 1024 };
+        let pace = MinimumPace { idle_max: Duration::from_millis(150), bytes_per_sec_min: 16 * 1024 };
         let mut slow = Trickle::default();
         let body = read_body(&mut slow, 300, 300, pace, |_| true).await;
         assert!(matches!(body, Err(FrameError::TooSlow)));

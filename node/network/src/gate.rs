@@ -50,7 +50,7 @@ const BLOCKED_MAX: usize = 1024;
 
 /// Decides about connections; takes part in none.
 #[derive(Debug)]
-pub(crate) struct Behaviour {
+pub(crate) struct GateBehaviour {
     limits: Limits,
     partners: Partners,
     usage: Usage,
@@ -94,7 +94,7 @@ struct Limits {
     quiet_max: Duration,
 }
 
-impl Behaviour {
+impl GateBehaviour {
     pub(crate) fn new(limits: &NetworkLimits, partners: Partners, usage: Usage) -> Self {
         let strangers_max = limits.connections_max.saturating_sub(limits.connections_reserved);
         let limits = Limits {
@@ -226,7 +226,7 @@ enum Claim {
     Fair(Option<IpAddr>),
 }
 
-impl NetworkBehaviour for Behaviour {
+impl NetworkBehaviour for GateBehaviour {
     type ConnectionHandler = dummy::ConnectionHandler;
     type ToSwarm = Infallible;
 
@@ -322,14 +322,14 @@ mod tests {
 
     /// A gate, and the moment at which everybody comes.
     struct Scene {
-        gate: Behaviour,
+        gate: GateBehaviour,
         now: Instant,
         next: usize,
     }
 
     impl Scene {
         fn new() -> Self {
-            let gate = Behaviour::new(&NetworkLimits::default(), Partners::default(), Usage::default());
+            let gate = GateBehaviour::new(&NetworkLimits::default(), Partners::default(), Usage::default());
             Self { gate, now: Instant::now(), next: 0 }
         }
 

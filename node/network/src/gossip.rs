@@ -9,9 +9,9 @@
 //!
 //! Messages carry neither author nor sequence number: the objects in them are signed and sequenced.
 
-mod aside;
 mod judge;
 mod pace;
+mod unhurried;
 
 use std::{net::IpAddr, time::Duration};
 
@@ -26,8 +26,8 @@ use libp2p::{
 use tokio::sync::oneshot;
 
 pub(crate) use self::{
-    aside::Behaviour,
     judge::{JUDGED_MAX, Judge, Judged, Sender},
+    unhurried::GossipBehaviour,
 };
 use crate::{NetworkConfig, NetworkError, records::RECORD_VALUE_BYTES_MAX};
 
@@ -131,7 +131,10 @@ impl ListingResponder {
 }
 
 /// Builds the behaviour, subscribed to both topics; or nothing when gossip is off.
-pub(crate) fn behaviour(config: &NetworkConfig, topics: &Topics) -> Result<Toggle<Behaviour>, NetworkError> {
+pub(crate) fn behaviour(
+    config: &NetworkConfig,
+    topics: &Topics,
+) -> Result<Toggle<GossipBehaviour>, NetworkError> {
     if !config.gossip {
         return Ok(None.into());
     }

@@ -22,7 +22,7 @@ use crate::{
     admission::{Admission, Shares, Visitor},
     call::Interrupted,
     clocks,
-    frame::{self, FrameError, Pace},
+    frame::{self, FrameError, MinimumPace},
     line::Line,
     partners::Partners,
     records::{self, Rejected, SharedRecords},
@@ -33,7 +33,7 @@ use crate::{
 /// A question and its answer together; the largest answer, 1 MiB, takes this long at 1 Mbit/s.
 pub(crate) const INFO_DEADLINE: Duration = Duration::from_secs(10);
 /// How slowly a question and its answer may come; the deadline bounds both together.
-const PACE: Pace = Pace::any(INFO_DEADLINE);
+const PACE: MinimumPace = MinimumPace::any(INFO_DEADLINE);
 /// Questions being answered, per peer and in all, half of them of peers with open channels alone.
 const INFO_PER_PEER_MAX: usize = 16;
 const INFO_MAX: usize = 128;

@@ -9,12 +9,12 @@ const SOURCES_MAX: usize = 1024;
 
 /// What a neighbour is counted by: who has one wallet has as many as it likes, but not as many address ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Origin {
+pub(crate) enum NeighbourOrigin {
     Range(IpAddr),
     Wallet(Address),
 }
 
-impl Origin {
+impl NeighbourOrigin {
     /// Of a neighbour in this range, unless that is private.
     pub(crate) fn of(wallet: Address, range: Option<IpAddr>) -> Self {
         range.map_or(Self::Wallet(wallet), Self::Range)

@@ -3,7 +3,7 @@
 //! The swarm closes what has been idle for [`NetworkLimits::contact_idle_max`](crate::NetworkLimits). Whoever the
 //! directory asks on its way is such a contact: a look-up meets dozens, each costs memory on both sides, and none
 //! is needed again soon. Others are kept beyond that:
-//! 1. whom this node dialled on purpose — [`Behaviour::wants`] — and whoever dialled it: whether that was on
+//! 1. whom this node dialled on purpose — [`KeepAliveBehaviour::wants`] — and whoever dialled it: whether that was on
 //!    purpose only the other side knows, and that side closes it when it was not;
 //! 2. whom a call was made to or came from, by the handler of [`crate::exchange`];
 //! 3. neighbours in gossip, by its own handler.
@@ -27,7 +27,7 @@ use libp2p::{
 
 /// Keeps connections that were made on purpose.
 #[derive(Debug)]
-pub(crate) struct Behaviour {
+pub(crate) struct KeepAliveBehaviour {
     kept: Duration,
     /// Dials under way that were made on purpose.
     wanted: HashSet<ConnectionId>,
@@ -35,7 +35,7 @@ pub(crate) struct Behaviour {
     made: HashSet<ConnectionId>,
 }
 
-impl Behaviour {
+impl KeepAliveBehaviour {
     /// Wanted connections are kept for `kept` from their beginning.
     pub(crate) fn new(kept: Duration) -> Self {
         Self { kept, wanted: HashSet::new(), made: HashSet::new() }
@@ -51,13 +51,13 @@ impl Behaviour {
         self.made.contains(&connection)
     }
 
-    fn handler(&self, wanted: bool) -> Handler {
-        Handler { until: wanted.then(|| Instant::now() + self.kept) }
+    fn handler(&self, wanted: bool) -> KeepAliveHandler {
+        KeepAliveHandler { until: wanted.then(|| Instant::now() + self.kept) }
     }
 }
 
-impl NetworkBehaviour for Behaviour {
-    type ConnectionHandler = Handler;
+impl NetworkBehaviour for KeepAliveBehaviour {
+    type ConnectionHandler = KeepAliveHandler;
     type ToSwarm = Infallible;
 
     fn handle_established_inbound_connection(
@@ -110,11 +110,11 @@ impl NetworkBehaviour for Behaviour {
 /// Says for how long; speaks no protocol. Asked whenever something happens on the connection, which is every
 /// 15 s at the least, because of pings.
 #[derive(Debug)]
-pub(crate) struct Handler {
+pub(crate) struct KeepAliveHandler {
     until: Option<Instant>,
 }
 
-impl ConnectionHandler for Handler {
+impl ConnectionHandler for KeepAliveHandler {
     type FromBehaviour = Infallible;
     type ToBehaviour = Infallible;
     type InboundProtocol = DeniedUpgrade;

@@ -46,7 +46,7 @@ impl Origin {
 /// What the streams of one protocol on one connection have in common. The connection's own part: when it is dropped,
 /// they end.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct ConnectionStreams {
     connection: ConnectionId,
     origin: Origin,
     /// See [`crate::admission::Visitor`].
@@ -56,7 +56,7 @@ pub(crate) struct Source {
     alive: watch::Sender<()>,
 }
 
-impl Source {
+impl ConnectionStreams {
     /// Of a connection whose other end is at `remote`.
     pub(crate) fn new(connection: ConnectionId, remote: &Multiaddr, usage: Usage) -> Self {
         let range = addresses::range(remote);

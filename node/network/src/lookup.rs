@@ -57,13 +57,13 @@ pub struct LookupStep {
 /// What the two sources of a search had to say.
 #[derive(Debug, Default)]
 pub(crate) struct Sightings {
-    pub(crate) directory: Source,
-    pub(crate) peers: Source,
+    pub(crate) directory: SourceAnswers,
+    pub(crate) peers: SourceAnswers,
 }
 
 /// Answers of one source.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct SourceAnswers {
     started: Instant,
     answers: u32,
     newest: Option<u64>,
@@ -73,7 +73,7 @@ pub(crate) struct Source {
     last: Duration,
 }
 
-impl Default for Source {
+impl Default for SourceAnswers {
     fn default() -> Self {
         Self {
             started: Instant::now(),
@@ -86,7 +86,7 @@ impl Default for Source {
     }
 }
 
-impl Source {
+impl SourceAnswers {
     /// Notes one answer: a valid record, or one that was none or worth nothing.
     pub(crate) fn note(&mut self, record: Option<&Verified<NodeRecord>>) {
         self.answers += 1;

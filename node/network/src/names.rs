@@ -65,12 +65,12 @@ impl Led {
 }
 
 /// The library's identify, which tells a peer that was dialled by name where it was found.
-pub(crate) struct Behaviour {
+pub(crate) struct IdentifyBehaviour {
     inner: identify::Behaviour,
     led: Led,
 }
 
-impl Behaviour {
+impl IdentifyBehaviour {
     pub(crate) fn new(config: identify::Config, led: Led) -> Self {
         Self { inner: identify::Behaviour::new(config), led }
     }
@@ -81,7 +81,7 @@ impl Behaviour {
     }
 }
 
-impl NetworkBehaviour for Behaviour {
+impl NetworkBehaviour for IdentifyBehaviour {
     type ConnectionHandler = <identify::Behaviour as NetworkBehaviour>::ConnectionHandler;
     type ToSwarm = identify::Event;
 

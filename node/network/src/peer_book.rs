@@ -22,7 +22,7 @@ const PEERS_PER_NETWORK_MAX: usize = 64;
 
 /// One address of a peer, and what came of dialling it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct KnownAddress {
     pub(crate) address: Multiaddr,
     /// Connections made to it.
     pub(crate) successes: u32,
@@ -32,7 +32,7 @@ pub(crate) struct Known {
     pub(crate) seen_secs: u64,
 }
 
-impl Known {
+impl KnownAddress {
     /// Smaller is better: what works, then what worked often, then what is fresh.
     fn rank(&self) -> impl Ord + use<> {
         use std::cmp::Reverse;
@@ -43,13 +43,13 @@ impl Known {
 /// Peers by id, each with its addresses.
 #[derive(Debug, Default)]
 pub(crate) struct PeerBook {
-    peers: HashMap<PeerId, Vec<Known>>,
+    peers: HashMap<PeerId, Vec<KnownAddress>>,
     changed: HashSet<PeerId>,
 }
 
 impl PeerBook {
     /// Puts back what was stored. Bounds hold for it as for everything else.
-    pub(crate) fn restore(&mut self, peer: PeerId, known: Known) {
+    pub(crate) fn restore(&mut self, peer: PeerId, known: KnownAddress) {
         if let Some(place) = self.place(peer, &known.address, known.seen_secs) {
             *place = known;
         }
@@ -85,7 +85,7 @@ impl PeerBook {
     /// `known` and what the book knows of `peer`, best first, each once.
     pub(crate) fn best_first(&self, peer: &PeerId, known: &[Multiaddr]) -> Vec<Multiaddr> {
         let held = self.peers.get(peer).map_or(&[][..], Vec::as_slice);
-        let mut ranked: Vec<&Known> = held.iter().collect();
+        let mut ranked: Vec<&KnownAddress> = held.iter().collect();
         ranked.sort_by_key(|known| known.rank());
         // What never failed goes before what its owner says now, which goes before what failed lately.
         let (good, bad): (Vec<_>, Vec<_>) = ranked.into_iter().partition(|known| known.failures == 0);
@@ -102,7 +102,7 @@ impl PeerBook {
     }
 
     /// Every peer with its best address.
-    pub(crate) fn peers(&self) -> impl Iterator<Item = (&PeerId, &Known)> {
+    pub(crate) fn peers(&self) -> impl Iterator<Item = (&PeerId, &KnownAddress)> {
         self.peers.iter().filter_map(|(peer, all)| Some((peer, all.iter().min_by_key(|k| k.rank())?)))
     }
 
@@ -112,13 +112,13 @@ impl PeerBook {
 
     /// Peers whose entries changed since this was last asked, with what is to be stored; nothing is left of
     /// those that were forgotten.
-    pub(crate) fn take_changed(&mut self) -> Vec<(PeerId, Vec<Known>)> {
+    pub(crate) fn take_changed(&mut self) -> Vec<(PeerId, Vec<KnownAddress>)> {
         let changed = std::mem::take(&mut self.changed);
         changed.into_iter().map(|peer| (peer, self.peers.get(&peer).cloned().unwrap_or_default())).collect()
     }
 
     /// The entry for one address, made where there is room. Nothing when the book is full of fresher ones.
-    fn place(&mut self, peer: PeerId, address: &Multiaddr, seen_secs: u64) -> Option<&mut Known> {
+    fn place(&mut self, peer: PeerId, address: &Multiaddr, seen_secs: u64) -> Option<&mut KnownAddress> {
         let address = addresses::without_peer(address);
         if !self.peers.contains_key(&peer) {
             self.make_room(addresses::public_network(&address), seen_secs)?;
@@ -132,13 +132,14 @@ impl PeerBook {
             let worst = (0..all.len()).max_by_key(|at| all[*at].rank())?;
             all.swap_remove(worst);
         }
-        all.push(Known { address, successes: 0, failures: 0, seen_secs });
+        all.push(KnownAddress { address, successes: 0, failures: 0, seen_secs });
         all.last_mut()
     }
 
     fn make_room(&mut self, network: Option<IpAddr>, seen_secs: u64) -> Option<()> {
-        let of_network =
-            |all: &[Known]| all.iter().any(|known| addresses::public_network(&known.address) == network);
+        let of_network = |all: &[KnownAddress]| {
+            all.iter().any(|known| addresses::public_network(&known.address) == network)
+        };
         let crowd: Vec<_> = match network {
             Some(_) => self.peers.iter().filter(|(_, all)| of_network(all)).map(|(peer, _)| *peer).collect(),
             None => Vec::new(),
@@ -239,11 +240,11 @@ mod tests {
     #[test]
     fn only_what_changed_is_stored_again() {
         let (mut book, peer, at) = (PeerBook::default(), PeerId::random(), address("/ip4/9.0.0.1/tcp/1"));
-        let known = Known { address: at.clone(), successes: 1, failures: 0, seen_secs: 5 };
+        let known = KnownAddress { address: at.clone(), successes: 1, failures: 0, seen_secs: 5 };
         book.restore(peer, known.clone());
         assert_eq!(book.take_changed(), []);
         book.failed(peer, &at);
-        assert_eq!(book.take_changed(), [(peer, vec![Known { failures: 1, ..known }])]);
+        assert_eq!(book.take_changed(), [(peer, vec![KnownAddress { failures: 1, ..known }])]);
         assert_eq!(book.take_changed(), []);
     }
 }

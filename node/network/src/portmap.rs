@@ -17,9 +17,9 @@ use libp2p::{
 
 /// UPnP without its claim to external addresses.
 #[derive(Default)]
-pub(crate) struct Behaviour(upnp::tokio::Behaviour);
+pub(crate) struct PortMappingBehaviour(upnp::tokio::Behaviour);
 
-impl NetworkBehaviour for Behaviour {
+impl NetworkBehaviour for PortMappingBehaviour {
     type ConnectionHandler = <upnp::tokio::Behaviour as NetworkBehaviour>::ConnectionHandler;
     type ToSwarm = upnp::Event;
 

@@ -35,10 +35,10 @@ use tokio::{
 use self::pauses::Pauses;
 use crate::{
     NotStarted,
-    flights::Flights,
     handle::Inner,
     lookup::Sightings,
     records::{self, Rejected},
+    single_flight::SingleFlight,
     status::Counters,
     swarm::Command,
 };
@@ -75,10 +75,10 @@ const CALL_DIALS_AGAIN: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Reach {
     /// For calls.
-    calling: Flights<()>,
+    calling: SingleFlight<()>,
     /// For questions.
-    asking: Flights<()>,
-    finding: Flights<Verified<NodeRecord>>,
+    asking: SingleFlight<()>,
+    finding: SingleFlight<Verified<NodeRecord>>,
     absentees: Mutex<Pauses>,
     unreached: Mutex<Pauses>,
 }
@@ -86,9 +86,9 @@ pub(crate) struct Reach {
 impl Default for Reach {
     fn default() -> Self {
         Self {
-            calling: Flights::new(FLIGHTS_MAX),
-            asking: Flights::new(FLIGHTS_MAX),
-            finding: Flights::new(FLIGHTS_MAX),
+            calling: SingleFlight::new(FLIGHTS_MAX),
+            asking: SingleFlight::new(FLIGHTS_MAX),
+            finding: SingleFlight::new(FLIGHTS_MAX),
             absentees: Mutex::new(Pauses::new(ABSENT_MIN, ABSENT_MAX)),
             unreached: Mutex::new(Pauses::new(UNREACHED_MIN, UNREACHED_MAX)),
         }
@@ -116,14 +116,14 @@ pub(crate) enum Purpose {
 }
 
 /// A dial of one record. Unless it succeeds, and also when nobody waits for it any more, it was in vain.
-struct Dial<'a> {
+struct RecordDial<'a> {
     reach: &'a Reach,
     owner: Address,
     seq: u64,
     is_reached: bool,
 }
 
-impl Drop for Dial<'_> {
+impl Drop for RecordDial<'_> {
     fn drop(&mut self) {
         if self.is_reached {
             self.reach.is_there(self.owner);
@@ -212,7 +212,7 @@ impl Inner {
         if let Some(wait) = pause.filter(|_| purpose == Purpose::Question) {
             return Err(NotStarted::NotReachedLately(owner, wait));
         }
-        let mut dial = Dial { reach: &self.reach, owner, seq, is_reached: false };
+        let mut dial = RecordDial { reach: &self.reach, owner, seq, is_reached: false };
         let (reply, answer) = oneshot::channel();
         self.send(Command::Connect { record: Box::new(record.clone()), reply }).await?;
         let connected = timeout(DIAL_DEADLINE, answer).await.unwrap_or_else(|_| {

@@ -17,10 +17,10 @@ mod limiter;
 mod place;
 mod report;
 mod round;
+mod sentence;
 mod server;
 mod testers;
 mod verdict;
-mod words;
 
 use std::{
     net::IpAddr,
@@ -35,15 +35,15 @@ use farthing_protocol::{
 use libp2p::{Multiaddr, PeerId};
 
 pub use self::{
-    candidates::Source,
+    candidates::AddressSource,
     place::Transport,
     report::{AddressCheck, CheckFailure, Gateway, ReachState, Reachability},
 };
 use self::{
-    candidates::{Known, Observations},
+    candidates::{Observations, OwnAddresses},
     place::Family,
     round::{Arrival, Asked, Round},
-    testers::Turns,
+    testers::AskSchedule,
     verdict::Standing,
 };
 pub(crate) use self::{
@@ -79,7 +79,7 @@ pub(crate) struct Prober {
     /// Addresses that were published and are no longer candidates. They stay published until the next test,
     /// so that a change of address is one change of the record: others hear of it once a minute at most.
     leaving: Vec<Standing>,
-    turns: Turns,
+    turns: AskSchedule,
     round: Option<Round>,
     /// No test before this moment, so that a starting node first finds its peers.
     first: Instant,
@@ -101,7 +101,7 @@ impl Prober {
         let first = now + config.first;
         let gateway = if config.upnp { Gateway::Unknown } else { Gateway::NotAsked };
         let mut prober = Self {
-            turns: Turns::new(config.asker_interval),
+            turns: AskSchedule::new(config.asker_interval),
             config,
             allow_private,
             announced,
@@ -176,7 +176,7 @@ impl Prober {
             self.observations.agreed(family, previous, self.allow_private)
         };
         self.seen = Family::BOTH.into_iter().filter_map(agreed).collect();
-        let known = Known {
+        let known = OwnAddresses {
             announced: &self.announced,
             listening: &self.listening,
             mapped: &self.mapped,

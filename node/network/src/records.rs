@@ -96,7 +96,7 @@ pub(crate) fn decode(
     verify(record, expected, network)
 }
 
-struct Entry {
+struct RecordEntry {
     record: Verified<NodeRecord>,
     source: Address,
     distance: KBucketDistance,
@@ -106,7 +106,7 @@ struct Entry {
 pub(crate) struct Records {
     own: Address,
     own_key: KBucketKey<PeerId>,
-    entries: HashMap<Address, Entry>,
+    entries: HashMap<Address, RecordEntry>,
     by_distance: BTreeSet<(KBucketDistance, Address)>,
     by_source: HashMap<Address, usize>,
     records_max: usize,
@@ -184,7 +184,7 @@ impl Records {
         let distance = self.distance(owner);
         self.by_distance.insert((distance, owner));
         *self.by_source.entry(source).or_default() += 1;
-        self.entries.insert(owner, Entry { record, source, distance });
+        self.entries.insert(owner, RecordEntry { record, source, distance });
         self.note_change(owner);
         Ok(())
     }

@@ -18,7 +18,7 @@ use crate::{
     NetworkConfig, NetworkError, NetworkHandle, NetworkStatus,
     addresses::{self, AddressUse},
     admission::Admission,
-    behaviour::{self, Accepts, Behaviour, BehaviourEvent, Crowd},
+    behaviour::{self, Accepts, Crowd, NodeBehaviour, NodeBehaviourEvent},
     bootstrap::Bootstrap,
     call::{CallServer, InboundCall},
     gossip::{InboundListing, JUDGED_MAX, Judge, Topics},
@@ -214,10 +214,10 @@ async fn open_saved(config: &NetworkConfig, book: &SharedBook, records: &SharedR
 }
 
 /// What the swarm said while its addresses were being bound; connections may come in from the first one on.
-type Early = Vec<SwarmEvent<BehaviourEvent>>;
+type Early = Vec<SwarmEvent<NodeBehaviourEvent>>;
 
 /// Listens on every address. A system without IPv6 does without the wildcards that come with the defaults.
-async fn bind_all(swarm: &mut Swarm<Behaviour>, listen: &[Multiaddr]) -> Result<Early, NetworkError> {
+async fn bind_all(swarm: &mut Swarm<NodeBehaviour>, listen: &[Multiaddr]) -> Result<Early, NetworkError> {
     let mut early = Early::new();
     // Of all addresses before the first is bound: several of one port are one node's own.
     for address in listen {
@@ -289,7 +289,7 @@ fn is_listened_on(address: &Multiaddr) -> bool {
 
 /// Listens on one address and waits until the system has confirmed it.
 async fn bind(
-    swarm: &mut Swarm<Behaviour>,
+    swarm: &mut Swarm<NodeBehaviour>,
     address: &Multiaddr,
     early: &mut Early,
 ) -> Result<(), NetworkError> {
@@ -318,7 +318,7 @@ fn said_once(error: io::Error) -> io::Error {
 }
 
 async fn confirmation(
-    swarm: &mut Swarm<Behaviour>,
+    swarm: &mut Swarm<NodeBehaviour>,
     listener: ListenerId,
     early: &mut Early,
 ) -> io::Result<()> {

@@ -4,8 +4,8 @@
 //! an event of the swarm, a report about a peer, a judgement of what was gossiped, and the moment when
 //! something is due.
 
-mod company;
 mod connections;
+mod dial_scheduler;
 mod dials;
 mod directory;
 mod gossip;
@@ -30,13 +30,13 @@ use libp2p::{
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) use self::connections::innermost;
-use self::{dials::Dials, directory::Lookup, peers::Peers};
+use self::{dials::Dials, directory::PendingLookup, peers::Peers};
 use crate::{
     Neighbour, NetworkStatus, NotStarted, PeerInfo, Reachability, addresses,
     admission::Admission,
-    behaviour::{Behaviour, BehaviourEvent},
+    behaviour::{NodeBehaviour, NodeBehaviourEvent},
     bootstrap::Bootstrap,
-    company::Company,
+    dial_scheduler::DialScheduler,
     gossip::{Judge, Judged, Subject, Topics},
     line::Line,
     outbound::Vouched,
@@ -46,9 +46,9 @@ use crate::{
     report::{Strike, Strikes},
     saved::{Saved, SharedBook},
     status::Counters,
-    turns::Turns,
     twin::Twin,
     usage::Usage,
+    yield_budget::YieldBudget,
 };
 
 /// Commands waiting for the task; a full queue makes handles wait.
@@ -150,7 +150,7 @@ pub(crate) enum Command {
 
 /// What the task is made of.
 pub(crate) struct Parts {
-    pub(crate) swarm: Swarm<Behaviour>,
+    pub(crate) swarm: Swarm<NodeBehaviour>,
     pub(crate) commands: mpsc::Receiver<Command>,
     pub(crate) reports: mpsc::Receiver<(Address, Strike)>,
     pub(crate) status: watch::Sender<NetworkStatus>,
@@ -188,12 +188,12 @@ pub(crate) struct SwarmTask {
     parts: Parts,
     peers: Peers,
     dials: Dials,
-    lookups: HashMap<QueryId, Lookup>,
+    lookups: HashMap<QueryId, PendingLookup>,
     /// The put of the own record that is under way.
     put: Option<QueryId>,
     /// The newest own record that neighbours were told of.
     gossiped_seq: u64,
-    company: Company,
+    dial_scheduler: DialScheduler,
     /// Nodes of the local network, which change too often to be written down.
     nearby: HashMap<PeerId, Vec<Multiaddr>>,
     twin: Twin,
@@ -220,7 +220,7 @@ pub(crate) struct SwarmTask {
 
 impl SwarmTask {
     pub(crate) fn new(parts: Parts) -> Self {
-        let company = Company::new(parts.own);
+        let dial_scheduler = DialScheduler::new(parts.own);
         let mut task = Self {
             parts,
             peers: Peers::default(),
@@ -228,7 +228,7 @@ impl SwarmTask {
             lookups: HashMap::new(),
             put: None,
             gossiped_seq: 0,
-            company,
+            dial_scheduler,
             nearby: HashMap::new(),
             twin: Twin::default(),
             started: Instant::now(),
@@ -252,9 +252,9 @@ impl SwarmTask {
 
     /// Runs until a shutdown, or until nobody holds a handle any more.
     /// `early` is what the swarm said before.
-    pub(crate) async fn run(mut self, early: Vec<SwarmEvent<BehaviourEvent>>) {
+    pub(crate) async fn run(mut self, early: Vec<SwarmEvent<NodeBehaviourEvent>>) {
         early.into_iter().for_each(|event| self.on_event(event));
-        let mut turns = Turns::default();
+        let mut turns = YieldBudget::default();
         loop {
             self.do_what_is_due();
             self.show_status_if_stale();
@@ -311,26 +311,26 @@ impl SwarmTask {
         }
     }
 
-    fn on_event(&mut self, event: SwarmEvent<BehaviourEvent>) {
+    fn on_event(&mut self, event: SwarmEvent<NodeBehaviourEvent>) {
         // Streams make no events, so a busy node does not come here for every call.
         self.status_is_stale |= may_change_status(&event);
         match event {
-            SwarmEvent::Behaviour(BehaviourEvent::Identify(event)) => self.on_identify(event),
-            SwarmEvent::Behaviour(BehaviourEvent::Ping(event)) => self.on_ping(&event),
-            SwarmEvent::Behaviour(BehaviourEvent::Kad(event)) => self.on_directory(event),
-            SwarmEvent::Behaviour(BehaviourEvent::Gossip(event)) => self.on_gossip(event),
-            SwarmEvent::Behaviour(BehaviourEvent::Mdns(event)) => self.on_nearby(event),
+            SwarmEvent::Behaviour(NodeBehaviourEvent::Identify(event)) => self.on_identify(event),
+            SwarmEvent::Behaviour(NodeBehaviourEvent::Ping(event)) => self.on_ping(&event),
+            SwarmEvent::Behaviour(NodeBehaviourEvent::Kad(event)) => self.on_directory(event),
+            SwarmEvent::Behaviour(NodeBehaviourEvent::Gossip(event)) => self.on_gossip(event),
+            SwarmEvent::Behaviour(NodeBehaviourEvent::Mdns(event)) => self.on_nearby(event),
             SwarmEvent::Behaviour(
-                BehaviourEvent::Limits(never)
-                | BehaviourEvent::Memory(never)
-                | BehaviourEvent::Gate(never)
-                | BehaviourEvent::Keep(never)
-                | BehaviourEvent::Call(never)
-                | BehaviourEvent::Info(never)
-                | BehaviourEvent::Sync(never)
-                | BehaviourEvent::Reach(never),
+                NodeBehaviourEvent::Limits(never)
+                | NodeBehaviourEvent::Memory(never)
+                | NodeBehaviourEvent::Gate(never)
+                | NodeBehaviourEvent::Keep(never)
+                | NodeBehaviourEvent::Call(never)
+                | NodeBehaviourEvent::Info(never)
+                | NodeBehaviourEvent::Sync(never)
+                | NodeBehaviourEvent::Reach(never),
             ) => match never {},
-            SwarmEvent::Behaviour(BehaviourEvent::Portmap(event)) => self.on_portmap(event),
+            SwarmEvent::Behaviour(NodeBehaviourEvent::Portmap(event)) => self.on_portmap(event),
             SwarmEvent::ConnectionEstablished { peer_id, connection_id, endpoint, .. } => {
                 self.on_connected(peer_id, connection_id, &endpoint);
             }
@@ -478,12 +478,12 @@ impl SwarmTask {
 
 /// Whether the status may show something else after this. What an idle node hears all day, pings, gossip and questions of
 /// the directory, changes nothing in it; making it anew for each was a good part of what an idle node did.
-fn may_change_status(event: &SwarmEvent<BehaviourEvent>) -> bool {
+fn may_change_status(event: &SwarmEvent<NodeBehaviourEvent>) -> bool {
     match event {
-        SwarmEvent::Behaviour(BehaviourEvent::Ping(_) | BehaviourEvent::Gossip(_))
+        SwarmEvent::Behaviour(NodeBehaviourEvent::Ping(_) | NodeBehaviourEvent::Gossip(_))
         | SwarmEvent::Dialing { .. }
         | SwarmEvent::IncomingConnection { .. } => false,
-        SwarmEvent::Behaviour(BehaviourEvent::Kad(event)) => {
+        SwarmEvent::Behaviour(NodeBehaviourEvent::Kad(event)) => {
             !matches!(event, kad::Event::InboundRequest { .. } | kad::Event::OutboundQueryProgressed { .. })
         }
         _ => true,

@@ -21,7 +21,7 @@ use self::places::{Place, Places};
 use crate::{
     NetworkLimits,
     admission::Visitor,
-    frame::{self, FrameError, Pace},
+    frame::{self, FrameError, MinimumPace},
     line::Line,
     partners::Partners,
     report::{Reporter, Strike},
@@ -103,8 +103,8 @@ impl SyncStream {
         let _ = timeout_at(until, self.stream.close()).await;
     }
 
-    fn pace(&self) -> Pace {
-        Pace { idle_max: self.limits.sync_idle_max, ..self.limits.pace() }
+    fn pace(&self) -> MinimumPace {
+        MinimumPace { idle_max: self.limits.sync_idle_max, ..self.limits.pace() }
     }
 
     fn ended(&self, error: &FrameError) -> SyncEnded {

@@ -26,16 +26,16 @@ const DRAINED_WITHIN: Duration = Duration::from_secs(5);
 
 /// What the body of one request holds, until the request is answered.
 #[derive(Clone)]
-pub(super) struct Room(Arc<Mutex<Held>>);
+pub(super) struct Room(Arc<Mutex<HeldBody>>);
 
-struct Held {
+struct HeldBody {
     bytes: HeldBytes,
     was_short: bool,
 }
 
 impl Room {
     pub(super) fn new(budget: &ByteBudget) -> Self {
-        Self(Arc::new(Mutex::new(Held { bytes: budget.nothing(), was_short: false })))
+        Self(Arc::new(Mutex::new(HeldBody { bytes: budget.nothing(), was_short: false })))
     }
 
     fn grow(&self, more: usize) -> bool {

@@ -36,12 +36,12 @@ const SHARE: usize = 3;
 pub(super) struct Places {
     connections_max: usize,
     per_subscriber_max: usize,
-    held: Mutex<Held>,
+    held: Mutex<HeldPlaces>,
     left: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct HeldPlaces {
     next: u64,
     connections: Vec<Connection>,
     /// The first of a subscriber's comes first.
@@ -134,7 +134,7 @@ impl Places {
         let _ = timeout(LOOK_AGAIN, self.left.notified()).await;
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, HeldPlaces> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -164,7 +164,7 @@ impl Connection {
     }
 }
 
-impl Held {
+impl HeldPlaces {
     fn number(&mut self) -> u64 {
         self.next += 1;
         self.next

@@ -47,7 +47,7 @@ pub enum LevelsError {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredLevels {
     usdc_below: Text<Usdc>,
     eth_below: Text<Eth>,
     channel_below: Text<Usdc>,
@@ -69,7 +69,7 @@ pub(super) struct Kept {
 impl Kept {
     pub(super) fn restore(ledger: Ledger) -> Result<Self, LedgerError> {
         let stored = ledger.get(Namespace::Settings, STORED_KEY)?;
-        let current = match stored.as_deref().map(serde_json::from_slice::<Stored>) {
+        let current = match stored.as_deref().map(serde_json::from_slice::<StoredLevels>) {
             None => Levels::default(),
             Some(Ok(stored)) => Levels {
                 usdc_below: stored.usdc_below.0,
@@ -102,7 +102,7 @@ impl Kept {
         if let Some(webhook) = &changed.webhook {
             webhook.fix(upstream).await?;
         }
-        let stored = Stored {
+        let stored = StoredLevels {
             usdc_below: changed.usdc_below.into(),
             eth_below: changed.eth_below.into(),
             channel_below: changed.channel_below.into(),

@@ -25,64 +25,66 @@ fn paying(available: u64) -> Paying {
 }
 
 /// Everything is well with this node, which buys.
-fn well() -> Facts {
-    Facts {
+fn well() -> NodeFacts {
+    NodeFacts {
         per_day: usdc(1_000),
         usdc: Some(usdc(100)),
         wei: Some(50),
         paying: vec![paying(10)],
-        ..Facts::default()
+        ..NodeFacts::default()
     }
 }
 
-fn kinds(facts: &Facts) -> Vec<&'static str> {
+fn kinds(facts: &NodeFacts) -> Vec<&'static str> {
     current(facts, &levels()).iter().map(|alert| alert.kind.name()).collect()
 }
 
 #[test]
 fn each_level_raises_its_alert_below_it_and_not_at_it() {
     assert_eq!(kinds(&well()), [""; 0]);
-    assert_eq!(kinds(&Facts { usdc: Some(usdc(99)), ..well() }), ["usdc-low"]);
-    assert_eq!(kinds(&Facts { wei: Some(49), ..well() }), ["eth-low"]);
-    assert_eq!(kinds(&Facts { paying: vec![paying(9)], ..well() }), ["channel-low"]);
-    assert_eq!(kinds(&Facts { spent_today: usdc(799), ..well() }), [""; 0]);
-    assert_eq!(kinds(&Facts { spent_today: usdc(800), ..well() }), ["budget-low"]);
+    assert_eq!(kinds(&NodeFacts { usdc: Some(usdc(99)), ..well() }), ["usdc-low"]);
+    assert_eq!(kinds(&NodeFacts { wei: Some(49), ..well() }), ["eth-low"]);
+    assert_eq!(kinds(&NodeFacts { paying: vec![paying(9)], ..well() }), ["channel-low"]);
+    assert_eq!(kinds(&NodeFacts { spent_today: usdc(799), ..well() }), [""; 0]);
+    assert_eq!(kinds(&NodeFacts { spent_today: usdc(800), ..well() }), ["budget-low"]);
     let none =
         Levels { usdc_below: Usdc::ZERO, eth_below: Eth { wei: 0 }, channel_below: Usdc::ZERO, ..levels() };
-    let poor = Facts { usdc: Some(Usdc::ZERO), wei: Some(0), paying: vec![paying(0)], ..well() };
+    let poor = NodeFacts { usdc: Some(Usdc::ZERO), wei: Some(0), paying: vec![paying(0)], ..well() };
     assert_eq!(current(&poor, &none), [], "a level of zero raises nothing");
 }
 
 #[test]
 fn who_buys_nothing_needs_no_money_and_who_claims_needs_gas() {
-    let poor = Facts { usdc: Some(Usdc::ZERO), wei: Some(0), paying: Vec::new(), ..well() };
+    let poor = NodeFacts { usdc: Some(Usdc::ZERO), wei: Some(0), paying: Vec::new(), ..well() };
     assert_eq!(kinds(&poor), [""; 0]);
-    assert_eq!(kinds(&Facts { unclaimed: usdc(1), ..poor.clone() }), ["eth-low"]);
-    assert_eq!(kinds(&Facts { skipped: vec![7, 9], ..poor.clone() }), ["events-skipped"]);
-    let stuck = Facts { unclaimed: usdc(1), unaffordable: usdc(1), ..poor.clone() };
+    assert_eq!(kinds(&NodeFacts { unclaimed: usdc(1), ..poor.clone() }), ["eth-low"]);
+    assert_eq!(kinds(&NodeFacts { skipped: vec![7, 9], ..poor.clone() }), ["events-skipped"]);
+    let stuck = NodeFacts { unclaimed: usdc(1), unaffordable: usdc(1), ..poor.clone() };
     assert_eq!(kinds(&stuck), ["claim-unaffordable", "eth-low"]);
-    let refused = Refused { channels: 1, amount: usdc(1), reason: "the token refused".to_owned() };
-    let refused = Facts { unclaimed: usdc(1), refused: Some(refused), ..well() };
+    let refused = RefusedClaims { channels: 1, amount: usdc(1), reason: "the token refused".to_owned() };
+    let refused = NodeFacts { unclaimed: usdc(1), refused: Some(refused), ..well() };
     assert_eq!(kinds(&refused), ["claim-refused"]);
-    assert_eq!(kinds(&Facts { unclaimed: Usdc::ZERO, ..refused }), [""; 0]);
-    let unknown = Facts { usdc: None, wei: None, ..well() };
+    assert_eq!(kinds(&NodeFacts { unclaimed: Usdc::ZERO, ..refused }), [""; 0]);
+    let unknown = NodeFacts { usdc: None, wei: None, ..well() };
     assert_eq!(kinds(&unknown), [""; 0], "what is not known yet is not told");
 }
 
 #[test]
 fn a_stop_and_what_keeps_the_node_from_working_are_told_with_what_to_do() {
     for stopped in [Stopped::ByConfiguration, Stopped::Since(1)] {
-        assert_eq!(kinds(&Facts { stopped: Some(stopped), ..well() }), ["spending-stopped"]);
+        assert_eq!(kinds(&NodeFacts { stopped: Some(stopped), ..well() }), ["spending-stopped"]);
     }
     let mut closing = paying(0);
     closing.closing = true;
-    assert_eq!(kinds(&Facts { paying: vec![closing], ..well() }), [""; 0]);
+    assert_eq!(kinds(&NodeFacts { paying: vec![closing], ..well() }), [""; 0]);
     let mut distrusted = paying(0);
     distrusted.stopped = true;
     let waiting_for = [(NodePart::Chain, "it does not answer"), (NodePart::Network, "not listening yet")]
         .map(|(part, cause)| Waiting { part, cause: cause.to_owned() });
-    let alerts =
-        current(&Facts { paying: vec![distrusted], waiting_for: waiting_for.into(), ..well() }, &levels());
+    let alerts = current(
+        &NodeFacts { paying: vec![distrusted], waiting_for: waiting_for.into(), ..well() },
+        &levels(),
+    );
     let named: Vec<_> = alerts.iter().map(|alert| (alert.kind.name(), alert.subject.as_str())).collect();
     let channel = ChannelId::NONE.to_string();
     assert_eq!(
@@ -99,8 +101,8 @@ fn a_flagged_service_is_told_unless_its_user_buys_it_all_the_same() {
         Figures { failed: 2, broke: 5, of: 9, since_secs: 1, last: "the answer is not JSON".to_owned() };
     let flag = Some(Flag::Breaks(figures));
     let service = ServiceId::from_bytes([3; 16]);
-    let known = |flag: Option<Flag>, own_rule: Option<FlagRule>, rule| Facts {
-        flagged: vec![Known { service, flag, own_rule, rule }],
+    let known = |flag: Option<Flag>, own_rule: Option<FlagRule>, rule| NodeFacts {
+        flagged: vec![ServiceConduct { service, flag, own_rule, rule }],
         ..well()
     };
     let (warn, stop) = (FlagRule::Warn, FlagRule::Stop);
@@ -124,8 +126,8 @@ fn a_flagged_service_is_told_unless_its_user_buys_it_all_the_same() {
 #[test]
 fn a_disk_that_is_nearly_full_is_told_first() {
     let space = |free_mib: u64| Space { free_bytes: free_mib << 20, total_bytes: 10_000 << 20 };
-    assert_eq!(kinds(&Facts { disk: Some(space(512)), ..well() }), [""; 0]);
-    let alerts = current(&Facts { disk: Some(space(511)), ..well() }, &levels());
+    assert_eq!(kinds(&NodeFacts { disk: Some(space(512)), ..well() }), [""; 0]);
+    let alerts = current(&NodeFacts { disk: Some(space(511)), ..well() }, &levels());
     assert_eq!(alerts[0].kind, AlertKind::DiskLow);
     assert!(alerts[0].cause.starts_with("511 of 10000 MiB are free"), "{}", alerts[0].cause);
 }

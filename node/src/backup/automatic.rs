@@ -32,7 +32,7 @@ pub const KEEP_MAX: u32 = 365;
 
 /// How it is done, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Plan {
+struct BackupSchedule {
     recipient: Recipient,
     keep: u32,
 }
@@ -77,15 +77,15 @@ pub enum AutomaticError {
 
 /// A backup every day. A cheap handle.
 #[derive(Debug, Clone)]
-pub struct Automatic(Arc<Inner>);
+pub struct Automatic(Arc<AutomaticInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct AutomaticInner {
     data_dir: PathBuf,
     backups: Backups,
     ledger: Ledger,
     wallet: String,
-    plan: RwLock<Option<Plan>>,
+    plan: RwLock<Option<BackupSchedule>>,
     failing: Mutex<Option<Failing>>,
     /// Changes, and backups, are made one after the other.
     busy: tokio::sync::Mutex<()>,
@@ -107,7 +107,7 @@ impl Automatic {
         sweep(backups.folder(), ".farthing-");
         let stored = ledger.get(Namespace::Settings, STORED_KEY)?;
         let plan = stored.and_then(|bytes| serde_json::from_slice(&bytes).ok().flatten());
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(AutomaticInner {
             data_dir,
             backups,
             ledger,
@@ -185,7 +185,7 @@ impl Automatic {
             (None, None) => return Err(AutomaticError::NoPassphrase),
         };
         let keep = keep.or(before.map(|plan| plan.keep)).unwrap_or(KEEP_DEFAULT);
-        self.set(Some(Plan { recipient, keep })).await?;
+        self.set(Some(BackupSchedule { recipient, keep })).await?;
         Ok(())
     }
 
@@ -228,11 +228,11 @@ impl Automatic {
         Ok(made?)
     }
 
-    fn plan(&self) -> Option<Plan> {
+    fn plan(&self) -> Option<BackupSchedule> {
         self.0.plan.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    async fn set(&self, plan: Option<Plan>) -> Result<(), LedgerError> {
+    async fn set(&self, plan: Option<BackupSchedule>) -> Result<(), LedgerError> {
         let bytes = serde_json::to_vec(&plan).expect("texts and numbers are always JSON");
         self.0.ledger.put(Namespace::Settings, STORED_KEY, bytes).await?;
         *self.0.plan.write().unwrap_or_else(PoisonError::into_inner) = plan;
@@ -242,8 +242,8 @@ impl Automatic {
     }
 }
 
-impl Inner {
-    fn make(&self, plan: Plan) -> Result<BackupFile, BackupError> {
+impl AutomaticInner {
+    fn make(&self, plan: BackupSchedule) -> Result<BackupFile, BackupError> {
         let now_secs = clock::now_secs();
         self.backups.prepare()?;
         let ledger = self.data_dir.join(LEDGER_FILE);
@@ -355,10 +355,10 @@ mod tests {
     fn the_plan_is_stored_without_anything_that_opens_a_backup() {
         let passphrase = SecretText::new("four random words here");
         let recipient = Recipient::with(&passphrase, [4, 8, 1]).unwrap();
-        let plan = Plan { recipient, keep: 3 };
+        let plan = BackupSchedule { recipient, keep: 3 };
         let stored = serde_json::to_string(&plan).unwrap();
         assert!(!stored.contains("random") && stored.contains("salt"), "{stored}");
-        assert_eq!(serde_json::from_str::<Option<Plan>>(&stored).unwrap(), Some(plan));
-        assert_eq!(serde_json::from_str::<Option<Plan>>("null").unwrap(), None);
+        assert_eq!(serde_json::from_str::<Option<BackupSchedule>>(&stored).unwrap(), Some(plan));
+        assert_eq!(serde_json::from_str::<Option<BackupSchedule>>("null").unwrap(), None);
     }
 }

@@ -67,7 +67,7 @@ pub struct Backups {
 
 impl Backups {
     #[must_use]
-    pub fn of(node: &config::Node) -> Self {
+    pub fn of(node: &config::NodeConfig) -> Self {
         match &node.backups_dir {
             Some(folder) => Self { folder: folder.clone(), is_own: false },
             None => Self::in_folder(&node.data_dir),
@@ -222,8 +222,11 @@ mod tests {
     fn a_folder_of_the_configuration_that_is_not_there_is_not_made() {
         let folder = tempfile::tempdir().unwrap();
         let named = folder.path().join("another-disk");
-        let node =
-            config::Node { data_dir: folder.path().to_owned(), backups_dir: Some(named.clone()), name: None };
+        let node = config::NodeConfig {
+            data_dir: folder.path().to_owned(),
+            backups_dir: Some(named.clone()),
+            name: None,
+        };
         let refused = Backups::of(&node).add(b"x", Made::Here, 1, BACKUPS_KEPT_MAX).unwrap_err();
         assert!(refused.to_string().contains("another-disk") && !named.exists(), "{refused}");
         fs::create_dir(&named).unwrap();

@@ -13,7 +13,7 @@ use std::{
 use farthing_os::{clock, files, secret::SecretText};
 use serde::{Deserialize, Serialize};
 
-use super::{BackupError, Contents, FILES, Facts, discard, open, put_into, replaced, verify};
+use super::{BackupContents, BackupError, BackupSummary, FILES, discard, open, put_into, replaced, verify};
 use crate::wallet::Wallet;
 
 const FOLDER: &str = ".restore";
@@ -21,7 +21,7 @@ const READY: &str = "ready";
 
 /// What `ready` says.
 #[derive(Serialize, Deserialize)]
-struct Plan {
+struct StagedPlan {
     /// The folder, within the data folder, that the files of the replaced node are moved to.
     kept_in: String,
     /// What the backup has.
@@ -41,7 +41,7 @@ pub fn stage(
     wallet_passphrase: Option<&SecretText>,
     data_dir: &Path,
     check_settings: impl FnOnce(&Path) -> Result<(), String>,
-) -> Result<(Facts, PathBuf), BackupError> {
+) -> Result<(BackupSummary, PathBuf), BackupError> {
     let facts = verify(bytes, passphrase, data_dir)?;
     if facts.violations > 0 {
         return Err(BackupError::Violated(facts.violations));
@@ -52,8 +52,9 @@ pub fn stage(
     let made = std::os::unix::fs::DirBuilderExt::mode(&mut fs::DirBuilder::new(), 0o700).create(&folder);
     made.map_err(|source| BackupError::Io { path: folder.clone(), source })?;
     let kept_in = format!("{}{}", replaced::PREFIX, clock::timestamp(clock::now_secs()).replace(':', ""));
-    let ready = prepare(&contents, &folder, wallet_passphrase, check_settings)
-        .and_then(|()| write_plan(&folder, &Plan { kept_in: kept_in.clone(), files: facts.files.clone() }));
+    let ready = prepare(&contents, &folder, wallet_passphrase, check_settings).and_then(|()| {
+        write_plan(&folder, &StagedPlan { kept_in: kept_in.clone(), files: facts.files.clone() })
+    });
     if let Err(error) = ready {
         // Without `ready` it is nothing but a leftover.
         let _ = fs::remove_dir_all(&folder);
@@ -63,7 +64,7 @@ pub fn stage(
 }
 
 fn prepare(
-    contents: &Contents,
+    contents: &BackupContents,
     folder: &Path,
     wallet_passphrase: Option<&SecretText>,
     check_settings: impl FnOnce(&Path) -> Result<(), String>,
@@ -74,7 +75,7 @@ fn prepare(
     if settings.exists() { check_settings(&settings).map_err(BackupError::Settings) } else { Ok(()) }
 }
 
-fn write_plan(folder: &Path, plan: &Plan) -> Result<(), BackupError> {
+fn write_plan(folder: &Path, plan: &StagedPlan) -> Result<(), BackupError> {
     let path = folder.join(READY);
     let json = serde_json::to_vec(plan).unwrap_or_default();
     files::create_private(&path, &json).map_err(|source| BackupError::Io { path, source })
@@ -103,7 +104,7 @@ pub fn apply(data_dir: &Path) -> Result<Option<PathBuf>, BackupError> {
     };
     let ready = folder.join(READY);
     let json = fs::read(&ready).map_err(failed(&ready))?;
-    let Ok(plan) = serde_json::from_slice::<Plan>(&json) else {
+    let Ok(plan) = serde_json::from_slice::<StagedPlan>(&json) else {
         discard(&folder)?;
         return Ok(None);
     };
@@ -141,8 +142,10 @@ mod tests {
         for (name, content) in files {
             fs::write(folder.path().join(name), content).unwrap();
         }
-        let plan =
-            Plan { kept_in: "replaced-x".into(), files: plan.iter().map(ToString::to_string).collect() };
+        let plan = StagedPlan {
+            kept_in: "replaced-x".into(),
+            files: plan.iter().map(ToString::to_string).collect(),
+        };
         write_plan(&folder.path().join(FOLDER), &plan).unwrap();
         folder
     }

@@ -8,7 +8,7 @@ use super::{
     seal::{HEAD_BYTES, fit, seal_under},
     *,
 };
-use crate::consumer::{rules::Rules, spending::Limits};
+use crate::consumer::{rules::Rules, spending::SpendingCaps};
 
 const CHEAP: [u8; 3] = [4, 8, 1];
 
@@ -27,10 +27,10 @@ fn made(folder: &Path, lock: Option<&Lock>) -> Vec<u8> {
             LEDGER_FILE => copy_of(&ledger, folder).unwrap(),
             name => fs::read(folder.join(name)).unwrap(),
         };
-        Stored { name: (*name).to_owned(), bytes: bytes.into() }
+        StoredFile { name: (*name).to_owned(), bytes: bytes.into() }
     });
     let contents =
-        Contents { format: FORMAT, made_secs: 7, wallet: "0x00".to_owned(), files: files.collect() };
+        BackupContents { format: FORMAT, made_secs: 7, wallet: "0x00".to_owned(), files: files.collect() };
     let plain = minicbor::to_vec(&contents).unwrap();
     match lock {
         None => seal_under(&plain, &passphrase(), CHEAP).unwrap(),
@@ -62,7 +62,7 @@ fn what_is_restored_is_what_was_backed_up_with_spending_stopped() {
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
     let ledger = Ledger::open(&data_dir.join(LEDGER_FILE), OpenMode::Existing).unwrap();
-    let limits = Limits { price_max: Usdc::ZERO, per_day: Usdc::ZERO, per_secret_day: Usdc::ZERO };
+    let limits = SpendingCaps { price_max: Usdc::ZERO, per_day: Usdc::ZERO, per_secret_day: Usdc::ZERO };
     let rules = Rules::restore(ledger, limits, true).unwrap();
     assert!(rules.stopped().is_some(), "nothing is bought before its user says so");
 }
@@ -136,7 +136,7 @@ fn a_short_passphrase_is_refused_and_nothing_inside_is_shown() {
     for (text, fits) in [("123456789", false), ("1234567890", true)] {
         assert_eq!(fit(&SecretText::new(text)).is_ok(), fits, "{text}");
     }
-    let stored = Stored { name: "secrets.toml".to_owned(), bytes: b"farthing_sk_".to_vec().into() };
+    let stored = StoredFile { name: "secrets.toml".to_owned(), bytes: b"farthing_sk_".to_vec().into() };
     assert!(!format!("{stored:?}").contains("102"), "the bytes are shown");
 }
 

@@ -11,7 +11,7 @@ use farthing_protocol::{
     listing::Pin,
 };
 
-use super::{ASK_TIMEOUT, Catalog, CatalogError, Known};
+use super::{ASK_TIMEOUT, Catalog, CatalogError, KnownService};
 
 /// Other peers asked for content that its owner does not give.
 const OTHERS_ASKED_MAX: usize = 8;
@@ -28,7 +28,7 @@ impl Catalog {
     ///
     /// # Errors
     /// [`CatalogError::DetailsUnavailable`] when nobody reachable has it.
-    pub async fn samples(&self, known: &Known) -> Result<Vec<u8>, CatalogError> {
+    pub async fn samples(&self, known: &KnownService) -> Result<Vec<u8>, CatalogError> {
         let Some(pin) = known.details().samples else { return Ok(Vec::new()) };
         let owner = known.listing().owner;
         let unavailable = |reason| CatalogError::DetailsUnavailable { owner, reason };
@@ -101,7 +101,7 @@ impl Catalog {
     }
 
     /// A service with its details, whatever they take.
-    pub(super) async fn read(&self, listing: Verified<Listing>) -> Result<Known, CatalogError> {
+    pub(super) async fn read(&self, listing: Verified<Listing>) -> Result<KnownService, CatalogError> {
         let owner = listing.owner;
         let blob = self.content(pin_of(&listing), owner).await;
         let blob = blob.map_err(|reason| CatalogError::DetailsUnavailable { owner, reason })?;
@@ -113,11 +113,11 @@ impl Catalog {
         listing: Verified<Listing>,
         blob: Vec<u8>,
         bounds: Bounds,
-    ) -> Result<Known, CatalogError> {
+    ) -> Result<KnownService, CatalogError> {
         let owner = listing.owner;
         let unavailable = |reason: String| CatalogError::DetailsUnavailable { owner, reason };
         // Unpacking and checking a large description would hold up the other calls.
-        let reading = tokio::task::spawn_blocking(move || Known::within(listing, &blob, bounds));
+        let reading = tokio::task::spawn_blocking(move || KnownService::within(listing, &blob, bounds));
         let known = reading
             .await
             .map_err(|_| unavailable("the node failed while it read them".to_owned()))?
@@ -127,7 +127,7 @@ impl Catalog {
     }
 
     /// Lets searches find the words of a service's operations.
-    pub(super) async fn index(&self, known: &Known) {
+    pub(super) async fn index(&self, known: &KnownService) {
         let text = |operation: &Operation| {
             let words = format!("{} {} {}", operation.path, operation.id, operation.summary);
             words.chars().take(OPERATION_CHARS_MAX).collect::<String>()

@@ -12,7 +12,7 @@ use farthing_bridge::{
 };
 use farthing_protocol::{Usdc, call::Method};
 
-use super::{Known, PlanError};
+use super::{KnownService, PlanError};
 
 /// Path of the OpenAPI document below a service.
 pub const OPENAPI: &str = "/openapi.json";
@@ -21,7 +21,7 @@ pub const SCHEMA: &str = "/schema.graphql";
 
 /// A document to hand out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
+pub struct ServiceDocument {
     pub content_type: &'static str,
     pub body: String,
 }
@@ -34,7 +34,7 @@ pub fn is_path(path: &str) -> bool {
 
 /// Which document a call asks for, if it asks for one.
 #[must_use]
-pub fn asked(known: &Known, method: Method, path: &str) -> Option<&'static str> {
+pub fn asked(known: &KnownService, method: Method, path: &str) -> Option<&'static str> {
     let path = [OPENAPI, SCHEMA].into_iter().find(|document| *document == path)?;
     let exists = path == OPENAPI || known.api().description().graphql.is_some();
     (method == Method::Get && exists).then_some(path)
@@ -46,11 +46,11 @@ pub fn asked(known: &Known, method: Method, path: &str) -> Option<&'static str> 
 /// # Errors
 /// [`PlanError`] for a version there is not, or another parameter.
 pub fn write_document(
-    known: &Known,
+    known: &KnownService,
     document: &str,
     server: &str,
     params: &BTreeMap<String, String>,
-) -> Result<Document, PlanError> {
+) -> Result<ServiceDocument, PlanError> {
     if document == SCHEMA {
         if let Some(name) = params.keys().next() {
             return Err(PlanError::BadParameter(format!(
@@ -59,15 +59,15 @@ pub fn write_document(
             )));
         }
         let body = known.api().description().graphql.as_ref().map(print::sdl).unwrap_or_default();
-        return Ok(Document { content_type: "application/graphql; charset=utf-8", body });
+        return Ok(ServiceDocument { content_type: "application/graphql; charset=utf-8", body });
     }
     let version = version(params)?;
-    Ok(Document { content_type: "application/json", body: openapi(known, server, version) })
+    Ok(ServiceDocument { content_type: "application/json", body: openapi(known, server, version) })
 }
 
 /// The OpenAPI document of a service, as JSON text.
 #[must_use]
-pub fn openapi(known: &Known, server: &str, version: Version) -> String {
+pub fn openapi(known: &KnownService, server: &str, version: Version) -> String {
     let price = |(operation, price): (&Operation, Usdc)| (operation.id.clone(), price.to_string());
     let options = WriteOptions {
         version,

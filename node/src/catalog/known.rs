@@ -21,7 +21,7 @@ const HEADERS_ALLOWED: [&str; 5] =
 
 /// A verified service.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct KnownService {
     listing: Verified<Listing>,
     details: Details,
     api: Api,
@@ -47,7 +47,7 @@ pub enum KnownError {
 
 /// A call that fits the service's description.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct CallPlan {
     pub price: Usdc,
     /// Method and path of the operation, as [`operation_name`] writes them.
     pub operation: String,
@@ -68,7 +68,7 @@ pub enum PlanError {
     BadParameter(String),
 }
 
-impl Known {
+impl KnownService {
     /// Reads the details that `listing` pins and indexes the operations. Large ones take a while.
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl Known {
     /// The same within what reading the description may cost.
     ///
     /// # Errors
-    /// As [`Known::new`].
+    /// As [`KnownService::new`].
     pub fn within(listing: Verified<Listing>, details: &[u8], bounds: Bounds) -> Result<Self, KnownError> {
         let details = Details::from_blob(details, &listing)?;
         let Unpacked { description, memory_bytes } = document::unpack(&details.api, bounds)?;
@@ -163,7 +163,7 @@ impl Known {
         params: &BTreeMap<String, String>,
         headers: &BTreeMap<String, String>,
         body: &[u8],
-    ) -> Result<Plan, PlanError> {
+    ) -> Result<CallPlan, PlanError> {
         for (name, value) in headers {
             check_header(name, value)?;
         }
@@ -172,7 +172,7 @@ impl Known {
         let price = self.prices.get(planned.operation).copied().unwrap_or(self.listing.price);
         let operation = self.api.description().operations.get(planned.operation);
         let operation = operation.map(operation_name).unwrap_or_default();
-        Ok(Plan { price, operation, request: planned.request, headers: headers.clone() })
+        Ok(CallPlan { price, operation, request: planned.request, headers: headers.clone() })
     }
 }
 
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     /// A service with these operations, each with its price.
-    fn known(operations: &[(&str, u64)]) -> Known {
+    fn known(operations: &[(&str, u64)]) -> KnownService {
         let path = |path: &str| {
             format!(r#""{path}":{{"get":{{"responses":{{"200":{{"description":"said so"}}}}}}}}"#)
         };
@@ -292,7 +292,7 @@ mod tests {
             history: None,
             nonce,
         };
-        Known::new(Signed::sign(&listing, &key).unwrap().verify().unwrap(), &blob).unwrap()
+        KnownService::new(Signed::sign(&listing, &key).unwrap().verify().unwrap(), &blob).unwrap()
     }
 
     #[test]

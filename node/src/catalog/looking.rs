@@ -10,19 +10,19 @@ const LOOKUPS_MAX: usize = 64;
 
 /// The locks of all look-ups.
 #[derive(Debug)]
-pub(super) struct Looking {
+pub(super) struct LookupLocks {
     locks: [Mutex<()>; LOOKUPS_MAX],
     /// Of this run alone: nobody makes ids that wait for another's.
     places: RandomState,
 }
 
-impl Default for Looking {
+impl Default for LookupLocks {
     fn default() -> Self {
         Self { locks: std::array::from_fn(|_| Mutex::default()), places: RandomState::new() }
     }
 }
 
-impl Looking {
+impl LookupLocks {
     /// The lock of one service.
     pub(super) fn of(&self, id: ServiceId) -> &Mutex<()> {
         let place = self.places.hash_one(id) % LOOKUPS_MAX as u64;

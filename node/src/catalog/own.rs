@@ -6,11 +6,11 @@ use farthing_control::types::VersionNote;
 use farthing_ledger::LedgerError;
 use farthing_protocol::{Hash, Listing, ServiceId, Signed};
 
-use super::Known;
+use super::KnownService;
 
 /// One service of this node's owner.
 pub trait OwnService: Send + Sync {
-    fn known(&self) -> &Known;
+    fn known(&self) -> &KnownService;
 
     /// Every version, the newest last.
     fn versions(&self) -> Vec<VersionNote>;

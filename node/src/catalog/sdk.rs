@@ -10,7 +10,7 @@ use farthing_protocol::Usdc;
 use farthing_sdk::{self as sdk, Language, Options, Sdk, SdkError};
 use zip::{CompressionMethod, ZipWriter, result::ZipError, write::SimpleFileOptions};
 
-use super::Known;
+use super::KnownService;
 
 /// What a caller wishes beyond the language.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,7 +27,12 @@ pub struct Wishes {
 ///
 /// # Errors
 /// [`SdkError`] for wishes that cannot be fulfilled.
-pub fn generate(known: &Known, language: Language, origin: &str, wishes: Wishes) -> Result<Sdk, SdkError> {
+pub fn generate(
+    known: &KnownService,
+    language: Language,
+    origin: &str,
+    wishes: Wishes,
+) -> Result<Sdk, SdkError> {
     let Wishes { package, single_file, templates } = wishes;
     let options = Options { package, single_file, templates, ..options(known, origin) };
     sdk::generate(known.api().description(), language, &options)
@@ -38,7 +43,7 @@ pub fn generate(known: &Known, language: Language, origin: &str, wishes: Wishes)
 /// # Errors
 /// [`SdkError`] when there is no such operation.
 pub fn snippet(
-    known: &Known,
+    known: &KnownService,
     index: usize,
     values: &BTreeMap<String, String>,
     body: Option<&str>,
@@ -49,7 +54,7 @@ pub fn snippet(
     sdk::snippet(description, index, values, body, language, &options(known, origin))
 }
 
-fn options(known: &Known, origin: &str) -> Options {
+fn options(known: &KnownService, origin: &str) -> Options {
     let listing = known.listing();
     let price = |(operation, price): (&Operation, Usdc)| (operation.id.clone(), price.to_string());
     Options {

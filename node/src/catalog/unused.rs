@@ -8,28 +8,29 @@ use std::{
 
 use farthing_protocol::{Listing, ServiceId};
 
-use super::Known;
+use super::KnownService;
 
 const VERSIONS_MAX: usize = 64;
 const BYTES_MAX: usize = 128 * 1024 * 1024;
 
 /// At most one version of a service.
 #[derive(Debug, Default)]
-pub(super) struct Unused(Mutex<HashMap<ServiceId, Arc<Known>>>);
+pub(super) struct Unused(Mutex<HashMap<ServiceId, Arc<KnownService>>>);
 
 impl Unused {
     /// What was read of exactly this version.
-    pub(super) fn get(&self, listing: &Listing) -> Option<Arc<Known>> {
+    pub(super) fn get(&self, listing: &Listing) -> Option<Arc<KnownService>> {
         let versions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         versions.get(&listing.service).filter(|known| is_same(known.listing(), listing)).cloned()
     }
 
     /// Keeps a version; others make room for it.
-    pub(super) fn keep(&self, known: &Arc<Known>) {
+    pub(super) fn keep(&self, known: &Arc<KnownService>) {
         let mut versions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         versions.remove(&known.listing().service);
-        let bytes =
-            |versions: &HashMap<_, Arc<Known>>| versions.values().map(|v| v.memory_bytes()).sum::<usize>();
+        let bytes = |versions: &HashMap<_, Arc<KnownService>>| {
+            versions.values().map(|v| v.memory_bytes()).sum::<usize>()
+        };
         while versions.len() >= VERSIONS_MAX || bytes(&versions) + known.memory_bytes() > BYTES_MAX {
             let Some(any) = versions.keys().next().copied() else { break };
             versions.remove(&any);

@@ -10,7 +10,7 @@ use farthing_control::types::{Text, VersionNote};
 use farthing_protocol::{Listing, ServiceId, call::ChargePolicy, limits, plain::Line};
 use serde::{Deserialize, Serialize};
 
-use super::{Known, method_of};
+use super::{KnownService, method_of};
 
 /// Of one service; the oldest go first.
 pub const VERSIONS_KEPT_MAX: usize = 100;
@@ -20,7 +20,7 @@ const SENTENCE_CHARS_MAX: usize = 300;
 
 /// The note of `after`, compared with the version before it that is known.
 #[must_use]
-pub fn note_of(before: Option<&Known>, after: &Known) -> VersionNote {
+pub fn note_of(before: Option<&KnownService>, after: &KnownService) -> VersionNote {
     let listing = after.listing();
     let mut what = before.map_or_else(|| vec!["published".to_owned()], |before| differences(before, after));
     let more = what.len().saturating_sub(SENTENCES_MAX);
@@ -94,7 +94,7 @@ pub(super) fn joined(mut told: Vec<VersionNote>, seen: Vec<VersionNote>) -> Vec<
     told
 }
 
-fn differences(before: &Known, after: &Known) -> Vec<String> {
+fn differences(before: &KnownService, after: &KnownService) -> Vec<String> {
     let (old, new): (&Listing, &Listing) = (before.listing(), after.listing());
     let mut what = Vec::new();
     if old.price != new.price {
@@ -115,7 +115,7 @@ fn differences(before: &Known, after: &Known) -> Vec<String> {
         what.push(format!("called “{}” now", new.name));
     }
     let texts = |listing: &Listing| (listing.summary.clone(), listing.category.clone(), listing.tags.clone());
-    let long = |known: &Known| known.api().description().description.clone();
+    let long = |known: &KnownService| known.api().description().description.clone();
     if texts(old) != texts(new) || long(before) != long(after) {
         what.push("other texts".to_owned());
     }
@@ -139,7 +139,7 @@ fn differences(before: &Known, after: &Known) -> Vec<String> {
 }
 
 /// Prices that single operations have, had, or lost.
-fn own_prices(before: &Known, after: &Known) -> Vec<String> {
+fn own_prices(before: &KnownService, after: &KnownService) -> Vec<String> {
     let own = [before, after].map(|known| {
         let prices = known.details().prices.iter();
         prices.map(|own| (own.method.as_str(), own.path.as_str())).collect::<HashSet<_>>()
@@ -164,22 +164,22 @@ const SERVICES_SEEN_MAX: usize = 500;
 
 /// What this node saw of strangers' services: their owners tell the newest version only.
 #[derive(Debug, Default)]
-pub(super) struct Seen(Mutex<Noted>);
+pub(super) struct SeenVersions(Mutex<NotedVersions>);
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Noted {
+struct NotedVersions {
     /// In the order in which they were seen first.
     services: VecDeque<(Text<ServiceId>, Vec<VersionNote>)>,
     #[serde(skip)]
     changed: bool,
 }
 
-impl Seen {
+impl SeenVersions {
     /// Notes a version that is new here; `before` is the one that was known until now.
     ///
     /// A stranger decides how much there is to compare: that is done aside, and nobody waits for it but the one who
     /// met the new version.
-    pub(super) async fn note(self: &Arc<Self>, before: Option<Arc<Known>>, after: Arc<Known>) {
+    pub(super) async fn note(self: &Arc<Self>, before: Option<Arc<KnownService>>, after: Arc<KnownService>) {
         if !self.is_new(after.listing()) {
             return;
         }

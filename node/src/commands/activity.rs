@@ -92,7 +92,7 @@ fn served_call(row: &CallRow, name: String) -> ServedCall {
 
 /// The figures that were counted last.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counted(Arc<Mutex<LastCount>>);
+pub(super) struct CountedFigures(Arc<Mutex<LastCount>>);
 
 #[derive(Debug, Default)]
 struct LastCount {
@@ -102,7 +102,7 @@ struct LastCount {
 
 pub(super) async fn figures(
     State(node): State<Node>,
-    State(counted): State<Counted>,
+    State(counted): State<CountedFigures>,
 ) -> Result<Json<Figures>, Failed> {
     match counted.look() {
         (Some(figures), false) => Ok(Json(figures)),
@@ -118,7 +118,7 @@ pub(super) async fn figures(
     }
 }
 
-impl Counted {
+impl CountedFigures {
     /// What is there, and whether the caller is the one who should count anew.
     fn look(&self) -> (Option<Figures>, bool) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);

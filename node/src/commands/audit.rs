@@ -100,7 +100,7 @@ async fn compare(node: &Node, owner: Address) -> Result<Compared, Failed> {
         let next = "Try again when the owner's node is there; `farthing net lookup` shows whether it is.";
         Failed::new(StatusCode::BAD_GATEWAY, &detail, next)
     })?;
-    let consumer::compare::Compared { channels, .. } = compared;
+    let consumer::compare::BookComparison { channels, .. } = compared;
     Ok(Compared {
         owner: owner.into(),
         calls: compared.calls,

@@ -15,9 +15,9 @@ use farthing_control::types::{
 use farthing_ledger::Namespace;
 use farthing_os::{clock, secret::SecretText};
 
-use super::Failed;
+use super::{Failed, with_next_step};
 use crate::{
-    backup::{self, BackupError, BackupFile, Backups, Facts, Lock, Made},
+    backup::{self, BackupError, BackupFile, BackupSummary, Backups, Lock, Made},
     node::Node,
     wallet::{Wallet, WalletError},
 };
@@ -34,8 +34,8 @@ fn shown(file: BackupFile) -> Backup {
     Backup { name, path: path.display().to_string(), bytes, written_secs }
 }
 
-pub(super) fn facts(facts: Facts) -> BackupFacts {
-    let Facts { made_secs, wallet, files, channels, violations } = facts;
+pub(super) fn facts(facts: BackupSummary) -> BackupFacts {
+    let BackupSummary { made_secs, wallet, files, channels, violations } = facts;
     BackupFacts { made_secs, wallet, files, channels, violations }
 }
 
@@ -173,7 +173,7 @@ impl From<WalletError> for Failed {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             &error,
-            error.next_step().unwrap_or("Nothing was changed."),
+            &with_next_step("Nothing was changed.", error.next_step()),
         )
     }
 }
@@ -189,6 +189,6 @@ impl From<BackupError> for Failed {
             | BackupError::Settings(_) => StatusCode::BAD_REQUEST,
             _ => StatusCode::SERVICE_UNAVAILABLE,
         };
-        Self::new(status, &error, error.next_step().unwrap_or("Nothing was changed."))
+        Self::new(status, &error, &with_next_step("Nothing was changed.", error.next_step()))
     }
 }

@@ -135,7 +135,7 @@ pub(super) async fn sample(
 
 /// Which operation of a service.
 #[derive(Debug, Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct OperationQuery {
     method: Text<Method>,
     path: String,
 }
@@ -156,7 +156,7 @@ pub(super) async fn versions(
 pub(super) async fn form(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<OperationQuery>,
 ) -> Result<Json<CallForm>, Failed> {
     let known = node.catalog.newest(id.0).await?;
     let found = known

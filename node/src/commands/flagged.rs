@@ -26,7 +26,7 @@ fn all(node: &Node) -> FlaggedServices {
     }
 }
 
-fn shown(known: conduct::Known) -> FlaggedService {
+fn shown(known: conduct::ServiceConduct) -> FlaggedService {
     let in_force = rule(known.rule);
     let flag = known.flag.map(|flag| {
         let figures = flag.figures();

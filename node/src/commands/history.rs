@@ -21,7 +21,7 @@ use farthing_os::clock;
 use farthing_protocol::ServiceId;
 use serde::Deserialize;
 
-use self::read::Place;
+use self::read::HistoryPosition;
 use super::Failed;
 use crate::node::Node;
 
@@ -58,7 +58,7 @@ struct Filter {
     state: Option<HistoryState>,
     service: Option<ServiceId>,
     from_secs: u64,
-    before: Place,
+    before: HistoryPosition,
 }
 
 impl Filter {
@@ -226,8 +226,8 @@ fn filter_of(asked: &Asked) -> Result<Filter, Failed> {
         (Some(cursor), _) => {
             cursor.parse().map_err(|()| refused("`cursor` must be `next` of the step before"))?
         }
-        (None, Some(until_secs)) => Place::start_of(until_secs),
-        (None, None) => Place::start_of(u64::MAX),
+        (None, Some(until_secs)) => HistoryPosition::start_of(until_secs),
+        (None, None) => HistoryPosition::start_of(u64::MAX),
     };
     Ok(Filter { kinds, state: state.transpose()?, service: service.transpose()?, from_secs, before })
 }

@@ -1,6 +1,6 @@
 //! Whether others reach this node: what the network found out, in the control socket's words.
 
-use farthing_network::{AddressCheck, CheckFailure, ReachState, Reachability, Source, Transport};
+use farthing_network::{AddressCheck, AddressSource, CheckFailure, ReachState, Reachability, Transport};
 
 use farthing_control::types::{Reach, ReachFailure, ReachedAddress};
 
@@ -35,9 +35,9 @@ pub(super) fn shown(reachability: &Reachability, now_secs: u64) -> Reach {
 
 fn address(check: &AddressCheck) -> ReachedAddress {
     let source = match check.source {
-        Source::Announced => "announced",
-        Source::Observed => "observed",
-        Source::Mapped => "mapped",
+        AddressSource::Announced => "announced",
+        AddressSource::Observed => "observed",
+        AddressSource::Mapped => "mapped",
     };
     let failure =
         |failure: &CheckFailure| ReachFailure { wallet: failure.peer.into(), reason: failure.reason.clone() };

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     backup::{Backups, staged},
-    config::{self, Chosen, Shown, Sources, keys::Key},
+    config::{self, ChosenSettings, Shown, Sources, keys::SettingKey},
     node::{Node, settings::chain_spec},
 };
 
@@ -40,7 +40,7 @@ const CONFIRMATIONS: &str = "chain.confirmations";
 
 /// What these commands work with.
 #[derive(Clone, Debug)]
-pub struct Running {
+pub struct RunningNode {
     pub node: Node,
     /// What the process was given.
     pub sources: Arc<Sources>,
@@ -50,7 +50,7 @@ pub struct Running {
     pub restart: CancellationToken,
 }
 
-impl Running {
+impl RunningNode {
     #[must_use]
     pub fn new(node: Node, sources: Sources, shown: Vec<Shown>, restart: CancellationToken) -> Self {
         let setting = |Shown { name, value, origin }| Setting {
@@ -63,7 +63,7 @@ impl Running {
     }
 }
 
-pub fn router(running: Running) -> Router {
+pub fn router(running: RunningNode) -> Router {
     let handlers = Settings {
         config: handle(show),
         restart: handle(restart),
@@ -74,21 +74,21 @@ pub fn router(running: Running) -> Router {
     handlers.router().with_state(running)
 }
 
-pub(super) async fn show(State(running): State<Running>) -> Json<Vec<Setting>> {
+pub(super) async fn show(State(running): State<RunningNode>) -> Json<Vec<Setting>> {
     Json((*running.settings).clone())
 }
 
-pub(super) async fn restart(State(running): State<Running>) -> Json<Restarting> {
+pub(super) async fn restart(State(running): State<RunningNode>) -> Json<Restarting> {
     running.restart.cancel();
     Json(Restarting { restarting: true })
 }
 
-pub(super) async fn chain(State(running): State<Running>) -> Result<Json<ChainSettings>, Failed> {
+pub(super) async fn chain(State(running): State<RunningNode>) -> Result<Json<ChainSettings>, Failed> {
     Ok(Json(chain_now(&running)?))
 }
 
 /// What is set now, which holds from the next start on.
-fn chain_now(running: &Running) -> Result<ChainSettings, Failed> {
+fn chain_now(running: &RunningNode) -> Result<ChainSettings, Failed> {
     let loaded = config::load(&running.sources).map_err(|error| unusable(&error))?;
     let shown = loaded.shown();
     let from = |name: &str| {
@@ -128,7 +128,7 @@ fn host(url: &str) -> String {
 }
 
 pub(super) async fn set_chain(
-    State(running): State<Running>,
+    State(running): State<RunningNode>,
     Json(request): Json<ChainSettingsRequest>,
 ) -> Result<Json<ChainSettingsSaved>, Failed> {
     let chosen = chosen(&running, &request)?;
@@ -146,7 +146,7 @@ pub(super) async fn set_chain(
 }
 
 /// What is stored with what is asked for.
-fn chosen(running: &Running, request: &ChainSettingsRequest) -> Result<Chosen, Failed> {
+fn chosen(running: &RunningNode, request: &ChainSettingsRequest) -> Result<ChosenSettings, Failed> {
     let refused = |detail: &str, next: &str| Failed::new(StatusCode::BAD_REQUEST, &detail, next);
     let (urls, confirmations) =
         (request.rpc_urls.as_ref(), request.confirmations.map(|number| [number.to_string()]));
@@ -159,10 +159,10 @@ fn chosen(running: &Running, request: &ChainSettingsRequest) -> Result<Chosen, F
     let named =
         [(RPC_URLS, urls.map(Vec::as_slice)), (CONFIRMATIONS, confirmations.as_ref().map(|one| &one[..]))];
     let data_dir = &running.node.config.node.data_dir;
-    let mut chosen = Chosen::read(data_dir)
+    let mut chosen = ChosenSettings::read(data_dir)
         .map_err(|error| Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, "Nothing was changed."))?;
     for (name, value) in named {
-        let Some(key) = Key::find(name) else { continue };
+        let Some(key) = SettingKey::find(name) else { continue };
         let origin =
             running.settings.iter().find(|setting| setting.name == name).map(|setting| &setting.origin);
         let above = origin.filter(|origin| origin.starts_with("environment ") || origin.starts_with("flag "));
@@ -203,7 +203,7 @@ fn judge(probed: &[Probed], tested: &[EndpointTested]) -> Result<(), Failed> {
 }
 
 pub(super) async fn restore(
-    State(running): State<Running>,
+    State(running): State<RunningNode>,
     InPath(name): InPath<String>,
     Json(request): Json<BackupRequest>,
 ) -> Result<Json<Restoring>, Failed> {

@@ -10,8 +10,8 @@ use crate::{
     consumer::{
         funding::Funding,
         rest::RestLimits,
-        rules::{Chosen, RulesError, Stopped},
-        spending::Limits,
+        rules::{ChosenLimits, RulesError, Stopped},
+        spending::SpendingCaps,
     },
     node::Node,
 };
@@ -43,7 +43,7 @@ fn at_rest(funding: &Funding) -> MoneyAtRest {
     }
 }
 
-fn shown(limits: Limits) -> SpendingLimits {
+fn shown(limits: SpendingCaps) -> SpendingLimits {
     SpendingLimits {
         price_max: limits.price_max.into(),
         per_day: limits.per_day.into(),
@@ -70,8 +70,8 @@ pub(super) async fn limit(
     Json(request): Json<LimitsRequest>,
 ) -> Result<Json<SpendingState>, Failed> {
     let LimitsRequest { price_max, per_day, per_secret_day, reset } = request;
-    let named = Chosen { price_max, per_day, per_secret_day };
-    let edit = |earlier| named.or(if reset { Chosen::default() } else { earlier });
+    let named = ChosenLimits { price_max, per_day, per_secret_day };
+    let edit = |earlier| named.or(if reset { ChosenLimits::default() } else { earlier });
     node.consumer.rules().set_limits(edit).await?;
     Ok(Json(state(&node)))
 }

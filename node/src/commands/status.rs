@@ -8,7 +8,7 @@ use axum::{
 };
 use farthing_chain::{ChainKind, ChainStatus as OnChain};
 use farthing_control::types::{Alert, AlertKind, AlertSeverity, ChainStatus, Check, Doctor, Eth, Status};
-use farthing_network::{AddressCheck, BootstrapPeer, NetworkStatus, ReachState, Source};
+use farthing_network::{AddressCheck, AddressSource, BootstrapPeer, NetworkStatus, ReachState};
 use farthing_os::clock;
 use farthing_protocol::Usdc;
 
@@ -223,7 +223,7 @@ impl Needs {
 }
 
 /// What a node without peers can do about it.
-const fn alone(network: &crate::config::Network) -> &'static str {
+const fn alone(network: &crate::config::NetworkConfig) -> &'static str {
     match (network.bootstrap.is_empty(), network.mdns) {
         (false, _) => "see below what became of each node in `network.bootstrap`, and name one that is there",
         (true, true) => {
@@ -273,8 +273,9 @@ fn reach(node: &Node, network: &NetworkStatus) -> Result<String, (String, &'stat
     let reachability = &network.reachability;
     let words = reachability.sentence(clock::now_secs());
     let is_tested = reachability.checks.iter().any(|check| check.state == ReachState::NotReachable);
-    let is_dead =
-        |check: &AddressCheck| check.source == Source::Announced && check.state == ReachState::NotReachable;
+    let is_dead = |check: &AddressCheck| {
+        check.source == AddressSource::Announced && check.state == ReachState::NotReachable
+    };
     if reachability.checks.iter().any(is_dead) && reachability.is_reachable() {
         return Err((words, "an address in `network.announce` leads nowhere; correct or remove it"));
     }

@@ -39,14 +39,14 @@ pub(super) struct Tally(Arc<Mutex<Settled>>);
 
 /// What counts of a call.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct CountedCall {
     service: ServiceId,
     charged: Usdc,
     outcome: Outcome,
     time_secs: u64,
 }
 
-impl Seen {
+impl CountedCall {
     const fn new(row: &CallRow) -> Self {
         let call = &row.call;
         Self {
@@ -74,7 +74,8 @@ impl Tally {
         let (tally, ledger) = (self.clone(), ledger.clone());
         let counting = tokio::task::spawn_blocking(move || {
             let mut settled = tally.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let newest = |limit| ledger.served_calls(limit).map(|rows| rows.iter().map(Seen::new).collect());
+            let newest =
+                |limit| ledger.served_calls(limit).map(|rows| rows.iter().map(CountedCall::new).collect());
             settled.count(clock::now_secs(), newest)
         });
         match counting.await {
@@ -89,7 +90,7 @@ impl Settled {
     fn count<E>(
         &mut self,
         now_secs: u64,
-        newest: impl Fn(usize) -> Result<Vec<Seen>, E>,
+        newest: impl Fn(usize) -> Result<Vec<CountedCall>, E>,
     ) -> Result<Counts, E> {
         let mut limit = RECENT_MAX;
         let mut rows = newest(limit)?;
@@ -111,12 +112,12 @@ impl Settled {
         Ok(counts)
     }
 
-    const fn is_new(&self, seen: &Seen) -> bool {
+    const fn is_new(&self, seen: &CountedCall) -> bool {
         seen.time_secs >= self.before_secs
     }
 }
 
-fn add(counts: &mut Counts, seen: &Seen) {
+fn add(counts: &mut Counts, seen: &CountedCall) {
     let count = counts.entry(seen.service).or_default();
     count.calls += u64::from(!seen.charged.is_zero());
     count.earned = count.earned.saturating_add(seen.charged);
@@ -128,14 +129,14 @@ fn add(counts: &mut Counts, seen: &Seen) {
 mod tests {
     use super::*;
 
-    fn seen(time_secs: u64, charged: u64, outcome: Outcome) -> Seen {
+    fn seen(time_secs: u64, charged: u64, outcome: Outcome) -> CountedCall {
         let charged = Usdc::from_micros(charged);
-        Seen { service: ServiceId::from_bytes([7; 16]), charged, outcome, time_secs }
+        CountedCall { service: ServiceId::from_bytes([7; 16]), charged, outcome, time_secs }
     }
 
     #[test]
     fn what_was_counted_for_good_is_counted_once_and_new_calls_are_always_in() {
-        let mut rows: Vec<Seen> = (1..=3_000).map(|secs| seen(secs, 2, Outcome::Answered)).collect();
+        let mut rows: Vec<CountedCall> = (1..=3_000).map(|secs| seen(secs, 2, Outcome::Answered)).collect();
         let mut settled = Settled::default();
         for extra in 1..=1_500_u64 {
             let now_secs = 3_000 + extra;

@@ -4,16 +4,16 @@ use std::{io, path::Path};
 
 use farthing_os::files;
 
-use super::{CONSOLE_SETTINGS_FILE, keys::Key};
+use super::{CONSOLE_SETTINGS_FILE, keys::SettingKey};
 
 const HEAD: &str = "# Written by the node when settings are changed in the console or with `farthing chain set`.\n\
                     # It wins over farthing.toml; remove a line, or the file, to go back to that.\n";
 
 /// What was chosen so far.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub struct Chosen(toml::Table);
+pub struct ChosenSettings(toml::Table);
 
-impl Chosen {
+impl ChosenSettings {
     /// Reads what is stored in the data folder; nothing when nothing is.
     ///
     /// # Errors
@@ -31,7 +31,7 @@ impl Chosen {
     }
 
     /// Sets `section.key`, or leaves it to the other sources with `None`.
-    pub fn set(&mut self, key: &Key, value: Option<&[String]>) {
+    pub fn set(&mut self, key: &SettingKey, value: Option<&[String]>) {
         let section = self.0.entry(key.section()).or_insert_with(|| toml::Value::Table(toml::Table::new()));
         let Some(section) = section.as_table_mut() else { return };
         let text = |text: &String| toml::Value::String(text.clone());
@@ -70,18 +70,18 @@ mod tests {
     #[test]
     fn what_is_chosen_is_read_again_and_taken_back_without_a_trace() {
         let folder = tempfile::tempdir().unwrap();
-        let mut chosen = Chosen::read(folder.path()).unwrap();
+        let mut chosen = ChosenSettings::read(folder.path()).unwrap();
         let (urls, confirmations) =
-            (Key::find("chain.rpc_urls").unwrap(), Key::find("chain.confirmations").unwrap());
+            (SettingKey::find("chain.rpc_urls").unwrap(), SettingKey::find("chain.confirmations").unwrap());
         chosen.set(urls, Some(&["https://a.example/\"key\"".to_owned(), "http://b.example".to_owned()]));
         chosen.set(confirmations, Some(&["7".to_owned()]));
         chosen.write(folder.path()).unwrap();
-        let mut again = Chosen::read(folder.path()).unwrap();
+        let mut again = ChosenSettings::read(folder.path()).unwrap();
         assert_eq!(again, chosen);
         again.set(urls, None);
         again.set(confirmations, None);
-        assert_eq!(again, Chosen::default());
+        assert_eq!(again, ChosenSettings::default());
         std::fs::write(folder.path().join(CONSOLE_SETTINGS_FILE), "[").unwrap();
-        assert!(Chosen::read(folder.path()).unwrap_err().to_string().contains("mend or remove"));
+        assert!(ChosenSettings::read(folder.path()).unwrap_err().to_string().contains("mend or remove"));
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use super::{
     Loaded,
-    keys::{Fallback, Form, KEYS, Key},
+    keys::{Fallback, Form, KEYS, SettingKey},
 };
 
 /// A complete `farthing.toml` in which every line is a comment showing the default.
@@ -30,7 +30,7 @@ pub fn example() -> String {
     text
 }
 
-fn default_value(key: &Key) -> String {
+fn default_value(key: &SettingKey) -> String {
     match key.default {
         Fallback::Value(value) => literal(key, value),
         Fallback::List(items) => format!("{items:?}"),
@@ -42,7 +42,7 @@ fn default_value(key: &Key) -> String {
     }
 }
 
-fn literal(key: &Key, value: &str) -> String {
+fn literal(key: &SettingKey, value: &str) -> String {
     match key.form {
         Form::Integer { .. } | Form::Switch => value.to_owned(),
         _ => format!("{value:?}"),

@@ -9,7 +9,7 @@ pub use self::form::{CHAIN_PRESETS, Fallback, Form, Item};
 
 /// One setting, `section.key` in the file and `FARTHING_SECTION__KEY` in the environment.
 #[derive(Debug)]
-pub struct Key {
+pub struct SettingKey {
     pub name: &'static str,
     pub form: Form,
     pub default: Fallback,
@@ -24,7 +24,7 @@ const DAY_SECS: u64 = 24 * HOUR_SECS;
 const MINUTE_MS: u64 = 60_000;
 
 /// Every setting, in the order of the example file.
-pub const KEYS: &[Key] = &[
+pub const KEYS: &[SettingKey] = &[
     key(
         "node.data_dir",
         Form::Path,
@@ -444,15 +444,15 @@ pub const KEYS: &[Key] = &[
     ),
 ];
 
-const fn key(name: &'static str, form: Form, default: Fallback, about: &'static str) -> Key {
-    Key { name, form, default, about }
+const fn key(name: &'static str, form: Form, default: Fallback, about: &'static str) -> SettingKey {
+    SettingKey { name, form, default, about }
 }
 
 const fn integer(min: u64, max: u64) -> Form {
     Form::Integer { min, max }
 }
 
-impl Key {
+impl SettingKey {
     /// The setting called `name`.
     #[must_use]
     pub fn find(name: &str) -> Option<&'static Self> {

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::keys::{Fallback, KEYS, Key};
+use super::keys::{Fallback, KEYS, SettingKey};
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl fmt::Debug for Setting {
 /// Something in the configuration that must be mended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{origin}: {name}: {what}")]
-pub struct Problem {
+pub struct ConfigProblem {
     pub origin: Origin,
     pub name: String,
     pub what: String,
@@ -58,7 +58,7 @@ pub struct Problem {
 
 /// Everything there is to mend, one line each.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigError(pub Vec<Problem>);
+pub struct ConfigError(pub Vec<ConfigProblem>);
 
 impl std::error::Error for ConfigError {}
 
@@ -106,7 +106,7 @@ impl Sources {
 #[derive(Debug, Default)]
 pub(super) struct Raw {
     pub(super) settings: BTreeMap<&'static str, Setting>,
-    problems: Vec<Problem>,
+    problems: Vec<ConfigProblem>,
 }
 
 impl Raw {
@@ -250,7 +250,7 @@ impl Raw {
     }
 
     fn read_flags(&mut self, sources: &Sources) {
-        if let (Some(path), Some(key)) = (&sources.data_dir, Key::find("node.data_dir")) {
+        if let (Some(path), Some(key)) = (&sources.data_dir, SettingKey::find("node.data_dir")) {
             self.set(key, false, vec![path.display().to_string()], Origin::Flag("--data"));
         }
         for assignment in &sources.set {
@@ -271,7 +271,7 @@ impl Raw {
         }
     }
 
-    fn set(&mut self, key: &'static Key, from_file: bool, values: Vec<String>, origin: Origin) {
+    fn set(&mut self, key: &'static SettingKey, from_file: bool, values: Vec<String>, origin: Origin) {
         if let Some(earlier) = self.settings.get(key.name)
             && std::mem::discriminant(&earlier.origin) == std::mem::discriminant(&origin)
             && key.is_secret()
@@ -302,28 +302,28 @@ impl Raw {
                 let Err(expected) = key.form.check(value) else { continue };
                 let what =
                     if key.is_secret() { expected } else { format!("`{}`: {expected}", shortened(value)) };
-                problems.push(Problem { origin: setting.origin.clone(), name: key.name.into(), what });
+                problems.push(ConfigProblem { origin: setting.origin.clone(), name: key.name.into(), what });
             }
         }
         self.problems.extend(problems);
     }
 
     fn problem(&mut self, origin: &Origin, name: &str, what: String) {
-        self.problems.push(Problem { origin: origin.clone(), name: shortened(name), what });
+        self.problems.push(ConfigProblem { origin: origin.clone(), name: shortened(name), what });
     }
 }
 
 /// The setting called `name`, and whether `name` says that the value stands in a file.
-fn find(name: &str) -> Option<(&'static Key, bool)> {
-    if let Some(key) = Key::find(name) {
+fn find(name: &str) -> Option<(&'static SettingKey, bool)> {
+    if let Some(key) = SettingKey::find(name) {
         return Some((key, false));
     }
-    let key = Key::find(name.strip_suffix("_file")?).filter(|key| key.is_secret())?;
+    let key = SettingKey::find(name.strip_suffix("_file")?).filter(|key| key.is_secret())?;
     Some((key, true))
 }
 
 /// Lists are separated by commas where there is only text.
-fn split(key: &Key, value: &str) -> Vec<String> {
+fn split(key: &SettingKey, value: &str) -> Vec<String> {
     if key.is_list() {
         value.split(',').map(str::trim).filter(|item| !item.is_empty()).map(ToOwned::to_owned).collect()
     } else {

@@ -25,7 +25,7 @@ use farthing_protocol::{
 
 use super::{
     answer::Expected,
-    channels::{Channels, Explained, Reservation},
+    channels::{Explained, PayerChannels, Reservation},
     spending::Spending,
 };
 use crate::killpoint;
@@ -111,14 +111,14 @@ pub enum Earlier {
 
 /// A receipt that memory counts and the ledger does not have yet.
 #[derive(Debug)]
-pub struct Counted {
+pub struct CountedReceipt {
     /// Headroom of a call that was promised before, forgotten, and asked for again.
     found: Option<Reservation>,
     /// The owner charged more than the price; its channel is stopped.
     pub mismatch: Option<ReceiptMismatch>,
 }
 
-impl Counted {
+impl CountedReceipt {
     /// Whether its charge is part of a total that was seen before, and counted with what was forgotten.
     #[must_use]
     pub const fn is_found(&self) -> bool {
@@ -130,7 +130,7 @@ impl Counted {
 #[derive(Debug)]
 pub struct Accounts {
     ledger: Ledger,
-    channels: Arc<Channels>,
+    channels: Arc<PayerChannels>,
     spending: Mutex<Spending>,
     wallet: Address,
     domain: Domain,
@@ -139,7 +139,7 @@ pub struct Accounts {
 impl Accounts {
     /// The books of `wallet`, whose signatures count in `domain`.
     #[must_use]
-    pub fn new(ledger: Ledger, channels: Arc<Channels>, (wallet, domain): (Address, Domain)) -> Self {
+    pub fn new(ledger: Ledger, channels: Arc<PayerChannels>, (wallet, domain): (Address, Domain)) -> Self {
         Self { ledger, channels, spending: Mutex::default(), wallet, domain }
     }
 
@@ -227,18 +227,18 @@ impl Accounts {
 
     /// Counts a verified receipt: limits and channel, at once.
     #[must_use]
-    pub fn count(&self, attempt: &Attempt, receipt: &Receipt) -> Counted {
+    pub fn count(&self, attempt: &Attempt, receipt: &Receipt) -> CountedReceipt {
         self.settle(attempt, receipt.charged);
         let found = attempt.reservation.filter(|held| held.repeats_forgotten(receipt));
         let mismatch = match (found, attempt.reservation) {
             (Some(_), _) | (_, None) => None,
             (None, Some(reservation)) => self.channels.acknowledge(&reservation, receipt).err(),
         };
-        Counted { found, mismatch }
+        CountedReceipt { found, mismatch }
     }
 
     /// Stores a receipt that was counted, and books what its total says of forgotten calls.
-    pub async fn store(&self, attempt: &Attempt, counted: &Counted, acknowledgement: Acknowledgement) {
+    pub async fn store(&self, attempt: &Attempt, counted: &CountedReceipt, acknowledgement: Acknowledgement) {
         let (call_id, owner) = (attempt.call_id(), attempt.expected.owner);
         if let Some(reservation) = &counted.found {
             return self.book_found(call_id, reservation, acknowledgement).await;

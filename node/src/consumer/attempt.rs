@@ -12,7 +12,7 @@ use farthing_protocol::{
 };
 
 use crate::{
-    catalog::{CatalogError, Known, Plan, PlanError},
+    catalog::{CallPlan, CatalogError, KnownService, PlanError},
     killpoint,
 };
 
@@ -105,12 +105,12 @@ impl Consumer {
     /// The service and the order's plan. A newer version that this node's catalog has is used at once when the
     /// caller can have nothing against it. What would be refused here is checked against the owner's newest
     /// version first, because the remembered one may be old.
-    async fn planned(&self, order: &Order) -> Result<(Arc<Known>, Plan), BuyError> {
+    async fn planned(&self, order: &Order) -> Result<(Arc<KnownService>, CallPlan), BuyError> {
         let mut service = self.0.catalog.service(order.service).await?;
         let mut first = plan(&service, order);
         if let Some(newer) = self.0.catalog.newer(&service).await {
             let second = plan(&newer, order);
-            let price = |plan: &Result<Plan, BuyError>| plan.as_ref().ok().map(|plan| plan.price);
+            let price = |plan: &Result<CallPlan, BuyError>| plan.as_ref().ok().map(|plan| plan.price);
             let agreed = price(&first).max(self.most_accepted(order, &service, &first)?);
             if spending::is_welcome(agreed, price(&second), order.max_price) {
                 self.0.catalog.use_from_now(&newer).await;
@@ -130,7 +130,7 @@ impl Consumer {
     }
 
     /// What was accepted for the operation before this call.
-    fn accepted(&self, order: &Order, service: &Known, plan: &Plan) -> Result<Accepted, BuyError> {
+    fn accepted(&self, order: &Order, service: &KnownService, plan: &CallPlan) -> Result<Accepted, BuyError> {
         let accepted =
             self.0.prices.accepted(order.service, (&plan.operation, &order.path), || service.price_list());
         accepted.map_err(|error| BuyError::LedgerClosed(error.to_string()))
@@ -139,14 +139,19 @@ impl Consumer {
     fn most_accepted(
         &self,
         order: &Order,
-        service: &Known,
-        plan: &Result<Plan, BuyError>,
+        service: &KnownService,
+        plan: &Result<CallPlan, BuyError>,
     ) -> Result<Option<Usdc>, BuyError> {
         plan.as_ref().map_or(Ok(None), |plan| Ok(self.accepted(order, service, plan)?.most))
     }
 
     /// Accepts the price of an operation's first call, which is within the limits.
-    async fn begin_price(&self, attempt: &Attempt, service: &Known, plan: &Plan) -> Result<(), BuyError> {
+    async fn begin_price(
+        &self,
+        attempt: &Attempt,
+        service: &KnownService,
+        plan: &CallPlan,
+    ) -> Result<(), BuyError> {
         let id = attempt.promise.request.service;
         let stored = self.0.prices.begin(id, &plan.operation, plan.price, service.price_list()).await;
         stored.map_err(|error| {
@@ -167,7 +172,12 @@ impl Consumer {
     }
 
     /// Limits, channel, voucher: nothing is promised to anyone yet.
-    async fn prepare(&self, order: &Order, service: &Known, plan: &Plan) -> Result<Attempt, BuyError> {
+    async fn prepare(
+        &self,
+        order: &Order,
+        service: &KnownService,
+        plan: &CallPlan,
+    ) -> Result<Attempt, BuyError> {
         let (listing, price) = (service.listing(), plan.price);
         if let Some(max_price) = order.max_price.filter(|max| price > *max) {
             return Err(BuyError::AboveMaxPrice { price, max_price });
@@ -337,7 +347,7 @@ impl Consumer {
 }
 
 /// Checks an order against the service's description: operation, parameters, price.
-fn plan(service: &Arc<Known>, order: &Order) -> Result<Plan, BuyError> {
+fn plan(service: &Arc<KnownService>, order: &Order) -> Result<CallPlan, BuyError> {
     service.plan(order.method, &order.path, &order.params, &order.headers, &order.body).map_err(Into::into)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A call reserves headroom before anything is signed and ends its reservation exactly once: released when
 //! nothing was charged, acknowledged with the owner's receipt, or left in flight while its end is unknown.
-//! What the chain confirms arrives through [`Channels::apply`]. The lock is held for a few additions, never
+//! What the chain confirms arrives through [`PayerChannels::apply`]. The lock is held for a few additions, never
 //! across an await.
 
 use std::{
@@ -107,11 +107,11 @@ pub enum Shortage {
 
 /// The consumer's channels, by owner.
 #[derive(Debug, Default)]
-pub struct Channels {
+pub struct PayerChannels {
     by_owner: Mutex<HashMap<Address, PayerChannel>>,
 }
 
-impl Channels {
+impl PayerChannels {
     /// Takes over a channel of the ledger, at start or after the chain confirmed a change. What runs in
     /// memory (calls in flight, receipts whose commit is under way) stays as it is.
     ///
@@ -208,7 +208,7 @@ impl Channels {
         }
     }
 
-    /// Ends a call with its verified receipt. A total that it does not explain is [`Channels::unexplained`] then.
+    /// Ends a call with its verified receipt. A total that it does not explain is [`PayerChannels::unexplained`] then.
     ///
     /// # Errors
     /// [`ReceiptMismatch::ChargedAbovePrice`]; the channel is then stopped.

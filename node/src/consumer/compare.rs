@@ -21,7 +21,7 @@ use super::Consumer;
 
 pub mod channels;
 
-use channels::Channels;
+use channels::ChannelComparison;
 use farthing_os::clock;
 
 const PAGE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -152,7 +152,7 @@ pub fn differ(mine: Option<Mine>, theirs: Option<&CallRecord>) -> Option<Differe
 
 /// What came of comparing the books with an owner's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Compared {
+pub struct BookComparison {
     pub calls: u64,
     /// Not decided here yet.
     pub undecided: u64,
@@ -162,13 +162,13 @@ pub struct Compared {
     pub adjusted: Usdc,
     /// Charged here and not in the owner's books, as far as adjustments of theirs count them.
     pub adjusted_there: Usdc,
-    pub channels: Channels,
+    pub channels: ChannelComparison,
     /// At most 1,000, each with its call or channel.
     pub differences: Vec<String>,
     pub differences_total: u64,
 }
 
-impl Compared {
+impl BookComparison {
     fn add(&mut self, subject: impl std::fmt::Display, difference: impl std::fmt::Display) {
         self.differences_total += 1;
         if self.differences.len() < LISTED_MAX {
@@ -206,7 +206,7 @@ impl Unknown {
     fn weigh(
         self,
         adjustments: Usdc,
-        compared: &mut Compared,
+        compared: &mut BookComparison,
         difference: impl Fn(Usdc) -> Difference,
     ) -> Usdc {
         let explained = adjustments.min(self.sum);
@@ -259,9 +259,9 @@ impl Consumer {
     ///
     /// # Errors
     /// Why the owner's books or the own ones cannot be seen.
-    pub async fn compare_books_with(&self, owner: Address) -> Result<Compared, String> {
+    pub async fn compare_books_with(&self, owner: Address) -> Result<BookComparison, String> {
         let compared = async {
-            let mut compared = Compared::default();
+            let mut compared = BookComparison::default();
             // First: an owner that lost records takes over what it is shown of them.
             self.compare_channels(owner, &mut compared).await?;
             self.compare_calls(owner, &mut compared).await?;
@@ -271,7 +271,7 @@ impl Consumer {
         tokio::time::timeout(COMPARED_WITHIN, compared).await.unwrap_or_else(late)
     }
 
-    async fn compare_calls(&self, owner: Address, compared: &mut Compared) -> Result<(), String> {
+    async fn compare_calls(&self, owner: Address, compared: &mut BookComparison) -> Result<(), String> {
         let mut unknown = Sides::default();
         let (mut after, mut short_pages) = (None, 0);
         for _ in 0..PAGES_MAX {
@@ -306,7 +306,7 @@ impl Consumer {
         (asked_secs, open): (u64, &HashSet<CallId>),
         mine: &[Purchase],
         page: &CallsPage,
-        compared: &mut Compared,
+        compared: &mut BookComparison,
         unknown: &mut Sides,
     ) -> Result<(), String> {
         let mut theirs: BTreeMap<CallId, CallRecord> =

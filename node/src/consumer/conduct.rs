@@ -23,10 +23,10 @@ use crate::config::FlagRule;
 mod caller;
 pub mod window;
 
-use caller::Key;
+use caller::CallerKey;
 use farthing_os::clock;
 pub use window::Flag;
-use window::{Came, Window};
+use window::{CallEnd, ConductWindow};
 
 /// Services that are remembered, each for each secret; all of them were paid.
 const WINDOWS_MAX: usize = 1_000;
@@ -35,7 +35,7 @@ const SOON_SECS: u64 = 1;
 
 /// The rule of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct ConductSettings {
     pub rule: FlagRule,
     /// Since the last bad call, until a flagged service is tried.
     pub trial_after_secs: u64,
@@ -43,7 +43,7 @@ pub struct Settings {
 
 /// Why nothing is bought from a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct ServiceRefusal {
     pub flag: Flag,
     /// Until the next trial.
     pub wait_secs: u64,
@@ -51,7 +51,7 @@ pub struct Refused {
 
 /// What is known of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct ServiceConduct {
     pub service: ServiceId,
     pub flag: Option<Flag>,
     /// What the user said of it.
@@ -62,12 +62,12 @@ pub struct Known {
 
 /// The right to try a stopped service; ends when dropped.
 #[derive(Debug)]
-pub struct Trial {
+pub struct TrialPermit {
     conduct: Conduct,
-    key: Key,
+    key: CallerKey,
 }
 
-impl Drop for Trial {
+impl Drop for TrialPermit {
     fn drop(&mut self) {
         self.conduct.state().trying.remove(&self.key);
     }
@@ -75,23 +75,23 @@ impl Drop for Trial {
 
 /// The services that this node pays. A cheap handle.
 #[derive(Clone, Debug)]
-pub struct Conduct(Arc<Inner>);
+pub struct Conduct(Arc<ConductInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct ConductInner {
     ledger: Ledger,
-    settings: Settings,
-    state: Mutex<State>,
+    settings: ConductSettings,
+    state: Mutex<ConductState>,
     /// One after the other, so that what is stored is what was counted last.
     storing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    windows: HashMap<Key, Window>,
-    trying: BTreeSet<Key>,
+struct ConductState {
+    windows: HashMap<CallerKey, ConductWindow>,
+    trying: BTreeSet<CallerKey>,
     /// What differs from the ledger.
-    dirty: BTreeSet<Key>,
+    dirty: BTreeSet<CallerKey>,
 }
 
 impl Conduct {
@@ -99,11 +99,11 @@ impl Conduct {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub fn restore(ledger: Ledger, settings: Settings) -> Result<Self, LedgerError> {
-        let (mut state, now_secs) = (State::default(), clock::now_secs());
+    pub fn restore(ledger: Ledger, settings: ConductSettings) -> Result<Self, LedgerError> {
+        let (mut state, now_secs) = (ConductState::default(), clock::now_secs());
         for (key, bytes) in ledger.list(Namespace::Conduct)? {
-            let Some(key) = Key::from_bytes(&key) else { continue };
-            match serde_json::from_slice::<Window>(&bytes) {
+            let Some(key) = CallerKey::from_bytes(&key) else { continue };
+            match serde_json::from_slice::<ConductWindow>(&bytes) {
                 Ok(window) if window.is_worth_keeping(now_secs) => {
                     state.windows.insert(key, window);
                 }
@@ -113,39 +113,44 @@ impl Conduct {
                 }
             }
         }
-        Ok(Self(Arc::new(Inner { ledger, settings, state: Mutex::new(state), storing: Default::default() })))
+        Ok(Self(Arc::new(ConductInner {
+            ledger,
+            settings,
+            state: Mutex::new(state),
+            storing: Default::default(),
+        })))
     }
 
     /// Whether a paid call of the service may be made now with a secret; the trial it is, if the service is flagged for
     /// that secret and stopped.
     ///
     /// # Errors
-    /// [`Refused`].
-    pub fn admit(&self, service: ServiceId, secret: &str) -> Result<Option<Trial>, Refused> {
+    /// [`ServiceRefusal`].
+    pub fn admit(&self, service: ServiceId, secret: &str) -> Result<Option<TrialPermit>, ServiceRefusal> {
         let (mut state, now_secs) = (self.state(), clock::now_secs());
-        let key = Key::new(service, secret);
+        let key = CallerKey::new(service, secret);
         let Some(window) = state.windows.get(&key) else { return Ok(None) };
         let rule = state.own_rule(service).unwrap_or(self.0.settings.rule);
         let Some(flag) = window.flag(now_secs).filter(|_| rule == FlagRule::Stop) else { return Ok(None) };
         let wait_secs = window.wait_secs(now_secs, self.0.settings.trial_after_secs);
         if wait_secs > 0 {
-            return Err(Refused { flag, wait_secs });
+            return Err(ServiceRefusal { flag, wait_secs });
         }
         if !state.trying.insert(key) {
-            return Err(Refused { flag, wait_secs: SOON_SECS });
+            return Err(ServiceRefusal { flag, wait_secs: SOON_SECS });
         }
-        Ok(Some(Trial { conduct: self.clone(), key }))
+        Ok(Some(TrialPermit { conduct: self.clone(), key }))
     }
 
     /// Counts what a call with a secret came to; `why` says what was wrong with it.
     pub async fn note(
         &self,
         (service, secret): (ServiceId, &str),
-        came: Came,
+        came: CallEnd,
         why: &str,
-        trial: Option<Trial>,
+        trial: Option<TrialPermit>,
     ) {
-        let key = Key::new(service, secret);
+        let key = CallerKey::new(service, secret);
         {
             let (mut state, now_secs) = (self.state(), clock::now_secs());
             let window = state.windows.entry(key).or_default();
@@ -175,7 +180,7 @@ impl Conduct {
     pub async fn set_rule(&self, service: ServiceId, rule: Option<FlagRule>) -> Result<(), LedgerError> {
         {
             let mut state = self.state();
-            let key = Key::of_user(service);
+            let key = CallerKey::of_user(service);
             state.windows.entry(key).or_default().rule = rule;
             state.dirty.insert(key);
             state.make_room();
@@ -185,19 +190,19 @@ impl Conduct {
 
     /// The rule of the configuration.
     #[must_use]
-    pub fn settings(&self) -> Settings {
+    pub fn settings(&self) -> ConductSettings {
         self.0.settings
     }
 
     /// What is known of a service, from the calls of all secrets.
     #[must_use]
-    pub fn of(&self, service: ServiceId) -> Known {
+    pub fn of(&self, service: ServiceId) -> ServiceConduct {
         self.known(&self.state(), service, clock::now_secs())
     }
 
     /// Every service that is flagged, or of which the user said something.
     #[must_use]
-    pub fn all(&self) -> Vec<Known> {
+    pub fn all(&self) -> Vec<ServiceConduct> {
         let (state, now_secs) = (self.state(), clock::now_secs());
         let services: BTreeSet<ServiceId> = state.windows.keys().map(|key| key.service).collect();
         let known = services.into_iter().map(|service| self.known(&state, service, now_secs));
@@ -205,11 +210,11 @@ impl Conduct {
     }
 
     /// Of several flags, the one that counts most bad calls.
-    fn known(&self, state: &State, service: ServiceId, now_secs: u64) -> Known {
+    fn known(&self, state: &ConductState, service: ServiceId, now_secs: u64) -> ServiceConduct {
         let windows = state.windows.iter().filter(|(key, _)| key.service == service);
         let flag = windows.filter_map(|(_, window)| window.flag(now_secs)).max_by_key(Flag::bad);
         let own_rule = state.own_rule(service);
-        Known { service, flag, own_rule, rule: own_rule.unwrap_or(self.0.settings.rule) }
+        ServiceConduct { service, flag, own_rule, rule: own_rule.unwrap_or(self.0.settings.rule) }
     }
 
     /// Stores what differs. Those that come while it is stored go together into the next commit.
@@ -230,14 +235,14 @@ impl Conduct {
         stored
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ConductState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl ConductState {
     fn own_rule(&self, service: ServiceId) -> Option<FlagRule> {
-        self.windows.get(&Key::of_user(service)).and_then(|window| window.rule)
+        self.windows.get(&CallerKey::of_user(service)).and_then(|window| window.rule)
     }
 
     fn make_room(&mut self) {
@@ -250,7 +255,7 @@ impl State {
     }
 }
 
-fn document(key: Key, window: Option<&Window>, now_secs: u64) -> Document {
+fn document(key: CallerKey, window: Option<&ConductWindow>, now_secs: u64) -> Document {
     let kept = window.filter(|window| window.is_worth_keeping(now_secs));
     Document {
         namespace: Namespace::Conduct,
@@ -268,7 +273,7 @@ mod tests {
 
     use super::*;
 
-    const STOP: Settings = Settings { rule: FlagRule::Stop, trial_after_secs: 600 };
+    const STOP: ConductSettings = ConductSettings { rule: FlagRule::Stop, trial_after_secs: 600 };
 
     fn ledger() -> (tempfile::TempDir, Ledger) {
         let folder = tempfile::tempdir().unwrap();
@@ -280,7 +285,7 @@ mod tests {
         ServiceId::from_bytes([n; 16])
     }
 
-    async fn noted(conduct: &Conduct, service: ServiceId, came: Came, times: usize) {
+    async fn noted(conduct: &Conduct, service: ServiceId, came: CallEnd, times: usize) {
         for _ in 0..times {
             conduct.note((service, DEFAULT_SECRET), came, "garbage", None).await;
         }
@@ -292,9 +297,9 @@ mod tests {
         let open = |mode| Ledger::open(&folder.path().join("ledger.redb"), mode).unwrap();
         let ledger = open(OpenMode::Create);
         let conduct = Conduct::restore(ledger.clone(), STOP).unwrap();
-        noted(&conduct, service(1), Came::Good, 3).await;
+        noted(&conduct, service(1), CallEnd::Good, 3).await;
         assert_eq!(ledger.list(Namespace::Conduct).unwrap().len(), 0);
-        noted(&conduct, service(1), Came::Broke, 4).await;
+        noted(&conduct, service(1), CallEnd::Broke, 4).await;
         conduct.set_rule(service(2), Some(FlagRule::Warn)).await.unwrap();
         let (before, refused) = (conduct.all(), conduct.admit(service(1), DEFAULT_SECRET).unwrap_err());
         assert_eq!((before.len(), refused.flag.figures().of), (2, 7));
@@ -303,7 +308,7 @@ mod tests {
         let conduct = Conduct::restore(open(OpenMode::Existing), STOP).unwrap();
         assert_eq!(conduct.all(), before);
         assert_eq!(conduct.admit(service(1), DEFAULT_SECRET).unwrap_err().flag, refused.flag);
-        noted(&conduct, service(1), Came::Good, window::GOOD_IN_A_ROW).await;
+        noted(&conduct, service(1), CallEnd::Good, window::GOOD_IN_A_ROW).await;
         conduct.set_rule(service(2), None).await.unwrap();
         assert_eq!(conduct.all(), []);
         assert_eq!(conduct.0.ledger.list(Namespace::Conduct).unwrap().len(), 0);
@@ -312,9 +317,10 @@ mod tests {
     #[tokio::test]
     async fn a_stopped_service_is_tried_by_one_call_at_a_time_and_the_users_word_goes_before_the_setting() {
         let (_folder, ledger) = ledger();
-        let conduct = Conduct::restore(ledger.clone(), Settings { trial_after_secs: 0, ..STOP }).unwrap();
+        let conduct =
+            Conduct::restore(ledger.clone(), ConductSettings { trial_after_secs: 0, ..STOP }).unwrap();
         assert!(conduct.admit(service(1), DEFAULT_SECRET).unwrap().is_none(), "nothing is known");
-        noted(&conduct, service(1), Came::Failed, 6).await;
+        noted(&conduct, service(1), CallEnd::Failed, 6).await;
         let trial = conduct.admit(service(1), DEFAULT_SECRET).unwrap();
         assert!(trial.is_some() && conduct.admit(service(1), DEFAULT_SECRET).is_err(), "one at a time");
         drop(trial);
@@ -334,7 +340,7 @@ mod tests {
         let open = |mode| Ledger::open(&folder.path().join("ledger.redb"), mode).unwrap();
         let conduct = Conduct::restore(open(OpenMode::Create), STOP).unwrap();
         for _ in 0..30 {
-            conduct.note((service(1), "limited"), Came::Failed, "timed out", None).await;
+            conduct.note((service(1), "limited"), CallEnd::Failed, "timed out", None).await;
         }
         drop(conduct);
         let conduct = Conduct::restore(open(OpenMode::Existing), STOP).unwrap();
@@ -351,12 +357,12 @@ mod tests {
     async fn services_beyond_the_bound_make_room_and_flagged_ones_stay() {
         let (_folder, ledger) = ledger();
         let conduct = Conduct::restore(ledger, STOP).unwrap();
-        noted(&conduct, service(255), Came::Broke, 4).await;
+        noted(&conduct, service(255), CallEnd::Broke, 4).await;
         for n in 0..=WINDOWS_MAX as u128 {
-            let key = Key::of_user(ServiceId::from_bytes(n.to_be_bytes()));
-            conduct.state().windows.insert(key, Window::default());
+            let key = CallerKey::of_user(ServiceId::from_bytes(n.to_be_bytes()));
+            conduct.state().windows.insert(key, ConductWindow::default());
         }
-        noted(&conduct, service(254), Came::Good, 1).await;
+        noted(&conduct, service(254), CallEnd::Good, 1).await;
         assert_eq!(conduct.state().windows.len(), WINDOWS_MAX);
         assert!(conduct.of(service(255)).flag.is_some());
     }

@@ -60,7 +60,7 @@ type Brought = Result<(CallReply, Bytes, CallTiming), CallFailure>;
 
 /// What an owner's words carry beside their meaning.
 #[derive(Debug)]
-pub(super) enum Word {
+pub(super) enum OwnerWord {
     Response(CallResponse, Bytes),
     Receipt(Receipt, Signature),
     Refused(Refusal),
@@ -112,7 +112,7 @@ impl Consumer {
                     false => concluded(Step::Uncharged, word),
                 };
             }
-            if let Word::Refused(refusal) = word {
+            if let OwnerWord::Refused(refusal) = word {
                 refused = Some(refusal);
             }
             tokio::time::sleep(RETRY_EVERY).await;
@@ -137,7 +137,7 @@ impl Consumer {
         call_id: CallId,
         copies: &Copies,
         left: Duration,
-    ) -> (End, Word) {
+    ) -> (End, OwnerWord) {
         let message = CallMessage::Status(call_id);
         let asked = clock::uptime();
         let brought = self.0.network.call(owner, message, Bytes::new(), left.min(ASK_TIMEOUT)).await;
@@ -147,8 +147,8 @@ impl Consumer {
 
     /// Whether the owner refuses only because its view of the chain lags: it has not seen a confirmed deposit
     /// yet, or has just started.
-    fn is_lagging(&self, word: &Word, attempt: &Attempt, started: Instant) -> bool {
-        let Word::Refused(refusal) = word else { return false };
+    fn is_lagging(&self, word: &OwnerWord, attempt: &Attempt, started: Instant) -> bool {
+        let OwnerWord::Refused(refusal) = word else { return false };
         let lag_max = match refusal.code {
             RefusalCode::UnknownChannel | RefusalCode::VoucherAboveDeposit => CHANNEL_LAG,
             RefusalCode::ChannelClosing if self.was_just_filled(attempt) => CHANNEL_LAG,
@@ -166,7 +166,7 @@ impl Consumer {
 }
 
 /// What a copy of a call brought, for the rule and for people.
-fn heard(brought: Brought) -> (Heard, Word) {
+fn heard(brought: Brought) -> (Heard, OwnerWord) {
     let heard = match &brought {
         Ok((reply, ..)) => Heard::of(reply),
         Err(CallFailure::NeverStarted(_)) => Heard::NotSent,
@@ -176,65 +176,65 @@ fn heard(brought: Brought) -> (Heard, Word) {
 }
 
 /// What a question brought; `None` when that is nothing.
-fn said(brought: Brought) -> (Option<Said>, Word) {
+fn said(brought: Brought) -> (Option<Said>, OwnerWord) {
     let said = brought.as_ref().ok().and_then(|(reply, ..)| Said::of(reply));
     (said, word(brought))
 }
 
-fn word(brought: Brought) -> Word {
+fn word(brought: Brought) -> OwnerWord {
     match brought {
-        Ok((CallReply::Response(response), body, _)) => Word::Response(response, body),
+        Ok((CallReply::Response(response), body, _)) => OwnerWord::Response(response, body),
         Ok((CallReply::Status(CallStatus::Done { receipt, signature }), ..)) => {
-            Word::Receipt(receipt, signature)
+            OwnerWord::Receipt(receipt, signature)
         }
-        Ok((CallReply::Refused(refusal), ..)) => Word::Refused(refusal),
+        Ok((CallReply::Refused(refusal), ..)) => OwnerWord::Refused(refusal),
         Ok((CallReply::Status(CallStatus::Running), ..)) => text("the call is still running"),
         Ok((CallReply::Status(CallStatus::Unknown), ..)) => text("the owner's node never served the call"),
         Ok((CallReply::Channel(_) | CallReply::Calls(_), ..)) => {
             text("the owner's node gave an answer to another question")
         }
         Err(CallFailure::NeverStarted(reason @ (NotStarted::NoRoom | NotStarted::LocalLimit))) => {
-            Word::NoRoom(reason.to_string())
+            OwnerWord::NoRoom(reason.to_string())
         }
         Err(CallFailure::NeverStarted(reason)) => text(reason),
         Err(CallFailure::Unknown(reason)) => text(reason),
     }
 }
 
-fn concluded(step: Step, word: Word) -> Exchanged {
+fn concluded(step: Step, word: OwnerWord) -> Exchanged {
     match (step, word) {
-        (Step::Answered, Word::Response(response, body)) => Exchanged::Response(response, body),
-        (Step::Served, Word::Receipt(receipt, signature)) => Exchanged::Gone(receipt, signature),
-        (Step::Unasked, Word::Receipt(receipt, signature)) => Exchanged::Unasked(receipt, signature),
-        (Step::Uncharged, Word::Refused(refusal)) => Exchanged::Refused(refusal),
-        (Step::Uncharged, Word::NoRoom(reason)) => Exchanged::Busy(reason),
+        (Step::Answered, OwnerWord::Response(response, body)) => Exchanged::Response(response, body),
+        (Step::Served, OwnerWord::Receipt(receipt, signature)) => Exchanged::Gone(receipt, signature),
+        (Step::Unasked, OwnerWord::Receipt(receipt, signature)) => Exchanged::Unasked(receipt, signature),
+        (Step::Uncharged, OwnerWord::Refused(refusal)) => Exchanged::Refused(refusal),
+        (Step::Uncharged, OwnerWord::NoRoom(reason)) => Exchanged::Busy(reason),
         (Step::Uncharged, word) => Exchanged::NeverStarted(word.to_string()),
         (_, word) => undecided(&word),
     }
 }
 
-fn with_receipt(word: Word) -> Exchanged {
+fn with_receipt(word: OwnerWord) -> Exchanged {
     match word {
-        Word::Response(response, body) => Exchanged::Response(response, body),
-        Word::Receipt(receipt, signature) => Exchanged::Gone(receipt, signature),
+        OwnerWord::Response(response, body) => Exchanged::Response(response, body),
+        OwnerWord::Receipt(receipt, signature) => Exchanged::Gone(receipt, signature),
         word => undecided(&word),
     }
 }
 
-fn undecided(word: &Word) -> Exchanged {
+fn undecided(word: &OwnerWord) -> Exchanged {
     Exchanged::Undecided { reason: word.to_string(), by_owner: false }
 }
 
 /// The owner's last word says why it did not serve the call, and else its refusal of a copy.
-fn not_charged(refused: Option<Refusal>, word: Word) -> Exchanged {
+fn not_charged(refused: Option<Refusal>, word: OwnerWord) -> Exchanged {
     match (word, refused) {
-        (Word::Refused(refusal), _) | (_, Some(refusal)) => Exchanged::Refused(refusal),
+        (OwnerWord::Refused(refusal), _) | (_, Some(refusal)) => Exchanged::Refused(refusal),
         (word, None) => Exchanged::NeverStarted(word.to_string()),
     }
 }
 
 /// What counts for a person is how the copy that may have arrived ended.
-fn told(lost: Option<&str>, word: &Word) -> String {
+fn told(lost: Option<&str>, word: &OwnerWord) -> String {
     let word = word.to_string();
     match lost {
         Some(lost) if lost != word => format!("{lost}; when it was asked again: {word}"),
@@ -242,11 +242,11 @@ fn told(lost: Option<&str>, word: &Word) -> String {
     }
 }
 
-fn text(reason: impl fmt::Display) -> Word {
-    Word::Text(reason.to_string())
+fn text(reason: impl fmt::Display) -> OwnerWord {
+    OwnerWord::Text(reason.to_string())
 }
 
-impl fmt::Display for Word {
+impl fmt::Display for OwnerWord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Response(..) => f.write_str("an earlier attempt failed"),

@@ -12,11 +12,11 @@ use farthing_ledger::Ledger;
 use farthing_protocol::{Address, ChannelConfig, Usdc, listing::Accept};
 use tokio_util::task::TaskTracker;
 
-use crate::{chain_view, killpoint, turns::Turns};
+use crate::{chain_view, keyed_mutex::KeyedMutex, killpoint};
 
 use super::{
     BuyError,
-    channels::{Channels, PayerChannel},
+    channels::{PayerChannel, PayerChannels},
     deposits::DepositPolicy,
     rest::{AtRest, RestLimits},
     terms::{Bounds, Unfit},
@@ -64,28 +64,28 @@ impl fmt::Display for Missing {
 
 /// Puts money into channels. A cheap handle.
 #[derive(Clone, Debug)]
-pub struct Funding(Arc<Inner>);
+pub struct Funding(Arc<FundingInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct FundingInner {
     wallet: Address,
     chain: ChainHandle,
     ledger: Ledger,
-    channels: Arc<Channels>,
+    channels: Arc<PayerChannels>,
     policy: DepositPolicy,
     bounds: Bounds,
     at_rest: AtRest,
-    one_at_a_time: Turns<Address>,
+    one_at_a_time: KeyedMutex<Address>,
     tasks: TaskTracker,
 }
 
 /// What funding works with.
 #[derive(Debug)]
-pub struct Parts {
+pub struct FundingParts {
     pub wallet: Address,
     pub chain: ChainHandle,
     pub ledger: Ledger,
-    pub channels: Arc<Channels>,
+    pub channels: Arc<PayerChannels>,
     pub policy: DepositPolicy,
     pub close_delay_max_secs: u64,
     pub at_rest: RestLimits,
@@ -94,7 +94,7 @@ pub struct Parts {
 
 /// How much is to be deposited: what is wanted, and what must be.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
+struct WantedDeposit {
     /// What the channel holds.
     deposited: Usdc,
     least: Usdc,
@@ -103,15 +103,16 @@ struct Wanted {
 
 impl Funding {
     #[must_use]
-    pub fn new(parts: Parts) -> Self {
-        let Parts { wallet, chain, ledger, channels, policy, close_delay_max_secs, at_rest, tasks } = parts;
+    pub fn new(parts: FundingParts) -> Self {
+        let FundingParts { wallet, chain, ledger, channels, policy, close_delay_max_secs, at_rest, tasks } =
+            parts;
         let at_rest = AtRest::new(channels.clone(), at_rest);
         for &(config, deposited, total) in chain.deposits_under_way_at_start() {
             at_rest.restore(config.payee, deposited, total, Instant::now() + AUTHORIZATION_LIFETIME);
         }
         let bounds = Bounds { deposit_max: policy.deposit_max, close_delay_max_secs };
-        let one_at_a_time = Turns::default();
-        Self(Arc::new(Inner {
+        let one_at_a_time = KeyedMutex::default();
+        Self(Arc::new(FundingInner {
             wallet,
             chain,
             ledger,
@@ -166,7 +167,7 @@ impl Funding {
         let deposited = channel.as_ref().map_or(Usdc::ZERO, |channel| channel.state.deposited);
         let in_use = channel.is_some_and(|channel| channel.holds_something());
         let least = if in_use { price.saturating_sub(available) } else { price.max(accept.min_deposit) };
-        self.deposit(accept, Wanted { deposited, least, amount }).await
+        self.deposit(accept, WantedDeposit { deposited, least, amount }).await
     }
 
     /// Whether a channel in use can be withdrawn from no sooner than its owner lists now: the owner serves no other.
@@ -198,7 +199,7 @@ impl Funding {
         let Some(amount) = wanted.filter(|_| balance.eth_wei >= ETH_WEI_MIN) else { return };
         let Some(turn) = self.0.one_at_a_time.try_take(accept.pay_to) else { return };
         let (funding, accept) = (self.clone(), accept.clone());
-        let wanted = Wanted { deposited: channel.state.deposited, least: price, amount };
+        let wanted = WantedDeposit { deposited: channel.state.deposited, least: price, amount };
         self.0.tasks.spawn(async move {
             if there.await
                 && let Err(error) = funding.deposit(&accept, wanted).await
@@ -229,7 +230,7 @@ impl Funding {
             }
         }
         let deposited = channel.map_or(Usdc::ZERO, |channel| channel.state.deposited);
-        self.deposit(accept, Wanted { deposited, least: amount, amount }).await
+        self.deposit(accept, WantedDeposit { deposited, least: amount, amount }).await
     }
 
     /// Checks what the owner asks for, before any money moves: of the channel in use, or of a new one.
@@ -249,7 +250,7 @@ impl Funding {
 
     /// Adds to the deposit on which the amount was decided. The books may lag behind the chain, above all after a
     /// crash; what the chain holds more by then counts towards the amount.
-    async fn deposit(&self, accept: &Accept, wanted: Wanted) -> Result<(), BuyError> {
+    async fn deposit(&self, accept: &Accept, wanted: WantedDeposit) -> Result<(), BuyError> {
         let (owner, deposited) = (accept.pay_to, wanted.deposited);
         self.check_terms(accept)?;
         let amount = self.0.at_rest.take(owner, deposited, wanted.least, wanted.amount)?;

@@ -9,13 +9,13 @@ use farthing_ledger::PurchaseEnd;
 use farthing_protocol::{Address, CallId, resolution::Copies};
 use tokio::time::timeout;
 
-use crate::turns::Turn;
+use crate::keyed_mutex::KeyedGuard;
 
 use super::{
     BuyError, Consumer,
     accounts::expected_of,
     answer,
-    exchange::{ASK_TIMEOUT, Word},
+    exchange::{ASK_TIMEOUT, OwnerWord},
 };
 
 impl Consumer {
@@ -53,7 +53,7 @@ impl Consumer {
         self.heal_alone(owner, alone).await
     }
 
-    async fn heal_alone(&self, owner: Address, _alone: Turn<()>) -> Result<(), String> {
+    async fn heal_alone(&self, owner: Address, _alone: KeyedGuard<()>) -> Result<(), String> {
         let Some(channel) = self.0.channels.get(owner) else { return Ok(()) };
         if let Some(sync) = self.sync(owner, channel.id).await? {
             self.0.accounts.book_forgotten(owner, sync.spent).await;
@@ -97,9 +97,9 @@ impl Consumer {
         }
         let (_, word) = self.ask(purchase.owner, call_id, &Copies::default(), ASK_TIMEOUT).await;
         let (receipt, signature) = match word {
-            Word::Response(response, _) => (response.receipt, response.signature),
-            Word::Receipt(receipt, signature) => (receipt, signature),
-            Word::Refused(_) | Word::NoRoom(_) | Word::Text(_) => return,
+            OwnerWord::Response(response, _) => (response.receipt, response.signature),
+            OwnerWord::Receipt(receipt, signature) => (receipt, signature),
+            OwnerWord::Refused(_) | OwnerWord::NoRoom(_) | OwnerWord::Text(_) => return,
         };
         let domain = self.0.signer.domain();
         let verified = answer::verify_receipt(&expected_of(&purchase), domain, receipt, signature);

@@ -10,11 +10,11 @@ use bytes::Bytes;
 use farthing_bridge::promised;
 use farthing_protocol::Outcome;
 
-use crate::catalog::{Known, Plan};
+use crate::catalog::{CallPlan, KnownService};
 
 use super::{
     Bought, BuyError, Consumer, Order,
-    conduct::{Conduct, Trial, window::Came},
+    conduct::{Conduct, TrialPermit, window::CallEnd},
     exchange::Exchanged,
 };
 
@@ -22,8 +22,8 @@ use super::{
 const BESIDE_BYTES_MIN: usize = 16 * 1024;
 
 /// An answer that was charged, and what it is held against.
-struct Charged {
-    service: Arc<Known>,
+struct ChargedAnswer {
+    service: Arc<KnownService>,
     method: &'static str,
     path: String,
     accept: Option<String>,
@@ -42,7 +42,7 @@ impl Consumer {
     }
 
     /// Whether the rule about flagged services lets a call be bought; nothing is promised yet.
-    pub(super) fn admitted(&self, order: &Order, plan: &Plan) -> Result<Option<Trial>, BuyError> {
+    pub(super) fn admitted(&self, order: &Order, plan: &CallPlan) -> Result<Option<TrialPermit>, BuyError> {
         if plan.price.is_zero() {
             return Ok(None);
         }
@@ -57,20 +57,20 @@ impl Consumer {
     pub(super) fn observe(
         &self,
         order: Order,
-        service: Arc<Known>,
+        service: Arc<KnownService>,
         bought: &Result<Bought, BuyError>,
         is_left_open: bool,
-        trial: Option<Trial>,
+        trial: Option<TrialPermit>,
     ) {
         let (id, grant, conduct) = (order.service, Arc::clone(&order.grant), self.0.conduct.clone());
         let failed = match bought {
             Ok(bought) if bought.charged.is_zero() => return,
             Ok(bought) => {
-                let charged = Charged::new(order, service, bought);
+                let charged = ChargedAnswer::new(order, service, bought);
                 self.0.tasks.spawn(async move {
                     let (came, why) = match charged.judged().await.as_deref() {
-                        None => (Came::Good, ""),
-                        Some(why) => (Came::Broke, &*why.to_owned()),
+                        None => (CallEnd::Good, ""),
+                        Some(why) => (CallEnd::Broke, &*why.to_owned()),
                     };
                     conduct.note((id, &grant.name), came, why, trial).await;
                 });
@@ -84,12 +84,12 @@ impl Consumer {
         };
         self.0
             .tasks
-            .spawn(async move { conduct.note((id, &grant.name), Came::Failed, &failed, trial).await });
+            .spawn(async move { conduct.note((id, &grant.name), CallEnd::Failed, &failed, trial).await });
     }
 }
 
-impl Charged {
-    fn new(order: Order, service: Arc<Known>, bought: &Bought) -> Self {
+impl ChargedAnswer {
+    fn new(order: Order, service: Arc<KnownService>, bought: &Bought) -> Self {
         let header = |name: &str| order.headers.get(name).cloned();
         Self {
             method: order.method.as_str(),
@@ -113,7 +113,7 @@ impl Charged {
 
     fn judge(&self) -> Option<String> {
         let api = self.service.api();
-        let answer = promised::Answer {
+        let answer = promised::PromisedAnswer {
             status: self.status,
             body: &self.body,
             accept: self.accept.as_deref(),

@@ -29,17 +29,17 @@ const FORGOTTEN_MAX: Duration = Duration::from_millis(2 * limits::CALL_DEADLINE_
 /// How far the books of each channel were compared since the start; each is asked about by one at a time. A channel that
 /// the chain shows later, as after a restore, stands here no less than those of the ledger.
 #[derive(Debug, Default)]
-pub(super) struct Books(Mutex<HashMap<ChannelId, Progress>>);
+pub(super) struct ComparisonProgress(Mutex<HashMap<ChannelId, BookProgress>>);
 
 #[derive(Debug, Clone)]
-enum Progress {
-    Open(Arc<tokio::sync::Mutex<Compared>>),
+enum BookProgress {
+    Open(Arc<tokio::sync::Mutex<ComparedBooks>>),
     /// For the last time.
     Done,
 }
 
 #[derive(Debug, Default)]
-struct Compared {
+struct ComparedBooks {
     /// Once at least.
     is_seen: bool,
     /// When the owner last did not tell.
@@ -55,7 +55,7 @@ enum Next {
     Ask,
 }
 
-impl Compared {
+impl ComparedBooks {
     /// Who asks does it for all that came before the answer, whatever the answer was.
     fn next(&self, came: Instant, asks_again: bool) -> Next {
         if self.is_seen && !asks_again {
@@ -65,18 +65,18 @@ impl Compared {
     }
 }
 
-impl Books {
+impl ComparisonProgress {
     /// `None` once they were compared for the last time.
-    fn turn(&self, channel: ChannelId) -> Option<Arc<tokio::sync::Mutex<Compared>>> {
+    fn turn(&self, channel: ChannelId) -> Option<Arc<tokio::sync::Mutex<ComparedBooks>>> {
         let mut books = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match books.entry(channel).or_insert_with(|| Progress::Open(Arc::default())) {
-            Progress::Open(turn) => Some(turn.clone()),
-            Progress::Done => None,
+        match books.entry(channel).or_insert_with(|| BookProgress::Open(Arc::default())) {
+            BookProgress::Open(turn) => Some(turn.clone()),
+            BookProgress::Done => None,
         }
     }
 
     fn finish(&self, channel: ChannelId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(channel, Progress::Done);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(channel, BookProgress::Done);
     }
 }
 
@@ -208,19 +208,19 @@ mod tests {
     fn one_that_asks_an_owner_does_it_for_all_that_wait_and_for_none_that_comes_later() {
         let came = Instant::now();
         let later = came + Duration::from_secs(1);
-        let unseen = Compared::default();
+        let unseen = ComparedBooks::default();
         assert_eq!(unseen.next(came, false), Next::Ask, "nobody asked yet");
-        let failed = Compared { failed: Some(came), ..Compared::default() };
+        let failed = ComparedBooks { failed: Some(came), ..ComparedBooks::default() };
         assert_eq!(failed.next(came, false), Next::Refuse, "it failed while this one waited");
         assert_eq!(failed.next(later, false), Next::Ask, "it failed before this one came");
-        let seen = Compared { is_seen: true, failed: None };
+        let seen = ComparedBooks { is_seen: true, failed: None };
         assert_eq!(seen.next(came, false), Next::Nothing);
         assert_eq!(
             seen.next(came, true),
             Next::Ask,
             "the last time falls due while another has just seen them"
         );
-        let lost = Compared { is_seen: true, failed: Some(later) };
+        let lost = ComparedBooks { is_seen: true, failed: Some(later) };
         assert_eq!(lost.next(came, true), Next::Refuse);
     }
 }

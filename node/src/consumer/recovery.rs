@@ -20,7 +20,7 @@ use super::{
     Bought, BuyError, Consumer, Order, Slot, Timing, Turn,
     accounts::{Attempt, Earlier},
     answer,
-    exchange::{ASK_TIMEOUT, Exchanged, Word},
+    exchange::{ASK_TIMEOUT, Exchanged, OwnerWord},
     spending::Grant,
 };
 
@@ -208,8 +208,8 @@ impl Consumer {
             return Some(turn);
         }
         let (receipt, signature) = match self.ask(owner, call_id, &turn, ASK_TIMEOUT).await {
-            (End::Receipt, Word::Response(response, _)) => (response.receipt, response.signature),
-            (End::Receipt, Word::Receipt(receipt, signature)) => (receipt, signature),
+            (End::Receipt, OwnerWord::Response(response, _)) => (response.receipt, response.signature),
+            (End::Receipt, OwnerWord::Receipt(receipt, signature)) => (receipt, signature),
             (End::NotCharged, word) => {
                 tracing::info!(%call_id, reason = %word, "an undecided call was not charged");
                 self.0.accounts.release(&attempt, &word.to_string(), &turn).await;

@@ -13,7 +13,7 @@ use std::{
 use farthing_protocol::{Address, Usdc};
 
 use super::{
-    channels::{Channels, PayerChannel},
+    channels::{PayerChannel, PayerChannels},
     spending::OverLimit,
 };
 
@@ -27,18 +27,18 @@ pub struct RestLimits {
 /// The money at rest of one node.
 #[derive(Debug)]
 pub struct AtRest {
-    channels: Arc<Channels>,
+    channels: Arc<PayerChannels>,
     limits: RestLimits,
     under_way: Mutex<UnderWay>,
 }
 
 /// By owner, the deposits that the books do not show, and what a channel held when each was decided on. The token takes
 /// one of all authorizations that add to the same deposit, and each of those that add to others.
-type UnderWay = HashMap<Address, BTreeMap<Usdc, Place>>;
+type UnderWay = HashMap<Address, BTreeMap<Usdc, DepositPlace>>;
 
 /// What a deposit takes up.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct DepositPlace {
     /// The total that the channel holds once it is confirmed.
     total: Usdc,
     /// How long it may still happen, when its end is not known.
@@ -47,7 +47,7 @@ struct Place {
 
 impl AtRest {
     #[must_use]
-    pub fn new(channels: Arc<Channels>, limits: RestLimits) -> Self {
+    pub fn new(channels: Arc<PayerChannels>, limits: RestLimits) -> Self {
         Self { channels, limits, under_way: Mutex::default() }
     }
 
@@ -81,7 +81,10 @@ impl AtRest {
         let place = match (&room, earlier) {
             (Ok(amount), earlier) => {
                 let total = deposited.saturating_add(*amount);
-                Some(Place { total: earlier.map_or(total, |earlier| earlier.total.max(total)), until: None })
+                Some(DepositPlace {
+                    total: earlier.map_or(total, |earlier| earlier.total.max(total)),
+                    until: None,
+                })
             }
             (Err(_), earlier) => earlier,
         };
@@ -108,7 +111,7 @@ impl AtRest {
 
     /// Takes the place of a deposit that was under way at the last stop, whatever the limits are.
     pub fn restore(&self, owner: Address, deposited: Usdc, total: Usdc, lapses: Instant) {
-        let place = Place { total, until: Some(lapses) };
+        let place = DepositPlace { total, until: Some(lapses) };
         self.lock().entry(owner).or_default().insert(deposited, place);
     }
 
@@ -189,7 +192,7 @@ mod tests {
 
     const LIMITS: RestLimits = RestLimits { per_owner: usdc(50), in_all: usdc(100) };
 
-    fn holding(channels: &Channels, n: u8, deposited: u64, claimed: u64) {
+    fn holding(channels: &PayerChannels, n: u8, deposited: u64, claimed: u64) {
         let config = ChannelConfig {
             payer: Address::ZERO,
             payee: owner(n),
@@ -215,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_deposit_fits_into_what_is_left_with_its_owner_and_in_all_or_is_refused() {
-        let channels = Arc::new(Channels::default());
+        let channels = Arc::new(PayerChannels::default());
         holding(&channels, 1, 60, 20);
         let rest = AtRest::new(channels, LIMITS);
         assert_eq!(rest.take(owner(1), usdc(60), usdc(10), usdc(30)), Ok(usdc(10)), "40 lie there, 50 may");
@@ -231,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_deposit_counts_once_while_its_confirmation_reaches_the_books() {
-        let channels = Arc::new(Channels::default());
+        let channels = Arc::new(PayerChannels::default());
         let rest = AtRest::new(channels.clone(), LIMITS);
         rest.take(owner(1), usdc(0), usdc(40), usdc(40)).unwrap();
         assert_eq!(rest.total(), usdc(40), "under way");
@@ -245,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_deposit_that_failed_counts_as_long_as_its_authorization_can_be_used_and_is_not_booked() {
-        let channels = Arc::new(Channels::default());
+        let channels = Arc::new(PayerChannels::default());
         let rest = AtRest::new(channels.clone(), LIMITS);
         let later = Instant::now() + std::time::Duration::from_secs(3_600);
         for n in 1..=2 {

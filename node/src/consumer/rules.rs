@@ -13,7 +13,7 @@ use farthing_os::clock;
 use farthing_protocol::Usdc;
 use serde::{Deserialize, Serialize};
 
-use super::spending::Limits;
+use super::spending::SpendingCaps;
 
 const STORED_KEY: &[u8] = b"spending";
 
@@ -28,7 +28,7 @@ pub enum Stopped {
 
 /// Limits that were set here; `None` where the configuration's holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Chosen {
+pub struct ChosenLimits {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_max: Option<Text<Usdc>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ pub struct Chosen {
     pub per_secret_day: Option<Text<Usdc>>,
 }
 
-impl Chosen {
+impl ChosenLimits {
     /// These limits, and `earlier` where none is named.
     #[must_use]
     pub fn or(self, earlier: Self) -> Self {
@@ -48,9 +48,9 @@ impl Chosen {
         }
     }
 
-    fn over(self, configured: Limits) -> Limits {
+    fn over(self, configured: SpendingCaps) -> SpendingCaps {
         let choose = |chosen: Option<Text<Usdc>>, configured| chosen.map_or(configured, |Text(usdc)| usdc);
-        Limits {
+        SpendingCaps {
             price_max: choose(self.price_max, configured.price_max),
             per_day: choose(self.per_day, configured.per_day),
             per_secret_day: choose(self.per_secret_day, configured.per_secret_day),
@@ -60,11 +60,11 @@ impl Chosen {
 
 /// As it is kept in the ledger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Stored {
+struct StoredRules {
     #[serde(default)]
     stopped_secs: Option<u64>,
     #[serde(default)]
-    limits: Chosen,
+    limits: ChosenLimits,
 }
 
 /// Stops spending in the ledger of a node that does not run; limits that were set stay.
@@ -73,7 +73,8 @@ struct Stored {
 /// When the ledger cannot be read or written.
 pub async fn stop_in(ledger: &Ledger) -> Result<(), LedgerError> {
     let stored = ledger.get(Namespace::Settings, STORED_KEY)?;
-    let mut stored: Stored = stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+    let mut stored: StoredRules =
+        stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
     stored.stopped_secs.get_or_insert_with(clock::now_secs);
     let bytes = serde_json::to_vec(&stored).expect("text and numbers are always JSON");
     ledger.put(Namespace::Settings, STORED_KEY, bytes).await
@@ -92,14 +93,14 @@ pub enum RulesError {
 
 /// The switch and the limits. A cheap handle.
 #[derive(Clone, Debug)]
-pub struct Rules(Arc<Inner>);
+pub struct Rules(Arc<RulesInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct RulesInner {
     ledger: Ledger,
-    configured: Limits,
+    configured: SpendingCaps,
     enabled: bool,
-    current: RwLock<Stored>,
+    current: RwLock<StoredRules>,
     /// Changes are made one after the other, so that what is stored is what is in force.
     changing: tokio::sync::Mutex<()>,
 }
@@ -109,35 +110,41 @@ impl Rules {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub fn restore(ledger: Ledger, configured: Limits, enabled: bool) -> Result<Self, LedgerError> {
+    pub fn restore(ledger: Ledger, configured: SpendingCaps, enabled: bool) -> Result<Self, LedgerError> {
         let stored = ledger.get(Namespace::Settings, STORED_KEY)?;
         let current = match stored.as_deref().map(serde_json::from_slice) {
-            None => Stored::default(),
+            None => StoredRules::default(),
             Some(Ok(stored)) => stored,
             Some(Err(error)) => {
                 tracing::error!(%error, "what was set for spending cannot be read, so spending is stopped");
-                Stored { stopped_secs: Some(clock::now_secs()), limits: Chosen::default() }
+                StoredRules { stopped_secs: Some(clock::now_secs()), limits: ChosenLimits::default() }
             }
         };
         let changing = tokio::sync::Mutex::new(());
-        Ok(Self(Arc::new(Inner { ledger, configured, enabled, current: RwLock::new(current), changing })))
+        Ok(Self(Arc::new(RulesInner {
+            ledger,
+            configured,
+            enabled,
+            current: RwLock::new(current),
+            changing,
+        })))
     }
 
     /// The limits in force.
     #[must_use]
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> SpendingCaps {
         self.current().limits.over(self.0.configured)
     }
 
     /// The limits of the configuration.
     #[must_use]
-    pub fn configured(&self) -> Limits {
+    pub fn configured(&self) -> SpendingCaps {
         self.0.configured
     }
 
     /// The limits that were set here.
     #[must_use]
-    pub fn chosen(&self) -> Chosen {
+    pub fn chosen(&self) -> ChosenLimits {
         self.current().limits
     }
 
@@ -182,11 +189,14 @@ impl Rules {
     ///
     /// # Errors
     /// [`RulesError::NotStored`]; the limits are then as before.
-    pub async fn set_limits(&self, edit: impl FnOnce(Chosen) -> Chosen) -> Result<(), RulesError> {
+    pub async fn set_limits(
+        &self,
+        edit: impl FnOnce(ChosenLimits) -> ChosenLimits,
+    ) -> Result<(), RulesError> {
         self.change(|stored| stored.limits = edit(stored.limits)).await
     }
 
-    async fn change(&self, edit: impl FnOnce(&mut Stored)) -> Result<(), RulesError> {
+    async fn change(&self, edit: impl FnOnce(&mut StoredRules)) -> Result<(), RulesError> {
         let _alone = self.0.changing.lock().await;
         let mut changed = self.current();
         edit(&mut changed);
@@ -195,12 +205,12 @@ impl Rules {
         Ok(())
     }
 
-    async fn store(&self, stored: &Stored) -> Result<(), LedgerError> {
+    async fn store(&self, stored: &StoredRules) -> Result<(), LedgerError> {
         let bytes = serde_json::to_vec(stored).expect("text and numbers are always JSON");
         self.0.ledger.put(Namespace::Settings, STORED_KEY, bytes).await
     }
 
-    fn current(&self) -> Stored {
+    fn current(&self) -> StoredRules {
         *self.0.current.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -215,7 +225,8 @@ mod tests {
         Usdc::from_micros(micros)
     }
 
-    const CONFIGURED: Limits = Limits { price_max: usdc(10), per_day: usdc(30), per_secret_day: usdc(20) };
+    const CONFIGURED: SpendingCaps =
+        SpendingCaps { price_max: usdc(10), per_day: usdc(30), per_secret_day: usdc(20) };
 
     #[tokio::test]
     async fn a_stop_and_the_limits_are_kept_over_restarts_until_they_are_lifted() {
@@ -223,21 +234,24 @@ mod tests {
         let open = |mode| Ledger::open(&folder.path().join("ledger.redb"), mode).unwrap();
         let rules = Rules::restore(open(OpenMode::Create), CONFIGURED, true).unwrap();
         assert_eq!((rules.limits(), rules.stopped()), (CONFIGURED, None));
-        let set =
-            Chosen { price_max: Some(Text(usdc(50))), per_day: Some(Text(usdc(5))), ..Chosen::default() };
+        let set = ChosenLimits {
+            price_max: Some(Text(usdc(50))),
+            per_day: Some(Text(usdc(5))),
+            ..ChosenLimits::default()
+        };
         rules.set_limits(|chosen| set.or(chosen)).await.unwrap();
         rules.stop().await.unwrap();
         drop(rules);
 
         let rules = Rules::restore(open(OpenMode::Existing), CONFIGURED, true).unwrap();
         assert!(matches!(rules.stopped(), Some(Stopped::Since(_))));
-        let limits = Limits { price_max: usdc(50), per_day: usdc(5), per_secret_day: usdc(20) };
+        let limits = SpendingCaps { price_max: usdc(50), per_day: usdc(5), per_secret_day: usdc(20) };
         assert_eq!(rules.limits(), limits, "higher or lower than configured");
         rules.resume().await.unwrap();
-        let more = Chosen { per_secret_day: Some(Text(usdc(1))), ..Chosen::default() };
+        let more = ChosenLimits { per_secret_day: Some(Text(usdc(1))), ..ChosenLimits::default() };
         rules.set_limits(|chosen| more.or(chosen)).await.unwrap();
-        assert_eq!(rules.limits(), Limits { per_secret_day: usdc(1), ..limits });
-        rules.set_limits(|_| Chosen::default()).await.unwrap();
+        assert_eq!(rules.limits(), SpendingCaps { per_secret_day: usdc(1), ..limits });
+        rules.set_limits(|_| ChosenLimits::default()).await.unwrap();
         assert_eq!((rules.limits(), rules.stopped()), (CONFIGURED, None));
     }
 

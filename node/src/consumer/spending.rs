@@ -9,7 +9,7 @@ use farthing_protocol::{Address, ServiceId, Usdc};
 
 /// Caps set by the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct SpendingCaps {
     pub price_max: Usdc,
     pub per_day: Usdc,
     pub per_secret_day: Usdc,
@@ -41,7 +41,7 @@ impl Grant {
     }
 }
 
-impl Limits {
+impl SpendingCaps {
     /// The most that one call with this secret may cost.
     #[must_use]
     pub fn price_max_of(&self, grant: &Grant) -> Usdc {
@@ -131,7 +131,7 @@ impl Spending {
     /// [`OverLimit`], naming the cap and the setting that raises it.
     pub fn reserve(
         &mut self,
-        limits: &Limits,
+        limits: &SpendingCaps,
         day: u32,
         grant: &Grant,
         price: Usdc,
@@ -148,7 +148,13 @@ impl Spending {
     ///
     /// # Errors
     /// As [`Spending::reserve`].
-    pub fn check(&self, limits: &Limits, day: u32, grant: &Grant, price: Usdc) -> Result<(), OverLimit> {
+    pub fn check(
+        &self,
+        limits: &SpendingCaps,
+        day: u32,
+        grant: &Grant,
+        price: Usdc,
+    ) -> Result<(), OverLimit> {
         let secret = || grant.name.clone();
         if price > limits.price_max {
             return Err(OverLimit::Price { price, price_max: limits.price_max });
@@ -234,7 +240,8 @@ mod tests {
         Usdc::from_micros(micros)
     }
 
-    const LIMITS: Limits = Limits { price_max: usdc(10), per_day: usdc(30), per_secret_day: usdc(20) };
+    const LIMITS: SpendingCaps =
+        SpendingCaps { price_max: usdc(10), per_day: usdc(30), per_secret_day: usdc(20) };
 
     fn secret(name: &str) -> Grant {
         Grant::unlimited(name)

@@ -21,8 +21,8 @@ use crate::{
     secret::{
         ConsumerSecret,
         file::{
-            BadName, NAMED_MAX, NamedSecret, SERVICES_MAX, SecretFile, SecretFileError, SecretLimits, Stored,
-            check_name,
+            BadName, NAMED_MAX, NamedSecret, SERVICES_MAX, SecretFile, SecretFileError, SecretLimits,
+            StoredSecrets, check_name,
         },
     },
 };
@@ -33,7 +33,7 @@ use super::{Gateway, problem::Problem};
 #[derive(Debug)]
 pub struct Secrets {
     file: SecretFile,
-    current: RwLock<Stored>,
+    current: RwLock<StoredSecrets>,
     /// Changes are made one after the other; nobody who compares waits for the disk.
     changing: Mutex<()>,
     /// When each was last presented, by name, in seconds since the Unix epoch.
@@ -72,7 +72,7 @@ pub enum SecretsError {
 impl Secrets {
     /// `used`: when each was last presented, as far as that is known from before.
     #[must_use]
-    pub const fn new(file: SecretFile, current: Stored, used: BTreeMap<String, u64>) -> Self {
+    pub const fn new(file: SecretFile, current: StoredSecrets, used: BTreeMap<String, u64>) -> Self {
         Self { file, current: RwLock::new(current), changing: Mutex::new(()), used: Mutex::new(used) }
     }
 
@@ -199,7 +199,10 @@ impl Secrets {
         })
     }
 
-    fn change(&self, edit: impl FnOnce(&mut Stored) -> Result<(), SecretsError>) -> Result<(), SecretsError> {
+    fn change(
+        &self,
+        edit: impl FnOnce(&mut StoredSecrets) -> Result<(), SecretsError>,
+    ) -> Result<(), SecretsError> {
         let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut changed = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
         edit(&mut changed)?;
@@ -209,7 +212,7 @@ impl Secrets {
     }
 }
 
-fn named_mut<'a>(stored: &'a mut Stored, name: &str) -> Result<&'a mut NamedSecret, SecretsError> {
+fn named_mut<'a>(stored: &'a mut StoredSecrets, name: &str) -> Result<&'a mut NamedSecret, SecretsError> {
     if name == DEFAULT_SECRET {
         return Err(SecretsError::IsDefault);
     }
@@ -230,9 +233,9 @@ fn grant_for(name: &str, limits: &SecretLimits) -> Grant {
 
 /// Proof that the caller presented a consumer secret, with what it may do.
 #[derive(Clone, Debug)]
-pub struct Consumer(pub Arc<Grant>);
+pub struct Authenticated(pub Arc<Grant>);
 
-impl FromRequestParts<Gateway> for Consumer {
+impl FromRequestParts<Gateway> for Authenticated {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {

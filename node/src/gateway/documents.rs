@@ -13,7 +13,7 @@ use farthing_bounds::ByteBudget;
 use tokio::sync::Semaphore;
 
 use crate::{
-    catalog::{Known, documents},
+    catalog::{KnownService, documents},
     consumer::BuyError,
 };
 
@@ -28,15 +28,15 @@ pub struct Documents {
 
 /// A document that was written.
 #[derive(Debug)]
-pub(super) struct Document {
+pub(super) struct WrittenDocument {
     content_type: &'static str,
     body: Bytes,
 }
 
 /// What is written for whom.
 #[derive(Debug)]
-pub(super) struct Wanted {
-    pub known: Arc<Known>,
+pub(super) struct WantedDocument {
+    pub known: Arc<KnownService>,
     pub document: &'static str,
     /// The service's address as the caller sees it.
     pub server: String,
@@ -53,23 +53,23 @@ impl Documents {
     ///
     /// # Errors
     /// A parameter that the document does not have; no room.
-    pub(super) async fn write(&self, wanted: Wanted) -> Result<Document, Problem> {
+    pub(super) async fn write(&self, wanted: WantedDocument) -> Result<WrittenDocument, Problem> {
         let turn = Arc::clone(&self.writing).acquire_owned().await.map_err(|_| Problem::no_room())?;
         let written = tokio::task::spawn_blocking(move || {
             // A caller that leaves does not let the next one write beside it.
             let _turn = turn;
-            let Wanted { known, document, server, params } = wanted;
+            let WantedDocument { known, document, server, params } = wanted;
             documents::write_document(&known, document, &server, &params)
         });
         let written = written.await.map_err(|_| Problem::no_room())?;
-        let documents::Document { content_type, body } =
+        let documents::ServiceDocument { content_type, body } =
             written.map_err(|error| Problem::from(&BuyError::from(error)))?;
         let room = self.budget.take(body.len()).ok_or_else(Problem::no_room)?;
-        Ok(Document { content_type, body: room.attach(body.into()) })
+        Ok(WrittenDocument { content_type, body: room.attach(body.into()) })
     }
 }
 
-impl IntoResponse for Document {
+impl IntoResponse for WrittenDocument {
     fn into_response(self) -> Response {
         let headers = [
             ("content-type", self.content_type),

@@ -23,7 +23,7 @@ use crate::{catalog::WayCounts, status::Readiness};
 pub async fn show(
     State(gateway): State<Gateway>,
     Extension(client): Extension<ClientAddress>,
-    secret: Result<auth::Consumer, Problem>,
+    secret: Result<auth::Authenticated, Problem>,
 ) -> Response {
     if let Err(problem) = secret.as_ref()
         && !client.0.ip().to_canonical().is_loopback()

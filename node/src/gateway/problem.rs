@@ -23,7 +23,7 @@ const ROOM_AFTER_MS: u64 = 1000;
 
 /// Whether money moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Charged {
+pub enum ChargeStatus {
     No,
     Yes,
     /// Not known yet: the node keeps asking; repeat the call with the same call id to learn it. Nor is it known of what is
@@ -41,7 +41,7 @@ pub struct Problem {
     pub detail: String,
     /// What to do next.
     pub next: &'static str,
-    pub charged: Charged,
+    pub charged: ChargeStatus,
     pub call_id: Option<CallId>,
     pub retry_after_secs: Option<u64>,
 }
@@ -60,7 +60,7 @@ impl Problem {
             title,
             detail: detail.into(),
             next,
-            charged: Charged::No,
+            charged: ChargeStatus::No,
             call_id: None,
             retry_after_secs: None,
         }
@@ -73,12 +73,12 @@ impl Problem {
     }
 
     fn undecided(mut self) -> Self {
-        self.charged = Charged::Undecided;
+        self.charged = ChargeStatus::Undecided;
         self
     }
 
     fn charged(mut self) -> Self {
-        self.charged = Charged::Yes;
+        self.charged = ChargeStatus::Yes;
         self
     }
 
@@ -171,9 +171,9 @@ impl Problem {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let charged = match self.charged {
-            Charged::No => json!(false),
-            Charged::Yes => json!(true),
-            Charged::Undecided => Value::Null,
+            ChargeStatus::No => json!(false),
+            ChargeStatus::Yes => json!(true),
+            ChargeStatus::Undecided => Value::Null,
         };
         let mut document = json!({
             "type": format!("urn:farthing:problem:{}", self.name),
@@ -217,9 +217,9 @@ impl IntoResponse for Problem {
             headers.insert("x-farthing-call-id", call_id);
         }
         let charged = match self.charged {
-            Charged::No => "0.00",
-            Charged::Yes => "unknown",
-            Charged::Undecided => "undecided",
+            ChargeStatus::No => "0.00",
+            ChargeStatus::Yes => "unknown",
+            ChargeStatus::Undecided => "undecided",
         };
         headers.insert("x-farthing-charged", HeaderValue::from_static(charged));
         response

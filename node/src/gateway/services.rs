@@ -17,7 +17,7 @@ use farthing_protocol::{ServiceId, Usdc, call::Method};
 use url::form_urlencoded;
 
 use crate::{
-    catalog::{Known, PlanError, documents},
+    catalog::{KnownService, PlanError, documents},
     consumer::{BuyError, Order, spending::Grant},
 };
 
@@ -38,7 +38,7 @@ pub fn address(origin: &str, service: ServiceId) -> String {
 
 pub(super) async fn buy(
     State(gateway): State<Gateway>,
-    auth::Consumer(grant): auth::Consumer,
+    auth::Authenticated(grant): auth::Authenticated,
     uri: Uri,
     method: HttpMethod,
     headers: HeaderMap,
@@ -53,15 +53,20 @@ pub(super) async fn buy(
     let mut parts = uri.path().splitn(4, '/').skip(2);
     let id = parts.next().unwrap_or_default();
     let path = parts.next().map_or_else(String::new, |path| format!("/{path}"));
-    let request =
-        Request { id, path, query: uri.query().unwrap_or_default(), method: &method, headers: &headers };
+    let request = ServiceRequest {
+        id,
+        path,
+        query: uri.query().unwrap_or_default(),
+        method: &method,
+        headers: &headers,
+    };
     match request.order(&gateway, grant, body).await {
         Ok(order) => super::carry_out(&gateway, order, &gateway.origin(&headers, &uri), started).await,
         Err(problem) => problem.into_response(),
     }
 }
 
-struct Request<'a> {
+struct ServiceRequest<'a> {
     id: &'a str,
     path: String,
     query: &'a str,
@@ -69,7 +74,7 @@ struct Request<'a> {
     headers: &'a HeaderMap,
 }
 
-impl Request<'_> {
+impl ServiceRequest<'_> {
     async fn order(self, gateway: &Gateway, grant: Arc<Grant>, body: Bytes) -> Result<Order, Problem> {
         let service: ServiceId = self
             .id
@@ -123,7 +128,7 @@ impl Request<'_> {
     /// Headers that the operation declares travel as parameters.
     fn with_headers(
         &self,
-        known: &Known,
+        known: &KnownService,
         method: Method,
         mut params: BTreeMap<String, String>,
     ) -> Result<BTreeMap<String, String>, Problem> {

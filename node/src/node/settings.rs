@@ -113,9 +113,9 @@ pub(super) fn deposits(config: &Config) -> DepositPolicy {
 }
 
 /// The limits of the section `[spending]`.
-pub(super) fn spending_limits(config: &Config) -> spending::Limits {
+pub(super) fn spending_limits(config: &Config) -> spending::SpendingCaps {
     let spending = &config.spending;
-    spending::Limits {
+    spending::SpendingCaps {
         price_max: spending.price_max,
         per_day: spending.per_day,
         per_secret_day: spending.per_secret_day,
@@ -123,9 +123,9 @@ pub(super) fn spending_limits(config: &Config) -> spending::Limits {
 }
 
 /// What becomes of services that are flagged.
-pub(super) fn flagging(config: &Config) -> conduct::Settings {
+pub(super) fn flagging(config: &Config) -> conduct::ConductSettings {
     let spending = &config.spending;
-    conduct::Settings { rule: spending.flagged, trial_after_secs: spending.flagged_trial.as_secs() }
+    conduct::ConductSettings { rule: spending.flagged, trial_after_secs: spending.flagged_trial.as_secs() }
 }
 
 /// How much may lie in channels.
@@ -134,9 +134,9 @@ pub(super) fn rest_limits(config: &Config) -> RestLimits {
     RestLimits { per_owner: spending.at_rest_per_owner, in_all: spending.at_rest_max }
 }
 
-pub(super) fn load_limits(config: &Config) -> load::Limits {
+pub(super) fn load_limits(config: &Config) -> load::LoadLimits {
     let limits = &config.limits;
-    load::Limits {
+    load::LoadLimits {
         calls_max: limits.calls_max,
         per_payer_max: limits.calls_per_payer_max,
         per_service_max: limits.calls_per_service_max,

@@ -13,7 +13,8 @@ use farthing_os::clock;
 use farthing_protocol::Address;
 
 use crate::{
-    catalog::Catalog, chain_view, consumer::channels::Channels, gateway::auth::Secrets, owner::book::Book,
+    catalog::Catalog, chain_view, consumer::channels::PayerChannels, gateway::auth::Secrets,
+    owner::book::Book,
 };
 
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
@@ -61,7 +62,12 @@ pub(super) async fn keep_uses(ledger: Ledger, secrets: Arc<Secrets>) {
 }
 
 /// Keeps places of the network free for those with whom channels are open, and the listings of those that are paid.
-pub(super) async fn favour(network: NetworkHandle, catalog: Catalog, channels: Arc<Channels>, book: Book) {
+pub(super) async fn favour(
+    network: NetworkHandle,
+    catalog: Catalog,
+    channels: Arc<PayerChannels>,
+    book: Book,
+) {
     let (mut favoured, mut kept) = (BTreeSet::new(), BTreeSet::new());
     loop {
         let owners: BTreeSet<Address> =

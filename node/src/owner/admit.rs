@@ -16,16 +16,16 @@ use farthing_protocol::{
 };
 
 use crate::{
-    catalog::{Plan, PlanError},
+    catalog::{CallPlan, PlanError},
     chain_view, killpoint,
 };
 
 use super::{
     Owner,
     book::{Reserved, Room},
-    load::{Caller, Place},
+    load::{Caller, WorkPlace},
     registry::Registered,
-    running::Running,
+    running::RunningCall,
     unknown_channel,
     upstream::{Permit, Sealed, UpstreamAnswer, UpstreamRequest},
 };
@@ -41,10 +41,10 @@ pub struct Admitted {
     request_hash: Hash,
     body: Bytes,
     service: Arc<Registered>,
-    plan: Plan,
+    plan: CallPlan,
     /// `None` for a free call.
     reserved: Option<Reserved>,
-    _place: Place,
+    _place: WorkPlace,
 }
 
 /// A finished call whose service may be asked once more, when that is stored.
@@ -52,7 +52,7 @@ pub struct Admitted {
 pub struct AdmittedAgain {
     request: UpstreamRequest,
     service: Arc<Registered>,
-    _place: Place,
+    _place: WorkPlace,
 }
 
 /// The one repeat of a finished call, which is stored.
@@ -70,7 +70,7 @@ impl Owner {
         caller: Caller,
         request: CallRequest,
         body: Bytes,
-        running: &Running,
+        running: &RunningCall,
     ) -> Result<Admitted, Refusal> {
         let (parts, payer) = (&self.0, caller.wallet);
         if parts.ledger.closed().is_some() {
@@ -192,7 +192,7 @@ impl Owner {
         payer: Address,
         request: &'a CallRequest,
         price: Usdc,
-    ) -> Result<Option<Means<'a>>, Refusal> {
+    ) -> Result<Option<PayingChannel<'a>>, Refusal> {
         if price.is_zero() {
             return Ok(None);
         }
@@ -217,11 +217,11 @@ impl Owner {
             return Err(Refusal::new(RefusalCode::BooksBehind, detail));
         }
         let signature = signature.as_ref().filter(|_| *cumulative > best);
-        Ok(Some(Means { channel: *channel, config, cumulative: *cumulative, signature }))
+        Ok(Some(PayingChannel { channel: *channel, config, cumulative: *cumulative, signature }))
     }
 
     /// The voucher of a call, verified against the channel's signer; `None` when it brings nothing new.
-    fn verify(&self, means: &Means<'_>) -> Result<Option<Verified<Voucher>>, Refusal> {
+    fn verify(&self, means: &PayingChannel<'_>) -> Result<Option<Verified<Voucher>>, Refusal> {
         let Some(signature) = means.signature else { return Ok(None) };
         Voucher { channel: means.channel, cumulative: means.cumulative }
             .verify(self.0.signer.domain(), *signature, means.config.signer)
@@ -231,7 +231,7 @@ impl Owner {
 }
 
 /// The channel that a call is to be paid from.
-struct Means<'a> {
+struct PayingChannel<'a> {
     channel: ChannelId,
     config: ChannelConfig,
     cumulative: Usdc,
@@ -267,7 +267,7 @@ fn check_not_paused(service: &Registered) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn plan(service: &Registered, request: &CallRequest, body: &[u8]) -> Result<Plan, Refusal> {
+fn plan(service: &Registered, request: &CallRequest, body: &[u8]) -> Result<CallPlan, Refusal> {
     let planned =
         service.known().plan(request.method, &request.path, &request.params, &request.headers, body);
     let plan = planned.map_err(|error| match error {
@@ -290,7 +290,7 @@ async fn planned(
     service: &Arc<Registered>,
     request: &CallRequest,
     body: &Bytes,
-) -> Result<Result<Plan, Refusal>, Refusal> {
+) -> Result<Result<CallPlan, Refusal>, Refusal> {
     if request.params.is_empty() && body.is_empty() {
         return Ok(plan(service, request, body));
     }
@@ -316,7 +316,7 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
     done.map_err(|_| Refusal::new(RefusalCode::Unavailable, "the owner's node failed while it read the call"))
 }
 
-fn upstream_request(plan: &Plan, request: &CallRequest, body: &Bytes) -> UpstreamRequest {
+fn upstream_request(plan: &CallPlan, request: &CallRequest, body: &Bytes) -> UpstreamRequest {
     UpstreamRequest {
         request: plan.request.clone(),
         headers: plan.headers.clone(),

@@ -69,7 +69,7 @@ impl Answer {
     ) -> Result<Option<Arc<Self>>, Refusal> {
         let is_empty = row.receipt.response_hash == response_hash(row.call.status, &row.call.headers, &[]);
         let Some(body) = row.call.body.clone().or_else(|| is_empty.then(Bytes::new)) else { return Ok(None) };
-        let said = Said { status: row.call.status, headers: row.call.headers.clone(), body };
+        let said = ServiceWords { status: row.call.status, headers: row.call.headers.clone(), body };
         Self::of_row(row, row.receipt, said, sign).map(Some)
     }
 
@@ -83,14 +83,14 @@ impl Answer {
         sign: impl FnOnce(&Receipt) -> Signed,
     ) -> Result<Arc<Self>, Refusal> {
         let response_hash = response_hash(said.status, &said.headers, &said.body);
-        let said = Said { status: said.status, headers: said.headers, body: said.body };
+        let said = ServiceWords { status: said.status, headers: said.headers, body: said.body };
         Self::of_row(row, Receipt { response_hash, ..row.receipt }, said, sign)
     }
 
     fn of_row(
         row: &CallRow,
         receipt: Receipt,
-        said: Said,
+        said: ServiceWords,
         sign: impl FnOnce(&Receipt) -> Signed,
     ) -> Result<Arc<Self>, Refusal> {
         let response = CallResponse {
@@ -137,7 +137,7 @@ impl Answer {
 }
 
 /// The service's own words.
-struct Said {
+struct ServiceWords {
     status: u16,
     headers: std::collections::BTreeMap<String, String>,
     body: Bytes,

@@ -20,7 +20,7 @@ use farthing_protocol::{
     ChannelConfig, ChannelId, Domain, RefusalCode, Usdc, Verified, Voucher, channel::PayeeState,
 };
 
-use crate::gas::Means;
+use crate::gas::GasMeans;
 
 pub use channel::{PayeeChannel, View};
 pub use claims::Claims;
@@ -48,7 +48,7 @@ pub enum Room {
 }
 
 #[derive(Debug, Default)]
-struct Books {
+struct PayeeBooks {
     channels: HashMap<ChannelId, PayeeChannel>,
     claims: Claims,
 }
@@ -56,7 +56,7 @@ struct Books {
 /// The owner's channels.
 #[derive(Debug, Clone)]
 pub struct Book {
-    books: Arc<Mutex<Books>>,
+    books: Arc<Mutex<PayeeBooks>>,
     channels_max: usize,
     /// See [`Terms`](super::terms::Terms).
     unsafe_max: Usdc,
@@ -96,7 +96,7 @@ impl Book {
     /// best voucher.
     pub fn apply(&self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>, view: View) {
         let mut books = self.lock();
-        let Books { channels, claims } = &mut *books;
+        let PayeeBooks { channels, claims } = &mut *books;
         let channel = channels.entry(row.id).or_insert_with(|| PayeeChannel::new(row, proof.clone()));
         let claimed_before = channel.state.claimed;
         channel.follow(row, proof, view);
@@ -204,7 +204,7 @@ impl Book {
         id: ChannelId,
         voucher: Option<&Verified<Voucher>>,
         price: Usdc,
-        means: Means,
+        means: GasMeans,
     ) -> Result<Reserved, RefusalCode> {
         let books = &mut *self.lock();
         let channels = &mut books.channels;
@@ -249,9 +249,9 @@ impl Book {
     /// Keeps calls off a channel while what is shown of it is looked at. `None` while one runs, and beyond so many looks in
     /// a minute.
     #[must_use]
-    pub fn look(&self, id: ChannelId) -> Option<Looking> {
+    pub fn look(&self, id: ChannelId) -> Option<AdmissionPause> {
         let began = self.lock().channels.get_mut(&id).is_some_and(PayeeChannel::begin_look);
-        began.then(|| Looking { book: self.clone(), channel: id })
+        began.then(|| AdmissionPause { book: self.clone(), channel: id })
     }
 
     #[must_use]
@@ -273,7 +273,7 @@ impl Book {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Books> {
+    fn lock(&self) -> MutexGuard<'_, PayeeBooks> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -294,12 +294,12 @@ fn at_risk_beside(channels: &HashMap<ChannelId, PayeeChannel>, id: ChannelId) ->
 
 /// No call is admitted on a channel until this is dropped.
 #[derive(Debug)]
-pub struct Looking {
+pub struct AdmissionPause {
     book: Book,
     channel: ChannelId,
 }
 
-impl Looking {
+impl AdmissionPause {
     /// Takes over what the ledger recovered of the channel. `proof` is of its stored best voucher.
     pub fn recover(self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>) {
         if let Some(channel) = self.book.lock().channels.get_mut(&self.channel) {
@@ -308,7 +308,7 @@ impl Looking {
     }
 }
 
-impl Drop for Looking {
+impl Drop for AdmissionPause {
     fn drop(&mut self) {
         if let Some(channel) = self.book.lock().channels.get_mut(&self.channel) {
             channel.is_looked_at = false;
@@ -414,7 +414,7 @@ mod tests {
             let voucher = Voucher { channel, cumulative: usdc(100) };
             voucher.verify(&domain, voucher.sign(&domain, &key), key.address()).unwrap()
         };
-        let admit = |id, price| book.admit(id, Some(&signed(id)), usdc(price), Means::UNLIMITED);
+        let admit = |id, price| book.admit(id, Some(&signed(id)), usdc(price), GasMeans::UNLIMITED);
         let refused = Some(RefusalCode::DepositNotSafe);
         let (first, second, other) = (open(1, 1, 0), open(2, 1, 5), open(3, 2, 0));
         assert_eq!(admit(first, 11).err(), refused, "at once");
@@ -461,7 +461,7 @@ mod tests {
     fn a_channel_with_a_call_in_progress_keeps_its_place() {
         let book = Book::with_places(1);
         book.apply(&PayeeChannelRow { best: Usdc::from_micros(5), ..row(10, 0) }, None, SAFE);
-        let reserved = book.admit(ID, None, Usdc::from_micros(5), Means::UNLIMITED).unwrap();
+        let reserved = book.admit(ID, None, Usdc::from_micros(5), GasMeans::UNLIMITED).unwrap();
         let other = ChannelId::from_bytes([9; 32]);
         assert_eq!(book.room_for(other, Usdc::from_micros(100)), Room::Full);
         assert!(!book.evict(ID));

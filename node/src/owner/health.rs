@@ -1,7 +1,7 @@
 //! Whether others have what this owner offers, and whether the owner's servers take connections: asked now and then as a
 //! stranger would, kept over restarts, and told as an alert when it is bad.
 //!
-//! Every round looks at the servers; every 20th asks neighbours, one question each for all services. [`Noted::ails`] decides
+//! Every round looks at the servers; every 20th asks neighbours, one question each for all services. [`NotedHealth::ails`] decides
 //! what is bad; what failed once may have been a restart of the server, and is looked at again first.
 
 use std::{
@@ -46,7 +46,7 @@ const STORED_KEY: &[u8] = b"services-health";
 
 /// What is known of a service, over restarts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Noted {
+struct NotedHealth {
     health: ListingHealth,
     /// In a row, of the server.
     failures: u32,
@@ -67,7 +67,7 @@ pub struct Ailing {
     pub action: &'static str,
 }
 
-impl Noted {
+impl NotedHealth {
     /// What is bad about a service that is for sale.
     fn ails(&self, listing: &Listing) -> Vec<Ailing> {
         let ailing = |kind, cause: String, action| Ailing { kind, service: listing.service, cause, action };
@@ -102,18 +102,18 @@ impl Noted {
 
 /// The health of all services. A cheap handle.
 #[derive(Debug, Clone)]
-pub struct Health(Arc<Inner>);
+pub struct Health(Arc<HealthInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct HealthInner {
     registry: Registry,
     network: NetworkHandle,
     ledger: Ledger,
-    noted: Mutex<BTreeMap<Text<ServiceId>, Noted>>,
+    noted: Mutex<BTreeMap<Text<ServiceId>, NotedHealth>>,
     stored: Mutex<AsStored>,
 }
 
-type AsStored = Vec<(Text<ServiceId>, Noted)>;
+type AsStored = Vec<(Text<ServiceId>, NotedHealth)>;
 
 impl Health {
     /// Goes on with what was known before the last stop.
@@ -131,7 +131,7 @@ impl Health {
             }
         }
         let noted = Mutex::new(stored.iter().cloned().collect());
-        Ok(Self(Arc::new(Inner { registry, network, ledger, noted, stored: Mutex::new(stored) })))
+        Ok(Self(Arc::new(HealthInner { registry, network, ledger, noted, stored: Mutex::new(stored) })))
     }
 
     /// What was found last; `None` before anything was.
@@ -262,8 +262,8 @@ impl Health {
     }
 }
 
-impl Inner {
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Text<ServiceId>, Noted>> {
+impl HealthInner {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Text<ServiceId>, NotedHealth>> {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -381,9 +381,9 @@ mod tests {
         }
     }
 
-    fn noted(failures: u32, current: u64, asked: u64, silent: u64, asked_secs: u64) -> Noted {
+    fn noted(failures: u32, current: u64, asked: u64, silent: u64, asked_secs: u64) -> NotedHealth {
         let health = ListingHealth { asked_secs, asked, current, silent, ..ListingHealth::default() };
-        Noted { health, failures, ..Noted::default() }
+        NotedHealth { health, failures, ..NotedHealth::default() }
     }
 
     #[test]

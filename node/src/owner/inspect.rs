@@ -37,7 +37,7 @@ pub struct Inspected {
 
 /// What the server said to one request.
 #[derive(Debug)]
-pub struct Trial {
+pub struct ProbeAnswer {
     pub operation: String,
     /// Whether a caller would get it as the service's answer.
     pub answered: bool,
@@ -98,7 +98,7 @@ impl Reader {
         service: &NewService,
         wanted: Option<(Method, String)>,
         params: &BTreeMap<String, String>,
-    ) -> Result<Trial, PublishError> {
+    ) -> Result<ProbeAnswer, PublishError> {
         let upstream = Upstream::new(&service.upstream, service.secrets.clone(), self.upstream.clone())?;
         let unusable = |error: &dyn std::fmt::Display| {
             NewServiceError::new("operations", format!("cannot be offered: {error}"))
@@ -109,7 +109,7 @@ impl Reader {
             None => first_without_parameters(&api)?,
         };
         let answer = probe::ask(&upstream, request, "application/json, */*;q=0.5", TRIAL_DEADLINE).await;
-        Ok(Trial {
+        Ok(ProbeAnswer {
             operation,
             answered: matches!(answer.outcome, Outcome::Answered | Outcome::Declined),
             status: answer.status,

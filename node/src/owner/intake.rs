@@ -29,7 +29,7 @@ use url::Url;
 pub use self::{
     error::IntakeError,
     scalars::{ScalarError, override_scalars},
-    scan::{Came, Candidate, Found, Scan, Tried, scan},
+    scan::{Candidate, Found, Scan, ScanOutcome, Tried, scan},
 };
 use self::{
     fetch::{Fetcher, Miss, Page},
@@ -184,12 +184,12 @@ async fn graphql_at(url: &Url, options: &IntakeOptions) -> Result<Intake, Intake
             Err(miss @ Miss::Unreachable(_)) if tried.is_empty() => {
                 return Err(IntakeError::missed(url, &miss));
             }
-            other => tried.push(Tried { url: place.to_string(), came: Came::of_endpoint(&other) }),
+            other => tried.push(Tried { url: place.to_string(), came: ScanOutcome::of_endpoint(&other) }),
         }
     }
     // The name of a schema's file need not end as such names usually do.
     let text = schema_text(&fetcher, url).await;
-    match tried.iter().find(|tried| tried.came == Came::Silent) {
+    match tried.iter().find(|tried| tried.came == ScanOutcome::Silent) {
         _ if text.is_ok() => text,
         Some(silent) => Err(IntakeError::Silent { url: silent.url.clone() }),
         None => Err(IntakeError::NothingFound { url: url.to_string(), what: "GraphQL", tried }),

@@ -25,7 +25,7 @@ const KEYS_MAX: usize = 4096;
 
 /// How much at once.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct LoadLimits {
     pub calls_max: usize,
     pub per_payer_max: usize,
     pub per_service_max: usize,
@@ -33,7 +33,7 @@ pub struct Limits {
     pub waiting_max: usize,
 }
 
-impl Default for Limits {
+impl Default for LoadLimits {
     fn default() -> Self {
         Self { calls_max: 64, per_payer_max: 16, per_service_max: 32, waiting_max: 256 }
     }
@@ -48,7 +48,7 @@ pub struct Load {
     all: Places,
     /// What strangers may take of them.
     strangers: Places,
-    failures: Mutex<HashMap<Address, Window>>,
+    failures: Mutex<HashMap<Address, LoadWindow>>,
 }
 
 /// Who calls, as far as places go.
@@ -68,7 +68,7 @@ struct Places {
 }
 
 impl Places {
-    fn new(limits: Limits) -> Self {
+    fn new(limits: LoadLimits) -> Self {
         Self {
             waiting: Arc::new(Semaphore::new(limits.waiting_max)),
             total: Arc::new(Semaphore::new(limits.calls_max)),
@@ -84,7 +84,7 @@ impl Places {
     }
 }
 
-impl Limits {
+impl LoadLimits {
     fn half(self) -> Self {
         Self {
             calls_max: self.calls_max.div_ceil(2),
@@ -97,21 +97,21 @@ impl Limits {
 
 /// A place at work; given back when dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct WorkPlace {
     _payer: OwnedSemaphorePermit,
     _of_strangers: Option<[OwnedSemaphorePermit; 2]>,
     _of_all: [OwnedSemaphorePermit; 2],
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Window {
+struct LoadWindow {
     since: Instant,
     count: u32,
 }
 
 impl Load {
     #[must_use]
-    pub fn new(limits: Limits, budget: ByteBudget) -> Self {
+    pub fn new(limits: LoadLimits, budget: ByteBudget) -> Self {
         Self {
             budget,
             payers: Keyed::new(limits.per_payer_max),
@@ -125,7 +125,7 @@ impl Load {
     ///
     /// # Errors
     /// A `Busy` refusal when too many wait already, or the wait takes too long.
-    pub async fn enter(&self, caller: Caller, service: ServiceId) -> Result<Place, Refusal> {
+    pub async fn enter(&self, caller: Caller, service: ServiceId) -> Result<WorkPlace, Refusal> {
         let busy =
             || Refusal::new(RefusalCode::Busy, "the owner's node works at its limit").retry_after_ms(500);
         // An answer that cannot be held is not asked for: the upstream would have worked for nothing.
@@ -141,7 +141,7 @@ impl Load {
                 None => None,
             };
             let of_all = self.all.enter(service).await?;
-            Some(Place { _payer: payer, _of_strangers: of_strangers, _of_all: of_all })
+            Some(WorkPlace { _payer: payer, _of_strangers: of_strangers, _of_all: of_all })
         };
         tokio::time::timeout(WAIT_MAX, places).await.ok().flatten().ok_or_else(busy)
     }
@@ -169,7 +169,7 @@ impl Load {
         if failures.len() >= KEYS_MAX {
             failures.retain(|_, window| window.is_current());
         }
-        let fresh = Window { since: Instant::now(), count: 0 };
+        let fresh = LoadWindow { since: Instant::now(), count: 0 };
         let window = failures.entry(payer).or_insert(fresh);
         if !window.is_current() {
             *window = fresh;
@@ -178,7 +178,7 @@ impl Load {
     }
 }
 
-impl Window {
+impl LoadWindow {
     fn is_current(&self) -> bool {
         self.since.elapsed() < Duration::from_secs(60)
     }
@@ -223,14 +223,14 @@ mod tests {
     }
 
     fn load() -> Load {
-        Load::new(Limits::default(), ByteBudget::new(ANSWER_BYTES_MIN))
+        Load::new(LoadLimits::default(), ByteBudget::new(ANSWER_BYTES_MIN))
     }
 
     #[tokio::test]
     async fn a_payer_gets_sixteen_places_and_the_next_waits_its_turn() {
         let load = load();
         let mut places = Vec::new();
-        for _ in 0..Limits::default().per_payer_max {
+        for _ in 0..LoadLimits::default().per_payer_max {
             places.push(load.enter(customer(), SERVICE).await.unwrap());
         }
         let mut next = Box::pin(load.enter(customer(), SERVICE));
@@ -251,7 +251,7 @@ mod tests {
     #[tokio::test]
     async fn however_many_strangers_call_half_of_the_places_are_for_payers_with_channels() {
         let load = load();
-        let limits = Limits::default();
+        let limits = LoadLimits::default();
         let service = |n: u8| ServiceId::from_bytes([n; 16]);
         let mut places = Vec::new();
         // Without the runtime's budget for one poll, which so many would use up.

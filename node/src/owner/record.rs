@@ -15,7 +15,7 @@ use super::{
     admit::{Admitted, request_hash},
     answer::Answer,
     conflict,
-    running::Running,
+    running::RunningCall,
     upstream::UpstreamAnswer,
 };
 use crate::killpoint;
@@ -86,7 +86,7 @@ impl Owner {
         payer: Address,
         request: &CallRequest,
         body: &Bytes,
-        running: &Running,
+        running: &RunningCall,
     ) -> Result<Option<Arc<Answer>>, Refusal> {
         let Some(row) = self.known(payer, request.call_id)? else { return Ok(None) };
         let request_hash = request_hash(request, body).await?;

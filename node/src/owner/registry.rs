@@ -28,8 +28,8 @@ use farthing_protocol::{
 use tokio::sync::Mutex;
 
 use crate::{
-    catalog::{Known, add_note, kind_of, method_of, note_of, told},
-    turns::Turns,
+    catalog::{KnownService, add_note, kind_of, method_of, note_of, told},
+    keyed_mutex::KeyedMutex,
     wallet::Signer,
 };
 
@@ -39,15 +39,15 @@ use super::{
     upstream::{Upstream, UpstreamOptions, check_base},
 };
 
-use self::stored::Stored;
-pub use self::{error::RegistryError, turn::Turn};
+use self::stored::StoredService;
+pub use self::{error::RegistryError, turn::PublishTurn};
 
 /// A service of this owner, ready to serve.
 #[derive(Debug)]
 pub struct Registered {
-    known: Known,
+    known: KnownService,
     upstream: Upstream,
-    stored: Stored,
+    stored: StoredService,
 }
 
 impl Registered {
@@ -57,7 +57,7 @@ impl Registered {
     }
 
     #[must_use]
-    pub const fn known(&self) -> &Known {
+    pub const fn known(&self) -> &KnownService {
         &self.known
     }
 
@@ -110,10 +110,10 @@ impl Registered {
 
 /// The services of this owner. A cheap handle.
 #[derive(Clone, Debug)]
-pub struct Registry(Arc<Inner>);
+pub struct Registry(Arc<RegistryInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct RegistryInner {
     signer: Signer,
     ledger: Ledger,
     network: String,
@@ -121,7 +121,7 @@ struct Inner {
     options: UpstreamOptions,
     services: RwLock<HashMap<ServiceId, Arc<Registered>>>,
     /// Changes of one service are one after another.
-    turns: Turns<ServiceId>,
+    turns: KeyedMutex<ServiceId>,
     /// Held while a new service is added, so that its place is counted.
     adding: Mutex<()>,
 }
@@ -155,14 +155,14 @@ impl Registry {
                 }
             }
         }
-        let inner = Inner {
+        let inner = RegistryInner {
             signer,
             ledger,
             network,
             accepts,
             options,
             services: RwLock::new(services),
-            turns: Turns::default(),
+            turns: KeyedMutex::default(),
             adding: Mutex::default(),
         };
         Ok(Self(Arc::new(inner)))
@@ -204,10 +204,10 @@ impl Registry {
     ///
     /// # Errors
     /// [`RegistryError::NotFound`], also when it was retired meanwhile.
-    pub async fn turn(&self, service: ServiceId) -> Result<Turn, RegistryError> {
+    pub async fn turn(&self, service: ServiceId) -> Result<PublishTurn, RegistryError> {
         self.find(service)?;
         let alone = self.0.turns.take(service).await;
-        Ok(Turn { service: self.find(service)?, _alone: alone })
+        Ok(PublishTurn { service: self.find(service)?, _alone: alone })
     }
 
     /// Publishes a new service, or what is to be in the place of an earlier one that it names.
@@ -228,7 +228,7 @@ impl Registry {
     ///
     /// # Errors
     /// [`RegistryError`] naming what is wrong; nothing is published then.
-    pub async fn renew(&self, turn: Turn, new: NewService) -> Result<Arc<Registered>, RegistryError> {
+    pub async fn renew(&self, turn: PublishTurn, new: NewService) -> Result<Arc<Registered>, RegistryError> {
         let stored = self.prepare(new, Some(&turn))?;
         self.store(stored, Some(turn)).await
     }
@@ -242,7 +242,7 @@ impl Registry {
         open(&wire::encode(&self.prepare(new, earlier.as_deref())?), &self.0.options)
     }
 
-    fn prepare(&self, new: NewService, earlier: Option<&Registered>) -> Result<Stored, RegistryError> {
+    fn prepare(&self, new: NewService, earlier: Option<&Registered>) -> Result<StoredService, RegistryError> {
         new.check()?;
         check_base(&new.upstream, &self.0.options)?;
         if earlier.is_none() && self.all().len() >= LISTINGS_PER_OWNER_MAX {
@@ -299,7 +299,7 @@ impl Registry {
             history: None,
             nonce,
         };
-        Ok(Stored {
+        Ok(StoredService {
             listing: self.0.signer.sign_document(&listing)?,
             details,
             upstream: new.upstream,
@@ -374,23 +374,31 @@ impl Registry {
 
     async fn change(
         &self,
-        turn: Turn,
+        turn: PublishTurn,
         edit: impl FnOnce(&mut Listing),
     ) -> Result<Arc<Registered>, RegistryError> {
         let stored = self.next_version(&turn, edit)?;
         self.store(stored, Some(turn)).await
     }
 
-    fn next_version(&self, turn: &Turn, edit: impl FnOnce(&mut Listing)) -> Result<Stored, RegistryError> {
+    fn next_version(
+        &self,
+        turn: &PublishTurn,
+        edit: impl FnOnce(&mut Listing),
+    ) -> Result<StoredService, RegistryError> {
         let mut listing = turn.listing().clone().into_inner();
         edit(&mut listing);
         listing.seq += 1;
         date(&mut listing, clock::now_secs());
-        Ok(Stored { listing: self.0.signer.sign_document(&listing)?, ..turn.stored.clone() })
+        Ok(StoredService { listing: self.0.signer.sign_document(&listing)?, ..turn.stored.clone() })
     }
 
     /// Stores, then serves: a service that is offered survives a restart. The turn ends when it is served.
-    async fn store(&self, stored: Stored, turn: Option<Turn>) -> Result<Arc<Registered>, RegistryError> {
+    async fn store(
+        &self,
+        stored: StoredService,
+        turn: Option<PublishTurn>,
+    ) -> Result<Arc<Registered>, RegistryError> {
         let mut service = open(&wire::encode(&stored), &self.0.options)?;
         service.upstream.fix_class().await?;
         service.stored.class = service.upstream.class();
@@ -428,9 +436,9 @@ fn date(listing: &mut Listing, now_secs: u64) {
 }
 
 fn open(bytes: &[u8], options: &UpstreamOptions) -> Result<Registered, RegistryError> {
-    let stored: Stored =
+    let stored: StoredService =
         wire::decode(bytes).map_err(|e| DocumentError::Malformed(format!("stored service: {e}")))?;
-    let known = Known::new(stored.listing.clone().verify()?, &stored.details)?;
+    let known = KnownService::new(stored.listing.clone().verify()?, &stored.details)?;
     let secrets = UpstreamSecrets { headers: stored.headers.clone(), query: stored.query.clone() };
     let options = UpstreamOptions { class: stored.class, ..options.clone() };
     let upstream = Upstream::new(&stored.upstream, secrets, options)?;

@@ -30,14 +30,14 @@ pub type CallKey = (Address, CallId);
 #[derive(Debug)]
 pub enum Arrival {
     /// Nobody works on it: serve it, and end with the guard.
-    First(Running),
+    First(RunningCall),
     /// Somebody does, or it is done: wait for the answer.
     Repeat(Joined),
 }
 
 /// What is known of a call.
 #[derive(Debug, Default)]
-struct Progress {
+struct CallProgress {
     /// Not known of a call that was refused before it was looked at.
     request_hash: Option<Hash>,
     answer: Option<Arc<Answer>>,
@@ -45,7 +45,7 @@ struct Progress {
 
 /// A call that was there before.
 #[derive(Debug)]
-pub struct Joined(watch::Receiver<Progress>);
+pub struct Joined(watch::Receiver<CallProgress>);
 
 /// The call id was used for something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Joined {
     /// # Errors
     /// [`Conflict`] when it asks for something else. A refusal of a call that nobody looked at is for both.
     pub async fn answer(mut self, request_hash: Hash) -> Result<Option<Arc<Answer>>, Conflict> {
-        let is_known = |progress: &Progress| progress.request_hash.is_some() || progress.answer.is_some();
+        let is_known = |progress: &CallProgress| progress.request_hash.is_some() || progress.answer.is_some();
         match self.0.wait_for(is_known).await {
             Ok(progress) if progress.request_hash.is_some_and(|hash| hash != request_hash) => {
                 return Err(Conflict);
@@ -71,8 +71,8 @@ impl Joined {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    calls: HashMap<CallKey, watch::Receiver<Progress>>,
+struct RunningState {
+    calls: HashMap<CallKey, watch::Receiver<CallProgress>>,
     /// Finished calls, oldest first, with what they cost in memory.
     kept: VecDeque<(Instant, CallKey, usize)>,
     kept_bytes: usize,
@@ -80,14 +80,14 @@ struct State {
 
 /// The calls in progress and kept.
 #[derive(Clone, Debug, Default)]
-pub struct Calls(Arc<Mutex<State>>);
+pub struct Calls(Arc<Mutex<RunningState>>);
 
 /// The duty to answer one call. Dropped without an answer, the call is forgotten and repeats start anew.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningCall {
     calls: Calls,
     key: CallKey,
-    sender: watch::Sender<Progress>,
+    sender: watch::Sender<CallProgress>,
     kept: bool,
 }
 
@@ -100,9 +100,9 @@ impl Calls {
         match state.calls.get(&key) {
             Some(progress) => Arrival::Repeat(Joined(progress.clone())),
             None => {
-                let (sender, progress) = watch::channel(Progress::default());
+                let (sender, progress) = watch::channel(CallProgress::default());
                 state.calls.insert(key, progress);
-                Arrival::First(Running { calls: self.clone(), key, sender, kept: false })
+                Arrival::First(RunningCall { calls: self.clone(), key, sender, kept: false })
             }
         }
     }
@@ -113,12 +113,12 @@ impl Calls {
         self.lock().calls.get(key).map(|progress| progress.borrow().answer.clone())
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RunningState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Running {
+impl RunningCall {
     /// Notes what the call asks for. Whoever sends something else under its id hears of the conflict from now on.
     pub fn asks_for(&self, request_hash: Hash) {
         self.sender.send_modify(|progress| progress.request_hash = Some(request_hash));
@@ -140,7 +140,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCall {
     fn drop(&mut self) {
         if !self.kept {
             self.calls.lock().calls.remove(&self.key);
@@ -148,7 +148,7 @@ impl Drop for Running {
     }
 }
 
-impl State {
+impl RunningState {
     fn forget_old(&mut self, now: Instant) {
         while let Some((since, key, bytes)) = self.kept.front().copied() {
             if now.duration_since(since) < KEEP_FOR && self.kept_bytes <= KEEP_TOTAL_BYTES_MAX {

@@ -292,6 +292,9 @@ impl Upstream {
     fn check_head(&self, response: &reqwest::Response) -> Result<(), Failure> {
         let status = response.status();
         let failure = |outcome, reason| Err(Failure::new(outcome, status.as_u16(), reason));
+        if !(200..600).contains(&status.as_u16()) {
+            return failure(Outcome::BadAnswer, "the upstream answers with a status that no answer has");
+        }
         if status.is_redirection() && status != http::StatusCode::NOT_MODIFIED {
             return failure(
                 Outcome::BadAnswer,

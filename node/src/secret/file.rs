@@ -58,7 +58,7 @@ impl SecretFileError {
 
 /// Every secret that this node accepts.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct StoredSecrets {
     pub default: ConsumerSecret,
     pub named: BTreeMap<String, NamedSecret>,
 }
@@ -137,11 +137,11 @@ impl SecretFile {
     ///
     /// # Errors
     /// [`SecretFileError`] when there is a file that cannot be used; it is never replaced silently.
-    pub fn load_or_create(&self) -> Result<Stored, SecretFileError> {
+    pub fn load_or_create(&self) -> Result<StoredSecrets, SecretFileError> {
         match std::fs::read_to_string(&self.path).map(Zeroizing::new) {
             Ok(text) => self.parse(&text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let stored = Stored { default: self.fresh()?, named: BTreeMap::new() };
+                let stored = StoredSecrets { default: self.fresh()?, named: BTreeMap::new() };
                 self.write(&stored, files::create_private)?;
                 Ok(stored)
             }
@@ -153,7 +153,7 @@ impl SecretFile {
     ///
     /// # Errors
     /// [`SecretFileError::Io`]; the old ones then still stand.
-    pub fn replace(&self, stored: &Stored) -> Result<(), SecretFileError> {
+    pub fn replace(&self, stored: &StoredSecrets) -> Result<(), SecretFileError> {
         self.write(stored, files::replace_private)
     }
 
@@ -167,7 +167,7 @@ impl SecretFile {
 
     fn write(
         &self,
-        stored: &Stored,
+        stored: &StoredSecrets,
         write: fn(&Path, &[u8]) -> io::Result<()>,
     ) -> Result<(), SecretFileError> {
         let text = toml::to_string(&FileForm::from(stored)).map(Zeroizing::new);
@@ -175,7 +175,7 @@ impl SecretFile {
         write(&self.path, text.as_bytes()).map_err(|source| self.io(source))
     }
 
-    fn parse(&self, text: &str) -> Result<Stored, SecretFileError> {
+    fn parse(&self, text: &str) -> Result<StoredSecrets, SecretFileError> {
         // What is wrong inside is not told: the reader's words would quote secrets.
         let malformed = || SecretFileError::Malformed { path: self.path.clone() };
         let form: FileForm = toml::from_str(text).map_err(|_| malformed())?;
@@ -189,7 +189,7 @@ impl SecretFile {
             };
             Ok((name, NamedSecret { secret, created_secs: form.created_secs, limits }))
         });
-        Ok(Stored {
+        Ok(StoredSecrets {
             default: form.default.parse().map_err(|_| malformed())?,
             named: named.collect::<Result<_, _>>()?,
         })
@@ -200,8 +200,8 @@ impl SecretFile {
     }
 }
 
-impl From<&Stored> for FileForm {
-    fn from(stored: &Stored) -> Self {
+impl From<&StoredSecrets> for FileForm {
+    fn from(stored: &StoredSecrets) -> Self {
         let text = |secret: &ConsumerSecret| secret.expose().to_owned();
         let form = |(name, named): (&String, &NamedSecret)| {
             let SecretLimits { price_max, per_day, services } = named.limits.clone();

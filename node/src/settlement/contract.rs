@@ -11,7 +11,7 @@ use farthing_chain::{ChainError, ChannelState, ContractBooks};
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_protocol::{ChannelId, Domain, Usdc};
 
-use super::{Settlement, intake::Intake};
+use super::{Settlement, intake::ChainIntake};
 use crate::chain_view;
 
 /// Channels that are looked at; more than a node follows.
@@ -132,7 +132,7 @@ fn ids_of(booked: &[Booked]) -> Vec<ChannelId> {
 }
 
 /// The channels of this contract, and how many are left out.
-async fn booked(intake: &Intake) -> Result<(Vec<Booked>, u64), LedgerError> {
+async fn booked(intake: &ChainIntake) -> Result<(Vec<Booked>, u64), LedgerError> {
     let (chain, ledger) = intake.parts();
     let (domain, ledger) = (chain.domain(), ledger.clone());
     match tokio::task::spawn_blocking(move || booked_in(&ledger, &domain)).await {
@@ -168,9 +168,9 @@ fn check(
     left_out: u64,
 ) -> Checked {
     let states = ids.iter().zip(&before.confirmed).zip(after.confirmed.iter().zip(&after.newest));
-    let states: HashMap<ChannelId, Seen> = states
+    let states: HashMap<ChannelId, ContractView> = states
         .map(|((id, before), (confirmed, newest))| {
-            (*id, Seen { before: *before, confirmed: *confirmed, newest: *newest })
+            (*id, ContractView { before: *before, confirmed: *confirmed, newest: *newest })
         })
         .collect();
     let held = states.values().map(|seen| seen.confirmed.deposited.saturating_sub(seen.confirmed.claimed));
@@ -202,7 +202,7 @@ fn check(
 
 /// What the contract said of one channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct ContractView {
     /// Confirmed, before the books were brought up to date.
     pub before: ChannelState,
     /// Confirmed, afterwards.
@@ -212,8 +212,8 @@ pub struct Seen {
 
 /// Whether a channel's books are what the contract says, or can still become it.
 #[must_use]
-pub fn judge(booked: &Booked, seen: &Seen) -> Verdict {
-    let Seen { before, confirmed, newest } = *seen;
+pub fn judge(booked: &Booked, seen: &ContractView) -> Verdict {
+    let ContractView { before, confirmed, newest } = *seen;
     let sums = |state: &ChannelState| (state.deposited, state.claimed);
     let told = |state: &ChannelState| format!("{} deposited and {} claimed", state.deposited, state.claimed);
     let books = format!("the books say {} USDC deposited and {} claimed", booked.deposited, booked.claimed);

@@ -31,10 +31,10 @@ const RETRY_EVERY: Duration = Duration::from_secs(5);
 
 /// The way from the chain's views into the books. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Intake(Arc<Inner>);
+pub(super) struct ChainIntake(Arc<IntakeInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct IntakeInner {
     wallet: Address,
     chain: ChainHandle,
     ledger: Ledger,
@@ -42,18 +42,18 @@ struct Inner {
     accounts: Arc<Accounts>,
     terms: Terms,
     /// Held while views are stored, so that an older one never follows a newer one.
-    progress: Mutex<Progress>,
+    progress: Mutex<IntakeProgress>,
 }
 
 #[derive(Debug, Default)]
-struct Progress {
+struct IntakeProgress {
     /// The views that were taken over.
     taken: HashMap<ChannelId, ChannelView>,
     /// Channels that found no place. They are looked at again until one of them does.
     left_out: HashSet<ChannelId>,
 }
 
-impl Progress {
+impl IntakeProgress {
     /// A commit for every channel on every block would wear out a small board's card. Nor is a channel without a place
     /// asked about that holds less than those that have one.
     fn news(&self, views: &ChannelViews, least_with_room: Usdc) -> Vec<ChannelView> {
@@ -63,9 +63,9 @@ impl Progress {
         views.values().filter(is_news).copied().collect()
     }
 
-    fn note(&mut self, view: ChannelView, place: Place) {
+    fn note(&mut self, view: ChannelView, place: ViewOutcome) {
         match place {
-            Place::Taken { of } => {
+            ViewOutcome::Taken { of } => {
                 self.left_out.remove(&view.id);
                 self.taken.insert(view.id, view);
                 if let Some(other) = of {
@@ -73,14 +73,14 @@ impl Progress {
                     self.left_out.insert(other);
                 }
             }
-            Place::None => drop(self.left_out.insert(view.id)),
+            ViewOutcome::None => drop(self.left_out.insert(view.id)),
         }
     }
 }
 
 /// What became of a view.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum ViewOutcome {
     /// It is in the books, perhaps in the place of another channel; or its terms keep it out of them, and that only
     /// another view changes.
     Taken { of: Option<ChannelId> },
@@ -96,7 +96,7 @@ pub(super) struct CaughtUp {
     pub is_placed: bool,
 }
 
-impl Intake {
+impl ChainIntake {
     pub(super) fn new(
         wallet: Address,
         chain: ChainHandle,
@@ -106,7 +106,7 @@ impl Intake {
         terms: Terms,
     ) -> Self {
         let progress = Mutex::default();
-        Self(Arc::new(Inner { wallet, chain, ledger, book, accounts, terms, progress }))
+        Self(Arc::new(IntakeInner { wallet, chain, ledger, book, accounts, terms, progress }))
     }
 
     /// Takes over every change of the chain's views, until the chain is shut down.
@@ -151,10 +151,10 @@ impl Intake {
         (&self.0.chain, &self.0.ledger)
     }
 
-    async fn take_over(&self, view: &ChannelView) -> Result<Place, LedgerError> {
+    async fn take_over(&self, view: &ChannelView) -> Result<ViewOutcome, LedgerError> {
         let place = match view.config.payee == self.0.wallet {
             true => self.take_over_as_payee(view).await?,
-            false => Place::Taken { of: None },
+            false => ViewOutcome::Taken { of: None },
         };
         if view.config.payer == self.0.wallet {
             self.take_over_as_payer(view).await?;
@@ -162,23 +162,23 @@ impl Intake {
         Ok(place)
     }
 
-    async fn take_over_as_payee(&self, view: &ChannelView) -> Result<Place, LedgerError> {
-        let Inner { chain, ledger, book: books, terms, .. } = &*self.0;
+    async fn take_over_as_payee(&self, view: &ChannelView) -> Result<ViewOutcome, LedgerError> {
+        let IntakeInner { chain, ledger, book: books, terms, .. } = &*self.0;
         let is_known = ledger.payee_channel(view.id)?.is_some();
         if !is_known && terms.check(&view.config, view.deposited).is_err() {
-            return Ok(Place::Taken { of: None });
+            return Ok(ViewOutcome::Taken { of: None });
         }
         let mut of = None;
         match books.room_for(view.id, left(view)) {
             Room::Free => {}
             Room::Full if is_known => {}
-            Room::Full => return Ok(Place::None),
+            Room::Full => return Ok(ViewOutcome::None),
             Room::Instead(other) if books.evict(other) => {
                 ledger.forget_unused_payee_channel(other).await?;
                 of = Some(other);
             }
             // It has come to matter just now.
-            Room::Instead(_) => return Ok(Place::None),
+            Room::Instead(_) => return Ok(ViewOutcome::None),
         }
         let facts = PayeeChannel {
             id: view.id,
@@ -193,7 +193,7 @@ impl Intake {
         let proof = book::proof(&row, &chain.domain());
         let ChannelView { safe_deposited, close_at_secs, round, .. } = *view;
         books.apply(&row, proof, View { safe_deposited, close_at_secs, round });
-        Ok(Place::Taken { of })
+        Ok(ViewOutcome::Taken { of })
     }
 
     async fn take_over_as_payer(&self, view: &ChannelView) -> Result<(), LedgerError> {

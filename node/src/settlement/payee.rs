@@ -17,8 +17,8 @@ use farthing_protocol::{ChannelId, Signature, Usdc};
 use tokio::sync::mpsc;
 
 use super::{
-    Claimed, Request, SettlementError,
-    intake::Intake,
+    Claimed, SettlementError, SettlementRequest,
+    intake::ChainIntake,
     policy::Policy,
     worth::{Claim, ClaimReason, Row},
 };
@@ -46,7 +46,7 @@ pub(super) struct Payee {
     pub chain: ChainHandle,
     pub ledger: Ledger,
     pub book: Book,
-    pub intake: Intake,
+    pub intake: ChainIntake,
     pub policy: Policy,
     /// Channels to close as soon as no call runs on them and what is due pays for it.
     pub closing: BTreeSet<ChannelId>,
@@ -63,7 +63,7 @@ pub(super) struct Payee {
 impl Payee {
     pub(super) async fn run(
         mut self,
-        mut requests: mpsc::Receiver<Request>,
+        mut requests: mpsc::Receiver<SettlementRequest>,
         mut closes: mpsc::Receiver<ChannelId>,
         interval: Duration,
     ) {
@@ -100,9 +100,9 @@ impl Payee {
     }
 
     /// Whoever asked may have gone away; what was asked is done all the same.
-    async fn carry_out(&mut self, request: Request) {
+    async fn carry_out(&mut self, request: SettlementRequest) {
         match request {
-            Request::Claim(answer) => {
+            SettlementRequest::Claim(answer) => {
                 let due = self.rows(true).into_iter().filter(|row| !row.due.is_zero());
                 let mut due: Vec<Row> = due.collect();
                 due.sort_by_key(|row| (row.close_at_secs.unwrap_or(u64::MAX), Reverse(row.due)));
@@ -110,7 +110,7 @@ impl Payee {
                 let claim = Claim { reason: ClaimReason::Requested, channels };
                 let _ = answer.send(self.claim(&claim).await);
             }
-            Request::Close(channel, answer) => {
+            SettlementRequest::Close(channel, answer) => {
                 self.ordered.insert(channel);
                 self.start_closing(channel).await;
                 let _ = self.close_idle().await;

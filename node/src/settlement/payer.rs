@@ -27,7 +27,7 @@ use super::{
 use crate::{
     chain_view,
     consumer::{
-        channels::{Channels, PayerChannel},
+        channels::{PayerChannel, PayerChannels},
         shown::newest_word,
     },
     wallet::Signer,
@@ -63,7 +63,7 @@ pub enum Closed {
 }
 
 /// What an owner says to a request to close.
-enum Word {
+enum CloseReply {
     Promised,
     /// It does not close at its own cost.
     Signed(SignedClose),
@@ -77,7 +77,7 @@ pub(super) struct Payer {
     pub network: NetworkHandle,
     pub signer: Signer,
     pub ledger: Ledger,
-    pub channels: Arc<Channels>,
+    pub channels: Arc<PayerChannels>,
     pub policy: Policy,
     pub promised: Promised,
     /// When owners were last asked about a channel that is not used any more.
@@ -143,12 +143,14 @@ impl Payer {
         if !force && !is_broken {
             // An owner that does not answer any more may still keep its word within the term.
             match self.ask_to_close(&channel).await {
-                Word::Promised => return Ok(Closed::Promised { until_secs: self.note(channel.id).await }),
-                Word::Signed(close) => match self.bring(&channel, close).await {
+                CloseReply::Promised => {
+                    return Ok(Closed::Promised { until_secs: self.note(channel.id).await });
+                }
+                CloseReply::Signed(close) => match self.bring(&channel, close).await {
                     Ok(closed) => return Ok(closed),
                     Err(error) => tracing::warn!(%owner, %error, "a signed close was not brought"),
                 },
-                Word::Nothing => {}
+                CloseReply::Nothing => {}
             }
             if let Some(until_secs) = promised {
                 return Ok(Closed::Promised { until_secs });
@@ -164,7 +166,7 @@ impl Payer {
 
     /// Asks the owner, again while a call runs on the channel. A signed close that takes more than this node owes
     /// is no answer.
-    async fn ask_to_close(&self, channel: &PayerChannel) -> Word {
+    async fn ask_to_close(&self, channel: &PayerChannel) -> CloseReply {
         let word = newest_word(&self.ledger, &self.signer, channel.id);
         let (question, owner) = (CallMessage::Close(channel.id, word), channel.config.payee);
         let began = Instant::now();
@@ -175,11 +177,11 @@ impl Payer {
             match asked {
                 Ok((CallReply::Channel(books), ..)) => {
                     return match books.close {
-                        None => Word::Promised,
-                        Some(close) if self.is_fair(channel, &close) => Word::Signed(close),
+                        None => CloseReply::Promised,
+                        Some(close) if self.is_fair(channel, &close) => CloseReply::Signed(close),
                         Some(_) => {
                             tracing::warn!(%owner, "an owner signed a close that is void, or takes more than it is owed");
-                            Word::Nothing
+                            CloseReply::Nothing
                         }
                     };
                 }
@@ -190,7 +192,7 @@ impl Payer {
                 }
                 // The way by the chain takes a day.
                 Err(_) if began.elapsed() < FOUND_WITHIN => tokio::time::sleep(ASK_BUSY_AGAIN_AFTER).await,
-                _ => return Word::Nothing,
+                _ => return CloseReply::Nothing,
             }
         }
     }
@@ -298,18 +300,18 @@ impl Payer {
     }
 
     async fn close_unused(&self, channel: PayerChannel, way: Way) {
-        let word = if way == Way::Chain { Word::Nothing } else { self.ask_to_close(&channel).await };
+        let word = if way == Way::Chain { CloseReply::Nothing } else { self.ask_to_close(&channel).await };
         let done = match word {
-            Word::Promised => {
+            CloseReply::Promised => {
                 self.note(channel.id).await;
                 Ok(())
             }
-            Word::Signed(close) => match self.bring(&channel, close).await {
+            CloseReply::Signed(close) => match self.bring(&channel, close).await {
                 Err(_) if way == Way::OwnerThenChain => self.request_close(&channel).await.map(drop),
                 brought => brought.map(drop),
             },
-            Word::Nothing if way == Way::Owner => Ok(()),
-            Word::Nothing => self.request_close(&channel).await.map(drop),
+            CloseReply::Nothing if way == Way::Owner => Ok(()),
+            CloseReply::Nothing => self.request_close(&channel).await.map(drop),
         };
         if let Err(error) = done {
             tracing::warn!(owner = %channel.config.payee, %error, "an unused channel was not closed yet");

@@ -87,7 +87,7 @@ pub enum KeystoreError {
 }
 
 /// What a wallet file holds.
-pub(super) struct Contents {
+pub(super) struct KeystoreContents {
     pub(super) key: SecretKey,
     /// Absent in files of other programs.
     pub(super) phrase: Option<SecretText>,
@@ -166,7 +166,7 @@ impl Keystore {
     }
 
     /// Decrypts key and phrase, and checks that they belong together.
-    pub(super) fn open(&self, passphrase: &SecretText) -> Result<Contents, KeystoreError> {
+    pub(super) fn open(&self, passphrase: &SecretText) -> Result<KeystoreContents, KeystoreError> {
         let Crypto { ciphertext, cipherparams, mac: expected, kdfparams, .. } = &self.crypto;
         let mut bytes = Zeroizing::new(bytes_of::<32>(ciphertext)?);
         let derived = kdfparams.derive(passphrase)?;
@@ -181,7 +181,7 @@ impl Keystore {
         if !phrase.as_ref().is_none_or(belongs) {
             return Err(KeystoreError::Inconsistent);
         }
-        Ok(Contents { key, phrase })
+        Ok(KeystoreContents { key, phrase })
     }
 }
 

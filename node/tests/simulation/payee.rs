@@ -7,12 +7,12 @@ use farthing_ledger::{
     Accepted, Call, CallRow, Ending, Ledger, LedgerError, PayeeChannel, Served, ServedRow,
 };
 use farthing_node::{
-    gas::Means,
+    gas::GasMeans,
     owner::{
         answer::Answer,
         book::{self, Book, Reserved, View},
         record::record_of,
-        running::{Arrival, Calls, Running},
+        running::{Arrival, Calls, RunningCall},
         upstream::UpstreamAnswer,
     },
     wallet::{Signer, Wallet},
@@ -32,7 +32,7 @@ use crate::world::{Chain, Terms, in_memory, sum};
 struct Serving {
     request: CallRequest,
     reserved: Option<Reserved>,
-    running: Running,
+    running: RunningCall,
     /// Streams on which its end is waited for.
     waiting: Vec<u64>,
 }
@@ -139,7 +139,7 @@ impl Payee {
                     voucher.verify(self.signer.domain(), signature.unwrap(), config.signer).unwrap()
                 });
                 let before = self.book.get(channel).map(|entry| entry.state);
-                let reserved = self.book.admit(channel, voucher.as_ref(), request.price, Means::UNLIMITED);
+                let reserved = self.book.admit(channel, voucher.as_ref(), request.price, GasMeans::UNLIMITED);
                 let after = self.book.get(channel).map(|entry| entry.state);
                 assert!(reserved.is_ok() || before == after, "a refusal changes nothing");
                 Some(reserved?)

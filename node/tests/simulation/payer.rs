@@ -10,10 +10,10 @@ use bytes::Bytes;
 use farthing_ledger::{Acknowledgement, Ledger, PayerChannel, Promise, Purchase, Timing, day_of};
 use farthing_node::{
     consumer::{
-        accounts::{Accounts, Attempt, Counted, Earlier, expected_of, tells_of_all},
+        accounts::{Accounts, Attempt, CountedReceipt, Earlier, expected_of, tells_of_all},
         answer::{self, Expected},
-        channels::{Channels, Reservation},
-        spending::{Grant, Limits},
+        channels::{PayerChannels, Reservation},
+        spending::{Grant, SpendingCaps},
     },
     wallet::{Signer, Wallet},
 };
@@ -33,7 +33,8 @@ use crate::{
 };
 
 const SECRET: &str = "laptop";
-const LIMITS: Limits = Limits { price_max: Usdc::MAX, per_day: Usdc::MAX, per_secret_day: Usdc::MAX };
+const LIMITS: SpendingCaps =
+    SpendingCaps { price_max: Usdc::MAX, per_day: Usdc::MAX, per_secret_day: Usdc::MAX };
 
 /// What is done next about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,14 +66,14 @@ pub struct Work {
 /// A receipt on its way to the ledger.
 struct Store {
     attempt: Attempt,
-    counted: Counted,
+    counted: CountedReceipt,
     acknowledgement: Acknowledgement,
 }
 
 pub struct Payer {
     pub signer: Signer,
     pub ledger: Ledger,
-    pub channels: Arc<Channels>,
+    pub channels: Arc<PayerChannels>,
     pub accounts: Accounts,
     pub works: BTreeMap<CallId, Work>,
     /// Promises that the ledger does not have yet, in order.
@@ -91,7 +92,7 @@ impl Payer {
     pub fn new(terms: &Terms) -> Self {
         let signer = Wallet::from_key(terms.payer.clone()).signer(terms.domain);
         let ledger = in_memory();
-        let channels = Arc::new(Channels::default());
+        let channels = Arc::new(PayerChannels::default());
         let accounts = accounts(&ledger, &channels, &signer);
         let (works, unstored, stores) = (BTreeMap::new(), VecDeque::new(), Vec::new());
         let (forgotten, terms) = (BTreeSet::new(), terms.clone());
@@ -358,7 +359,7 @@ impl Payer {
         self.forgotten.extend(self.unstored.drain(..).map(|promise| promise.request.call_id));
         self.stores.clear();
         self.works.clear();
-        self.channels = Arc::new(Channels::default());
+        self.channels = Arc::new(PayerChannels::default());
         self.accounts = accounts(&self.ledger, &self.channels, &self.signer);
         for row in self.ledger.payer_channels().unwrap() {
             self.channels.apply(&row, None);
@@ -413,7 +414,7 @@ impl Payer {
     }
 }
 
-fn accounts(ledger: &Ledger, channels: &Arc<Channels>, signer: &Signer) -> Accounts {
+fn accounts(ledger: &Ledger, channels: &Arc<PayerChannels>, signer: &Signer) -> Accounts {
     Accounts::new(ledger.clone(), channels.clone(), (signer.address(), *signer.domain()))
 }
 

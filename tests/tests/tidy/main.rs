@@ -20,7 +20,7 @@ const ADAPTERS: [&str; 4] = ["farthing-network", "farthing-ledger", "farthing-ch
 
 /// The layers of `node/src`, lowest first. A module may use its own layer and those below.
 const LAYERS: [(&str, &[&str]); 4] = [
-    ("foundation", &["call_times", "config", "disk", "killpoint", "secret", "turns", "wallet"]),
+    ("foundation", &["call_times", "config", "disk", "keyed_mutex", "killpoint", "secret", "wallet"]),
     (
         "use case",
         &["alerts", "backup", "catalog", "chain_view", "consumer", "gas", "owner", "settlement", "status"],
@@ -211,6 +211,28 @@ fn modules_of_a_package_know_each_other_in_one_direction_only() {
         }
         for circle in circles(&uses) {
             breaches.add(&package.name, format!("has a circle of modules: {}", circle.join(" → ")));
+        }
+    }
+    breaches.none();
+}
+
+#[test]
+fn no_two_types_of_a_crate_share_a_name() {
+    let mut breaches = Breaches::default();
+    // What the tests share is many small worlds in one package.
+    for package in packages().iter().filter(|package| package.name != "farthing-tests") {
+        let mut places: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+        let files = source_files(&package.source());
+        for file in files.iter().filter(|file| !file.is_test()) {
+            // Each program is a crate of its own.
+            let program = file.path.split_once("/src/bin/").map_or("", |(_, program)| program);
+            let program = program.split(['/', '.']).next().unwrap_or(program);
+            for name in file.types() {
+                places.entry((program, name)).or_default().push(&file.path);
+            }
+        }
+        for ((_, name), places) in places.iter().filter(|(_, places)| places.len() > 1) {
+            breaches.add(&package.name, format!("has several types `{name}`: {}", places.join(", ")));
         }
     }
     breaches.none();

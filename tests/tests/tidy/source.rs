@@ -86,6 +86,21 @@ impl SourceFile {
         names
     }
 
+    /// Names of the types and traits that it declares.
+    pub(crate) fn types(&self) -> impl Iterator<Item = &str> {
+        self.code.lines().filter_map(|line| {
+            let line = line.trim_start();
+            let line = line
+                .strip_prefix("pub(")
+                .and_then(|rest| rest.split_once(") "))
+                .map_or(line, |(_, rest)| rest);
+            let mut words = line.split_whitespace().skip_while(|word| *word == "pub");
+            let is_type = matches!(words.next()?, "struct" | "enum" | "trait" | "union");
+            let name = words.next().filter(|_| is_type)?;
+            name.split(|c: char| !c.is_alphanumeric()).next().filter(|name| !name.is_empty())
+        })
+    }
+
     pub(crate) fn opens_with_its_purpose(&self) -> bool {
         self.text.starts_with("//! ")
     }
@@ -188,6 +203,14 @@ mod tests {
         );
         assert_eq!(Vec::from_iter(source.uses("crate")), ["catalog", "clock", "owner", "wallet"]);
         assert_eq!(source.top_module(), "gateway");
+    }
+
+    #[test]
+    fn types_are_found_whoever_may_see_them() {
+        let file = file(
+            "pub(in crate::a) enum A {\n    B,\n}\n  struct C<'a>(&'a str);\ntrait D: E {}\n// struct F;\nlet g = structure;\n",
+        );
+        assert_eq!(file.types().collect::<Vec<_>>(), ["A", "C", "D"]);
     }
 
     #[test]

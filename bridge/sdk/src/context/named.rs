@@ -8,7 +8,7 @@ use super::super::{
 
 /// Names by index.
 #[derive(Debug)]
-pub(crate) struct Named {
+pub(crate) struct NameTable {
     pub types: Vec<String>,
     /// Members of objects, enums and unions by type.
     pub members: Vec<Vec<String>>,
@@ -20,7 +20,7 @@ pub(crate) struct Named {
     pub parameters: Vec<Vec<String>>,
 }
 
-impl Named {
+impl NameTable {
     pub(crate) fn new(model: &Model, profile: &'static Profile, warnings: &mut Vec<String>) -> Self {
         let names = &profile.names;
         let scope = |case: Case, taken: &'static [&'static str]| {

@@ -15,7 +15,7 @@ use crate::{
 const DEFAULT_CHARS_MAX: usize = 60;
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Operation {
+pub(crate) struct OperationContext {
     name: String,
     /// For a type that holds the parameters.
     params_type: String,
@@ -28,9 +28,9 @@ pub(crate) struct Operation {
     price: Value,
     /// Required ones first.
     params: Vec<Param>,
-    body: Option<Body>,
-    answer: Answer,
-    paging: Option<Paging>,
+    body: Option<BodyContext>,
+    answer: AnswerContext,
+    paging: Option<PagingContext>,
     /// Values that show a call; undefined when none can be told.
     example: Option<Vec<Argument>>,
 }
@@ -54,7 +54,7 @@ struct Param {
 }
 
 #[derive(Debug, Serialize)]
-struct Body {
+struct BodyContext {
     /// `json`, `form`, `text` or `any`.
     kind: &'static str,
     media_type: Value,
@@ -65,7 +65,7 @@ struct Body {
 }
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct AnswerContext {
     /// `nothing`, `json`, `text`, `bytes` or `mixed`.
     kind: &'static str,
     #[serde(rename = "type")]
@@ -74,7 +74,7 @@ struct Answer {
 }
 
 #[derive(Debug, Serialize)]
-struct Paging {
+struct PagingContext {
     /// `cursor`, `page` or `offset`.
     kind: &'static str,
     /// Of the function that gets all pages.
@@ -127,7 +127,7 @@ pub(crate) struct Argument {
 }
 
 impl Writer<'_> {
-    pub(crate) fn operation(&self, index: usize, options: &Options) -> Operation {
+    pub(crate) fn operation(&self, index: usize, options: &Options) -> OperationContext {
         let operation = &self.model.operations[index];
         let names = &self.named.parameters[index];
         let param = |((parameter, name), column): ((&model::Parameter, &String), usize)| Param {
@@ -149,7 +149,7 @@ impl Writer<'_> {
             !parameter.doc.is_empty() || parameter.default.is_some() || parameter.deprecated
         };
         let columns = columns(names, |at| operation.parameters.get(at).is_some_and(is_documented));
-        let body = operation.body.as_ref().map(|body| Body {
+        let body = operation.body.as_ref().map(|body| BodyContext {
             kind: match body.kind {
                 BodyKind::Json => "json",
                 BodyKind::Form => "form",
@@ -165,7 +165,7 @@ impl Writer<'_> {
             .example
             .as_ref()
             .map(|values| values.iter().map(|(at, value)| self.argument(index, *at, value)).collect());
-        Operation {
+        OperationContext {
             name: self.named.operations[index].clone(),
             params_type: self.named.parameter_types[index].clone(),
             id: Foreign::value(&*operation.id),
@@ -183,8 +183,8 @@ impl Writer<'_> {
         }
     }
 
-    fn answer(&self, answer: &model::Answer) -> Answer {
-        Answer {
+    fn answer(&self, answer: &model::Answer) -> AnswerContext {
+        AnswerContext {
             kind: match answer.kind {
                 AnswerKind::Nothing => "nothing",
                 AnswerKind::Json => "json",
@@ -197,7 +197,7 @@ impl Writer<'_> {
         }
     }
 
-    fn paging(&self, index: usize, paging: &model::Paging) -> Paging {
+    fn paging(&self, index: usize, paging: &model::Paging) -> PagingContext {
         let operation = &self.model.operations[index];
         let names = &self.named.parameters[index];
         let of = |at: usize| self.type_ref(&operation.parameters[at].of, false);
@@ -209,7 +209,7 @@ impl Writer<'_> {
             Pace::Page { first } => ("page", Vec::new(), Vec::new(), *first),
             Pace::Offset { first } => ("offset", Vec::new(), Vec::new(), *first),
         };
-        Paging {
+        PagingContext {
             kind,
             name: self.named.pagers[index].clone(),
             param: names[paging.parameter].clone(),

@@ -11,7 +11,7 @@ use crate::{
 
 /// A type to declare. Which lists are filled depends on `kind`.
 #[derive(Debug, Serialize)]
-pub(super) struct Declared {
+pub(super) struct DeclaredContext {
     /// `object`, `enum` or `union`.
     kind: &'static str,
     name: String,
@@ -21,19 +21,19 @@ pub(super) struct Declared {
     in_requests: bool,
     in_answers: bool,
     recursive: bool,
-    members: Vec<Member>,
+    members: Vec<MemberContext>,
     additional: Option<TypeRef>,
     exactly_one: bool,
     /// Of an enum: `text` or `integer`.
     of: &'static str,
     choices: Vec<Choice>,
-    variants: Vec<Variant>,
+    variants: Vec<VariantContext>,
     /// The member that tells the variant; undefined when none does.
     discriminator: Option<Value>,
 }
 
 #[derive(Debug, Serialize)]
-struct Member {
+struct MemberContext {
     name: String,
     column: usize,
     wire: Value,
@@ -55,7 +55,7 @@ struct Choice {
 }
 
 #[derive(Debug, Serialize)]
-struct Variant {
+struct VariantContext {
     name: String,
     column: usize,
     #[serde(rename = "type")]
@@ -65,10 +65,10 @@ struct Variant {
 }
 
 impl Writer<'_> {
-    pub(super) fn declared(&self, index: usize) -> Declared {
+    pub(super) fn declared(&self, index: usize) -> DeclaredContext {
         let declared = &self.model.types[index];
         let names = &self.named.members[index];
-        let mut written = Declared {
+        let mut written = DeclaredContext {
             kind: "object",
             name: self.named.types[index].clone(),
             source: Foreign::value(&*declared.hint),
@@ -103,12 +103,13 @@ impl Writer<'_> {
             }
             Kind::Union(union) => {
                 written.kind = "union";
-                let variant = |((variant, name), column): ((&model::Variant, &String), usize)| Variant {
-                    name: name.clone(),
-                    column,
-                    of: self.type_ref(&variant.of, true),
-                    tags: variant.tags.iter().map(|tag| Foreign::value(&**tag)).collect(),
-                };
+                let variant =
+                    |((variant, name), column): ((&model::Variant, &String), usize)| VariantContext {
+                        name: name.clone(),
+                        column,
+                        of: self.type_ref(&variant.of, true),
+                        tags: variant.tags.iter().map(|tag| Foreign::value(&**tag)).collect(),
+                    };
                 written.variants =
                     union.variants.iter().zip(names).zip(columns(names, |_| false)).map(variant).collect();
                 written.discriminator = union.discriminator.as_deref().map(Foreign::value);
@@ -117,8 +118,8 @@ impl Writer<'_> {
         written
     }
 
-    fn member(&self, member: &model::Member, name: &str, column: usize) -> Member {
-        Member {
+    fn member(&self, member: &model::Member, name: &str, column: usize) -> MemberContext {
+        MemberContext {
             name: name.to_owned(),
             column,
             wire: Foreign::value(&*member.wire),

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use farthing_bridge::{
     description::{ApiDescription, NamedSchema, Object, Property, Schema, SchemaId, Shape},
-    walk::{At, Then, walk, walk_answers, walk_below},
+    walk::{SchemaPath, Then, walk, walk_answers, walk_below},
 };
 
 /// Makes the answers of operations that stand for a GraphQL field refer to one named object for each title.
@@ -32,7 +32,7 @@ pub(super) fn objects(description: &mut ApiDescription) {
         if merge.aliases.contains_key(&index) {
             schema.title = title;
         }
-        walk(&mut schema, At { hint: "", depth: 0 }, &mut |schema, _| merge.visit(schema, named));
+        walk(&mut schema, SchemaPath { hint: "", depth: 0 }, &mut |schema, _| merge.visit(schema, named));
         description.schemas[index].schema = schema;
     }
     description.schemas.extend(merge.objects);
@@ -61,7 +61,9 @@ fn titles(description: &mut ApiDescription) -> BTreeMap<usize, String> {
     }
     while let Some(index) = waiting.pop() {
         let Some(named) = description.schemas.get_mut(index) else { continue };
-        walk(&mut named.schema, At { hint: "", depth: 0 }, &mut |schema, _| note(schema, &mut waiting));
+        walk(&mut named.schema, SchemaPath { hint: "", depth: 0 }, &mut |schema, _| {
+            note(schema, &mut waiting)
+        });
     }
     found
 }
@@ -102,7 +104,7 @@ impl Merge {
             return Then::Descend;
         }
         // What is inside comes first, so that equal members are equal.
-        walk_below(schema, At { hint: "", depth: 0 }, &mut |schema, _| self.visit(schema, named));
+        walk_below(schema, SchemaPath { hint: "", depth: 0 }, &mut |schema, _| self.visit(schema, named));
         let at = self.named(&schema.title.clone(), named);
         let Shape::Object(object) = std::mem::replace(&mut schema.shape, reference(at)) else {
             return Then::Skip;

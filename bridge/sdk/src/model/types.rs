@@ -30,7 +30,7 @@ pub(super) struct Builder<'d, 'w> {
     description: &'d ApiDescription,
     warnings: &'w mut Vec<String>,
     declared: Vec<Declared>,
-    named: HashMap<SchemaId, Named>,
+    named: HashMap<SchemaId, NamedSchema>,
     /// Inline enums by the last word of their name and their choices.
     enums: HashMap<(String, String), usize>,
     /// What declarations hold, still to be read.
@@ -39,7 +39,7 @@ pub(super) struct Builder<'d, 'w> {
 }
 
 /// What is known of a named schema.
-enum Named {
+enum NamedSchema {
     Begun,
     Done(Type),
 }
@@ -139,8 +139,8 @@ impl<'d, 'w> Builder<'d, 'w> {
 
     fn named(&mut self, id: SchemaId) -> Type {
         match self.named.get(&id) {
-            Some(Named::Done(of)) => return of.clone(),
-            Some(Named::Begun) => {
+            Some(NamedSchema::Done(of)) => return of.clone(),
+            Some(NamedSchema::Begun) => {
                 let name = self.description.schema(id).map_or("", |named| &named.name);
                 self.warnings.push(format!("`{}` is a list of itself, and any JSON here", shown(name)));
                 return Type::Any;
@@ -151,10 +151,10 @@ impl<'d, 'w> Builder<'d, 'w> {
         let of = if let Some(declares) = declaration(&named.schema) {
             self.declared(&named.schema, &named.name, declares)
         } else {
-            self.named.insert(id, Named::Begun);
+            self.named.insert(id, NamedSchema::Begun);
             self.of(&named.schema, &named.name)
         };
-        self.named.insert(id, Named::Done(of.clone()));
+        self.named.insert(id, NamedSchema::Done(of.clone()));
         of
     }
 

@@ -50,7 +50,7 @@ impl<'de> Visitor<'de> for Outer<'_> {
         let mut envelope = Envelope::default();
         while let Some(Key(key)) = map.next_key()? {
             match &*key {
-                "data" => envelope.value = map.next_value_seed(Data { field: self.field })?,
+                "data" => envelope.value = map.next_value_seed(DataMember { field: self.field })?,
                 "errors" => envelope.errors = Some(map.next_value::<&RawValue>()?.get()),
                 _ => {
                     map.next_value::<IgnoredAny>()?;
@@ -61,11 +61,11 @@ impl<'de> Visitor<'de> for Outer<'_> {
     }
 }
 
-struct Data<'f> {
+struct DataMember<'f> {
     field: &'f str,
 }
 
-impl<'de> DeserializeSeed<'de> for Data<'_> {
+impl<'de> DeserializeSeed<'de> for DataMember<'_> {
     type Value = Option<&'de str>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -73,7 +73,7 @@ impl<'de> DeserializeSeed<'de> for Data<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Data<'_> {
+impl<'de> Visitor<'de> for DataMember<'_> {
     type Value = Option<&'de str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

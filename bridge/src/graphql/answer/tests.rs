@@ -1,13 +1,13 @@
 //! The table of bridge.md, "Answers", row by row.
 
-use super::{Answer, ERRORS_MAX, Unwrap, Verdict, WARNINGS_BYTES_MAX, answer};
+use super::{ERRORS_MAX, GraphqlAnswer, Unwrap, Verdict, WARNINGS_BYTES_MAX, answer};
 use crate::graphql::testing::{api, sky};
 
-fn unwrap(body: &str) -> Answer<'_> {
+fn unwrap(body: &str) -> GraphqlAnswer<'_> {
     answer(&Unwrap::new("planets", None), 200, "application/json; charset=utf-8", body.as_bytes())
 }
 
-fn text<'a>(answer: &'a Answer<'_>) -> &'a str {
+fn text<'a>(answer: &'a GraphqlAnswer<'_>) -> &'a str {
     std::str::from_utf8(&answer.body).unwrap()
 }
 

@@ -10,7 +10,7 @@ use crate::{
     nearest,
     problem::Problem,
     shown,
-    values::At,
+    values::ValuePath,
 };
 
 /// Members of an enum that an error lists.
@@ -20,7 +20,7 @@ const COMPARED_MAX: usize = 500;
 const COMPARED_BYTES_MAX: usize = 64;
 
 impl Coercer<'_> {
-    pub(super) fn scalar_text(&mut self, place: &At<'_>, ty: &TypeRef, text: &str, form: ScalarForm) {
+    pub(super) fn scalar_text(&mut self, place: &ValuePath<'_>, ty: &TypeRef, text: &str, form: ScalarForm) {
         let is_literal = match form {
             ScalarForm::String | ScalarForm::Id | ScalarForm::CustomString => {
                 return quote(text, &mut self.out);
@@ -37,7 +37,13 @@ impl Coercer<'_> {
         if is_literal { self.out.push_str(text) } else { self.refuse(place, ty, text) }
     }
 
-    pub(super) fn scalar_json(&mut self, place: &At<'_>, ty: &TypeRef, value: &Json<'_>, form: ScalarForm) {
+    pub(super) fn scalar_json(
+        &mut self,
+        place: &ValuePath<'_>,
+        ty: &TypeRef,
+        value: &Json<'_>,
+        form: ScalarForm,
+    ) {
         match (form, value) {
             (ScalarForm::String | ScalarForm::CustomString | ScalarForm::Id, Json::String(text)) => {
                 quote(text, &mut self.out);
@@ -56,7 +62,7 @@ impl Coercer<'_> {
         }
     }
 
-    pub(super) fn choice(&mut self, place: &At<'_>, text: &str, choices: &Enum) {
+    pub(super) fn choice(&mut self, place: &ValuePath<'_>, text: &str, choices: &Enum) {
         if choices.values.iter().any(|value| value.name == text) {
             return quote(text, &mut self.out);
         }
@@ -73,7 +79,7 @@ impl Coercer<'_> {
     }
 
     /// Says that `value` is not of type `ty`.
-    pub(super) fn refuse(&mut self, place: &At<'_>, ty: &TypeRef, value: &str) {
+    pub(super) fn refuse(&mut self, place: &ValuePath<'_>, ty: &TypeRef, value: &str) {
         let mut expected = self.expected(ty);
         if value == "null" {
             expected.push_str(", not null");
@@ -82,7 +88,7 @@ impl Coercer<'_> {
     }
 
     /// Says that `text` is not the JSON it should be.
-    pub(super) fn refuse_json(&mut self, place: &At<'_>, ty: &TypeRef, text: &str, error: JsonError) {
+    pub(super) fn refuse_json(&mut self, place: &ValuePath<'_>, ty: &TypeRef, text: &str, error: JsonError) {
         let expected = format!("{}; as JSON, {error}", self.expected(ty));
         self.object(Problem::value(&place.to_string(), text, expected));
     }

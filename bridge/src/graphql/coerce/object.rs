@@ -10,19 +10,24 @@ use crate::{
     nearest,
     problem::Problem,
     shown,
-    values::At,
+    values::ValuePath,
 };
 
 /// What was given for one field of an input object by dotted names.
 #[derive(Default)]
-struct Given<'a> {
+struct GivenField<'a> {
     whole: Option<&'a str>,
     /// Rest of the name, and the text.
     members: Vec<(&'a str, &'a str)>,
 }
 
 impl Coercer<'_> {
-    pub(super) fn input_json(&mut self, place: &At<'_>, input: &Input, members: &[(Cow<'_, str>, Json<'_>)]) {
+    pub(super) fn input_json(
+        &mut self,
+        place: &ValuePath<'_>,
+        input: &Input,
+        members: &[(Cow<'_, str>, Json<'_>)],
+    ) {
         let mut given: Vec<Option<&Json<'_>>> = vec![None; input.fields.len()];
         for (name, value) in members {
             match input.fields.iter().position(|field| field.name == *name) {
@@ -45,7 +50,7 @@ impl Coercer<'_> {
     }
 
     /// A value given member by member: rests of names, such as `mass.gt` of `filter.mass.gt`, and texts.
-    pub fn dotted(&mut self, place: &At<'_>, ty: &TypeRef, members: &[(&str, &str)], depth: usize) {
+    pub fn dotted(&mut self, place: &ValuePath<'_>, ty: &TypeRef, members: &[(&str, &str)], depth: usize) {
         let input = match ty.nullable() {
             TypeRef::Named(id) => match self.kind(*id) {
                 Some(TypeKind::Input(input)) => Some(input),
@@ -57,7 +62,7 @@ impl Coercer<'_> {
             let member = members.first().map_or("", |(name, _)| name.split('.').next().unwrap_or(name));
             return self.no_member(place, member, None);
         };
-        let mut given: Vec<Given<'_>> = input.fields.iter().map(|_| Given::default()).collect();
+        let mut given: Vec<GivenField<'_>> = input.fields.iter().map(|_| GivenField::default()).collect();
         for (name, text) in members {
             let (head, rest) = name.split_once('.').map_or((*name, None), |(head, rest)| (head, Some(rest)));
             match input.fields.iter().position(|field| field.name == head) {
@@ -82,7 +87,7 @@ impl Coercer<'_> {
     }
 
     /// One field's value; false when there is none.
-    fn given(&mut self, place: &At<'_>, ty: &TypeRef, given: &Given<'_>, depth: usize) -> bool {
+    fn given(&mut self, place: &ValuePath<'_>, ty: &TypeRef, given: &GivenField<'_>, depth: usize) -> bool {
         match (given.whole, &given.members[..]) {
             (None, []) => return false,
             (Some(text), []) => self.text(place, ty, text),
@@ -93,15 +98,20 @@ impl Coercer<'_> {
     }
 
     /// Says that a value came whole and by its members.
-    pub fn twice(&mut self, place: &At<'_>) {
+    pub fn twice(&mut self, place: &ValuePath<'_>) {
         self.object(Problem::Twice { name: place.to_string(), places: "whole, and member by member" });
     }
 
     /// Writes an object. `write` writes one field's value, or says that there is none.
-    fn fields(&mut self, place: &At<'_>, input: &Input, write: impl Fn(&mut Self, &At<'_>, usize) -> bool) {
+    fn fields(
+        &mut self,
+        place: &ValuePath<'_>,
+        input: &Input,
+        write: impl Fn(&mut Self, &ValuePath<'_>, usize) -> bool,
+    ) {
         self.out.push('{');
         for (index, field) in input.fields.iter().enumerate() {
-            let place = At::Member(place, &field.name);
+            let place = ValuePath::Member(place, &field.name);
             let start = self.out.len();
             if !self.out.ends_with('{') {
                 self.out.push(',');
@@ -119,7 +129,7 @@ impl Coercer<'_> {
     }
 
     /// `given` says of each given member whether it is other than null.
-    fn exactly_one(&mut self, place: &At<'_>, input: &Input, given: &[bool]) {
+    fn exactly_one(&mut self, place: &ValuePath<'_>, input: &Input, given: &[bool]) {
         if input.one_of && *given != [true] {
             let what = if *given == [false] { "null".to_owned() } else { given.len().to_string() };
             let names: Vec<_> =
@@ -131,7 +141,7 @@ impl Coercer<'_> {
         }
     }
 
-    fn no_member(&mut self, place: &At<'_>, member: &str, input: Option<&Input>) {
+    fn no_member(&mut self, place: &ValuePath<'_>, member: &str, input: Option<&Input>) {
         let known = || input.iter().flat_map(|input| &input.fields).map(|field| field.name.as_str());
         let nearest = if member.len() <= 64 { nearest(member, known().take(500)) } else { None };
         self.object(Problem::NoMember {

@@ -9,19 +9,17 @@ use serde_json::Number;
 
 use crate::{
     description::{ArrayOf, NamedSchema, NumberBounds, Object, Property, Schema, SchemaId, Shape, Style},
-    graphql::schema::{
-        Enum, Input, InputValue, ScalarForm, Schema as GraphqlSchema, TypeId, TypeKind, TypeRef,
-    },
+    graphql::schema::{Enum, GraphqlSchema, Input, InputValue, ScalarForm, TypeId, TypeKind, TypeRef},
 };
 
 /// Makes schemas, and collects the named ones.
-pub(super) struct Inputs<'s> {
+pub(super) struct InputSchemas<'s> {
     schema: &'s GraphqlSchema,
     ids: HashMap<TypeId, SchemaId>,
     pub schemas: Vec<NamedSchema>,
 }
 
-impl<'s> Inputs<'s> {
+impl<'s> InputSchemas<'s> {
     pub fn new(schema: &'s GraphqlSchema) -> Self {
         Self { schema, ids: HashMap::new(), schemas: Vec::new() }
     }

@@ -6,11 +6,11 @@
 
 use serde_json::Value;
 
-use super::inputs::{self, Inputs};
+use super::inputs::{self, InputSchemas};
 use crate::{
     description::{Discriminator, Object, OneOf, Property, Schema, Shape},
     graphql::{
-        schema::{Scalar, ScalarForm, Schema as GraphqlSchema, TypeId, TypeKind, TypeRef},
+        schema::{GraphqlSchema, Scalar, ScalarForm, TypeId, TypeKind, TypeRef},
         selection::{Selection, possible_types},
     },
 };
@@ -21,7 +21,7 @@ const TYPE_NAMES_MAX: usize = 100;
 /// The values of a field of type `ty`, of which `selection` is asked.
 pub(super) fn output(
     schema: &GraphqlSchema,
-    enums: &mut Inputs<'_>,
+    enums: &mut InputSchemas<'_>,
     ty: &TypeRef,
     selection: Option<&Selection>,
 ) -> Schema {
@@ -30,7 +30,7 @@ pub(super) fn output(
 
 struct Outputs<'s, 'i, 'e> {
     schema: &'s GraphqlSchema,
-    enums: &'i mut Inputs<'e>,
+    enums: &'i mut InputSchemas<'e>,
 }
 
 impl Outputs<'_, '_, '_> {

@@ -7,7 +7,7 @@ use crate::{
     fits::fits,
     graphql::{
         Planner, describe, plan, prune,
-        schema::{Schema, TypeKind, TypeRef},
+        schema::{GraphqlSchema, TypeKind, TypeRef},
         selection::{Selection, possible_types},
         testing::{SKY, api, sky},
     },
@@ -73,7 +73,7 @@ fn words_of_the_schema_are_shown() {
 
 /// What an upstream could answer to a selection: every list has one item, every nullable value is now and then
 /// null, and of an interface or union it is the `turn`th type.
-fn made_up(schema: &Schema, ty: &TypeRef, selection: Option<&Selection>, turn: usize) -> Value {
+fn made_up(schema: &GraphqlSchema, ty: &TypeRef, selection: Option<&Selection>, turn: usize) -> Value {
     match ty {
         TypeRef::NonNull(inner) => made_up_value(schema, inner, selection, turn),
         _ if turn % 7 == 6 => Value::Null,
@@ -81,7 +81,7 @@ fn made_up(schema: &Schema, ty: &TypeRef, selection: Option<&Selection>, turn: u
     }
 }
 
-fn made_up_value(schema: &Schema, ty: &TypeRef, selection: Option<&Selection>, turn: usize) -> Value {
+fn made_up_value(schema: &GraphqlSchema, ty: &TypeRef, selection: Option<&Selection>, turn: usize) -> Value {
     if let TypeRef::List(item) = ty {
         return json!([made_up(schema, item, selection, turn)]);
     }
@@ -125,7 +125,7 @@ fn what_the_default_selection_gives_is_what_the_description_promises() {
     for operation in &sky.description.operations {
         let root = operation.root.as_ref().unwrap();
         let field = schema.root_field(root.kind, &root.field).unwrap();
-        let planned = plan::Operation::new(schema, root).unwrap();
+        let planned = plan::OperationPlan::new(schema, root).unwrap();
         let selection = planned.default_selection(schema, field);
         let promised = &operation.responses[0].content.as_ref().unwrap().schema;
         for turn in 0..42 {

@@ -3,7 +3,7 @@
 use super::random::Random;
 use crate::graphql::{
     coerce::quote,
-    schema::{Input, InputValue, ScalarForm, Schema, TypeKind, TypeRef},
+    schema::{GraphqlSchema, Input, InputValue, ScalarForm, TypeKind, TypeRef},
     selection::{is_composite, is_selectable, possible_types},
 };
 
@@ -20,12 +20,12 @@ const FLOATS: [&str; 4] = ["0", "1.5", "-2e3", "0.1"];
 const DIGITS: [&str; 3] = ["1", "12345678901234567890", "0.10"];
 const JSONS: [&str; 4] = ["{\"a\":[1,null]}", "[]", "\"text\"", "7"];
 
-pub(super) struct Values<'s, 'r> {
-    pub schema: &'s Schema,
+pub(super) struct ValueGenerator<'s, 'r> {
+    pub schema: &'s GraphqlSchema,
     pub random: &'r mut Random,
 }
 
-impl Values<'_, '_> {
+impl ValueGenerator<'_, '_> {
     /// A value as JSON; `None` when required values have no end.
     pub fn json(&mut self, ty: &TypeRef, depth: usize) -> Option<String> {
         if !ty.is_non_null() && (depth >= DEPTH_MAX / 2 || self.random.chance(10)) {

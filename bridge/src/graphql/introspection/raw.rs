@@ -3,17 +3,17 @@
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-pub(super) struct Answer {
-    pub data: Option<Data>,
+pub(super) struct RawAnswer {
+    pub data: Option<RawData>,
     #[serde(rename = "__schema")]
-    pub schema: Option<Schema>,
-    pub errors: Option<Vec<UpstreamError>>,
+    pub schema: Option<RawSchema>,
+    pub errors: Option<Vec<RawError>>,
 }
 
 #[derive(Deserialize, Default)]
-pub(super) struct Data {
+pub(super) struct RawData {
     #[serde(rename = "__schema")]
-    pub schema: Option<Schema>,
+    pub schema: Option<RawSchema>,
     #[serde(rename = "_service")]
     pub service: Option<Service>,
 }
@@ -25,14 +25,14 @@ pub(super) struct Service {
 }
 
 #[derive(Deserialize)]
-pub(super) struct UpstreamError {
+pub(super) struct RawError {
     pub message: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Schema {
-    pub types: Option<Vec<Type>>,
+pub(super) struct RawSchema {
+    pub types: Option<Vec<RawType>>,
     pub query_type: Option<Root>,
     pub mutation_type: Option<Root>,
     pub subscription_type: Option<Root>,
@@ -45,15 +45,15 @@ pub(super) struct Root {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Type {
+pub(super) struct RawType {
     pub kind: Option<String>,
     pub name: Option<String>,
     pub description: Option<String>,
-    pub fields: Option<Vec<Field>>,
-    pub interfaces: Option<Vec<TypeRef>>,
-    pub possible_types: Option<Vec<TypeRef>>,
-    pub enum_values: Option<Vec<EnumValue>>,
-    pub input_fields: Option<Vec<InputValue>>,
+    pub fields: Option<Vec<RawField>>,
+    pub interfaces: Option<Vec<RawTypeRef>>,
+    pub possible_types: Option<Vec<RawTypeRef>>,
+    pub enum_values: Option<Vec<RawEnumValue>>,
+    pub input_fields: Option<Vec<RawInputValue>>,
     pub is_one_of: Option<bool>,
     #[serde(rename = "specifiedByURL")]
     pub specified_by_url: Option<String>,
@@ -61,23 +61,23 @@ pub(super) struct Type {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Field {
+pub(super) struct RawField {
     pub name: Option<String>,
     pub description: Option<String>,
-    pub args: Option<Vec<InputValue>>,
+    pub args: Option<Vec<RawInputValue>>,
     #[serde(rename = "type")]
-    pub ty: Option<TypeRef>,
+    pub ty: Option<RawTypeRef>,
     pub is_deprecated: Option<bool>,
     pub deprecation_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct InputValue {
+pub(super) struct RawInputValue {
     pub name: Option<String>,
     pub description: Option<String>,
     #[serde(rename = "type")]
-    pub ty: Option<TypeRef>,
+    pub ty: Option<RawTypeRef>,
     pub default_value: Option<String>,
     pub is_deprecated: Option<bool>,
     pub deprecation_reason: Option<String>,
@@ -85,7 +85,7 @@ pub(super) struct InputValue {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct EnumValue {
+pub(super) struct RawEnumValue {
     pub name: Option<String>,
     pub description: Option<String>,
     pub is_deprecated: Option<bool>,
@@ -95,8 +95,8 @@ pub(super) struct EnumValue {
 /// The JSON reader bounds how deeply it is nested.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct TypeRef {
+pub(super) struct RawTypeRef {
     pub kind: Option<String>,
     pub name: Option<String>,
-    pub of_type: Option<Box<TypeRef>>,
+    pub of_type: Option<Box<RawTypeRef>>,
 }

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use crate::{
-    graphql::draft::{Argument, Body, Definition, Field, Head, Roots},
+    graphql::draft::{DraftArgument, DraftBody, DraftDefinition, DraftField, Head, Roots},
     report::Report,
 };
 
@@ -12,7 +12,7 @@ use crate::{
 const FEDERATION_FIELDS: [&str; 2] = ["_service", "_entities"];
 
 /// Removes hidden types, members, and whatever cannot do without them.
-pub(super) fn hide(types: &mut Vec<Definition>, roots: &Roots, report: &mut Report) {
+pub(super) fn hide(types: &mut Vec<DraftDefinition>, roots: &Roots, report: &mut Report) {
     let query = roots.query.as_ref().map_or("Query", |named| named.name.as_str());
     let hidden: HashSet<String> =
         types.iter().filter(|ty| ty.head.is_hidden).map(|ty| ty.head.name.clone()).collect();
@@ -25,17 +25,17 @@ pub(super) fn hide(types: &mut Vec<Definition>, roots: &Roots, report: &mut Repo
         let is_query = ty.head.name == query;
         let mut hiding = Hiding { hidden: &hidden, owner, report };
         match &mut ty.body {
-            Body::Scalar => {}
-            Body::Enum(values) => values.retain(|value| hiding.keeps(value)),
-            Body::Object(object) | Body::Interface(object) => {
+            DraftBody::Scalar => {}
+            DraftBody::Enum(values) => values.retain(|value| hiding.keeps(value)),
+            DraftBody::Object(object) | DraftBody::Interface(object) => {
                 object.implements.retain(|named| !hidden.contains(&named.name));
                 object.fields.retain_mut(|field| {
                     let is_machinery = is_query && FEDERATION_FIELDS.contains(&field.head.name.as_str());
                     !is_machinery && hiding.keeps_field(field)
                 });
             }
-            Body::Union(members) => members.retain(|named| !hidden.contains(&named.name)),
-            Body::Input(input) => input.fields.retain(|field| hiding.keeps_argument(field)),
+            DraftBody::Union(members) => members.retain(|named| !hidden.contains(&named.name)),
+            DraftBody::Input(input) => input.fields.retain(|field| hiding.keeps_argument(field)),
         }
     }
 }
@@ -54,7 +54,7 @@ impl Hiding<'_> {
         !head.is_hidden
     }
 
-    fn keeps_argument(&mut self, argument: &Argument) -> bool {
+    fn keeps_argument(&mut self, argument: &DraftArgument) -> bool {
         let needs = self.hidden.contains(&argument.ty.name);
         if needs && !argument.head.is_hidden {
             self.skip(&argument.head, "has a type that is marked `@inaccessible`");
@@ -62,7 +62,7 @@ impl Hiding<'_> {
         !needs && self.keeps(&argument.head)
     }
 
-    fn keeps_field(&mut self, field: &mut Field) -> bool {
+    fn keeps_field(&mut self, field: &mut DraftField) -> bool {
         if !self.keeps(&field.head) {
             return false;
         }
@@ -71,7 +71,7 @@ impl Hiding<'_> {
             return false;
         }
         let is_gone =
-            |argument: &Argument| argument.head.is_hidden || self.hidden.contains(&argument.ty.name);
+            |argument: &DraftArgument| argument.head.is_hidden || self.hidden.contains(&argument.ty.name);
         if field.args.iter().any(|argument| argument.is_required() && is_gone(argument)) {
             self.skip(&field.head, "has a required argument that is marked `@inaccessible`");
             return false;

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use super::{
     super::{
-        draft::{self, Argument, At, Body, Definition, Fields, Inputs, Named, Reference, Wrap},
+        draft::{
+            self, At, DraftArgument, DraftBody, DraftDefinition, DraftInputs, Fields, Named, Reference, Wrap,
+        },
         scalars,
         schema::{
             Composite, Enum, EnumValue, Field, Input, InputValue, LIST_DEPTH_MAX, Scalar, Type, TypeId,
@@ -16,10 +18,10 @@ use super::{
 use crate::report::Report;
 
 /// Names and indices of all types.
-pub(super) struct Names(HashMap<String, TypeId>);
+pub(super) struct TypeIndex(HashMap<String, TypeId>);
 
-impl Names {
-    pub fn of(types: &[Definition]) -> Self {
+impl TypeIndex {
+    pub fn of(types: &[DraftDefinition]) -> Self {
         Self(types.iter().zip(0..).map(|(ty, id)| (ty.head.name.clone(), TypeId(id))).collect())
     }
 
@@ -30,8 +32,8 @@ impl Names {
 
 /// The types compiled, in their order.
 pub(super) fn link(
-    types: &[Definition],
-    names: &Names,
+    types: &[DraftDefinition],
+    names: &TypeIndex,
     report: &mut Report,
     problems: &mut Problems,
 ) -> Vec<Type> {
@@ -54,20 +56,20 @@ fn index(id: TypeId) -> usize {
 
 /// The object types that implement each interface. Interfaces of interfaces are not followed: the specification
 /// has objects name all of theirs, and this way the lists are never longer than the document.
-fn implementors(types: &[Definition], names: &Names, problems: &mut Problems) -> Vec<Vec<TypeId>> {
+fn implementors(types: &[DraftDefinition], names: &TypeIndex, problems: &mut Problems) -> Vec<Vec<TypeId>> {
     let mut implementors = vec![Vec::new(); types.len()];
     for (ty, id) in types.iter().zip(0..) {
-        let (Body::Object(fields) | Body::Interface(fields)) = &ty.body else { continue };
+        let (DraftBody::Object(fields) | DraftBody::Interface(fields)) = &ty.body else { continue };
         for named in &fields.implements {
             let Some(interface) = names.get(&named.name) else {
                 problems.undefined(named.at, &named.name, names);
                 continue;
             };
             match (&ty.body, types.get(index(interface)).map(|ty| &ty.body)) {
-                (Body::Object(_), Some(Body::Interface(_))) => {
+                (DraftBody::Object(_), Some(DraftBody::Interface(_))) => {
                     implementors.get_mut(index(interface)).into_iter().for_each(|list| list.push(TypeId(id)));
                 }
-                (_, Some(Body::Interface(_)) | None) => {}
+                (_, Some(DraftBody::Interface(_)) | None) => {}
                 (_, Some(other)) => {
                     let (name, keyword) = (crate::shown(&named.name), other.keyword());
                     problems
@@ -81,14 +83,14 @@ fn implementors(types: &[Definition], names: &Names, problems: &mut Problems) ->
 
 impl Problems {
     /// A type that is nowhere defined is told once, where it is first mentioned.
-    fn undefined(&mut self, at: At, name: &str, names: &Names) {
+    fn undefined(&mut self, at: At, name: &str, names: &TypeIndex) {
         if self.undefined.insert(name.to_owned()) {
             self.add(at, undefined(name, names));
         }
     }
 }
 
-fn undefined(name: &str, names: &Names) -> String {
+fn undefined(name: &str, names: &TypeIndex) -> String {
     /// Longer names are compared with nothing: the comparison takes the product of both lengths.
     const COMPARED_MAX: usize = 64;
     let candidates = names.0.keys().map(String::as_str).filter(|other| other.len() <= COMPARED_MAX);
@@ -98,41 +100,41 @@ fn undefined(name: &str, names: &Names) -> String {
 }
 
 struct Linker<'a> {
-    types: &'a [Definition],
-    names: &'a Names,
+    types: &'a [DraftDefinition],
+    names: &'a TypeIndex,
     report: &'a mut Report,
     problems: &'a mut Problems,
 }
 
 impl Linker<'_> {
-    fn kind(&mut self, ty: &Definition, implementors: Vec<TypeId>) -> TypeKind {
+    fn kind(&mut self, ty: &DraftDefinition, implementors: Vec<TypeId>) -> TypeKind {
         match &ty.body {
-            Body::Scalar => TypeKind::Scalar(Scalar { form: scalars::form(&ty.head.name) }),
-            Body::Enum(values) => {
+            DraftBody::Scalar => TypeKind::Scalar(Scalar { form: scalars::form(&ty.head.name) }),
+            DraftBody::Enum(values) => {
                 self.warn_if_empty(ty, values.is_empty(), "has no values");
                 TypeKind::Enum(Enum { values: values.iter().map(enum_value).collect() })
             }
-            Body::Object(object) => {
+            DraftBody::Object(object) => {
                 self.warn_if_empty(ty, object.fields.is_empty(), "has no fields");
                 TypeKind::Object(self.composite(object, Vec::new()))
             }
-            Body::Interface(interface) => {
+            DraftBody::Interface(interface) => {
                 self.warn_if_empty(ty, implementors.is_empty(), "is implemented by no type");
                 TypeKind::Interface(self.composite(interface, implementors))
             }
-            Body::Union(members) => {
+            DraftBody::Union(members) => {
                 let members: Vec<_> = members.iter().filter_map(|member| self.member(ty, member)).collect();
                 self.warn_if_empty(ty, members.is_empty(), "has no members");
                 TypeKind::Union(Union { members })
             }
-            Body::Input(inputs) => {
+            DraftBody::Input(inputs) => {
                 self.warn_if_empty(ty, inputs.fields.is_empty(), "has no fields");
                 TypeKind::Input(self.input(ty, inputs))
             }
         }
     }
 
-    fn warn_if_empty(&mut self, ty: &Definition, is_empty: bool, what: &str) {
+    fn warn_if_empty(&mut self, ty: &DraftDefinition, is_empty: bool, what: &str) {
         if is_empty {
             self.report.warnings.add(ty.place(), what);
         }
@@ -143,9 +145,10 @@ impl Linker<'_> {
         Composite { fields, implementors }
     }
 
-    fn field(&mut self, field: &draft::Field) -> Option<Field> {
+    fn field(&mut self, field: &draft::DraftField) -> Option<Field> {
         let args = self.inputs(&field.args);
-        let ty = self.reference(&field.ty, Body::is_output, "an input type; fields need an output type")?;
+        let ty =
+            self.reference(&field.ty, DraftBody::is_output, "an input type; fields need an output type")?;
         Some(Field {
             name: field.head.name.clone(),
             description: field.head.description.clone(),
@@ -155,7 +158,7 @@ impl Linker<'_> {
         })
     }
 
-    fn input(&mut self, ty: &Definition, inputs: &Inputs) -> Input {
+    fn input(&mut self, ty: &DraftDefinition, inputs: &DraftInputs) -> Input {
         if inputs.one_of && inputs.fields.iter().any(|field| field.is_required() || field.default.is_some()) {
             let what =
                 "is `@oneOf`, yet a field is non-null or has a default; exactly one must still be given";
@@ -164,14 +167,14 @@ impl Linker<'_> {
         Input { fields: self.inputs(&inputs.fields), one_of: inputs.one_of }
     }
 
-    fn inputs(&mut self, arguments: &[Argument]) -> Vec<InputValue> {
+    fn inputs(&mut self, arguments: &[DraftArgument]) -> Vec<InputValue> {
         arguments.iter().filter_map(|argument| self.argument(argument)).collect()
     }
 
-    fn argument(&mut self, argument: &Argument) -> Option<InputValue> {
+    fn argument(&mut self, argument: &DraftArgument) -> Option<InputValue> {
         let ty = self.reference(
             &argument.ty,
-            Body::is_input,
+            DraftBody::is_input,
             "an output type; arguments and input fields need a scalar, an enum or an input type",
         )?;
         Some(InputValue {
@@ -183,7 +186,12 @@ impl Linker<'_> {
         })
     }
 
-    fn reference(&mut self, reference: &Reference, fits: fn(&Body) -> bool, what: &str) -> Option<TypeRef> {
+    fn reference(
+        &mut self,
+        reference: &Reference,
+        fits: fn(&DraftBody) -> bool,
+        what: &str,
+    ) -> Option<TypeRef> {
         let name = crate::shown(&reference.name);
         let Some(id) = self.names.get(&reference.name) else {
             self.problems.undefined(reference.at, &reference.name, self.names);
@@ -204,16 +212,16 @@ impl Linker<'_> {
         }))
     }
 
-    fn member(&mut self, union: &Definition, member: &Named) -> Option<TypeId> {
+    fn member(&mut self, union: &DraftDefinition, member: &Named) -> Option<TypeId> {
         let Some(id) = self.names.get(&member.name) else {
             self.problems.undefined(member.at, &member.name, self.names);
             return None;
         };
         let body = self.types.get(index(id)).map(|ty| &ty.body);
-        if matches!(body, Some(Body::Object(_))) {
+        if matches!(body, Some(DraftBody::Object(_))) {
             return Some(id);
         }
-        let (name, keyword) = (crate::shown(&member.name), body.map_or("", Body::keyword));
+        let (name, keyword) = (crate::shown(&member.name), body.map_or("", DraftBody::keyword));
         let what = format!(
             "`{name}` is not an object type but `{keyword}`; unions have none of these, it was left out"
         );

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::Problems;
 use crate::{
     graphql::{
-        draft::{Argument, Body, Definition, Field, Fields, Head, Named, place},
+        draft::{DraftArgument, DraftBody, DraftDefinition, DraftField, Fields, Head, Named, place},
         scalars,
     },
     report::Report,
@@ -15,8 +15,12 @@ use crate::{
 const NAME_BYTES_MAX: usize = 255;
 
 /// Definitions with distinct names and members, in the order of the document.
-pub(super) fn merge(types: Vec<Definition>, report: &mut Report, problems: &mut Problems) -> Vec<Definition> {
-    let mut merged: Vec<Definition> = Vec::with_capacity(types.len());
+pub(super) fn merge(
+    types: Vec<DraftDefinition>,
+    report: &mut Report,
+    problems: &mut Problems,
+) -> Vec<DraftDefinition> {
+    let mut merged: Vec<DraftDefinition> = Vec::with_capacity(types.len());
     let mut indices: HashMap<String, usize> = HashMap::with_capacity(types.len());
     let own = types.into_iter().filter(|ty| is_own(ty, report));
     let (extensions, bases): (Vec<_>, Vec<_>) = own.partition(|ty| ty.extends);
@@ -43,10 +47,10 @@ pub(super) fn merge(types: Vec<Definition>, report: &mut Report, problems: &mut 
 }
 
 /// Whether a definition is the owner's: not a built-in scalar, not a part of introspection.
-fn is_own(ty: &Definition, report: &mut Report) -> bool {
+fn is_own(ty: &DraftDefinition, report: &mut Report) -> bool {
     let name = ty.head.name.as_str();
     if scalars::BUILT_IN.contains(&name) {
-        if !matches!(ty.body, Body::Scalar) {
+        if !matches!(ty.body, DraftBody::Scalar) {
             report.skipped.add(ty.place(), "is a built-in scalar and cannot be something else");
         }
         return false;
@@ -67,17 +71,18 @@ fn is_name(name: &str) -> bool {
         && bytes.all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
 }
 
-fn extend(base: &mut Definition, extension: Definition, problems: &mut Problems) {
+fn extend(base: &mut DraftDefinition, extension: DraftDefinition, problems: &mut Problems) {
     base.head.is_hidden |= extension.head.is_hidden;
     match (&mut base.body, extension.body) {
-        (Body::Scalar, Body::Scalar) => {}
-        (Body::Enum(values), Body::Enum(more)) => values.extend(more),
-        (Body::Object(fields), Body::Object(more)) | (Body::Interface(fields), Body::Interface(more)) => {
+        (DraftBody::Scalar, DraftBody::Scalar) => {}
+        (DraftBody::Enum(values), DraftBody::Enum(more)) => values.extend(more),
+        (DraftBody::Object(fields), DraftBody::Object(more))
+        | (DraftBody::Interface(fields), DraftBody::Interface(more)) => {
             fields.fields.extend(more.fields);
             fields.implements.extend(more.implements);
         }
-        (Body::Union(members), Body::Union(more)) => members.extend(more),
-        (Body::Input(inputs), Body::Input(more)) => {
+        (DraftBody::Union(members), DraftBody::Union(more)) => members.extend(more),
+        (DraftBody::Input(inputs), DraftBody::Input(more)) => {
             inputs.fields.extend(more.fields);
             inputs.one_of |= more.one_of;
         }
@@ -88,21 +93,24 @@ fn extend(base: &mut Definition, extension: Definition, problems: &mut Problems)
     }
 }
 
-fn distinct_members(ty: &mut Definition, report: &mut Report) {
+fn distinct_members(ty: &mut DraftDefinition, report: &mut Report) {
     let owner = format!("{} {}", ty.body.keyword(), crate::shown(&ty.head.name));
     match &mut ty.body {
-        Body::Scalar => {}
-        Body::Enum(values) => distinct(values, |value| value, &owner, report),
-        Body::Object(Fields { fields, implements }) | Body::Interface(Fields { fields, implements }) => {
-            distinct(fields, |field: &Field| &field.head, &owner, report);
+        DraftBody::Scalar => {}
+        DraftBody::Enum(values) => distinct(values, |value| value, &owner, report),
+        DraftBody::Object(Fields { fields, implements })
+        | DraftBody::Interface(Fields { fields, implements }) => {
+            distinct(fields, |field: &DraftField| &field.head, &owner, report);
             for field in fields {
                 let owner = format!("{owner}, field {}", crate::shown(&field.head.name));
-                distinct(&mut field.args, |argument: &Argument| &argument.head, &owner, report);
+                distinct(&mut field.args, |argument: &DraftArgument| &argument.head, &owner, report);
             }
             distinct_names(implements);
         }
-        Body::Union(members) => distinct_names(members),
-        Body::Input(inputs) => distinct(&mut inputs.fields, |field: &Argument| &field.head, &owner, report),
+        DraftBody::Union(members) => distinct_names(members),
+        DraftBody::Input(inputs) => {
+            distinct(&mut inputs.fields, |field: &DraftArgument| &field.head, &owner, report);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::graphql::{
     SchemaReading, print,
-    schema::{Schema, TypeKind},
+    schema::{GraphqlSchema, TypeKind},
     sdl,
 };
 use crate::report::Report;
@@ -22,7 +22,7 @@ fn printed(text: &str) -> String {
     print::sdl(&fine(text).schema)
 }
 
-fn kind<'a>(schema: &'a Schema, name: &str) -> &'a TypeKind {
+fn kind<'a>(schema: &'a GraphqlSchema, name: &str) -> &'a TypeKind {
     &schema.types.iter().find(|ty| ty.name == name).unwrap_or_else(|| panic!("no {name}")).kind
 }
 

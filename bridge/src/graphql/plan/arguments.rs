@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Operation;
+use super::OperationPlan;
 use crate::{
     graphql::{coerce::Coercer, schema::Field},
     json::Json,
@@ -10,12 +10,12 @@ use crate::{
     nearest,
     problem::Problem,
     shown,
-    values::At,
+    values::ValuePath,
 };
 
 /// What was given for one argument.
 #[derive(Debug)]
-pub(super) enum Given<'a> {
+pub(super) enum GivenArgument<'a> {
     Nothing,
     Text(&'a str),
     Json(Json<'a>),
@@ -25,28 +25,28 @@ pub(super) enum Given<'a> {
 
 /// What was given for an operation.
 #[derive(Debug)]
-pub(super) struct Arguments<'a> {
-    given: Vec<Given<'a>>,
+pub(super) struct GivenArguments<'a> {
+    given: Vec<GivenArgument<'a>>,
     /// The caller's own selection.
     pub fields: Option<&'a str>,
 }
 
-impl<'a> Arguments<'a> {
+impl<'a> GivenArguments<'a> {
     /// Sorts `params` and `body`, and tells `coercer` what has no place, or two.
     pub fn sort(
-        operation: &Operation,
+        operation: &OperationPlan,
         field: &Field,
         params: &'a BTreeMap<String, String>,
         body: &'a [u8],
         coercer: &mut Coercer<'_>,
     ) -> Self {
-        let given = field.args.iter().map(|_| Given::Nothing).collect();
+        let given = field.args.iter().map(|_| GivenArgument::Nothing).collect();
         let mut arguments = Self { given, fields: None };
         for (name, text) in params {
             if operation.fields == Some(name.as_str()) {
                 arguments.fields = Some(text);
             } else if let Some(index) = position(field, name) {
-                arguments.given[index] = Given::Text(text);
+                arguments.given[index] = GivenArgument::Text(text);
             } else {
                 arguments.member(operation, field, name, text, coercer);
             }
@@ -55,18 +55,18 @@ impl<'a> Arguments<'a> {
         arguments
     }
 
-    pub fn given(&self, index: usize) -> &Given<'a> {
-        self.given.get(index).unwrap_or(&Given::Nothing)
+    pub fn given(&self, index: usize) -> &GivenArgument<'a> {
+        self.given.get(index).unwrap_or(&GivenArgument::Nothing)
     }
 
     pub fn is_given(&self, field: &Field, name: &str) -> bool {
-        position(field, name).is_some_and(|index| !matches!(self.given[index], Given::Nothing))
+        position(field, name).is_some_and(|index| !matches!(self.given[index], GivenArgument::Nothing))
     }
 
     /// A name that is no argument's: the dotted name of a member of one, or unknown.
     fn member(
         &mut self,
-        operation: &Operation,
+        operation: &OperationPlan,
         field: &Field,
         name: &'a str,
         text: &'a str,
@@ -78,9 +78,11 @@ impl<'a> Arguments<'a> {
             return coercer.object(unknown(operation, field, name));
         };
         match &mut self.given[index] {
-            Given::Members(members) => members.push((rest, text)),
-            given @ Given::Nothing => *given = Given::Members(vec![(rest, text)]),
-            Given::Text(_) | Given::Json(_) => coercer.twice(&At::Root(&field.args[index].name)),
+            GivenArgument::Members(members) => members.push((rest, text)),
+            given @ GivenArgument::Nothing => *given = GivenArgument::Members(vec![(rest, text)]),
+            GivenArgument::Text(_) | GivenArgument::Json(_) => {
+                coercer.twice(&ValuePath::Root(&field.args[index].name));
+            }
         }
     }
 
@@ -117,7 +119,7 @@ impl<'a> Arguments<'a> {
             });
         };
         match &mut self.given[index] {
-            given @ Given::Nothing => *given = Given::Json(value),
+            given @ GivenArgument::Nothing => *given = GivenArgument::Json(value),
             _ => coercer.object(Problem::Twice {
                 name: field.args[index].name.clone(),
                 places: "in `params` and in the body",
@@ -130,7 +132,7 @@ fn position(field: &Field, name: &str) -> Option<usize> {
     field.args.iter().position(|arg| arg.name == name)
 }
 
-fn unknown(operation: &Operation, field: &Field, name: &str) -> Problem {
+fn unknown(operation: &OperationPlan, field: &Field, name: &str) -> Problem {
     let names = || field.args.iter().map(|arg| arg.name.as_str()).chain(operation.fields);
     Problem::Unknown {
         name: shown(name),

@@ -6,7 +6,7 @@ use crate::{
     description::{ApiDescription, Operation, RootField, RootKind},
     graphql::{
         Planner,
-        schema::{Composite, Field, Input, Schema, Type, TypeId, TypeKind, TypeRef, Union},
+        schema::{Composite, Field, GraphqlSchema, Input, Type, TypeId, TypeKind, TypeRef, Union},
         testing::{api, sky},
     },
     limits::{PARAMETERS_MAX, QUERY_BYTES_MAX},
@@ -145,7 +145,7 @@ fn arguments_beyond_the_limit_of_parameters_are_not_offered() {
 }
 
 /// A schema with one root field `a: Int`.
-fn smallest() -> Schema {
+fn smallest() -> GraphqlSchema {
     let field = |name: &str, ty: u32| Field {
         name: name.into(),
         description: String::new(),
@@ -156,14 +156,14 @@ fn smallest() -> Schema {
     let ty = |name: &str, kind| Type { name: name.into(), description: String::new(), kind };
     let query = Composite { fields: vec![field("a", 1)], implementors: Vec::new() };
     let scalar = crate::graphql::schema::Scalar { form: crate::graphql::schema::ScalarForm::Int };
-    Schema {
+    GraphqlSchema {
         types: vec![ty("Query", TypeKind::Object(query)), ty("Int", TypeKind::Scalar(scalar))],
         query: Some(TypeId(0)),
         mutation: None,
     }
 }
 
-fn planner(schema: Schema) -> Result<Planner, String> {
+fn planner(schema: GraphqlSchema) -> Result<Planner, String> {
     let root = RootField::new(RootKind::Query, "a".into());
     let operation = Operation { path: "/a".into(), id: "a".into(), root: Some(root), ..Operation::default() };
     let description =
@@ -174,17 +174,17 @@ fn planner(schema: Schema) -> Result<Planner, String> {
 #[test]
 fn a_strangers_schema_that_breaks_the_rules_is_refused() {
     assert!(planner(smallest()).is_ok());
-    let spoilt = |spoil: &dyn Fn(&mut Schema)| {
+    let spoilt = |spoil: &dyn Fn(&mut GraphqlSchema)| {
         let mut schema = smallest();
         spoil(&mut schema);
         planner(schema).expect_err("a schema that breaks the rules")
     };
-    let field = |schema: &mut Schema, change: &dyn Fn(&mut Field)| {
+    let field = |schema: &mut GraphqlSchema, change: &dyn Fn(&mut Field)| {
         if let TypeKind::Object(query) = &mut schema.types[0].kind {
             change(&mut query.fields[0]);
         }
     };
-    let add = |schema: &mut Schema, kind: TypeKind| {
+    let add = |schema: &mut GraphqlSchema, kind: TypeKind| {
         schema.types.push(Type { name: "X".into(), description: String::new(), kind });
     };
     let errors = [

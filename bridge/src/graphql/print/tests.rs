@@ -7,7 +7,7 @@ use crate::graphql::{
     print::sdl,
     scalars::form,
     schema::{
-        Composite, Enum, EnumValue, Field, Input, InputValue, Scalar, Schema, Type, TypeId, TypeKind,
+        Composite, Enum, EnumValue, Field, GraphqlSchema, Input, InputValue, Scalar, Type, TypeId, TypeKind,
         TypeRef, Union,
     },
 };
@@ -101,7 +101,7 @@ prop_compose! {
         query in fields(), object in fields(), interface in fields(), input in input_values(),
         values in prop::collection::vec((text(), prop::option::of(text())), 0..4),
         one_of in any::<bool>(), has_mutation in any::<bool>(), is_empty in any::<bool>(),
-    ) -> Schema {
+    ) -> GraphqlSchema {
         let composite = |fields, implementors| Composite { fields, implementors };
         let reach = OUTPUTS.iter().map(|id| Field {
             name: format!("reach{id}"),
@@ -132,7 +132,7 @@ prop_compose! {
         types.extend(["Int", "Float", "String", "Boolean", "ID"].map(|name| {
             ty(name, "", TypeKind::Scalar(Scalar { form: form(name) }))
         }));
-        Schema { types, query: Some(TypeId(0)), mutation: has_mutation.then_some(TypeId(1)) }
+        GraphqlSchema { types, query: Some(TypeId(0)), mutation: has_mutation.then_some(TypeId(1)) }
     }
 }
 

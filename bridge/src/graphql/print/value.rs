@@ -5,19 +5,19 @@ use std::{collections::HashMap, fmt::Write};
 use serde_json::{Map, Value};
 
 use crate::graphql::{
-    schema::{Schema, TypeId, TypeKind, TypeRef},
+    schema::{GraphqlSchema, TypeId, TypeKind, TypeRef},
     sdl::strings::quoted,
 };
 
 /// Writes values of a schema's types.
-pub(super) struct Values<'a> {
-    schema: &'a Schema,
+pub(super) struct ValuePrinter<'a> {
+    schema: &'a GraphqlSchema,
     /// Fields of input types by their names, so that large values are written in linear time.
     inputs: HashMap<TypeId, HashMap<&'a str, &'a TypeRef>>,
 }
 
-impl<'a> Values<'a> {
-    pub fn new(schema: &'a Schema) -> Self {
+impl<'a> ValuePrinter<'a> {
+    pub fn new(schema: &'a GraphqlSchema) -> Self {
         let fields = |(ty, id): (&'a super::Type, u32)| match &ty.kind {
             TypeKind::Input(input) => {
                 let fields = input.fields.iter().map(|field| (field.name.as_str(), &field.ty));

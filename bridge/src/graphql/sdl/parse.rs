@@ -15,7 +15,10 @@ use super::{
     repair::{Repaired, unescape},
 };
 use crate::graphql::{
-    draft::{Argument, At, Body, Definition, Draft, Field, Fields, Head, Inputs, Named, Reference, Wrap},
+    draft::{
+        At, DraftArgument, DraftBody, DraftDefinition, DraftField, DraftInputs, Fields, Head, Named,
+        Reference, SchemaDraft, Wrap,
+    },
     schema::LIST_DEPTH_MAX,
 };
 
@@ -30,12 +33,12 @@ pub(super) struct Mistake {
 }
 
 /// Parses a definition and adds it to the draft.
-pub(super) fn parse(repaired: &Repaired<'_>, extends: bool, draft: &mut Draft) -> Result<(), Mistake> {
+pub(super) fn parse(repaired: &Repaired<'_>, extends: bool, draft: &mut SchemaDraft) -> Result<(), Mistake> {
     // What remains of an empty `schema {}`.
     if repaired.text.trim_end() == "extend schema" {
         return Ok(());
     }
-    let reader = Reader { anchors: &repaired.anchors };
+    let reader = SdlReader { anchors: &repaired.anchors };
     let document = async_graphql_parser::parse_schema(&repaired.text)
         .map_err(|error| reader.mistake(&error, &repaired.text))?;
     for definition in document.definitions {
@@ -48,11 +51,11 @@ pub(super) fn parse(repaired: &Repaired<'_>, extends: bool, draft: &mut Draft) -
     Ok(())
 }
 
-struct Reader<'a> {
+struct SdlReader<'a> {
     anchors: &'a Anchors,
 }
 
-impl Reader<'_> {
+impl SdlReader<'_> {
     fn at(&self, pos: Pos) -> (u64, u64) {
         self.anchors.source((wide(pos.line), wide(pos.column)))
     }
@@ -65,7 +68,7 @@ impl Reader<'_> {
         Named { at: self.some_at(name.pos), name: text(&name.node) }
     }
 
-    fn schema(&self, schema: SchemaDefinition, extends: bool, draft: &mut Draft) {
+    fn schema(&self, schema: SchemaDefinition, extends: bool, draft: &mut SchemaDraft) {
         let roots = &mut draft.roots;
         let names_any = schema.query.is_some() || schema.mutation.is_some() || schema.subscription.is_some();
         roots.is_complete |= !extends && names_any;
@@ -79,22 +82,22 @@ impl Reader<'_> {
         }
     }
 
-    fn definition(&self, ty: TypeDefinition, extends: bool) -> Result<Definition, Mistake> {
+    fn definition(&self, ty: TypeDefinition, extends: bool) -> Result<DraftDefinition, Mistake> {
         let one_of = has(&ty.directives, "oneOf");
         let mut head = self.head(&ty.name, ty.description, &ty.directives);
         if let Some(Json::String(url)) = argument(&ty.directives, "specifiedBy", "url") {
             head.description = format!("{}\n\nSpecified by {url}", head.description).trim().to_owned();
         }
         let body = match ty.kind {
-            TypeKind::Scalar => Body::Scalar,
-            TypeKind::Object(object) => Body::Object(self.fields(object.fields, object.implements)?),
+            TypeKind::Scalar => DraftBody::Scalar,
+            TypeKind::Object(object) => DraftBody::Object(self.fields(object.fields, object.implements)?),
             TypeKind::Interface(interface) => {
-                Body::Interface(self.fields(interface.fields, interface.implements)?)
+                DraftBody::Interface(self.fields(interface.fields, interface.implements)?)
             }
             TypeKind::Union(union) => {
-                Body::Union(union.members.into_iter().map(|member| self.named(&member)).collect())
+                DraftBody::Union(union.members.into_iter().map(|member| self.named(&member)).collect())
             }
-            TypeKind::Enum(values) => Body::Enum(
+            TypeKind::Enum(values) => DraftBody::Enum(
                 values
                     .values
                     .into_iter()
@@ -102,10 +105,10 @@ impl Reader<'_> {
                     .collect(),
             ),
             TypeKind::InputObject(input) => {
-                Body::Input(Inputs { fields: self.arguments(input.fields)?, one_of })
+                DraftBody::Input(DraftInputs { fields: self.arguments(input.fields)?, one_of })
             }
         };
-        Ok(Definition { head, extends, body })
+        Ok(DraftDefinition { head, extends, body })
     }
 
     fn fields(
@@ -117,20 +120,23 @@ impl Reader<'_> {
         Ok(Fields { fields, implements: implements.into_iter().map(|name| self.named(&name)).collect() })
     }
 
-    fn field(&self, field: FieldDefinition) -> Result<Field, Mistake> {
-        Ok(Field {
+    fn field(&self, field: FieldDefinition) -> Result<DraftField, Mistake> {
+        Ok(DraftField {
             head: self.head(&field.name, field.description, &field.directives),
             args: self.arguments(field.arguments)?,
             ty: self.reference(&field.ty)?,
         })
     }
 
-    fn arguments(&self, arguments: Vec<Positioned<InputValueDefinition>>) -> Result<Vec<Argument>, Mistake> {
+    fn arguments(
+        &self,
+        arguments: Vec<Positioned<InputValueDefinition>>,
+    ) -> Result<Vec<DraftArgument>, Mistake> {
         arguments.into_iter().map(|argument| self.argument(argument.node)).collect()
     }
 
-    fn argument(&self, argument: InputValueDefinition) -> Result<Argument, Mistake> {
-        Ok(Argument {
+    fn argument(&self, argument: InputValueDefinition) -> Result<DraftArgument, Mistake> {
+        Ok(DraftArgument {
             head: self.head(&argument.name, argument.description, &argument.directives),
             ty: self.reference(&argument.ty)?,
             default: argument.default_value.map(|value| json(value.node)).filter(|value| !value.is_null()),

@@ -9,10 +9,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{Selected, Selection};
-use crate::graphql::schema::{Schema, TypeRef};
+use crate::graphql::schema::{GraphqlSchema, TypeRef};
 
 /// Gives aliases where they are needed.
-pub(in crate::graphql) fn apply(schema: &Schema, selection: &mut Selection) {
+pub(in crate::graphql) fn apply(schema: &GraphqlSchema, selection: &mut Selection) {
     let fields = selection.fields.iter_mut();
     let in_fragments = selection.fragments.iter_mut().flat_map(|fragment| fragment.fields.iter_mut());
     for children in fields.chain(in_fragments).filter_map(|selected| selected.children.as_mut()) {
@@ -40,7 +40,7 @@ pub(in crate::graphql) fn apply(schema: &Schema, selection: &mut Selection) {
 
 /// Fields of a selection and its fragments, with names and types.
 fn declared<'a>(
-    schema: &'a Schema,
+    schema: &'a GraphqlSchema,
     selection: &'a Selection,
 ) -> impl Iterator<Item = (&'a Selected, &'a str, &'a TypeRef)> {
     std::iter::once(selection)
@@ -51,7 +51,7 @@ fn declared<'a>(
 
 /// A key that says what it holds, such as `size_Int`, and is no other's.
 fn alias<'a>(
-    schema: &Schema,
+    schema: &GraphqlSchema,
     ty: &TypeRef,
     name: &str,
     asked: &(&'a TypeRef, Option<String>),
@@ -77,7 +77,7 @@ pub(in crate::graphql) struct Rename {
 
 impl Renames {
     /// The way back from `selection`; `None` when it has no alias.
-    pub fn of(schema: &Schema, selection: &Selection) -> Option<Self> {
+    pub fn of(schema: &GraphqlSchema, selection: &Selection) -> Option<Self> {
         let mut renames = BTreeMap::new();
         for (selected, name, _) in declared(schema, selection) {
             let within = selected.children.as_ref().and_then(|children| Self::of(schema, children));

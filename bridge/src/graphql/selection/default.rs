@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use super::{Selected, Selection, aliases, is_composite, is_connection, is_selectable, possible_types};
 use crate::{
-    graphql::schema::{Field, Schema, TypeId, TypeKind, TypeRef},
+    graphql::schema::{Field, GraphqlSchema, TypeId, TypeKind, TypeRef},
     limits::{DEFAULT_FIELDS_MAX, SELECTION_VISITS_MAX, TYPE_FIELDS_VISITED_MAX, UNION_MEMBERS_MAX},
 };
 
@@ -23,7 +23,7 @@ pub(in crate::graphql) const IMPLEMENTORS_MAX: usize = 12;
 
 /// The default selection of a field's result, at most `bytes_max` long; `None` when the result has no fields.
 pub(in crate::graphql) fn selection(
-    schema: &Schema,
+    schema: &GraphqlSchema,
     result: &TypeRef,
     lists_max: u8,
     bytes_max: usize,
@@ -50,7 +50,7 @@ pub(in crate::graphql) fn selection(
 }
 
 /// Whether the field shows a plain value that costs the caller nothing to ask for.
-pub(in crate::graphql) fn is_plain(schema: &Schema, field: &Field) -> bool {
+pub(in crate::graphql) fn is_plain(schema: &GraphqlSchema, field: &Field) -> bool {
     field.deprecated.is_none() && is_selectable(schema, field) && !is_composite(schema, field.ty.named())
 }
 
@@ -71,7 +71,7 @@ enum Role {
 }
 
 /// An object that may become part of the selection.
-struct Draft {
+struct SelectionDraft {
     on: TypeId,
     role: Role,
     level: usize,
@@ -91,16 +91,16 @@ struct Draft {
 }
 
 struct Builder<'a> {
-    schema: &'a Schema,
+    schema: &'a GraphqlSchema,
     lists_max: u8,
-    drafts: Vec<Draft>,
+    drafts: Vec<SelectionDraft>,
     waiting: [VecDeque<usize>; LEVELS_MAX + 2],
     bytes_left: usize,
     fields_left: usize,
 }
 
 impl<'a> Builder<'a> {
-    fn new(schema: &'a Schema, lists_max: u8, bytes_max: usize) -> Self {
+    fn new(schema: &'a GraphqlSchema, lists_max: u8, bytes_max: usize) -> Self {
         let bytes_left = bytes_max.saturating_sub("{}".len());
         Self {
             schema,
@@ -113,7 +113,7 @@ impl<'a> Builder<'a> {
     }
 
     fn build(mut self, on: TypeId, lists: u8, role: Role) -> Selection {
-        let root = Draft {
+        let root = SelectionDraft {
             on,
             role,
             level: 0,
@@ -139,7 +139,7 @@ impl<'a> Builder<'a> {
 
     fn fill(&mut self, draft: usize) {
         let schema = self.schema;
-        let Draft { on, role, .. } = self.drafts[draft];
+        let SelectionDraft { on, role, .. } = self.drafts[draft];
         let members = possible_types(schema, on);
         if members.is_some() && role != Role::Stub {
             self.drafts[draft].typename = self.pay(draft, "__typename".len() + 1, 1);
@@ -249,7 +249,7 @@ impl<'a> Builder<'a> {
         }
         let level = (self.drafts[parent].level + levels).min(LEVELS_MAX + 1);
         let lists = self.drafts[parent].lists.saturating_add(lists);
-        let draft = Draft {
+        let draft = SelectionDraft {
             on,
             role,
             level,
@@ -306,9 +306,9 @@ impl<'a> Builder<'a> {
     }
 }
 
-impl Draft {
+impl SelectionDraft {
     /// Whether fragments below it would only repeat what it asks for itself.
-    fn fragments_can_repeat(&self, schema: &Schema) -> bool {
+    fn fragments_can_repeat(&self, schema: &GraphqlSchema) -> bool {
         matches!(schema.get(self.on).map(|ty| &ty.kind), Some(TypeKind::Interface(_)))
     }
 }

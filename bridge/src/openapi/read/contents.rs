@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    Reader,
+    DocumentReader,
     values::{Members, cost, flag, is_json, media_type, object, text},
 };
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 /// Media types of one answer that are kept beside the one that is described.
 const ALSO_MAX: usize = 8;
 
-impl<'d> Reader<'d> {
+impl<'d> DocumentReader<'d> {
     /// The body of a request; `Err` says why the operation cannot be offered.
     pub(super) fn body(&mut self, method: Method, source: Option<&'d Value>) -> Result<Option<Body>, String> {
         let Some(source) = source else { return Ok(None) };

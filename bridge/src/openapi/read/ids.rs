@@ -1,15 +1,15 @@
 //! Operation ids: kept when there are any, made otherwise, always unique.
 
-use super::{Reader, refs::words, schemas::Names};
+use super::{DocumentReader, refs::words, schemas::TakenNames};
 use crate::description::Operation;
 
 /// A longer id is of no use to anyone.
 const ID_CHARS_MAX: usize = 128;
 
-impl Reader<'_> {
+impl DocumentReader<'_> {
     /// Makes ids unique: first those the document has, so that they change least; then those that are missing.
     pub(super) fn name_operations(&mut self, operations: &mut [Operation]) {
-        let mut names = Names::default();
+        let mut names = TakenNames::default();
         for operation in operations.iter_mut().filter(|operation| !operation.id.is_empty()) {
             let unique = names.unique(&operation.id);
             if unique != operation.id {

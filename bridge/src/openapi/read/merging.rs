@@ -9,12 +9,12 @@ use std::collections::HashMap;
 use serde_json::{Number, Value};
 
 use super::{
-    Reader,
+    DocumentReader,
     values::{BYTES_PER_NODE, bytes},
 };
 use crate::description::{ArrayOf, NumberBounds, Object, OneOf, Property, Schema, Shape, StringBounds};
 
-impl Reader<'_> {
+impl DocumentReader<'_> {
     /// A schema for values that fit both.
     pub(super) fn both(&mut self, a: Schema, b: Schema) -> Schema {
         if says_nothing(&a) || (is_bare_object(&a) && is_structured(&b)) {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::{
-    FORMAT, Reader,
+    DocumentReader, FORMAT,
     ids::cleaned,
     values::{Members, array, first_line, flag, text},
 };
@@ -23,7 +23,7 @@ const UNSOLD_METHODS: &[&str] = &["options", "trace", "connect", "query"];
 /// Tags of one operation that are kept.
 const TAGS_MAX: usize = 20;
 
-impl<'d> Reader<'d> {
+impl<'d> DocumentReader<'d> {
     /// Every operation that can be offered, in the document's order.
     pub(super) fn operations(&mut self, security: &[SecurityScheme]) -> Result<Vec<Operation>, ReadError> {
         let root: &'d Value = self.document.root;

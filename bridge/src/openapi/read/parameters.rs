@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    Reader,
+    DocumentReader,
     operations::template_names,
     values::{Members, array, cost, flag, given, is_json, kept, media_type, object, text},
 };
@@ -18,7 +18,7 @@ use crate::{
 /// Headers that other parts of a description speak of.
 const DESCRIBED_ELSEWHERE: &[&str] = &["accept", "content-type", "authorization"];
 
-impl<'d> Reader<'d> {
+impl<'d> DocumentReader<'d> {
     /// The parameters of an operation; `Err` says why it cannot be offered.
     pub(super) fn parameters(
         &mut self,

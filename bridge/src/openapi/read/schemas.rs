@@ -1,6 +1,6 @@
 //! JSON Schema as OpenAPI uses it, to [`Schema`].
 //!
-//! 1. A reference becomes [`Shape::Ref`]; what it means is read later from a queue ([`Reader::named_schemas`]),
+//! 1. A reference becomes [`Shape::Ref`]; what it means is read later from a queue ([`DocumentReader::named_schemas`]),
 //!    so cycles need no care. Only schemas that something refers to are read.
 //! 2. A schema's own keywords become a shape ([`super::shapes`]).
 //! 3. `allOf`, `oneOf` and `anyOf` are merged into it ([`super::merging`]).
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{
-    Reader,
+    DocumentReader,
     refs::{name_of, reference},
     values::{Members, array, cost, flag, given, kept, text},
 };
@@ -31,12 +31,12 @@ const DEPTH_MAX: usize = 100;
 
 /// Named schemas, and how much has been read.
 #[derive(Debug)]
-pub(super) struct Schemas<'d> {
+pub(super) struct SchemaReader<'d> {
     /// By the place of their source in memory: one value may be referred to in several spellings.
     ids: HashMap<*const Value, SchemaId>,
     /// By id.
     sources: Vec<(&'d Value, String)>,
-    names: Names,
+    names: TakenNames,
     /// Those that a merge has replaced by what they mean, outermost first.
     pub(super) opening: Vec<SchemaId>,
     level: usize,
@@ -44,12 +44,12 @@ pub(super) struct Schemas<'d> {
     nodes_left: usize,
 }
 
-impl Default for Schemas<'_> {
+impl Default for SchemaReader<'_> {
     fn default() -> Self {
         Self {
             ids: HashMap::new(),
             sources: Vec::new(),
-            names: Names::default(),
+            names: TakenNames::default(),
             opening: Vec::new(),
             level: 0,
             depth: 0,
@@ -58,7 +58,7 @@ impl Default for Schemas<'_> {
     }
 }
 
-impl<'d> Reader<'d> {
+impl<'d> DocumentReader<'d> {
     /// Reads the schemas that have been referred to, and those that they refer to.
     pub(super) fn named_schemas(&mut self) -> Vec<NamedSchema> {
         let mut schemas: Vec<NamedSchema> = Vec::new();
@@ -268,12 +268,12 @@ impl<'d> Reader<'d> {
 
 /// Names that are taken.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct TakenNames {
     /// With the number that is tried next when one is asked for again.
     taken: HashMap<String, u32>,
 }
 
-impl Names {
+impl TakenNames {
     /// `name`, or the first of `name2`, `name3`, … that is free.
     pub(super) fn unique(&mut self, name: &str) -> String {
         let mut candidate = name.to_owned();
@@ -340,7 +340,7 @@ fn leads_nowhere(schemas: &[NamedSchema], from: usize) -> bool {
     true
 }
 
-impl Reader<'_> {
+impl DocumentReader<'_> {
     /// A warning at the present place.
     pub(super) fn warn(&mut self, what: &str) {
         self.report.warnings.add(&self.place, what);

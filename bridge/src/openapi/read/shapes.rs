@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use serde_json::{Number, Value};
 
 use super::{
-    Reader,
+    DocumentReader,
     values::{Members, array, flag, kept, scalar, text},
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     shown,
 };
 
-impl<'d> Reader<'d> {
+impl<'d> DocumentReader<'d> {
     /// The shape that `members` describe apart from references and combinations.
     pub(super) fn own_shape(&mut self, members: &'d Members) -> Schema {
         let kinds = kinds(members);

@@ -62,7 +62,7 @@ fn is_json(text: &str) -> bool {
 fn json(format: &'static str, text: &str) -> Result<Parsed, ReadError> {
     let tally = Tally::default();
     let mut source = serde_json::Deserializer::from_str(text);
-    let value = tally.root(Version::AsItIs).deserialize(&mut source).and_then(|value| {
+    let value = tally.root(VersionText::AsItIs).deserialize(&mut source).and_then(|value| {
         source.end()?;
         Ok(value)
     });
@@ -100,7 +100,7 @@ fn yaml(format: &'static str, text: &str) -> Result<Parsed, ReadError> {
     };
     let tally = Tally::default();
     let value = serde_saphyr::with_deserializer_from_str_with_options(text, options, |source| {
-        tally.root(Version::AsText).deserialize(source)
+        tally.root(VersionText::AsText).deserialize(source)
     });
     let value = value.map_err(|error| {
         let what = in_our_words(&error.without_snippet().to_string());
@@ -138,7 +138,7 @@ const ALIAS_EVENTS_MAX: usize = 500_000;
 
 /// Whether `info.version` is taken as text: in YAML `1.10` would lose its zero as a number.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Version {
+enum VersionText {
     AsItIs,
     AsText,
 }
@@ -162,8 +162,8 @@ impl Default for Tally {
 }
 
 impl Tally {
-    fn root(&self, version: Version) -> Node<'_> {
-        Node { tally: self, path: Path { key: "", parent: None, depth: 0 }, version }
+    fn root(&self, version: VersionText) -> Node<'_> {
+        Node { tally: self, path: TextPath { key: "", parent: None, depth: 0 }, version }
     }
 
     fn count_value<E: Error>(&self) -> Result<(), E> {
@@ -186,20 +186,20 @@ impl Tally {
 #[derive(Clone, Copy)]
 struct Node<'a> {
     tally: &'a Tally,
-    path: Path<'a>,
-    version: Version,
+    path: TextPath<'a>,
+    version: VersionText,
 }
 
 #[derive(Clone, Copy)]
-struct Path<'a> {
+struct TextPath<'a> {
     key: &'a str,
-    parent: Option<&'a Path<'a>>,
+    parent: Option<&'a TextPath<'a>>,
     depth: usize,
 }
 
-impl<'a> Path<'a> {
-    fn child(&'a self, key: &'a str) -> Path<'a> {
-        Path { key, parent: Some(self), depth: self.depth + 1 }
+impl<'a> TextPath<'a> {
+    fn child(&'a self, key: &'a str) -> TextPath<'a> {
+        TextPath { key, parent: Some(self), depth: self.depth + 1 }
     }
 
     fn pointer(&self) -> String {
@@ -226,7 +226,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
 
     fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<Value, D::Error> {
         self.tally.count_value()?;
-        if self.version == Version::AsText && self.path.is_info_version() {
+        if self.version == VersionText::AsText && self.path.is_info_version() {
             return source.deserialize_option(self);
         }
         source.deserialize_any(self)

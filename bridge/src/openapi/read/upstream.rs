@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    Reader,
+    DocumentReader,
     values::{array, object, scalar, text},
 };
 use crate::report::SecurityScheme;
@@ -11,7 +11,7 @@ use crate::report::SecurityScheme;
 /// Addresses that are listed.
 const SERVERS_MAX: usize = 20;
 
-impl Reader<'_> {
+impl DocumentReader<'_> {
     /// Base addresses with their variables filled in, absolute or relative.
     pub(super) fn servers(&mut self) -> Vec<String> {
         let mut servers = Vec::new();

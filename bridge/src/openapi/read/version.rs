@@ -15,7 +15,7 @@ use crate::{
 
 /// The version of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Version {
+pub(super) struct DocumentVersion {
     family: Family,
     /// As the document has it; empty when it has none.
     text: String,
@@ -29,7 +29,7 @@ enum Family {
     OpenApi31,
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for DocumentVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, text) = match self.family {
             Family::Swagger20 => ("Swagger", "2.0"),
@@ -40,7 +40,7 @@ impl fmt::Display for Version {
     }
 }
 
-impl Version {
+impl DocumentVersion {
     /// The version that a document names, or that its parts betray.
     pub(super) fn of(root: &Value) -> Result<Self, ReadError> {
         let Some(members) = root.as_object() else {

@@ -7,13 +7,13 @@ const NAME_CHARS_MAX: usize = 100;
 
 /// Hands out names.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct NameAllocator {
     taken: BTreeSet<String>,
     /// The next number to try for a name that is taken.
     next: BTreeMap<String, usize>,
 }
 
-impl Names {
+impl NameAllocator {
     /// `wanted` in the alphabet of component names, `^[A-Za-z0-9._-]+$`; `fallback` when nothing of it is left;
     /// with a number when it is taken.
     pub(super) fn unique(&mut self, wanted: &str, fallback: &str) -> String {
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn names_are_kept_where_openapi_allows_them() {
-        let mut names = Names::default();
+        let mut names = NameAllocator::default();
         for (wanted, expected) in [
             ("Planet", "Planet"),
             ("Planet", "Planet_2"),
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_stranger_with_many_equal_names_is_served_in_time() {
-        let mut names = Names::default();
+        let mut names = NameAllocator::default();
         let given: BTreeSet<_> = (0..20_000).map(|_| names.unique("惑星", "Schema")).collect();
         assert_eq!(given.len(), 20_000);
         assert!(names.unique(&"x".repeat(10_000), "Schema").len() <= NAME_CHARS_MAX);

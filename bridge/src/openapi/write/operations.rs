@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 
 use super::{
     WriteOptions, markdown,
-    names::Names,
+    names::NameAllocator,
     problems::{FAILURES, Failure, MEDIA_TYPE, UNAUTHORIZED},
-    schemas::Schemas,
+    schemas::SchemaWriter,
 };
 use crate::{
     description::{
@@ -27,8 +27,8 @@ use crate::{
 pub(super) struct Operations<'a, 'd> {
     description: &'d ApiDescription,
     options: &'a WriteOptions,
-    schemas: &'a mut Schemas<'d>,
-    ids: Names,
+    schemas: &'a mut SchemaWriter<'d>,
+    ids: NameAllocator,
     /// Statuses whose answer is the same for several operations.
     shared: BTreeSet<u16>,
     /// What made up examples may still add to the document.
@@ -36,7 +36,7 @@ pub(super) struct Operations<'a, 'd> {
 }
 
 /// A path as OpenAPI writes it, and its parameters' names in order.
-struct Path {
+struct WrittenPath {
     text: String,
     names: Vec<String>,
 }
@@ -45,20 +45,21 @@ impl<'a, 'd> Operations<'a, 'd> {
     pub(super) fn new(
         description: &'d ApiDescription,
         options: &'a WriteOptions,
-        schemas: &'a mut Schemas<'d>,
+        schemas: &'a mut SchemaWriter<'d>,
     ) -> Self {
-        let (ids, shared) = (Names::default(), BTreeSet::new());
+        let (ids, shared) = (NameAllocator::default(), BTreeSet::new());
         Self { description, options, schemas, ids, shared, example_bytes_left: SAMPLES_BYTES_MAX }
     }
 
     /// The path items, in the description's order.
     pub(super) fn paths(&mut self) -> Map<String, Value> {
         let mut paths: Map<String, Value> = Map::new();
-        let mut by_shape: BTreeMap<String, Path> = BTreeMap::new();
+        let mut by_shape: BTreeMap<String, WrittenPath> = BTreeMap::new();
         let description = self.description;
         for (index, operation) in description.operations.iter().enumerate() {
-            let own = Path::of(&operation.path);
-            let path = by_shape.entry(shape(&operation.path)).or_insert_with(|| Path::of(&operation.path));
+            let own = WrittenPath::of(&operation.path);
+            let path =
+                by_shape.entry(shape(&operation.path)).or_insert_with(|| WrittenPath::of(&operation.path));
             let renamed = |name: &str| {
                 let position = own.names.iter().position(|own| own == name);
                 position.and_then(|position| path.names.get(position)).map_or(name, String::as_str).to_owned()
@@ -292,7 +293,7 @@ impl<'a, 'd> Operations<'a, 'd> {
     }
 }
 
-impl Path {
+impl WrittenPath {
     fn of(template: &str) -> Self {
         let names = parts(template).filter_map(|(_, name)| name.map(ToOwned::to_owned)).collect();
         // Neither character can stand in a path, and documents cannot have them in a key.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     description::{ApiDescription, Schema, SchemaId, Shape},
-    walk::{At, Then, walk, walk_answers},
+    walk::{SchemaPath, Then, walk, walk_answers},
 };
 
 /// Relaxes the answers of operations that stand for a GraphQL field, and what these refer to. Input types are
@@ -29,7 +29,7 @@ pub fn answers(description: &mut ApiDescription) {
     while let Some(id) = waiting.pop() {
         let named = usize::try_from(id.0).ok().and_then(|index| description.schemas.get_mut(index));
         let Some(named) = named else { continue };
-        let at = At { hint: &named.name, depth: 0 };
+        let at = SchemaPath { hint: &named.name, depth: 0 };
         walk(&mut named.schema, at, &mut |schema, _| visit(schema, &mut waiting));
     }
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{Version, markdown, names::Names};
+use super::{Version, markdown, names::NameAllocator};
 use crate::{
     description::{
         ApiDescription, ArrayOf, NumberBounds, Object, OneOf, Schema, SchemaId, Shape, StringBounds,
@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Writes schemas, and remembers which named ones they refer to.
-pub(super) struct Schemas<'d> {
+pub(super) struct SchemaWriter<'d> {
     pub(super) description: &'d ApiDescription,
     version: Version,
     /// By [`SchemaId`].
@@ -32,9 +32,9 @@ pub(super) struct Schemas<'d> {
     unwritten: Vec<SchemaId>,
 }
 
-impl<'d> Schemas<'d> {
+impl<'d> SchemaWriter<'d> {
     pub(super) fn new(description: &'d ApiDescription, version: Version) -> Self {
-        let mut taken = Names::default();
+        let mut taken = NameAllocator::default();
         let names = description.schemas.iter().map(|named| taken.unique(&named.name, "Schema")).collect();
         let problem = taken.unique("Problem", "Problem");
         let (referred, unwritten) = (BTreeSet::new(), Vec::new());

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use super::{LIMIT_DEFAULT, LIMIT_MAX, PARAMETERS, Query, Range};
+use super::{EarthquakeQuery, LIMIT_DEFAULT, LIMIT_MAX, PARAMETERS, Range};
 use crate::problem::Problem;
 
-fn parse(text: &str) -> Query {
-    Query::parse(text).unwrap_or_else(|problem| panic!("`{text}` was refused: {}", problem.detail))
+fn parse(text: &str) -> EarthquakeQuery {
+    EarthquakeQuery::parse(text).unwrap_or_else(|problem| panic!("`{text}` was refused: {}", problem.detail))
 }
 
 fn refused(text: &str) -> Problem {
-    Query::parse(text).expect_err(text)
+    EarthquakeQuery::parse(text).expect_err(text)
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use super::{Catalog, CatalogError};
+use super::{PlanetCatalog, PlanetCatalogError};
 
 const COLUMNS: &str = "pl_name,hostname,discoverymethod,disc_year,disc_facility,pl_controv_flag,pl_bmasse,pl_rade,\
                        pl_orbper,pl_orbsmax,pl_orbeccen,pl_eqt,pl_insol,st_spectype,st_teff,st_rad,st_mass,sy_snum,\
@@ -10,9 +10,9 @@ const COLUMNS: &str = "pl_name,hostname,discoverymethod,disc_year,disc_facility,
 const UNKNOWN: &str = ",,,,,,,,,,,,1,1,,,0.5,-0.5";
 
 /// A table of planets with nothing known but these first columns.
-fn table(planets: &[&str]) -> Result<Catalog, CatalogError> {
+fn table(planets: &[&str]) -> Result<PlanetCatalog, PlanetCatalogError> {
     let lines: String = planets.iter().map(|planet| format!("{planet}{UNKNOWN}\n")).collect();
-    Catalog::parse(format!("{COLUMNS}\n{lines}").as_bytes())
+    PlanetCatalog::parse(format!("{COLUMNS}\n{lines}").as_bytes())
 }
 
 #[test]
@@ -57,5 +57,5 @@ fn a_line_that_cannot_be_read_is_named() {
         let cause = error.source().unwrap().to_string();
         assert!(cause.contains(says) && cause.contains("line: 2"), "{planet}: {cause}");
     }
-    assert!(Catalog::parse(b"name,mass\nA b,1\n").is_err());
+    assert!(PlanetCatalog::parse(b"name,mass\nA b,1\n").is_err());
 }

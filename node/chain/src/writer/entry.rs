@@ -31,14 +31,14 @@ pub(crate) struct Entry {
 
 /// A transaction signed for one nonce.
 #[derive(Clone, Debug)]
-pub(crate) struct Signed {
+pub(crate) struct SignedTransaction {
     pub raw: Vec<u8>,
     pub hash: B256,
     pub fees: Fees,
 }
 
 impl Entry {
-    pub(crate) fn new(intent: Intent, nonce: u64, gas_limit: u64, signed: Signed) -> Self {
+    pub(crate) fn new(intent: Intent, nonce: u64, gas_limit: u64, signed: SignedTransaction) -> Self {
         let mut entry = Self {
             intent,
             nonce,
@@ -52,7 +52,7 @@ impl Entry {
         entry
     }
 
-    pub(crate) fn replace(&mut self, signed: Signed) {
+    pub(crate) fn replace(&mut self, signed: SignedTransaction) {
         self.raw = signed.raw.into();
         self.hashes.push(signed.hash.0.into());
         self.max_wei = signed.fees.max_wei.to_be_bytes();

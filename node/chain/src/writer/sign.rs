@@ -7,7 +7,7 @@ use alloy::{
 };
 use farthing_protocol::SecretKey;
 
-use super::{entry::Signed, fees::Fees};
+use super::{entry::SignedTransaction, fees::Fees};
 
 /// A transaction before its signature.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct Unsigned {
     pub data: Bytes,
 }
 
-pub(crate) fn sign(unsigned: Unsigned, fees: Fees, key: &SecretKey) -> Signed {
+pub(crate) fn sign(unsigned: Unsigned, fees: Fees, key: &SecretKey) -> SignedTransaction {
     let transaction = TxEip1559 {
         chain_id: unsigned.chain_id,
         nonce: unsigned.nonce,
@@ -41,7 +41,7 @@ pub(crate) fn sign(unsigned: Unsigned, fees: Fees, key: &SecretKey) -> Signed {
         U256::from_be_bytes(word)
     };
     let signed = transaction.into_signed(EthSignature::new(word(0), word(32), bytes[64] == 28));
-    Signed { raw: signed.encoded_2718(), hash: *signed.hash(), fees }
+    SignedTransaction { raw: signed.encoded_2718(), hash: *signed.hash(), fees }
 }
 
 /// What a signed transaction does; `None` when the bytes are no transaction of the form made by [`sign`].

@@ -6,7 +6,7 @@ use axum::Router;
 use farthing_console::{Access, Panel, Parts, socket::About};
 use farthing_control::Local;
 use farthing_node::{
-    commands::{self, settings::Running},
+    commands::{self, settings::RunningNode},
     config::{Config, TlsMode},
     gateway::{self, problem::turned_away},
     node::gateway_url,
@@ -38,7 +38,7 @@ impl Ports {
     /// A certificate, or the console's access, that cannot be used.
     pub(super) async fn new(
         config: &Config,
-        running: Running,
+        running: RunningNode,
         stopping: CancellationToken,
     ) -> Result<Self, Failure> {
         let own = config.clone();

@@ -46,7 +46,7 @@ impl std::fmt::Debug for DeviceKey {
 pub struct DeviceId(KeyHash);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry {
+struct DeviceEntry {
     id: DeviceId,
     seen_secs: u64,
     /// Its key was presented: there is somebody who keeps it.
@@ -56,7 +56,7 @@ struct Entry {
 /// Every one that is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Devices(Vec<Entry>);
+pub struct Devices(Vec<DeviceEntry>);
 
 impl Devices {
     /// The one whose key is presented.
@@ -76,7 +76,7 @@ impl Devices {
             }
         }
         let id = DeviceKey::id(key.expose());
-        self.0.push(Entry { id, seen_secs: now_secs, came_back: false });
+        self.0.push(DeviceEntry { id, seen_secs: now_secs, came_back: false });
         id
     }
 

@@ -62,12 +62,12 @@ impl Default for Hasher {
 
 /// A password may be compared.
 #[derive(Debug)]
-pub struct Place<'h> {
+pub struct HashingPlace<'h> {
     hasher: &'h Hasher,
     _held: SemaphorePermit<'h>,
 }
 
-impl Place<'_> {
+impl HashingPlace<'_> {
     /// Whether `password` is the one that `stored` was made from.
     pub async fn matches(self, password: SecretText, stored: String) -> bool {
         if password.expose().len() > PASSWORD_BYTES_MAX {
@@ -90,9 +90,9 @@ impl Hasher {
     }
 
     /// A place to have a password compared; `None` when too many wait already. Who was here before has places of its own.
-    pub fn place(&self, is_known: bool) -> Option<Place<'_>> {
+    pub fn place(&self, is_known: bool) -> Option<HashingPlace<'_>> {
         let places = if is_known { &self.known } else { &self.strangers };
-        places.try_acquire().ok().map(|held| Place { hasher: self, _held: held })
+        places.try_acquire().ok().map(|held| HashingPlace { hasher: self, _held: held })
     }
 }
 

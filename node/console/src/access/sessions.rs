@@ -198,7 +198,7 @@ impl Session {
 
 /// One session as it is kept, and stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry {
+struct SessionEntry {
     #[serde(with = "hash_text")]
     id: SessionId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -215,7 +215,7 @@ struct Entry {
 /// Every session there is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Sessions(Vec<Entry>);
+pub struct Sessions(Vec<SessionEntry>);
 
 impl Sessions {
     /// Begins a session; the password was just entered.
@@ -226,7 +226,7 @@ impl Sessions {
         {
             self.0.remove(oldest);
         }
-        self.0.push(Entry {
+        self.0.push(SessionEntry {
             id: begun.token.id(),
             key: Some(Key::hash(begun.key.expose())),
             device,
@@ -242,7 +242,7 @@ impl Sessions {
         let id = token.id();
         let entry = self.0.iter_mut().find(|entry| entry.id == id)?;
         entry.seen_secs = entry.seen_secs.max(now_secs);
-        let Entry { key, device, password_at_secs, .. } = *entry;
+        let SessionEntry { key, device, password_at_secs, .. } = *entry;
         Some(Session { id, key, device, password_at_secs })
     }
 

@@ -38,7 +38,7 @@ pub(crate) fn of(path: &str, text: &str) -> (Markup, bool) {
     let syntax = SYNTAXES.find_syntax_by_extension(extension);
     let mut state = ParseState::new(syntax.unwrap_or_else(|| SYNTAXES.find_syntax_plain_text()));
     let mut stack = ScopeStack::new();
-    let mut html = Html::default();
+    let mut html = CodeWriter::default();
     for line in text.split_inclusive('\n') {
         // A character takes six bytes at most, and its element as many again three times.
         if html.text.len() + line.len() * 24 > HTML_BYTES_MAX {
@@ -61,12 +61,12 @@ pub(crate) fn of(path: &str, text: &str) -> (Markup, bool) {
 
 /// What is written so far. Neighbours of one class share an element.
 #[derive(Default)]
-struct Html {
+struct CodeWriter {
     text: String,
     open: Option<&'static str>,
 }
 
-impl Html {
+impl CodeWriter {
     fn push(&mut self, text: &str, stack: &ScopeStack) {
         let of_scope = |scope: &Scope| CLASSES.iter().find(|(known, _)| known.is_prefix_of(*scope));
         let class = stack.as_slice().iter().rev().find_map(of_scope).map(|(_, class)| *class);

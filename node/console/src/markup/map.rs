@@ -38,7 +38,7 @@ enum Shape {
 }
 
 /// What part of the world is drawn.
-struct View {
+struct MapView {
     west: i64,
     north: i64,
     /// From west to east; from north to south it is half of that.
@@ -54,7 +54,7 @@ pub(crate) fn of(document: &Value) -> Markup {
         .collect();
     let positions: Vec<Position> =
         features.iter().flat_map(|(shapes, _)| shapes).flat_map(Shape::positions).copied().collect();
-    let Some(view) = View::around(&positions) else { return Markup::default() };
+    let Some(view) = MapView::around(&positions) else { return Markup::default() };
     let all = self::features(document).count();
     let which =
         if all > features.len() { format!("the first {} of {all}", features.len()) } else { all.to_string() };
@@ -140,7 +140,7 @@ impl Shape {
     }
 }
 
-impl View {
+impl MapView {
     /// The smallest view with some room around everything.
     fn around(positions: &[Position]) -> Option<Self> {
         let west = positions.iter().map(|(x, _)| *x).min()?;

@@ -14,8 +14,8 @@ use serde::Deserialize;
 
 use crate::{
     failure::Failure,
-    frame::{Frame, Place, Visit},
-    page::Html,
+    frame::{Frame, Section, Visit},
+    page::Rendered,
     show,
 };
 
@@ -24,15 +24,15 @@ const LISTED: usize = 50;
 
 #[derive(Template)]
 #[template(path = "activity.html")]
-struct Page {
+struct ActivityTemplate {
     frame: Frame,
     /// `bought`, `served` or nothing for both.
     side: String,
-    rows: Vec<Row>,
+    rows: Vec<ActivityRow>,
 }
 
 /// One call, as tables show it.
-pub(super) struct Row {
+pub(super) struct ActivityRow {
     pub(super) bought: bool,
     pub(super) name: String,
     pub(super) service: String,
@@ -54,13 +54,13 @@ pub(super) struct Row {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct ActivityParams {
     #[serde(default)]
     side: String,
 }
 
-pub(super) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Response, Failure> {
-    let frame = visit.frame(Place::Activity).await?;
+pub(super) async fn show(visit: Visit, Query(asked): Query<ActivityParams>) -> Result<Response, Failure> {
+    let frame = visit.frame(Section::Activity).await?;
     let mut activity = visit.panel.node().ask(endpoint::Activity.with("limit", LISTED)).await?;
     match asked.side.as_str() {
         "bought" => activity.served.clear(),
@@ -68,27 +68,27 @@ pub(super) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Res
         _ => {}
     }
     let rows = rows(&activity, LISTED, clock::now_secs());
-    Ok(Html(&Page { frame, side: asked.side, rows }).into_response())
+    Ok(Rendered(&ActivityTemplate { frame, side: asked.side, rows }).into_response())
 }
 
 /// Both sides in one list, the newest first.
-pub(super) fn rows(activity: &Activity, limit: usize, now_secs: u64) -> Vec<Row> {
+pub(super) fn rows(activity: &Activity, limit: usize, now_secs: u64) -> Vec<ActivityRow> {
     let bought = activity.bought.iter().map(|call| bought(call, now_secs));
     let served = activity.served.iter().map(|call| served(call, now_secs));
-    let mut rows: Vec<Row> = bought.chain(served).collect();
+    let mut rows: Vec<ActivityRow> = bought.chain(served).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.time_secs));
     rows.truncate(limit);
     rows
 }
 
 /// The same without where the time of each went.
-pub(super) fn short_rows(activity: &Activity, limit: usize, now_secs: u64) -> Vec<Row> {
+pub(super) fn short_rows(activity: &Activity, limit: usize, now_secs: u64) -> Vec<ActivityRow> {
     let mut rows = rows(activity, limit, now_secs);
     rows.iter_mut().for_each(|row| row.parts.clear());
     rows
 }
 
-fn bought(call: &BoughtCall, now_secs: u64) -> Row {
+fn bought(call: &BoughtCall, now_secs: u64) -> ActivityRow {
     let (outcome, tone) = match (call.status, &call.reason) {
         (Some(status), _) => (status.to_string(), tone(status)),
         (None, Some(reason)) => (show::visible(reason), "bad"),
@@ -102,7 +102,7 @@ fn bought(call: &BoughtCall, now_secs: u64) -> Row {
         show::duration(call.upstream_us)
     );
     let answered = call.status.is_some();
-    Row {
+    ActivityRow {
         bought: true,
         name: named(&call.name),
         service: call.service.to_string(),
@@ -119,8 +119,8 @@ fn bought(call: &BoughtCall, now_secs: u64) -> Row {
     }
 }
 
-fn served(call: &ServedCall, now_secs: u64) -> Row {
-    Row {
+fn served(call: &ServedCall, now_secs: u64) -> ActivityRow {
+    ActivityRow {
         bought: false,
         name: named(&call.name),
         service: call.service.to_string(),

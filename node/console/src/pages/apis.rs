@@ -15,9 +15,9 @@ use serde::Deserialize;
 
 use crate::{
     failure::Failure,
-    form::Form,
-    frame::{Frame, Place, Visit},
-    page::Html,
+    form::{Form, NoFields},
+    frame::{Frame, Section, Visit},
+    page::Rendered,
     show,
     texts::Done,
 };
@@ -27,9 +27,9 @@ pub(super) mod one;
 
 #[derive(Template)]
 #[template(path = "apis.html")]
-struct Page {
+struct ApisTemplate {
     frame: Frame,
-    rows: Vec<Row>,
+    rows: Vec<ApiRow>,
     unfinished: Vec<(String, String)>,
     earned: String,
     calls: u64,
@@ -38,7 +38,7 @@ struct Page {
 }
 
 /// One service, as the list shows it.
-pub(super) struct Row {
+pub(super) struct ApiRow {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) state: &'static str,
@@ -64,27 +64,27 @@ pub(super) struct Row {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct ApisParams {
     retired: Option<String>,
 }
 
-pub(super) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Response, Failure> {
+pub(super) async fn show(visit: Visit, Query(asked): Query<ApisParams>) -> Result<Response, Failure> {
     let apis = visit.panel.node().ask(endpoint::Apis).await?;
     let now_secs = clock::now_secs();
     let earned = apis.iter().fold(Usdc::ZERO, |sum, api| sum.saturating_add(api.earned.0));
     let unfinished = visit.panel.drafts().unfinished(visit.session.id()).into_iter();
-    let page = Page {
-        frame: visit.frame(Place::Apis).await?,
+    let page = ApisTemplate {
+        frame: visit.frame(Section::Apis).await?,
         rows: apis.iter().map(|api| row(api, now_secs)).collect(),
         unfinished: unfinished.map(|(name, title)| (name, show::visible(&title))).collect(),
         earned: show::usdc(earned),
         calls: apis.iter().map(|api| api.calls).sum(),
         retired: asked.retired.is_some(),
     };
-    Ok(Html(&page).into_response())
+    Ok(Rendered(&page).into_response())
 }
 
-pub(super) fn row(api: &Api, now_secs: u64) -> Row {
+pub(super) fn row(api: &Api, now_secs: u64) -> ApiRow {
     let (state, state_class) = state(api.state);
     let health = api.health.as_ref();
     let asked = health.filter(|health| health.asked > 0);
@@ -93,7 +93,7 @@ pub(super) fn row(api: &Api, now_secs: u64) -> Row {
         Some(health) if health.upstream_good => ("answers", "good"),
         Some(_) => ("takes no connection", "bad"),
     };
-    Row {
+    ApiRow {
         seen: asked
             .map_or_else(|| "–".to_owned(), |health| format!("{} of {}", health.current, health.asked)),
         seen_class: match asked {
@@ -161,19 +161,17 @@ pub(super) async fn set_state(
 #[template(path = "api-retire.html")]
 struct RetirePage {
     frame: Frame,
-    row: Row,
+    row: ApiRow,
 }
 
 pub(super) async fn retire_page(visit: Visit, Path(text): Path<String>) -> Result<Response, Failure> {
     let shown = visit.panel.node().ask(endpoint::ShowApi.of(id(&text)?)).await?;
-    let page = RetirePage { frame: visit.frame(Place::Apis).await?, row: row(&shown.api, clock::now_secs()) };
-    Ok(Html(&page).into_response())
+    let page =
+        RetirePage { frame: visit.frame(Section::Apis).await?, row: row(&shown.api, clock::now_secs()) };
+    Ok(Rendered(&page).into_response())
 }
 
-#[derive(Deserialize)]
-pub(super) struct Nothing {}
-
-pub(super) async fn retire(Path(text): Path<String>, form: Form<Nothing>) -> Result<Redirect, Failure> {
+pub(super) async fn retire(Path(text): Path<String>, form: Form<NoFields>) -> Result<Redirect, Failure> {
     let id = id(&text)?;
     let _ = form.confirmed()?;
     form.visit.panel.node().ask(endpoint::RemoveApi.of(id)).await?;

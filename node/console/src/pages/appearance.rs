@@ -13,12 +13,12 @@ use crate::{
 const YEAR_SECS: u64 = 365 * 24 * 3600;
 
 #[derive(Deserialize)]
-pub(super) struct Fields {
+pub(super) struct AppearanceFields {
     theme: String,
     next: Option<String>,
 }
 
-pub(super) async fn choose_theme(HarmlessForm { fields, .. }: HarmlessForm<Fields>) -> Response {
+pub(super) async fn choose_theme(HarmlessForm { fields, .. }: HarmlessForm<AppearanceFields>) -> Response {
     let theme = Theme::named(&fields.theme).name();
     let cookie =
         format!("{THEME_COOKIE}={theme}; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age={YEAR_SECS}");

@@ -21,9 +21,9 @@ use serde::Deserialize;
 
 use crate::{
     failure::Failure,
-    frame::{Frame, Place, Visit},
+    frame::{Frame, Section, Visit},
     icons::Icon,
-    page::Html,
+    page::Rendered,
     show, texts,
 };
 
@@ -39,7 +39,7 @@ const SAMPLES: &str = "Free samples";
 /// What was asked for, as it stands in the address. Nothing is everything.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Asked {
+pub(super) struct CatalogParams {
     q: String,
     category: String,
     tag: String,
@@ -53,9 +53,9 @@ pub(super) struct Asked {
 
 #[derive(Template)]
 #[template(path = "catalog.html")]
-struct Page {
+struct CatalogTemplate {
     frame: Frame,
-    asked: Asked,
+    asked: CatalogParams,
     total: usize,
     cards: Vec<Card>,
     facets: Vec<Facet>,
@@ -102,9 +102,9 @@ struct Choice {
     chosen: bool,
 }
 
-pub(super) async fn show(visit: Visit, Query(mut asked): Query<Asked>) -> Result<Response, Failure> {
+pub(super) async fn show(visit: Visit, Query(mut asked): Query<CatalogParams>) -> Result<Response, Failure> {
     asked.q = asked.q.chars().filter(|c| !c.is_control()).take(WORDS_CHARS_MAX).collect();
-    let mut frame = visit.frame(Place::Catalog).await?;
+    let mut frame = visit.frame(Section::Catalog).await?;
     frame.words.clone_from(&asked.q);
     let node = visit.panel.node();
     let figures = node.ask(endpoint::Figures).await?;
@@ -115,7 +115,7 @@ pub(super) async fn show(visit: Visit, Query(mut asked): Query<Asked>) -> Result
     let measured = by_service(&figures);
     let now_secs = clock::now_secs();
     let shown_to = found.offset + found.hits.len();
-    let page = Page {
+    let page = CatalogTemplate {
         total: found.total,
         cards: found.hits.iter().map(|hit| card(hit, &measured, now_secs)).collect(),
         facets: facets(&asked, &found),
@@ -127,7 +127,7 @@ pub(super) async fn show(visit: Visit, Query(mut asked): Query<Asked>) -> Result
         frame,
         asked,
     };
-    Ok(Html(&page).into_response())
+    Ok(Rendered(&page).into_response())
 }
 
 const fn empty() -> CatalogPage {
@@ -146,7 +146,7 @@ const fn empty() -> CatalogPage {
     }
 }
 
-impl Asked {
+impl CatalogParams {
     fn query(&self) -> Result<CatalogQuery, &'static str> {
         let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         let price_max = match self.price.as_str() {
@@ -269,9 +269,9 @@ const fn state(state: CatalogState) -> (&'static str, &'static str) {
     }
 }
 
-fn facets(asked: &Asked, found: &CatalogPage) -> Vec<Facet> {
+fn facets(asked: &CatalogParams, found: &CatalogPage) -> Vec<Facet> {
     let counts = &found.counts;
-    let facet = |title, counts: &[Count], chosen: &str, set: fn(&mut Asked, String)| {
+    let facet = |title, counts: &[Count], chosen: &str, set: fn(&mut CatalogParams, String)| {
         let choices = counts.iter().filter(|count| count.count > 0).take(CHOICES_MAX).map(|count| {
             let is_chosen = count.value == chosen;
             let value = if is_chosen { String::new() } else { count.value.clone() };
@@ -287,7 +287,7 @@ fn facets(asked: &Asked, found: &CatalogPage) -> Vec<Facet> {
         });
         Facet { title, choices: choices.collect() }
     };
-    let switch = |label: &str, count, now: &str, set: fn(&mut Asked, String)| {
+    let switch = |label: &str, count, now: &str, set: fn(&mut CatalogParams, String)| {
         let is_chosen = !now.is_empty();
         let link = asked.with(|asked| {
             set(asked, if is_chosen { String::new() } else { "1".to_owned() });
@@ -311,7 +311,7 @@ fn facets(asked: &Asked, found: &CatalogPage) -> Vec<Facet> {
 }
 
 /// Upper ends of prices, each with the services that cost no more; an end that adds none is left out.
-fn prices(asked: &Asked, bands: &[PriceCount]) -> Vec<Choice> {
+fn prices(asked: &CatalogParams, bands: &[PriceCount]) -> Vec<Choice> {
     let mut up_to = 0;
     let choice = |band: &PriceCount| {
         up_to += band.count;
@@ -331,8 +331,8 @@ fn prices(asked: &Asked, bands: &[PriceCount]) -> Vec<Choice> {
 }
 
 /// What narrows the search, each with the way to take it back.
-fn chosen(asked: &Asked) -> Vec<Choice> {
-    let one = |value: &str, label: String, clear: fn(&mut Asked)| {
+fn chosen(asked: &CatalogParams) -> Vec<Choice> {
+    let one = |value: &str, label: String, clear: fn(&mut CatalogParams)| {
         let link = asked.with(|asked| {
             clear(asked);
             asked.page = 0;
@@ -358,10 +358,11 @@ mod tests {
 
     #[test]
     fn a_search_stands_in_its_address() {
-        let asked = Asked { q: "earth & sky".into(), tag: "a+b".into(), page: 2, ..Asked::default() };
+        let asked =
+            CatalogParams { q: "earth & sky".into(), tag: "a+b".into(), page: 2, ..CatalogParams::default() };
         assert_eq!(asked.with(|_| {}), "/panel/catalog?q=earth+%26+sky&tag=a%2Bb&page=2");
-        assert_eq!(Asked::default().with(|_| {}), "/panel/catalog");
-        assert!(Asked { price: "cheap".into(), ..Asked::default() }.query().is_err());
+        assert_eq!(CatalogParams::default().with(|_| {}), "/panel/catalog");
+        assert!(CatalogParams { price: "cheap".into(), ..CatalogParams::default() }.query().is_err());
     }
 
     #[test]
@@ -373,7 +374,8 @@ mod tests {
         };
         let bands =
             [band("", "0.00", 0), band("0.00", "0.001", 2), band("0.001", "0.01", 3), band("0.01", "", 4)];
-        let asked = Asked { q: "a".into(), price: "0.001".into(), page: 3, ..Asked::default() };
+        let asked =
+            CatalogParams { q: "a".into(), price: "0.001".into(), page: 3, ..CatalogParams::default() };
         let choices = prices(&asked, &bands);
         let shown: Vec<_> = choices
             .iter()

@@ -11,15 +11,14 @@ use farthing_control::{
 };
 use farthing_protocol::{ChannelId, Usdc};
 use http::StatusCode;
-use serde::Deserialize;
 
 use crate::{
     Panel,
     failure::Failure,
-    form::Form,
-    frame::{Frame, Place, Visit},
+    form::{Form, NoFields},
+    frame::{Frame, Section, Visit},
     markup::{Markup, chart_of_days, qr_code},
-    page::Html,
+    page::Rendered,
     show,
 };
 
@@ -33,7 +32,7 @@ const CHANNELS_SHOWN: usize = 60;
 
 #[derive(Template)]
 #[template(path = "finance.html")]
-struct Page {
+struct FinanceTemplate {
     frame: Frame,
     locked: String,
     unclaimed: String,
@@ -71,14 +70,14 @@ pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
 
 async fn page(visit: &Visit, done: Option<String>, problem: Option<String>) -> Result<Response, Failure> {
     let node = visit.panel.node();
-    let frame = visit.frame(Place::Finance).await?;
+    let frame = visit.frame(Section::Finance).await?;
     let figures = node.ask(endpoint::Figures).await?;
     let channels = node.ask(endpoint::Channels).await?;
     let balance = &frame.status.balance;
     let has = balance.usdc.map_or(Usdc::ZERO, |usdc| usdc.0).saturating_add(balance.in_channels.0);
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let address = frame.status.address.to_string();
-    let page = Page {
+    let page = FinanceTemplate {
         locked: show::usdc(balance.in_channels.0),
         unclaimed: show::usdc(balance.unclaimed.0),
         spent_today: show::usdc(frame.status.spent_today.0),
@@ -97,7 +96,7 @@ async fn page(visit: &Visit, done: Option<String>, problem: Option<String>) -> R
         problem,
         frame,
     };
-    Ok((status, Html(&page)).into_response())
+    Ok((status, Rendered(&page)).into_response())
 }
 
 /// Open ones first, the largest deposits on top.
@@ -124,11 +123,8 @@ fn row(channel: &Channel) -> ChannelRow {
     }
 }
 
-#[derive(Deserialize)]
-pub(super) struct Nothing {}
-
 /// Collects what was earned.
-pub(super) async fn settle(State(panel): State<Panel>, form: Form<Nothing>) -> Result<Response, Failure> {
+pub(super) async fn settle(State(panel): State<Panel>, form: Form<NoFields>) -> Result<Response, Failure> {
     // A browser that goes away must not end a claim half-way.
     let node = panel.node().clone();
     let claiming = tokio::spawn(async move { node.ask(endpoint::Settle).await });
@@ -169,12 +165,12 @@ pub(super) async fn close_page(visit: Visit, Path(text): Path<String>) -> Result
     if channel.state.is_closed() {
         return Ok(Redirect::to("/panel/finance").into_response());
     }
-    let frame = visit.frame(Place::Finance).await?;
+    let frame = visit.frame(Section::Finance).await?;
     let is_payer = channel.role == ChannelRole::Payer;
-    Ok(Html(&ClosePage { frame, channel: row(channel), is_payer }).into_response())
+    Ok(Rendered(&ClosePage { frame, channel: row(channel), is_payer }).into_response())
 }
 
-pub(super) async fn close(Path(text): Path<String>, form: Form<Nothing>) -> Result<Response, Failure> {
+pub(super) async fn close(Path(text): Path<String>, form: Form<NoFields>) -> Result<Response, Failure> {
     let id: ChannelId = text.parse().map_err(|_| Failure::not_found())?;
     let _ = form.reauthenticated()?;
     let at = endpoint::CloseChannel.of(id);

@@ -8,9 +8,9 @@ use axum::{
 
 use crate::{
     failure::Failure,
-    frame::{Frame, Place, Visit},
+    frame::{Frame, Section, Visit},
     markup::{Markup, own_markdown},
-    page::Html,
+    page::Rendered,
 };
 
 /// Where a link of one document leads: to another of them, or out.
@@ -97,19 +97,20 @@ struct List {
 
 #[derive(Template)]
 #[template(path = "document.html")]
-struct Shown {
+struct HelpTemplate {
     frame: Frame,
     title: &'static str,
     text: Markup,
 }
 
 pub(super) async fn list(visit: Visit) -> Result<Response, Failure> {
-    let frame = visit.frame(Place::Help).await?;
-    Ok(Html(&List { frame, documents: &DOCUMENTS }).into_response())
+    let frame = visit.frame(Section::Help).await?;
+    Ok(Rendered(&List { frame, documents: &DOCUMENTS }).into_response())
 }
 
 pub(super) async fn show(visit: Visit, Path(name): Path<String>) -> Result<Response, Failure> {
     let document = DOCUMENTS.iter().find(|document| document.name == name).ok_or_else(Failure::not_found)?;
-    let frame = visit.frame(Place::Help).await?;
-    Ok(Html(&Shown { frame, title: document.title, text: own_markdown(document.text, link) }).into_response())
+    let frame = visit.frame(Section::Help).await?;
+    Ok(Rendered(&HelpTemplate { frame, title: document.title, text: own_markdown(document.text, link) })
+        .into_response())
 }

@@ -14,10 +14,10 @@ use serde::Deserialize;
 
 use crate::{
     failure::Failure,
-    frame::{Frame, Place, Visit, chain_name},
+    frame::{Frame, Section, Visit, chain_name},
     icons::Icon,
     markup::{Markup, chart_of_days},
-    page::Html,
+    page::Rendered,
     pages::setup,
     show,
 };
@@ -27,10 +27,10 @@ const RECENT: usize = 6;
 
 #[derive(Template)]
 #[template(path = "home.html")]
-struct Page {
+struct HomeTemplate {
     frame: Frame,
     welcome: bool,
-    steps: Vec<Step>,
+    steps: Vec<HomeStep>,
     /// Where the set-up goes on, for a node that nothing was done with yet.
     set_up: Option<&'static str>,
     figures: Figures,
@@ -39,12 +39,12 @@ struct Page {
     /// Day, spent and earned.
     days: Vec<(String, String, String)>,
     chart: Markup,
-    recent: Vec<super::activity::Row>,
+    recent: Vec<super::activity::ActivityRow>,
     apis: Vec<Api>,
 }
 
 /// One thing to do until the node is of full use.
-struct Step {
+struct HomeStep {
     done: bool,
     title: &'static str,
     /// What is, or what to do.
@@ -52,20 +52,20 @@ struct Step {
     link: Option<(&'static str, &'static str)>,
 }
 
-impl Step {
+impl HomeStep {
     const fn icon(&self) -> Icon {
         if self.done { Icon::Done } else { Icon::Todo }
     }
 }
 
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct HomeParams {
     welcome: Option<String>,
 }
 
-pub(super) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Response, Failure> {
+pub(super) async fn show(visit: Visit, Query(asked): Query<HomeParams>) -> Result<Response, Failure> {
     let node = visit.panel.node();
-    let frame = visit.frame(Place::Home).await?;
+    let frame = visit.frame(Section::Home).await?;
     let figures = node.ask(endpoint::Figures).await?;
     let activity = node.ask(endpoint::Activity.with("limit", RECENT)).await?;
     let apis = node.ask(endpoint::Apis).await?;
@@ -73,9 +73,9 @@ pub(super) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Res
     let backup = node.ask(endpoint::WalletBackup).await?;
     let is_new = setup::is_untouched(&activity, &apis, &backup);
     let steps = steps(&frame, &activity, &apis, &reach, &backup);
-    let page = Page {
+    let page = HomeTemplate {
         welcome: asked.welcome.is_some(),
-        set_up: is_new.then_some(setup::Step::Words.path()),
+        set_up: is_new.then_some(setup::SetupStep::Words.path()),
         steps: if steps.iter().all(|step| step.done) { Vec::new() } else { steps },
         median: figures.median_us.map_or_else(|| "–".to_owned(), show::duration),
         days: figures
@@ -89,7 +89,7 @@ pub(super) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Res
         apis,
         frame,
     };
-    Ok(Html(&page).into_response())
+    Ok(Rendered(&page).into_response())
 }
 
 fn steps(
@@ -98,14 +98,14 @@ fn steps(
     apis: &[Api],
     reach: &Reach,
     backup: &WalletBackup,
-) -> Vec<Step> {
+) -> Vec<HomeStep> {
     let status = &frame.status;
     let (usdc, eth) = (status.balance.usdc, status.balance.eth);
     let has_money = usdc.is_some_and(|usdc| !usdc.0.is_zero()) || !status.balance.in_channels.0.is_zero();
     let has_gas = eth.is_some_and(|eth| eth.0.wei > 0);
     let is_reachable = reach.tcp == "reachable" || reach.quic == "reachable";
     let mut steps = vec![
-        Step {
+        HomeStep {
             done: status.peers > 0,
             title: "Join the network",
             detail: match status.peers {
@@ -115,7 +115,7 @@ fn steps(
             },
             link: Some(("See the network", "/panel/network")),
         },
-        Step {
+        HomeStep {
             done: backup.written_down_secs.is_some() || backup.newest_backup_secs.is_some(),
             title: "Back up the wallet",
             detail: "Write down its 24 words, or make a file that only a passphrase of yours opens. A lost disk is lost \
@@ -123,7 +123,7 @@ fn steps(
                 .to_owned(),
             link: Some(("Back up or restore", "/panel/settings/backup")),
         },
-        Step {
+        HomeStep {
             done: has_money && has_gas,
             title: "Fund the wallet",
             detail: match (has_money, has_gas) {
@@ -137,7 +137,7 @@ fn steps(
             },
             link: Some(("Show the address", "/panel/setup/fund")),
         },
-        Step {
+        HomeStep {
             done: !activity.bought.is_empty(),
             title: "Make a first call",
             detail: if activity.bought.is_empty() {
@@ -149,7 +149,7 @@ fn steps(
         },
     ];
     if !apis.is_empty() {
-        steps.push(Step {
+        steps.push(HomeStep {
             done: is_reachable,
             title: "Be reachable for your consumers",
             detail: reach.summary.clone(),

@@ -16,17 +16,17 @@ use crate::{
     address_or_here,
     door::{Again, SharedName},
     failure::Failure,
-    form::{GuestForm, HarmlessForm, status_of, wait_of},
+    form::{GuestForm, HarmlessForm, NoFields, status_of, wait_of},
     frame::{THEME_COOKIE, Theme},
     guard::{COOKIE, cookie, session_of},
-    page::{Html, next_or_home},
+    page::{Rendered, next_or_home},
 };
 
 use super::setup;
 
 #[derive(Template)]
 #[template(path = "login.html")]
-struct Page {
+struct LoginTemplate {
     theme: Theme,
     next: String,
     problem: Option<String>,
@@ -34,11 +34,11 @@ struct Page {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct LoginParams {
     next: Option<String>,
 }
 
-impl Page {
+impl LoginTemplate {
     fn new(headers: &HeaderMap, next: Option<&str>) -> Self {
         Self {
             theme: Theme::named(cookie(headers, THEME_COOKIE).unwrap_or_default()),
@@ -50,7 +50,7 @@ impl Page {
 
     fn refused(mut self, refused: &Refused) -> Response {
         self.problem = Some(refused.to_string());
-        let mut response = (status_of(refused), Html(&self)).into_response();
+        let mut response = (status_of(refused), Rendered(&self)).into_response();
         if let Some(secs) = wait_of(refused) {
             response.headers_mut().insert(header::RETRY_AFTER, secs.into());
         }
@@ -80,7 +80,7 @@ pub(super) fn entered(begun: &Begun, next: &str, shared: Option<Extension<Shared
 
 pub(super) async fn show(
     State(panel): State<Panel>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<LoginParams>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     if panel.access().setup_code().is_some() {
@@ -89,7 +89,7 @@ pub(super) async fn show(
     if session_of(&panel, &headers).is_some() {
         return Ok(Redirect::to(next_or_home(asked.next.as_deref())).into_response());
     }
-    Ok(Html(&Page::new(&headers, asked.next.as_deref())).into_response())
+    Ok(Rendered(&LoginTemplate::new(&headers, asked.next.as_deref())).into_response())
 }
 
 /// At the name that all programs share: where the other one is not found, one logs in or sets up here.
@@ -97,12 +97,12 @@ pub(crate) fn log_in_here(panel: &Panel, headers: &HeaderMap, again: Again) -> R
     if panel.access().setup_code().is_some() {
         return setup::page(headers, Some(again));
     }
-    let page = Page::new(headers, Some(&again.next));
-    Html(&Page { again: Some(again), ..page }).into_response()
+    let page = LoginTemplate::new(headers, Some(&again.next));
+    Rendered(&LoginTemplate { again: Some(again), ..page }).into_response()
 }
 
 #[derive(Deserialize)]
-pub(super) struct Fields {
+pub(super) struct LoginFields {
     password: String,
     next: Option<String>,
     /// Filled in by `key.js`.
@@ -115,22 +115,19 @@ pub(super) async fn log_in(
     from: Option<Extension<ClientAddress>>,
     shared: Option<Extension<SharedName>>,
     headers: HeaderMap,
-    GuestForm(fields): GuestForm<Fields>,
+    GuestForm(fields): GuestForm<LoginFields>,
 ) -> Response {
     let had = session_of(&panel, &headers);
     let from = Asker { address: address_or_here(from), device: fields.device };
     match panel.access().log_in(SecretText::new(fields.password), had.as_ref(), from).await {
         Ok(begun) => entered(&begun, next_or_home(fields.next.as_deref()), shared),
         Err(Refused::NotSetUp) => Failure::NotSetUp.into_response(),
-        Err(refused) => Page::new(&headers, fields.next.as_deref()).refused(&refused),
+        Err(refused) => LoginTemplate::new(&headers, fields.next.as_deref()).refused(&refused),
     }
 }
 
-#[derive(Deserialize)]
-pub(super) struct Nothing {}
-
 /// Without a key: ending a session gives nothing away.
-pub(super) async fn log_out(State(panel): State<Panel>, form: HarmlessForm<Nothing>) -> Response {
+pub(super) async fn log_out(State(panel): State<Panel>, form: HarmlessForm<NoFields>) -> Response {
     panel.access().log_out(&form.visit.session).await;
     let gone = format!("{COOKIE}=; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=0");
     ([(header::SET_COOKIE, gone)], Redirect::to("/panel/login")).into_response()

@@ -10,14 +10,13 @@ use farthing_control::{
     types::{Peer, Reach},
 };
 use farthing_os::clock;
-use serde::Deserialize;
 
 use crate::{
     Panel,
     failure::Failure,
-    form::Form,
-    frame::{Frame, Place, Visit},
-    page::Html,
+    form::{Form, NoFields},
+    frame::{Frame, Section, Visit},
+    page::Rendered,
     show,
 };
 
@@ -26,7 +25,7 @@ const PEERS_SHOWN: usize = 100;
 
 #[derive(Template)]
 #[template(path = "network.html")]
-struct Page {
+struct NetworkTemplate {
     frame: Frame,
     reach: Reach,
     /// Each with its state.
@@ -47,14 +46,14 @@ struct PeerRow {
 }
 
 pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
-    let frame = visit.frame(Place::Network).await?;
+    let frame = visit.frame(Section::Network).await?;
     let node = visit.panel.node();
     let reach = node.ask(endpoint::Reached).await?;
     let traffic = node.ask(endpoint::Traffic).await?;
     let mut peers = node.ask(endpoint::Peers).await?;
     // A stable order, so that the page does not jump while it is read.
     peers.sort_by_key(|peer| (peer.rtt_us.unwrap_or(u64::MAX) / 20_000, peer.wallet));
-    let page = Page {
+    let page = NetworkTemplate {
         transports: [("TCP", reach.tcp.clone()), ("QUIC, over UDP", reach.quic.clone())],
         checked: reach.checked_secs.map(|secs| show::ago(secs, clock::now_secs())),
         traffic: [
@@ -66,7 +65,7 @@ pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
         reach,
         frame,
     };
-    Ok(Html(&page).into_response())
+    Ok(Rendered(&page).into_response())
 }
 
 /// Bytes of a second.
@@ -94,11 +93,8 @@ pub(super) fn state(state: &str) -> (&'static str, &'static str) {
     }
 }
 
-#[derive(Deserialize)]
-pub(super) struct Nothing {}
-
 /// Asks peers to dial this node now.
-pub(super) async fn test(State(panel): State<Panel>, _: Form<Nothing>) -> Result<Redirect, Failure> {
+pub(super) async fn test(State(panel): State<Panel>, _: Form<NoFields>) -> Result<Redirect, Failure> {
     panel.node().ask(endpoint::TestReach).await?;
     Ok(Redirect::to("/panel/network"))
 }

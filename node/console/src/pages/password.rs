@@ -13,30 +13,33 @@ use crate::{
     Panel,
     failure::Failure,
     form::Form,
-    frame::{Frame, Place, Visit},
-    page::Html,
+    frame::{Frame, Section, Visit},
+    page::Rendered,
 };
 
 #[derive(Template)]
 #[template(path = "password.html")]
-struct Page {
+struct PasswordTemplate {
     frame: Frame,
     problem: Option<String>,
     done: bool,
 }
 
 pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
-    let frame = visit.frame(Place::Home).await?;
-    Ok(Html(&Page { frame, problem: None, done: false }).into_response())
+    let frame = visit.frame(Section::Home).await?;
+    Ok(Rendered(&PasswordTemplate { frame, problem: None, done: false }).into_response())
 }
 
 #[derive(Deserialize)]
-pub(super) struct Fields {
+pub(super) struct PasswordFields {
     password: String,
     repeated: String,
 }
 
-pub(super) async fn change(State(panel): State<Panel>, form: Form<Fields>) -> Result<Response, Failure> {
+pub(super) async fn change(
+    State(panel): State<Panel>,
+    form: Form<PasswordFields>,
+) -> Result<Response, Failure> {
     let proof = form.confirmed()?;
     let Form { visit, fields, .. } = form;
     let problem = if fields.password == fields.repeated {
@@ -47,6 +50,6 @@ pub(super) async fn change(State(panel): State<Panel>, form: Form<Fields>) -> Re
         Some("The two passwords differ. Type the same one twice.".to_owned())
     };
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    let frame = visit.frame(Place::Home).await?;
-    Ok((status, Html(&Page { frame, done: problem.is_none(), problem })).into_response())
+    let frame = visit.frame(Section::Home).await?;
+    Ok((status, Rendered(&PasswordTemplate { frame, done: problem.is_none(), problem })).into_response())
 }

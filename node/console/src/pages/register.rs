@@ -20,9 +20,9 @@ use serde::Deserialize;
 use crate::{
     Panel,
     failure::Failure,
-    form::Form,
-    frame::{Frame, Place, Visit},
-    page::Html,
+    form::{Form, NoFields},
+    frame::{Frame, Section, Visit},
+    page::Rendered,
     show,
     upload::Upload,
 };
@@ -41,16 +41,16 @@ const TEXT_SHOWN_BYTES_MAX: usize = 8 * 1024;
 
 #[derive(Template)]
 #[template(path = "register.html")]
-struct Page {
+struct RegisterTemplate {
     frame: Frame,
-    fields: Fields,
+    fields: RegisterFields,
     problem: Option<String>,
     unfinished: Vec<(String, String)>,
 }
 
 /// What the first step asks for, as it was typed.
 #[derive(Default)]
-struct Fields {
+struct RegisterFields {
     name: String,
     description: String,
     price: String,
@@ -61,14 +61,14 @@ struct Fields {
 
 /// The steps, for the line above each page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum RegisterStep {
     Source,
     Operations,
     Details,
     Preview,
 }
 
-impl Step {
+impl RegisterStep {
     pub(super) const ALL: [Self; 4] = [Self::Source, Self::Operations, Self::Details, Self::Preview];
 
     pub(super) const fn title(self) -> &'static str {
@@ -92,14 +92,14 @@ impl Step {
 }
 
 pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
-    page(&visit, Fields::default(), None).await
+    page(&visit, RegisterFields::default(), None).await
 }
 
-async fn page(visit: &Visit, fields: Fields, problem: Option<String>) -> Result<Response, Failure> {
+async fn page(visit: &Visit, fields: RegisterFields, problem: Option<String>) -> Result<Response, Failure> {
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    let frame = visit.frame(Place::Apis).await?;
+    let frame = visit.frame(Section::Apis).await?;
     let unfinished = visit.panel.drafts().unfinished(visit.session.id());
-    Ok((status, Html(&Page { frame, fields, problem, unfinished })).into_response())
+    Ok((status, Rendered(&RegisterTemplate { frame, fields, problem, unfinished })).into_response())
 }
 
 /// Reads what was brought, and begins a draft of it.
@@ -108,7 +108,7 @@ pub(super) async fn begin(mut upload: Upload) -> Result<Response, Failure> {
     let (text, _) = upload.take("text");
     let (header_value, _) = upload.take("header_value");
     let typed = |name: &str| upload.text(name).trim().to_owned();
-    let mut fields = Fields {
+    let mut fields = RegisterFields {
         name: typed("name"),
         description: upload.text("description").to_owned(),
         price: typed("price"),
@@ -139,7 +139,7 @@ pub(super) async fn begin(mut upload: Upload) -> Result<Response, Failure> {
             };
             let draft = Draft::new(source, inspection, choices);
             let name = visit.panel.drafts().begin(visit.session.id(), draft)?;
-            Ok(Redirect::to(&Step::Operations.path(&name)).into_response())
+            Ok(Redirect::to(&RegisterStep::Operations.path(&name)).into_response())
         }
         Err(problem) => {
             if text.len() <= TEXT_SHOWN_BYTES_MAX {
@@ -228,19 +228,16 @@ pub(super) async fn choose(Path(name): Path<String>, form: Form<Candidate>) -> R
             let source = inspection.source.clone();
             let other = Draft::new(source, inspection, choices);
             drafts.change(visit.session.id(), &name, |draft| *draft = other)?;
-            Ok(Redirect::to(&Step::Operations.path(&name)).into_response())
+            Ok(Redirect::to(&RegisterStep::Operations.path(&name)).into_response())
         }
-        Err(problem) => page(&visit, Fields::default(), Some(problem)).await,
+        Err(problem) => page(&visit, RegisterFields::default(), Some(problem)).await,
     }
 }
-
-#[derive(Deserialize)]
-pub(super) struct Nothing {}
 
 pub(super) async fn discard(
     State(panel): State<Panel>,
     Path(name): Path<String>,
-    form: Form<Nothing>,
+    form: Form<NoFields>,
 ) -> Redirect {
     panel.drafts().discard(form.visit.session.id(), &name);
     Redirect::to("/panel/apis")

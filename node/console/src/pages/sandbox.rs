@@ -34,9 +34,9 @@ use crate::{
     access::Session,
     failure::Failure,
     form::HarmlessForm,
-    frame::{Place, Visit},
-    history::{Answer, Exchange, Kept},
-    page::Html,
+    frame::{Section, Visit},
+    history::{Answer, Exchange, KeptExchange},
+    page::Rendered,
 };
 
 use super::service::head;
@@ -47,7 +47,7 @@ mod filled;
 mod view;
 
 use filled::{Call, Filled, read_operation};
-use view::{Page, Parts};
+use view::{SandboxParts, SandboxTemplate};
 
 /// A body that is typed; larger ones are for programs.
 pub(super) const FORM_BYTES_MAX: usize = 128 * 1024;
@@ -58,7 +58,7 @@ const SNIPPET_OPERATIONS_MAX: usize = 150;
 const SNIPPET_BODY_BYTES_MAX: usize = 512;
 
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct SandboxParams {
     /// `GET /v1/things`
     #[serde(default)]
     operation: String,
@@ -70,7 +70,7 @@ pub(super) struct Asked {
 pub(super) async fn show(
     visit: Visit,
     Path(id): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<SandboxParams>,
 ) -> Result<Response, Failure> {
     let id = service_id(&id)?;
     let node = visit.panel.node();
@@ -86,12 +86,12 @@ pub(super) async fn show(
         (None, Some(form)) => Filled::start(&form.form),
         (None, None) => Filled::default(),
     };
-    let page = Parts {
+    let page = SandboxParts {
         filled,
         shown: found,
         is_forgotten: shown.is_some(),
         view: asked.view,
-        ..Parts::of(service, form)
+        ..SandboxParts::of(service, form)
     };
     render(&visit, page, kept).await
 }
@@ -121,7 +121,7 @@ pub(super) async fn act(
     let Some(exchange) = exchange else {
         // Nothing was asked of anybody: the code is shown anew, or what keeps it from being read.
         let kept = panel.0.history.of(visit.session.id(), id);
-        let page = Parts { filled, problem: call.err(), ..Parts::of(service, Some(form)) };
+        let page = SandboxParts { filled, problem: call.err(), ..SandboxParts::of(service, Some(form)) };
         let status = if page.problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
         return Ok((status, render(&visit, page, kept).await?).into_response());
     };
@@ -277,8 +277,12 @@ async fn form(node: &Local, service: &CatalogService, operation: &str) -> Result
     Ok(Some(node.ask(at).await?))
 }
 
-async fn render(visit: &Visit, mut parts: Parts, kept: Vec<Kept>) -> Result<Response, Failure> {
-    let frame = visit.frame(Place::Catalog).await?;
+async fn render(
+    visit: &Visit,
+    mut parts: SandboxParts,
+    kept: Vec<KeptExchange>,
+) -> Result<Response, Failure> {
+    let frame = visit.frame(Section::Catalog).await?;
     let node = visit.panel.node();
     parts.snippets = snippets(node, &parts).await;
     let card = head(node, &parts.service).await?;
@@ -290,13 +294,13 @@ async fn render(visit: &Visit, mut parts: Parts, kept: Vec<Kept>) -> Result<Resp
     } else {
         Vec::new()
     };
-    let page = Page::new(frame, card, parts, &channels, &samples, &kept);
-    Ok(Html(&page).into_response())
+    let page = SandboxTemplate::new(frame, card, parts, &channels, &samples, &kept);
+    Ok(Rendered(&page).into_response())
 }
 
 /// The call as it is typed, with the service's client; nothing while it cannot be read, and for large services, whose
 /// names take too long for a page that follows every key.
-async fn snippets(node: &Local, parts: &Parts) -> Vec<Snippet> {
+async fn snippets(node: &Local, parts: &SandboxParts) -> Vec<Snippet> {
     let Some(form) = &parts.form else { return Vec::new() };
     let Ok(call) = parts.filled.call(&form.form) else { return Vec::new() };
     if parts.service.offers.len() > SNIPPET_OPERATIONS_MAX || parts.filled.body.len() > SNIPPET_BODY_BYTES_MAX

@@ -20,10 +20,10 @@ use crate::{
     Panel,
     access::Session,
     failure::Failure,
-    frame::{Frame, Place, Visit},
+    frame::{Frame, Section, Visit},
     icons::Icon,
     markup::{Markup, code_of},
-    page::Html,
+    page::Rendered,
     show,
 };
 
@@ -38,7 +38,7 @@ const WARNINGS_SHOWN: usize = 20;
 
 #[derive(Template)]
 #[template(path = "sdk.html")]
-struct Page {
+struct SdkTemplate {
     frame: Frame,
     card: Card,
     part: Part,
@@ -70,7 +70,7 @@ struct FileShown {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct SdkParams {
     #[serde(default)]
     language: String,
     #[serde(default)]
@@ -83,7 +83,7 @@ pub(super) struct Asked {
 pub(super) async fn show(
     visit: Visit,
     Path(id): Path<ServiceText>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<SdkParams>,
 ) -> Result<Response, Failure> {
     let id = id.0?;
     let node = visit.panel.node();
@@ -98,8 +98,8 @@ pub(super) async fn show(
         }
         _ => None,
     };
-    let page = Page {
-        frame: visit.frame(Place::Catalog).await?,
+    let page = SdkTemplate {
+        frame: visit.frame(Section::Catalog).await?,
         card: head(node, &service).await?,
         part: Part::Sdk,
         offers_count: service.offers.len(),
@@ -109,7 +109,7 @@ pub(super) async fn show(
         made,
         languages,
     };
-    Ok(Html(&page).into_response())
+    Ok(Rendered(&page).into_response())
 }
 
 impl Made {
@@ -144,7 +144,7 @@ pub(super) async fn file(
     State(panel): State<Panel>,
     _: Session,
     Path(id): Path<ServiceText>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<SdkParams>,
 ) -> Result<Response, Failure> {
     let sdk = make(panel.node(), id.0?, &asked.language, !asked.single.is_empty()).await?;
     let found = sdk.files.into_iter().find(|file| file.path == asked.file);
@@ -163,7 +163,7 @@ pub(super) async fn archive(
     State(panel): State<Panel>,
     _: Session,
     Path(id): Path<ServiceText>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<SdkParams>,
 ) -> Result<Response, Failure> {
     let at = endpoint::Sdk.of(id.0?).of(&asked.language).with("form", "zip");
     let answer = panel.node().exchange(at, Bytes::new()).await?;

@@ -18,10 +18,10 @@ use crate::{
     Panel,
     access::Session,
     failure::Failure,
-    frame::{Frame, Place, Visit},
+    frame::{Frame, Section, Visit},
     icons::Icon,
     markup::{Markup, strangers_markdown},
-    page::Html,
+    page::Rendered,
     show,
 };
 
@@ -40,7 +40,7 @@ const SAMPLES_SHOWN: usize = 6;
 
 #[derive(Template)]
 #[template(path = "service.html")]
-struct Page {
+struct ServiceTemplate {
     frame: Frame,
     card: Card,
     part: Part,
@@ -160,7 +160,7 @@ impl Part {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct ServiceParams {
     #[serde(default)]
     part: String,
 }
@@ -168,11 +168,11 @@ pub(super) struct Asked {
 pub(super) async fn show(
     visit: Visit,
     Path(id): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<ServiceParams>,
 ) -> Result<Response, Failure> {
     let id: ServiceId = id.parse().map_err(|_| Failure::not_found())?;
     let part = Part::named(&asked.part);
-    let frame = visit.frame(Place::Catalog).await?;
+    let frame = visit.frame(Section::Catalog).await?;
     let node = visit.panel.node();
     let service = node.ask(endpoint::CatalogService.of(id)).await?;
     let samples = if part == Part::Samples && service.samples > 0 {
@@ -183,7 +183,7 @@ pub(super) async fn show(
     let versions: Vec<VersionNote> =
         if part == Part::Versions { node.ask(endpoint::CatalogVersions.of(id)).await? } else { Vec::new() };
     let hit = &service.hit;
-    let page = Page {
+    let page = ServiceTemplate {
         versions: VersionShown::all(&versions),
         is_own: hit.owner.0 == frame.status.address.0,
         card: head(node, &service).await?,
@@ -212,7 +212,7 @@ pub(super) async fn show(
         missing: service.details_missing.as_deref().map(crate::texts::sentence),
         frame,
     };
-    Ok(Html(&page).into_response())
+    Ok(Rendered(&page).into_response())
 }
 
 /// What stands above every part of a service.

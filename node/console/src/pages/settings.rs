@@ -10,14 +10,13 @@ use farthing_control::{
     types::{Check, Doctor, Secret, Setting, Status},
 };
 use farthing_os::clock;
-use serde::Deserialize;
 
 use crate::{
     Panel,
     failure::Failure,
-    form::Form,
-    frame::{Frame, Place, Visit},
-    page::Html,
+    form::{Form, NoFields},
+    frame::{Frame, Section, Visit},
+    page::Rendered,
     show,
     texts::Done,
 };
@@ -29,7 +28,7 @@ pub(super) mod secrets;
 
 #[derive(Template)]
 #[template(path = "settings.html")]
-struct Page {
+struct SettingsTemplate {
     frame: Frame,
     sessions: usize,
     password_is_configured: bool,
@@ -48,7 +47,7 @@ pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
     let access = visit.panel.access();
     let standing = visit.panel.node().ask(endpoint::AutomaticBackups).await?;
     let now_secs = clock::now_secs();
-    let page = Page {
+    let page = SettingsTemplate {
         daily: DailyBackup {
             on: standing.on,
             newest: standing.newest.map(|newest| show::ago(newest.written_secs, now_secs)),
@@ -57,9 +56,9 @@ pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
         },
         sessions: access.sessions_count(),
         password_is_configured: access.is_configured(),
-        frame: visit.frame(Place::Settings).await?,
+        frame: visit.frame(Section::Settings).await?,
     };
-    Ok(Html(&page).into_response())
+    Ok(Rendered(&page).into_response())
 }
 
 #[derive(Template)]
@@ -73,15 +72,15 @@ struct SecretPage {
 
 /// Says what comes, before it comes.
 pub(super) async fn secret_page(visit: Visit) -> Result<Response, Failure> {
-    let frame = visit.frame(Place::Settings).await?;
-    Ok(Html(&SecretPage { frame, secret: None, rotated: false }).into_response())
+    let frame = visit.frame(Section::Settings).await?;
+    Ok(Rendered(&SecretPage { frame, secret: None, rotated: false }).into_response())
 }
 
-pub(super) async fn show_secret(form: Form<Nothing>) -> Result<Response, Failure> {
+pub(super) async fn show_secret(form: Form<NoFields>) -> Result<Response, Failure> {
     let _ = form.confirmed()?;
     let Secret { secret } = form.visit.panel.node().ask(endpoint::Secret).await?;
-    let frame = form.visit.frame(Place::Settings).await?;
-    Ok(Html(&SecretPage { frame, secret: Some(secret), rotated: false }).into_response())
+    let frame = form.visit.frame(Section::Settings).await?;
+    Ok(Rendered(&SecretPage { frame, secret: Some(secret), rotated: false }).into_response())
 }
 
 #[derive(Template)]
@@ -91,20 +90,17 @@ struct RotatePage {
 }
 
 pub(super) async fn rotate_page(visit: Visit) -> Result<Response, Failure> {
-    Ok(Html(&RotatePage { frame: visit.frame(Place::Settings).await? }).into_response())
+    Ok(Rendered(&RotatePage { frame: visit.frame(Section::Settings).await? }).into_response())
 }
 
-#[derive(Deserialize)]
-pub(super) struct Nothing {}
-
-pub(super) async fn rotate_secret(form: Form<Nothing>) -> Result<Response, Failure> {
+pub(super) async fn rotate_secret(form: Form<NoFields>) -> Result<Response, Failure> {
     let _ = form.confirmed()?;
     let Secret { secret } = form.visit.panel.node().ask(endpoint::RotateSecret).await?;
-    let frame = form.visit.frame(Place::Settings).await?;
-    Ok(Html(&SecretPage { frame, secret: Some(secret), rotated: true }).into_response())
+    let frame = form.visit.frame(Section::Settings).await?;
+    Ok(Rendered(&SecretPage { frame, secret: Some(secret), rotated: true }).into_response())
 }
 
-pub(super) async fn log_out_others(State(panel): State<Panel>, form: Form<Nothing>) -> Redirect {
+pub(super) async fn log_out_others(State(panel): State<Panel>, form: Form<NoFields>) -> Redirect {
     panel.access().log_out_others(&form.visit.session).await;
     Done::LoggedOut.at("/panel/settings")
 }
@@ -127,8 +123,8 @@ pub(super) async fn configuration(visit: Visit) -> Result<Response, Failure> {
             None => sections.push((section, vec![setting])),
         }
     }
-    let frame = visit.frame(Place::Settings).await?;
-    Ok(Html(&ConfigurationPage { frame, sections }).into_response())
+    let frame = visit.frame(Section::Settings).await?;
+    Ok(Rendered(&ConfigurationPage { frame, sections }).into_response())
 }
 
 #[derive(Template)]
@@ -146,10 +142,11 @@ pub(super) async fn diagnostics(visit: Visit) -> Result<Response, Failure> {
         check.detail = show::visible(&check.detail);
     }
     let good = checks.iter().all(|check| check.good);
-    Ok(Html(&DiagnosticsPage { frame: visit.frame(Place::Settings).await?, checks, good }).into_response())
+    Ok(Rendered(&DiagnosticsPage { frame: visit.frame(Section::Settings).await?, checks, good })
+        .into_response())
 }
 
-impl Page {
+impl SettingsTemplate {
     fn status(&self) -> &Status {
         &self.frame.status
     }

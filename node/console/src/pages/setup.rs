@@ -27,7 +27,7 @@ use crate::{
     form::GuestForm,
     frame::{THEME_COOKIE, Theme},
     guard::cookie,
-    page::Html,
+    page::Rendered,
 };
 
 use super::login::entered;
@@ -39,7 +39,7 @@ pub(super) mod words;
 
 /// A page of the set-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum SetupStep {
     Access,
     Words,
     Fund,
@@ -47,7 +47,7 @@ pub(super) enum Step {
     Sample,
 }
 
-impl Step {
+impl SetupStep {
     /// In their order.
     pub(super) const ALL: [Self; 5] = [Self::Access, Self::Words, Self::Fund, Self::Reach, Self::Sample];
 
@@ -90,9 +90,9 @@ impl Step {
 
 #[derive(Template)]
 #[template(path = "setup.html")]
-struct Page {
+struct SetupTemplate {
     theme: Theme,
-    step: Step,
+    step: SetupStep,
     code: String,
     problem: Option<String>,
     again: Option<Again>,
@@ -108,11 +108,12 @@ pub(super) async fn show(State(panel): State<Panel>, headers: HeaderMap) -> Resp
 /// The code and a password are asked for.
 pub(super) fn page(headers: &HeaderMap, again: Option<Again>) -> Response {
     let theme = Theme::named(cookie(headers, THEME_COOKIE).unwrap_or_default());
-    Html(&Page { theme, step: Step::Access, code: String::new(), problem: None, again }).into_response()
+    Rendered(&SetupTemplate { theme, step: SetupStep::Access, code: String::new(), problem: None, again })
+        .into_response()
 }
 
 #[derive(Deserialize)]
-pub(super) struct Fields {
+pub(super) struct SetupFields {
     code: String,
     password: String,
     repeated: String,
@@ -123,9 +124,9 @@ pub(super) async fn set_up(
     from: Option<Extension<ClientAddress>>,
     shared: Option<Extension<SharedName>>,
     headers: HeaderMap,
-    GuestForm(fields): GuestForm<Fields>,
+    GuestForm(fields): GuestForm<SetupFields>,
 ) -> Response {
-    let Fields { code, password, repeated } = fields;
+    let SetupFields { code, password, repeated } = fields;
     let outcome = if password == repeated {
         let from = address_or_here(from);
         panel.access().set_up(&code, SecretText::new(password), from).await.map_err(|error| error.to_string())
@@ -135,13 +136,14 @@ pub(super) async fn set_up(
     match outcome {
         Ok(begun) => {
             let is_new = is_new(panel.node()).await.unwrap_or(false);
-            let next = if is_new { Step::Words.path() } else { "/panel?welcome=1" };
+            let next = if is_new { SetupStep::Words.path() } else { "/panel?welcome=1" };
             entered(&begun, next, shared)
         }
         Err(problem) => {
             let theme = Theme::named(cookie(&headers, THEME_COOKIE).unwrap_or_default());
-            let page = Page { theme, step: Step::Access, code, problem: Some(problem), again: None };
-            (StatusCode::UNPROCESSABLE_ENTITY, Html(&page)).into_response()
+            let page =
+                SetupTemplate { theme, step: SetupStep::Access, code, problem: Some(problem), again: None };
+            (StatusCode::UNPROCESSABLE_ENTITY, Rendered(&page)).into_response()
         }
     }
 }
@@ -167,14 +169,18 @@ mod tests {
 
     #[test]
     fn every_step_leads_to_the_next_and_back_and_the_last_one_home() {
-        let mut place = Step::Access.next();
-        for step in Step::ALL.into_iter().skip(1) {
+        let mut place = SetupStep::Access.next();
+        for step in SetupStep::ALL.into_iter().skip(1) {
             assert_eq!(place, step.path());
             place = step.next();
         }
         assert_eq!(place, "/panel?welcome=1");
-        assert_eq!((Step::Words.back(), Step::Access.back()), (None, None), "the password is chosen once");
-        assert_eq!(Step::Sample.back(), Some(Step::Reach.path()));
-        assert_eq!((Step::Access.number(), Step::Sample.number()), (1, 5));
+        assert_eq!(
+            (SetupStep::Words.back(), SetupStep::Access.back()),
+            (None, None),
+            "the password is chosen once"
+        );
+        assert_eq!(SetupStep::Sample.back(), Some(SetupStep::Reach.path()));
+        assert_eq!((SetupStep::Access.number(), SetupStep::Sample.number()), (1, 5));
     }
 }

@@ -157,7 +157,7 @@ pub(super) fn channels(
     for entry in table.iter()? {
         let (id, bytes) = entry?;
         let id = ChannelId::from_bytes(*id.value());
-        let row: payer::StoredChannel = tables::decode("payer_channels", bytes.value())?;
+        let row: payer::StoredPayerChannel = tables::decode("payer_channels", bytes.value())?;
         audit.payer_channels += 1;
         let charged = bought.get(&id).copied().unwrap_or_default();
         let explained = row.opening.saturating_add(row.pruned).saturating_add(charged);
@@ -169,7 +169,7 @@ pub(super) fn channels(
             (id.to_string(), format!("opening balance {}, adjustments explain {adjusted}", row.opening))
         });
         audit.require(row.claimed <= row.signed.min(row.deposited_peak), "M3", || {
-            let payer::StoredChannel { claimed, signed, deposited_peak, .. } = &row;
+            let payer::StoredPayerChannel { claimed, signed, deposited_peak, .. } = &row;
             (id.to_string(), format!("claimed {claimed}, signed {signed}, deposited {deposited_peak}"))
         });
         let is_over = row.deposited <= row.claimed && !promised.contains_key(&id);
@@ -183,7 +183,7 @@ pub(super) fn channels(
         let covered =
             row.acknowledged <= row.signed && promised <= row.signed && row.signed <= row.deposited_peak;
         audit.require(covered, "C1", || {
-            let payer::StoredChannel { acknowledged, signed, deposited_peak, .. } = &row;
+            let payer::StoredPayerChannel { acknowledged, signed, deposited_peak, .. } = &row;
             let detail = format!(
                 "acknowledged {acknowledged}, promised {promised}, signed {signed}, deposited {deposited_peak}"
             );

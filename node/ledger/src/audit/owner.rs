@@ -78,13 +78,13 @@ pub(super) fn channels(
     for entry in tx.open_table(PAYEE_CHANNELS)?.iter()? {
         let (id, bytes) = entry?;
         let id = ChannelId::from_bytes(*id.value());
-        let row: payee::StoredChannel = tables::decode("payee_channels", bytes.value())?;
+        let row: payee::StoredPayeeChannel = tables::decode("payee_channels", bytes.value())?;
         audit.payee_channels += 1;
         let ordered = row.claimed <= row.spent && row.spent <= row.proven() && row.best <= row.deposited_peak;
         // A promise outlives a withdrawal, which lowers the deposit, so `best` is bounded by the most that was ever there. That
         // what was charged is still there, or booked as lost, is M4's to say, and that it can be claimed, X2's.
         audit.require(ordered, "O1", || {
-            let payee::StoredChannel { claimed, spent, best, deposited_peak, .. } = &row;
+            let payee::StoredPayeeChannel { claimed, spent, best, deposited_peak, .. } = &row;
             (
                 id.to_string(),
                 format!("claimed {claimed}, spent {spent}, best {best}, deposited {deposited_peak}"),
@@ -94,7 +94,7 @@ pub(super) fn channels(
         let missing = row.spent.saturating_sub(row.deposited.max(row.claimed));
         let lost = row.lost.unwrap_or_default();
         audit.require(missing == lost, "M4", || {
-            let payee::StoredChannel { spent, deposited, claimed, .. } = &row;
+            let payee::StoredPayeeChannel { spent, deposited, claimed, .. } = &row;
             let held = format!("spent {spent}, deposited {deposited}, claimed {claimed}");
             (
                 id.to_string(),
@@ -142,7 +142,7 @@ pub(super) fn channels(
 
 /// Whether the contract would take the best voucher: it is there, and the channel's signer signed it. Channels of
 /// another contract are for the program that served them.
-fn is_claimable(row: &payee::StoredChannel, id: ChannelId, domain: Option<&Domain>) -> bool {
+fn is_claimable(row: &payee::StoredPayeeChannel, id: ChannelId, domain: Option<&Domain>) -> bool {
     let Some(signature) = row.best_signature else { return false };
     let terms = row.config();
     let voucher = Voucher { channel: id, cumulative: row.best };

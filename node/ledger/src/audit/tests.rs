@@ -136,7 +136,7 @@ async fn found(
 fn change_payee(
     tx: &WriteTransaction,
     id: ChannelId,
-    change: impl FnOnce(&mut payee::StoredChannel),
+    change: impl FnOnce(&mut payee::StoredPayeeChannel),
 ) -> Result<()> {
     let mut table = tx.open_table(PAYEE_CHANNELS)?;
     let mut row = payee::channel_in(&table, id)?.unwrap();
@@ -148,7 +148,7 @@ fn change_payee(
 fn change_payer(
     tx: &WriteTransaction,
     id: ChannelId,
-    change: impl FnOnce(&mut payer::StoredChannel),
+    change: impl FnOnce(&mut payer::StoredPayerChannel),
 ) -> Result<()> {
     let mut table = tx.open_table(PAYER_CHANNELS)?;
     let mut row = payer::channel_in(&table, id)?.unwrap();

@@ -5,7 +5,7 @@ use farthing_protocol::{
 };
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
-use super::StoredChannel;
+use super::StoredPayeeChannel;
 use crate::{
     Ledger,
     adjustment::{self, Cause, Side},
@@ -160,7 +160,7 @@ impl Ledger {
 
 fn put_channel(tx: &WriteTransaction, channel: PayeeChannel) -> Result<PayeeChannelRow> {
     let mut table = tx.open_table(PAYEE_CHANNELS)?;
-    let mut row = channel_in(&table, channel.id)?.unwrap_or_else(|| StoredChannel::new(&channel.config));
+    let mut row = channel_in(&table, channel.id)?.unwrap_or_else(|| StoredPayeeChannel::new(&channel.config));
     if row.config() != channel.config {
         return Err(LedgerError::ChannelConflict(channel.id));
     }
@@ -211,7 +211,7 @@ fn all_channels(tx: &ReadTransaction) -> Result<Vec<PayeeChannelRow>> {
     let table = tx.open_table(PAYEE_CHANNELS)?;
     let rows = table.iter()?.map(|entry| {
         let (id, bytes) = entry?;
-        let row: StoredChannel = tables::decode("payee_channels", bytes.value())?;
+        let row: StoredPayeeChannel = tables::decode("payee_channels", bytes.value())?;
         Ok(row.into_row(ChannelId::from_bytes(*id.value())))
     });
     rows.collect()
@@ -220,6 +220,6 @@ fn all_channels(tx: &ReadTransaction) -> Result<Vec<PayeeChannelRow>> {
 pub(crate) fn channel_in(
     table: &impl ReadableTable<&'static [u8; 32], &'static [u8]>,
     id: ChannelId,
-) -> Result<Option<StoredChannel>> {
+) -> Result<Option<StoredPayeeChannel>> {
     tables::get(table, "payee_channels", id.as_bytes())
 }

@@ -16,7 +16,7 @@ use crate::{
 
 #[derive(Clone, Debug, Encode, Decode)]
 #[cbor(map)]
-pub(crate) struct StoredChannel {
+pub(crate) struct StoredPayeeChannel {
     #[n(0)]
     config: StoredTerms,
     #[n(1)]
@@ -73,7 +73,7 @@ impl Ending {
     }
 }
 
-impl StoredChannel {
+impl StoredPayeeChannel {
     pub(crate) fn new(config: &ChannelConfig) -> Self {
         Self {
             config: config.into(),

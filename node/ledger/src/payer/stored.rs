@@ -15,7 +15,7 @@ use crate::terms::StoredTerms;
 
 #[derive(Clone, Debug, Encode, Decode)]
 #[cbor(map)]
-pub(crate) struct StoredChannel {
+pub(crate) struct StoredPayerChannel {
     #[n(0)]
     config: StoredTerms,
     #[n(1)]
@@ -57,7 +57,7 @@ struct StoredNewest {
     signature: Signature,
 }
 
-impl StoredChannel {
+impl StoredPayerChannel {
     pub(crate) fn new(config: &ChannelConfig) -> Self {
         Self {
             config: config.into(),

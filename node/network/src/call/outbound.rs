@@ -11,7 +11,7 @@ use futures::{
 use super::Interrupted;
 use crate::{
     NetworkLimits,
-    frame::{self, FrameError, Pace},
+    frame::{self, FrameError, MinimumPace},
     line::Line,
 };
 
@@ -48,7 +48,7 @@ where
 {
     // The owner may need the whole deadline before its first byte, so silence is not judged here.
     let patience = std::time::Duration::from_millis(limits::CALL_DEADLINE_MS_MAX);
-    let head = frame::read_head(io, limits::CALL_HEAD_BYTES_MAX, Pace::any(patience))
+    let head = frame::read_head(io, limits::CALL_HEAD_BYTES_MAX, MinimumPace::any(patience))
         .await
         .map_err(|error| interrupted(&error))?;
     let reply: CallReply = wire::decode(&head).map_err(|error| Interrupted::BadAnswer(error.to_string()))?;

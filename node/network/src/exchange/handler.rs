@@ -18,13 +18,13 @@ use libp2p::{
 };
 
 use super::{Accept, Opening};
-use crate::{NotStarted, line::Source, swarm::NoStream};
+use crate::{NotStarted, line::ConnectionStreams, swarm::NoStream};
 
 /// Negotiates the protocol on each stream and hands the stream over.
-pub(crate) struct Handler {
+pub(crate) struct ExchangeHandler {
     peer: Address,
     /// Of this connection's streams, which end with it.
-    source: Source,
+    source: ConnectionStreams,
     protocol: StreamProtocol,
     accept: Accept,
     /// How long the connection is kept after a stream was opened, and until when that is.
@@ -33,10 +33,10 @@ pub(crate) struct Handler {
     openings: VecDeque<Opening>,
 }
 
-impl Handler {
+impl ExchangeHandler {
     pub(super) fn new(
         peer: Address,
-        source: Source,
+        source: ConnectionStreams,
         protocol: StreamProtocol,
         accept: Accept,
         kept: Duration,
@@ -48,7 +48,7 @@ impl Handler {
 type Event<'a> = ConnectionEvent<'a, ReadyUpgrade<StreamProtocol>, ReadyUpgrade<StreamProtocol>, (), Opening>;
 type Action = ConnectionHandlerEvent<ReadyUpgrade<StreamProtocol>, Opening, Infallible>;
 
-impl ConnectionHandler for Handler {
+impl ConnectionHandler for ExchangeHandler {
     type FromBehaviour = Opening;
     type ToBehaviour = Infallible;
     type InboundProtocol = ReadyUpgrade<StreamProtocol>;
@@ -98,7 +98,7 @@ impl ConnectionHandler for Handler {
     }
 }
 
-impl Handler {
+impl ExchangeHandler {
     fn keep(&mut self) {
         self.kept_until = Some(Instant::now() + self.kept);
     }

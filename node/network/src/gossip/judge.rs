@@ -24,7 +24,7 @@ use super::{InboundListing, ListingResponder, Subject, Verdict};
 use crate::{
     admission::Admission,
     info::take_record,
-    intake::{Intake, Origin},
+    intake::{Intake, NeighbourOrigin},
     records::{Rejected, SharedRecords},
     report::{Reporter, Strike},
     status::Counters,
@@ -80,8 +80,8 @@ struct Court {
 #[derive(Debug)]
 pub(crate) struct Judge {
     court: Arc<Court>,
-    listings: Intake<Origin>,
-    records: Intake<Origin>,
+    listings: Intake<NeighbourOrigin>,
+    records: Intake<NeighbourOrigin>,
     /// Of both kinds, by wallet: strikes are for who sends, not for who is nearby.
     floods: Intake<Address>,
     admission: Arc<Admission>,
@@ -135,7 +135,7 @@ impl Judge {
             Subject::Record => &mut self.records,
             Subject::Listing => &mut self.listings,
         };
-        let heard = intake.admits(Origin::of(wallet, sender.range), now_secs);
+        let heard = intake.admits(NeighbourOrigin::of(wallet, sender.range), now_secs);
         let Some(permit) = heard.then(|| self.admission.admit(wallet)).flatten() else {
             Counters::add(&court.counters.gossip_dropped);
             return false;

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::intake::Origin;
+use crate::intake::NeighbourOrigin;
 
 /// From one frame to the next, of one origin, in the long run: 960 a minute. A neighbour of a network of a million
 /// services tells of a hundred objects a minute, so nine such neighbours in one address range are not held up.
@@ -24,11 +24,11 @@ const ORIGINS_MAX: usize = 1024;
 
 /// What every origin has left of its frames. A cheap handle, shared by all connections.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Frames(Arc<Mutex<HashMap<Origin, Instant>>>);
+pub(crate) struct Frames(Arc<Mutex<HashMap<NeighbourOrigin, Instant>>>);
 
 impl Frames {
     /// Counts one frame of `origin`, and says how long the next one is not to be read.
-    pub(crate) fn spend(&self, origin: Origin, now: Instant) -> Duration {
+    pub(crate) fn spend(&self, origin: NeighbourOrigin, now: Instant) -> Duration {
         // Changed by single operations, so a panic elsewhere leaves it whole.
         let mut whole_at = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if whole_at.len() >= ORIGINS_MAX && !whole_at.contains_key(&origin) {
@@ -49,7 +49,7 @@ fn spend(whole_at: Option<Instant>, now: Instant) -> (Instant, Duration) {
 }
 
 /// Whoever would have all of its frames soonest loses least by being forgotten.
-fn make_room(whole_at: &mut HashMap<Origin, Instant>, now: Instant) {
+fn make_room(whole_at: &mut HashMap<NeighbourOrigin, Instant>, now: Instant) {
     whole_at.retain(|_, at| *at > now);
     if whole_at.len() >= ORIGINS_MAX
         && let Some(soonest) = whole_at.iter().min_by_key(|(_, at)| **at).map(|(origin, _)| *origin)
@@ -64,8 +64,8 @@ mod tests {
 
     use super::*;
 
-    fn range(third: u8) -> Origin {
-        Origin::Range([9, 9, third, 0].into())
+    fn range(third: u8) -> NeighbourOrigin {
+        NeighbourOrigin::Range([9, 9, third, 0].into())
     }
 
     /// How many frames of `connections` that always have another one are read in this time.
@@ -118,7 +118,7 @@ mod tests {
         for n in 0..2 * ORIGINS_MAX {
             let mut wallet = [0; 20];
             wallet[..8].copy_from_slice(&n.to_be_bytes());
-            frames.spend(Origin::Wallet(Address::from_bytes(wallet)), start);
+            frames.spend(NeighbourOrigin::Wallet(Address::from_bytes(wallet)), start);
         }
         assert!(frames.0.lock().unwrap().len() <= ORIGINS_MAX);
         assert!(frames.spend(range(1), start) > Duration::ZERO);

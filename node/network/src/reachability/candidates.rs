@@ -22,7 +22,7 @@ const WITNESSES_MIN: usize = 2;
 
 /// Where a candidate comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum AddressSource {
     /// The configuration's `announce`; published until it fails.
     Announced,
     /// The IP that peers see, and the port this node listens on.
@@ -33,12 +33,12 @@ pub enum Source {
 
 /// An address to be tested.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Candidate {
+pub(super) struct AddressCandidate {
     pub(super) address: Multiaddr,
     /// What peers are asked to dial: the address, with a name replaced by the IP that peers see. Nothing
     /// while that is unknown, or when no peer would dial it.
     pub(super) dialled: Option<Multiaddr>,
-    pub(super) source: Source,
+    pub(super) source: AddressSource,
 }
 
 /// How connected peers see this node.
@@ -112,7 +112,7 @@ enum Witness {
 
 /// What is known about this node's addresses.
 #[derive(Debug)]
-pub(super) struct Known<'a> {
+pub(super) struct OwnAddresses<'a> {
     pub(super) announced: &'a [Multiaddr],
     pub(super) listening: &'a [Multiaddr],
     pub(super) mapped: &'a [Multiaddr],
@@ -121,12 +121,12 @@ pub(super) struct Known<'a> {
     pub(super) allow_private: bool,
 }
 
-impl Known<'_> {
+impl OwnAddresses<'_> {
     /// What is to be tested; at most as many as one request holds.
-    pub(super) fn candidates(&self) -> Vec<Candidate> {
+    pub(super) fn candidates(&self) -> Vec<AddressCandidate> {
         let announced = self.announced.iter().map(|address| self.announced(address));
-        let mapped = self.mapped.iter().map(|address| self.literal(address.clone(), Source::Mapped));
-        let mut candidates: Vec<Candidate> = Vec::new();
+        let mapped = self.mapped.iter().map(|address| self.literal(address.clone(), AddressSource::Mapped));
+        let mut candidates: Vec<AddressCandidate> = Vec::new();
         for candidate in announced.chain(self.observed()).chain(mapped) {
             let is_new = candidates.iter().all(|other| other.address != candidate.address);
             if is_new && candidates.len() < limits::REACH_ADDRESSES_MAX {
@@ -136,18 +136,18 @@ impl Known<'_> {
         candidates
     }
 
-    fn announced(&self, address: &Multiaddr) -> Candidate {
+    fn announced(&self, address: &Multiaddr) -> AddressCandidate {
         let address = addresses::without_peer(address);
         if addresses::ip(&address).is_some() {
-            return self.literal(address, Source::Announced);
+            return self.literal(address, AddressSource::Announced);
         }
         let seen = self.seen.iter().find(|ip| Some(Family::of_ip(**ip)) == Family::of(&address));
         let dialled = seen.zip(Transport::of(&address));
         let dialled = dialled.map(|(ip, (transport, port))| place::address(*ip, transport, port));
-        Candidate { address, dialled, source: Source::Announced }
+        AddressCandidate { address, dialled, source: AddressSource::Announced }
     }
 
-    fn observed(&self) -> impl Iterator<Item = Candidate> {
+    fn observed(&self) -> impl Iterator<Item = AddressCandidate> {
         let ports: BTreeSet<(Family, Transport, u16)> = self
             .listening
             .iter()
@@ -162,15 +162,15 @@ impl Known<'_> {
             of_family.into_iter().filter_map(|(_, transport, port)| {
                 let address = place::address(*ip, transport, port);
                 let is_announced = self.announced.iter().any(|other| place::are_alike(other, &address));
-                (!is_announced).then(|| self.literal(address, Source::Observed))
+                (!is_announced).then(|| self.literal(address, AddressSource::Observed))
             })
         })
     }
 
-    fn literal(&self, address: Multiaddr, source: Source) -> Candidate {
+    fn literal(&self, address: Multiaddr, source: AddressSource) -> AddressCandidate {
         let dialled =
             Some(address.clone()).filter(|address| addresses::is_dialable(address, self.allow_private));
-        Candidate { address, dialled, source }
+        AddressCandidate { address, dialled, source }
     }
 }
 

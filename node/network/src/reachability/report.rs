@@ -6,7 +6,7 @@ use farthing_protocol::Address;
 use libp2p::Multiaddr;
 
 use super::{
-    Prober, Source, Transport,
+    AddressSource, Prober, Transport,
     verdict::{Standing, Vote},
 };
 
@@ -59,7 +59,7 @@ pub struct AddressCheck {
     pub address: String,
     pub transport: Transport,
     pub port: u16,
-    pub source: Source,
+    pub source: AddressSource,
     pub state: ReachState,
     /// Whether it is in this node's record.
     pub published: bool,

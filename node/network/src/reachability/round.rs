@@ -43,12 +43,12 @@ pub(super) struct Asked {
     peer: Address,
     /// Whether this node has written to it, so that a router may let it in for that.
     is_known: bool,
-    pub(super) dials: Vec<Dial>,
+    pub(super) dials: Vec<ProbeDial>,
     answer: Option<Result<ReachResponse, String>>,
 }
 
 #[derive(Debug)]
-pub(super) struct Dial {
+pub(super) struct ProbeDial {
     /// The candidate, as it is published, and as the peer was told to dial it.
     address: Multiaddr,
     dialled: Multiaddr,
@@ -78,10 +78,10 @@ impl Asked {
         nonce: Hash,
     ) -> (Ask, Self) {
         let key_of = |index| Some(identity::peer_id(&dial_back_key(&nonce, index)?.public_key()));
-        let dials: Vec<Dial> = (0..BY_ANOTHER)
+        let dials: Vec<ProbeDial> = (0..BY_ANOTHER)
             .zip(to_dial)
             .map_while(|(index, (address, dialled))| {
-                Some(Dial {
+                Some(ProbeDial {
                     address,
                     dialled,
                     key: key_of(index)?,

@@ -31,7 +31,7 @@ use super::{dialer::dial_back, limiter::Limiter, place};
 use crate::{
     ReachConfig, addresses,
     admission::Admission,
-    frame::{self, FrameError, Pace},
+    frame::{self, FrameError, MinimumPace},
     identity,
     line::Line,
     report::{Reporter, Strike},
@@ -67,9 +67,14 @@ pub(crate) async fn exchange(
 ) -> Result<ReachResponse, String> {
     let patience = dial_deadline + 2 * FRAMES_DEADLINE;
     let exchange = async {
-        frame::write_frame(&mut stream, &wire::encode(request), &Bytes::new(), Pace::any(FRAMES_DEADLINE))
-            .await?;
-        frame::read_head(&mut stream, limits::REACH_FRAME_BYTES_MAX, Pace::any(patience)).await
+        frame::write_frame(
+            &mut stream,
+            &wire::encode(request),
+            &Bytes::new(),
+            MinimumPace::any(FRAMES_DEADLINE),
+        )
+        .await?;
+        frame::read_head(&mut stream, limits::REACH_FRAME_BYTES_MAX, MinimumPace::any(patience)).await
     };
     let head = timeout(patience, exchange).await.map_err(|_| "it did not answer".to_owned())?;
     let head = head.map_err(|error| match error {
@@ -137,7 +142,8 @@ impl ReachServer {
     }
 
     async fn serve(&self, peer: Address, mut stream: Line) {
-        let head = frame::read_head(&mut stream, limits::REACH_FRAME_BYTES_MAX, Pace::any(FRAMES_DEADLINE));
+        let head =
+            frame::read_head(&mut stream, limits::REACH_FRAME_BYTES_MAX, MinimumPace::any(FRAMES_DEADLINE));
         let response = match timeout(FRAMES_DEADLINE, head).await {
             Ok(Ok(head)) => self.answer(peer, &head).await,
             Ok(Err(error @ FrameError::TooLarge { .. })) => {
@@ -151,7 +157,10 @@ impl ReachServer {
             Counters::add(&self.counters.dial_backs_refused);
         }
         let head = wire::encode(&response);
-        if frame::write_frame(&mut stream, &head, &Bytes::new(), Pace::any(FRAMES_DEADLINE)).await.is_ok() {
+        if frame::write_frame(&mut stream, &head, &Bytes::new(), MinimumPace::any(FRAMES_DEADLINE))
+            .await
+            .is_ok()
+        {
             let _ = timeout(FRAMES_DEADLINE, stream.close()).await;
         }
     }

@@ -32,12 +32,12 @@ impl Tester {
 
 /// When each peer may be asked again, so that none is asked more often than it answers.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct AskSchedule {
     interval: Duration,
     free: HashMap<Address, Instant>,
 }
 
-impl Turns {
+impl AskSchedule {
     pub(super) fn new(interval: Duration) -> Self {
         Self { interval, free: HashMap::new() }
     }
@@ -102,11 +102,11 @@ mod tests {
             .chain([peer(30, "8.2.0.1"), peer(31, "8.3.0.1")])
             .collect();
         for salt in 0..16 {
-            let chosen = Turns::new(MINUTE).choose(&peers, 3, &[salt; 32], Instant::now()).unwrap();
+            let chosen = AskSchedule::new(MINUTE).choose(&peers, 3, &[salt; 32], Instant::now()).unwrap();
             assert_eq!(chosen.len(), 3);
             assert!(chosen.contains(&peers[20].0) && chosen.contains(&peers[21].0), "salt {salt}");
         }
-        let chosen = |salt| Turns::new(MINUTE).choose(&peers, 3, &[salt; 32], Instant::now()).unwrap();
+        let chosen = |salt| AskSchedule::new(MINUTE).choose(&peers, 3, &[salt; 32], Instant::now()).unwrap();
         assert!((0..16).any(|salt| chosen(salt) != chosen(16)), "and the choice varies");
     }
 
@@ -114,7 +114,7 @@ mod tests {
     fn nobody_is_asked_twice_in_a_minute() {
         let peers: Vec<_> = (1..=4).map(|n| peer(n, &format!("8.{n}.0.1"))).collect();
         let now = Instant::now();
-        let mut turns = Turns::new(MINUTE);
+        let mut turns = AskSchedule::new(MINUTE);
         let first = turns.choose(&peers, 3, &[0; 32], now).unwrap();
         for (n, peer) in (0..).zip(&first) {
             turns.asked(*peer, now + Duration::from_secs(n));
@@ -131,7 +131,7 @@ mod tests {
         let peers = [peer(1, "8.1.0.1")];
         let now = Instant::now();
         for (says, waits) in [(MINUTE / 2, MINUTE / 2), (MINUTE, MINUTE), (MINUTE * 1000, MINUTE)] {
-            let mut turns = Turns::new(MINUTE);
+            let mut turns = AskSchedule::new(MINUTE);
             turns.too_soon(peers[0].0, says, now);
             assert_eq!(turns.choose(&peers, 3, &[0; 32], now), Err(now + waits));
         }

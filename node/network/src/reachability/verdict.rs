@@ -5,7 +5,7 @@ use farthing_protocol::{
     reach::{DialBack, ReachResponse},
 };
 
-use super::candidates::{Candidate, Source};
+use super::candidates::{AddressCandidate, AddressSource};
 
 /// Failed tests in a row after which an address is published no more: one may be the testers' bad day.
 const FAILURES_MAX: u32 = 2;
@@ -111,7 +111,7 @@ pub(super) fn is_certain<'a>(votes: impl IntoIterator<Item = &'a Vote>, missing:
 /// A candidate and what tests have shown of it.
 #[derive(Clone, Debug)]
 pub(super) struct Standing {
-    pub(super) candidate: Candidate,
+    pub(super) candidate: AddressCandidate,
     /// The last test that decided.
     pub(super) reachable: Option<bool>,
     /// Failed tests since the last good one.
@@ -127,8 +127,8 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    pub(super) const fn new(candidate: Candidate) -> Self {
-        let believed = matches!(candidate.source, Source::Announced);
+    pub(super) const fn new(candidate: AddressCandidate) -> Self {
+        let believed = matches!(candidate.source, AddressSource::Announced);
         Self {
             candidate,
             reachable: None,
@@ -252,14 +252,14 @@ mod tests {
         assert!(!reason.contains(char::is_control));
     }
 
-    fn standing(source: Source) -> Standing {
+    fn standing(source: AddressSource) -> Standing {
         let address: libp2p::Multiaddr = "/ip4/9.9.9.9/tcp/3001".parse().unwrap();
-        Standing::new(Candidate { dialled: Some(address.clone()), address, source })
+        Standing::new(AddressCandidate { dialled: Some(address.clone()), address, source })
     }
 
     #[test]
     fn an_observed_address_is_believed_once_it_is_verified_and_until_it_fails_twice() {
-        let mut standing = standing(Source::Observed);
+        let mut standing = standing(AddressSource::Observed);
         for (votes_text, believed, reachable) in [
             ("fff", false, Some(false)),
             ("uu", false, Some(false)),
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn those_we_wrote_to_prove_nothing_after_a_stranger_was_kept_out_until_that_is_long_ago() {
-        let mut standing = standing(Source::Observed);
+        let mut standing = standing(AddressSource::Observed);
         standing.judge(votes("kkk"));
         assert!(standing.believed, "nobody else may be there to tell");
         standing.judge(votes("kko"));
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn an_announced_address_is_believed_at_once_and_withdrawn_after_two_failures() {
-        let mut standing = standing(Source::Announced);
+        let mut standing = standing(AddressSource::Announced);
         assert!(standing.believed && !standing.is_in_doubt());
         standing.judge(votes("fff"));
         assert!(standing.believed && standing.is_in_doubt(), "tested again soon");

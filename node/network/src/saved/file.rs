@@ -10,7 +10,7 @@ use farthing_protocol::{Address, wire::NetworkName};
 use libp2p::{Multiaddr, PeerId};
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
 
-use crate::peer_book::Known;
+use crate::peer_book::KnownAddress;
 
 const FILE: &str = "network.redb";
 /// The layout of the tables below, and the network they are about.
@@ -26,7 +26,7 @@ const CACHE_BYTES: usize = 1024 * 1024;
 const DAMAGED_MAX: u32 = 3;
 
 type PeerAndAddress = (&'static [u8], &'static [u8]);
-type Peers = Vec<(PeerId, Known)>;
+type Peers = Vec<(PeerId, KnownAddress)>;
 
 #[derive(Debug, thiserror::Error)]
 enum Unusable {
@@ -96,7 +96,7 @@ impl File {
     /// Replaces what is stored of these peers and wallets; what is empty is removed.
     pub(super) fn write(
         &self,
-        peers: &[(PeerId, Vec<Known>)],
+        peers: &[(PeerId, Vec<KnownAddress>)],
         records: &[(Address, Option<Vec<u8>>)],
     ) -> Result<(), redb::Error> {
         let transaction = self.0.begin_write()?;
@@ -190,7 +190,7 @@ fn read_peers(database: &Database) -> Result<Peers, redb::Error> {
         let ((peer, address), (successes, failures, seen_secs)) = (key.value(), value.value());
         // One row that cannot be read is one address less.
         if let (Ok(peer), Ok(address)) = (PeerId::from_bytes(peer), Multiaddr::try_from(address.to_vec())) {
-            peers.push((peer, Known { address, successes, failures, seen_secs }));
+            peers.push((peer, KnownAddress { address, successes, failures, seen_secs }));
         }
     }
     Ok(peers)

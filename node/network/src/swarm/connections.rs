@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 use super::{NoStream, Protocol, SwarmTask, peers::Identified};
 use crate::{
     BootstrapState, NotStarted, addresses, clocks,
-    company::Company,
+    dial_scheduler::DialScheduler,
     exchange::Opening,
     identity,
     info::{self, INFO_DEADLINE},
@@ -225,7 +225,7 @@ impl SwarmTask {
             self.learn_addresses(id, &info.listen_addrs);
         }
         self.parts.bootstrap.confirmed(&id);
-        self.company.met(&id);
+        self.dial_scheduler.met(&id);
         self.note_meeting(id);
         if self.peers.identified(id, identified) {
             self.greet(id);
@@ -275,7 +275,7 @@ impl SwarmTask {
     fn greet(&mut self, id: PeerId) {
         let Some(peer) = self.peers.address_of(&id) else { return };
         let own = self.parts.publisher.record().map(|record| InfoRequest::Push(vec![record.to_signed()]));
-        let is_newcomer = Company::wanted(&self.peers.networks()) > 0;
+        let is_newcomer = DialScheduler::wanted(&self.peers.networks()) > 0;
         if is_newcomer {
             self.parts.publisher.put_soon(Instant::now());
         }

@@ -40,7 +40,7 @@ const OWN_RECORD_SETTLES: Duration = Duration::from_millis(1500);
 
 /// One look-up under way: whom its finds go to.
 #[derive(Debug)]
-pub(crate) struct Lookup {
+pub(crate) struct PendingLookup {
     found: mpsc::Sender<Vec<u8>>,
     /// Somebody held a record.
     answered: bool,
@@ -50,7 +50,7 @@ impl SwarmTask {
     pub(super) fn look_up(&mut self, owner: Address, found: mpsc::Sender<Vec<u8>>) {
         let key = RecordKey::from(wire::record_key(owner));
         let query = self.parts.swarm.behaviour_mut().kad.get_record(key);
-        self.lookups.insert(query, Lookup { found, answered: false });
+        self.lookups.insert(query, PendingLookup { found, answered: false });
     }
 
     /// A look-up whose asker has what it needs would otherwise go on to the last of twenty peers.

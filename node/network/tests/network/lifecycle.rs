@@ -25,8 +25,8 @@ async fn a_second_node_on_one_tcp_port_is_refused() {
     for listen in [address.clone(), wildcard] {
         let error =
             Network::start(NetworkConfig { listen: vec![listen.clone()], ..config() }).await.unwrap_err();
-        let text = error.to_string();
-        assert!(text.contains(&listen) && text.contains("`network.listen`"), "{text}");
+        assert!(error.to_string().contains(&listen), "{error}");
+        assert!(error.next_step().unwrap().contains("`network.listen`"));
     }
     first.handle.shutdown().await;
     drop(first);

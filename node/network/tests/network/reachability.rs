@@ -2,7 +2,7 @@
 
 use std::{net::TcpListener, time::Duration};
 
-use farthing_network::{NetworkConfig, ReachConfig, ReachState, Reachability, Source, Transport};
+use farthing_network::{AddressSource, NetworkConfig, ReachConfig, ReachState, Reachability, Transport};
 use farthing_protocol::{
     limits,
     reach::{DialBack, ReachRequest, ReachResponse},
@@ -75,7 +75,7 @@ async fn what_three_peers_can_dial_is_reachable_and_said_so_in_the_record() {
     .await;
     assert!(found.is_reachable() && found.checked_secs.is_some());
     assert_eq!(found.local_ip, Some("127.0.0.1".parse().unwrap()));
-    assert!(found.checks.iter().all(|check| check.published && check.source == Source::Observed));
+    assert!(found.checks.iter().all(|check| check.published && check.source == AddressSource::Observed));
     let tcp = &found.checks[0];
     assert!(node.handle.status().borrow().listening.contains(&tcp.address), "{tcp:?}");
     assert!(tcp.address.contains("/tcp/"));
@@ -109,7 +109,7 @@ async fn a_node_that_others_dial_by_name_learns_its_address_and_tests_both_ports
     })
     .await;
     assert!(
-        found.checks.iter().all(|check| check.published && check.source == Source::Observed),
+        found.checks.iter().all(|check| check.published && check.source == AddressSource::Observed),
         "{found:?}"
     );
     assert_eq!(found.seen, ["127.0.0.1".parse::<std::net::IpAddr>().unwrap()]);
@@ -153,7 +153,7 @@ async fn an_announced_address_is_published_at_once_and_withdrawn_when_nobody_rea
         found.state(Transport::Tcp) == ReachState::NotReachable && !found.checks[0].published
     };
     let found = reachability(&node, withdrawn).await;
-    assert_eq!((found.checks[0].arrived, found.checks[0].source), (0, Source::Announced));
+    assert_eq!((found.checks[0].arrived, found.checks[0].source), (0, AddressSource::Announced));
     let mut status = node.handle.status();
     status.wait_for(|status| !status.external.contains(&dead)).await.unwrap();
     node.handle.publish(0, 0, [0; 32]).await.unwrap();

@@ -17,13 +17,13 @@ pub(super) const SETTLEMENTS_MAX: usize = 10_000;
 
 /// A place in the history: second, kind, key of the record.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct HistoryPosition {
     secs: u64,
     kind: HistoryKind,
     key: Vec<u8>,
 }
 
-impl Place {
+impl HistoryPosition {
     /// Before everything of this second.
     pub(super) const fn start_of(secs: u64) -> Self {
         Self { secs, kind: HistoryKind::Bought, key: Vec::new() }
@@ -43,13 +43,13 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for HistoryPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}-{}", self.secs, self.kind.name(), hex::encode(&self.key))
     }
 }
 
-impl FromStr for Place {
+impl FromStr for HistoryPosition {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -80,14 +80,16 @@ pub(super) fn step(
     node: &Node,
     filter: &Filter,
     limit: usize,
-) -> Result<(Vec<Entry>, Option<Place>), LedgerError> {
-    let mut found: Vec<(Place, Entry)> = Vec::new();
+) -> Result<(Vec<Entry>, Option<HistoryPosition>), LedgerError> {
+    let mut found: Vec<(HistoryPosition, Entry)> = Vec::new();
     // What is older than this was not looked at in every record.
-    let mut horizon: Option<Place> = None;
+    let mut horizon: Option<HistoryPosition> = None;
     for kind in &filter.kinds {
         let stretch = stretch(node, filter, *kind, limit)?;
-        horizon = horizon.max(stretch.next.map(|position| Place::of(*kind, &position)));
-        found.extend(stretch.rows.into_iter().map(|(position, entry)| (Place::of(*kind, &position), entry)));
+        horizon = horizon.max(stretch.next.map(|position| HistoryPosition::of(*kind, &position)));
+        found.extend(
+            stretch.rows.into_iter().map(|(position, entry)| (HistoryPosition::of(*kind, &position), entry)),
+        );
     }
     found.retain(|(place, _)| horizon.as_ref().is_none_or(|horizon| place >= horizon));
     found.sort_by(|(one, _), (other, _)| other.cmp(one));
@@ -329,8 +331,8 @@ const fn reason(outcome: Outcome) -> &'static str {
 mod tests {
     use super::*;
 
-    fn place(secs: u64, kind: HistoryKind, key: &[u8]) -> Place {
-        Place { secs, kind, key: key.to_vec() }
+    fn place(secs: u64, kind: HistoryKind, key: &[u8]) -> HistoryPosition {
+        HistoryPosition { secs, kind, key: key.to_vec() }
     }
 
     #[test]
@@ -343,7 +345,7 @@ mod tests {
             assert_eq!(at.to_string().parse(), Ok(at));
         }
         for none in ["", "1", "1-bought", "x-bought-", "1-sold-", "1-bought-0", "1-bought-zz", "-1-bought-"] {
-            assert_eq!(none.parse::<Place>(), Err(()), "{none}");
+            assert_eq!(none.parse::<HistoryPosition>(), Err(()), "{none}");
         }
     }
 

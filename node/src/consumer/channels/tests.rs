@@ -8,7 +8,7 @@ const fn usdc(micros: u64) -> Usdc {
     Usdc::from_micros(micros)
 }
 
-fn funded(micros: u64) -> Channels {
+fn funded(micros: u64) -> PayerChannels {
     let config = ChannelConfig {
         payer: Address::from_bytes([1; 20]),
         payee: OWNER,
@@ -17,7 +17,7 @@ fn funded(micros: u64) -> Channels {
         close_delay_secs: 86_400,
         salt: [0; 32],
     };
-    let channels = Channels::default();
+    let channels = PayerChannels::default();
     channels.apply(&row(config, micros), None);
     channels
 }
@@ -233,7 +233,7 @@ fn nothing_is_promised_while_a_close_is_pending() {
 fn a_channel_is_as_long_unused_after_a_restart_as_it_was_before() {
     let (now_secs, owner) = (farthing_os::clock::now_secs(), Address::from_bytes([2; 20]));
     let restarted = |used_secs: Option<u64>| {
-        let channels = Channels::default();
+        let channels = PayerChannels::default();
         let config = funded(1).all()[0].config;
         channels.apply(
             &PayerChannelRow { used_secs, ..row(ChannelConfig { payee: owner, ..config }, 100) },

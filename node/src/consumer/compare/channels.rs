@@ -6,7 +6,7 @@ use farthing_protocol::{
     Address, CallMessage, CallReply, ChannelId, Domain, RefusalCode, Usdc, Voucher, call::ChannelSync,
 };
 
-use super::{Compared, Consumer};
+use super::{BookComparison, Consumer};
 use crate::consumer::shown::newest_word;
 
 /// Channels of one owner that are asked about: those that hold money first.
@@ -14,7 +14,7 @@ const CHANNELS_MAX: usize = 64;
 
 /// What came of comparing the channels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Channels {
+pub struct ChannelComparison {
     pub compared: u64,
     /// Which were not compared, and why.
     pub left_out: Vec<String>,
@@ -96,7 +96,7 @@ impl Consumer {
     pub(super) async fn compare_channels(
         &self,
         owner: Address,
-        compared: &mut Compared,
+        compared: &mut BookComparison,
     ) -> Result<(), String> {
         let domain = *self.0.signer.domain();
         let mut rows = self.channels_with(owner).await?;

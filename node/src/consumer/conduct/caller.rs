@@ -9,13 +9,13 @@ use crate::secret::file::DEFAULT_SECRET;
 
 /// A service and a consumer secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Key {
+pub(super) struct CallerKey {
     pub service: ServiceId,
     /// Of the secret's name; `None` for the default one.
     secret: Option<[u8; 8]>,
 }
 
-impl Key {
+impl CallerKey {
     pub(super) fn new(service: ServiceId, secret: &str) -> Self {
         let hashed = || {
             let hash = keccak256(&[b"farthing secret's name\0", secret.as_bytes()]);
@@ -51,10 +51,10 @@ mod tests {
     #[test]
     fn a_key_is_read_as_it_was_stored() {
         let service = ServiceId::from_bytes([7; 16]);
-        let keys = ["default", "limited", "other"].map(|secret| Key::new(service, secret));
-        assert_eq!(keys.map(|key| Key::from_bytes(&key.to_bytes())), keys.map(Some));
-        assert_eq!(keys[0], Key::of_user(service));
+        let keys = ["default", "limited", "other"].map(|secret| CallerKey::new(service, secret));
+        assert_eq!(keys.map(|key| CallerKey::from_bytes(&key.to_bytes())), keys.map(Some));
+        assert_eq!(keys[0], CallerKey::of_user(service));
         assert!(keys[1] != keys[0] && keys[1] != keys[2]);
-        assert_eq!(Key::from_bytes(&[0; 20]), None);
+        assert_eq!(CallerKey::from_bytes(&[0; 20]), None);
     }
 }

@@ -26,7 +26,7 @@ const WHY_BYTES_MAX: usize = 200;
 
 /// How a call ended that was, or would have been, paid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Came {
+pub enum CallEnd {
     #[serde(rename = "g")]
     Good,
     /// By the word of the service's owner.
@@ -85,8 +85,8 @@ impl fmt::Display for Flag {
 /// The latest calls of a service, and what follows from them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Window {
-    came: VecDeque<Came>,
+pub struct ConductWindow {
+    came: VecDeque<CallEnd>,
     last_secs: u64,
     bad_secs: u64,
     why: String,
@@ -96,9 +96,9 @@ pub struct Window {
     pub rule: Option<FlagRule>,
 }
 
-impl Window {
+impl ConductWindow {
     /// Counts the end of a call; `why` says what was wrong.
-    pub fn note(&mut self, came: Came, why: &str, is_trial: bool, now_secs: u64) {
+    pub fn note(&mut self, came: CallEnd, why: &str, is_trial: bool, now_secs: u64) {
         if self.is_old(now_secs) {
             *self = Self { rule: self.rule, ..Self::default() };
         }
@@ -107,7 +107,7 @@ impl Window {
         if self.came.len() > CALLS_MAX {
             self.came.pop_front();
         }
-        if came != Came::Good {
+        if came != CallEnd::Good {
             self.bad_secs = now_secs;
             why[..why.floor_char_boundary(WHY_BYTES_MAX)].clone_into(&mut self.why);
             self.trials_failed = (self.trials_failed + u32::from(is_trial)).min(DOUBLED_MAX);
@@ -125,7 +125,7 @@ impl Window {
     #[must_use]
     pub fn flag(&self, now_secs: u64) -> Option<Flag> {
         let since_secs = self.flagged_secs.filter(|_| !self.is_old(now_secs))?;
-        let (failed, broke) = (self.count(Came::Failed), self.count(Came::Broke));
+        let (failed, broke) = (self.count(CallEnd::Failed), self.count(CallEnd::Broke));
         let figures = Figures { failed, broke, of: self.came.len(), since_secs, last: self.why.clone() };
         Some(if broke >= failed { Flag::Breaks(figures) } else { Flag::Fails(figures) })
     }
@@ -144,7 +144,7 @@ impl Window {
     /// Whether something would be lost without it: a service whose calls are all well is not worth writing about.
     #[must_use]
     pub fn is_worth_keeping(&self, now_secs: u64) -> bool {
-        let is_bad = self.came.iter().any(|came| *came != Came::Good) || self.trials_failed > 0;
+        let is_bad = self.came.iter().any(|came| *came != CallEnd::Good) || self.trials_failed > 0;
         self.rule.is_some() || is_bad && !self.is_old(now_secs)
     }
 
@@ -159,17 +159,17 @@ impl Window {
     }
 
     fn is_bad(&self) -> bool {
-        let (of, broke) = (self.came.len(), self.count(Came::Broke));
-        let bad = broke + self.count(Came::Failed);
+        let (of, broke) = (self.came.len(), self.count(CallEnd::Broke));
+        let bad = broke + self.count(CallEnd::Failed);
         broke >= BROKE_MIN && broke * 4 >= of || bad >= BAD_MIN && bad * 2 >= of
     }
 
-    fn count(&self, wanted: Came) -> usize {
+    fn count(&self, wanted: CallEnd) -> usize {
         self.came.iter().filter(|came| **came == wanted).count()
     }
 
     fn good_in_a_row(&self) -> usize {
-        self.came.iter().rev().take_while(|came| **came == Came::Good).count()
+        self.came.iter().rev().take_while(|came| **came == CallEnd::Good).count()
     }
 }
 

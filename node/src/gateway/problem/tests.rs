@@ -46,7 +46,10 @@ fn every_error() -> Vec<BuyError> {
         BuyError::TermsRefused(Unfit::Delay { asked_secs: 2, max_secs: 1 }),
         BuyError::Unfunded(missing),
         BuyError::ChannelLow { owner: Address::ZERO, available: USDC, price: USDC },
-        BuyError::Flagged { service, refused: conduct::Refused { flag: Flag::Fails(figures), wait_secs: 1 } },
+        BuyError::Flagged {
+            service,
+            refused: conduct::ServiceRefusal { flag: Flag::Fails(figures), wait_secs: 1 },
+        },
         BuyError::ChannelClosing,
         BuyError::DelayTooShort { channel: ChannelId::NONE, has_secs: 3_600, asks_secs: 86_400 },
         BuyError::OwnerDistrusted,
@@ -147,9 +150,9 @@ fn produced() -> Catalogue {
         let (statuses, charged) = catalogue.entry(problem.name.to_owned()).or_default();
         statuses.insert(problem.status.as_u16());
         let word = match problem.charged {
-            Charged::No => "no",
-            Charged::Yes => "yes",
-            Charged::Undecided => "unknown",
+            ChargeStatus::No => "no",
+            ChargeStatus::Yes => "yes",
+            ChargeStatus::Undecided => "unknown",
         };
         charged.insert(word.to_owned());
     }

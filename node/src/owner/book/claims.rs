@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use farthing_protocol::{ChannelId, Usdc};
 
 use super::PayeeChannel;
-use crate::gas::Means;
+use crate::gas::GasMeans;
 
 /// How it went with the last claims.
 #[derive(Clone, Debug, Default)]
@@ -37,10 +37,10 @@ impl Claims {
     pub(super) fn left_behind(
         &self,
         channels: &HashMap<ChannelId, PayeeChannel>,
-        means: Means,
+        means: GasMeans,
         (id, price): (ChannelId, Usdc),
     ) -> Usdc {
-        let means = if self.are_all_refused { Means::NONE } else { means };
+        let means = if self.are_all_refused { GasMeans::NONE } else { means };
         if self.refused.is_empty() && channels.len() <= means.rows {
             return Usdc::ZERO;
         }

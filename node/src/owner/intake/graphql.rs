@@ -32,7 +32,7 @@ pub(super) enum Endpoint {
 pub(super) async fn ask(fetcher: &Fetcher, url: &Url) -> Result<Endpoint, Miss> {
     for query in [introspection::QUERY_RICH, introspection::QUERY, SERVICE_SDL] {
         let page = fetcher.post(url, json!({ "query": query }).to_string().into()).await?;
-        match Answer::of(&page) {
+        match GraphqlAnswer::of(&page) {
             None => return Ok(Endpoint::Other(page.status.as_u16())),
             Some(answer) if answer.tells_schema() => return Ok(read(page.body.clone()).await),
             Some(_) => {}
@@ -50,10 +50,10 @@ async fn read(bytes: Bytes) -> Endpoint {
 
 /// An answer as the GraphQL specification has it; anything else is not GraphQL.
 #[derive(Deserialize)]
-struct Answer<'a> {
+struct GraphqlAnswer<'a> {
     #[serde(borrow)]
     data: Option<Data<'a>>,
-    errors: Option<Vec<Said<'a>>>,
+    errors: Option<Vec<GraphqlError<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -72,12 +72,12 @@ struct Service<'a> {
 
 /// An error; only that it has a message tells GraphQL from other APIs with a list of `errors`.
 #[derive(Deserialize)]
-struct Said<'a> {
+struct GraphqlError<'a> {
     #[serde(borrow, rename = "message")]
     _message: &'a RawValue,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> GraphqlAnswer<'a> {
     fn of(page: &'a Page) -> Option<Self> {
         let answer: Self = serde_json::from_slice(&page.body).ok()?;
         let complains = answer.errors.as_ref().is_some_and(|errors| !errors.is_empty());

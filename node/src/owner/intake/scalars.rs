@@ -3,7 +3,7 @@
 use farthing_bridge::{
     graphql::{
         self,
-        schema::{ScalarForm, Schema, Type, TypeKind},
+        schema::{GraphqlSchema, ScalarForm, Type, TypeKind},
     },
     report::{Reading, Report},
 };
@@ -41,7 +41,7 @@ pub fn override_scalars<'a>(
     Ok(())
 }
 
-fn custom_scalars(schema: &Schema) -> String {
+fn custom_scalars(schema: &GraphqlSchema) -> String {
     let is_custom = |named: &&Type| {
         use ScalarForm::{CustomJson, CustomNumber, CustomString};
         matches!(&named.kind, TypeKind::Scalar(own) if matches!(own.form, CustomJson | CustomNumber | CustomString))

@@ -19,7 +19,7 @@ use futures::{StreamExt, stream};
 use url::Url;
 
 use self::outcome::first_problem;
-pub use self::outcome::{Came, Candidate, Found, Scan, Tried};
+pub use self::outcome::{Candidate, Found, Scan, ScanOutcome, Tried};
 use super::{
     Intake, IntakeError, IntakeOptions, Kind,
     fetch::{Fetcher, Miss, Page},
@@ -46,12 +46,12 @@ pub async fn scan(url: &Url, options: &IntakeOptions) -> Result<Scan, IntakeErro
     let mut search = Search::new(Arc::clone(&fetcher));
     let leads = search.first(url).await?;
     if search.candidates.is_empty() {
-        let front = Place::following(places::root(url), Found::Page);
-        let round = [Place::plain(places::catalog(url), Found::Declared), front];
+        let front = ScanTarget::following(places::root(url), Found::Page);
+        let round = [ScanTarget::plain(places::catalog(url), Found::Declared), front];
         search.guard(places::nowhere(url, nonce()?)).await;
         let mut leads = [leads, search.ask(round.into()).await].concat();
-        leads.extend(places::documents(url).into_iter().map(|url| Place::plain(url, Found::WellKnown)));
-        leads.extend(places::pages(url).into_iter().map(|url| Place::following(url, Found::Page)));
+        leads.extend(places::documents(url).into_iter().map(|url| ScanTarget::plain(url, Found::WellKnown)));
+        leads.extend(places::pages(url).into_iter().map(|url| ScanTarget::following(url, Found::Page)));
         for _ in 0..ROUNDS_MAX {
             leads = search.ask(leads).await;
         }
@@ -75,14 +75,14 @@ fn nonce() -> Result<u64, IntakeError> {
 
 /// Somewhere to ask.
 #[derive(Debug, Clone)]
-struct Place {
+struct ScanTarget {
     url: Url,
     found: Found,
     /// Whether other places may be taken from what comes, and what they are relative to.
     follow: Option<Url>,
 }
 
-impl Place {
+impl ScanTarget {
     const fn plain(url: Url, found: Found) -> Self {
         Self { url, found, follow: None }
     }
@@ -116,8 +116,8 @@ impl Search {
     }
 
     /// Asks the address itself. A server that is not there, or a description with mistakes, ends the search.
-    async fn first(&mut self, url: &Url) -> Result<Vec<Place>, IntakeError> {
-        let place = Place::following(url.clone(), Found::Given);
+    async fn first(&mut self, url: &Url) -> Result<Vec<ScanTarget>, IntakeError> {
+        let place = ScanTarget::following(url.clone(), Found::Given);
         self.seen.insert(url.clone());
         let page = match self.fetcher.get(url).await {
             Err(miss @ Miss::Unreachable(_)) => return Err(IntakeError::missed(url, &miss)),
@@ -145,7 +145,7 @@ impl Search {
     }
 
     /// Asks all `places` that were not asked before; what they name is returned.
-    async fn ask(&mut self, places: Vec<Place>) -> Vec<Place> {
+    async fn ask(&mut self, places: Vec<ScanTarget>) -> Vec<ScanTarget> {
         let new: Vec<_> = places.into_iter().filter(|place| self.seen.insert(place.url.clone())).collect();
         let fetcher = Arc::clone(&self.fetcher);
         let mut answers = stream::iter(new)
@@ -162,15 +162,15 @@ impl Search {
     }
 
     /// Notes what came from `place`, and returns what it leads to.
-    async fn judge(&mut self, place: Place, answer: Result<Page, Miss>) -> Vec<Place> {
-        let Place { url, found, follow } = place;
+    async fn judge(&mut self, place: ScanTarget, answer: Result<Page, Miss>) -> Vec<ScanTarget> {
+        let ScanTarget { url, found, follow } = place;
         let mut leads = Vec::new();
         let came = match answer {
-            Err(miss) => Came::Missed(miss.to_string()),
+            Err(miss) => ScanOutcome::Missed(miss.to_string()),
             Ok(page) => {
                 if follow.is_some() {
                     let declared = pages::linked(page.links(), &page.url);
-                    leads.extend(declared.into_iter().map(|url| Place::following(url, Found::Declared)));
+                    leads.extend(declared.into_iter().map(|url| ScanTarget::following(url, Found::Declared)));
                 }
                 self.judge_page(page, &url, found, follow, &mut leads).await
             }
@@ -188,13 +188,13 @@ impl Search {
         url: &Url,
         found: Found,
         follow: Option<Url>,
-        leads: &mut Vec<Place>,
-    ) -> Came {
+        leads: &mut Vec<ScanTarget>,
+    ) -> ScanOutcome {
         if !page.status.is_success() {
-            return Came::Status(page.status.as_u16());
+            return ScanOutcome::Status(page.status.as_u16());
         }
         if found > Found::Declared && self.anything.as_ref() == Some(&page.body) {
-            return Came::Anything;
+            return ScanOutcome::Anything;
         }
         let is_text = page.is_html() || page.is_script();
         if !is_text {
@@ -202,31 +202,31 @@ impl Search {
                 Ok(reading) => {
                     let intake = Intake::of_document(reading, url.to_string(), Some(&page.url));
                     self.add(Candidate { found, intake });
-                    return Came::Description;
+                    return ScanOutcome::Description;
                 }
                 Err(error) if openapi::looks_like_openapi(&page.body) => {
-                    return Came::Unreadable(first_problem(&error));
+                    return ScanOutcome::Unreadable(first_problem(&error));
                 }
                 Err(_) => {}
             }
             leads.extend(
                 pages::catalogued(&page.body, &page.url)
                     .into_iter()
-                    .map(|url| Place::following(url, Found::Declared)),
+                    .map(|url| ScanTarget::following(url, Found::Declared)),
             );
         }
         let Some(base) = follow else {
-            return if is_text { Came::Page } else { Came::NoDescription };
+            return if is_text { ScanOutcome::Page } else { ScanOutcome::NoDescription };
         };
         // Behind a redirect, `/docs` → `/docs/`, the page's own address counts; a script has its page's.
         let base = if base == *url { page.url.clone() } else { base };
         let told = pages::leads(&page.text(), &base);
-        leads.extend(told.documents.into_iter().map(|document| Place {
+        leads.extend(told.documents.into_iter().map(|document| ScanTarget {
             url: document,
             found: Found::Page,
             follow: Some(base.clone()),
         }));
-        leads.extend(told.scripts.into_iter().map(|script| Place {
+        leads.extend(told.scripts.into_iter().map(|script| ScanTarget {
             url: script,
             found: Found::Page,
             follow: Some(base.clone()),
@@ -238,17 +238,17 @@ impl Search {
                 found: Found::Page,
                 intake: Intake::of_document(reading, url.to_string(), Some(&base)),
             });
-            return Came::Description;
+            return ScanOutcome::Description;
         }
-        if is_text { Came::Page } else { Came::NoDescription }
+        if is_text { ScanOutcome::Page } else { ScanOutcome::NoDescription }
     }
 
     /// Asks the usual endpoints, one after the other: the first that tells its schema is the one.
     async fn graphql(&mut self, url: &Url) {
         for endpoint in places::graphql(url) {
             let answer = graphql::ask(&self.fetcher, &endpoint).await;
-            let came = Came::of_endpoint(&answer);
-            if matches!(came, Came::Description | Came::Unreadable(_) | Came::Silent) {
+            let came = ScanOutcome::of_endpoint(&answer);
+            if matches!(came, ScanOutcome::Description | ScanOutcome::Unreadable(_) | ScanOutcome::Silent) {
                 self.set_endpoint(&endpoint);
             }
             self.tried.push(Tried { url: format!("{endpoint} (GraphQL)"), came });

@@ -168,9 +168,8 @@ async fn the_owners_headers_open_a_closed_server() {
     };
     let host = serve(Router::new().route("/openapi.json", get(open))).await;
     let error = read(Source::OpenApiUrl(host.join("openapi.json").unwrap()), options()).await.unwrap_err();
-    assert!(
-        matches!(error, IntakeError::Status { status: 401, .. }) && error.to_string().contains("API key")
-    );
+    assert!(matches!(error, IntakeError::Status { status: 401, .. }), "{error}");
+    assert!(error.next_step().unwrap().contains("API key"));
     let error = read(Source::ScanUrl(host.clone()), options()).await.unwrap_err();
     assert!(error.to_string().contains("wants to know who asks"), "{error}");
     let headers = vec![("X-Api-Key".into(), SecretText::new("very-secret"))];
@@ -204,9 +203,9 @@ async fn a_slow_server_costs_no_more_than_the_time_that_was_given() {
     let scan = scan(&host, &options).await.unwrap();
     // Ninety places at 100 ms each would take more than two seconds, four at a time.
     assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
-    assert_eq!(scan.tried[0].came, Came::Missed("no answer in time".into()));
+    assert_eq!(scan.tried[0].came, ScanOutcome::Missed("no answer in time".into()));
     let last = &scan.tried.last().unwrap().came;
-    assert_eq!(*last, Came::Missed("not asked, the time was over".into()));
+    assert_eq!(*last, ScanOutcome::Missed("not asked, the time was over".into()));
     assert!(matches!(scan.into_best(), Err(IntakeError::NothingFound { .. })));
 }
 
@@ -239,7 +238,7 @@ async fn a_graphql_server_with_introspection_switched_off_is_told_from_no_graphq
     for source in [Source::GraphqlUrl(host.clone()), Source::ScanUrl(host)] {
         let error = read(source, options()).await.unwrap_err();
         assert!(matches!(&error, IntakeError::Silent { url } if url.contains("/api/graphql")), "{error}");
-        assert!(error.to_string().contains("give the schema as a file"), "{error}");
+        assert!(error.next_step().unwrap().contains("give the schema as a file"));
     }
     let rest =
         serve(Router::new().fallback(any(|| async { axum::Json(json!({ "data": { "a": 1 } })) }))).await;

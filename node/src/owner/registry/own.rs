@@ -7,10 +7,10 @@ use farthing_ledger::{LedgerError, Namespace};
 use farthing_protocol::{Hash, Listing, ServiceId, Signed, wire};
 
 use super::{Registered, Registry};
-use crate::catalog::{Known, OwnService, OwnServices};
+use crate::catalog::{KnownService, OwnService, OwnServices};
 
 impl OwnService for Registered {
-    fn known(&self) -> &Known {
+    fn known(&self) -> &KnownService {
         self.known()
     }
 

@@ -10,7 +10,7 @@ use crate::owner::upstream::AddressClass;
 /// The stored form.
 #[derive(Clone, Encode, Decode)]
 #[cbor(map)]
-pub(super) struct Stored {
+pub(super) struct StoredService {
     #[n(0)]
     pub(super) listing: Signed<Listing>,
     #[cbor(n(1), with = "minicbor::bytes")]
@@ -46,7 +46,7 @@ pub(super) struct Stored {
 }
 
 /// Without secrets.
-impl std::fmt::Debug for Stored {
+impl std::fmt::Debug for StoredService {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stored").field("upstream", &self.upstream).finish_non_exhaustive()
     }

@@ -7,12 +7,12 @@ use super::{Registered, RegistryError};
 
 /// The right to publish the next version of a service, with the service as it is until then. Ends when dropped.
 #[derive(Debug)]
-pub struct Turn {
+pub struct PublishTurn {
     pub(super) service: Arc<Registered>,
-    pub(super) _alone: crate::turns::Turn,
+    pub(super) _alone: crate::keyed_mutex::KeyedGuard,
 }
 
-impl Turn {
+impl PublishTurn {
     /// Whether the service is the version that somebody saw who wants to change it.
     ///
     /// # Errors
@@ -26,7 +26,7 @@ impl Turn {
     }
 }
 
-impl Deref for Turn {
+impl Deref for PublishTurn {
     type Target = Registered;
 
     fn deref(&self) -> &Registered {

@@ -9,10 +9,10 @@ use tokio::sync::watch;
 
 /// What this node listens on. A cheap handle.
 #[derive(Debug, Clone, Default)]
-pub struct OwnPorts(Arc<Inner>);
+pub struct OwnPorts(Arc<OwnPortsInner>);
 
 #[derive(Debug, Default)]
-struct Inner {
+struct OwnPortsInner {
     /// Of gateway and console.
     http: Vec<u16>,
     network: OnceLock<watch::Receiver<NetworkStatus>>,
@@ -22,7 +22,7 @@ impl OwnPorts {
     /// Those of gateway and console, as they were bound.
     #[must_use]
     pub fn new(http: impl IntoIterator<Item = u16>) -> Self {
-        Self(Arc::new(Inner { http: http.into_iter().collect(), network: OnceLock::new() }))
+        Self(Arc::new(OwnPortsInner { http: http.into_iter().collect(), network: OnceLock::new() }))
     }
 
     /// From now on also those that the network listens on.

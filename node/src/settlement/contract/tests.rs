@@ -16,8 +16,8 @@ fn booked(side: Side, deposited: u64, claimed: u64) -> Booked {
     Booked { id: ID, side, deposited: usdc(deposited), claimed: usdc(claimed) }
 }
 
-fn at_rest(state: ChannelState) -> Seen {
-    Seen { before: state, confirmed: state, newest: state }
+fn at_rest(state: ChannelState) -> ContractView {
+    ContractView { before: state, confirmed: state, newest: state }
 }
 
 fn contract(escrow: u64, confirmed: ChannelState, newest: ChannelState) -> ContractBooks {
@@ -47,10 +47,10 @@ fn at_rest_the_books_are_what_the_contract_says() {
 
 #[test]
 fn what_is_not_confirmed_or_just_changed_is_waited_for() {
-    let deposit = Seen { newest: state(15, 4), ..at_rest(state(10, 4)) };
-    let claim = Seen { newest: state(10, 6), ..at_rest(state(10, 4)) };
-    let just_claimed = Seen { before: state(10, 4), ..at_rest(state(10, 6)) };
-    let closed = Seen { newest: state(6, 6), ..at_rest(state(10, 4)) };
+    let deposit = ContractView { newest: state(15, 4), ..at_rest(state(10, 4)) };
+    let claim = ContractView { newest: state(10, 6), ..at_rest(state(10, 4)) };
+    let just_claimed = ContractView { before: state(10, 4), ..at_rest(state(10, 6)) };
+    let closed = ContractView { newest: state(6, 6), ..at_rest(state(10, 4)) };
     for (seen, deposited, claimed) in
         [(deposit, 10, 4), (claim, 10, 4), (just_claimed, 10, 4), (just_claimed, 10, 6), (closed, 6, 4)]
     {

@@ -13,7 +13,7 @@ use farthing_protocol::{
 use farthing_testnet::{LocalChain, anvil::Anvil};
 
 use super::*;
-use crate::{consumer::channels::Channels, gas::Means};
+use crate::{consumer::channels::PayerChannels, gas::GasMeans};
 
 const fn usdc(micros: u64) -> Usdc {
     Usdc::from_micros(micros)
@@ -73,7 +73,8 @@ async fn a_channel_that_found_no_place_enters_the_book_when_there_is_one() {
     let book = Book::with_places(1);
     let who = (owner.wallet(), owner.domain());
     let accounts = Arc::new(Accounts::new(ledger.clone(), Arc::default(), who));
-    let intake = Intake::new(owner.wallet(), owner.clone(), ledger.clone(), book.clone(), accounts, terms());
+    let intake =
+        ChainIntake::new(owner.wallet(), owner.clone(), ledger.clone(), book.clone(), accounts, terms());
     let following = tokio::spawn(intake.clone().follow());
 
     let (_, small) = open(&first, &owner, 5_000).await;
@@ -81,7 +82,7 @@ async fn a_channel_that_found_no_place_enters_the_book_when_there_is_one() {
     let voucher = Voucher { channel: small, cumulative: usdc(2_000) };
     let signature = voucher.sign(&owner.domain(), &first_key);
     let voucher = voucher.verify(&owner.domain(), signature, first.wallet()).unwrap();
-    let call = book.admit(small, Some(&voucher), usdc(2_000), Means::UNLIMITED).unwrap();
+    let call = book.admit(small, Some(&voucher), usdc(2_000), GasMeans::UNLIMITED).unwrap();
     let (config, large) = open(&second, &owner, 10_000).await;
     assert!(!intake.catch_up().await.is_placed, "there is a call on the first");
     assert!(book.get(large).is_none());
@@ -121,19 +122,19 @@ fn a_channel_without_a_place_is_looked_at_once_it_holds_as_much_as_a_place_takes
         round: 0,
     };
     let [first, second] = [view(1, 10), view(2, 20)];
-    let news = |progress: &Progress, views: &[ChannelView], least: u64| {
+    let news = |progress: &IntakeProgress, views: &[ChannelView], least: u64| {
         let views = views.iter().map(|view| (view.id, *view)).collect::<HashMap<_, _>>().into();
         progress.news(&views, usdc(least)).iter().map(|view| view.id).collect::<Vec<_>>()
     };
-    let mut progress = Progress::default();
-    progress.note(first, Place::None);
+    let mut progress = IntakeProgress::default();
+    progress.note(first, ViewOutcome::None);
     assert_eq!(news(&progress, &[first], 11), []);
     assert_eq!(news(&progress, &[first], 10), [first.id], "it is enough");
     assert_eq!(news(&progress, &[view(1, 11)], 11), [first.id], "it holds more");
-    progress.note(first, Place::Taken { of: None });
+    progress.note(first, ViewOutcome::Taken { of: None });
     assert_eq!(news(&progress, &[first], 0), []);
     // Whoever made room is treated like one that found none.
-    progress.note(second, Place::Taken { of: Some(first.id) });
+    progress.note(second, ViewOutcome::Taken { of: Some(first.id) });
     assert_eq!(news(&progress, &[first, second], 21), []);
     assert_eq!(news(&progress, &[first, second], 10), [first.id]);
 }
@@ -171,7 +172,7 @@ async fn an_owner_that_empties_a_channel_by_what_no_call_explains_gets_no_furthe
     let (key, payer) = wallet(&chain, 1).await;
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(&folder.path().join("ledger.redb"), OpenMode::Create).unwrap();
-    let channels = Arc::<Channels>::default();
+    let channels = Arc::<PayerChannels>::default();
     let who = (payer.wallet(), payer.domain());
     let accounts = Arc::new(Accounts::new(ledger.clone(), channels.clone(), who));
     let counted_today = || {
@@ -179,7 +180,8 @@ async fn an_owner_that_empties_a_channel_by_what_no_call_explains_gets_no_furthe
         accounts.spending_of(today).unwrap().total(today)
     };
     let book = Book::with_places(1);
-    let intake = Intake::new(payer.wallet(), payer.clone(), ledger.clone(), book, accounts.clone(), terms());
+    let intake =
+        ChainIntake::new(payer.wallet(), payer.clone(), ledger.clone(), book, accounts.clone(), terms());
     for (seed, price, claimed, is_in_doubt, stops) in [
         (2, 5_000, 5_000, false, true),
         (3, 4_000, 4_000, false, false),

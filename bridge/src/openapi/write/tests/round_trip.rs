@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::{Version, WriteOptions, schemas::Schemas, write};
+use super::super::{Version, WriteOptions, schemas::SchemaWriter, write};
 use crate::{
     description::{ApiDescription, Operation, Parameter, Place, Schema, Style},
     openapi::read,
@@ -15,11 +15,11 @@ use crate::{
 fn said(description: &ApiDescription) -> Vec<Value> {
     let mut description = description.clone();
     share(&mut description);
-    let mut schemas = Schemas::new(&description, Version::V31);
+    let mut schemas = SchemaWriter::new(&description, Version::V31);
     description.operations.iter().map(|operation| said_by(operation, &mut schemas)).collect()
 }
 
-fn said_by(operation: &Operation, schemas: &mut Schemas<'_>) -> Value {
+fn said_by(operation: &Operation, schemas: &mut SchemaWriter<'_>) -> Value {
     let mut parameter = |parameter: &Parameter| {
         json!({
             "name": parameter.name,

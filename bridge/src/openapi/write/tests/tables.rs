@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Version, schemas::Schemas};
+use super::super::{Version, schemas::SchemaWriter};
 use crate::description::{ApiDescription, NamedSchema, Schema, SchemaId};
 
 fn written(version: Version, schema: &Value) -> Value {
@@ -14,7 +14,7 @@ fn written(version: Version, schema: &Value) -> Value {
     ];
     let description = ApiDescription { schemas, ..ApiDescription::default() };
     let schema: Schema = serde_json::from_value(schema.clone()).expect("a schema in its own form");
-    Schemas::new(&description, version).write(&schema)
+    SchemaWriter::new(&description, version).write(&schema)
 }
 
 const PLANET: &str = "#/components/schemas/Planet";

@@ -19,8 +19,8 @@ use super::{id, one};
 use crate::{
     failure::Failure,
     form::Form,
-    frame::{Frame, Place, Visit},
-    page::Html,
+    frame::{Frame, Section, Visit},
+    page::Rendered,
     pages::register::{details::operation, draft::tags, mendable},
     show,
     texts::Done,
@@ -43,12 +43,12 @@ impl HiddenRow {
 
 #[derive(Template)]
 #[template(path = "api-edit.html")]
-struct Page {
+struct EditTemplate {
     frame: Frame,
     id: String,
     name: String,
     kind: String,
-    fields: Fields,
+    fields: EditFields,
     /// Names of what is added to requests now.
     secrets: Vec<String>,
     /// Value, words, chosen.
@@ -58,7 +58,7 @@ struct Page {
 
 /// As they are typed.
 #[derive(Debug, Default, Deserialize)]
-pub(in crate::pages) struct Fields {
+pub(in crate::pages) struct EditFields {
     /// The version that the page showed.
     #[serde(default)]
     version: u64,
@@ -79,7 +79,7 @@ pub(in crate::pages) struct Fields {
     query_value: String,
 }
 
-impl Fields {
+impl EditFields {
     fn of(shown: &ApiShown) -> Self {
         Self {
             version: shown.api.listing_version,
@@ -126,20 +126,20 @@ impl Fields {
 
 pub(in crate::pages) async fn show(visit: Visit, Path(text): Path<String>) -> Result<Response, Failure> {
     let shown = visit.panel.node().ask(endpoint::ShowApi.of(id(&text)?)).await?;
-    let fields = Fields::of(&shown);
+    let fields = EditFields::of(&shown);
     page(&visit, &shown, fields, None).await
 }
 
 async fn page(
     visit: &Visit,
     shown: &ApiShown,
-    fields: Fields,
+    fields: EditFields,
     problem: Option<String>,
 ) -> Result<Response, Failure> {
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let answered = fields.charge == "answered";
-    let page = Page {
-        frame: visit.frame(Place::Apis).await?,
+    let page = EditTemplate {
+        frame: visit.frame(Section::Apis).await?,
         id: shown.api.id.to_string(),
         name: show::visible(&shown.api.name),
         kind: shown.kind.clone(),
@@ -150,7 +150,7 @@ async fn page(
         ],
         // A secret is never shown again, typed or not.
         // Whoever sends it again has seen what is there now.
-        fields: Fields {
+        fields: EditFields {
             version: shown.api.listing_version,
             header_value: String::new(),
             query_value: String::new(),
@@ -158,12 +158,12 @@ async fn page(
         },
         problem,
     };
-    Ok((status, Html(&page)).into_response())
+    Ok((status, Rendered(&page)).into_response())
 }
 
 pub(in crate::pages) async fn save(
     Path(text): Path<String>,
-    form: Form<Fields>,
+    form: Form<EditFields>,
 ) -> Result<Response, Failure> {
     let (node, id) = (form.visit.panel.node(), id(&text)?);
     let shown = node.ask(endpoint::ShowApi.of(id)).await?;
@@ -210,7 +210,7 @@ pub(in crate::pages) async fn remove_secret(
     if fields.sure.is_none() {
         let shown = visit.panel.node().ask(endpoint::ShowApi.of(id(&text)?)).await?;
         let problem = "Tick that your server does without it: what it was cannot be shown again.";
-        return page(&visit, &shown, Fields::of(&shown), Some(problem.to_owned())).await;
+        return page(&visit, &shown, EditFields::of(&shown), Some(problem.to_owned())).await;
     }
     let request = EditRequest { remove_secrets: vec![fields.name], ..EditRequest::default() };
     change(&visit, &text, request).await
@@ -249,6 +249,6 @@ pub(super) async fn change(visit: &Visit, text: &str, request: EditRequest) -> R
     let id = id(text)?;
     match mendable(visit.panel.node().tell(endpoint::EditApi.of(id), &request).await)? {
         Ok(edited) => Ok(changed(id, &edited).into_response()),
-        Err(problem) => one::page(visit, text, one::Asked::default(), None, Some(problem)).await,
+        Err(problem) => one::page(visit, text, one::ApiParams::default(), None, Some(problem)).await,
     }
 }

@@ -14,12 +14,12 @@ use farthing_os::clock;
 use http::StatusCode;
 use serde::Deserialize;
 
-use super::{Row, edit::HiddenRow, id, row};
+use super::{ApiRow, edit::HiddenRow, id, row};
 use crate::{
     failure::Failure,
     form::Form,
-    frame::{Frame, Place, Visit},
-    page::Html,
+    frame::{Frame, Section, Visit},
+    page::Rendered,
     pages::{
         activity,
         register::{
@@ -44,9 +44,9 @@ const CHANGES_SHOWN: usize = 60;
 
 #[derive(Template)]
 #[template(path = "api.html")]
-struct Page {
+struct ApiTemplate {
     frame: Frame,
-    row: Row,
+    row: ApiRow,
     registered: bool,
     kind: String,
     summary: String,
@@ -66,7 +66,7 @@ struct Page {
     health: Option<HealthShown>,
     number: usize,
     pages: usize,
-    calls: Vec<activity::Row>,
+    calls: Vec<activity::ActivityRow>,
     rescan: Option<RescanShown>,
     versions: Vec<VersionShown>,
     problem: Option<String>,
@@ -100,7 +100,7 @@ pub(super) struct RescanShown {
 }
 
 #[derive(Default, Deserialize)]
-pub(in crate::pages) struct Asked {
+pub(in crate::pages) struct ApiParams {
     registered: Option<String>,
     /// By the action before.
     changed: Option<String>,
@@ -113,7 +113,7 @@ pub(in crate::pages) struct Asked {
 pub(in crate::pages) async fn show(
     visit: Visit,
     Path(text): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<ApiParams>,
 ) -> Result<Response, Failure> {
     page(&visit, &text, asked, None, None).await
 }
@@ -121,7 +121,7 @@ pub(in crate::pages) async fn show(
 pub(super) async fn page(
     visit: &Visit,
     text: &str,
-    asked: Asked,
+    asked: ApiParams,
     rescan: Option<RescanShown>,
     problem: Option<String>,
 ) -> Result<Response, Failure> {
@@ -142,9 +142,9 @@ pub(super) async fn page(
     };
     let health = health.map(|health| health_shown(&health, now_secs));
     let notes = node.ask(endpoint::ApiVersions.of(id)).await?;
-    let page = Page {
+    let page = ApiTemplate {
         versions: VersionShown::all(&notes),
-        frame: visit.frame(Place::Apis).await?,
+        frame: visit.frame(Section::Apis).await?,
         hidden: shown.hidden.iter().map(HiddenRow::new).collect(),
         changed: asked.changed.is_some(),
         health,
@@ -168,7 +168,7 @@ pub(super) async fn page(
         rescan,
         problem,
     };
-    Ok((status, Html(&page)).into_response())
+    Ok((status, Rendered(&page)).into_response())
 }
 
 fn health_shown(health: &ListingHealth, now_secs: u64) -> HealthShown {
@@ -246,7 +246,7 @@ pub(in crate::pages) async fn set_price(
             mendable(visit.panel.node().tell(endpoint::PriceApi.of(id), &request).await)?
         }
     };
-    let asked = Asked { page: fields.page, ..Asked::default() };
+    let asked = ApiParams { page: fields.page, ..ApiParams::default() };
     match outcome {
         Ok(_) => Ok(Done::Price.at(&format!("/panel/apis/{id}?page={}", fields.page)).into_response()),
         Err(problem) => page(&visit, &text, asked, None, Some(problem)).await,
@@ -270,7 +270,7 @@ pub(in crate::pages) async fn read_again(
     let visit = upload.visit;
     let request = RescanRequest { source, apply };
     let outcome = mendable(visit.panel.node().tell(endpoint::RescanApi.of(id), &request).await)?;
-    let asked = Asked::default();
+    let asked = ApiParams::default();
     match outcome {
         Ok(rescan) => page(&visit, &text, asked, Some(rescan_shown(&rescan)), None).await,
         Err(problem) => page(&visit, &text, asked, None, Some(problem)).await,

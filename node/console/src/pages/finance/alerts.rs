@@ -12,9 +12,9 @@ use serde::Deserialize;
 
 use crate::{
     failure::Failure,
-    form::Form,
-    frame::{Frame, Place, Visit},
-    page::Html,
+    form::{Form, NoFields},
+    frame::{Frame, Section, Visit},
+    page::Rendered,
     pages::register::{mendable, price},
     show,
     texts::{Done, sentence},
@@ -24,10 +24,10 @@ const ADDRESS: &str = "/panel/finance/alerts";
 
 #[derive(Template)]
 #[template(path = "finance-alerts.html")]
-struct Page {
+struct AlertsTemplate {
     frame: Frame,
-    rows: Vec<Row>,
-    fields: Fields,
+    rows: Vec<AlertRow>,
+    fields: AlertFields,
     /// Where alerts are posted to, without what may be a secret.
     webhook: Option<String>,
     /// What came of the last posting.
@@ -35,7 +35,7 @@ struct Page {
     problem: Option<String>,
 }
 
-struct Row {
+struct AlertRow {
     serious: bool,
     cause: String,
     action: String,
@@ -44,7 +44,7 @@ struct Row {
 
 /// Levels as they are typed.
 #[derive(Debug, Default, Deserialize)]
-pub(in crate::pages) struct Fields {
+pub(in crate::pages) struct AlertFields {
     usdc_below: String,
     eth_below: String,
     channel_below: String,
@@ -55,7 +55,7 @@ pub(in crate::pages) struct Fields {
     no_webhook: Option<String>,
 }
 
-impl Fields {
+impl AlertFields {
     fn request(&self) -> Result<AlertLevelsRequest, String> {
         let usdc = |field, text: &str| {
             price(field, text).map(|usdc| Some(Text(usdc))).map_err(|wrong| wrong.words())
@@ -81,20 +81,24 @@ pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
     page(&visit, None, None).await
 }
 
-async fn page(visit: &Visit, typed: Option<Fields>, problem: Option<String>) -> Result<Response, Failure> {
+async fn page(
+    visit: &Visit,
+    typed: Option<AlertFields>,
+    problem: Option<String>,
+) -> Result<Response, Failure> {
     let node = visit.panel.node();
     let alerts = node.ask(endpoint::Alerts).await?;
     let levels = node.ask(endpoint::AlertLevels).await?;
     let now_secs = clock::now_secs();
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    let page = Page {
-        frame: visit.frame(Place::Finance).await?,
+    let page = AlertsTemplate {
+        frame: visit.frame(Section::Finance).await?,
         rows: alerts.iter().map(|alert| row(alert, now_secs)).collect(),
-        fields: typed.unwrap_or_else(|| Fields {
+        fields: typed.unwrap_or_else(|| AlertFields {
             usdc_below: levels.usdc_below.to_string(),
             eth_below: levels.eth_below.to_string(),
             channel_below: levels.channel_below.to_string(),
-            ..Fields::default()
+            ..AlertFields::default()
         }),
         told: match (&levels.problem, levels.told_secs) {
             (Some(problem), _) => format!("Not told: {}", sentence(&show::visible(problem))),
@@ -104,11 +108,11 @@ async fn page(visit: &Visit, typed: Option<Fields>, problem: Option<String>) -> 
         webhook: levels.webhook.as_deref().map(show::visible),
         problem,
     };
-    Ok((status, Html(&page)).into_response())
+    Ok((status, Rendered(&page)).into_response())
 }
 
-fn row(alert: &Alert, now_secs: u64) -> Row {
-    Row {
+fn row(alert: &Alert, now_secs: u64) -> AlertRow {
+    AlertRow {
         serious: alert.severity == AlertSeverity::Error,
         cause: sentence(&show::visible(&alert.cause)),
         action: sentence(&show::visible(&alert.action)),
@@ -116,7 +120,7 @@ fn row(alert: &Alert, now_secs: u64) -> Row {
     }
 }
 
-pub(in crate::pages) async fn set(form: Form<Fields>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn set(form: Form<AlertFields>) -> Result<Response, Failure> {
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
     let outcome = match fields.request() {
@@ -129,11 +133,8 @@ pub(in crate::pages) async fn set(form: Form<Fields>) -> Result<Response, Failur
     }
 }
 
-#[derive(Deserialize)]
-pub(in crate::pages) struct Nothing {}
-
 /// Posts something harmless to the webhook.
-pub(in crate::pages) async fn test(form: Form<Nothing>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn test(form: Form<NoFields>) -> Result<Response, Failure> {
     let outcome = form.visit.panel.node().ask(endpoint::TestAlerts).await;
     match mendable(outcome)? {
         Ok(_) => Ok(Done::AlertTest.at(ADDRESS).into_response()),

@@ -13,8 +13,8 @@ use serde::Deserialize;
 
 use crate::{
     failure::Failure,
-    frame::{Frame, Place, Visit},
-    page::Html,
+    frame::{Frame, Section, Visit},
+    page::Rendered,
     pages::register::mendable,
     show,
 };
@@ -44,21 +44,21 @@ const STATES: [(&str, &str); 6] = [
 
 #[derive(Template)]
 #[template(path = "finance-history.html")]
-struct Page {
+struct HistoryTemplate {
     frame: Frame,
-    asked: Asked,
+    asked: HistoryParams,
     kinds: [(&'static str, &'static str); 6],
     states: [(&'static str, &'static str); 6],
     /// My own services, to choose from.
     own: Vec<(String, String)>,
-    rows: Vec<Row>,
+    rows: Vec<HistoryRow>,
     export: String,
     export_json: String,
     next: Option<String>,
     problem: Option<String>,
 }
 
-struct Row {
+struct HistoryRow {
     at: String,
     when: String,
     kind: &'static str,
@@ -72,7 +72,7 @@ struct Row {
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(in crate::pages) struct Asked {
+pub(in crate::pages) struct HistoryParams {
     #[serde(default)]
     kind: String,
     #[serde(default)]
@@ -87,7 +87,7 @@ pub(in crate::pages) struct Asked {
     cursor: String,
 }
 
-impl Asked {
+impl HistoryParams {
     /// As the node takes it, and as addresses here have it.
     fn query(&self, cursor: &str, limit: Option<usize>) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
@@ -110,7 +110,10 @@ impl Asked {
     }
 }
 
-pub(in crate::pages) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn show(
+    visit: Visit,
+    Query(asked): Query<HistoryParams>,
+) -> Result<Response, Failure> {
     let node = visit.panel.node();
     let (found, problem) = match entries(&visit, &asked).await? {
         Ok(found) => (found, None),
@@ -119,7 +122,7 @@ pub(in crate::pages) async fn show(visit: Visit, Query(asked): Query<Asked>) -> 
     let own = node.ask(endpoint::Apis).await?;
     let now_secs = clock::now_secs();
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    let page = Page {
+    let page = HistoryTemplate {
         kinds: KINDS,
         states: STATES,
         own: own.iter().map(|api| (api.id.to_string(), show::visible(&api.name))).collect(),
@@ -129,13 +132,13 @@ pub(in crate::pages) async fn show(visit: Visit, Query(asked): Query<Asked>) -> 
         next: found.next.map(|next| format!("/panel/finance/history?{}", asked.query(&next, None))),
         problem,
         asked,
-        frame: visit.frame(Place::Finance).await?,
+        frame: visit.frame(Section::Finance).await?,
     };
-    Ok((status, Html(&page)).into_response())
+    Ok((status, Rendered(&page)).into_response())
 }
 
 /// A page full, when there is as much; a step of the node's may be short.
-async fn entries(visit: &Visit, asked: &Asked) -> Result<Result<HistoryPage, String>, Failure> {
+async fn entries(visit: &Visit, asked: &HistoryParams) -> Result<Result<HistoryPage, String>, Failure> {
     let mut all = HistoryPage { entries: Vec::new(), next: Some(asked.cursor.clone()) };
     for _ in 0..STEPS_MAX {
         let Some(cursor) = all.next.take() else { break };
@@ -155,7 +158,7 @@ async fn entries(visit: &Visit, asked: &Asked) -> Result<Result<HistoryPage, Str
     Ok(Ok(all))
 }
 
-fn row(entry: &HistoryEntry, now_secs: u64) -> Row {
+fn row(entry: &HistoryEntry, now_secs: u64) -> HistoryRow {
     let (kind, what) = match entry.kind {
         HistoryKind::Bought => ("Bought", named(entry)),
         HistoryKind::Served => ("Served", named(entry)),
@@ -180,7 +183,7 @@ fn row(entry: &HistoryEntry, now_secs: u64) -> Row {
     details.extend(entry.eth.map(|eth| format!("{} ETH", show::eth(&eth.0))));
     details.extend(entry.fee.map(|fee| format!("fee {} ETH", show::eth(&fee.0))));
     details.extend(entry.transaction.as_ref().map(|hash| format!("{}…", hash.get(..12).unwrap_or(hash))));
-    Row {
+    HistoryRow {
         at: show::utc(entry.time_secs),
         when: show::ago(entry.time_secs, now_secs),
         kind,
@@ -211,14 +214,17 @@ const fn state(state: HistoryState) -> (&'static str, bool) {
 }
 
 /// The same as a file.
-pub(in crate::pages) async fn export(visit: Visit, Query(asked): Query<Asked>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn export(
+    visit: Visit,
+    Query(asked): Query<HistoryParams>,
+) -> Result<Response, Failure> {
     let at = Target::from(endpoint::HistoryCsv).with_query(&asked.query("", None));
     file(&visit, at, "text/csv; charset=utf-8", "csv").await
 }
 
 pub(in crate::pages) async fn export_json(
     visit: Visit,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<HistoryParams>,
 ) -> Result<Response, Failure> {
     let at = Target::from(endpoint::HistoryJson).with_query(&asked.query("", None));
     file(&visit, at, "application/json", "json").await
@@ -262,7 +268,7 @@ pub(in crate::pages) async fn settlement(visit: Visit, Path(id): Path<u64>) -> R
     let found: SettlementShown = visit.panel.node().ask(at).await?;
     let (state, good) = state(found.state);
     let page = SettlementPage {
-        frame: visit.frame(Place::Finance).await?,
+        frame: visit.frame(Section::Finance).await?,
         id,
         at: show::utc(found.time_secs),
         state,
@@ -289,7 +295,7 @@ pub(in crate::pages) async fn settlement(visit: Visit, Path(id): Path<u64>) -> R
             .collect(),
         partial: found.partial,
     };
-    Ok(Html(&page).into_response())
+    Ok(Rendered(&page).into_response())
 }
 
 #[cfg(test)]
@@ -298,8 +304,9 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_stands_in_the_address() {
-        let asked = Asked { kind: "bought".into(), from: " 2026-11-21 ".into(), ..Asked::default() };
+        let asked =
+            HistoryParams { kind: "bought".into(), from: " 2026-11-21 ".into(), ..HistoryParams::default() };
         assert_eq!(asked.query("a&b", Some(7)), "kind=bought&from=2026-11-21&cursor=a%26b&limit=7");
-        assert_eq!(Asked::default().query("", None), "");
+        assert_eq!(HistoryParams::default().query("", None), "");
     }
 }

@@ -13,9 +13,9 @@ use serde::Deserialize;
 
 use crate::{
     failure::Failure,
-    form::Form,
-    frame::{Frame, Place, Visit},
-    page::Html,
+    form::{Form, NoFields},
+    frame::{Frame, Section, Visit},
+    page::Rendered,
     pages::register::{mendable, price},
     show,
     texts::Done,
@@ -25,7 +25,7 @@ const ADDRESS: &str = "/panel/finance/limits";
 
 #[derive(Template)]
 #[template(path = "finance-limits.html")]
-struct Page {
+struct LimitsTemplate {
     frame: Frame,
     /// Since when, and whether it is lifted here.
     stopped: Option<Stopped>,
@@ -85,7 +85,11 @@ pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
     page(&visit, None, None).await
 }
 
-async fn page(visit: &Visit, typed: Option<&Fields>, problem: Option<String>) -> Result<Response, Failure> {
+async fn page(
+    visit: &Visit,
+    typed: Option<&LimitFields>,
+    problem: Option<String>,
+) -> Result<Response, Failure> {
     let state = visit.panel.node().ask(endpoint::Spending).await?;
     let flagged = visit.panel.node().ask(endpoint::FlaggedServices).await?;
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
@@ -97,8 +101,8 @@ async fn page(visit: &Visit, typed: Option<&Fields>, problem: Option<String>) ->
         value: typed.cloned().unwrap_or_else(|| now.to_string()),
         configured: configured.to_string(),
     };
-    let page = Page {
-        frame: visit.frame(Place::Finance).await?,
+    let page = LimitsTemplate {
+        frame: visit.frame(Section::Finance).await?,
         stopped: state.stopped.map(|by| Stopped {
             by_user: by == StoppedBy::User,
             since: state
@@ -140,11 +144,11 @@ async fn page(visit: &Visit, typed: Option<&Fields>, problem: Option<String>) ->
         flagged: flagged.services.iter().map(Flagged::new).collect(),
         problem,
     };
-    Ok((status, Html(&page)).into_response())
+    Ok((status, Rendered(&page)).into_response())
 }
 
 #[derive(Deserialize)]
-pub(in crate::pages) struct Fields {
+pub(in crate::pages) struct LimitFields {
     #[serde(default)]
     price_max: String,
     #[serde(default)]
@@ -155,7 +159,7 @@ pub(in crate::pages) struct Fields {
     reset: Option<String>,
 }
 
-pub(in crate::pages) async fn set(form: Form<Fields>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn set(form: Form<LimitFields>) -> Result<Response, Failure> {
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
     let outcome = match request(&fields) {
@@ -169,7 +173,7 @@ pub(in crate::pages) async fn set(form: Form<Fields>) -> Result<Response, Failur
     }
 }
 
-fn request(fields: &Fields) -> Result<LimitsRequest, String> {
+fn request(fields: &LimitFields) -> Result<LimitsRequest, String> {
     if fields.reset.is_some() {
         return Ok(LimitsRequest { reset: true, ..LimitsRequest::default() });
     }
@@ -244,16 +248,13 @@ fn rule_chosen(fields: &RuleChosen) -> Result<FlagRequest, String> {
     Ok(FlagRequest { service: Text(service), rule })
 }
 
-#[derive(Deserialize)]
-pub(in crate::pages) struct Nothing {}
-
 /// At once, without a password: stopping harms nobody.
-pub(in crate::pages) async fn stop(form: Form<Nothing>) -> Result<Redirect, Failure> {
+pub(in crate::pages) async fn stop(form: Form<NoFields>) -> Result<Redirect, Failure> {
     form.visit.panel.node().ask(endpoint::StopSpending).await?;
     Ok(Redirect::to(ADDRESS))
 }
 
-pub(in crate::pages) async fn resume(form: Form<Nothing>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn resume(form: Form<NoFields>) -> Result<Response, Failure> {
     let _ = form.reauthenticated()?;
     let outcome = form.visit.panel.node().ask(endpoint::ResumeSpending).await;
     match mendable(outcome)? {

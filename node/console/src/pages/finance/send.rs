@@ -20,10 +20,10 @@ use crate::{
     Panel,
     access::SessionId,
     failure::Failure,
-    form::Form,
-    frame::{Frame, Place, Visit},
-    kept::{Bounds, Kept},
-    page::Html,
+    form::{Form, NoFields},
+    frame::{Frame, Section, Visit},
+    page::Rendered,
+    session_store::{Bounds, SessionStore},
     show,
     texts::sentence,
 };
@@ -57,11 +57,11 @@ impl Stage {
 
 /// The orders of all sessions.
 #[derive(Debug)]
-pub(crate) struct Orders(Kept<Order>);
+pub(crate) struct Orders(SessionStore<Order>);
 
 impl Default for Orders {
     fn default() -> Self {
-        Self(Kept::new(BOUNDS))
+        Self(SessionStore::new(BOUNDS))
     }
 }
 
@@ -77,7 +77,7 @@ fn gone() -> Failure {
 
 #[derive(Template)]
 #[template(path = "finance-send.html")]
-struct Page {
+struct SendTemplate {
     frame: Frame,
     to: String,
     amount: String,
@@ -86,22 +86,22 @@ struct Page {
 }
 
 pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
-    let frame = visit.frame(Place::Finance).await?;
-    let page = Page { frame, to: String::new(), amount: String::new(), is_eth: false, problem: None };
-    Ok(Html(&page).into_response())
+    let frame = visit.frame(Section::Finance).await?;
+    let page = SendTemplate { frame, to: String::new(), amount: String::new(), is_eth: false, problem: None };
+    Ok(Rendered(&page).into_response())
 }
 
 #[derive(Deserialize)]
-pub(in crate::pages) struct Fields {
+pub(in crate::pages) struct SendFields {
     to: String,
     amount: String,
     coin: String,
 }
 
 /// Takes what was typed, to be looked at.
-pub(in crate::pages) async fn ask(form: Form<Fields>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn ask(form: Form<SendFields>) -> Result<Response, Failure> {
     let Form { visit, fields, .. } = form;
-    let frame = visit.frame(Place::Finance).await?;
+    let frame = visit.frame(Section::Finance).await?;
     let has = |(to, amount)| {
         let balance = &frame.status.balance;
         let is_enough = match amount {
@@ -121,19 +121,19 @@ pub(in crate::pages) async fn ask(form: Form<Fields>) -> Result<Response, Failur
         }
         Err(problem) => {
             let is_eth = fields.coin == "eth";
-            let page = Page {
+            let page = SendTemplate {
                 frame,
                 to: fields.to,
                 amount: fields.amount,
                 is_eth,
                 problem: Some(problem.to_owned()),
             };
-            Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(&page)).into_response())
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, Rendered(&page)).into_response())
         }
     }
 }
 
-fn read(fields: &Fields, own: Address) -> Result<(Address, SendAmount), &'static str> {
+fn read(fields: &SendFields, own: Address) -> Result<(Address, SendAmount), &'static str> {
     let to: Address = fields.to.trim().parse().map_err(|error| match error {
         ParseAddressError::Checksum => {
             "To: the letters' case says that a character of this address is wrong. Copy it again from where it comes."
@@ -186,7 +186,7 @@ pub(in crate::pages) async fn show_order(
     Path(name): Path<String>,
 ) -> Result<Response, Failure> {
     let order = visit.panel.orders().of(visit.session.id(), &name)?;
-    let frame = visit.frame(Place::Finance).await?;
+    let frame = visit.frame(Section::Finance).await?;
     let balance = &frame.status.balance;
     let balance = match order.amount {
         SendAmount::Usdc(_) => balance.usdc.map(|usdc| format!("{} USDC", show::usdc(usdc.0))),
@@ -201,7 +201,7 @@ pub(in crate::pages) async fn show_order(
         stage: order.stage,
         frame,
     };
-    Ok(Html(&page).into_response())
+    Ok(Rendered(&page).into_response())
 }
 
 fn words(amount: SendAmount) -> String {
@@ -212,14 +212,11 @@ fn words(amount: SendAmount) -> String {
     }
 }
 
-#[derive(Deserialize)]
-pub(in crate::pages) struct Nothing {}
-
 /// Sends, once.
 pub(in crate::pages) async fn send(
     State(panel): State<Panel>,
     Path(name): Path<String>,
-    form: Form<Nothing>,
+    form: Form<NoFields>,
 ) -> Result<Response, Failure> {
     let place = format!("{ADDRESS}/{name}");
     let _ = form.confirmed()?;
@@ -265,7 +262,7 @@ mod tests {
         const TO: &str = "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf";
         let own: Address = "0x2B5AD5c4795c026514f8317c7a215E218DcCD6cF".parse().unwrap();
         let read = |to: &str, amount: &str, coin: &str| {
-            let fields = Fields { to: to.to_owned(), amount: amount.to_owned(), coin: coin.to_owned() };
+            let fields = SendFields { to: to.to_owned(), amount: amount.to_owned(), coin: coin.to_owned() };
             read(&fields, own).map(|(_, amount)| words(amount))
         };
         assert_eq!(read(&format!(" {TO} "), "1.5", "usdc"), Ok("1.50 USDC".to_owned()));

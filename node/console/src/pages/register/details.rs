@@ -17,13 +17,13 @@ use serde::Deserialize;
 use crate::{
     failure::Failure,
     form::Form,
-    frame::{Frame, Place, Visit},
-    page::Html,
+    frame::{Frame, Section, Visit},
+    page::Rendered,
     show,
 };
 
 use super::{
-    Step,
+    RegisterStep,
     draft::{Choices, Draft, Wrong},
     mendable, price,
 };
@@ -33,10 +33,10 @@ const OPERATIONS_SHOWN: usize = 200;
 
 #[derive(Template)]
 #[template(path = "register-details.html")]
-struct Page {
+struct DetailsTemplate {
     frame: Frame,
     name: String,
-    step: Step,
+    step: RegisterStep,
     title: String,
     fields: Choices,
     kind: String,
@@ -46,14 +46,14 @@ struct Page {
     charges: [(&'static str, &'static str, bool); 2],
     samples: [(&'static str, &'static str, bool); 3],
     operations: Vec<String>,
-    asked: Asked,
+    asked: DetailsParams,
     tried: Option<TriedShown>,
     problem: Option<String>,
 }
 
 /// What a test request asked for, as it was typed.
 #[derive(Default)]
-struct Asked {
+struct DetailsParams {
     operation: String,
     params: String,
 }
@@ -66,7 +66,7 @@ struct TriedShown {
 }
 
 #[derive(Deserialize)]
-pub(in crate::pages) struct Fields {
+pub(in crate::pages) struct DetailsFields {
     name: String,
     summary: String,
     description: String,
@@ -88,7 +88,7 @@ pub(in crate::pages) struct Fields {
     go: String,
 }
 
-impl Fields {
+impl DetailsFields {
     fn apply(&self, choices: &mut Choices) {
         for (field, value) in [
             (&mut choices.name, &self.name),
@@ -114,12 +114,12 @@ impl Fields {
 
 pub(in crate::pages) async fn show(visit: Visit, Path(name): Path<String>) -> Result<Response, Failure> {
     let draft = visit.panel.drafts().get(visit.session.id(), &name)?;
-    page(&visit, name, draft, Asked::default(), None, None).await
+    page(&visit, name, draft, DetailsParams::default(), None, None).await
 }
 
 pub(in crate::pages) async fn save(
     Path(name): Path<String>,
-    form: Form<Fields>,
+    form: Form<DetailsFields>,
 ) -> Result<Response, Failure> {
     let Form { visit, fields, .. } = form;
     let draft = visit.panel.drafts().change(visit.session.id(), &name, |draft| {
@@ -127,14 +127,14 @@ pub(in crate::pages) async fn save(
         draft.clone()
     })?;
     if fields.go == "back" {
-        return Ok(Redirect::to(&Step::Operations.path(&name)).into_response());
+        return Ok(Redirect::to(&RegisterStep::Operations.path(&name)).into_response());
     }
-    let asked = Asked { operation: fields.operation, params: fields.params };
+    let asked = DetailsParams { operation: fields.operation, params: fields.params };
     if let Err(wrong) = check(&draft) {
         return page(&visit, name, draft, asked, None, Some(wrong.words())).await;
     }
     if fields.go != "try" {
-        return Ok(Redirect::to(&Step::Preview.path(&name)).into_response());
+        return Ok(Redirect::to(&RegisterStep::Preview.path(&name)).into_response());
     }
     match try_out(&visit, &draft, &asked).await? {
         Ok(tried) => page(&visit, name, draft, asked, Some(shown(&tried)), None).await,
@@ -147,7 +147,11 @@ fn check(draft: &Draft) -> Result<(), Wrong> {
     draft.file().map(|_| ())
 }
 
-async fn try_out(visit: &Visit, draft: &Draft, asked: &Asked) -> Result<Result<Tried, String>, Failure> {
+async fn try_out(
+    visit: &Visit,
+    draft: &Draft,
+    asked: &DetailsParams,
+) -> Result<Result<Tried, String>, Failure> {
     let file = match draft.file() {
         Ok(file) => file,
         Err(wrong) => return Ok(Err(wrong.words())),
@@ -203,7 +207,7 @@ async fn page(
     visit: &Visit,
     name: String,
     draft: Draft,
-    asked: Asked,
+    asked: DetailsParams,
     tried: Option<TriedShown>,
     problem: Option<String>,
 ) -> Result<Response, Failure> {
@@ -213,10 +217,10 @@ async fn page(
     let offered = inspection.operations.iter().zip(&draft.choices.operations);
     let offered = offered.filter(|(_, chosen)| chosen.offered).map(|(operation, _)| operation);
     let (charge, samples) = (draft.choices.charge, draft.choices.samples);
-    let page = Page {
-        frame: visit.frame(Place::Apis).await?,
+    let page = DetailsTemplate {
+        frame: visit.frame(Section::Apis).await?,
         name,
-        step: Step::Details,
+        step: RegisterStep::Details,
         title: show::visible(&draft.title()),
         kind: inspection.kind.clone(),
         security: wanted.join(", "),
@@ -239,5 +243,5 @@ async fn page(
         tried,
         problem,
     };
-    Ok((status, Html(&page)).into_response())
+    Ok((status, Rendered(&page)).into_response())
 }

@@ -10,7 +10,7 @@ use farthing_protocol::{ServiceId, Usdc};
 use crate::{
     access::SessionId,
     failure::Failure,
-    kept::{Bounds, Kept},
+    session_store::{Bounds, SessionStore},
 };
 
 /// Two whole documents, and many of the size that documents have.
@@ -22,11 +22,11 @@ const BOUNDS: Bounds = Bounds {
 
 /// The drafts of all sessions.
 #[derive(Debug)]
-pub(crate) struct Drafts(Kept<Draft>);
+pub(crate) struct Drafts(SessionStore<Draft>);
 
 impl Default for Drafts {
     fn default() -> Self {
-        Self(Kept::new(BOUNDS))
+        Self(SessionStore::new(BOUNDS))
     }
 }
 
@@ -61,7 +61,7 @@ impl Drafts {
     /// What a session has not finished, the newest first: name, title.
     pub(crate) fn unfinished(&self, session: SessionId) -> Vec<(String, String)> {
         let all = self.0.of(session).into_iter();
-        let open = all.filter(|(_, draft)| matches!(draft.state, State::Open));
+        let open = all.filter(|(_, draft)| matches!(draft.state, DraftState::Open));
         open.map(|(name, draft)| (name, draft.title())).collect()
     }
 }
@@ -72,7 +72,7 @@ fn gone() -> Failure {
 
 /// How far it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum DraftState {
     Open,
     /// The node is at it.
     Registering,
@@ -82,7 +82,7 @@ pub(super) enum State {
 /// One draft. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Draft {
-    pub(super) state: State,
+    pub(super) state: DraftState,
     /// With its text.
     pub(super) source: Arc<SourceFile>,
     pub(super) inspection: Arc<Inspection>,
@@ -105,7 +105,7 @@ pub(super) struct Choices {
     pub(super) header: Added,
     pub(super) query: Added,
     /// One for each of the inspection.
-    pub(super) operations: Vec<Chosen>,
+    pub(super) operations: Vec<OperationChoice>,
 }
 
 /// What the node adds to every request to the upstream; the value is shown to nobody.
@@ -140,7 +140,7 @@ impl Added {
 
 /// An operation's tick box and price.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Chosen {
+pub(super) struct OperationChoice {
     pub(super) offered: bool,
     /// The service's own when empty.
     pub(super) price: String,
@@ -170,7 +170,7 @@ impl Draft {
         choices.operations = inspection
             .operations
             .iter()
-            .map(|operation| Chosen { offered: !operation.mutation, price: String::new() })
+            .map(|operation| OperationChoice { offered: !operation.mutation, price: String::new() })
             .collect();
         if choices.name.is_empty() && inspection.kind == "REST" {
             let title = inspection.title.lines().next().unwrap_or_default();
@@ -182,7 +182,7 @@ impl Draft {
         for scheme in &inspection.security {
             propose(&mut choices, scheme);
         }
-        Self { state: State::Open, source: Arc::new(source), inspection: Arc::new(inspection), choices }
+        Self { state: DraftState::Open, source: Arc::new(source), inspection: Arc::new(inspection), choices }
     }
 
     pub(super) fn title(&self) -> String {

@@ -18,16 +18,16 @@ use crate::{
     Panel,
     access::SessionId,
     failure::Failure,
-    form::Form,
-    frame::{Frame, Place, Visit},
+    form::{Form, NoFields},
+    frame::{Frame, Section, Visit},
     markup::{Markup, strangers_markdown},
-    page::Html,
+    page::Rendered,
     show,
 };
 
 use super::{
-    Nothing, Step,
-    draft::{Draft, State as DraftState},
+    RegisterStep,
+    draft::{Draft, DraftState},
     mendable,
     review::{Finding, report_findings},
 };
@@ -39,10 +39,10 @@ const PRICE_UNASKED_MAX: Usdc = Usdc::from_micros(1_000_000);
 
 #[derive(Template)]
 #[template(path = "register-preview.html")]
-struct Page {
+struct PreviewTemplate {
     frame: Frame,
     name: String,
-    step: Step,
+    step: RegisterStep,
     title: String,
     preview: Option<Preview>,
     problem: Option<String>,
@@ -92,15 +92,15 @@ async fn page(
         (Err(_), Some(problem)) | (Err(problem), None) => (None, Some(problem)),
     };
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    let page = Page {
-        frame: visit.frame(Place::Apis).await?,
+    let page = PreviewTemplate {
+        frame: visit.frame(Section::Apis).await?,
         name,
-        step: Step::Preview,
+        step: RegisterStep::Preview,
         title: show::visible(&draft.title()),
         preview,
         problem,
     };
-    Ok((status, Html(&page)).into_response())
+    Ok((status, Rendered(&page)).into_response())
 }
 
 fn preview(found: ApiPreview) -> Preview {
@@ -138,7 +138,7 @@ fn preview(found: ApiPreview) -> Preview {
 pub(in crate::pages) async fn register(
     State(panel): State<Panel>,
     Path(name): Path<String>,
-    form: Form<Nothing>,
+    form: Form<NoFields>,
 ) -> Result<Response, Failure> {
     let _ = form.confirmed()?;
     let visit = form.visit;

@@ -12,14 +12,14 @@ use serde::Deserialize;
 use crate::{
     failure::Failure,
     form::Form,
-    frame::{Frame, Place, Visit},
-    page::Html,
+    frame::{Frame, Section, Visit},
+    page::Rendered,
     show,
 };
 
 use super::{
-    Step,
-    draft::{Chosen, Draft},
+    RegisterStep,
+    draft::{Draft, OperationChoice},
 };
 
 /// Operations on one page.
@@ -30,15 +30,15 @@ const SUMMARY_CHARS_MAX: usize = 100;
 
 #[derive(Template)]
 #[template(path = "register-operations.html")]
-struct Page {
+struct ReviewTemplate {
     frame: Frame,
     name: String,
-    step: Step,
+    step: RegisterStep,
     title: String,
     inspection: Read,
     candidates: Vec<CandidateRow>,
     findings: Vec<Finding>,
-    rows: Vec<Row>,
+    rows: Vec<ReviewRow>,
     price: String,
     number: usize,
     pages: usize,
@@ -76,7 +76,7 @@ pub(in crate::pages) struct Finding {
     pub(in crate::pages) hidden: usize,
 }
 
-struct Row {
+struct ReviewRow {
     index: usize,
     method: String,
     path: String,
@@ -89,7 +89,7 @@ struct Row {
 }
 
 #[derive(Deserialize)]
-pub(in crate::pages) struct Asked {
+pub(in crate::pages) struct ReviewParams {
     #[serde(default)]
     page: usize,
 }
@@ -97,7 +97,7 @@ pub(in crate::pages) struct Asked {
 pub(in crate::pages) async fn show(
     visit: Visit,
     Path(name): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<ReviewParams>,
 ) -> Result<Response, Failure> {
     let draft = visit.panel.drafts().get(visit.session.id(), &name)?;
     page(&visit, name, &draft, asked.page, None).await
@@ -116,10 +116,10 @@ async fn page(
     let number = number.min(pages - 1);
     let shown = inspection.operations.iter().zip(&draft.choices.operations).enumerate();
     let rows = shown.skip(number * OPERATIONS_SHOWN).take(OPERATIONS_SHOWN);
-    let page = Page {
-        frame: visit.frame(Place::Apis).await?,
+    let page = ReviewTemplate {
+        frame: visit.frame(Section::Apis).await?,
         name,
-        step: Step::Operations,
+        step: RegisterStep::Operations,
         title: show::visible(&draft.title()),
         inspection: read(inspection),
         candidates: candidates(inspection),
@@ -132,7 +132,7 @@ async fn page(
         total,
         problem,
     };
-    Ok(Html(&page).into_response())
+    Ok(Rendered(&page).into_response())
 }
 
 fn read(inspection: &Inspection) -> Read {
@@ -189,7 +189,7 @@ pub(in crate::pages) fn report_findings(report: &Report) -> Vec<Finding> {
         .collect()
 }
 
-fn row(index: usize, operation: &InspectedOperation, chosen: &Chosen) -> Row {
+fn row(index: usize, operation: &InspectedOperation, chosen: &OperationChoice) -> ReviewRow {
     let mark = |required: bool| if required { "*" } else { "" };
     let parameters = operation
         .parameters
@@ -197,7 +197,7 @@ fn row(index: usize, operation: &InspectedOperation, chosen: &Chosen) -> Row {
         .map(|parameter| format!("{}{}", show::visible(&parameter.name), mark(parameter.required)));
     let body = operation.body.as_ref().map(|_| "body".to_owned());
     let takes: Vec<String> = parameters.chain(body).take(12).collect();
-    Row {
+    ReviewRow {
         index,
         method: operation.method.to_string(),
         path: show::visible(&operation.path),
@@ -233,18 +233,18 @@ pub(in crate::pages) async fn save(
         let problem = "Nothing is ticked. Tick at least one operation to offer.".to_owned();
         return page(&visit, name, &draft, number, Some(problem)).await;
     }
-    let place = Step::Operations.path(&name);
+    let place = RegisterStep::Operations.path(&name);
     Ok(Redirect::to(&match go.as_str() {
         "earlier" => format!("{place}?page={}", number.saturating_sub(1)),
         "later" => format!("{place}?page={}", number.saturating_add(1)),
         "all" | "none" => format!("{place}?page={number}"),
-        _ => Step::Details.path(&name),
+        _ => RegisterStep::Details.path(&name),
     })
     .into_response())
 }
 
 /// A page of the form says what is ticked on it, and nothing of other pages; `all` and `none` are about all.
-fn take(operations: &mut [Chosen], number: usize, go: &str, fields: &[(String, String)]) {
+fn take(operations: &mut [OperationChoice], number: usize, go: &str, fields: &[(String, String)]) {
     let from = number.saturating_mul(OPERATIONS_SHOWN).min(operations.len());
     let to = from.saturating_add(OPERATIONS_SHOWN).min(operations.len());
     let page = operations.get_mut(from..to).unwrap_or_default();
@@ -272,7 +272,8 @@ mod tests {
 
     #[test]
     fn a_page_of_tick_boxes_changes_that_page_only() {
-        let mut operations = vec![Chosen { offered: true, price: String::new() }; OPERATIONS_SHOWN + 2];
+        let mut operations =
+            vec![OperationChoice { offered: true, price: String::new() }; OPERATIONS_SHOWN + 2];
         let fields = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
         };

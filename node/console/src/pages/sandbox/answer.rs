@@ -11,7 +11,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use crate::{
-    history::{Answer, Kept},
+    history::{Answer, KeptExchange},
     markup::{Markup, map_of},
     pages::service::origin_words,
     show,
@@ -33,7 +33,7 @@ const HEADER_CHARS_MAX: usize = 300;
 
 /// A way to look at an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum View {
+pub(super) enum AnswerView {
     Map,
     Table,
     Pretty,
@@ -43,7 +43,7 @@ pub(super) enum View {
     Receipt,
 }
 
-impl View {
+impl AnswerView {
     pub(super) const ALL: [Self; 7] =
         [Self::Map, Self::Table, Self::Pretty, Self::Raw, Self::Headers, Self::Timing, Self::Receipt];
 
@@ -73,7 +73,7 @@ impl View {
 }
 
 /// What the template shows.
-pub(super) struct Shown {
+pub(super) struct ShownAnswer {
     pub(super) call_id: String,
     pub(super) live: bool,
     pub(super) good: bool,
@@ -86,8 +86,8 @@ pub(super) struct Shown {
     pub(super) size: String,
     pub(super) problem: Option<ProblemShown>,
     /// Those that there are; none for an answer without a body.
-    pub(super) views: Vec<View>,
-    pub(super) view: View,
+    pub(super) views: Vec<AnswerView>,
+    pub(super) view: AnswerView,
     pub(super) map: Markup,
     pub(super) table: Table,
     pub(super) text: String,
@@ -116,31 +116,31 @@ pub(super) struct TimingRow {
     pub(super) share: u64,
 }
 
-impl Shown {
+impl ShownAnswer {
     /// The answer of `kept`, seen as `asked` if that is possible.
-    pub(super) fn new(kept: &Kept, asked: Option<&str>) -> Self {
+    pub(super) fn new(kept: &KeptExchange, asked: Option<&str>) -> Self {
         let exchange = &kept.exchange;
         let answer = &exchange.answer;
         let json = json(answer);
         let map = json.as_ref().map(map_of).unwrap_or_default();
         let table = json.as_ref().map(|json| table::of(json, ROWS_MAX)).unwrap_or_default();
-        let exists = |view: &View| match view {
-            View::Map => !map.is_empty(),
-            View::Table => !table.rows.is_empty(),
-            View::Pretty => json.is_some(),
-            View::Raw => !answer.body.is_empty(),
-            View::Headers => !answer.headers.is_empty(),
-            View::Timing => exchange.live && !answer.timing.is_empty(),
-            View::Receipt => !answer.receipt.is_empty(),
+        let exists = |view: &AnswerView| match view {
+            AnswerView::Map => !map.is_empty(),
+            AnswerView::Table => !table.rows.is_empty(),
+            AnswerView::Pretty => json.is_some(),
+            AnswerView::Raw => !answer.body.is_empty(),
+            AnswerView::Headers => !answer.headers.is_empty(),
+            AnswerView::Timing => exchange.live && !answer.timing.is_empty(),
+            AnswerView::Receipt => !answer.receipt.is_empty(),
         };
-        let views: Vec<View> = View::ALL.into_iter().filter(exists).collect();
+        let views: Vec<AnswerView> = AnswerView::ALL.into_iter().filter(exists).collect();
         let wanted = views.iter().copied().find(|view| Some(view.name()) == asked);
-        let view = wanted.or_else(|| views.first().copied()).unwrap_or(View::Raw);
+        let view = wanted.or_else(|| views.first().copied()).unwrap_or(AnswerView::Raw);
         let text = std::str::from_utf8(&answer.body).ok();
         let whole = match (view, &json, text) {
-            (View::Pretty, Some(json), _) => pretty(json, 2 * TEXT_BYTES_MAX).text,
-            (View::Raw, _, Some(text)) => text.to_owned(),
-            (View::Raw, _, None) => hex(&answer.body),
+            (AnswerView::Pretty, Some(json), _) => pretty(json, 2 * TEXT_BYTES_MAX).text,
+            (AnswerView::Raw, _, Some(text)) => text.to_owned(),
+            (AnswerView::Raw, _, None) => hex(&answer.body),
             _ => String::new(),
         };
         let shown = bounded(&whole);
@@ -155,8 +155,8 @@ impl Shown {
             size: size(answer.body.len()),
             problem: answer.problem.as_ref().map(problem),
             view,
-            map: if view == View::Map { map } else { Markup::default() },
-            table: if view == View::Table { table } else { Table::default() },
+            map: if view == AnswerView::Map { map } else { Markup::default() },
+            table: if view == AnswerView::Table { table } else { Table::default() },
             is_cut: shown.len() < whole.len(),
             text: shown.chars().filter(|c| !show::is_invisible(*c)).collect(),
             is_binary: text.is_none(),
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
     use crate::history::Exchange;
 
-    fn shown(body: &[u8], view: &str) -> Shown {
+    fn shown(body: &[u8], view: &str) -> ShownAnswer {
         let answer = Answer { status: 200, body: body.to_vec().into(), ..Answer::default() };
         let exchange = Exchange {
             call_id: CallId::from_bytes([1; 16]),
@@ -293,7 +293,7 @@ mod tests {
             fields: Vec::new(),
             answer,
         };
-        Shown::new(&Kept { exchange: Arc::new(exchange), has_body: true }, Some(view))
+        ShownAnswer::new(&KeptExchange { exchange: Arc::new(exchange), has_body: true }, Some(view))
     }
 
     #[test]
@@ -302,11 +302,11 @@ mod tests {
             br#"{"type":"FeatureCollection","features":[{"type":"Feature","properties":{"place":"Hualian"},
             "geometry":{"type":"Point","coordinates":[121.5,24.0]}}]}"#;
         let seen = shown(map, "");
-        assert_eq!(seen.views, [View::Map, View::Table, View::Pretty, View::Raw]);
-        assert!(seen.view == View::Map && !seen.map.is_empty());
+        assert_eq!(seen.views, [AnswerView::Map, AnswerView::Table, AnswerView::Pretty, AnswerView::Raw]);
+        assert!(seen.view == AnswerView::Map && !seen.map.is_empty());
         assert_eq!(shown(map, "table").table.columns[0], "place");
         assert!(shown(map, "pretty").text.starts_with("{\n  \"type\""), "in the order of the answer");
-        assert_eq!(shown(b"{\"a\":1}", "map").view, View::Pretty, "there is no map");
+        assert_eq!(shown(b"{\"a\":1}", "map").view, AnswerView::Pretty, "there is no map");
         assert_eq!(shown(b"\x1b[31mred\n", "raw").text, "[31mred\n");
         assert!(shown(b"", "").views.is_empty());
     }

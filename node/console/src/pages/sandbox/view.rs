@@ -3,7 +3,7 @@
 use askama::Template;
 use farthing_bridge::{
     description::Place,
-    form::{Field, Input},
+    form::{FormField, FormInput},
     snippet::{Language, SnippetCall, snippet},
 };
 use farthing_control::types::{CallForm, CatalogService, Channel, OperationSample, sdk::Snippet};
@@ -12,7 +12,7 @@ use farthing_protocol::CallId;
 
 use crate::{
     frame::Frame,
-    history::Kept,
+    history::KeptExchange,
     icons::Icon,
     markup::{Markup, strangers_markdown},
     pages::{catalog::Card, service::Part},
@@ -21,7 +21,7 @@ use crate::{
 
 use super::{
     address,
-    answer::{Shown, View},
+    answer::{AnswerView, ShownAnswer},
     cost,
     filled::{Filled, field_name, operation_value},
     name_of,
@@ -35,7 +35,7 @@ const CODE_BODY_BYTES_MAX: usize = 4 * 1024;
 const HINT_CHARS_MAX: usize = 240;
 
 /// What a page is made of.
-pub(super) struct Parts {
+pub(super) struct SandboxParts {
     pub(super) service: CatalogService,
     pub(super) form: Option<CallForm>,
     pub(super) filled: Filled,
@@ -43,13 +43,13 @@ pub(super) struct Parts {
     pub(super) snippets: Vec<Snippet>,
     /// Why what was typed was not sent.
     pub(super) problem: Option<String>,
-    pub(super) shown: Option<Kept>,
+    pub(super) shown: Option<KeptExchange>,
     /// An answer was asked for; if there is none, it is not kept any more.
     pub(super) is_forgotten: bool,
     pub(super) view: Option<String>,
 }
 
-impl Parts {
+impl SandboxParts {
     pub(super) fn of(service: CatalogService, form: Option<CallForm>) -> Self {
         Self {
             service,
@@ -66,7 +66,7 @@ impl Parts {
 
 #[derive(Template)]
 #[template(path = "sandbox.html")]
-pub(super) struct Page {
+pub(super) struct SandboxTemplate {
     frame: Frame,
     card: Card,
     part: Part,
@@ -77,15 +77,15 @@ pub(super) struct Page {
     /// Value, words and whether it is the chosen one.
     operations: Vec<(String, String, bool)>,
     operations_hidden: usize,
-    chosen: Option<Chosen>,
+    chosen: Option<SandboxOperation>,
     problem: Option<String>,
-    answer: Option<Shown>,
+    answer: Option<ShownAnswer>,
     is_forgotten: bool,
     history: Vec<Past>,
 }
 
 /// The operation to try.
-struct Chosen {
+struct SandboxOperation {
     operation: String,
     summary: String,
     description: Markup,
@@ -117,7 +117,7 @@ struct FieldShown {
     place: &'static str,
     kind: String,
     hint: String,
-    input: Input,
+    input: FormInput,
     choices: Vec<String>,
     placeholder: String,
     minimum: Option<String>,
@@ -152,16 +152,16 @@ struct Past {
     is_shown: bool,
 }
 
-impl Page {
+impl SandboxTemplate {
     pub(super) fn new(
         frame: Frame,
         card: Card,
-        parts: Parts,
+        parts: SandboxParts,
         channels: &[Channel],
         samples: &[OperationSample],
-        kept: &[Kept],
+        kept: &[KeptExchange],
     ) -> Self {
-        let Parts { service, form, filled, snippets, problem, shown, is_forgotten, view } = parts;
+        let SandboxParts { service, form, filled, snippets, problem, shown, is_forgotten, view } = parts;
         let id = service.hit.id.0;
         let here = address(id);
         let operation = form.as_ref().map(name_of).unwrap_or_default();
@@ -178,9 +178,16 @@ impl Page {
         let chosen = form.map(|form| {
             let has_sample = samples.iter().any(|sample| sample.operation == operation);
             let cost = cost::before(form.price.0, service.hit.owner.0, &frame.status, channels);
-            Chosen {
+            SandboxOperation {
                 snippets,
-                ..Chosen::new(&form, &filled, &frame.status.gateway_url, &id.to_string(), has_sample, cost)
+                ..SandboxOperation::new(
+                    &form,
+                    &filled,
+                    &frame.status.gateway_url,
+                    &id.to_string(),
+                    has_sample,
+                    cost,
+                )
             }
         });
         Self {
@@ -193,7 +200,7 @@ impl Page {
             chosen,
             problem,
             is_forgotten: is_forgotten && shown.is_none(),
-            answer: shown.map(|shown| Shown::new(&shown, view.as_deref())),
+            answer: shown.map(|shown| ShownAnswer::new(&shown, view.as_deref())),
             history: kept.iter().map(|kept| past(kept, &here, shown_id)).collect(),
             here,
             card,
@@ -201,7 +208,7 @@ impl Page {
         }
     }
 
-    fn view_link(&self, view: &View) -> String {
+    fn view_link(&self, view: &AnswerView) -> String {
         let call = self.answer.as_ref().map_or("", |answer| answer.call_id.as_str());
         format!("{}?call={call}&view={}#answer", self.here, view.name())
     }
@@ -212,7 +219,7 @@ fn operation_choice(operation: &str, chosen: &str) -> (String, String, bool) {
     (operation_value(operation), show::visible(operation), operation == chosen)
 }
 
-impl Chosen {
+impl SandboxOperation {
     fn new(
         form: &CallForm,
         filled: &Filled,
@@ -254,7 +261,7 @@ impl Chosen {
     }
 }
 
-fn shown_field(index: usize, field: &Field, value: &str) -> FieldShown {
+fn shown_field(index: usize, field: &FormField, value: &str) -> FieldShown {
     let first = |text: &Option<String>| text.as_deref().map(show::visible);
     let placeholder = match (first(&field.default), first(&field.example)) {
         (Some(default), _) => format!("{default} unless given"),
@@ -322,7 +329,7 @@ fn code(form: &CallForm, filled: &Filled, gateway: &str, service: &str) -> (Vec<
     (code.into(), note)
 }
 
-fn past(kept: &Kept, here: &str, shown: Option<CallId>) -> Past {
+fn past(kept: &KeptExchange, here: &str, shown: Option<CallId>) -> Past {
     let exchange = &kept.exchange;
     let answer = &exchange.answer;
     let outcome = match &answer.problem {

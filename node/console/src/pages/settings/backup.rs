@@ -15,10 +15,10 @@ use serde::Deserialize;
 use crate::{
     Panel,
     failure::Failure,
-    form::{Form, Gate},
-    frame::{Frame, Place, Visit},
+    form::{Form, Gate, NoFields},
+    frame::{Frame, Section, Visit},
     guard::{not_logged_in, session_of},
-    page::Html,
+    page::Rendered,
     pages::register::mendable,
     show,
     texts::sentence,
@@ -35,12 +35,12 @@ pub(in crate::pages) const UPLOAD_BYTES_MAX: usize = 64 * 1024 * 1024 + 4_096;
 
 #[derive(Template)]
 #[template(path = "settings-backup.html")]
-struct ListPage {
+struct BackupsTemplate {
     frame: Frame,
-    rows: Vec<Row>,
+    rows: Vec<BackupRow>,
     written_down: Option<String>,
     /// Made just now.
-    made: Option<Row>,
+    made: Option<BackupRow>,
     /// What was done just now.
     done: &'static str,
     daily: Daily,
@@ -50,7 +50,7 @@ struct ListPage {
 }
 
 /// What the list says beside what there is.
-pub(super) enum Said {
+pub(super) enum BackupNotice {
     Nothing,
     Made(Backup),
     Done(&'static str),
@@ -58,21 +58,21 @@ pub(super) enum Said {
 }
 
 #[derive(Deserialize)]
-pub(in crate::pages) struct Asked {
+pub(in crate::pages) struct BackupParams {
     /// What became of the daily ones, or of a replaced node, by the action before.
     #[serde(default)]
     daily: String,
 }
 
-struct Row {
+struct BackupRow {
     name: String,
     size: String,
     when: String,
     at: String,
 }
 
-fn row(backup: &Backup, now_secs: u64) -> Row {
-    Row {
+fn row(backup: &Backup, now_secs: u64) -> BackupRow {
+    BackupRow {
         name: backup.name.clone(),
         size: show::size(backup.bytes),
         when: show::ago(backup.written_secs, now_secs),
@@ -80,18 +80,21 @@ fn row(backup: &Backup, now_secs: u64) -> Row {
     }
 }
 
-pub(in crate::pages) async fn list(visit: Visit, Query(asked): Query<Asked>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn list(
+    visit: Visit,
+    Query(asked): Query<BackupParams>,
+) -> Result<Response, Failure> {
     let said = match asked.daily.as_str() {
-        "on" => Said::Done("A backup is made every day from now on, the first one at once."),
-        "off" => Said::Done("No backup is made by itself any more. Those that are there stay."),
-        "made" => Said::Done("The backup of today is made."),
-        "removed" => Said::Done("The files of the replaced node are removed."),
-        _ => Said::Nothing,
+        "on" => BackupNotice::Done("A backup is made every day from now on, the first one at once."),
+        "off" => BackupNotice::Done("No backup is made by itself any more. Those that are there stay."),
+        "made" => BackupNotice::Done("The backup of today is made."),
+        "removed" => BackupNotice::Done("The files of the replaced node are removed."),
+        _ => BackupNotice::Nothing,
     };
     list_page(&visit, said).await
 }
 
-async fn list_page(visit: &Visit, said: Said) -> Result<Response, Failure> {
+async fn list_page(visit: &Visit, said: BackupNotice) -> Result<Response, Failure> {
     let node = visit.panel.node();
     let now_secs = clock::now_secs();
     let backups = node.ask(endpoint::Backups).await;
@@ -102,24 +105,24 @@ async fn list_page(visit: &Visit, said: Said) -> Result<Response, Failure> {
     let replaced = node.ask(endpoint::ReplacedNodes).await?;
     let (mut made, mut done, mut problem) = (None, "", None);
     match said {
-        Said::Nothing => problem = unreadable.as_deref().map(sentence),
-        Said::Made(backup) => made = Some(backup),
-        Said::Done(words) => done = words,
-        Said::Problem(words) => problem = Some(words),
+        BackupNotice::Nothing => problem = unreadable.as_deref().map(sentence),
+        BackupNotice::Made(backup) => made = Some(backup),
+        BackupNotice::Done(words) => done = words,
+        BackupNotice::Problem(words) => problem = Some(words),
     }
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    let page = ListPage {
+    let page = BackupsTemplate {
         daily: Daily::new(&standing, now_secs),
         replaced: replaced.iter().map(|one| Replaced::new(one, now_secs)).collect(),
         kept_max: BACKUPS_KEPT_MAX,
         done,
-        frame: visit.frame(Place::Settings).await?,
+        frame: visit.frame(Section::Settings).await?,
         rows: backups.iter().map(|backup| row(backup, now_secs)).collect(),
         written_down: wallet.written_down_secs.map(|secs| show::ago(secs, now_secs)),
         made: made.map(|made| row(&made, now_secs)),
         problem,
     };
-    Ok((status, Html(&page)).into_response())
+    Ok((status, Rendered(&page)).into_response())
 }
 
 #[derive(Deserialize)]
@@ -133,12 +136,12 @@ pub(in crate::pages) async fn make(form: Form<MakeFields>) -> Result<Response, F
     let Form { visit, fields, .. } = form;
     if fields.passphrase != fields.repeated {
         let problem = "The two passphrases differ. Type the same one twice.".to_owned();
-        return list_page(&visit, Said::Problem(problem)).await;
+        return list_page(&visit, BackupNotice::Problem(problem)).await;
     }
     let request = BackupRequest { passphrase: fields.passphrase };
     match mendable(visit.panel.node().tell(endpoint::CreateBackup, &request).await)? {
-        Ok(made) => list_page(&visit, Said::Made(made)).await,
-        Err(problem) => list_page(&visit, Said::Problem(problem)).await,
+        Ok(made) => list_page(&visit, BackupNotice::Made(made)).await,
+        Err(problem) => list_page(&visit, BackupNotice::Problem(problem)).await,
     }
 }
 
@@ -153,10 +156,12 @@ pub(in crate::pages) async fn upload(
     let gate = Gate::new(&parts);
     let _place = panel.upload_place().await?;
     match file_of(Request::from_parts(parts, body), &visit, gate).await? {
-        bytes if bytes.is_empty() => list_page(&visit, Said::Problem("No file was chosen.".to_owned())).await,
+        bytes if bytes.is_empty() => {
+            list_page(&visit, BackupNotice::Problem("No file was chosen.".to_owned())).await
+        }
         bytes => match mendable(keep(&visit, bytes).await)? {
             Ok(kept) => Ok(Redirect::to(&format!("{LIST}/{}", kept.name)).into_response()),
-            Err(problem) => list_page(&visit, Said::Problem(problem)).await,
+            Err(problem) => list_page(&visit, BackupNotice::Problem(problem)).await,
         },
     }
 }
@@ -185,7 +190,7 @@ async fn keep(visit: &Visit, bytes: Bytes) -> Result<Backup, farthing_control::C
 /// The file as the command's own route hands it out.
 pub(in crate::pages) async fn download(
     Path(name): Path<String>,
-    form: Form<Nothing>,
+    form: Form<NoFields>,
 ) -> Result<Response, Failure> {
     let _ = form.confirmed()?;
     Ok(form.visit.panel.node().stream(endpoint::Backup.of(&name)).await?)
@@ -193,9 +198,9 @@ pub(in crate::pages) async fn download(
 
 #[derive(Template)]
 #[template(path = "settings-backup-one.html")]
-struct OnePage {
+struct BackupTemplate {
     frame: Frame,
-    row: Row,
+    row: BackupRow,
     facts: Option<Facts>,
     own_wallet: String,
     problem: Option<String>,
@@ -236,17 +241,17 @@ async fn one_page(
 ) -> Result<Response, Failure> {
     let backups = visit.panel.node().ask(endpoint::Backups).await?;
     let backup = backups.iter().find(|backup| backup.name == name).ok_or_else(Failure::not_found)?;
-    let frame = visit.frame(Place::Settings).await?;
+    let frame = visit.frame(Section::Settings).await?;
     let own_wallet = frame.status.address.to_string();
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    let page = OnePage {
+    let page = BackupTemplate {
         row: row(backup, clock::now_secs()),
         facts: facts.map(|facts| Facts::new(&facts, &own_wallet)),
         own_wallet,
         frame,
         problem,
     };
-    Ok((status, Html(&page)).into_response())
+    Ok((status, Rendered(&page)).into_response())
 }
 
 #[derive(Deserialize)]
@@ -292,7 +297,7 @@ pub(in crate::pages) async fn open(
         return one_page(&visit, &name, None, Some(problem.to_owned())).await;
     }
     // Everything around the page is of the node that is about to go.
-    let frame = visit.frame(Place::Settings).await?;
+    let frame = visit.frame(Section::Settings).await?;
     match mendable(visit.panel.node().tell(endpoint::RestoreBackup.of(&name), &request).await)? {
         Ok(restoring) => {
             let restored = Restored {
@@ -308,15 +313,12 @@ pub(in crate::pages) async fn open(
 fn restarting(frame: Frame, restored: Option<Restored>) -> Response {
     let page = RestartingPage { frame, restored };
     // Long enough for running calls to end and the wallet to open; without a script, too.
-    ([("refresh", "12;url=/panel")], Html(&page)).into_response()
+    ([("refresh", "12;url=/panel")], Rendered(&page)).into_response()
 }
 
-#[derive(Deserialize)]
-pub(in crate::pages) struct Nothing {}
-
-pub(in crate::pages) async fn restart(form: Form<Nothing>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn restart(form: Form<NoFields>) -> Result<Response, Failure> {
     let _ = form.reauthenticated()?;
-    let frame = form.visit.frame(Place::Settings).await?;
+    let frame = form.visit.frame(Section::Settings).await?;
     form.visit.panel.node().ask(endpoint::Restart).await?;
     Ok(restarting(frame, None))
 }

@@ -12,15 +12,15 @@ use serde::Deserialize;
 use crate::{
     failure::Failure,
     form::Form,
-    frame::{Frame, Place, Visit},
-    page::Html,
+    frame::{Frame, Section, Visit},
+    page::Rendered,
     pages::register::mendable,
     show,
 };
 
 #[derive(Template)]
 #[template(path = "settings-chain.html")]
-struct Page {
+struct ChainTemplate {
     frame: Frame,
     settings: ChainSettings,
     confirmations: String,
@@ -28,7 +28,7 @@ struct Page {
     problem: Option<String>,
 }
 
-impl Page {
+impl ChainTemplate {
     fn is_fixed(from: &str) -> bool {
         from.starts_with("environment ") || from.starts_with("flag ")
     }
@@ -48,18 +48,18 @@ async fn page(
     settings.endpoints_from = show::visible(&settings.endpoints_from);
     settings.confirmations_from = show::visible(&settings.confirmations_from);
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    let page = Page {
-        frame: visit.frame(Place::Settings).await?,
+    let page = ChainTemplate {
+        frame: visit.frame(Section::Settings).await?,
         confirmations: typed.unwrap_or_else(|| settings.confirmations.to_string()),
         settings,
         tested,
         problem,
     };
-    Ok((status, Html(&page)).into_response())
+    Ok((status, Rendered(&page)).into_response())
 }
 
 #[derive(Deserialize)]
-pub(in crate::pages) struct Fields {
+pub(in crate::pages) struct ChainFields {
     /// One address a line; empty leaves those of now.
     #[serde(default)]
     rpc_urls: String,
@@ -69,7 +69,7 @@ pub(in crate::pages) struct Fields {
     reset: Option<String>,
 }
 
-impl Fields {
+impl ChainFields {
     fn request(&self, now: &ChainSettings) -> Result<ChainSettingsRequest, String> {
         if self.reset.is_some() {
             return Ok(ChainSettingsRequest { reset: true, ..ChainSettingsRequest::default() });
@@ -87,7 +87,7 @@ impl Fields {
     }
 }
 
-pub(in crate::pages) async fn set(form: Form<Fields>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn set(form: Form<ChainFields>) -> Result<Response, Failure> {
     let _ = form.confirmed()?;
     let Form { visit, fields, .. } = form;
     let node = visit.panel.node();

@@ -9,13 +9,12 @@ use farthing_control::{
     types::{Phrase, PhraseCheck},
 };
 use http::StatusCode;
-use serde::Deserialize;
 
 use crate::{
     failure::Failure,
-    form::Form,
-    frame::{Frame, Place, Visit},
-    page::Html,
+    form::{Form, NoFields},
+    frame::{Frame, Section, Visit},
+    page::Rendered,
     pages::register::mendable,
 };
 
@@ -26,7 +25,7 @@ const WORDS: usize = 24;
 
 #[derive(Template)]
 #[template(path = "settings-phrase.html")]
-struct Page {
+struct PhraseTemplate {
     frame: Frame,
     words: Vec<String>,
     address: String,
@@ -34,7 +33,7 @@ struct Page {
 
 #[derive(Template)]
 #[template(path = "settings-phrase-check.html")]
-struct CheckPage {
+struct PhraseCheckTemplate {
     frame: Frame,
     /// Numbers of words, from 1 on.
     asked: Vec<usize>,
@@ -49,20 +48,17 @@ struct AskPage {
 
 /// Says what comes, before it comes.
 pub(in crate::pages) async fn ask(visit: Visit) -> Result<Response, Failure> {
-    Ok(Html(&AskPage { frame: visit.frame(Place::Settings).await? }).into_response())
+    Ok(Rendered(&AskPage { frame: visit.frame(Section::Settings).await? }).into_response())
 }
 
-#[derive(Deserialize)]
-pub(in crate::pages) struct Nothing {}
-
 /// The answer to a form, so that no address in a history shows it again.
-pub(in crate::pages) async fn show(form: Form<Nothing>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn show(form: Form<NoFields>) -> Result<Response, Failure> {
     let _ = form.confirmed()?;
     let phrase = form.visit.panel.node().ask(endpoint::Phrase).await?;
     let words = words_of(&phrase);
     let address = phrase.address;
-    let frame = form.visit.frame(Place::Settings).await?;
-    Ok(Html(&Page { frame, words, address }).into_response())
+    let frame = form.visit.frame(Section::Settings).await?;
+    Ok(Rendered(&PhraseTemplate { frame, words, address }).into_response())
 }
 
 pub(in crate::pages) async fn quiz(visit: Visit) -> Result<Response, Failure> {
@@ -87,8 +83,8 @@ fn asked_of(random: [u8; 16]) -> Vec<usize> {
 
 async fn check_page(visit: &Visit, asked: Vec<usize>, problem: Option<String>) -> Result<Response, Failure> {
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    let frame = visit.frame(Place::Settings).await?;
-    Ok((status, Html(&CheckPage { frame, asked, problem })).into_response())
+    let frame = visit.frame(Section::Settings).await?;
+    Ok((status, Rendered(&PhraseCheckTemplate { frame, asked, problem })).into_response())
 }
 
 /// Words by the number in their field's name, `w7`.

@@ -18,9 +18,9 @@ use serde::Deserialize;
 
 use crate::{
     failure::Failure,
-    form::Form,
-    frame::{Frame, Place, Visit},
-    page::Html,
+    form::{Form, NoFields},
+    frame::{Frame, Section, Visit},
+    page::Rendered,
     pages::register::{mendable, price},
     show,
     texts::Done,
@@ -30,14 +30,14 @@ const LIST: &str = "/panel/settings/secrets";
 
 #[derive(Template)]
 #[template(path = "settings-secrets.html")]
-struct ListPage {
+struct SecretsTemplate {
     frame: Frame,
-    rows: Vec<Row>,
-    fields: Fields,
+    rows: Vec<SecretRow>,
+    fields: SecretFields,
     problem: Option<String>,
 }
 
-struct Row {
+struct SecretRow {
     name: String,
     is_default: bool,
     created: String,
@@ -48,19 +48,19 @@ struct Row {
 
 #[derive(Template)]
 #[template(path = "settings-named-secret.html")]
-struct OnePage {
+struct SecretTemplate {
     frame: Frame,
-    row: Row,
+    row: SecretRow,
     /// The secret itself, right after it was made or asked for.
     secret: Option<String>,
     fresh: bool,
-    fields: Fields,
+    fields: SecretFields,
     problem: Option<String>,
 }
 
 /// A new secret, or what one may do, as it was typed.
 #[derive(Debug, Default, Deserialize)]
-pub(in crate::pages) struct Fields {
+pub(in crate::pages) struct SecretFields {
     #[serde(default)]
     name: String,
     #[serde(default)]
@@ -72,7 +72,7 @@ pub(in crate::pages) struct Fields {
     services: String,
 }
 
-impl Fields {
+impl SecretFields {
     fn of(limits: &SecretLimits) -> Self {
         let amount = |amount: Option<Text<Usdc>>| amount.map_or_else(String::new, |usdc| usdc.to_string());
         let services = limits.services.iter().flatten().map(ToString::to_string);
@@ -105,7 +105,7 @@ impl Fields {
     }
 }
 
-fn row(secret: &SecretShown, now_secs: u64) -> Row {
+fn row(secret: &SecretShown, now_secs: u64) -> SecretRow {
     let limits = &secret.limits;
     let mut words = Vec::new();
     words.extend(limits.price_max.map(|usdc| format!("{} USDC a call", show::usdc(usdc.0))));
@@ -115,7 +115,7 @@ fn row(secret: &SecretShown, now_secs: u64) -> Row {
         count => format!("{count} services"),
     }));
     let ago = |secs: u64| show::ago(secs, now_secs);
-    Row {
+    SecretRow {
         is_default: secret.name == "default",
         name: secret.name.clone(),
         created: secret.created_secs.map_or_else(|| "with the node".to_owned(), ago),
@@ -126,22 +126,26 @@ fn row(secret: &SecretShown, now_secs: u64) -> Row {
 }
 
 pub(in crate::pages) async fn list(visit: Visit) -> Result<Response, Failure> {
-    list_page(&visit, Fields::default(), None).await
+    list_page(&visit, SecretFields::default(), None).await
 }
 
 async fn all(visit: &Visit) -> Result<Vec<SecretShown>, Failure> {
     Ok(visit.panel.node().ask(endpoint::Secrets).await?)
 }
 
-async fn list_page(visit: &Visit, fields: Fields, problem: Option<String>) -> Result<Response, Failure> {
+async fn list_page(
+    visit: &Visit,
+    fields: SecretFields,
+    problem: Option<String>,
+) -> Result<Response, Failure> {
     let now_secs = clock::now_secs();
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let rows = all(visit).await?.iter().map(|secret| row(secret, now_secs)).collect();
-    let frame = visit.frame(Place::Settings).await?;
-    Ok((status, Html(&ListPage { frame, rows, fields, problem })).into_response())
+    let frame = visit.frame(Section::Settings).await?;
+    Ok((status, Rendered(&SecretsTemplate { frame, rows, fields, problem })).into_response())
 }
 
-pub(in crate::pages) async fn create(form: Form<Fields>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn create(form: Form<SecretFields>) -> Result<Response, Failure> {
     let _ = form.confirmed()?;
     let Form { visit, mut fields, .. } = form;
     fields.name = fields.name.trim().to_owned();
@@ -163,18 +167,18 @@ async fn one_page(
     name: &str,
     secret: Option<String>,
     fresh: bool,
-    wrong: Option<(Fields, String)>,
+    wrong: Option<(SecretFields, String)>,
 ) -> Result<Response, Failure> {
     let all = all(visit).await?;
     let found = all.iter().find(|secret| secret.name == name).ok_or_else(Failure::not_found)?;
     let (fields, problem) = match wrong {
         Some((fields, problem)) => (fields, Some(problem)),
-        None => (Fields::of(&found.limits), None),
+        None => (SecretFields::of(&found.limits), None),
     };
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    let frame = visit.frame(Place::Settings).await?;
-    let page = OnePage { frame, row: row(found, clock::now_secs()), secret, fresh, fields, problem };
-    Ok((status, Html(&page)).into_response())
+    let frame = visit.frame(Section::Settings).await?;
+    let page = SecretTemplate { frame, row: row(found, clock::now_secs()), secret, fresh, fields, problem };
+    Ok((status, Rendered(&page)).into_response())
 }
 
 /// Where a secret's own page is, and what the node calls it.
@@ -187,12 +191,9 @@ pub(in crate::pages) async fn show(visit: Visit, Path(name): Path<String>) -> Re
     one_page(&visit, &name, None, false, None).await
 }
 
-#[derive(Deserialize)]
-pub(in crate::pages) struct Nothing {}
-
 pub(in crate::pages) async fn reveal(
     Path(name): Path<String>,
-    form: Form<Nothing>,
+    form: Form<NoFields>,
 ) -> Result<Response, Failure> {
     let _ = form.confirmed()?;
     let Secret { secret } = form.visit.panel.node().ask(endpoint::NamedSecret.of(&name)).await?;
@@ -201,7 +202,7 @@ pub(in crate::pages) async fn reveal(
 
 pub(in crate::pages) async fn limit(
     Path(name): Path<String>,
-    form: Form<Fields>,
+    form: Form<SecretFields>,
 ) -> Result<Response, Failure> {
     let place = named("/panel/settings/secrets/{name}", &name);
     let _ = form.reauthenticated()?;
@@ -218,7 +219,7 @@ pub(in crate::pages) async fn limit(
 
 pub(in crate::pages) async fn rotate(
     Path(name): Path<String>,
-    form: Form<Nothing>,
+    form: Form<NoFields>,
 ) -> Result<Response, Failure> {
     let _ = form.confirmed()?;
     let Secret { secret } = form.visit.panel.node().ask(endpoint::RotateNamedSecret.of(&name)).await?;
@@ -227,7 +228,7 @@ pub(in crate::pages) async fn rotate(
 
 pub(in crate::pages) async fn revoke(
     Path(name): Path<String>,
-    form: Form<Nothing>,
+    form: Form<NoFields>,
 ) -> Result<Redirect, Failure> {
     let _ = form.reauthenticated()?;
     form.visit.panel.node().ask(endpoint::RevokeSecret.of(&name)).await?;
@@ -241,19 +242,19 @@ mod tests {
     #[test]
     fn limits_are_read_as_they_are_shown() {
         const UUID: &str = "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b";
-        let fields = Fields {
+        let fields = SecretFields {
             price_max: " 0.5 ".into(),
             services: format!("{UUID},\r\n {UUID}"),
-            ..Fields::default()
+            ..SecretFields::default()
         };
         let limits = fields.limits().unwrap();
         assert_eq!(limits.services.as_ref().unwrap().len(), 1);
         assert_eq!(limits.per_day, None);
-        let again = Fields::of(&limits);
+        let again = SecretFields::of(&limits);
         assert_eq!((again.price_max.as_str(), again.services.as_str()), ("0.50", UUID));
-        let wrong = Fields { services: "earthquakes".into(), ..Fields::default() };
+        let wrong = SecretFields { services: "earthquakes".into(), ..SecretFields::default() };
         assert!(wrong.limits().unwrap_err().contains("no UUID"));
-        let wrong = Fields { per_day: "much".into(), ..Fields::default() };
+        let wrong = SecretFields { per_day: "much".into(), ..SecretFields::default() };
         assert!(wrong.limits().unwrap_err().starts_with("In a day"));
     }
 }

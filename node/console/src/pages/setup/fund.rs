@@ -5,18 +5,18 @@ use axum::response::{IntoResponse, Response};
 
 use crate::{
     failure::Failure,
-    frame::{Frame, Place, Visit},
+    frame::{Frame, Section, Visit},
     markup::{Markup, qr_code},
-    page::Html,
+    page::Rendered,
 };
 
-use super::Step;
+use super::SetupStep;
 
 #[derive(Template)]
 #[template(path = "setup-fund.html")]
-struct Page {
+struct FundTemplate {
     frame: Frame,
-    step: Step,
+    step: SetupStep,
     qr: Markup,
     address: String,
     coins: [Coin; 2],
@@ -32,11 +32,11 @@ struct Coin {
 }
 
 pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
-    let frame = visit.frame(Place::Home).await?;
+    let frame = visit.frame(Section::Home).await?;
     let balance = &frame.status.balance;
     let in_channels = !balance.in_channels.0.is_zero();
     let address = frame.status.address.to_string();
-    let page = Page {
+    let page = FundTemplate {
         coins: [
             Coin {
                 name: "USDC",
@@ -53,13 +53,13 @@ pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
         ],
         qr: qr_code(&address, "The wallet's address"),
         address,
-        step: Step::Fund,
+        step: SetupStep::Fund,
         frame,
     };
-    Ok(Html(&page).into_response())
+    Ok(Rendered(&page).into_response())
 }
 
-impl Page {
+impl FundTemplate {
     fn is_funded(&self) -> bool {
         self.coins.iter().all(|coin| coin.has == Some(true))
     }

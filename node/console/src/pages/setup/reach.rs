@@ -6,35 +6,34 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
 };
 use farthing_control::{endpoint, types::Reach};
-use serde::Deserialize;
 
 use crate::{
     Panel,
     failure::Failure,
-    form::Form,
-    frame::{Frame, Place, Visit},
-    page::Html,
+    form::{Form, NoFields},
+    frame::{Frame, Section, Visit},
+    page::Rendered,
 };
 
-use super::Step;
+use super::SetupStep;
 
 #[derive(Template)]
 #[template(path = "setup-reach.html")]
-struct Page {
+struct ReachTemplate {
     frame: Frame,
-    step: Step,
+    step: SetupStep,
     reach: Reach,
     transports: [(&'static str, String); 2],
 }
 
 pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
-    let frame = visit.frame(Place::Home).await?;
+    let frame = visit.frame(Section::Home).await?;
     let reach = visit.panel.node().ask(endpoint::Reached).await?;
     let transports = [("TCP", reach.tcp.clone()), ("UDP", reach.quic.clone())];
-    Ok(Html(&Page { frame, step: Step::Reach, transports, reach }).into_response())
+    Ok(Rendered(&ReachTemplate { frame, step: SetupStep::Reach, transports, reach }).into_response())
 }
 
-impl Page {
+impl ReachTemplate {
     /// What a router has to forward.
     fn ports(&self) -> String {
         match (self.reach.tcp_port, self.reach.udp_port) {
@@ -51,14 +50,11 @@ impl Page {
     }
 }
 
-#[derive(Deserialize)]
-pub(in crate::pages) struct Nothing {}
-
 /// Asks peers to dial this node now.
 pub(in crate::pages) async fn test(
     State(panel): State<Panel>,
-    _: Form<Nothing>,
+    _: Form<NoFields>,
 ) -> Result<Redirect, Failure> {
     panel.node().ask(endpoint::TestReach).await?;
-    Ok(Redirect::to(Step::Reach.path()))
+    Ok(Redirect::to(SetupStep::Reach.path()))
 }

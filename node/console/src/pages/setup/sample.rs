@@ -12,8 +12,8 @@ use serde::Deserialize;
 
 use crate::{
     failure::Failure,
-    frame::{Frame, Place, Visit},
-    page::Html,
+    frame::{Frame, Section, Visit},
+    page::Rendered,
     pages::{
         catalog::{Card, by_service, card},
         service::{Part, Sample},
@@ -21,16 +21,16 @@ use crate::{
     show, texts,
 };
 
-use super::Step;
+use super::SetupStep;
 
 /// A choice and not a catalog.
 const OFFERED: usize = 4;
 
 #[derive(Template)]
 #[template(path = "setup-sample.html")]
-struct Page {
+struct SampleTemplate {
     frame: Frame,
-    step: Step,
+    step: SetupStep,
     cards: Vec<Card>,
     tried: Option<Tried>,
 }
@@ -45,12 +45,15 @@ struct Tried {
 }
 
 #[derive(Deserialize)]
-pub(in crate::pages) struct Asked {
+pub(in crate::pages) struct SampleParams {
     #[serde(default)]
     service: String,
 }
 
-pub(in crate::pages) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn show(
+    visit: Visit,
+    Query(asked): Query<SampleParams>,
+) -> Result<Response, Failure> {
     let node = visit.panel.node();
     let query = CatalogQuery { online: true, limit: Some(OFFERED), ..CatalogQuery::default() };
     let found = node.tell(endpoint::CatalogSearch, &query).await?;
@@ -60,13 +63,13 @@ pub(in crate::pages) async fn show(visit: Visit, Query(asked): Query<Asked>) -> 
         Ok(id) => Some(try_out(node, id).await?),
         Err(_) => None,
     };
-    let page = Page {
-        frame: visit.frame(Place::Home).await?,
-        step: Step::Sample,
+    let page = SampleTemplate {
+        frame: visit.frame(Section::Home).await?,
+        step: SetupStep::Sample,
         cards: found.hits.iter().map(|hit| card(hit, &measured, now_secs)).collect(),
         tried,
     };
-    Ok(Html(&page).into_response())
+    Ok(Rendered(&page).into_response())
 }
 
 async fn try_out(node: &Local, id: ServiceId) -> Result<Tried, Failure> {

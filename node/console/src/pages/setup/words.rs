@@ -7,13 +7,12 @@ use axum::response::{IntoResponse, Redirect, Response};
 use farthing_control::endpoint;
 use farthing_os::clock;
 use http::StatusCode;
-use serde::Deserialize;
 
 use crate::{
     failure::Failure,
-    form::Form,
-    frame::{Frame, Place, Visit},
-    page::Html,
+    form::{Form, NoFields},
+    frame::{Frame, Section, Visit},
+    page::Rendered,
     pages::{
         register::mendable,
         settings::phrase::{Checked, check_words, random_numbers, words_of},
@@ -21,16 +20,16 @@ use crate::{
     show,
 };
 
-use super::Step;
+use super::SetupStep;
 
-const STEP: Step = Step::Words;
+const STEP: SetupStep = SetupStep::Words;
 pub(in crate::pages) const CHECK: &str = "/panel/setup/words/check";
 
 #[derive(Template)]
 #[template(path = "setup-words.html")]
-struct Page {
+struct WordsTemplate {
     frame: Frame,
-    step: Step,
+    step: SetupStep,
     /// Empty until they are asked for.
     words: Vec<String>,
     /// How long ago it was shown that they are written down.
@@ -40,9 +39,9 @@ struct Page {
 
 #[derive(Template)]
 #[template(path = "setup-words-check.html")]
-struct CheckPage {
+struct WordsCheckTemplate {
     frame: Frame,
-    step: Step,
+    step: SetupStep,
     /// Numbers of words, from 1 on.
     asked: Vec<usize>,
     problem: Option<String>,
@@ -53,11 +52,8 @@ pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
     page(&visit, Vec::new(), None).await
 }
 
-#[derive(Deserialize)]
-pub(in crate::pages) struct Nothing {}
-
 /// The answer to a form, so that no address in a history shows them again.
-pub(in crate::pages) async fn reveal(form: Form<Nothing>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn reveal(form: Form<NoFields>) -> Result<Response, Failure> {
     let _ = form.confirmed()?;
     match mendable(form.visit.panel.node().ask(endpoint::Phrase).await)? {
         Ok(phrase) => page(&form.visit, words_of(&phrase), None).await,
@@ -68,14 +64,14 @@ pub(in crate::pages) async fn reveal(form: Form<Nothing>) -> Result<Response, Fa
 async fn page(visit: &Visit, words: Vec<String>, problem: Option<String>) -> Result<Response, Failure> {
     let backup = visit.panel.node().ask(endpoint::WalletBackup).await?;
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    let page = Page {
-        frame: visit.frame(Place::Home).await?,
+    let page = WordsTemplate {
+        frame: visit.frame(Section::Home).await?,
         step: STEP,
         words,
         written_down: backup.written_down_secs.map(|secs| show::ago(secs, clock::now_secs())),
         problem,
     };
-    Ok((status, Html(&page)).into_response())
+    Ok((status, Rendered(&page)).into_response())
 }
 
 pub(in crate::pages) async fn quiz(visit: Visit) -> Result<Response, Failure> {
@@ -94,6 +90,6 @@ pub(in crate::pages) async fn check(form: Form<BTreeMap<String, String>>) -> Res
 
 async fn check_page(visit: &Visit, asked: Vec<usize>, problem: Option<String>) -> Result<Response, Failure> {
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    let frame = visit.frame(Place::Home).await?;
-    Ok((status, Html(&CheckPage { frame, step: STEP, asked, problem })).into_response())
+    let frame = visit.frame(Section::Home).await?;
+    Ok((status, Rendered(&WordsCheckTemplate { frame, step: STEP, asked, problem })).into_response())
 }

@@ -118,7 +118,7 @@ fn candidates_are_what_was_announced_then_observed_then_mapped() {
         let read = |texts: &[&str]| texts.iter().map(|text| at(text)).collect::<Vec<_>>();
         let (announced, mapped, listening) = (read(announced), read(mapped), read(&listening));
         let seen: Vec<IpAddr> = seen.iter().map(|text| ip(text)).collect();
-        let known = Known {
+        let known = OwnAddresses {
             announced: &announced,
             listening: &listening,
             mapped: &mapped,
@@ -138,8 +138,13 @@ fn candidates_are_what_was_announced_then_observed_then_mapped() {
 #[test]
 fn a_name_is_tested_at_the_ip_that_peers_see() {
     let announced = [at("/dns4/node.example/tcp/3001"), at("/ip4/192.168.1.2/tcp/3001")];
-    let known =
-        |seen| Known { announced: &announced, listening: &[], mapped: &[], seen, allow_private: false };
+    let known = |seen| OwnAddresses {
+        announced: &announced,
+        listening: &[],
+        mapped: &[],
+        seen,
+        allow_private: false,
+    };
     assert!(known(&[]).candidates().iter().all(|candidate| candidate.dialled.is_none()));
     let seen = [ip("9.1.1.1")];
     let candidates = known(&seen).candidates();

@@ -7,7 +7,7 @@ use farthing_ledger::{OpenMode, PayerChannel, Timing};
 use farthing_protocol::{CallRequest, ChannelConfig, Outcome, SecretKey, ServiceId, call::Method};
 
 use super::*;
-use crate::consumer::spending::{Grant, Limits};
+use crate::consumer::spending::{Grant, SpendingCaps};
 
 const SECRET: &str = "laptop";
 const DAY_SECS: u64 = 24 * 3_600;
@@ -118,7 +118,7 @@ async fn a_day_begins_with_what_the_ledger_holds_of_it_and_is_not_begun_twice() 
     assert_eq!(total(11), usdc(2 * (CHARGED + OPEN)));
     assert_eq!(total(12), Usdc::ZERO);
     // A call that is not promised yet is in memory alone.
-    let limits = Limits { price_max: usdc(1), per_day: Usdc::MAX, per_secret_day: Usdc::MAX };
+    let limits = SpendingCaps { price_max: usdc(1), per_day: Usdc::MAX, per_secret_day: Usdc::MAX };
     accounts.spending_of(11).unwrap().reserve(&limits, 11, &Grant::unlimited(SECRET), usdc(1)).unwrap();
     assert_eq!(total(10), usdc(CHARGED + OPEN), "the clock goes back");
     assert_eq!(total(11), usdc(2 * (CHARGED + OPEN) + 1), "and forth");

@@ -9,7 +9,7 @@ use super::{
 async fn what_is_signed_while_such_a_receipt_is_stored_covers_its_charge() {
     let books = Books::new().await;
     let owner = books.owner.address();
-    let channels = Arc::new(Channels::default());
+    let channels = Arc::new(PayerChannels::default());
     let accounts = Accounts::new(books.ledger.clone(), channels.clone(), (WALLET, books.domain));
     accounts.observe(books.channel(), None).await.unwrap();
     // The owner told of 100 before it lost its books.

@@ -8,18 +8,18 @@ const NOW: u64 = 1_000_000;
 const TRIAL: u64 = 600;
 
 /// `g`, `f` and `b`, one a second.
-fn after(came: &str) -> Window {
-    let mut window = Window::default();
+fn after(came: &str) -> ConductWindow {
+    let mut window = ConductWindow::default();
     noted(&mut window, came, false);
     window
 }
 
-fn noted(window: &mut Window, came: &str, is_trial: bool) {
+fn noted(window: &mut ConductWindow, came: &str, is_trial: bool) {
     for came in came.chars() {
         let came = match came {
-            'g' => Came::Good,
-            'f' => Came::Failed,
-            _ => Came::Broke,
+            'g' => CallEnd::Good,
+            'f' => CallEnd::Failed,
+            _ => CallEnd::Broke,
         };
         window.note(came, "why", is_trial, NOW);
     }
@@ -109,7 +109,7 @@ fn what_is_well_is_not_kept_and_what_the_user_said_is() {
     assert!(!after("").is_worth_keeping(NOW) && !after("gggg").is_worth_keeping(NOW));
     assert!(after("ggf").is_worth_keeping(NOW));
     assert!(!after("ggf").is_worth_keeping(NOW + FORGOTTEN_AFTER_SECS + 1));
-    let said = Window { rule: Some(FlagRule::Stop), ..Window::default() };
+    let said = ConductWindow { rule: Some(FlagRule::Stop), ..ConductWindow::default() };
     assert!(said.is_worth_keeping(NOW + FORGOTTEN_AFTER_SECS + 1));
 }
 
@@ -117,11 +117,11 @@ proptest! {
     /// What is stored is what is read, and every figure is within the window.
     #[test]
     fn any_sequence_of_ends_is_counted_within_its_bounds(came in "[gfb]{0,200}", is_trial: bool) {
-        let mut window = Window::default();
+        let mut window = ConductWindow::default();
         noted(&mut window, &came, is_trial);
         let stored = serde_json::to_vec(&window).unwrap();
         prop_assert!(stored.len() < 400);
-        prop_assert_eq!(&serde_json::from_slice::<Window>(&stored).unwrap(), &window);
+        prop_assert_eq!(&serde_json::from_slice::<ConductWindow>(&stored).unwrap(), &window);
         prop_assert!(window.came.len() <= CALLS_MAX);
         prop_assert!(window.wait_secs(NOW, TRIAL) <= TRIAL << DOUBLED_MAX);
         if let Some(flag) = window.flag(NOW) {

@@ -23,8 +23,8 @@ fn owing(due: &[u64], without_gas_max: u64) -> Book {
     book
 }
 
-const fn rows(rows: usize) -> Means {
-    Means { rows, row_cost: usdc(5) }
+const fn rows(rows: usize) -> GasMeans {
+    GasMeans { rows, row_cost: usdc(5) }
 }
 
 #[test]

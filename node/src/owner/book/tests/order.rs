@@ -14,7 +14,7 @@ fn a_late_voucher_takes_the_place_of_no_higher_one() {
     let admit = |cumulative: u64| {
         let voucher = Voucher { channel: ID, cumulative: usdc(cumulative) };
         let voucher = voucher.verify(&domain, voucher.sign(&domain, &key), key.address()).unwrap();
-        book.admit(ID, Some(&voucher), usdc(1), Means::UNLIMITED).unwrap()
+        book.admit(ID, Some(&voucher), usdc(1), GasMeans::UNLIMITED).unwrap()
     };
     admit(100).settle(usdc(1));
     // Both were verified before either of them was admitted.
@@ -32,14 +32,14 @@ fn a_late_voucher_takes_the_place_of_no_higher_one() {
 fn a_close_is_signed_away_on_no_channel_on_which_a_call_runs() {
     let book = Book::new(Usdc::ZERO, Usdc::ZERO);
     book.apply(&PayeeChannelRow { best: usdc(6), ..row(10, 0) }, None, SAFE);
-    let call = book.admit(ID, None, usdc(5), Means::UNLIMITED).unwrap();
+    let call = book.admit(ID, None, usdc(5), GasMeans::UNLIMITED).unwrap();
     assert!(!book.sign_away(ID, 9, 0));
     assert_eq!(book.signed_away(), []);
-    drop(book.admit(ID, None, usdc(1), Means::UNLIMITED).expect("nothing has changed"));
+    drop(book.admit(ID, None, usdc(1), GasMeans::UNLIMITED).expect("nothing has changed"));
     call.settle(usdc(5));
     assert!(book.sign_away(ID, 9, 0));
     assert_eq!(book.signed_away(), [(ID, 9)]);
-    assert_eq!(book.admit(ID, None, usdc(1), Means::UNLIMITED).err(), Some(RefusalCode::ChannelClosing));
+    assert_eq!(book.admit(ID, None, usdc(1), GasMeans::UNLIMITED).err(), Some(RefusalCode::ChannelClosing));
 }
 
 #[test]

@@ -72,7 +72,7 @@ impl Channel {
         let voucher = Voucher { channel: self.id(), cumulative: usdc(cumulative) };
         let signature = voucher.sign(&self.domain, &self.key);
         let voucher = voucher.verify(&self.domain, signature, self.key.address()).unwrap();
-        self.book.admit(self.id(), Some(&voucher), PRICE, Means::UNLIMITED)
+        self.book.admit(self.id(), Some(&voucher), PRICE, GasMeans::UNLIMITED)
     }
 
     /// The payer shows a receipt over so much.

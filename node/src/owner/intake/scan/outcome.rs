@@ -52,12 +52,12 @@ impl fmt::Display for Found {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tried {
     pub url: String,
-    pub came: Came,
+    pub came: ScanOutcome,
 }
 
 /// What came from a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Came {
+pub enum ScanOutcome {
     Description,
     /// Another status than success.
     Status(u16),
@@ -75,7 +75,7 @@ pub enum Came {
     Missed(String),
 }
 
-impl Came {
+impl ScanOutcome {
     pub(in crate::owner::intake) fn of_endpoint(answer: &Result<Endpoint, Miss>) -> Self {
         match answer {
             Ok(Endpoint::Schema(_)) => Self::Description,
@@ -92,7 +92,7 @@ impl Came {
     }
 }
 
-impl fmt::Display for Came {
+impl fmt::Display for ScanOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Description => f.write_str("a description"),
@@ -118,7 +118,7 @@ impl Scan {
         if let Some(best) = candidates.into_iter().next() {
             return Ok(best);
         }
-        match tried.iter().find(|tried| tried.came == Came::Silent) {
+        match tried.iter().find(|tried| tried.came == ScanOutcome::Silent) {
             Some(silent) => Err(IntakeError::Silent { url: silent.url.clone() }),
             None => Err(IntakeError::NothingFound { url, what: "API", tried }),
         }

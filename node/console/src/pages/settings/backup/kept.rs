@@ -10,7 +10,7 @@ use farthing_control::{
 };
 use serde::Deserialize;
 
-use super::{LIST, Row, Said, list_page, row};
+use super::{BackupNotice, BackupRow, LIST, list_page, row};
 use crate::{failure::Failure, form::Form, pages::register::mendable, show};
 
 /// The backup of every day, as the page shows it.
@@ -18,7 +18,7 @@ pub(super) struct Daily {
     pub(super) on: bool,
     pub(super) keep: u32,
     pub(super) folder: String,
-    pub(super) newest: Option<Row>,
+    pub(super) newest: Option<BackupRow>,
     /// `in 3 hours`
     pub(super) next: String,
     pub(super) problem: Option<String>,
@@ -82,14 +82,14 @@ pub(in crate::pages) async fn daily(form: Form<DailyFields>) -> Result<Response,
         let visit = form.visit;
         return match mendable(visit.panel.node().ask(endpoint::MakeAutomaticBackup).await)? {
             Ok(_) => Ok(Redirect::to("/panel/settings/backup?daily=made#daily").into_response()),
-            Err(problem) => list_page(&visit, Said::Problem(problem)).await,
+            Err(problem) => list_page(&visit, BackupNotice::Problem(problem)).await,
         };
     }
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
     let request = match request(&fields) {
         Ok(request) => request,
-        Err(problem) => return list_page(&visit, Said::Problem(problem)).await,
+        Err(problem) => return list_page(&visit, BackupNotice::Problem(problem)).await,
     };
     let done = visit.panel.node().tell(endpoint::SetAutomaticBackups, &request).await;
     match mendable(done)? {
@@ -97,7 +97,7 @@ pub(in crate::pages) async fn daily(form: Form<DailyFields>) -> Result<Response,
             let word = if standing.on { "on" } else { "off" };
             Ok(Redirect::to(&format!("{LIST}?daily={word}#daily")).into_response())
         }
-        Err(problem) => list_page(&visit, Said::Problem(problem)).await,
+        Err(problem) => list_page(&visit, BackupNotice::Problem(problem)).await,
     }
 }
 
@@ -135,10 +135,10 @@ pub(in crate::pages) async fn forget(
     if fields.sure.is_none() {
         let problem =
             "Tick that the wallet in it is not needed any more: it goes for good, with what lies in it.";
-        return list_page(&visit, Said::Problem(problem.to_owned())).await;
+        return list_page(&visit, BackupNotice::Problem(problem.to_owned())).await;
     }
     match mendable(visit.panel.node().ask(endpoint::RemoveReplacedNode.of(&name)).await)? {
         Ok(_) => Ok(Redirect::to("/panel/settings/backup?daily=removed#replaced").into_response()),
-        Err(problem) => list_page(&visit, Said::Problem(problem)).await,
+        Err(problem) => list_page(&visit, BackupNotice::Problem(problem)).await,
     }
 }

@@ -18,12 +18,12 @@ use crate::NotStarted;
 type Flight<T> = Shared<BoxFuture<'static, Result<T, NotStarted>>>;
 
 /// Tasks under way, by the wallet they are about. Bounded; what is one too many is refused.
-pub(crate) struct Flights<T> {
+pub(crate) struct SingleFlight<T> {
     flights_max: usize,
     flights: Arc<Mutex<HashMap<Address, Flight<T>>>>,
 }
 
-impl<T: Clone + Send + Sync + 'static> Flights<T> {
+impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
     pub(crate) fn new(flights_max: usize) -> Self {
         Self { flights_max, flights: Arc::default() }
     }
@@ -65,7 +65,7 @@ impl<T: Clone + Send + Sync + 'static> Flights<T> {
     }
 }
 
-impl<T> fmt::Debug for Flights<T> {
+impl<T> fmt::Debug for SingleFlight<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Flights({})", lock(&self.flights).len())
     }
@@ -87,7 +87,7 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_waits_for_one_wallet_shares_one_task() {
-        let flights = Flights::new(1);
+        let flights = SingleFlight::new(1);
         let (started, gate) = (AtomicU32::new(0), Arc::new(tokio::sync::Notify::new()));
         let join = |wallet| {
             flights.join(wallet, || {

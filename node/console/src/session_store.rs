@@ -25,13 +25,13 @@ pub(super) struct Bounds {
 
 /// Things of one kind, by session and name.
 #[derive(Debug)]
-pub(super) struct Kept<T> {
-    entries: Mutex<Vec<Entry<T>>>,
+pub(super) struct SessionStore<T> {
+    entries: Mutex<Vec<StoreEntry<T>>>,
     bounds: Bounds,
 }
 
 #[derive(Debug)]
-struct Entry<T> {
+struct StoreEntry<T> {
     name: String,
     session: SessionId,
     seen: Instant,
@@ -39,7 +39,7 @@ struct Entry<T> {
     value: T,
 }
 
-impl<T: Clone> Kept<T> {
+impl<T: Clone> SessionStore<T> {
     pub(super) const fn new(bounds: Bounds) -> Self {
         Self { entries: Mutex::new(Vec::new()), bounds }
     }
@@ -54,15 +54,15 @@ impl<T: Clone> Kept<T> {
         let name = hex::encode(random);
         let mut entries = self.entries();
         let Bounds { entries_max, per_session_max, bytes_max } = self.bounds;
-        let of_session = |entry: &Entry<T>| entry.session == session;
+        let of_session = |entry: &StoreEntry<T>| entry.session == session;
         while entries.iter().filter(|entry| of_session(entry)).count() >= per_session_max {
             remove_oldest(&mut entries, of_session);
         }
-        let total = |entries: &[Entry<T>]| entries.iter().map(|entry| entry.bytes).sum::<usize>();
+        let total = |entries: &[StoreEntry<T>]| entries.iter().map(|entry| entry.bytes).sum::<usize>();
         while !entries.is_empty() && (entries.len() >= entries_max || total(&entries) + bytes > bytes_max) {
             remove_oldest(&mut entries, |_| true);
         }
-        entries.push(Entry { name: name.clone(), session, seen: Instant::now(), bytes, value });
+        entries.push(StoreEntry { name: name.clone(), session, seen: Instant::now(), bytes, value });
         Ok(name)
     }
 
@@ -94,19 +94,19 @@ impl<T: Clone> Kept<T> {
     /// All of a session, the newest first.
     pub(super) fn of(&self, session: SessionId) -> Vec<(String, T)> {
         let entries = self.entries();
-        let mut own: Vec<&Entry<T>> = entries.iter().filter(|entry| entry.session == session).collect();
+        let mut own: Vec<&StoreEntry<T>> = entries.iter().filter(|entry| entry.session == session).collect();
         own.sort_by_key(|entry| std::cmp::Reverse(entry.seen));
         own.into_iter().map(|entry| (entry.name.clone(), entry.value.clone())).collect()
     }
 
-    fn entries(&self) -> MutexGuard<'_, Vec<Entry<T>>> {
+    fn entries(&self) -> MutexGuard<'_, Vec<StoreEntry<T>>> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.retain(|entry| entry.seen.elapsed() < IDLE_MAX);
         entries
     }
 }
 
-fn remove_oldest<T>(entries: &mut Vec<Entry<T>>, of: impl Fn(&Entry<T>) -> bool) {
+fn remove_oldest<T>(entries: &mut Vec<StoreEntry<T>>, of: impl Fn(&StoreEntry<T>) -> bool) {
     let candidates = (0..entries.len()).filter(|&index| of(&entries[index]));
     if let Some(oldest) = candidates.min_by_key(|&index| entries[index].seen) {
         entries.remove(oldest);
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_thing_is_its_sessions_alone_and_is_taken_once() {
-        let kept = Kept::new(BOUNDS);
+        let kept = SessionStore::new(BOUNDS);
         let (one, other) = (session(), session());
         let name = kept.put(one, 1, "draft").unwrap();
         assert_eq!(kept.get(other, &name), None);
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn the_oldest_makes_room() {
-        let kept = Kept::new(BOUNDS);
+        let kept = SessionStore::new(BOUNDS);
         let (one, other, third) = (session(), session(), session());
         let first = kept.put(one, 40, 1).unwrap();
         let second = kept.put(one, 40, 2).unwrap();

@@ -13,19 +13,19 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 /// The turns of everything that is worked on.
 #[derive(Debug)]
-pub struct Turns<K, V = ()>(Mutex<HashMap<K, Weak<AsyncMutex<V>>>>);
+pub struct KeyedMutex<K, V = ()>(Mutex<HashMap<K, Weak<AsyncMutex<V>>>>);
 
 /// The place of one key; what is known of it is kept while the place is.
 #[derive(Debug)]
-pub struct Slot<V>(Arc<AsyncMutex<V>>);
+pub struct KeyedSlot<V>(Arc<AsyncMutex<V>>);
 
 /// The right to work on one key; ends when dropped.
 #[derive(Debug)]
-pub struct Turn<V = ()>(OwnedMutexGuard<V>);
+pub struct KeyedGuard<V = ()>(OwnedMutexGuard<V>);
 
-impl<K: Eq + Hash, V: Default> Turns<K, V> {
+impl<K: Eq + Hash, V: Default> KeyedMutex<K, V> {
     /// The place of `key`.
-    pub fn slot(&self, key: K) -> Slot<V> {
+    pub fn slot(&self, key: K) -> KeyedSlot<V> {
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Forgotten entries are swept now and then, so the map stays as small as what is in progress.
         if turns.len() >= 1024 {
@@ -33,45 +33,45 @@ impl<K: Eq + Hash, V: Default> Turns<K, V> {
         }
         let slot = turns.get(&key).and_then(Weak::upgrade).unwrap_or_default();
         turns.insert(key, Arc::downgrade(&slot));
-        Slot(slot)
+        KeyedSlot(slot)
     }
 
     /// Waits until no one else works on `key`.
-    pub async fn take(&self, key: K) -> Turn<V> {
+    pub async fn take(&self, key: K) -> KeyedGuard<V> {
         self.slot(key).take().await
     }
 
     /// The turn, when no one else works on `key`.
-    pub fn try_take(&self, key: K) -> Option<Turn<V>> {
-        self.slot(key).0.try_lock_owned().ok().map(Turn)
+    pub fn try_take(&self, key: K) -> Option<KeyedGuard<V>> {
+        self.slot(key).0.try_lock_owned().ok().map(KeyedGuard)
     }
 }
 
-impl<K, V> Default for Turns<K, V> {
+impl<K, V> Default for KeyedMutex<K, V> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<V> Slot<V> {
-    pub async fn take(&self) -> Turn<V> {
-        Turn(self.0.clone().lock_owned().await)
+impl<V> KeyedSlot<V> {
+    pub async fn take(&self) -> KeyedGuard<V> {
+        KeyedGuard(self.0.clone().lock_owned().await)
     }
 }
 
-impl<V> Clone for Slot<V> {
+impl<V> Clone for KeyedSlot<V> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<V> Turn<V> {
-    pub fn slot(&self) -> Slot<V> {
-        Slot(OwnedMutexGuard::mutex(&self.0).clone())
+impl<V> KeyedGuard<V> {
+    pub fn slot(&self) -> KeyedSlot<V> {
+        KeyedSlot(OwnedMutexGuard::mutex(&self.0).clone())
     }
 }
 
-impl<V> Deref for Turn<V> {
+impl<V> Deref for KeyedGuard<V> {
     type Target = V;
 
     fn deref(&self) -> &V {
@@ -79,7 +79,7 @@ impl<V> Deref for Turn<V> {
     }
 }
 
-impl<V> DerefMut for Turn<V> {
+impl<V> DerefMut for KeyedGuard<V> {
     fn deref_mut(&mut self) -> &mut V {
         &mut self.0
     }
@@ -91,7 +91,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_has_one_key_waits_for_each_other_and_what_has_another_does_not() {
-        let turns = Turns::<u8>::default();
+        let turns = KeyedMutex::<u8>::default();
         let first = turns.take(1).await;
         let _other = turns.take(2).await;
         assert!(turns.try_take(1).is_none());
@@ -103,7 +103,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_known_of_a_key_lasts_while_somebody_keeps_its_place() {
-        let turns = Turns::<u8, bool>::default();
+        let turns = KeyedMutex::<u8, bool>::default();
         let mut turn = turns.take(1).await;
         *turn = true;
         let place = turn.slot();

@@ -7,13 +7,13 @@ pub(crate) type WordId = u32;
 
 /// The texts in use.
 #[derive(Debug, Default)]
-pub(crate) struct Words {
+pub(crate) struct TextPool {
     ids: HashMap<Arc<str>, WordId>,
     words: Vec<(Arc<str>, u32)>,
     free: Vec<WordId>,
 }
 
-impl Words {
+impl TextPool {
     /// The number of `text`, in lower case; one more listing uses it.
     pub(crate) fn add(&mut self, text: &str) -> WordId {
         let text = normal(text);
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_word_nobody_uses_is_forgotten() {
-        let mut words = Words::default();
+        let mut words = TextPool::default();
         let weather = words.add("Weather");
         assert_eq!(words.add(" weather"), weather);
         words.release(weather);

@@ -4,7 +4,7 @@ use farthing_protocol::{Listing, limits, listing::ServiceKind};
 
 use super::{
     Came, OwnerId,
-    words::{WordId, Words},
+    text_pool::{TextPool, WordId},
 };
 
 /// The part of a listing that filters, counts and most orders need.
@@ -48,7 +48,13 @@ impl Card {
         &self.tags[..usize::from(self.tags_count)]
     }
 
-    pub(super) fn new(listing: &Listing, owner: OwnerId, came: Came, calls: u32, words: &mut Words) -> Self {
+    pub(super) fn new(
+        listing: &Listing,
+        owner: OwnerId,
+        came: Came,
+        calls: u32,
+        words: &mut TextPool,
+    ) -> Self {
         let secs = |secs: u64| u32::try_from(secs).unwrap_or(u32::MAX);
         let mut card = Self {
             price_micros: listing.price.micros(),
@@ -70,7 +76,7 @@ impl Card {
     }
 
     /// Its words are used once less.
-    pub(super) fn release(&self, words: &mut Words) {
+    pub(super) fn release(&self, words: &mut TextPool) {
         words.release(self.category);
         self.tags().iter().for_each(|&tag| words.release(tag));
     }

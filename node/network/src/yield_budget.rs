@@ -7,11 +7,11 @@ const IN_A_ROW_MAX: u32 = 64;
 
 /// Counts what was handled without waiting.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub(crate) struct YieldBudget {
     in_a_row: u32,
 }
 
-impl Turns {
+impl YieldBudget {
     /// One more was handled. Gives others a turn when it was one of many.
     pub(crate) async fn took_one(&mut self) {
         self.in_a_row += 1;
@@ -49,7 +49,7 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         });
-        let (mut events, mut turns) = (stream::iter(0..EVENTS), Turns::default());
+        let (mut events, mut turns) = (stream::iter(0..EVENTS), YieldBudget::default());
         while events.next().await.is_some() {
             turns.took_one().await;
         }

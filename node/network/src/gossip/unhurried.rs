@@ -26,18 +26,18 @@ use libp2p::{
 use tokio::time::Sleep;
 
 use super::pace::Frames;
-use crate::{addresses, identity, intake::Origin};
+use crate::{addresses, identity, intake::NeighbourOrigin};
 
 type Gossipsub = gossipsub::Behaviour<IdentityTransform, WhitelistSubscriptionFilter>;
 type Inner = <Gossipsub as NetworkBehaviour>::ConnectionHandler;
 
 /// gossipsub, but for what its streams mean for a connection, and for how fast they are read.
-pub(crate) struct Behaviour {
+pub(crate) struct GossipBehaviour {
     inner: Gossipsub,
     frames: Frames,
 }
 
-impl Behaviour {
+impl GossipBehaviour {
     /// gossipsub's part of a connection, with what it is counted by.
     fn handler(
         &self,
@@ -46,18 +46,18 @@ impl Behaviour {
         inner: Inner,
     ) -> Result<THandler<Self>, ConnectionDenied> {
         let wallet = identity::wallet(peer).ok_or_else(|| ConnectionDenied::new(crate::gate::NoWallet))?;
-        let origin = Origin::of(wallet, addresses::range(remote));
-        Ok(Handler { inner, pace: Pace { origin, frames: self.frames.clone(), wait: None } })
+        let origin = NeighbourOrigin::of(wallet, addresses::range(remote));
+        Ok(GossipHandler { inner, pace: ReadPace { origin, frames: self.frames.clone(), wait: None } })
     }
 }
 
-impl From<Gossipsub> for Behaviour {
+impl From<Gossipsub> for GossipBehaviour {
     fn from(inner: Gossipsub) -> Self {
         Self { inner, frames: Frames::default() }
     }
 }
 
-impl Deref for Behaviour {
+impl Deref for GossipBehaviour {
     type Target = Gossipsub;
 
     fn deref(&self) -> &Gossipsub {
@@ -65,14 +65,14 @@ impl Deref for Behaviour {
     }
 }
 
-impl DerefMut for Behaviour {
+impl DerefMut for GossipBehaviour {
     fn deref_mut(&mut self) -> &mut Gossipsub {
         &mut self.inner
     }
 }
 
-impl NetworkBehaviour for Behaviour {
-    type ConnectionHandler = Handler;
+impl NetworkBehaviour for GossipBehaviour {
+    type ConnectionHandler = GossipHandler;
     type ToSwarm = gossipsub::Event;
 
     fn handle_established_inbound_connection(
@@ -118,19 +118,19 @@ impl NetworkBehaviour for Behaviour {
 }
 
 /// gossipsub's part of one connection.
-pub(crate) struct Handler {
+pub(crate) struct GossipHandler {
     inner: Inner,
-    pace: Pace,
+    pace: ReadPace,
 }
 
 /// When the next frame may be read.
-struct Pace {
-    origin: Origin,
+struct ReadPace {
+    origin: NeighbourOrigin,
     frames: Frames,
     wait: Option<Pin<Box<Sleep>>>,
 }
 
-impl Pace {
+impl ReadPace {
     fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if let Some(wait) = &mut self.wait {
             ready!(wait.as_mut().poll(cx));
@@ -158,7 +158,7 @@ type Action = ConnectionHandlerEvent<
     <Inner as ConnectionHandler>::ToBehaviour,
 >;
 
-impl ConnectionHandler for Handler {
+impl ConnectionHandler for GossipHandler {
     type FromBehaviour = <Inner as ConnectionHandler>::FromBehaviour;
     type ToBehaviour = <Inner as ConnectionHandler>::ToBehaviour;
     type InboundProtocol = <Inner as ConnectionHandler>::InboundProtocol;

@@ -28,7 +28,7 @@ const TRIES_MAX: usize = 12_000;
 
 /// Somebody who could be dialled.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Candidate {
+pub(crate) struct DialCandidate {
     pub(crate) peer: PeerId,
     /// The network of its best address; nothing when that is private.
     pub(crate) network: Option<IpAddr>,
@@ -45,12 +45,12 @@ struct Try {
 
 /// Remembers who was tried in vain.
 #[derive(Debug)]
-pub(crate) struct Company {
+pub(crate) struct DialScheduler {
     own: Address,
     tries: HashMap<PeerId, Try>,
 }
 
-impl Company {
+impl DialScheduler {
     pub(crate) fn new(own: Address) -> Self {
         Self { own, tries: HashMap::new() }
     }
@@ -66,12 +66,12 @@ impl Company {
         }
     }
 
-    /// The best of those that are due. Once there is company enough, only networks that are not yet among
+    /// The best of those that are due. Once there are enough, only networks that are not yet among
     /// it are worth while.
     pub(crate) fn choose(
         &self,
         connected: &[Option<IpAddr>],
-        candidates: impl Iterator<Item = Candidate>,
+        candidates: impl Iterator<Item = DialCandidate>,
         now: Instant,
     ) -> Option<PeerId> {
         let is_new = |network: Option<IpAddr>| network.is_none() || !connected.contains(&network);
@@ -120,8 +120,13 @@ mod tests {
 
     const OWN: Address = Address::from_bytes([1; 20]);
 
-    fn candidate(network: u8, failures: u32) -> Candidate {
-        Candidate { peer: PeerId::random(), network: Some([9, network, 0, 0].into()), failures, successes: 1 }
+    fn candidate(network: u8, failures: u32) -> DialCandidate {
+        DialCandidate {
+            peer: PeerId::random(),
+            network: Some([9, network, 0, 0].into()),
+            failures,
+            successes: 1,
+        }
     }
 
     fn networks(names: &[u8]) -> Vec<Option<IpAddr>> {
@@ -141,49 +146,53 @@ mod tests {
             (vec![None; 7], 1),
             (vec![None; 8], 0),
         ] {
-            assert_eq!(Company::wanted(&connected), wanted, "{connected:?}");
+            assert_eq!(DialScheduler::wanted(&connected), wanted, "{connected:?}");
         }
     }
 
     #[test]
     fn another_network_comes_before_a_better_history() {
-        let company = Company::new(OWN);
+        let scheduler = DialScheduler::new(OWN);
         let (same, other, broken) = (candidate(1, 0), candidate(2, 3), candidate(2, 9));
         let now = Instant::now();
-        let choose = |connected: &[u8], candidates: &[Candidate]| {
-            company.choose(&networks(connected), candidates.iter().copied(), now)
+        let choose = |connected: &[u8], candidates: &[DialCandidate]| {
+            scheduler.choose(&networks(connected), candidates.iter().copied(), now)
         };
         assert_eq!(choose(&[], &[broken, other, same]), Some(same.peer));
         assert_eq!(choose(&[1], &[broken, same, other]), Some(other.peer));
         assert_eq!(choose(&[1, 2], &[broken, other, same]), Some(same.peer), "better than nobody");
-        assert_eq!(choose(&[1; 8], &[same]), None, "and not worth while with company");
+        assert_eq!(choose(&[1; 8], &[same]), None, "and not worth while with enough");
     }
 
     #[test]
     fn a_silent_peer_is_tried_for_ever_ever_more_slowly_and_never_in_front_of_others() {
-        let mut company = Company::new(OWN);
+        let mut scheduler = DialScheduler::new(OWN);
         let (silent, other) = (candidate(1, 0), candidate(2, 5));
         let mut now = Instant::now();
         for n in 0..100 {
-            company.tried(silent.peer, now);
-            assert_eq!(company.choose(&networks(&[3]), [silent].into_iter(), now), None, "{n}");
+            scheduler.tried(silent.peer, now);
+            assert_eq!(scheduler.choose(&networks(&[3]), [silent].into_iter(), now), None, "{n}");
             now += RETRY_MAX * 2;
-            assert_eq!(company.choose(&networks(&[3]), [silent].into_iter(), now), Some(silent.peer), "{n}");
+            assert_eq!(
+                scheduler.choose(&networks(&[3]), [silent].into_iter(), now),
+                Some(silent.peer),
+                "{n}"
+            );
         }
-        assert_eq!(company.choose(&networks(&[3]), [silent, other].into_iter(), now), Some(other.peer));
+        assert_eq!(scheduler.choose(&networks(&[3]), [silent, other].into_iter(), now), Some(other.peer));
     }
 
     #[test]
     fn whoever_has_nobody_tries_everybody_soon_again() {
-        let mut company = Company::new(OWN);
+        let mut scheduler = DialScheduler::new(OWN);
         let silent = candidate(1, 0);
         let mut now = Instant::now();
         for _ in 0..20 {
-            company.tried(silent.peer, now);
+            scheduler.tried(silent.peer, now);
             now += RETRY_ALONE_MAX * 2;
-            assert_eq!(company.choose(&[], [silent].into_iter(), now), Some(silent.peer));
+            assert_eq!(scheduler.choose(&[], [silent].into_iter(), now), Some(silent.peer));
         }
-        company.met(&silent.peer);
-        assert!(company.tries.is_empty());
+        scheduler.met(&silent.peer);
+        assert!(scheduler.tries.is_empty());
     }
 }

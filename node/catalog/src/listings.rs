@@ -23,7 +23,7 @@ mod names;
 mod owners;
 mod places;
 mod room;
-mod words;
+mod text_pool;
 
 pub use look_alike::LookAlike;
 pub use owners::State;
@@ -32,7 +32,7 @@ pub(crate) use {
     owners::{Owner, OwnerId, Owners},
     room::Left,
 };
-use {names::Names, owners::Class, places::Classes, words::Words};
+use {names::Names, owners::Class, places::Classes, text_pool::TextPool};
 
 /// A place on the shelf.
 pub(crate) type Slot = u32;
@@ -90,7 +90,7 @@ pub(crate) struct Shelf {
     by_service: HashMap<ServiceId, Slot>,
     by_item: HashMap<ItemName, Slot>,
     pub(crate) owners: Owners,
-    pub(crate) words: Words,
+    pub(crate) words: TextPool,
     names: Names,
     classes: Classes,
     /// Calls that this node paid for and got, of each service that had any.
@@ -111,7 +111,7 @@ impl Shelf {
             by_service: HashMap::new(),
             by_item: HashMap::new(),
             owners: Owners::new(options.own, options.limits.clone()),
-            words: Words::default(),
+            words: TextPool::default(),
             names: Names::default(),
             classes: Classes::default(),
             calls: HashMap::new(),

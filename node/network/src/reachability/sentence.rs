@@ -1,6 +1,6 @@
 //! Reachability in plain words, for the console, `farthing net reach` and `farthing doctor`. Pure.
 
-use super::{AddressCheck, Gateway, ReachState, Reachability, Source, Transport};
+use super::{AddressCheck, AddressSource, Gateway, ReachState, Reachability, Transport};
 
 impl Reachability {
     /// Says which port is reachable over what, what to do otherwise, and how old the news is. One line.
@@ -115,7 +115,7 @@ impl Reachability {
             "tested: no peer came through"
         } else if self.testing {
             "being tested"
-        } else if self.checks.iter().any(|check| check.source == Source::Announced) {
+        } else if self.checks.iter().any(|check| check.source == AddressSource::Announced) {
             "announced, not tested yet"
         } else {
             "not tested yet"
@@ -125,7 +125,9 @@ impl Reachability {
     fn advice(&self, transport: Transport, port: u16) -> String {
         let kind = transport.port_kind();
         let of_port = |check: &&AddressCheck| {
-            check.port == port && check.state == ReachState::NotReachable && check.source == Source::Announced
+            check.port == port
+                && check.state == ReachState::NotReachable
+                && check.source == AddressSource::Announced
         };
         if let Some(announced) = self.checks_of(transport).find(of_port) {
             let through = match self.inner_port(transport) {
@@ -210,7 +212,7 @@ mod tests {
             address: format!("/ip4/9.9.9.9/…/{port}"),
             transport,
             port,
-            source: Source::Observed,
+            source: AddressSource::Observed,
             state,
             published: state == ReachState::Reachable,
             arrived: if state == ReachState::Reachable { 3 } else { 0 },
@@ -383,7 +385,7 @@ mod tests {
     fn a_dead_announced_address_is_a_matter_of_the_setting() {
         let mut reachability = home(ReachState::NotReachable, ReachState::Reachable);
         let dead = AddressCheck {
-            source: Source::Announced,
+            source: AddressSource::Announced,
             address: "/ip4/9.9.9.9/tcp/9".to_owned(),
             ..check(Transport::Tcp, 9, ReachState::NotReachable)
         };
@@ -401,7 +403,7 @@ mod tests {
         use ReachState::{NotReachable, Reachable, Testing, Unknown};
         let mut reachability = home(Unknown, Unknown);
         assert_eq!(reachability.standing(), "not tested yet");
-        reachability.checks[0].source = Source::Announced;
+        reachability.checks[0].source = AddressSource::Announced;
         assert_eq!(reachability.standing(), "announced, not tested yet");
         assert_eq!(Reachability { testing: true, ..home(Testing, Testing) }.standing(), "being tested");
         assert_eq!(home(NotReachable, Unknown).standing(), "tested: no peer came through");

@@ -1,4 +1,4 @@
-//! Keeping company in the swarm's task: who is known, who is dialled next, and what came of it.
+//! Keeping enough connections in the swarm's task: who is known, who is dialled next, and what came of it.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use libp2p::{Multiaddr, PeerId, mdns, swarm::DialError};
 use super::SwarmTask;
 use crate::{
     addresses,
-    company::{Candidate, Company},
+    dial_scheduler::{DialCandidate, DialScheduler},
     identity,
 };
 
@@ -18,13 +18,13 @@ const NEARBY_MAX: usize = 64;
 const NEARBY_ADDRESSES_MAX: usize = 6;
 
 impl SwarmTask {
-    /// Dials somebody known while there is not company enough.
+    /// Dials somebody known while there are too few connections.
     pub(super) fn keep_company(&mut self, now: Instant) {
         let connected = self.peers.networks();
-        for _ in 0..Company::wanted(&connected) {
+        for _ in 0..DialScheduler::wanted(&connected) {
             let candidates = self.candidates().into_iter();
-            let Some(peer) = self.company.choose(&connected, candidates, now) else { return };
-            self.company.tried(peer, now);
+            let Some(peer) = self.dial_scheduler.choose(&connected, candidates, now) else { return };
+            self.dial_scheduler.tried(peer, now);
             let record = identity::wallet(&peer).and_then(|wallet| self.parts.records.get_alive(wallet));
             if let Err(error) = self.dial_known(peer, record.as_ref()) {
                 tracing::trace!(%peer, %error, "not dialled");
@@ -33,15 +33,15 @@ impl SwarmTask {
     }
 
     /// Everybody who could be dialled: the peers of the book, those nearby, and some of those with a record.
-    fn candidates(&self) -> Vec<Candidate> {
-        let stranger = |peer: PeerId, address: &Multiaddr| Candidate {
+    fn candidates(&self) -> Vec<DialCandidate> {
+        let stranger = |peer: PeerId, address: &Multiaddr| DialCandidate {
             peer,
             network: addresses::public_network(address),
             failures: 0,
             successes: 0,
         };
         let book = self.parts.book.lock();
-        let met = book.peers().map(|(peer, best)| Candidate {
+        let met = book.peers().map(|(peer, best)| DialCandidate {
             failures: best.failures,
             successes: best.successes,
             ..stranger(*peer, &best.address)
