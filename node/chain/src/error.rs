@@ -44,6 +44,13 @@ pub enum ChainError {
         listed(hashes)
     )]
     Unaccounted { what: &'static str, nonce: u64, hashes: Vec<TxHash> },
+    /// The receipt of a transfer says that it failed, and the endpoint that it would succeed. One of both is wrong.
+    #[error(
+        "{what} may have been made: an endpoint says that it failed on chain, and that it would succeed ({}). Look for it \
+         in a block explorer before you send again",
+        listed(hashes)
+    )]
+    Contradicted { what: &'static str, hashes: Vec<TxHash> },
     /// A transfer that was signed, and whose end nobody was here to see. What the journal holds is pursued, after a restart
     /// too.
     #[error("{what} may have been made, or will be: {}", of_forms(hashes))]
@@ -67,7 +74,11 @@ impl ChainError {
     pub const fn may_have_been_made(&self) -> bool {
         matches!(
             self,
-            Self::UnderWay { .. } | Self::Unaccounted { .. } | Self::Replaced { .. } | Self::Journal(_)
+            Self::UnderWay { .. }
+                | Self::Contradicted { .. }
+                | Self::Unaccounted { .. }
+                | Self::Replaced { .. }
+                | Self::Journal(_)
         )
     }
 }

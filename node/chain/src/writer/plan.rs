@@ -1,5 +1,7 @@
 //! From an intent to what its transaction does: has it come true already, and which part of it can be had.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use alloy::{
     primitives::{Address as EthAddress, Bytes, U256},
     sol_types::SolCall as _,
@@ -15,6 +17,7 @@ use crate::{
     error::ChainError,
     reader::{At, ChannelState},
     rpc::RpcError,
+    spec::ChainKind,
 };
 
 /// What is left to do for an intent.
@@ -42,6 +45,13 @@ impl From<Body> for Plan {
     fn from(body: Body) -> Self {
         Self { body: Some(body), refused: Vec::new() }
     }
+}
+
+/// From when an authorization is counted: with a block of the future it would live longer than the node counts it.
+/// The clock of a chain on this machine may jump.
+fn dated(kind: ChainKind, block_secs: u64, now: SystemTime) -> u64 {
+    let now_secs = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    if kind == ChainKind::Local { block_secs } else { block_secs.min(now_secs) }
 }
 
 impl Writer {
@@ -153,7 +163,8 @@ impl Writer {
             self.reader.balances(self.wallet, At::Latest),
         );
         let failed = |error| self.failed(what, error);
-        let (state, now_secs) = (state.map_err(failed)?, head.map_err(failed)?.timestamp_secs());
+        let (state, head) = (state.map_err(failed)?, head.map_err(failed)?);
+        let now_secs = dated(self.reader.spec.kind, head.timestamp_secs(), SystemTime::now());
         // An earlier authorization is used again as long as it lives: the token takes it once at most.
         let terms = terms.filter(|terms| terms.valid_before_secs > now_secs + 600);
         let terms = match terms {
@@ -282,4 +293,23 @@ fn to_claim(row: &ClaimRow) -> Claim {
 fn deposit_salt(id: ChannelId, state: ChannelState) -> Hash {
     let (round, deposited) = (state.round.to_be_bytes(), state.deposited.micros().to_be_bytes());
     keccak256(&[b"farthing deposit", id.as_bytes(), &round, &deposited])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn an_authorization_is_dated_by_no_block_of_the_future_but_on_a_chain_whose_clock_jumps() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_000);
+        for (kind, block_secs, secs) in [
+            (ChainKind::Mainnet, 990, 990),
+            (ChainKind::Mainnet, 9_000, 1_000),
+            (ChainKind::Local, 9_000, 9_000),
+        ] {
+            assert_eq!(dated(kind, block_secs, now), secs, "{kind} {block_secs}");
+        }
+    }
 }

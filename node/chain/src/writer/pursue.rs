@@ -49,7 +49,8 @@ enum Fate {
 
 impl Writer {
     /// # Errors
-    /// [`ChainError::Reverted`], [`ChainError::Replaced`] or [`ChainError::Unaccounted`]: they are final.
+    /// [`ChainError::Reverted`], [`ChainError::Contradicted`], [`ChainError::Replaced`] or [`ChainError::Unaccounted`]:
+    /// they are final.
     pub(super) async fn pursue(&self, mut entry: Entry) -> Result<Outcome, ChainError> {
         let what = entry.intent.what();
         let look_every = Duration::from_millis(self.reader.spec.poll_interval_ms.min(LOOK_EVERY_MS_MAX));
@@ -135,17 +136,25 @@ impl Writer {
             return Ok(Ok(outcome));
         }
         let what = entry.intent.what();
-        Ok(Err(ChainError::Reverted { what, reason: self.why(entry).await }))
+        Ok(Err(match self.reason(entry).await? {
+            Some(reason) => ChainError::Reverted { what, reason },
+            None if entry.intent.is_idempotent() => {
+                ChainError::Reverted { what, reason: "it would succeed by now; try again".to_owned() }
+            }
+            // Nothing but the receipt says that it failed, and an endpoint can lie in one.
+            None => ChainError::Contradicted { what, hashes: hashes(entry) },
+        }))
     }
 
-    /// Runs a failed transaction once more to hear its reason.
-    async fn why(&self, entry: &Entry) -> String {
+    /// Runs a failed transaction once more to hear its reason; `None` when it would succeed.
+    async fn reason(&self, entry: &Entry) -> Result<Option<String>, RpcError> {
         let Some(Unsigned { to, value_wei, data, .. }) = unsigned(&entry.raw) else {
-            return "unknown".to_owned();
+            return Ok(Some("unknown".to_owned()));
         };
         match self.reader.estimate(self.wallet, to, value_wei, &data).await {
-            Err(RpcError::Refused(refusal)) => refusal.reason(),
-            _ => "it would succeed by now; try again".to_owned(),
+            Err(RpcError::Refused(refusal)) => Ok(Some(refusal.reason())),
+            Err(error) => Err(error),
+            Ok(_) => Ok(None),
         }
     }
 
@@ -218,7 +227,11 @@ fn gone(entry: &Entry) -> ChainError {
     if entry.intent.is_idempotent() {
         return ChainError::Replaced { what, nonce };
     }
-    ChainError::Unaccounted { what, nonce, hashes: entry.hashes().map(|hash| TxHash(hash.0)).collect() }
+    ChainError::Unaccounted { what, nonce, hashes: hashes(entry) }
+}
+
+fn hashes(entry: &Entry) -> Vec<TxHash> {
+    entry.hashes().map(|hash| TxHash(hash.0)).collect()
 }
 
 /// The endpoint has the transaction, or the chain has moved past it.

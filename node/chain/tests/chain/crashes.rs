@@ -303,6 +303,25 @@ async fn transactions_that_never_arrive_are_sent_until_one_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_deposit_that_was_signed_is_never_told_as_one_that_the_wallet_cannot_pay() {
+    let world = World::new().await;
+    let proxy = Proxy::to(world.anvil.port(), Mode::LoseTransactions).await;
+    let spec = ChainSpec { resend_after_ms: 3_600_000, ..world.spec_at(&[proxy.url()]) };
+    let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let operation = tokio::spawn({
+        let (chain, config) = (chain.clone(), world.terms(1));
+        async move { chain.open_or_top_up(config, usdc(250_000)).await }
+    });
+    until_true(|| async { proxy.transactions() >= 1 }).await;
+    // Its nonce is taken, and with it the money for another.
+    let elsewhere = world.payer_chain().await;
+    elsewhere.send_usdc(new_key().address(), usdc(100_000_000)).await.unwrap();
+    proxy.set(Mode::Pass);
+    let error = operation.await.unwrap().unwrap_err();
+    assert!(matches!(&error, ChainError::Replaced { nonce: 0, .. }), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_foreign_transaction_of_the_same_key_replaces_a_transfer_but_only_delays_a_deposit() {
     for is_transfer in [true, false] {
         let world = World::new().await;

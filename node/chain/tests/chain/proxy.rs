@@ -28,16 +28,19 @@ pub(crate) enum Mode {
     LoseTransactions,
     /// Whatever was mined, there is no receipt yet.
     HideReceipts,
+    /// Every receipt says that its transaction failed.
+    FailReceipts,
     /// The endpoint says that it ran out of time, instead of simulating a claim.
     TimeOutClaims,
 }
 
-const MODES: [Mode; 6] = [
+const MODES: [Mode; 7] = [
     Mode::Pass,
     Mode::Silent,
     Mode::LoseAnswersToTransactions,
     Mode::LoseTransactions,
     Mode::HideReceipts,
+    Mode::FailReceipts,
     Mode::TimeOutClaims,
 ];
 
@@ -230,7 +233,12 @@ async fn serve(
         if outbound.write_all(&request).await.is_err() {
             return;
         }
-        let Some(answer) = read_message(&mut outbound).await else { return };
+        let Some(mut answer) = read_message(&mut outbound).await else { return };
+        if mode == Mode::FailReceipts && contains(&request, b"eth_getTransactionReceipt") {
+            answer = String::from_utf8_lossy(&answer)
+                .replace(r#""status":"0x1""#, r#""status":"0x0""#)
+                .into_bytes();
+        }
         if asks_for_logs {
             logs_bytes_most.fetch_max(answer.len() as u64, SeqCst);
         }

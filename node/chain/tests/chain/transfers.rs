@@ -46,6 +46,22 @@ async fn a_transfer_whose_receipt_never_comes_is_told_with_its_hash_as_one_that_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_that_only_its_receipt_calls_failed_is_told_with_its_hash_as_one_that_may_have_been_made()
+{
+    let world = World::new().await;
+    let proxy = Proxy::to(world.anvil.port(), Mode::FailReceipts).await;
+    let chain =
+        start_ready(world.spec_at(&[proxy.url()]), &world.payer, Arc::new(MemoryJournal::default())).await;
+    let friend = new_key().address();
+    let error = chain.send_usdc(friend, usdc(7)).await.unwrap_err();
+    assert_eq!(chain.balances_of(friend).await.unwrap().usdc, usdc(7), "it was made");
+    assert!(error.may_have_been_made(), "{error}");
+    let block = world.anvil.rpc("eth_getBlockByNumber", json!(["latest", false])).await;
+    let hash = block["transactions"][0].as_str().unwrap();
+    assert!(error.to_string().contains(hash), "{hash}: {error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_transfer_that_is_under_way_at_the_end_of_the_wait_or_of_the_node_is_told_with_its_hash_and_goes_on()
  {
     enum End {

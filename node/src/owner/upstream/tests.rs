@@ -281,6 +281,8 @@ async fn statuses_become_outcomes() {
         ("429 Too Many", Outcome::Declined),
         ("500 Oops", Outcome::ServerError),
         ("503 Busy", Outcome::ServerError),
+        ("600 What", Outcome::BadAnswer),
+        ("101 Switching Protocols", Outcome::BadAnswer),
     ] {
         let answer = fetch_scripted(sized(status, "location: http://169.254.169.254/\r\n", "")).await;
         assert_eq!(answer.outcome, outcome, "{status}");
