@@ -263,6 +263,8 @@ async fn test_reach(State(node): State<Node>) -> Result<Json<Reach>, Failed> {
     Ok(Json(reach::shown(&reachability, clock::now_secs())))
 }
 
+const CHANNELS_SHOWN: &str = "`farthing channel list` shows them.";
+
 /// A use case's refusal, as the command line shows it.
 struct Failed(Problem);
 
@@ -348,9 +350,15 @@ impl From<SettlementError> for Failed {
                     "It is tried again by itself; `farthing alert list` says what is served meanwhile.";
                 Self::new(StatusCode::CONFLICT, &error, next)
             }
-            error @ SettlementError::Policy(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, &error, ""),
-            error @ SettlementError::NoSuchChannel(_) => Self::new(StatusCode::NOT_FOUND, &error, ""),
-            error @ SettlementError::ShuttingDown => Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, ""),
+            error @ SettlementError::Policy(_) => {
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, &error, "`farthing audit` checks the books.")
+            }
+            error @ SettlementError::NoSuchChannel(_) => {
+                Self::new(StatusCode::NOT_FOUND, &error, CHANNELS_SHOWN)
+            }
+            error @ SettlementError::ShuttingDown => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, "Repeat it when the node runs again.")
+            }
         }
     }
 }
@@ -359,7 +367,7 @@ impl From<NotResumed> for Failed {
     fn from(error: NotResumed) -> Self {
         match error {
             NotResumed::Ledger(error) => error.into(),
-            NotResumed::NoSuchChannel(_) => Self::new(StatusCode::NOT_FOUND, &error, ""),
+            NotResumed::NoSuchChannel(_) => Self::new(StatusCode::NOT_FOUND, &error, CHANNELS_SHOWN),
             NotResumed::NotStopped(_) => Self::new(StatusCode::CONFLICT, &error, "Nothing was changed."),
             NotResumed::NotEmpty(_) => {
                 let next =

@@ -60,7 +60,7 @@ pub enum SettlementError {
     Policy(#[from] PolicyError),
     #[error("the contract refuses the claims of all {channels} channels: {reason}")]
     Refused { channels: usize, reason: String },
-    #[error("no channel {0}; `farthing channel list` shows them")]
+    #[error("no channel {0}")]
     NoSuchChannel(ChannelId),
     #[error("the node is shutting down")]
     ShuttingDown,

@@ -10,7 +10,7 @@ use super::Consumer;
 /// Why a channel stays as it is.
 #[derive(Debug, thiserror::Error)]
 pub enum NotResumed {
-    #[error("this node pays on no channel {0}; `farthing channel list` shows them")]
+    #[error("this node pays on no channel {0}")]
     NoSuchChannel(ChannelId),
     #[error("the channel {0} is not stopped")]
     NotStopped(ChannelId),
