@@ -21,7 +21,7 @@ use crate::{
     backup::{Automatic, Backups},
     call_times::CallTimes,
     catalog::Catalog,
-    config::{Config, TlsMode},
+    config::Config,
     consumer::{
         self, Consumer,
         channels::PayerChannels,
@@ -310,7 +310,7 @@ impl Node {
     /// Where the gateway can be called from this machine.
     #[must_use]
     pub fn gateway_url(&self) -> String {
-        gateway_url(self.config.gateway.listen, self.config.gateway.tls != TlsMode::Off)
+        gateway_url(self.config.gateway.listen, self.config.gateway.tls)
     }
 
     /// Reads what owners bring.

@@ -33,7 +33,7 @@ pub(super) async fn init(context: &Context) -> Result<(), Failure> {
 fn make(config: &config::Config) -> anyhow::Result<Made> {
     let data_dir = &config.node.data_dir;
     let opened = Home::open(config)?.opened;
-    let ca_file = match config.gateway.tls {
+    let ca_file = match config.gateway.tls_mode() {
         config::TlsMode::OwnAuthority => tls::own(data_dir, &config.hosts())?.ca_file,
         _ => None,
     };

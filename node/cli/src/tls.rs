@@ -31,7 +31,7 @@ struct TrustCommand {
 
 pub(super) fn tls(context: &Context, verb: &args::Tls) -> Result<(), Failure> {
     let config = config::load(&context.sources())?.config;
-    let (found, is_ours) = match &config.gateway.tls {
+    let (found, is_ours) = match &config.gateway.tls_mode() {
         TlsMode::OwnAuthority => (tls::authority(&config.node.data_dir)?, true),
         TlsMode::Files { cert_file, .. } => (tls::certificate(cert_file)?, false),
         TlsMode::Off => {

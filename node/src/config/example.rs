@@ -4,7 +4,8 @@ use std::fmt::{self, Write as _};
 
 use super::{
     Loaded,
-    keys::{Fallback, Form, KEYS, SettingKey},
+    keys::{Fallback, Form, SettingKey},
+    settings::KEYS,
 };
 
 /// A complete `farthing.toml` in which every line is a comment showing the default.
@@ -33,7 +34,7 @@ pub fn example() -> String {
 fn default_value(key: &SettingKey) -> String {
     match key.default {
         Fallback::Value(value) => literal(key, value),
-        Fallback::List(items) => format!("{items:?}"),
+        Fallback::Values(items) => format!("{items:?}"),
         Fallback::Unset => match key.form {
             Form::Integer { .. } => "0  # unset".into(),
             Form::List(_) => "[]".into(),

@@ -7,9 +7,15 @@ use std::{
     collections::BTreeMap,
     fmt,
     path::{Path, PathBuf},
+    str::FromStr,
 };
 
-use super::keys::{Fallback, KEYS, SettingKey};
+use farthing_protocol::Usdc;
+
+use super::{
+    keys::{Fallback, SettingKey},
+    settings::{KEYS, Read},
+};
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +74,10 @@ impl fmt::Display for ConfigError {
         self.0.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
     }
 }
+
+/// What may lie in the channel with one owner unless more is deposited at once: a day of spending, as the other
+/// defaults have it.
+const AT_REST_PER_OWNER: Usdc = Usdc::from_micros(5_000_000);
 
 /// Settings that were changed while the node ran, in the data folder: they win over the user's own file.
 pub const CONSOLE_SETTINGS_FILE: &str = "settings.toml";
@@ -128,14 +138,59 @@ impl Raw {
             }
         }
         raw.check_forms();
-        if raw.problems.is_empty() { Ok(raw) } else { Err(ConfigError(raw.problems)) }
+        if !raw.problems.is_empty() {
+            return Err(ConfigError(raw.problems));
+        }
+        raw.derive_defaults()?;
+        Ok(raw)
+    }
+
+    /// Defaults that follow from other settings.
+    fn derive_defaults(&mut self) -> Result<(), ConfigError> {
+        let upnp = self.value("network.allow_private") != Some("true");
+        self.set_default("network.upnp", &upnp.to_string());
+        let deposit_max = if self.value("chain.preset") == Some("ethereum") { "20.00" } else { "1.00" };
+        self.set_default("spending.deposit_max", deposit_max);
+        let deposit_max = Usdc::read(self, "spending.deposit_max")?;
+        let per_owner = deposit_max.saturating_mul(5).max(AT_REST_PER_OWNER);
+        self.set_default("spending.at_rest_per_owner", &per_owner.to_string());
+        let per_owner = Usdc::read(self, "spending.at_rest_per_owner")?;
+        self.set_default("spending.at_rest_max", &per_owner.saturating_mul(4).to_string());
+        Ok(())
+    }
+
+    fn set_default(&mut self, name: &'static str, value: &str) {
+        let default = || Setting { values: vec![value.to_owned()], origin: Origin::Default };
+        self.settings.entry(name).or_insert_with(default);
+    }
+
+    pub(super) fn values(&self, name: &str) -> &[String] {
+        self.settings.get(name).map_or(&[], |setting| &setting.values)
+    }
+
+    /// The only or the first one.
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        self.values(name).first().map(String::as_str)
+    }
+
+    pub(super) fn parsed<T: FromStr>(&self, name: &str, value: &str) -> Result<T, ConfigError> {
+        value.parse().map_err(|_| self.wrong(name, "has an unexpected form"))
+    }
+
+    pub(super) fn wrong(&self, name: &str, what: &str) -> ConfigError {
+        ConfigError(vec![self.problem_with(name, what)])
+    }
+
+    pub(super) fn problem_with(&self, name: &str, what: &str) -> ConfigProblem {
+        let origin = self.settings.get(name).map_or(Origin::Default, |setting| setting.origin.clone());
+        ConfigProblem { origin, name: name.into(), what: what.into() }
     }
 
     fn read_defaults(&mut self) {
         for key in KEYS {
             let values = match key.default {
                 Fallback::Value(value) => vec![value.to_owned()],
-                Fallback::List(items) => items.iter().map(ToString::to_string).collect(),
+                Fallback::Values(items) => items.iter().map(ToString::to_string).collect(),
                 Fallback::Unset => continue,
             };
             self.settings.insert(key.name, Setting { values, origin: Origin::Default });

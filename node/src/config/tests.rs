@@ -60,7 +60,7 @@ fn a_node_starts_with_no_configuration_at_all() {
     assert_eq!(loaded.config.chain.preset, "base");
     assert_eq!(loaded.config.spending.price_max.to_string(), "0.01");
     assert_eq!(loaded.config.spending.deposit_max.to_string(), "1.00");
-    assert_eq!(loaded.config.gateway.tls, TlsMode::OwnAuthority);
+    assert_eq!(loaded.config.gateway.tls_mode(), TlsMode::OwnAuthority);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_secret_comes_from_a_file_and_is_never_shown() {
 fn tls_is_off_only_where_nobody_else_can_listen_in() {
     assert!(Setup::new().set("gateway.tls=off").refusal().contains("trusted_proxies"));
     let loopback = Setup::new().set("gateway.tls=off").set("gateway.listen=127.0.0.1:3000");
-    assert_eq!(loopback.load().unwrap().config.gateway.tls, TlsMode::Off);
+    assert_eq!(loopback.load().unwrap().config.gateway.tls_mode(), TlsMode::Off);
     let proxied = Setup::new().set("gateway.tls=off").set("gateway.trusted_proxies=10.0.0.7");
     assert!(proxied.load().is_ok());
     assert!(Setup::new().set("gateway.tls_cert_file=a.pem").refusal().contains("tls_key_file"));

@@ -87,7 +87,7 @@ impl Ports {
                     Hosts::new(&config.gateway.hosts),
                     turned_away,
                 ),
-                tls: port_tls(config.gateway.tls != TlsMode::Off),
+                tls: port_tls(config.gateway.tls),
                 trusted_proxies: config.gateway.trusted_proxies.clone(),
                 budget: bodies.clone(),
                 wording: turned_away,
@@ -118,7 +118,7 @@ impl Ports {
 
 /// One certificate serves both ports: it holds the names of both.
 fn server_tls(config: &Config) -> Result<Option<ServerTls>, TlsError> {
-    match &config.gateway.tls {
+    match &config.gateway.tls_mode() {
         TlsMode::Files { cert_file, key_file } => tls::from_files(cert_file, key_file).map(Some),
         TlsMode::Off if !config.panel.tls => Ok(None),
         TlsMode::Off | TlsMode::OwnAuthority => tls::own(&config.node.data_dir, &config.hosts()).map(Some),

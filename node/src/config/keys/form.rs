@@ -21,7 +21,7 @@ pub const CHAIN_PRESETS: &[&str] = &[
 #[derive(Debug, Clone, Copy)]
 pub enum Fallback {
     Value(&'static str),
-    List(&'static [&'static str]),
+    Values(&'static [&'static str]),
     /// Decided elsewhere, for instance by the chain's preset; `about` says how.
     Unset,
 }

@@ -6,12 +6,12 @@ use super::*;
 fn every_default_has_the_form_it_stands_for() {
     for key in KEYS {
         match key.default {
-            Value(text) => assert_eq!(key.form.check(text), Ok(()), "{}", key.name),
-            List(items) => {
+            Fallback::Value(text) => assert_eq!(key.form.check(text), Ok(()), "{}", key.name),
+            Fallback::Values(items) => {
                 assert!(key.is_list(), "{}", key.name);
                 items.iter().for_each(|item| assert_eq!(key.form.check(item), Ok(()), "{}", key.name));
             }
-            Unset => {}
+            Fallback::Unset => {}
         }
     }
 }
