@@ -170,13 +170,13 @@ mod tests {
 
     #[test]
     fn a_folder_of_somebody_else_is_told_with_the_command_that_helps() {
-        let denied = failure(Path::new("/data"), io::ErrorKind::PermissionDenied.into()).to_string();
-        assert!(denied.contains("sudo chown -R "), "{denied}");
+        let denied = failure(Path::new("/data"), io::ErrorKind::PermissionDenied.into());
+        assert!(denied.next_step().contains("sudo chown -R "), "{denied}");
         // The tests themselves may run in a container.
         let outside = fix(Path::new("/data"), io::ErrorKind::PermissionDenied, (1000, 100), false);
         assert_eq!(outside, "sudo mkdir -p /data && sudo chown -R 1000:100 /data");
-        let read_only = failure(Path::new("/data"), io::ErrorKind::ReadOnlyFilesystem.into()).to_string();
-        assert!(read_only.contains("-v farthing:/data"), "{read_only}");
+        let read_only = failure(Path::new("/data"), io::ErrorKind::ReadOnlyFilesystem.into());
+        assert!(read_only.next_step().contains("-v farthing:/data"), "{read_only}");
     }
 
     #[test]
