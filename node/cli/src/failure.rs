@@ -254,22 +254,21 @@ impl From<anyhow::Error> for Failure {
 /// What one of the errors of a start says of what to do next.
 fn next_step<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a str> {
     macro_rules! first {
-        ($($type:ty => $next:expr),+ $(,)?) => {
+        ($($type:ty),+) => {
             $(if let Some(error) = error.downcast_ref::<$type>() {
-                let next: fn(&'a $type) -> Option<&'a str> = $next;
-                return next(error);
+                return error.next_step().into();
             })+
         };
     }
     first!(
-        DataFolderError => |error| Some(error.next_step()),
-        ControlError => ControlError::next_step,
-        BackupError => BackupError::next_step,
-        OpenError => |error| error.next_step(),
-        CatalogError => |error| error.next_step(),
-        NetworkError => |error| error.next_step(),
-        WalletError => |error| error.next_step(),
-        SecretFileError => |error| Some(error.next_step()),
+        DataFolderError,
+        ControlError,
+        BackupError,
+        OpenError,
+        CatalogError,
+        NetworkError,
+        WalletError,
+        SecretFileError
     );
     None
 }

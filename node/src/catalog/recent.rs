@@ -25,14 +25,14 @@ impl<K: Hash + Eq, V: Clone> Recent<K, V> {
     /// Gives what was there before under this key.
     pub(super) fn put(&mut self, key: K, value: V) -> Option<V> {
         let before = self.entries.put(key, value);
-        while self.bytes() > self.bytes_max && self.entries.len() > 1 {
-            self.entries.pop_lru();
+        let mut held: usize = self.entries.iter().map(|(_, value)| (self.bytes_of)(value)).sum();
+        while held > self.bytes_max
+            && self.entries.len() > 1
+            && let Some((_, gone)) = self.entries.pop_lru()
+        {
+            held -= (self.bytes_of)(&gone);
         }
         before
-    }
-
-    fn bytes(&self) -> usize {
-        self.entries.iter().map(|(_, value)| (self.bytes_of)(value)).sum()
     }
 }
 
