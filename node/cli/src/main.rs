@@ -11,6 +11,7 @@ fn main() -> ExitCode {
     let json = cli.global.json;
     start_log(&cli);
     process::keep_memory_private();
+    process::allow_open_files();
     // Client code and manual pages are for others as well.
     if !matches!(cli.command, Command::Sdk(_) | Command::Man(_)) {
         process::keep_files_private();

@@ -7,6 +7,7 @@
 
 use std::{
     io,
+    net::IpAddr,
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
@@ -19,18 +20,23 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::Limits;
+
 /// What is known of one connection.
 #[derive(Debug)]
 pub(super) struct Activity {
     head: Duration,
     idle: Duration,
+    arrives_within: Duration,
     state: Mutex<State>,
     /// Another connection needs its place.
     evicted: CancellationToken,
 }
 
-/// So long a new connection may take for its handshake and its first request before it counts as one that does nothing.
+/// So long a new connection may take for its handshake and its first request before it counts as one that does nothing:
+/// some round trips, of which those within this machine take no time.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(1);
+const ARRIVES_FROM_HERE_WITHIN: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
 struct State {
@@ -65,8 +71,13 @@ pub(super) enum Standing {
 }
 
 impl Activity {
-    pub(super) fn new(head: Duration, idle: Duration) -> Arc<Self> {
+    /// Of a connection from `ip`, or from a proxy.
+    pub(super) fn new(limits: &Limits, ip: Option<IpAddr>) -> Arc<Self> {
         let now = Instant::now();
+        let arrives_within = match ip.is_some_and(|ip| ip.is_loopback()) {
+            true => ARRIVES_FROM_HERE_WITHIN,
+            false => ARRIVES_WITHIN,
+        };
         let state = State {
             began: now,
             is_http2: false,
@@ -77,7 +88,9 @@ impl Activity {
             head_began: None,
             moved: now,
         };
-        Arc::new(Self { head, idle, state: Mutex::new(state), evicted: CancellationToken::new() })
+        let Limits { head, idle, .. } = *limits;
+        let evicted = CancellationToken::new();
+        Arc::new(Self { head, idle, arrives_within, state: Mutex::new(state), evicted })
     }
 
     /// From now on only requests and answers count.
@@ -122,7 +135,7 @@ impl Activity {
             Standing::Answering
         } else if state.has_asked {
             Standing::Idle
-        } else if now.duration_since(state.began) < ARRIVES_WITHIN {
+        } else if now.duration_since(state.began) < self.arrives_within {
             Standing::Arriving
         } else {
             Standing::Silent

@@ -1,7 +1,7 @@
 //! The HTTP ports: our own accept loop, with a bound on everything a stranger can hold.
 //!
-//! 1. A connection is accepted when there is room for it, in all and per subscriber ([`Limits`]); one that does nothing
-//!    makes room, and otherwise it waits ([`places`]).
+//! 1. A connection that has said something gets a place ([`lobby`]) when there is room for it, in all and per subscriber
+//!    ([`Limits`]); one that does nothing makes room, and otherwise it waits ([`places`]).
 //! 2. On a TLS port the first byte tells TLS from plain HTTP, which gets a helpful answer; then the handshake.
 //! 3. Requests with too long an address or too many headers are refused before routing.
 //! 4. A watch ([`activity`]) closes connections whose request head does not arrive in time, and those on which
@@ -14,6 +14,7 @@ mod activity;
 mod answer;
 mod body;
 mod guard;
+mod lobby;
 mod places;
 pub mod tls;
 
@@ -45,7 +46,8 @@ use self::{
     activity::{Activity, Watched},
     answer::Answer,
     body::{Room, TimedBody},
-    places::{Full, Place, Places, Waiting},
+    lobby::{Lobby, Stay},
+    places::{Full, Place, Places},
 };
 pub use self::{
     guard::{Hosts, guarded},
@@ -55,6 +57,9 @@ pub use self::{
 /// Unread bytes of one request, and of one connection: on 128 connections together 32 MiB.
 const HTTP2_STREAM_BYTES: u32 = 64 * 1024;
 const HTTP2_CONNECTION_BYTES: u32 = 256 * 1024;
+
+/// A connection that is closed for doing nothing.
+const SAYS_GOODBYE_WITHIN: Duration = Duration::from_millis(250);
 
 /// What one port may be made to hold.
 #[derive(Debug, Clone)]
@@ -151,31 +156,22 @@ impl Port {
         let drain = self.limits.drain;
         let places = Places::new(self.limits.connections_max, self.limits.connections_per_ip_max);
         let shared = Arc::new(Shared { port: self, places, stop: stop.clone() });
-        let tasks = TaskTracker::new();
+        let (lobby, tasks) = (Lobby::new(), TaskTracker::new());
         loop {
             let accepted = tokio::select! {
                 () = stop.cancelled() => break,
                 accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, address)) => {
-                    let entered = tokio::select! {
+                Ok((stream, address)) if shared.is_welcome(address.ip()) => {
+                    let stay = tokio::select! {
                         () = stop.cancelled() => break,
-                        entered = shared.enter(address.ip()) => entered,
+                        stay = lobby.enter(address.ip()) => stay,
                     };
                     let shared = Arc::clone(&shared);
-                    match entered {
-                        Entered::At(place, activity) => {
-                            tasks.spawn(
-                                async move { shared.connection(stream, address, activity, place).await },
-                            );
-                        }
-                        Entered::Waits(turn) => {
-                            tasks.spawn(async move { shared.later(stream, address, turn).await });
-                        }
-                        Entered::No => {}
-                    }
+                    tasks.spawn(async move { shared.arrive(stream, address, stay).await });
                 }
+                Ok((_, address)) => tracing::debug!(%address, "not a trusted proxy"),
                 Err(error) => {
                     // Usually too many open files; connections that end make room again.
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -197,57 +193,48 @@ struct Shared {
     stop: CancellationToken,
 }
 
-/// What becomes of a newcomer.
-enum Entered {
-    At(Place, Arc<Activity>),
-    /// For others of its own; nobody else waits for it.
-    Waits(Waiting),
-    No,
-}
-
 impl Shared {
-    /// Waits for room, so that what is over the limit waits in the system's queue. No, when the address may not
-    /// connect, or too many of its subscriber wait.
-    async fn enter(&self, ip: IpAddr) -> Entered {
-        let Port { trusted_proxies, limits, .. } = &self.port;
-        let ip = ip.to_canonical();
-        let trusted = trusted_proxies.contains(&ip);
-        if !trusted_proxies.is_empty() && !trusted {
-            tracing::debug!(%ip, "not a trusted proxy");
-            return Entered::No;
-        }
-        let activity = Activity::new(limits.head, limits.idle);
-        loop {
-            match self.places.enter((!trusted).then_some(ip), &activity, None, Instant::now()) {
-                Ok(place) => return Entered::At(place, activity),
-                Err(Full::All) => self.places.room().await,
-                Err(Full::Subscriber) => {
-                    tracing::debug!(%ip, "too many connections");
-                    return self.places.wait(ip).map_or(Entered::No, Entered::Waits);
-                }
-            }
-        }
+    fn is_welcome(&self, ip: IpAddr) -> bool {
+        let proxies = &self.port.trusted_proxies;
+        proxies.is_empty() || proxies.contains(&ip.to_canonical())
     }
 
-    /// Serves a newcomer when it is its turn, and closes it when that does not come in time.
-    async fn later(&self, stream: TcpStream, address: SocketAddr, turn: Waiting) {
-        let entered = timeout(self.port.limits.wait, async {
-            loop {
-                let activity = Activity::new(self.port.limits.head, self.port.limits.idle);
-                let ip = Some(address.ip().to_canonical());
-                match self.places.enter(ip, &activity, Some(&turn), Instant::now()) {
-                    Ok(place) => return (place, activity),
-                    Err(_) => self.places.room().await,
-                }
-            }
-        });
+    /// Serves a newcomer once it has said something and has a place.
+    async fn arrive(&self, stream: TcpStream, address: SocketAddr, stay: Stay) {
+        let entered = async {
+            timeout(self.port.limits.handshake, stream.peek(&mut [0])).await.ok()?.ok()?;
+            stay.speaks();
+            self.enter(address.ip().to_canonical()).await
+        };
         let entered = tokio::select! {
             () = self.stop.cancelled() => return,
+            () = stay.evicted() => return,
             entered = entered => entered,
         };
-        drop(turn);
-        if let Ok((place, activity)) = entered {
-            self.connection(stream, address, activity, place).await;
+        let Some((place, activity)) = entered else {
+            tracing::debug!(%address, "no place");
+            return;
+        };
+        drop(stay);
+        self.connection(stream, address, activity, place).await;
+    }
+
+    /// A place, as soon as there is one. `None` when others of its subscriber are at work for too long, or too many of it
+    /// wait.
+    async fn enter(&self, ip: IpAddr) -> Option<(Place, Arc<Activity>)> {
+        let Port { trusted_proxies, limits, .. } = &self.port;
+        let ip = (!trusted_proxies.contains(&ip)).then_some(ip);
+        let mut turn = None;
+        let waited_out = Instant::now() + limits.wait;
+        loop {
+            let now = Instant::now();
+            let activity = Activity::new(limits, ip);
+            match (self.places.enter(ip, &activity, turn.as_ref(), now), ip) {
+                (Ok(place), _) => return Some((place, activity)),
+                (Err(Full::Subscriber), _) if now >= waited_out => return None,
+                (Err(Full::Subscriber), Some(ip)) if turn.is_none() => turn = Some(self.places.wait(ip)?),
+                (Err(_), _) => self.places.room().await,
+            }
         }
     }
 
@@ -300,15 +287,13 @@ impl Shared {
             .max_headers(limits.headers_max)
             .serve_connection(io, self.service(address, &activity, place));
         let mut connection = pin!(connection);
-        tokio::select! {
+        let is_expired = tokio::select! {
             _ = connection.as_mut() => return,
-            () = activity.expired() => return,
-            () = self.stop.cancelled() => connection.as_mut().graceful_shutdown(),
-        }
-        tokio::select! {
-            _ = connection => {}
-            () = activity.expired() => {}
-        }
+            () = activity.expired() => true,
+            () = self.stop.cancelled() => false,
+        };
+        connection.as_mut().graceful_shutdown();
+        end(connection, &activity, is_expired).await;
     }
 
     async fn http2<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
@@ -332,15 +317,13 @@ impl Shared {
             .keep_alive_timeout(Duration::from_secs(10))
             .serve_connection(io, self.service(address, &activity, place));
         let mut connection = pin!(connection);
-        tokio::select! {
+        let is_expired = tokio::select! {
             _ = connection.as_mut() => return,
-            () = activity.expired() => return,
-            () = self.stop.cancelled() => connection.as_mut().graceful_shutdown(),
-        }
-        tokio::select! {
-            _ = connection => {}
-            () = activity.expired() => {}
-        }
+            () = activity.expired() => true,
+            () = self.stop.cancelled() => false,
+        };
+        connection.as_mut().graceful_shutdown();
+        end(connection, &activity, is_expired).await;
     }
 
     fn service(
@@ -387,6 +370,26 @@ impl Shared {
                 Ok(answer.map(|body| Body::new(Answer::new(body, &activity))))
             }
         })
+    }
+}
+
+/// Until a connection that was told to shut down has said goodbye, so that a client knows that a request it sends just
+/// then was not read; and until a request that came before that has its answer.
+async fn end(connection: impl Future, activity: &Activity, is_expired: bool) {
+    let is_over = async {
+        if !is_expired {
+            return activity.expired().await;
+        }
+        loop {
+            tokio::time::sleep(SAYS_GOODBYE_WITHIN).await;
+            if activity.standing(Instant::now()).is_some() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        _ = connection => {}
+        () = is_over => {}
     }
 }
 

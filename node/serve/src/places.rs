@@ -24,9 +24,8 @@ use super::activity::{Activity, Standing};
 
 /// A connection that is at work now may be idle soon, which nobody tells.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// Newcomers of one subscriber that wait for a place, and of all.
-const WAITING_PER_SUBSCRIBER_MAX: usize = 128;
-const WAITING_MAX: usize = 256;
+/// Newcomers of one subscriber that wait for a place; the lobby bounds those of all.
+const WAITING_PER_SUBSCRIBER_MAX: usize = 384;
 /// A secret has at most so many times the connections that are left to others: three quarters when it is alone, and the less
 /// the more others have.
 const SHARE: usize = 3;
@@ -120,7 +119,7 @@ impl Places {
         let subscriber = subscriber(ip);
         let mut held = self.held();
         let own = held.waiting.iter().filter(|(_, waits)| *waits == subscriber).count();
-        if own >= WAITING_PER_SUBSCRIBER_MAX || held.waiting.len() >= WAITING_MAX {
+        if own >= WAITING_PER_SUBSCRIBER_MAX {
             return None;
         }
         let number = held.number();
@@ -286,8 +285,7 @@ impl Drop for Working {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const LONG: Duration = Duration::from_secs(60);
+    use crate::Limits;
 
     impl Places {
         /// As [`Places::enter`], when the others are not new any more.
@@ -297,7 +295,7 @@ mod tests {
     }
 
     fn connection() -> Arc<Activity> {
-        Activity::new(LONG, LONG)
+        Activity::new(&Limits::default(), None)
     }
 
     /// Whether it was told to go.

@@ -18,13 +18,15 @@ use rustls::{
     ClientConfig, RootCertStore,
     pki_types::{CertificateDer, ServerName, pem::PemObject},
 };
-use tokio::{net::TcpStream, sync::watch, time::timeout};
+use tokio::{io::AsyncReadExt, net::TcpStream, sync::watch, task::JoinSet, time::timeout};
 use tokio_rustls::TlsConnector;
 
 use crate::support::{cost, expect_served, fixed_owner, setting};
 
-/// As many as one subscriber may have on each port.
+/// As many as one subscriber may have on the port of the network.
 const SILENT: usize = 32;
+/// Several times as many as it may have on the other ports.
+const FLOODING: usize = 300;
 const SOON: Duration = Duration::from_secs(20);
 
 /// `https://localhost:1/panel` → 1
@@ -33,9 +35,26 @@ fn port_of(url: &str) -> Result<u16> {
     Ok(authority.and_then(|authority| authority.rsplit(':').next()).context("no port")?.parse()?)
 }
 
-async fn silent(port: u16) -> Result<Vec<TcpStream>> {
-    let connecting = (0..SILENT).map(|_| TcpStream::connect(("127.0.0.1", port)));
+async fn silent(port: u16, connections: usize) -> Result<Vec<TcpStream>> {
+    let connecting = (0..connections).map(|_| TcpStream::connect(("127.0.0.1", port)));
     Ok(join_all(connecting).await.into_iter().collect::<Result<_, _>>()?)
+}
+
+/// Connections that say nothing, and that are opened anew as they are closed, until this is dropped.
+async fn flood(port: u16) -> Result<JoinSet<()>> {
+    let mut open = JoinSet::new();
+    for mut stream in silent(port, FLOODING).await? {
+        open.spawn(async move {
+            loop {
+                let _ = stream.read(&mut [0]).await;
+                match TcpStream::connect(("127.0.0.1", port)).await {
+                    Ok(next) => stream = next,
+                    Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
+                }
+            }
+        });
+    }
+    Ok(open)
 }
 
 async fn console(node: &NodeProcess) -> Result<u16> {
@@ -44,22 +63,24 @@ async fn console(node: &NodeProcess) -> Result<u16> {
 
 #[tokio::test]
 async fn silent_connections_of_a_local_program_shut_nobody_out_of_any_port() -> Result<()> {
+    farthing_os::process::allow_open_files();
     let mut world = World::with(fixed_owner()?).await?;
     let address = world.owner.loopback_address().await?;
     let network = address.split('/').nth(4).context("no port")?.parse()?;
-    let on_network = silent(network).await?;
+    let on_network = silent(network, SILENT).await?;
     // Its connection to the owner is a new one, beside the silent ones.
     world.consumer.restart(Vec::new()).await?;
-    let client = world.consumer.https_client()?;
     let panel = console(&world.consumer).await?;
-    let on_panel = silent(panel).await?;
-    for _ in 0..3 {
+    let on_panel = flood(panel).await?;
+    for _ in 0..8 {
+        // A new connection each time.
+        let client = world.consumer.https_client()?;
         let asked = client.get(format!("https://localhost:{panel}/panel/login")).send();
         let status = timeout(SOON, asked).await.context("the console does not answer")??.status();
         ensure!(status.is_success() || status.is_redirection(), "{status}");
     }
     let gateway = port_of(&world.consumer.status().await?.gateway_url)?;
-    let on_gateway = silent(gateway).await?;
+    let on_gateway = flood(gateway).await?;
     let mut last = None;
     let served = eventually("a call is served", async || {
         let answer = timeout(SOON, world.get("/ok")).await.context("the gateway does not answer")??;
@@ -68,8 +89,16 @@ async fn silent_connections_of_a_local_program_shut_nobody_out_of_any_port() -> 
         Ok(is_served)
     });
     served.await.with_context(|| format!("{last:?}"))?;
+    let url = format!("{}/internal/call", world.consumer.status().await?.gateway_url);
+    for call in 0..8 {
+        let asked = program(&world.consumer)?.post(&url).bearer_auth(&world.secret);
+        let asked = asked.body(world.body("GET", "/ok").to_string()).send();
+        let answer = timeout(SOON, asked).await.with_context(|| format!("call {call} is not answered"))?;
+        let status = answer.with_context(|| format!("call {call}"))?.status();
+        ensure!(status.is_success(), "call {call}: {status}");
+    }
     drop((on_network, on_panel, on_gateway));
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(9));
     Ok(())
 }
 
@@ -137,6 +166,35 @@ async fn a_local_program_with_slow_calls_on_all_connections_shuts_no_other_progr
     let (served, refused) = *counts.borrow();
     println!("{THREADS} threads: {served} slow calls served, {refused} found no room");
     ensure!(served > 0, "no slow call was served");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_secret_whose_calls_fail_at_one_operation_keeps_no_other_secret_from_the_rest() -> Result<()> {
+    let world = World::with(fixed_owner()?).await?;
+    expect_served(&world.get("/ok").await?)?;
+    let service = world.api.id.to_string();
+    let made = farthing(&world.consumer, &["secret", "create", "slow", "--service", &service]).await?;
+    let secret = made.ends_with(0)?.out.trim().to_owned();
+    let url = format!("{}/internal/call", world.consumer.status().await?.gateway_url);
+    let client = program(&world.consumer)?;
+    let call = async |secret: &str, path: &str| {
+        let body = world.body("GET", path).to_string();
+        anyhow::Ok(client.post(&url).bearer_auth(secret).body(body).send().await?)
+    };
+    let mut last = StatusCode::OK;
+    for _ in 0..30 {
+        last = call(&secret, "/status/500").await?.status();
+        if last == StatusCode::TOO_MANY_REQUESTS {
+            break;
+        }
+    }
+    ensure!(last == StatusCode::TOO_MANY_REQUESTS, "the owner goes on for nothing: {last}");
+    for _ in 0..25 {
+        let answer = call(&world.secret, "/ok").await?;
+        ensure!(answer.status().is_success(), "{}", answer.status());
+    }
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(26));
     Ok(())
 }
 
