@@ -1,12 +1,15 @@
 //! Settlements: each claim transaction with its rows and what became of it.
 //!
 //! 1. [`Ledger::open_settlement`] records the rows before the transaction is made.
-//! 2. [`Ledger::record_claim`] records its hash, then its end; a confirmed one raises what is claimed in the
-//!    same commit.
-//! 3. What a payer withdrew although it was charged is a settlement of its own, made when the chain shows it.
+//! 2. [`Ledger::record_claim`] records its hash, then its end. It is confirmed once the channels' states show it paid
+//!    ([`Ledger::put_payee_channel`]); a receipt alone does not.
+//! 3. What a payer withdrew although it was charged is a settlement of its own, made when the chain shows it, and taken
+//!    back when the chain pays it after all.
 //!
 //! Invariant M3: claimed never exceeds what was charged, and a confirmed settlement is final, unless the chain replaces the
 //! block that had it: then it is under way again.
+
+use std::collections::BTreeMap;
 
 use farthing_protocol::{ChannelId, Hash, Usdc};
 use minicbor::{Decode, Encode};
@@ -45,6 +48,14 @@ pub struct SettlementRow {
     pub to: Usdc,
 }
 
+impl SettlementRow {
+    /// What it pays, or would have.
+    #[must_use]
+    pub fn amount(&self) -> Usdc {
+        self.to.saturating_sub(self.from)
+    }
+}
+
 /// One claim transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settlement {
@@ -74,14 +85,14 @@ impl Ledger {
         .await
     }
 
-    /// Replaces the record of a settlement. When it is confirmed, `claimed` of every row's channel rises to
-    /// `to`, which the caller sets to what the chain paid.
+    /// Replaces the record of a settlement. One that is said to be confirmed stays pending while the state of a channel
+    /// does not show `to` as paid. Gives the state as recorded.
     ///
     /// # Errors
     /// [`LedgerError::UnknownSettlement`], [`LedgerError::SettlementFinal`] unless nothing changes, or a row
     /// that cannot have been claimed.
-    pub async fn record_claim(&self, settlement: Settlement) -> Result<()> {
-        self.write(move |tx| record_claim(tx, &settlement)).await
+    pub async fn record_claim(&self, settlement: Settlement) -> Result<SettlementState> {
+        self.write(move |tx| record_claim(tx, settlement)).await
     }
 
     /// Settlements, newest first.
@@ -103,25 +114,33 @@ impl Ledger {
 /// Settlements among which those that the chain took back are looked for: it replaces its newest blocks only.
 const REOPENED_LOOK_BACK: usize = 64;
 
-fn record_claim(tx: &WriteTransaction, settlement: &Settlement) -> Result<()> {
+fn record_claim(tx: &WriteTransaction, settlement: Settlement) -> Result<SettlementState> {
     let id = settlement.id;
     let known = tx.open_table(SETTLEMENTS)?.get(id)?.map(|bytes| decode(bytes.value())).transpose()?;
     let known = known.ok_or(LedgerError::UnknownSettlement(id))?.into_settlement(id);
     if matches!(known.state, SettlementState::Confirmed | SettlementState::Lost) {
         let same = known.rows == settlement.rows && settlement.state == known.state;
-        return if same { Ok(()) } else { Err(LedgerError::SettlementFinal(id)) };
+        return if same { Ok(known.state) } else { Err(LedgerError::SettlementFinal(id)) };
     }
     check_rows(tx, &settlement.rows)?;
-    if settlement.state == SettlementState::Confirmed {
-        let mut channels = tx.open_table(PAYEE_CHANNELS)?;
-        for row in &settlement.rows {
-            let known = payee::channel_in(&channels, row.channel)?;
-            let mut channel = known.ok_or(LedgerError::UnknownChannel(row.channel))?;
-            channel.claimed = channel.claimed.max(row.to);
-            channels.insert(row.channel.as_bytes(), tables::encode(&channel).as_slice())?;
+    let is_confirmed = settlement.state == SettlementState::Confirmed;
+    let state = match is_confirmed && !is_paid(tx, &settlement.rows)? {
+        true => SettlementState::Pending,
+        false => settlement.state,
+    };
+    insert(tx, &Settlement { state, ..settlement })?;
+    Ok(state)
+}
+
+/// Whether the channels' states show these rows as paid.
+fn is_paid(tx: &WriteTransaction, rows: &[SettlementRow]) -> Result<bool> {
+    let channels = tx.open_table(PAYEE_CHANNELS)?;
+    for row in rows {
+        if payee::channel_in(&channels, row.channel)?.is_none_or(|channel| channel.claimed < row.to) {
+            return Ok(false);
         }
     }
-    insert(tx, settlement)
+    Ok(true)
 }
 
 /// Claims of a channel beyond what the chain now says was paid are under way again: a block was replaced by others, which
@@ -150,17 +169,73 @@ pub(crate) fn reopen(
     Ok(())
 }
 
-/// Books what the payer withdrew of a channel: the part of what is spent that can no longer be claimed.
-pub(crate) fn record_loss(
+/// What losses of each channel come to.
+pub(crate) fn losses(table: &impl ReadableTable<u64, &'static [u8]>) -> Result<BTreeMap<ChannelId, Usdc>> {
+    let mut losses: BTreeMap<ChannelId, Usdc> = BTreeMap::new();
+    for entry in table.iter()? {
+        let (id, bytes) = entry?;
+        let settlement = decode(bytes.value())?.into_settlement(id.value());
+        for row in settlement.rows.iter().filter(|_| settlement.state == SettlementState::Lost) {
+            let sum = losses.entry(row.channel).or_default();
+            *sum = sum.saturating_add(row.amount());
+        }
+    }
+    Ok(losses)
+}
+
+/// Books what the payer withdrew of a channel, so that its losses come to `lost`, which ends at `spent`: what is new is a
+/// row of its own; what is paid after all, or can be claimed again, is taken out of the newest.
+pub(crate) fn book_losses(
     tx: &WriteTransaction,
     channel: ChannelId,
-    lost: Usdc,
-    spent: Usdc,
+    (lost, spent): (Usdc, Usdc),
     time_secs: u64,
 ) -> Result<()> {
-    let row = SettlementRow { channel, from: spent.saturating_sub(lost), to: spent };
-    let (id, state) = (next_id(tx)?, SettlementState::Lost);
-    insert(tx, &Settlement { id, transaction: None, rows: vec![row], time_secs, state })
+    let booked = losses(&tx.open_table(SETTLEMENTS)?)?.remove(&channel).unwrap_or_default();
+    let newly = lost.saturating_sub(booked);
+    if !newly.is_zero() {
+        let row = SettlementRow { channel, from: spent.saturating_sub(newly), to: spent };
+        let (id, state) = (next_id(tx)?, SettlementState::Lost);
+        return insert(tx, &Settlement { id, transaction: None, rows: vec![row], time_secs, state });
+    }
+    let mut found_again = booked.saturating_sub(lost);
+    while !found_again.is_zero() {
+        let Some(mut loss) = newest_loss(tx, channel)? else { break };
+        let Some(row) = loss.rows.first_mut() else { break };
+        let part = found_again.min(row.amount());
+        found_again = found_again.saturating_sub(part);
+        row.from = row.from.saturating_add(part);
+        if row.amount().is_zero() {
+            tx.open_table(SETTLEMENTS)?.remove(loss.id)?;
+        } else {
+            insert(tx, &loss)?;
+        }
+    }
+    Ok(())
+}
+
+/// Earlier programs did not take back what was lost and then paid: rows beyond what a channel has lost go.
+pub(crate) fn weigh_losses(tx: &WriteTransaction) -> Result<()> {
+    let booked = losses(&tx.open_table(SETTLEMENTS)?)?;
+    for channel in booked.into_keys() {
+        let row = payee::channel_in(&tx.open_table(PAYEE_CHANNELS)?, channel)?;
+        let (lost, spent) =
+            row.map_or_else(Default::default, |row| (row.lost.unwrap_or_default(), row.spent));
+        book_losses(tx, channel, (lost, spent), 0)?;
+    }
+    Ok(())
+}
+
+fn newest_loss(tx: &WriteTransaction, channel: ChannelId) -> Result<Option<Settlement>> {
+    for entry in tx.open_table(SETTLEMENTS)?.iter()?.rev() {
+        let (id, bytes) = entry?;
+        let settlement = decode(bytes.value())?.into_settlement(id.value());
+        let is_of_it = |row: &SettlementRow| row.channel == channel && !row.amount().is_zero();
+        if settlement.state == SettlementState::Lost && settlement.rows.iter().any(is_of_it) {
+            return Ok(Some(settlement));
+        }
+    }
+    Ok(None)
 }
 
 fn next_id(tx: &WriteTransaction) -> Result<u64> {

@@ -9,7 +9,7 @@ use redb::{Database, ReadableTable, TableDefinition, TableHandle, WriteTransacti
 use crate::{
     adjustment, earlier,
     error::{LedgerError, OpenError, Result},
-    writer,
+    settlement, writer,
 };
 
 /// The version this program writes.
@@ -18,7 +18,7 @@ pub(crate) const SCHEMA: u64 = 2;
 pub(crate) type Table<K, V> = TableDefinition<'static, K, V>;
 type Bytes = &'static [u8];
 
-/// `schema`, `body_bytes`.
+/// `schema`, `body_bytes`, `losses_weighed`.
 pub(crate) const META: Table<&str, u64> = Table::new("meta");
 /// Channel id → what this node is paid on.
 pub(crate) const PAYEE_CHANNELS: Table<&[u8; 32], Bytes> = Table::new("payee_channels");
@@ -58,6 +58,8 @@ pub(crate) const DOCUMENTS: Table<(u8, &[u8]), Bytes> = Table::new("documents");
 
 /// Key in [`META`]: bytes in [`BODIES`].
 pub(crate) const BODY_BYTES: &str = "body_bytes";
+/// Whether the settlements tell of no more losses than there are, which earlier programs did not see to.
+const LOSSES_WEIGHED: &str = "losses_weighed";
 const SCHEMA_KEY: &str = "schema";
 
 /// Creates what is missing in a fresh ledger, brings an older one up, and refuses a newer one.
@@ -113,6 +115,9 @@ fn add_since_schema_1(transaction: &WriteTransaction) -> Result<(), OpenError> {
         transaction.open_table(ADJUSTMENTS)?;
         adjustment::explain_earlier(transaction).map_err(while_opening)?;
     }
+    if transaction.open_table(META)?.insert(LOSSES_WEIGHED, 1)?.is_none() {
+        settlement::weigh_losses(transaction).map_err(while_opening)?;
+    }
     Ok(())
 }
 
@@ -137,7 +142,8 @@ fn added_since_schema_1_is_there(transaction: &WriteTransaction) -> Result<bool,
     for table in transaction.list_tables()? {
         missing.retain(|name| *name != table.name());
     }
-    Ok(missing.is_empty())
+    let are_weighed = transaction.open_table(META)?.get(LOSSES_WEIGHED)?.is_some();
+    Ok(missing.is_empty() && are_weighed)
 }
 
 /// One step of the schema, run inside the transaction that also raises the version.

@@ -285,7 +285,7 @@ impl Payee {
         for row in &mut settlement.rows {
             let total = report.claimed.iter().find(|(channel, _)| *channel == row.channel);
             row.to = total.map_or(row.from, |(_, total)| (*total).min(row.to));
-            claimed.amount = claimed.amount.saturating_add(row.to.saturating_sub(row.from));
+            claimed.amount = claimed.amount.saturating_add(row.amount());
         }
         let paid: Vec<ChannelId> =
             settlement.rows.iter().filter(|row| row.to > row.from).map(|row| row.channel).collect();
@@ -295,9 +295,11 @@ impl Payee {
         };
         claimed.paid.extend(paid);
         claimed.refused.extend(report.refused);
+        // A claim is confirmed by the channels' states, which have been read again by now; where they do not show it yet,
+        // it is confirmed as soon as they do.
+        self.intake.catch_up().await;
         self.ledger.record_claim(settlement).await?;
         claimed.transactions.extend(report.transactions);
-        self.intake.catch_up().await;
         report.failed.map_or(Ok(()), |error| Err(error.into()))
     }
 

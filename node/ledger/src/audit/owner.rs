@@ -75,6 +75,7 @@ pub(super) fn channels(
     adjusted: &Adjusted,
     domain: Option<&Domain>,
 ) -> Result<()> {
+    let mut losses = settlement::losses(&tx.open_table(SETTLEMENTS)?)?;
     for entry in tx.open_table(PAYEE_CHANNELS)?.iter()? {
         let (id, bytes) = entry?;
         let id = ChannelId::from_bytes(*id.value());
@@ -93,13 +94,12 @@ pub(super) fn channels(
         // What the payer withdrew although it was charged is gone, and is booked as lost.
         let missing = row.spent.saturating_sub(row.deposited.max(row.claimed));
         let lost = row.lost.unwrap_or_default();
-        audit.require(missing == lost, "M4", || {
+        let told = losses.remove(&id).unwrap_or_default();
+        audit.require(missing == lost && lost == told, "M4", || {
             let payee::StoredPayeeChannel { spent, deposited, claimed, .. } = &row;
             let held = format!("spent {spent}, deposited {deposited}, claimed {claimed}");
-            (
-                id.to_string(),
-                format!("{held}: {missing} cannot be claimed any more, {lost} is booked as lost"),
-            )
+            let booked = format!("{lost} is booked as lost, and settlements tell of {told}");
+            (id.to_string(), format!("{held}: {missing} cannot be claimed any more, {booked}"))
         });
         audit.require(row.spent <= row.claimed || is_claimable(&row, id, domain), "X2", || {
             let unclaimed = row.spent.saturating_sub(row.claimed);

@@ -15,7 +15,7 @@ use crate::{
     SettlementRow, Timing,
     payee::{self, StoredCall, StoredState},
     payer::{self, StoredEnd, StoredPurchase},
-    settlement::SettlementState,
+    settlement::{self, SettlementState},
     tables::{
         BODIES, CALLS, CALLS_BY_TIME, DAY_LIMITS, DAY_TOTALS, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES,
         PURCHASES, PURCHASES_BY_TIME,
@@ -42,18 +42,9 @@ async fn ledger() -> (Ledger, ChannelId) {
     let deposited = Usdc::from_micros(10_000);
     let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
     let claimed = Usdc::ZERO;
-    ledger
-        .put_payee_channel(PayeeChannel {
-            id,
-            config,
-            deposited,
-            claimed,
-            closing: false,
-            safe_deposited: deposited,
-            round: 0,
-        })
-        .await
-        .unwrap();
+    let (closing, safe_deposited, round) = (false, deposited, 0);
+    let begun = PayeeChannel { id, config, deposited, claimed, closing, safe_deposited, round };
+    ledger.put_payee_channel(begun).await.unwrap();
     ledger.put_payer_channel(PayerChannel { id, config, deposited, claimed, stopped: false }).await.unwrap();
 
     let voucher = Voucher { channel: id, cumulative: PRICE };
@@ -115,6 +106,7 @@ async fn ledger() -> (Ledger, ChannelId) {
 
     let rows = vec![SettlementRow { channel: id, from: Usdc::ZERO, to: PRICE }];
     let opened = ledger.open_settlement(rows, 1).await.unwrap();
+    ledger.put_payee_channel(PayeeChannel { claimed: PRICE, ..begun }).await.unwrap();
     ledger.record_claim(Settlement { state: SettlementState::Confirmed, ..opened }).await.unwrap();
     (ledger, id)
 }
@@ -249,6 +241,8 @@ async fn m4_at_rest_what_is_charged_is_paid_out_or_booked_as_lost() {
         change_payee(tx, id, |row| (row.claimed, row.deposited) = (Usdc::ZERO, Usdc::ZERO))
     };
     assert_eq!(found(withdrawn).await, ["M4", "M3"]);
+    let told_of_nothing = |tx: &WriteTransaction, id| settlement::book_losses(tx, id, (PRICE, PRICE), 1);
+    assert_eq!(found(told_of_nothing).await, ["M4"], "a settlement tells of a loss that is none");
     let paid_for_nothing = |tx: &WriteTransaction, id| {
         tx.open_table(PROMISES)?.retain(|_, _| false)?;
         let more = Usdc::from_micros(3_000);

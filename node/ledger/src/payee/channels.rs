@@ -86,7 +86,8 @@ impl Ledger {
     ///
     /// When the chain has paid out more than this ledger charged, it is a restored or a new one: the difference is carried
     /// into `spent` as an opening balance, and out of it when the chain takes that back before a receipt counts on it. What
-    /// the payer withdrew although it was charged is booked as a settlement of its own. Gives the channel as recorded. Every call is a commit, so call it when something changed.
+    /// the payer withdrew although it was charged is booked as a settlement of its own, as long as the chain does not pay
+    /// it after all. Gives the channel as recorded. Every call is a commit, so call it when something changed.
     ///
     /// # Errors
     /// [`LedgerError::ChannelConflict`] when the id is known with other terms.
@@ -173,9 +174,8 @@ fn put_channel(tx: &WriteTransaction, channel: PayeeChannel) -> Result<PayeeChan
     adjustment::record(tx, (Side::Payee, channel.id), &channel.config, risen, cause)?;
     let fallen = before.saturating_sub(row.opening);
     adjustment::take_back(tx, (Side::Payee, channel.id), fallen)?;
-    let lost = row.book_loss();
-    if !lost.is_zero() {
-        settlement::record_loss(tx, channel.id, lost, row.spent, adjustment::now_secs())?;
+    if let Some(lost) = row.book_loss() {
+        settlement::book_losses(tx, channel.id, (lost, row.spent), adjustment::now_secs())?;
     }
     table.insert(channel.id.as_bytes(), tables::encode(&row).as_slice())?;
     Ok(row.into_row(channel.id))

@@ -155,12 +155,11 @@ impl StoredPayeeChannel {
         self.best.max(self.claimed)
     }
 
-    /// What a withdrawal has taken since this was last asked.
-    pub(crate) fn book_loss(&mut self) -> Usdc {
+    /// What cannot be claimed any more, where that has changed since this was last asked.
+    pub(crate) fn book_loss(&mut self) -> Option<Usdc> {
         let lost = self.spent.saturating_sub(self.deposited.max(self.claimed));
-        let newly = lost.saturating_sub(self.lost.unwrap_or_default());
-        self.lost = Some(lost).filter(|lost| !lost.is_zero());
-        newly
+        let booked = std::mem::replace(&mut self.lost, Some(lost).filter(|lost| !lost.is_zero()));
+        (lost != booked.unwrap_or_default()).then_some(lost)
     }
 
     pub(crate) fn end(&mut self, ending: Ending) {

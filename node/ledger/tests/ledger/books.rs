@@ -200,8 +200,8 @@ async fn a_claim_that_the_chain_takes_back_is_under_way_again_and_no_other() {
         let row = SettlementRow { channel: channel(salt), from: micros(from), to: micros(to) };
         let opened = ledger.open_settlement(vec![row], NOW_SECS).await.unwrap();
         let paid = Settlement { state: Confirmed, ..opened };
-        ledger.record_claim(paid).await.unwrap();
         ledger.put_payee_channel(PayeeChannel { claimed: micros(to), ..payee_channel(salt) }).await.unwrap();
+        assert_eq!(ledger.record_claim(paid).await.unwrap(), Confirmed);
     }
     let row =
         ledger.put_payee_channel(PayeeChannel { claimed: micros(500), ..payee_channel(1) }).await.unwrap();
@@ -211,8 +211,42 @@ async fn a_claim_that_the_chain_takes_back_is_under_way_again_and_no_other() {
     assert!(ledger.audit(None).unwrap().is_clean());
     // Other blocks may have it, too.
     let again = ledger.settlements(1).unwrap().remove(0);
-    ledger.record_claim(Settlement { state: Confirmed, ..again }).await.unwrap();
-    assert_eq!(ledger.payee_channel(channel(1)).unwrap().unwrap().claimed, PRICE);
+    let confirm = || ledger.record_claim(Settlement { state: Confirmed, ..again.clone() });
+    assert_eq!(confirm().await.unwrap(), Pending, "a receipt says so, and the channel's state does not");
+    assert_eq!(ledger.payee_channel(channel(1)).unwrap().unwrap().claimed, micros(500));
+    ledger.put_payee_channel(PayeeChannel { claimed: PRICE, ..payee_channel(1) }).await.unwrap();
+    assert_eq!(confirm().await.unwrap(), Confirmed);
+    assert_eq!(states(), [Confirmed, Confirmed, Confirmed]);
+}
+
+#[tokio::test]
+async fn what_was_lost_and_is_paid_after_all_is_lost_no_more() {
+    let ledger = in_memory();
+    let open = payee_channel(1);
+    ledger.put_payee_channel(open).await.unwrap();
+    ledger.serve(served(1, micros(4_000), call(1))).await.unwrap();
+    let emptied = PayeeChannel { deposited: Usdc::ZERO, ..open };
+    let lost = || {
+        let rows = ledger.settlements(10).unwrap().into_iter().flat_map(|one| one.rows);
+        rows.map(|row| row.amount().micros()).collect::<Vec<_>>()
+    };
+    // An endpoint says again and again that the payer took it all, and is wrong.
+    for _ in 0..3 {
+        ledger.put_payee_channel(emptied).await.unwrap();
+        assert_eq!(lost(), [2_000]);
+        assert!(ledger.audit(None).unwrap().is_clean());
+        ledger.put_payee_channel(open).await.unwrap();
+        assert_eq!(lost(), [0; 0]);
+    }
+    // In two parts, of which a new deposit covers one and a half.
+    ledger.put_payee_channel(PayeeChannel { deposited: micros(1_200), ..open }).await.unwrap();
+    ledger.put_payee_channel(emptied).await.unwrap();
+    assert_eq!(lost(), [1_200, 800]);
+    let row = ledger.put_payee_channel(PayeeChannel { deposited: micros(1_600), ..open }).await.unwrap();
+    assert_eq!((lost(), row.lost), (vec![400], micros(400)));
+    ledger.put_payee_channel(PayeeChannel { deposited: PRICE, claimed: PRICE, ..open }).await.unwrap();
+    assert_eq!(lost(), [0; 0], "the claim came through");
+    assert!(ledger.audit(None).unwrap().is_clean());
 }
 
 #[tokio::test]
@@ -262,9 +296,9 @@ async fn a_confirmed_claim_is_final_and_never_exceeds_what_was_charged() {
     ledger.record_claim(sent.clone()).await.unwrap();
     assert_eq!(ledger.payee_channels().unwrap()[0].claimed, Usdc::ZERO);
     let confirmed = Settlement { state: SettlementState::Confirmed, time_secs: NOW_SECS + 2, ..sent };
+    ledger.put_payee_channel(PayeeChannel { claimed: PRICE, ..payee_channel(1) }).await.unwrap();
     ledger.record_claim(confirmed.clone()).await.unwrap();
     ledger.record_claim(confirmed.clone()).await.unwrap();
-    assert_eq!(ledger.payee_channels().unwrap()[0].claimed, PRICE);
     let failed = Settlement { state: SettlementState::Failed, ..confirmed.clone() };
     assert!(matches!(ledger.record_claim(failed).await, Err(LedgerError::SettlementFinal(1))));
     let unknown = Settlement { id: 5, ..confirmed.clone() };

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use farthing_ledger::{
-    Call, Ledger, Namespace, PurchaseEnd, Result, ServedRow, Settlement, SettlementRow, SettlementState,
+    Call, Ledger, Namespace, PayeeChannel, PurchaseEnd, Result, ServedRow, Settlement, SettlementRow,
+    SettlementState,
 };
 use farthing_protocol::{Outcome, Usdc, call::Method};
 
@@ -20,6 +21,11 @@ pub(crate) enum Step {
         kind: Kind,
     },
     OpenSettlement {
+        salt: u8,
+        to: Usdc,
+    },
+    /// The chain shows what was claimed.
+    Pay {
         salt: u8,
         to: Usdc,
     },
@@ -67,12 +73,16 @@ impl Step {
                 let row = SettlementRow { channel: channel(salt), from: Usdc::ZERO, to };
                 ledger.open_settlement(vec![row], NOW_SECS).await.map(drop)
             }
+            Self::Pay { salt, to } => {
+                let paid = PayeeChannel { claimed: to, ..payee_channel(salt) };
+                ledger.put_payee_channel(paid).await.map(drop)
+            }
             Self::ConfirmSettlement { id, salt, to } => {
                 let rows = vec![SettlementRow { channel: channel(salt), from: Usdc::ZERO, to }];
                 let state = SettlementState::Confirmed;
                 let settlement =
                     Settlement { id, transaction: Some([8; 32]), rows, time_secs: NOW_SECS, state };
-                ledger.record_claim(settlement).await
+                ledger.record_claim(settlement).await.map(drop)
             }
             Self::Promise { salt, number, prices } => {
                 let promise = promise(salt, number, micros(PRICE.micros() * prices));
@@ -107,11 +117,14 @@ impl Step {
                 _ => false,
             },
             Self::OpenSettlement { .. } => !ledger.settlements(10).unwrap().is_empty(),
-            Self::ConfirmSettlement { id, salt, to } => {
+            Self::Pay { salt, to } => {
+                let claimed = ledger.payee_channel(channel(salt)).unwrap().map(|c| c.claimed);
+                claimed >= Some(to)
+            }
+            Self::ConfirmSettlement { id, .. } => {
                 let settlements = ledger.settlements(10).unwrap();
                 let state = settlements.iter().find(|s| s.id == id).map(|s| s.state);
-                let claimed = ledger.payee_channel(channel(salt)).unwrap().map(|c| c.claimed);
-                state == Some(SettlementState::Confirmed) && claimed >= Some(to)
+                state == Some(SettlementState::Confirmed)
             }
             Self::Promise { number, .. } => {
                 ledger.promise_of(call_id(number)).unwrap().is_some() || purchase(number).is_some()
@@ -162,6 +175,7 @@ pub(crate) fn rounds(count: u64) -> Vec<Vec<Step>> {
         ]);
         if salt == 2 {
             rounds.push(vec![Step::OpenSettlement { salt, to }]);
+            rounds.push(vec![Step::Pay { salt, to }]);
             rounds.push(vec![Step::ConfirmSettlement { id, salt, to }, Step::Release(first + 1)]);
         }
     }

@@ -4,8 +4,8 @@ use std::{fmt, str::FromStr};
 
 use farthing_control::types::{Eth, HistoryEntry, HistoryKind, HistoryState, Text};
 use farthing_ledger::{
-    Adjustment, CallRow, Cause, LedgerError, Position, Purchase, PurchaseEnd, Settlement, SettlementState,
-    Side, Stretch, Transaction, Window,
+    Adjustment, CallRow, Cause, LedgerError, Position, Purchase, PurchaseEnd, Settlement, SettlementRow,
+    SettlementState, Side, Stretch, Transaction, Window,
 };
 use farthing_protocol::{ChannelId, Outcome, Usdc};
 
@@ -193,8 +193,7 @@ pub(super) const fn state_of_settlement(settlement: &Settlement) -> HistoryState
 
 /// What a settlement pays, or would have.
 pub(super) fn amount_of(settlement: &Settlement) -> Usdc {
-    let parts = settlement.rows.iter().map(|row| row.to.saturating_sub(row.from));
-    parts.fold(Usdc::ZERO, Usdc::saturating_add)
+    settlement.rows.iter().map(SettlementRow::amount).fold(Usdc::ZERO, Usdc::saturating_add)
 }
 
 pub(super) fn hash_text(hash: &[u8]) -> String {

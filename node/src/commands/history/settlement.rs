@@ -71,7 +71,7 @@ fn channels(node: &Node, settlement: &Settlement) -> Result<Vec<SettledChannel>,
         Ok(SettledChannel {
             channel: row.channel.into(),
             payer: known.map(|known| known.config.payer.into()),
-            amount: row.to.saturating_sub(row.from).into(),
+            amount: row.amount().into(),
         })
     };
     settlement.rows.iter().map(channel).collect()
