@@ -150,8 +150,8 @@ impl Deployer {
         let wallet = self.address();
         let gas = self.reader.estimate(wallet, to, value_wei, &data).await?;
         let base_fee_wei = self.reader.head().await?.base_fee_wei();
-        let usual = fees::usual_tip_wei(self.reader.spec.is_l2);
-        let fees = fees::suggest(base_fee_wei, self.reader.tip_wei().await?, usual, GAS_PRICE_CAP_WEI)
+        let tips = fees::Tips::of(self.reader.spec.is_l2);
+        let fees = fees::suggest(base_fee_wei, self.reader.tip_wei().await?, tips, GAS_PRICE_CAP_WEI)
             .ok_or_else(|| RpcError::Unreachable("gas is too dear for a test".to_owned()))?;
         let (chain_id, nonce) = (self.reader.spec.chain_id, self.reader.nonce(wallet, At::Latest).await?);
         let unsigned = Unsigned { chain_id, nonce, gas_limit: gas + gas / 5, to, value_wei, data };

@@ -24,7 +24,7 @@ use crate::{
     store::{Remembered, Store},
     token::TokenDomain,
     views::{BaseFee, ChainStatus, Head, L1Fee, Views},
-    writer::fees::{bid, usual_tip_wei},
+    writer::fees::{Tips, bid},
 };
 
 mod channels;
@@ -350,7 +350,7 @@ impl Watcher {
     }
 
     fn usual_tip_wei(&self) -> u128 {
-        usual_tip_wei(self.reader.spec.is_l2)
+        Tips::of(self.reader.spec.is_l2).usual_wei
     }
 
     fn base_fee(&mut self, current_wei: u128, now: Instant) -> BaseFee {

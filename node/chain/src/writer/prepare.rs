@@ -5,7 +5,7 @@ use farthing_protocol::Usdc;
 
 use super::{
     Entry, Unsigned, Writer,
-    fees::{self, Fees},
+    fees::{self, Fees, Tips},
     plan::Body,
     sign,
 };
@@ -76,8 +76,7 @@ impl Writer {
         let chain = self.reader.spec.name.clone();
         let fees = fees::bid(&self.reader.spec, gas_price_wei, tip_wei.map_err(failed)?);
         let fees = fees.ok_or(ChainError::GasTooDear { chain, gas_price_wei, cap_wei })?;
-        let usual = fees::usual_tip_wei(self.reader.spec.is_l2);
-        Ok((fees, fees::tip_max(gas_price_wei, usual, cap_wei)))
+        Ok((fees, fees::tip_max(gas_price_wei, Tips::of(self.reader.spec.is_l2), cap_wei)))
     }
 
     pub(super) fn require_usdc(&self, balances: Balances, need: Usdc) -> Result<(), ChainError> {

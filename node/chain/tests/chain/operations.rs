@@ -315,8 +315,8 @@ async fn what_is_known_of_the_bid_is_what_the_next_transaction_asks_the_wallet_t
     let row = world.row(&payee, config, 1_000);
     let wallet = world.payee.address().to_string();
     world.anvil.rpc("anvil_setBalance", json!([wallet, "0x1"])).await;
-    // The endpoint tells a tip of 1 gwei, of which twice the base fee is believed.
-    for (base_fee_wei, tip_wei) in [(100_000_000_u128, 200_000_000), (3_000_000_000, 1_000_000_000)] {
+    // The endpoint tells a tip of 1 gwei, of which twice the base fee is believed, and never more than 0.01 gwei.
+    for (base_fee_wei, tip_wei) in [(3_000_000_u128, 6_000_000), (3_000_000_000, 10_000_000)] {
         let fee = format!("{base_fee_wei:#x}");
         world.anvil.rpc("anvil_setNextBlockBaseFeePerGas", json!([fee])).await;
         world.anvil.rpc("evm_mine", json!([])).await;
