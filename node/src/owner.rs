@@ -227,18 +227,23 @@ impl Owner {
         Some(answer)
     }
 
+    fn count_end(&self, admitted: &Admitted, is_charged: bool) {
+        let (service, operation) = admitted.operation();
+        self.0.load.count_end(admitted.payer(), service, operation, is_charged);
+    }
+
     /// Steps 11–14 of a call. `None` when the commit failed: nothing may be acknowledged then.
     async fn serve(&self, admitted: Admitted, started: Instant) -> Option<(Arc<Answer>, bool)> {
         killpoint::reached("owner.before_upstream");
         let fetched = admitted.fetch().await;
         killpoint::reached("owner.after_upstream");
         let charge = fetched.outcome.charge(admitted.charge_policy(), admitted.price());
-        if charge.is_zero() && !admitted.price().is_zero() {
-            self.0.load.count_failure(admitted.payer());
+        if !admitted.price().is_zero() {
+            self.count_end(&admitted, !charge.is_zero());
         }
         let answer_hash = response_hash(fetched.status, &fetched.headers, &fetched.body);
         let Some(recorded) = self.record(&admitted, &fetched, charge, answer_hash).await else {
-            self.0.load.count_failure(admitted.payer());
+            self.count_end(&admitted, false);
             return None;
         };
         killpoint::reached("owner.after_commit");

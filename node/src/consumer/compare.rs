@@ -202,7 +202,8 @@ impl Unknown {
         }
     }
 
-    /// What `adjustments` stand for is no difference; more than that is. Gives what they stand for.
+    /// What `adjustments` stand for is no difference; more than that is. Where they stand for a part, the rest is one
+    /// difference: which call each of them counts nobody knows. Gives what they stand for.
     fn weigh(
         self,
         adjustments: Usdc,
@@ -211,6 +212,15 @@ impl Unknown {
     ) -> Usdc {
         let explained = adjustments.min(self.sum);
         if explained == self.sum {
+            return explained;
+        }
+        if !explained.is_zero() {
+            let rest = self.sum.saturating_sub(explained);
+            let subject = format!(
+                "{} calls over {} USDC, of which adjustments explain {explained}",
+                self.total, self.sum
+            );
+            compared.add(subject, difference(rest));
             return explained;
         }
         let unlisted = self.total - u64::try_from(self.calls.len()).unwrap_or(self.total);

@@ -399,7 +399,10 @@ impl From<&BuyError> for Problem {
                          `farthing spending accept` or on the console's page Limits."
                     }
                     Some(Cap::MaxPrice(_)) => "Raise `max_price` to the new price.",
-                    Some(Cap::Limit(_)) => "`farthing spending show` shows the limits, `farthing spending limits` changes them.",
+                    Some(Cap::Limit(_)) => {
+                        "Raise that limit with `farthing spending limits`, then name the new price in the call's \
+                         `max_price`, or accept it with `farthing spending accept`."
+                    }
                 },
             ),
             BuyError::CallIdConflict => Self::new(

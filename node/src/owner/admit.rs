@@ -9,8 +9,8 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use farthing_ledger::{CallRow, Ledger, LedgerError};
 use farthing_protocol::{
-    Address, CallId, CallRequest, ChannelConfig, ChannelId, Hash, Refusal, RefusalCode, Signature, Usdc,
-    Verified, Voucher,
+    Address, CallId, CallRequest, ChannelConfig, ChannelId, Hash, Refusal, RefusalCode, ServiceId, Signature,
+    Usdc, Verified, Voucher,
     call::{ChargePolicy, Method, Payment},
     limits,
 };
@@ -77,13 +77,14 @@ impl Owner {
             return Err(Refusal::new(RefusalCode::Unavailable, "the owner's node cannot store new calls"));
         }
         request.check_bounds().map_err(|e| Refusal::new(RefusalCode::Malformed, e.to_string()))?;
-        parts.load.check_failures(payer)?;
+        parts.load.check_uncharged(payer)?;
         let service = self.registered(&request)?;
         check_offer(&service, &request)?;
         let has_channel = self.check_means(payer, &request, request.price)?.is_some() || caller.has_channel;
         let place = parts.load.enter(Caller { has_channel, ..caller }, request.service).await?;
         let plan = planned(&service, &request, &body).await?;
-        let plan = plan.inspect_err(|_| parts.load.count_failure(payer))?;
+        let plan = plan.inspect_err(|_| parts.load.count_misfit(payer))?;
+        parts.load.check_uncharged_at(payer, request.service, &plan.operation)?;
         check_price(&service, &request, Some(plan.price))?;
         let request_hash = request_hash(&request, &body).await?;
         running.asks_for(request_hash);
@@ -122,7 +123,7 @@ impl Owner {
         body: &Bytes,
     ) -> Result<Option<AdmittedAgain>, Refusal> {
         let (payer, price) = (row.payer, row.call.price);
-        self.0.load.check_failures(payer)?;
+        self.0.load.check_uncharged(payer)?;
         let Ok(service) = self.registered(request) else { return Ok(None) };
         check_not_paused(&service)?;
         let caller = Caller { wallet: payer, has_channel: !row.call.charged.is_zero() };
@@ -131,7 +132,8 @@ impl Owner {
         if plan.price > price {
             return Ok(None);
         }
-        self.0.load.count_failure(payer);
+        self.0.load.check_uncharged_at(payer, request.service, &plan.operation)?;
+        self.0.load.count_end(payer, request.service, &plan.operation, false);
         Ok(Some(AdmittedAgain { request: upstream_request(&plan, request, body), service, _place: place }))
     }
 
@@ -380,6 +382,12 @@ impl Admitted {
     #[must_use]
     pub const fn payer(&self) -> Address {
         self.payer
+    }
+
+    /// The service, and which of its operations.
+    #[must_use]
+    pub fn operation(&self) -> (ServiceId, &str) {
+        (self.request.service, &self.plan.operation)
     }
 
     #[must_use]

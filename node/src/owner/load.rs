@@ -2,8 +2,9 @@
 //!
 //! 64 calls in all, 16 per payer and 32 per service are at the upstreams; a bounded number waits its turn;
 //! everyone else is told to come back. Of all these places, half are for payers with channels alone: wallets are free,
-//! and so are the calls of a free operation. Calls that end uncharged are counted per payer, because they cost the
-//! owner and not the payer.
+//! and so are the calls of a free operation. Calls that end uncharged are counted per payer and operation, because they
+//! cost the owner and not the payer: an operation that fails keeps nobody from the others, and what is charged earns as
+//! much as fails.
 
 use std::{
     collections::HashMap,
@@ -19,7 +20,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const WAIT_MAX: Duration = Duration::from_secs(10);
 /// Room that there has to be for an answer.
 const ANSWER_BYTES_MIN: usize = 64 * 1024;
-const FREE_FAILURES_PER_MINUTE: u32 = 20;
+/// Of one payer, at one operation and at all, beyond as many as it is charged for.
+const UNCHARGED_PER_MINUTE: u32 = 20;
+const UNCHARGED_PER_MINUTE_IN_ALL: u32 = 100;
+const WINDOW: Duration = Duration::from_secs(60);
 /// Keys remembered at once; unused ones are dropped first.
 const KEYS_MAX: usize = 4096;
 
@@ -48,7 +52,15 @@ pub struct Load {
     all: Places,
     /// What strangers may take of them.
     strangers: Places,
-    failures: Mutex<HashMap<Address, LoadWindow>>,
+    uncharged: Mutex<HashMap<Counted, UnchargedWindow>>,
+}
+
+/// What calls of one payer are counted together for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Counted {
+    payer: Address,
+    /// `None`: all of them.
+    operation: Option<(ServiceId, String)>,
 }
 
 /// Who calls, as far as places go.
@@ -104,9 +116,10 @@ pub struct WorkPlace {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct LoadWindow {
+struct UnchargedWindow {
     since: Instant,
-    count: u32,
+    uncharged: u32,
+    charged: u32,
 }
 
 impl Load {
@@ -117,7 +130,7 @@ impl Load {
             payers: Keyed::new(limits.per_payer_max),
             all: Places::new(limits),
             strangers: Places::new(limits.half()),
-            failures: Mutex::default(),
+            uncharged: Mutex::default(),
         }
     }
 
@@ -146,41 +159,77 @@ impl Load {
         tokio::time::timeout(WAIT_MAX, places).await.ok().flatten().ok_or_else(busy)
     }
 
-    /// Whether `payer` may still cause uncharged work this minute.
+    /// Whether `payer` may still cause uncharged work this minute, at any operation.
     ///
     /// # Errors
     /// A `RateLimited` refusal naming when to come back.
-    pub fn check_failures(&self, payer: Address) -> Result<(), Refusal> {
-        let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        match failures.get(&payer) {
-            Some(window) if window.count >= FREE_FAILURES_PER_MINUTE && window.is_current() => {
-                let wait = Duration::from_secs(60).saturating_sub(window.since.elapsed());
-                let detail = format!("{FREE_FAILURES_PER_MINUTE} uncharged calls a minute are the limit");
-                let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(60_000);
-                Err(Refusal::new(RefusalCode::RateLimited, detail).retry_after_ms(wait_ms))
-            }
-            _ => Ok(()),
-        }
+    pub fn check_uncharged(&self, payer: Address) -> Result<(), Refusal> {
+        self.check(&Counted { payer, operation: None }, UNCHARGED_PER_MINUTE_IN_ALL)
     }
 
-    /// Counts a call that ended uncharged.
-    pub fn count_failure(&self, payer: Address) {
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        if failures.len() >= KEYS_MAX {
-            failures.retain(|_, window| window.is_current());
+    /// The same, at one operation.
+    ///
+    /// # Errors
+    /// As [`Self::check_uncharged`].
+    pub fn check_uncharged_at(
+        &self,
+        payer: Address,
+        service: ServiceId,
+        operation: &str,
+    ) -> Result<(), Refusal> {
+        let operation = Some((service, operation.to_owned()));
+        self.check(&Counted { payer, operation }, UNCHARGED_PER_MINUTE)
+    }
+
+    fn check(&self, counted: &Counted, most: u32) -> Result<(), Refusal> {
+        let windows = self.uncharged.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(window) = windows.get(counted).filter(|window| window.is_over(most)) else { return Ok(()) };
+        let what = match counted.operation {
+            Some(_) => "of this operation",
+            None => "in all",
+        };
+        let detail = format!("{most} uncharged calls {what} a minute are the limit");
+        let wait = WINDOW.saturating_sub(window.since.elapsed());
+        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(60_000);
+        Err(Refusal::new(RefusalCode::RateLimited, detail).retry_after_ms(wait_ms))
+    }
+
+    /// Counts a call that came to nothing before its operation was known.
+    pub fn count_misfit(&self, payer: Address) {
+        self.count(Counted { payer, operation: None }, false);
+    }
+
+    /// Counts a call of a paid operation.
+    pub fn count_end(&self, payer: Address, service: ServiceId, operation: &str, is_charged: bool) {
+        self.count(Counted { payer, operation: None }, is_charged);
+        self.count(Counted { payer, operation: Some((service, operation.to_owned())) }, is_charged);
+    }
+
+    fn count(&self, counted: Counted, is_charged: bool) {
+        let mut windows = self.uncharged.lock().unwrap_or_else(PoisonError::into_inner);
+        if windows.len() >= KEYS_MAX {
+            windows.retain(|_, window| window.is_current());
         }
-        let fresh = LoadWindow { since: Instant::now(), count: 0 };
-        let window = failures.entry(payer).or_insert(fresh);
+        let fresh = UnchargedWindow { since: Instant::now(), uncharged: 0, charged: 0 };
+        let window = windows.entry(counted).or_insert(fresh);
         if !window.is_current() {
             *window = fresh;
         }
-        window.count += 1;
+        if is_charged {
+            window.charged = window.charged.saturating_add(1);
+        } else {
+            window.uncharged = window.uncharged.saturating_add(1);
+        }
     }
 }
 
-impl LoadWindow {
+impl UnchargedWindow {
     fn is_current(&self) -> bool {
-        self.since.elapsed() < Duration::from_secs(60)
+        self.since.elapsed() < WINDOW
+    }
+
+    fn is_over(&self, most: u32) -> bool {
+        self.is_current() && self.uncharged >= most.saturating_add(self.charged)
     }
 }
 
@@ -277,14 +326,27 @@ mod tests {
     }
 
     #[test]
-    fn uncharged_work_is_limited_below_at_and_above_twenty_a_minute() {
+    fn uncharged_work_is_limited_per_operation_and_what_is_charged_earns_more_of_it() {
         let load = load();
+        let may = |operation| load.check_uncharged_at(PAYER, SERVICE, operation).is_ok();
         for _ in 0..19 {
-            load.count_failure(PAYER);
+            load.count_end(PAYER, SERVICE, "GET /slow", false);
         }
-        assert!(load.check_failures(PAYER).is_ok());
-        load.count_failure(PAYER);
-        assert_eq!(load.check_failures(PAYER).unwrap_err().code, RefusalCode::RateLimited);
-        assert!(load.check_failures(Address::from_bytes([1; 20])).is_ok());
+        assert!(may("GET /slow"));
+        load.count_end(PAYER, SERVICE, "GET /slow", false);
+        let refused = load.check_uncharged_at(PAYER, SERVICE, "GET /slow").unwrap_err();
+        assert_eq!(refused.code, RefusalCode::RateLimited);
+        assert!(refused.retry_after_ms.is_some_and(|wait| (50_000..=60_000).contains(&wait)), "{refused:?}");
+        assert!(may("GET /ok") && load.check_uncharged(PAYER).is_ok(), "other operations go on");
+        load.count_end(PAYER, SERVICE, "GET /slow", true);
+        assert!(may("GET /slow"), "as many more as are charged");
+        load.count_end(PAYER, SERVICE, "GET /slow", false);
+        assert!(!may("GET /slow"));
+        for n in 0..80 {
+            assert!(load.check_uncharged(PAYER).is_ok(), "{n}");
+            load.count_misfit(PAYER);
+        }
+        assert!(load.check_uncharged(PAYER).is_err());
+        assert!(load.check_uncharged(Address::from_bytes([1; 20])).is_ok());
     }
 }

@@ -176,7 +176,7 @@ pub fn record_of(row: &CallRow, is_kept: bool) -> Record {
 }
 
 fn interrupted() -> Refusal {
-    let detail = "the owner's node was interrupted while this call ran; you are not charged";
+    let detail = "the owner's node was interrupted while this call ran";
     Refusal::new(RefusalCode::MayHaveRun, detail)
 }
 
@@ -185,10 +185,9 @@ fn ledger_refusal(error: &LedgerError) -> Refusal {
         LedgerError::CallIdConflict(_) => {
             Refusal::new(RefusalCode::CallIdConflict, "this call id was used for a different call")
         }
-        LedgerError::MayHaveRun(_) => Refusal::new(
-            RefusalCode::MayHaveRun,
-            "this call was interrupted and may have run; you are not charged",
-        ),
+        LedgerError::MayHaveRun(_) => {
+            Refusal::new(RefusalCode::MayHaveRun, "this call was interrupted and may have run")
+        }
         other => {
             tracing::error!(error = %other, "the ledger refuses");
             Refusal::new(RefusalCode::Unavailable, "the owner's node cannot store new calls")

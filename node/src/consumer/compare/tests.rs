@@ -123,3 +123,24 @@ fn of_calls_that_nobody_knows_all_are_counted_and_a_thousand_kept() {
     }
     assert_eq!((unknown.sum, unknown.total, unknown.calls.len()), (usdc(2_002), 1_001, LISTED_MAX));
 }
+
+#[test]
+fn calls_that_one_side_knows_are_named_unless_adjustments_explain_a_part_of_them() {
+    let weigh = |adjustments| {
+        let (mut unknown, mut compared) = (Unknown::default(), BookComparison::default());
+        for n in 1..=3 {
+            unknown.add(CallId::from_bytes([n; 16]), usdc(5));
+        }
+        let unknown_here = |charged| Difference::UnknownHere { charged };
+        let explained = unknown.weigh(usdc(adjustments), &mut compared, unknown_here);
+        assert_eq!(compared.differences_total, compared.differences.len() as u64);
+        (explained, compared.differences)
+    };
+    let (explained, differences) = weigh(0);
+    assert_eq!((explained, differences.len()), (Usdc::ZERO, 3), "{differences:?}");
+    let (explained, differences) = weigh(10);
+    let [rest] = &differences[..] else { panic!("{differences:?}") };
+    assert!(explained == usdc(10) && rest.contains("its owner charged 0.000005 USDC"), "{rest}");
+    assert_eq!(weigh(15), (usdc(15), Vec::new()));
+    assert_eq!(weigh(99), (usdc(15), Vec::new()));
+}

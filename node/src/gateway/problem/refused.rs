@@ -96,7 +96,7 @@ pub(super) fn refused(code: RefusalCode, detail: String) -> Problem {
             StatusCode::BAD_GATEWAY,
             "may-have-run",
             "The call was interrupted and may have run",
-            "Check its effect before you repeat it with a new call_id; you were not charged.",
+            "Check its effect before you repeat it with a new call_id.",
         ),
     };
     Problem::new(status, name, title, detail, next)
