@@ -273,7 +273,7 @@ say "no node runs as root or can write outside of its volume; two ports are publ
 beside_engine curl --silent --show-error --max-time 30 --noproxy '*' --cacert "$work/ca.pem" --location \
     --output "$work/page" "https://localhost:$console_port/panel/stay?next=%2Fpanel" || fail "the console does not answer"
 grep -qi "setup code" "$work/page" || { head -c 800 "$work/page" >&2; fail "the console does not ask for the set-up code"; }
-says "Setup code" farthing consumer panel url || fail "the consumer does not tell its set-up code"
+says "Setup code" farthing consumer console url || fail "the consumer does not tell its set-up code"
 says "https://localhost:$console_port/panel" docker logs "$(container setup)" || fail "setup does not say where the console is"
 say "the consumer's console answers at the address that is printed"
 

@@ -45,7 +45,7 @@ use farthing_control::types::{
     Eth,
 };
 use farthing_os::clock;
-use levels::Kept;
+use levels::LevelsStore;
 
 /// A day's budget that is used up to this part is told before it stops the calls.
 const BUDGET_PERCENT: u128 = 80;
@@ -299,7 +299,7 @@ pub struct Alerts(Arc<AlertsInner>);
 #[derive(Debug)]
 struct AlertsInner {
     parts: AlertsParts,
-    levels: Kept,
+    levels: LevelsStore,
     since: Mutex<BTreeMap<Key, u64>>,
     delivery: Mutex<Delivery>,
 }
@@ -310,7 +310,7 @@ impl Alerts {
     /// # Errors
     /// When the ledger cannot be read.
     pub fn restore(parts: AlertsParts) -> Result<Self, LedgerError> {
-        let levels = Kept::restore(parts.ledger.clone())?;
+        let levels = LevelsStore::restore(parts.ledger.clone())?;
         Ok(Self(Arc::new(AlertsInner { parts, levels, since: Mutex::default(), delivery: Mutex::default() })))
     }
 

@@ -242,17 +242,17 @@ pub fn is_backup(bytes: &[u8]) -> bool {
 /// [`BackupError`]: what keeps it from being restored.
 pub fn verify(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result<BackupSummary, BackupError> {
     let contents = open(bytes, passphrase)?;
-    look(&contents, &Aside::within(data_dir)?.folder)
+    look(&contents, &StagingFolder::within(data_dir)?.folder)
 }
 
 /// A folder for one look at a backup, which only this user reads, until dropped.
 #[derive(Debug)]
-struct Aside {
+struct StagingFolder {
     all: PathBuf,
     folder: PathBuf,
 }
 
-impl Aside {
+impl StagingFolder {
     fn within(data_dir: &Path) -> Result<Self, BackupError> {
         let all = data_dir.join(VERIFY_FOLDER);
         let folder = all.join(uuid::Uuid::new_v4().simple().to_string());
@@ -264,7 +264,7 @@ impl Aside {
     }
 }
 
-impl Drop for Aside {
+impl Drop for StagingFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
         // It stays while another backup is looked at.

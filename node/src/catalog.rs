@@ -196,7 +196,7 @@ impl Catalog {
     ///
     /// # Errors
     /// [`CatalogError`] when nobody reachable knows it, or its owner retired it.
-    pub async fn entry(&self, id: ServiceId) -> Result<store::Known, CatalogError> {
+    pub async fn entry(&self, id: ServiceId) -> Result<store::CatalogEntry, CatalogError> {
         let now_secs = clock::now_secs();
         let entry = match self.0.store.get(id, now_secs)? {
             Some(entry) => entry,

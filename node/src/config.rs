@@ -17,7 +17,7 @@ use farthing_protocol::wire::NetworkName;
 
 use self::raw::Raw;
 pub use self::{
-    chosen::ChosenSettings,
+    chosen::UserSettings,
     example::{Shown, ShownValue, example},
     flagged::FlagRule,
     raw::{CONSOLE_SETTINGS_FILE, ConfigError, ConfigProblem, Origin, Sources},

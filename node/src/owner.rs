@@ -64,7 +64,7 @@ use load::{Caller, Load};
 use registry::Registry;
 use running::{Arrival, Calls, Conflict, RunningCall};
 use terms::Terms;
-use told::ToldLimiter;
+use told::BooksLimiter;
 
 /// The owner half of the node. A cheap handle.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ pub struct OwnerParts {
     pub unserved: Unserved,
     pub load: Load,
     /// How much payers were told of their calls.
-    pub told: ToldLimiter,
+    pub told: BooksLimiter,
     pub terms: Terms,
     /// Channels whose payer asks for a cooperative close; settlement carries it out.
     pub closes: mpsc::Sender<ChannelId>,
@@ -232,7 +232,7 @@ impl Owner {
         self.0.load.count_end(admitted.payer(), service, operation, is_charged);
     }
 
-    /// Steps 11–14 of a call. `None` when the commit failed: nothing may be acknowledged then.
+    /// Asks the upstream, records the call and answers it. `None` when the commit failed: nothing may be acknowledged then.
     async fn serve(&self, admitted: Admitted, started: Instant) -> Option<(Arc<Answer>, bool)> {
         killpoint::reached("owner.before_upstream");
         let fetched = admitted.fetch().await;

@@ -144,7 +144,7 @@ const fn mends_with_time(code: RefusalCode) -> bool {
 
 /// What an owner says when it is asked for the end of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum OwnerAnswer {
     /// A receipt, with the answer or without.
     Receipt {
         /// See [`crate::Receipt::is_final`].
@@ -166,7 +166,7 @@ pub enum End {
     Open,
 }
 
-impl Said {
+impl OwnerAnswer {
     /// What a reply to the question says; `None` when it answers another one.
     #[must_use]
     pub fn of(reply: &CallReply) -> Option<Self> {
@@ -284,13 +284,13 @@ mod tests {
     #[test]
     fn a_word_on_what_is_not_charged_waits_until_no_lost_copy_can_arrive() {
         let mut copies = Copies::in_doubt(AT);
-        for said in [Said::Unknown, Said::Receipt { is_final: false }] {
+        for said in [OwnerAnswer::Unknown, OwnerAnswer::Receipt { is_final: false }] {
             assert_eq!(said.end(&copies, LATER - Duration::from_millis(1)), End::Open, "{said:?}");
             assert_ne!(said.end(&copies, LATER), End::Open, "{said:?}");
         }
         assert_eq!(copies.hear(Heard::Answer { is_final: false }, AT, AT), Step::Ask);
         assert_eq!(copies.hear(Heard::Answer { is_final: false }, LATER, LATER), Step::Answered);
-        assert_eq!(Said::Receipt { is_final: true }.end(&copies, AT), End::Receipt);
+        assert_eq!(OwnerAnswer::Receipt { is_final: true }.end(&copies, AT), End::Receipt);
     }
 
     #[test]
@@ -308,11 +308,14 @@ mod tests {
     #[test]
     fn a_word_that_is_no_end_decides_nothing() {
         let copies = Copies::in_doubt(AT);
-        for said in [Said::Running, Said::Refused(RefusalCode::Busy), Said::Refused(RefusalCode::Unavailable)]
-        {
+        for said in [
+            OwnerAnswer::Running,
+            OwnerAnswer::Refused(RefusalCode::Busy),
+            OwnerAnswer::Refused(RefusalCode::Unavailable),
+        ] {
             assert_eq!(said.end(&copies, LATER * 1_000), End::Open, "{said:?}");
         }
-        assert_eq!(Said::Refused(RefusalCode::MayHaveRun).end(&copies, AT), End::NotCharged);
+        assert_eq!(OwnerAnswer::Refused(RefusalCode::MayHaveRun).end(&copies, AT), End::NotCharged);
     }
 
     #[test]

@@ -84,7 +84,7 @@ pub(super) struct OperationPlan {
     pub first: Option<usize>,
     /// Bytes that a selection may have next to all arguments.
     selection_bytes_max: usize,
-    default: OnceLock<Chosen>,
+    default: OnceLock<FieldSelection>,
 }
 
 /// How an argument is written.
@@ -98,12 +98,12 @@ struct ArgumentForm {
 
 /// A selection, ready to be put into a query.
 #[derive(Debug, Clone, Default)]
-struct Chosen {
+struct FieldSelection {
     text: String,
     renames: Option<Arc<Renames>>,
 }
 
-impl Chosen {
+impl FieldSelection {
     fn of(schema: &GraphqlSchema, selection: &Selection) -> Self {
         Self { text: selection.text(schema), renames: Renames::of(schema, selection).map(Arc::new) }
     }
@@ -263,21 +263,21 @@ impl OperationPlan {
         field: &Field,
         fields: Option<&str>,
         coercer: &mut Coercer<'_>,
-    ) -> std::borrow::Cow<'_, Chosen> {
+    ) -> std::borrow::Cow<'_, FieldSelection> {
         use std::borrow::Cow;
         let Some(text) = fields else {
             return Cow::Borrowed(self.default.get_or_init(|| {
                 self.default_selection(schema, field)
-                    .map_or_else(Chosen::default, |selection| Chosen::of(schema, &selection))
+                    .map_or_else(FieldSelection::default, |selection| FieldSelection::of(schema, &selection))
             }));
         };
         match fields::select(schema, &field.ty, self.root.lists_max(), text) {
-            Ok(selection) => Cow::Owned(Chosen::of(schema, &selection)),
+            Ok(selection) => Cow::Owned(FieldSelection::of(schema, &selection)),
             Err(problem) => {
                 // It speaks of `fields`, which may have another name here.
                 let name = format!("`{}`", self.fields.unwrap_or("fields"));
                 coercer.object(Problem::Other(problem.replacen("`fields`", &name, 1)));
-                Cow::Owned(Chosen::default())
+                Cow::Owned(FieldSelection::default())
             }
         }
     }

@@ -81,7 +81,7 @@ pub struct Counts {
 
 /// A listing with what the catalog knows about it.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct CatalogEntry {
     pub listing: Verified<Listing>,
     pub state: State,
     /// Seconds since the Unix epoch.
@@ -97,19 +97,19 @@ impl Catalog {
     /// [`CatalogError`] when the folder cannot be used or another process has the files open.
     pub fn open(dir: &Path, options: Options) -> Result<(Self, Opened)> {
         fs::create_dir_all(dir).map_err(CatalogError::folder(dir))?;
-        let (store, shelf, store_notice) = Store::open(&dir.join("catalog.redb"), &options)?;
+        let (store, listings, store_notice) = Store::open(&dir.join("catalog.redb"), &options)?;
         let index = Index::open(&dir.join("catalog-index"), store.epoch())?;
         let (content, content_notice) =
             Content::open(&dir.join("content.redb"), options.limits.content_bytes_max)?;
         let unindexed = match index.rebuild {
-            true => shelf.iter().map(|(slot, _)| slot).collect(),
+            true => listings.iter().map(|(slot, _)| slot).collect(),
             false => store.unindexed()?,
         };
         let opened = Opened {
             notices: [store_notice, index.notice, content_notice].into_iter().flatten().collect(),
             indexing: unindexed.len(),
         };
-        let shared = Arc::new(Shared::new(options, store, index.index, shelf));
+        let shared = Arc::new(Shared::new(options, store, index.index, listings));
         let queue = Queue::start(Arc::clone(&shared), unindexed).map_err(CatalogError::folder(dir))?;
         let inner = Inner {
             queue,
@@ -136,27 +136,27 @@ impl Catalog {
     ///
     /// # Errors
     /// [`CatalogError`] when it is here and cannot be read.
-    pub fn get(&self, service: ServiceId, now_secs: u64) -> Result<Option<Known>> {
+    pub fn get(&self, service: ServiceId, now_secs: u64) -> Result<Option<CatalogEntry>> {
         let shared = &self.inner.shared;
         let (state, look_alike) = {
-            let shelf = shared.shelf();
-            let Some((slot, entry)) = shelf.find(service) else { return Ok(None) };
-            let owner = shelf.owners.get(entry.owner);
+            let listings = shared.listings();
+            let Some((slot, entry)) = listings.find(service) else { return Ok(None) };
+            let owner = listings.owners.get(entry.owner);
             (
-                owner.map_or(State::Dormant, |owner| shelf.owners.state(owner, now_secs)),
-                shelf.look_alike(slot),
+                owner.map_or(State::Dormant, |owner| listings.owners.state(owner, now_secs)),
+                listings.look_alike(slot),
             )
         };
         let Some(row) = shared.store.row(service)? else { return Ok(None) };
         let first_seen_secs = row.first_seen_secs;
         let listing = row.signed.verify().map_err(|e| CatalogError::Damaged(e.to_string()))?;
-        Ok(Some(Known { listing, state, first_seen_secs, look_alike }))
+        Ok(Some(CatalogEntry { listing, state, first_seen_secs, look_alike }))
     }
 
     /// The version of a service that is here, tombstones included, from memory alone.
     #[must_use]
     pub fn seq(&self, service: ServiceId) -> Option<u64> {
-        self.inner.shared.shelf().find(service).map(|(_, entry)| entry.seq)
+        self.inner.shared.listings().find(service).map(|(_, entry)| entry.seq)
     }
 
     /// The listing of a service as its owner signed it, to pass on.
@@ -173,9 +173,10 @@ impl Catalog {
     /// [`CatalogError`] when the store cannot be read.
     pub fn by_owner(&self, owner: Address) -> Result<Vec<Signed<Listing>>> {
         let services: Vec<ServiceId> = {
-            let shelf = self.inner.shared.shelf();
-            let slots = shelf.owners.find(owner).map(|(_, owner)| owner.slots.as_slice()).unwrap_or_default();
-            slots.iter().filter_map(|&slot| shelf.get(slot)).map(|entry| entry.service).collect()
+            let listings = self.inner.shared.listings();
+            let slots =
+                listings.owners.find(owner).map(|(_, owner)| owner.slots.as_slice()).unwrap_or_default();
+            slots.iter().filter_map(|&slot| listings.get(slot)).map(|entry| entry.service).collect()
         };
         let rows = self.inner.shared.store.rows(&services)?;
         Ok(rows.into_iter().flatten().map(|row| row.signed).collect())
@@ -191,18 +192,18 @@ impl Catalog {
     /// Whether this exact version is here.
     #[must_use]
     pub fn has(&self, content_hash: &Hash) -> bool {
-        self.inner.shared.shelf().find_item(&ItemName::of(content_hash)).is_some()
+        self.inner.shared.listings().find_item(&ItemName::of(content_hash)).is_some()
     }
 
     #[must_use]
     pub fn counts(&self) -> Counts {
         let refused = self.inner.shared.gate().refused.len();
-        let shelf = self.inner.shared.shelf();
+        let listings = self.inner.shared.listings();
         Counts {
-            listings: shelf.len() - shelf.tombstones(),
-            tombstones: shelf.tombstones(),
-            strangers: shelf.strangers(),
-            owners: shelf.owners.with_listings(),
+            listings: listings.len() - listings.tombstones(),
+            tombstones: listings.tombstones(),
+            strangers: listings.strangers(),
+            owners: listings.owners.with_listings(),
             refused,
             taken: self.inner.shared.taken.load(Ordering::Relaxed),
         }
@@ -211,34 +212,34 @@ impl Catalog {
     /// A node record of `owner` is valid until `expires_secs`: its listings are live until then. The caller has
     /// verified the record.
     pub fn owner_seen(&self, owner: Address, expires_secs: u64) {
-        self.inner.shared.shelf_mut().owner_seen(owner, expires_secs);
+        self.inner.shared.listings_mut().owner_seen(owner, expires_secs);
     }
 
     /// The owner said goodbye, or its record is known to have expired.
     pub fn owner_gone(&self, owner: Address, now_secs: u64) {
-        self.inner.shared.shelf_mut().owners.gone(owner, now_secs);
+        self.inner.shared.listings_mut().owners.gone(owner, now_secs);
     }
 
     /// This node has channels with these owners and no others: their listings never leave for others.
     pub fn set_partners(&self, owners: HashSet<Address>, now_secs: u64) {
-        self.inner.shared.shelf_mut().set_partners(owners, now_secs);
+        self.inner.shared.listings_mut().set_partners(owners, now_secs);
     }
 
     /// This node paid for so many more calls of each of these services, and got them: what is used comes first where
     /// nothing else says what is sought. Not stored.
     pub fn completed(&self, calls: impl IntoIterator<Item = (ServiceId, u32)>) {
-        let mut shelf = self.inner.shared.shelf_mut();
-        calls.into_iter().for_each(|(service, calls)| shelf.completed(service, calls));
+        let mut listings = self.inner.shared.listings_mut();
+        calls.into_iter().for_each(|(service, calls)| listings.completed(service, calls));
     }
 
     /// Owners whose listings are here and whose node record is not known or has expired, at most `owners_max`:
     /// worth asking a neighbour for.
     #[must_use]
     pub fn owners_missing(&self, now_secs: u64, owners_max: usize) -> Vec<Address> {
-        let shelf = self.inner.shared.shelf();
-        let owners = shelf.owners.iter().map(|(_, owner)| owner);
+        let listings = self.inner.shared.listings();
+        let owners = listings.owners.iter().map(|(_, owner)| owner);
         owners
-            .filter(|owner| !owner.slots.is_empty() && shelf.owners.state(owner, now_secs) != State::Live)
+            .filter(|owner| !owner.slots.is_empty() && listings.owners.state(owner, now_secs) != State::Live)
             .map(|owner| owner.address)
             .take(owners_max)
             .collect()
@@ -345,7 +346,7 @@ impl Inner {
         now_secs: u64,
     ) -> Result<(Verified<Listing>, ItemName), Verdict> {
         let item = ItemName::of(&listing.content_hash());
-        if self.shared.shelf().find_item(&item).is_some() {
+        if self.shared.listings().find_item(&item).is_some() {
             return Err(Verdict::Known);
         }
         let own = source == Source::Own;
@@ -367,7 +368,7 @@ impl Inner {
         now_secs: u64,
     ) -> Result<Verified<Listing>, Reason> {
         let claimed = listing.claimed().map_err(reason)?;
-        self.shared.shelf().check(&claimed, item, now_secs)?;
+        self.shared.listings().check(&claimed, item, now_secs)?;
         if !self.shared.gate().sources.take(source, now_secs) {
             return Err(Reason::OverBudget);
         }
@@ -377,7 +378,7 @@ impl Inner {
     fn search(&self, mut query: Query, now_secs: u64) -> Result<Page> {
         query.words = query.words.chars().take(WORDS_CHARS_MAX).collect();
         let matches = self.shared.index.find(&query.words, query.sort == search::Sort::Relevance)?;
-        let found = search::select(&self.shared.shelf(), &query, matches, now_secs);
+        let found = search::select(&self.shared.listings(), &query, matches, now_secs);
         let services: Vec<ServiceId> = found.hits.iter().map(|(service, ..)| *service).collect();
         let rows = self.shared.store.rows(&services)?;
         let listings = rows.into_iter().map(|row| row.and_then(|row| row.signed.claimed().ok()));

@@ -1,5 +1,5 @@
 //! The search index: which slots hold certain words, and how well. Everything else about a listing is on the
-//! shelf.
+//! listings.
 //!
 //! A folder of tantivy's, derived from the store and rebuilt whenever it is missing, damaged, or of another
 //! store or schema. Words are folded (case and diacritics) when they are written and when they are looked for.

@@ -1,7 +1,7 @@
 //! The listings of the network, as one node keeps them: stored, searched, reconciled with neighbours.
 //!
 //! Reading order: `catalog` (the handle: open, offer, ask) → `verdict`, `options`, `budget` (what is taken, and
-//! how much) → `shelf` (everything known in memory, and the rules) → `writer`, `store`, `shared` (the one thread
+//! how much) → `listings` (everything known in memory, and the rules) → `writer`, `store`, `shared` (the one thread
 //! that writes, and its file) → `search`, `index` → `sync` (reconciliation) → `content` (details by hash).
 //!
 //! The truth is `catalog.redb`, the signed listings as their owners published them. The index is derived from
@@ -22,7 +22,7 @@ mod sync;
 mod verdict;
 mod writer;
 
-pub use catalog::{Catalog, Counts, Known, Opened};
+pub use catalog::{Catalog, CatalogEntry, Counts, Opened};
 pub use error::{CatalogError, Result};
 pub use listings::{LookAlike, State};
 pub use options::{Limits, Options};

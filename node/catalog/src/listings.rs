@@ -1,7 +1,7 @@
 //! What is known of every listing without reading it: the catalog's memory, and the rules of taking a listing.
 //!
-//! [`Shelf::check`] decides by looking only; it is asked before a signature is checked and once more by
-//! [`Shelf::put`], which the writer alone calls. Each listing has a slot, a small number that stays the same
+//! [`Listings::check`] decides by looking only; it is asked before a signature is checked and once more by
+//! [`Listings::put`], which the writer alone calls. Each listing has a slot, a small number that stays the same
 //! while it is here; the search index knows listings by it.
 //!
 //! Invariant: at most `listings_max` entries, of which at most `strangers_max` belong to owners whose node
@@ -34,7 +34,7 @@ pub(crate) use {
 };
 use {names::Names, owners::Class, places::Classes, text_pool::TextPool};
 
-/// A place on the shelf.
+/// A place on the listings.
 pub(crate) type Slot = u32;
 
 /// One listing, as far as deciding and comparing need it.
@@ -67,7 +67,7 @@ pub(crate) struct Came {
     pub(crate) brought_by: Option<Bringer>,
 }
 
-/// What became of the shelf when a listing was put there.
+/// What became of the listings when a listing was put there.
 #[derive(Debug)]
 pub(crate) struct Placed {
     pub(crate) slot: Slot,
@@ -79,7 +79,7 @@ pub(crate) struct Placed {
 
 /// Listings by everything they are looked for.
 #[derive(Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct Listings {
     network: String,
     own: Address,
     limits: Limits,
@@ -99,7 +99,7 @@ pub(crate) struct Shelf {
     revision: u64,
 }
 
-impl Shelf {
+impl Listings {
     pub(crate) fn new(options: &Options) -> Self {
         Self {
             network: options.network.clone(),
@@ -362,7 +362,7 @@ impl Shelf {
         }
     }
 
-    /// Takes over from another shelf what the store does not hold.
+    /// Takes over from another listings what the store does not hold.
     pub(crate) fn remember(&mut self, other: &Self) {
         self.set_partners(other.owners.partners().clone(), 0);
         other.calls.iter().for_each(|(service, calls)| self.completed(*service, *calls));

@@ -1,7 +1,7 @@
 //! Searching: a query, and a page of what was found with counts for every way to narrow it down.
 //!
 //! The index says which slots have the words; then one pass over them filters, counts and sorts by what the
-//! shelf knows, and only the listings of the page are read. What an owner says of itself, such as when it updated a
+//! listings knows, and only the listings of the page are read. What an owner says of itself, such as when it updated a
 //! listing, costs nothing, so it puts nobody first: without words what this node uses comes first, then what it has
 //! known for longest, and owners take turns, so that many listings do not fill a page. A facet is counted as if its own filter were not
 //! set, so that it shows what choosing otherwise would give.
@@ -13,7 +13,7 @@ use std::{
 
 use farthing_protocol::{Address, Listing, ServiceId, Usdc, listing::ServiceKind};
 
-use crate::listings::{Card, LookAlike, Shelf, Slot, State};
+use crate::listings::{Card, Listings, LookAlike, Slot, State};
 
 /// Characters of a query's words that are looked at.
 pub const WORDS_CHARS_MAX: usize = 256;
@@ -103,7 +103,7 @@ pub struct PriceBand {
     pub count: usize,
 }
 
-/// What the pass over the shelf found.
+/// What the pass over the listings found.
 #[derive(Debug)]
 pub(crate) struct Found {
     /// Of the page, in order.
@@ -122,18 +122,18 @@ const SAMPLES: u8 = 32;
 
 /// Filters, counts and sorts. `matches` are the slots that have the words; none means that every slot does.
 pub(crate) fn select(
-    shelf: &Shelf,
+    listings: &Listings,
     query: &Query,
     matches: Option<Vec<(Slot, f32)>>,
     now_secs: u64,
 ) -> Found {
-    let mut pass = Pass::new(shelf, query, matches.is_some(), now_secs);
+    let mut pass = Pass::new(listings, query, matches.is_some(), now_secs);
     let by_score = query.sort == Sort::Relevance;
     match matches {
-        None => (0..).zip(shelf.cards()).for_each(|(slot, card)| pass.look_at(slot, card, 0.0)),
+        None => (0..).zip(listings.cards()).for_each(|(slot, card)| pass.look_at(slot, card, 0.0)),
         Some(matches) => {
             for (slot, score) in matches {
-                if let Some(card) = shelf.cards().get(slot as usize) {
+                if let Some(card) = listings.cards().get(slot as usize) {
                     pass.look_at(slot, card, if by_score { score } else { 0.0 });
                 }
             }
@@ -150,7 +150,7 @@ struct Candidate {
 }
 
 struct Pass<'a> {
-    shelf: &'a Shelf,
+    listings: &'a Listings,
     query: &'a Query,
     states: Vec<State>,
     /// A category or tag that no listing has matches nothing.
@@ -168,22 +168,22 @@ struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn new(shelf: &'a Shelf, query: &'a Query, has_words: bool, now_secs: u64) -> Self {
-        let word = |text: &Option<String>| text.as_ref().map(|text| shelf.words.find(text));
+    fn new(listings: &'a Listings, query: &'a Query, has_words: bool, now_secs: u64) -> Self {
+        let word = |text: &Option<String>| text.as_ref().map(|text| listings.words.find(text));
         Self {
-            states: shelf.owners.states(now_secs),
+            states: listings.owners.states(now_secs),
             category: word(&query.category),
             tag: word(&query.tag),
-            owner: query.owner.map(|owner| shelf.owners.find(owner).map(|(id, _)| id)),
+            owner: query.owner.map(|owner| listings.owners.find(owner).map(|(id, _)| id)),
             has_words,
             candidates: Vec::new(),
-            categories: vec![0; shelf.words.bound()],
-            tags: vec![0; shelf.words.bound()],
+            categories: vec![0; listings.words.bound()],
+            tags: vec![0; listings.words.bound()],
             kinds: [0; 2],
             prices: [0; PRICE_BANDS_MICROS.len() + 1],
             online: 0,
             samples: 0,
-            shelf,
+            listings,
             query,
         }
     }
@@ -260,7 +260,7 @@ impl<'a> Pass<'a> {
             Sort::Relevance => rank(u64::from(most_used) << 32, card.first_seen_secs, 0),
             Sort::Price => rank(card.price_micros, most_used, card.first_seen_secs),
             Sort::Newest => rank(0, u32::MAX - card.updated_secs, 0),
-            Sort::Name => self.shelf.get(slot).map_or(u128::MAX, |entry| entry.name_begins),
+            Sort::Name => self.listings.get(slot).map_or(u128::MAX, |entry| entry.name_begins),
         }
     }
 
@@ -289,10 +289,11 @@ impl<'a> Pass<'a> {
         let start = if self.query.offset > OFFSET_MAX { total } else { self.query.offset.min(total) };
         let limit = self.query.limit.unwrap_or(PAGE_HITS_MAX).min(PAGE_HITS_MAX);
         let end = (start + limit).min(total);
-        let shelf = self.shelf;
+        let listings = self.listings;
         let by_name = self.query.sort == Sort::Name;
         let order = |one: &Candidate, other: &Candidate| {
-            let names = || if by_name { compare_names(shelf, one.slot, other.slot) } else { Ordering::Equal };
+            let names =
+                || if by_name { compare_names(listings, one.slot, other.slot) } else { Ordering::Equal };
             one.rank.cmp(&other.rank).then_with(names).then(one.slot.cmp(&other.slot))
         };
         if end < total {
@@ -301,16 +302,16 @@ impl<'a> Pass<'a> {
         }
         self.candidates.sort_unstable_by(order);
         let hit = |candidate: &Candidate| {
-            let entry = shelf.get(candidate.slot)?;
+            let entry = listings.get(candidate.slot)?;
             let state = self.states[entry.owner as usize];
-            Some((entry.service, state, shelf.look_alike(candidate.slot)))
+            Some((entry.service, state, listings.look_alike(candidate.slot)))
         };
         Found {
             hits: self.candidates[start..].iter().filter_map(hit).collect(),
             total,
             facets: Facets {
-                categories: values(shelf, &self.categories),
-                tags: values(shelf, &self.tags),
+                categories: values(listings, &self.categories),
+                tags: values(listings, &self.tags),
                 kinds: [ServiceKind::Rest, ServiceKind::Graphql].into_iter().zip(self.kinds).collect(),
                 prices: price_bands(self.prices),
                 online: self.online,
@@ -320,15 +321,15 @@ impl<'a> Pass<'a> {
     }
 }
 
-fn compare_names(shelf: &Shelf, one: Slot, other: Slot) -> Ordering {
-    let letters = |slot| shelf.get(slot).map(|entry| entry.name.chars().flat_map(char::to_lowercase));
+fn compare_names(listings: &Listings, one: Slot, other: Slot) -> Ordering {
+    let letters = |slot| listings.get(slot).map(|entry| entry.name.chars().flat_map(char::to_lowercase));
     match (letters(one), letters(other)) {
         (Some(one), Some(other)) => one.cmp(other),
         _ => Ordering::Equal,
     }
 }
 
-fn values(shelf: &Shelf, counts: &[u32]) -> Vec<(String, usize)> {
+fn values(listings: &Listings, counts: &[u32]) -> Vec<(String, usize)> {
     let mut counted: Vec<(Reverse<u32>, u32)> = counts
         .iter()
         .zip(0..)
@@ -341,7 +342,7 @@ fn values(shelf: &Shelf, counts: &[u32]) -> Vec<(String, usize)> {
     }
     let mut values: Vec<(String, usize)> = counted
         .into_iter()
-        .map(|(Reverse(count), id)| (shelf.words.text(id).to_string(), count as usize))
+        .map(|(Reverse(count), id)| (listings.words.text(id).to_string(), count as usize))
         .filter(|(text, _)| !text.is_empty())
         .collect();
     values.sort_unstable_by(|(one, a), (other, b)| b.cmp(a).then_with(|| one.cmp(other)));

@@ -1,4 +1,4 @@
-//! What the handle and the writer share: the shelf, the gate, the store and the index, each behind its own lock.
+//! What the handle and the writer share: the listings, the gate, the store and the index, each behind its own lock.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicU64,
@@ -10,7 +10,7 @@ use tokio::sync::broadcast;
 use crate::{
     budget::{Refused, Sources},
     index::Index,
-    listings::Shelf,
+    listings::Listings,
     options::Options,
     store::Store,
     verdict::Reason,
@@ -35,26 +35,26 @@ pub(crate) struct Shared {
     pub(crate) changes: broadcast::Sender<ServiceId>,
     /// Versions stored since the start.
     pub(crate) taken: AtomicU64,
-    shelf: RwLock<Shelf>,
+    listings: RwLock<Listings>,
     gate: Mutex<Gate>,
 }
 
 impl Shared {
-    pub(crate) fn new(options: Options, store: Store, index: Index, shelf: Shelf) -> Self {
+    pub(crate) fn new(options: Options, store: Store, index: Index, listings: Listings) -> Self {
         let sources = Sources::new(options.limits.clone());
         let refused = Refused::new(options.limits.refused_max);
-        let (shelf, gate) = (RwLock::new(shelf), Mutex::new(Gate { sources, refused }));
+        let (listings, gate) = (RwLock::new(listings), Mutex::new(Gate { sources, refused }));
         let (changes, _) = broadcast::channel(CHANGES_MAX);
-        Self { options, store, index, changes, taken: AtomicU64::new(0), shelf, gate }
+        Self { options, store, index, changes, taken: AtomicU64::new(0), listings, gate }
     }
 
-    pub(crate) fn shelf(&self) -> RwLockReadGuard<'_, Shelf> {
-        self.shelf.read().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn listings(&self) -> RwLockReadGuard<'_, Listings> {
+        self.listings.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The writer puts and removes; everybody may tell that an owner was seen.
-    pub(crate) fn shelf_mut(&self) -> RwLockWriteGuard<'_, Shelf> {
-        self.shelf.write().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn listings_mut(&self) -> RwLockWriteGuard<'_, Listings> {
+        self.listings.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn gate(&self) -> MutexGuard<'_, Gate> {
@@ -64,10 +64,10 @@ impl Shared {
     /// After the storage failed: what is stored counts.
     pub(crate) fn reload(&self) {
         match self.store.load(&self.options) {
-            Ok(mut shelf) => {
-                let mut now = self.shelf_mut();
-                shelf.remember(&now);
-                *now = shelf;
+            Ok(mut listings) => {
+                let mut now = self.listings_mut();
+                listings.remember(&now);
+                *now = listings;
             }
             Err(error) => tracing::error!(cause = ?error, "the catalog cannot be read either"),
         }

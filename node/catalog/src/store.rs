@@ -17,7 +17,7 @@ use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
 use crate::{
     error::{CatalogError, Result},
-    listings::{Came, Owner, Shelf, Slot},
+    listings::{Came, Listings, Owner, Slot},
     options::Options,
     verdict::Bringer,
 };
@@ -121,32 +121,32 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens the file and fills a shelf from it. A file that cannot be read, or is another network's, is moved
+    /// Opens the file and fills a listings from it. A file that cannot be read, or is another network's, is moved
     /// aside, a new one begun, and the reason told.
-    pub(crate) fn open(path: &Path, options: &Options) -> Result<(Self, Shelf, Option<String>)> {
+    pub(crate) fn open(path: &Path, options: &Options) -> Result<(Self, Listings, Option<String>)> {
         // As a power cut leaves it; the library takes it for a new one.
         let was_empty = is_empty_file(path);
         match attempt(path, || Self::open_existing(path, options)) {
-            Ok((store, shelf)) => {
+            Ok((store, listings)) => {
                 let notice =
                     "the catalog's file was empty, as after a power cut; it is filled from the network again";
-                Ok((store, shelf, was_empty.then(|| notice.to_owned())))
+                Ok((store, listings, was_empty.then(|| notice.to_owned())))
             }
             Err(error @ (CatalogError::InUse | CatalogError::Folder { .. })) => Err(error),
             Err(error) => {
                 let aside = move_aside(path).map_err(CatalogError::folder(path))?;
-                let (store, shelf) = Self::open_existing(path, options)?;
+                let (store, listings) = Self::open_existing(path, options)?;
                 let notice = format!(
                     "the catalog could not be read ({}) and was moved to {}; a new one is filled from the network",
                     cause_of(&error),
                     aside.display()
                 );
-                Ok((store, shelf, Some(notice)))
+                Ok((store, listings, Some(notice)))
             }
         }
     }
 
-    fn open_existing(path: &Path, options: &Options) -> Result<(Self, Shelf)> {
+    fn open_existing(path: &Path, options: &Options) -> Result<(Self, Listings)> {
         let database = Database::builder().set_cache_size(CACHE_BYTES).create(path)?;
         let transaction = database.begin_write()?;
         // A database of something else that was put in this one's place.
@@ -182,8 +182,8 @@ impl Store {
         transaction.open_table(UNINDEXED)?;
         transaction.commit()?;
         let store = Self { database, epoch };
-        let shelf = store.load(options)?;
-        Ok((store, shelf))
+        let listings = store.load(options)?;
+        Ok((store, listings))
     }
 
     /// Marks this very file, so that an index of another one is recognised.
@@ -191,15 +191,15 @@ impl Store {
         &self.epoch
     }
 
-    /// Fills a shelf. What was verified before it was stored is not verified again here, but when it is handed
+    /// Fills a listings. What was verified before it was stored is not verified again here, but when it is handed
     /// out.
-    pub(crate) fn load(&self, options: &Options) -> Result<Shelf> {
-        let mut shelf = Shelf::new(options);
+    pub(crate) fn load(&self, options: &Options) -> Result<Listings> {
+        let mut listings = Listings::new(options);
         let transaction = self.database.begin_read()?;
         for row in transaction.open_table(OWNERS)?.iter()? {
             let (address, row) = row?;
             let row: OwnerRow = decode(row.value())?;
-            shelf.owners.restore(Address::from_bytes(*address.value()), row.known, row.until_secs);
+            listings.owners.restore(Address::from_bytes(*address.value()), row.known, row.until_secs);
         }
         let mut moved = Changes::default();
         for row in transaction.open_table(LISTINGS)?.iter()? {
@@ -207,15 +207,15 @@ impl Store {
             let row: Row = decode(row.value())?;
             let listing = row.signed.claimed().map_err(|e| CatalogError::Damaged(e.to_string()))?;
             let item = ItemName::of(&row.signed.content_hash());
-            let slot = shelf.restore(row.slot, &listing, item, row.came());
+            let slot = listings.restore(row.slot, &listing, item, row.came());
             if slot != row.slot {
                 moved.put.push((listing.service, wire::encode(&Row { slot, ..row })));
                 moved.unindexed.insert(slot);
             }
         }
-        shelf.restored();
+        listings.restored();
         self.apply(&moved)?;
-        Ok(shelf)
+        Ok(listings)
     }
 
     /// Writes everything or nothing; durable when it returns.

@@ -81,15 +81,15 @@ pub(crate) struct SnapshotCache(Mutex<Option<(u64, Snapshot)>>);
 impl Catalog {
     /// Everything here as of now. Blocks for some milliseconds when something changed.
     fn snapshot(&self) -> Result<Snapshot, SyncError> {
-        let shelf = self.inner.shared.shelf();
-        let revision = shelf.revision();
+        let listings = self.inner.shared.listings();
+        let revision = listings.revision();
         let mut cached = self.inner.snapshot.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((taken, snapshot)) = &*cached
             && *taken == revision
         {
             return Ok(snapshot.clone());
         }
-        let snapshot = Snapshot::new(shelf.iter().map(|(_, entry)| (entry.updated_secs, entry.item)))?;
+        let snapshot = Snapshot::new(listings.iter().map(|(_, entry)| (entry.updated_secs, entry.item)))?;
         *cached = Some((revision, snapshot.clone()));
         Ok(snapshot)
     }
@@ -142,12 +142,12 @@ impl Catalog {
         // Read some at a time: a frame holds some 2,000 of the 8,192 that may be asked for.
         for names in names.chunks(256) {
             let (names, services): (Vec<_>, Vec<_>) = {
-                let shelf = shared.shelf();
-                let found = |name: &ItemName| Some((*name, shelf.find_item(name)?.service));
+                let listings = shared.listings();
+                let found = |name: &ItemName| Some((*name, listings.find_item(name)?.service));
                 names.iter().filter_map(found).unzip()
             };
             for (name, row) in names.iter().zip(shared.store.rows(&services)?) {
-                // Until the writer has committed, the store has another version than the shelf, or none. A peer that
+                // Until the writer has committed, the store has another version than the listings, or none. A peer that
                 // gets what it did not ask for holds it against this node.
                 let is_asked_for = |row: &Row| ItemName::of(&row.signed.content_hash()) == *name;
                 let Some(row) = row.filter(is_asked_for) else { continue };
@@ -162,8 +162,8 @@ impl Catalog {
     /// Which of these are worth fetching: not here, and not refused a while ago.
     fn wanted(&self, names: &mut Vec<ItemName>, now_secs: u64) {
         {
-            let shelf = self.inner.shared.shelf();
-            names.retain(|name| shelf.find_item(name).is_none());
+            let listings = self.inner.shared.listings();
+            names.retain(|name| listings.find_item(name).is_none());
         }
         let gate = self.inner.shared.gate();
         names.retain(|name| !gate.refused.contains(name, now_secs));
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(pack::unpack(&packed).unwrap(), [first]);
         // As the writer does before it commits.
         let listing = second.verify().unwrap();
-        catalog.inner.shared.shelf_mut().put(&listing, second_name, source, NOW_SECS).unwrap();
+        catalog.inner.shared.listings_mut().put(&listing, second_name, source, NOW_SECS).unwrap();
         let packed = catalog.pack(&[second_name]).unwrap();
         assert_eq!(pack::unpack(&packed).unwrap(), [], "a peer was given what it did not ask for");
     }

@@ -1,8 +1,8 @@
 //! The one thread that writes: it decides, stores, answers, then teaches the index.
 //!
 //! 1. Jobs wait in a bounded queue; the thread takes what waits, up to a bound, into one transaction.
-//! 2. It puts the listings on the shelf, writes the transaction, and answers. When the storage fails, the
-//!    shelf is filled anew from what is stored.
+//! 2. It puts the listings on the listings, writes the transaction, and answers. When the storage fails, the
+//!    listings is filled anew from what is stored.
 //! 3. At most once a second the index learns the slots that changed. They are noted in the same transaction as
 //!    the change, so a crash in between is made good at the next start; a rebuild notes all of them.
 //! 4. When nothing came for a while, the index writer's memory is given back.
@@ -145,7 +145,7 @@ impl StoreWriter {
             self.teach();
         }
         self.rest();
-        let owners = self.shared.shelf_mut().owners.take_unstored();
+        let owners = self.shared.listings_mut().owners.take_unstored();
         if let Err(error) = self.shared.store.apply(&Changes { owners, ..Changes::default() }) {
             tracing::warn!(cause = ?error, "who was seen since the last sweep is forgotten");
         }
@@ -203,18 +203,18 @@ impl StoreWriter {
                 }));
             }
             Job::Operations { service, text, answer } => {
-                if let Some((slot, _)) = self.shared.shelf().find(service) {
+                if let Some((slot, _)) = self.shared.listings().find(service) {
                     changes.unindexed.insert(slot);
                     changes.operations.push((service, text));
                 }
                 answers.push(Box::new(move |stored| drop(answer.send(stored.clone()))));
             }
             Job::Sweep { now_secs, answer } => {
-                let mut shelf = self.shared.shelf_mut();
-                let left = shelf.sweep(now_secs);
-                changes.forgotten.extend(shelf.owners.forget(now_secs));
-                changes.owners.extend(shelf.owners.take_unstored());
-                drop(shelf);
+                let mut listings = self.shared.listings_mut();
+                let left = listings.sweep(now_secs);
+                changes.forgotten.extend(listings.owners.forget(now_secs));
+                changes.owners.extend(listings.owners.take_unstored());
+                drop(listings);
                 let count = left.len();
                 self.leave(left, now_secs + LEFT_SECS, changes);
                 answers.push(Box::new(move |stored| drop(answer.send(stored.clone().map(|()| count)))));
@@ -231,19 +231,19 @@ impl StoreWriter {
         now_secs: u64,
         changes: &mut Changes,
     ) -> Verdict {
-        let mut shelf = self.shared.shelf_mut();
-        if shelf.find_item(&item).is_some() {
+        let mut listings = self.shared.listings_mut();
+        if listings.find_item(&item).is_some() {
             return Verdict::Known;
         }
-        let placed = match shelf.put(listing, item, source, now_secs) {
+        let placed = match listings.put(listing, item, source, now_secs) {
             Ok(placed) => placed,
             Err(reason) => {
-                drop(shelf);
+                drop(listings);
                 self.shared.remember(item, &reason, now_secs);
                 return Verdict::Refused(reason);
             }
         };
-        drop(shelf);
+        drop(listings);
         let row = Row::new(listing.to_signed(), placed.slot, placed.came);
         // There may be room again sooner than their owners are forgotten.
         self.leave(placed.left, now_secs + remember_secs(&Reason::Full), changes);
@@ -291,8 +291,9 @@ impl StoreWriter {
             none => none.insert(self.shared.index.writer()?),
         };
         let occupied: Vec<(Slot, ServiceId)> = {
-            let shelf = self.shared.shelf();
-            let listed = |&slot: &Slot| shelf.get(slot).filter(|e| !e.tombstone).map(|e| (slot, e.service));
+            let listings = self.shared.listings();
+            let listed =
+                |&slot: &Slot| listings.get(slot).filter(|e| !e.tombstone).map(|e| (slot, e.service));
             slots.iter().filter_map(listed).collect()
         };
         let services: Vec<ServiceId> = occupied.iter().map(|(_, service)| *service).collect();

@@ -185,7 +185,7 @@ async fn warn_of_clock(context: &Context, node: &ControlClient) -> Result<(), Fa
 fn edit_request(edit: args::Edit) -> Result<EditRequest, Failure> {
     let names =
         |named: &[String]| named.iter().map(|named| operation_name(named)).collect::<Result<Vec<_>, _>>();
-    let args::Said {
+    let args::ListingFlags {
         charge,
         name,
         summary,

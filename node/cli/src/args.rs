@@ -16,7 +16,7 @@ mod inspect;
 mod sdk;
 mod spending;
 
-pub use self::add::{Add, Charge, Edit, Said, Samples};
+pub use self::add::{Add, Charge, Edit, ListingFlags, Samples};
 pub use self::alert::{Alert, Levels};
 pub use self::backup::{Auto, Backup, PassphraseFile};
 pub use self::catalog::{Catalog, Search};
@@ -24,7 +24,7 @@ pub use self::chain::{Chain, NewChain};
 pub use self::history::History;
 pub use self::inspect::{Inspect, OpenApiVersion, ScalarOverride};
 pub use self::sdk::{Generate, Sdk};
-pub use self::spending::{FlagRuleChosen, NewLimits, Secret, SecretCaps, Spending};
+pub use self::spending::{FlagRuleArg, NewLimits, Secret, SecretCaps, Spending};
 
 /// Buy and sell data by the call, paid in USDC.
 #[derive(Debug, Parser)]
@@ -143,8 +143,8 @@ pub enum Command {
     #[command(subcommand)]
     Backup(Backup),
     /// The console in the browser
-    #[command(subcommand)]
-    Panel(Panel),
+    #[command(subcommand, alias = "panel")]
+    Console(Console),
     /// Settings
     #[command(subcommand)]
     Config(Config),
@@ -385,7 +385,7 @@ pub enum Tls {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Panel {
+pub enum Console {
     /// Print where it is, and the setup code while it has no password
     Url,
     /// Forget the password and log everybody out; prints a new setup code

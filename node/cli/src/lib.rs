@@ -14,12 +14,12 @@ mod catalog;
 mod chain;
 mod channel;
 mod config;
+mod console;
 mod failure;
 mod init;
 mod input;
 mod net;
 mod output;
-mod panel;
 mod run;
 mod sdk;
 mod secret;
@@ -100,7 +100,7 @@ pub async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Restart => chain::restart(&context).await,
         Command::Net(verb) => net::net(&context, verb).await,
         Command::Tls(verb) => tls::tls(&context, &verb),
-        Command::Panel(verb) => panel::panel(&context, &verb).await,
+        Command::Console(verb) => console::console(&context, &verb).await,
         Command::Config(verb) => config::config(&context, &verb),
         Command::Testnet(verb) => testnet::testnet(&context, verb).await,
     }

@@ -37,8 +37,8 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
     let mut config = loaded.config;
     // Before the ports: that a node runs on this folder already says more than that its ports are taken.
     drop(DataFolder::lock(&config.node.data_dir)?);
-    let gateway_listener = bind(&mut config.gateway.listen, "gateway").await?;
-    let panel_listener = bind(&mut config.panel.listen, "panel").await?;
+    let gateway_listener = bind(&mut config.gateway.listen, "gateway")?;
+    let panel_listener = bind(&mut config.panel.listen, "panel")?;
 
     let node = tokio::select! {
         started = Node::start(config.clone()) => started?,
@@ -101,8 +101,8 @@ fn start_again() -> Failure {
 }
 
 /// Listens; `listen` becomes the address that was taken.
-async fn bind(listen: &mut SocketAddr, section: &str) -> Result<TcpListener, Failure> {
-    let bound = TcpListener::bind(*listen).await.and_then(|listener| Ok((listener.local_addr()?, listener)));
+fn bind(listen: &mut SocketAddr, section: &str) -> Result<TcpListener, Failure> {
+    let bound = farthing_serve::listen(*listen).and_then(|listener| Ok((listener.local_addr()?, listener)));
     let (address, listener) = bound.map_err(|error| {
         let next = match error.kind() {
             io::ErrorKind::AddrInUse => "stop the program that has it, or choose another",

@@ -2,7 +2,7 @@
 
 use super::{
     Context,
-    args::{FlagRuleChosen, NewLimits, Spending},
+    args::{FlagRuleArg, NewLimits, Spending},
     failure::Failure,
     output::{one_line, pairs, table},
 };
@@ -41,11 +41,11 @@ pub(super) async fn spending(context: &Context, verb: Spending) -> Result<(), Fa
     context.output.data(&state, text)
 }
 
-const fn chosen(rule: FlagRuleChosen) -> Option<FlagRule> {
+const fn chosen(rule: FlagRuleArg) -> Option<FlagRule> {
     match rule {
-        FlagRuleChosen::Warn => Some(FlagRule::Warn),
-        FlagRuleChosen::Stop => Some(FlagRule::Stop),
-        FlagRuleChosen::Setting => None,
+        FlagRuleArg::Warn => Some(FlagRule::Warn),
+        FlagRuleArg::Stop => Some(FlagRule::Stop),
+        FlagRuleArg::Setting => None,
     }
 }
 

@@ -45,10 +45,10 @@ const USE_STORED_EVERY_SECS: u64 = 3600;
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     #[error(
-        "That is not the password. Nothing is locked; try again, or run `farthing panel reset-password`."
+        "That is not the password. Nothing is locked; try again, or run `farthing console reset-password`."
     )]
     WrongPassword,
-    #[error("That is not the setup code. `farthing panel url` prints the current one.")]
+    #[error("That is not the setup code. `farthing console url` prints the current one.")]
     WrongCode,
     #[error("Too many wrong tries. The next one is possible in {} s.", .0.as_secs().max(1))]
     Wait(Duration),

@@ -20,7 +20,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_body_util::Limited;
 
 use super::{
-    Panel,
+    ConsoleState,
     access::{Asker, Begun, Refused},
     failure::Failure,
     form::wait_of,
@@ -38,7 +38,7 @@ const DESCRIBED: &str = "GET /api/v1/openapi.json describes what the address tak
 /// Who is not logged in sends a password, and anybody may do that many times at once.
 pub(super) const GUEST_BYTES_MAX: usize = 8 * 1024;
 
-pub(super) fn routes(panel: &Panel) -> Router<Panel> {
+pub(super) fn routes(panel: &ConsoleState) -> Router<ConsoleState> {
     let commands = panel.node().routes().fallback(|| async { nothing_here() });
     let guarded = commands.layer(from_fn_with_state(panel.clone(), admit));
     let session = Session { set_up: handle(set_up), log_in: handle(log_in) };
@@ -76,7 +76,7 @@ async fn as_problem(response: Response) -> Response {
 }
 
 async fn set_up(
-    State(panel): State<Panel>,
+    State(panel): State<ConsoleState>,
     from: Option<Extension<ClientAddress>>,
     Json(fields): Json<SetUp>,
 ) -> Response {
@@ -86,7 +86,7 @@ async fn set_up(
 }
 
 async fn log_in(
-    State(panel): State<Panel>,
+    State(panel): State<ConsoleState>,
     from: Option<Extension<ClientAddress>>,
     headers: HeaderMap,
     Json(fields): Json<LogIn>,
@@ -127,7 +127,7 @@ fn logged_in(begun: Result<Begun, Refused>) -> Response {
 }
 
 /// Only somebody logged in who has the session's key, and what is dangerous only with a fresh password.
-async fn admit(State(panel): State<Panel>, request: Request, next: Next) -> Response {
+async fn admit(State(panel): State<ConsoleState>, request: Request, next: Next) -> Response {
     let headers = request.headers();
     let Some(session) = session_of(&panel, headers) else {
         return problem(

@@ -13,7 +13,7 @@ use axum::{
 use farthing_protocol::keccak256;
 use http::{StatusCode, header};
 
-use super::Panel;
+use super::ConsoleState;
 
 const KEPT: &str = "public, max-age=31536000, immutable";
 
@@ -66,7 +66,7 @@ fn url(file: &str) -> String {
     format!("/assets/{name}")
 }
 
-pub(super) fn routes() -> Router<Panel> {
+pub(super) fn routes() -> Router<ConsoleState> {
     Router::new().route("/assets/{name}", get(serve))
 }
 

@@ -19,7 +19,7 @@ use http::{HeaderMap, Method, StatusCode, header};
 use serde::Deserialize;
 
 use super::{
-    Panel,
+    ConsoleState,
     frame::{THEME_COOKIE, Theme},
     guard::{cookie, session_of},
     headers::MayAsk,
@@ -61,12 +61,12 @@ fn is_plain(host: &str) -> bool {
 }
 
 /// What [`SharedName`] says of a request to `host`.
-pub(super) fn shared(panel: &Panel, host: &str) -> SharedName {
+pub(super) fn shared(panel: &ConsoleState, host: &str) -> SharedName {
     SharedName(panel.0.parts.name.is_some() && is_plain(host))
 }
 
 /// Answers what is asked for at the shared name with a page that leads to the node's own.
-pub(super) async fn lead(State(panel): State<Panel>, request: Request, next: Next) -> Response {
+pub(super) async fn lead(State(panel): State<ConsoleState>, request: Request, next: Next) -> Response {
     let there = there(&panel, &request).filter(|_| asks_for_page(&request));
     // Who logged in here has found nothing there.
     let Some(there) = there.filter(|_| session_of(&panel, request.headers()).is_none()) else {
@@ -81,7 +81,7 @@ pub(super) async fn lead(State(panel): State<Panel>, request: Request, next: Nex
 }
 
 /// The console's own name, for a request to the shared one: `https://0123….localhost:3002`.
-fn there(panel: &Panel, request: &Request) -> Option<String> {
+fn there(panel: &ConsoleState, request: &Request) -> Option<String> {
     let host = panel.0.hosts.asked(request).filter(|host| is_plain(host))?;
     panel.0.parts.name.as_deref().map(|name| format!("https://{name}{}", parts(host).1))
 }
@@ -100,7 +100,7 @@ pub(super) struct DoorParams {
 
 /// The browser does not find the other name, or somebody led it here: it may log in, after another try.
 pub(super) async fn stay(
-    State(panel): State<Panel>,
+    State(panel): State<ConsoleState>,
     Query(asked): Query<DoorParams>,
     request: Request,
 ) -> Response {

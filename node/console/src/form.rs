@@ -21,7 +21,7 @@ use http::{StatusCode, header, request::Parts};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
-    Panel,
+    ConsoleState,
     access::{Confirmed, Reauthenticated, Refused},
     address_or_here,
     api::GUEST_BYTES_MAX,
@@ -131,19 +131,19 @@ impl<T> From<Form<T>> for HarmlessForm<T> {
     }
 }
 
-impl<T: DeserializeOwned> FromRequest<Panel> for HarmlessForm<T> {
+impl<T: DeserializeOwned> FromRequest<ConsoleState> for HarmlessForm<T> {
     type Rejection = Failure;
 
-    async fn from_request(request: Request, panel: &Panel) -> Result<Self, Failure> {
+    async fn from_request(request: Request, panel: &ConsoleState) -> Result<Self, Failure> {
         let (visit, sent, fields) = came(request, panel).await?;
         Ok(Self { visit, fields: read(fields).await?, sent })
     }
 }
 
-impl<T: DeserializeOwned> FromRequest<Panel> for Form<T> {
+impl<T: DeserializeOwned> FromRequest<ConsoleState> for Form<T> {
     type Rejection = Failure;
 
-    async fn from_request(request: Request, panel: &Panel) -> Result<Self, Failure> {
+    async fn from_request(request: Request, panel: &ConsoleState) -> Result<Self, Failure> {
         let (visit, sent, fields) = came(request, panel).await?;
         // Nothing is said about the fields of a form that may change nothing.
         let asked = HarmlessForm { visit, fields: (), sent }.proven()?;
@@ -152,7 +152,7 @@ impl<T: DeserializeOwned> FromRequest<Panel> for Form<T> {
 }
 
 /// Who sent a form, what it proves, and a request with its own fields alone.
-async fn came(request: Request, panel: &Panel) -> Result<(Visit, Sent, Request), Failure> {
+async fn came(request: Request, panel: &ConsoleState) -> Result<(Visit, Sent, Request), Failure> {
     let (parts, body) = request.into_parts();
     let session = session_of(panel, &parts.headers).ok_or_else(|| not_logged_in(panel, &parts))?;
     let visit = Visit::new(&parts, panel, session);
@@ -183,10 +183,10 @@ async fn came(request: Request, panel: &Panel) -> Result<(Visit, Sent, Request),
 #[derive(Debug)]
 pub(super) struct GuestForm<T>(pub(super) T);
 
-impl<T: DeserializeOwned> FromRequest<Panel> for GuestForm<T> {
+impl<T: DeserializeOwned> FromRequest<ConsoleState> for GuestForm<T> {
     type Rejection = Failure;
 
-    async fn from_request(request: Request, _: &Panel) -> Result<Self, Failure> {
+    async fn from_request(request: Request, _: &ConsoleState) -> Result<Self, Failure> {
         read(request).await.map(Self)
     }
 }
@@ -316,7 +316,7 @@ fn from(parts: &Parts) -> IpAddr {
     address_or_here(parts.extensions.get::<ClientAddress>().copied().map(Extension))
 }
 
-async fn whole(request: Request, panel: &Panel) -> Result<Bytes, Failure> {
+async fn whole(request: Request, panel: &ConsoleState) -> Result<Bytes, Failure> {
     Bytes::from_request(request, panel).await.map_err(|rejection| match rejection.status() {
         StatusCode::PAYLOAD_TOO_LARGE => Failure::too_large(),
         _ => Failure::unreadable(rejection.body_text()),

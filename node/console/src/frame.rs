@@ -8,7 +8,7 @@ use farthing_control::{
 use http::{Method, request::Parts};
 
 use super::{
-    Panel,
+    ConsoleState,
     access::Session,
     failure::Failure,
     guard::cookie,
@@ -116,7 +116,7 @@ impl Section {
 /// A request for a page by somebody logged in.
 #[derive(Debug)]
 pub(super) struct Visit {
-    pub(super) panel: Panel,
+    pub(super) panel: ConsoleState,
     pub(super) session: Session,
     pub(super) theme: Theme,
     /// Path and query.
@@ -125,17 +125,17 @@ pub(super) struct Visit {
     is_answer: bool,
 }
 
-impl FromRequestParts<Panel> for Visit {
+impl FromRequestParts<ConsoleState> for Visit {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, panel: &Panel) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, panel: &ConsoleState) -> Result<Self, Failure> {
         let session = Session::from_request_parts(parts, panel).await?;
         Ok(Self::new(parts, panel, session))
     }
 }
 
 impl Visit {
-    pub(super) fn new(parts: &Parts, panel: &Panel, session: Session) -> Self {
+    pub(super) fn new(parts: &Parts, panel: &ConsoleState, session: Session) -> Self {
         Self {
             panel: panel.clone(),
             session,

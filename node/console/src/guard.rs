@@ -11,7 +11,7 @@ use axum::{
 use http::{HeaderMap, Method, header, request::Parts};
 
 use super::{
-    Panel,
+    ConsoleState,
     access::{Session, Token},
     api, door,
     failure::Failure,
@@ -24,7 +24,11 @@ pub(super) const KEY_HEADER: &str = "x-console-key";
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 
 /// Refuses other names than ours, and changes that another site asks for.
-pub(super) async fn same_site(State(panel): State<Panel>, mut request: Request, next: Next) -> Response {
+pub(super) async fn same_site(
+    State(panel): State<ConsoleState>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let refused = match panel.0.hosts.asked(&request) {
         None => Some(Failure::unknown_host()),
         Some(host) if is_unsafe(request.method()) && !is_own(request.headers(), host, panel.0.parts.tls) => {
@@ -81,7 +85,7 @@ fn is_origin(origin: &[u8], host: &str, tls: bool) -> bool {
 }
 
 /// The session of a request's cookie.
-pub(super) fn session_of(panel: &Panel, headers: &HeaderMap) -> Option<Session> {
+pub(super) fn session_of(panel: &ConsoleState, headers: &HeaderMap) -> Option<Session> {
     panel.access().session(&Token::presented(cookie(headers, COOKIE)?))
 }
 
@@ -92,7 +96,7 @@ pub(super) fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> 
     pairs.find(|(own, _)| *own == name).map(|(_, value)| value)
 }
 
-pub(super) fn not_logged_in(panel: &Panel, parts: &Parts) -> Failure {
+pub(super) fn not_logged_in(panel: &ConsoleState, parts: &Parts) -> Failure {
     if panel.access().setup_code().is_some() { Failure::NotSetUp } else { Failure::NotLoggedIn(place(parts)) }
 }
 
@@ -102,10 +106,10 @@ fn place(parts: &Parts) -> Option<String> {
     (parts.method == Method::GET).then(|| path.to_owned())
 }
 
-impl FromRequestParts<Panel> for Session {
+impl FromRequestParts<ConsoleState> for Session {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, panel: &Panel) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, panel: &ConsoleState) -> Result<Self, Failure> {
         let session = session_of(panel, &parts.headers).ok_or_else(|| not_logged_in(panel, parts))?;
         // What changes something takes a form.
         if is_unsafe(&parts.method) { Err(Failure::no_key()) } else { Ok(session) }

@@ -60,7 +60,7 @@ pub(super) struct Answer {
 
 /// An exchange, and whether its body is still here.
 #[derive(Debug, Clone)]
-pub(super) struct KeptExchange {
+pub(super) struct StoredExchange {
     pub(super) exchange: Arc<Exchange>,
     pub(super) has_body: bool,
 }
@@ -72,7 +72,7 @@ pub(super) struct History(Mutex<Vec<Own>>);
 #[derive(Debug)]
 struct Own {
     session: SessionId,
-    kept: VecDeque<KeptExchange>,
+    kept: VecDeque<StoredExchange>,
 }
 
 impl History {
@@ -84,7 +84,7 @@ impl History {
         let at = all.iter().position(|own| own.session == session);
         let mut own = at.map_or_else(|| Own { session, kept: VecDeque::new() }, |at| all.remove(at));
         own.kept.retain(|kept| kept.exchange.call_id != exchange.call_id);
-        own.kept.push_front(KeptExchange { exchange: Arc::new(exchange), has_body: true });
+        own.kept.push_front(StoredExchange { exchange: Arc::new(exchange), has_body: true });
         own.kept.truncate(EXCHANGES_MAX);
         // The session used last stands first.
         all.insert(0, own);
@@ -93,7 +93,7 @@ impl History {
     }
 
     /// Exchanges with one service, the newest first.
-    pub(super) fn of(&self, session: SessionId, service: ServiceId) -> Vec<KeptExchange> {
+    pub(super) fn of(&self, session: SessionId, service: ServiceId) -> Vec<StoredExchange> {
         let all = self.all();
         let own = all.iter().find(|own| own.session == session);
         let kept = own.into_iter().flat_map(|own| &own.kept);
@@ -107,7 +107,7 @@ impl History {
 
 /// Forgets the oldest bodies beyond the bound; what was charged stays to be seen.
 fn drop_bodies(all: &mut [Own]) {
-    let bytes = |kept: &KeptExchange| kept.exchange.answer.body.len();
+    let bytes = |kept: &StoredExchange| kept.exchange.answer.body.len();
     let mut total: usize = all.iter().flat_map(|own| &own.kept).map(bytes).sum();
     while total > BODIES_BYTES_MAX {
         let with_body = all
@@ -118,7 +118,7 @@ fn drop_bodies(all: &mut [Own]) {
         total -= bytes(oldest);
         let mut without = Exchange::clone(&oldest.exchange);
         without.answer.body = Bytes::new();
-        *oldest = KeptExchange { exchange: Arc::new(without), has_body: false };
+        *oldest = StoredExchange { exchange: Arc::new(without), has_body: false };
     }
 }
 

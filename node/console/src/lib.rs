@@ -76,10 +76,10 @@ pub struct Parts {
 
 /// The console's state. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Panel(Arc<PanelInner>);
+pub struct ConsoleState(Arc<ConsoleInner>);
 
 #[derive(Debug)]
-struct PanelInner {
+struct ConsoleInner {
     parts: Parts,
     hosts: Hosts,
     live_pages: Arc<Semaphore>,
@@ -89,12 +89,12 @@ struct PanelInner {
     orders: Orders,
 }
 
-impl Panel {
+impl ConsoleState {
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let names: Vec<String> = parts.hosts.iter().chain(&parts.name).cloned().collect();
         let hosts = Hosts::new(&names);
-        Self(Arc::new(PanelInner {
+        Self(Arc::new(ConsoleInner {
             parts,
             hosts,
             live_pages: Arc::new(Semaphore::new(LIVE_PAGES_MAX)),
@@ -128,7 +128,7 @@ impl Panel {
 }
 
 /// The routes of port 3002. Connection limits and TLS are the accept loop's.
-pub fn router(panel: Panel) -> Router {
+pub fn router(panel: ConsoleState) -> Router {
     Router::new()
         .merge(assets::routes())
         .merge(pages::routes())

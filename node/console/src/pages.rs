@@ -10,7 +10,7 @@ use axum::{
 };
 use http::{HeaderValue, Uri, header};
 
-use super::{Panel, api, door, failure::Failure, upload::UPLOAD_BYTES_MAX};
+use super::{ConsoleState, api, door, failure::Failure, upload::UPLOAD_BYTES_MAX};
 
 mod activity;
 mod apis;
@@ -41,7 +41,7 @@ const DETAIL_BYTES_MAX: usize = 4 * 1024;
 /// A long description, percent-encoded.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
-pub(super) fn routes() -> Router<Panel> {
+pub(super) fn routes() -> Router<ConsoleState> {
     let guest = || DefaultBodyLimit::max(api::GUEST_BYTES_MAX);
     Router::new()
         .route("/", get(|| async { Redirect::to("/panel") }))
@@ -105,7 +105,7 @@ async fn as_page(response: Response) -> Response {
 }
 
 /// What follows the first password, a page for each step.
-fn first_steps() -> Router<Panel> {
+fn first_steps() -> Router<ConsoleState> {
     use setup::{fund, reach, sample, words};
     Router::new()
         .route("/panel/setup/words", get(words::show).post(words::reveal))
@@ -116,7 +116,7 @@ fn first_steps() -> Router<Panel> {
 }
 
 /// What the node can be had back from, and what it starts with.
-fn kept() -> Router<Panel> {
+fn kept() -> Router<ConsoleState> {
     use settings::{backup, chain, phrase};
     let file = DefaultBodyLimit::max(backup::UPLOAD_BYTES_MAX);
     Router::new()
@@ -134,7 +134,7 @@ fn kept() -> Router<Panel> {
 }
 
 /// What is spent, by whom, and what came of it.
-fn money() -> Router<Panel> {
+fn money() -> Router<ConsoleState> {
     use finance::{alerts, history, limits};
     use settings::secrets;
     Router::new()
@@ -157,7 +157,7 @@ fn money() -> Router<Panel> {
 }
 
 /// What the owner offers.
-fn apis() -> Router<Panel> {
+fn apis() -> Router<ConsoleState> {
     let texts = || DefaultBodyLimit::max(TEXT_BYTES_MAX);
     let files = || DefaultBodyLimit::max(UPLOAD_BYTES_MAX);
     Router::new()
@@ -193,7 +193,7 @@ pub(super) async fn other_method(uri: Uri) -> Response {
 }
 
 /// The node's own authority, for browsers and programs to trust.
-async fn authority(State(panel): State<Panel>) -> Response {
+async fn authority(State(panel): State<ConsoleState>) -> Response {
     match &panel.0.parts.ca_pem {
         Some(pem) => {
             let headers = [

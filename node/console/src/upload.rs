@@ -9,7 +9,7 @@ use axum::extract::{
 use http::StatusCode;
 
 use super::{
-    Panel,
+    ConsoleState,
     failure::Failure,
     form::Gate,
     frame::Visit,
@@ -50,10 +50,10 @@ impl Upload {
     }
 }
 
-impl FromRequest<Panel> for Upload {
+impl FromRequest<ConsoleState> for Upload {
     type Rejection = Failure;
 
-    async fn from_request(request: Request, panel: &Panel) -> Result<Self, Failure> {
+    async fn from_request(request: Request, panel: &ConsoleState) -> Result<Self, Failure> {
         let (parts, body) = request.into_parts();
         let session = session_of(panel, &parts.headers).ok_or_else(|| not_logged_in(panel, &parts))?;
         let visit = Visit::new(&parts, panel, session);

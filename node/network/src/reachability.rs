@@ -42,7 +42,7 @@ pub use self::{
 use self::{
     candidates::{Observations, OwnAddresses},
     place::Family,
-    round::{Arrival, Asked, Round},
+    round::{Arrival, ReachabilityRequest, Round},
     testers::AskSchedule,
     verdict::Standing,
 };
@@ -244,9 +244,10 @@ impl Prober {
         known.dedup();
         let asks = chosen.iter().filter_map(|(peer, families)| {
             let tester = testers.iter().find(|tester| tester.peer == *peer)?;
-            Some(Asked::new(tester, &known, self.to_dial(families), random()))
+            Some(ReachabilityRequest::new(tester, &known, self.to_dial(families), random()))
         });
-        let (asks, asked): (Vec<Ask>, Vec<Asked>) = asks.filter(|(_, asked)| !asked.dials.is_empty()).unzip();
+        let (asks, asked): (Vec<Ask>, Vec<ReachabilityRequest>) =
+            asks.filter(|(_, asked)| !asked.dials.is_empty()).unzip();
         if asks.is_empty() {
             let is_nothing_to_test = self.to_dial(&Family::BOTH).is_empty();
             let wait = if is_nothing_to_test { NOTHING_TO_TEST_FOR } else { self.config.debounce };

@@ -35,7 +35,7 @@ use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
     time::{Instant, timeout},
 };
 use tokio_rustls::TlsAcceptor;
@@ -149,6 +149,22 @@ pub type Wording = fn(TurnedAway) -> Response<Body>;
 /// The address a request came from, among its extensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientAddress(pub SocketAddr);
+
+/// Connections that the system holds until they are accepted. The usual 128 are fewer than one program opens; what the queue
+/// has no room for tries again after seconds only.
+const BACKLOG: u32 = 4_096;
+
+/// Listens on an address.
+///
+/// # Errors
+/// Why that cannot be.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // A port that a program of before had is free at once.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
 
 impl Port {
     /// Serves until `stop`, then until running requests have ended, at most for [`Limits::drain`].

@@ -1,5 +1,6 @@
 //! The promises of the HTTP ports, over real sockets.
 
+mod floods;
 mod http2;
 mod names;
 
@@ -71,7 +72,7 @@ fn wording(what: TurnedAway) -> Response<Body> {
 }
 
 async fn start_port(port: Port) -> Running {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = listener.local_addr().unwrap();
     let stop = CancellationToken::new();
     let task = tokio::spawn(port.serve(listener, stop.clone()));
@@ -339,57 +340,6 @@ async fn silent_connections_make_room_for_one_that_asks() {
             let answer = timeout(Duration::from_secs(20), asked).await.unwrap();
             assert!(answer.ends_with("hello"), "{} after {sent:?}: {answer}", silent.len());
         }
-    }
-}
-
-/// Opens as many connections as it can, sends `sent` on each, and opens each anew as it is closed.
-fn flood(
-    address: SocketAddr,
-    connections: usize,
-    sent: &'static [u8],
-    stop: &CancellationToken,
-) -> TaskTracker {
-    let tasks = TaskTracker::new();
-    for _ in 0..connections {
-        tasks.spawn(stop.clone().run_until_cancelled_owned(async move {
-            loop {
-                let Ok(mut stream) = TcpStream::connect(address).await else { continue };
-                let _ = stream.write_all(sent).await;
-                let _ = stream.read(&mut [0]).await;
-            }
-        }));
-    }
-    tasks.close();
-    tasks
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn connections_that_are_opened_anew_as_they_are_closed_shut_nobody_out() {
-    farthing_os::process::allow_open_files();
-    let patient = Limits { head: Duration::from_secs(60), ..Limits::default() };
-    let setup = start_tls_with(b"http/1.1", patient).await;
-    let address = setup.running.address;
-    for (connections, sent) in [(900, &b""[..]), (300, &[22, 3, 1, 2, 0, 1][..])] {
-        let stop = CancellationToken::new();
-        let tasks = flood(address, connections, sent, &stop);
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        for asked in 0..8 {
-            let connector = tokio_rustls::TlsConnector::from(Arc::clone(&setup.client));
-            let name = ServerName::try_from("localhost").unwrap();
-            let exchange = async {
-                let stream = TcpStream::connect(address).await?;
-                let mut stream = connector.connect(name, stream).await?;
-                stream.write_all(&get_request("/")).await?;
-                let mut answer = String::new();
-                stream.read_to_string(&mut answer).await?;
-                Ok::<_, io::Error>(answer)
-            };
-            let answer = timeout(Duration::from_secs(20), exchange).await.expect("no answer in time");
-            let answer = answer.unwrap_or_else(|error| panic!("{asked} beside {connections}: {error}"));
-            assert!(answer.ends_with("hello"), "{answer}");
-        }
-        stop.cancel();
-        tasks.wait().await;
     }
 }
 

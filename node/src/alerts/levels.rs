@@ -59,14 +59,14 @@ struct StoredLevels {
 
 /// The levels, in memory and in the ledger.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct LevelsStore {
     ledger: Ledger,
     current: RwLock<Levels>,
     /// Changes are made one after the other, so that what is stored is what is in force.
     changing: tokio::sync::Mutex<()>,
 }
 
-impl Kept {
+impl LevelsStore {
     pub(super) fn restore(ledger: Ledger) -> Result<Self, LedgerError> {
         let stored = ledger.get(Namespace::Settings, STORED_KEY)?;
         let current = match stored.as_deref().map(serde_json::from_slice::<StoredLevels>) {

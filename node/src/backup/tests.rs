@@ -72,7 +72,8 @@ fn a_backup_is_looked_at_where_nobody_else_reads_and_an_interrupted_look_leaves_
     let folder = tempfile::tempdir().unwrap();
     let backup = made(folder.path(), None);
     let all = folder.path().join(".verify");
-    let (interrupted, other) = (Aside::within(folder.path()).unwrap(), Aside::within(folder.path()).unwrap());
+    let (interrupted, other) =
+        (StagingFolder::within(folder.path()).unwrap(), StagingFolder::within(folder.path()).unwrap());
     for private in [&all, &interrupted.folder, &other.folder] {
         assert_eq!(fs::metadata(private).unwrap().permissions().mode() & 0o777, 0o700, "{private:?}");
     }

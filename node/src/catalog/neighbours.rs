@@ -35,7 +35,7 @@ const OWNERS_ASKED_MAX: usize = 1_024;
 
 /// Why a session ended before both catalogs agreed.
 #[derive(Debug, thiserror::Error)]
-enum SessionError {
+enum CatalogSessionError {
     #[error("no stream: {0}")]
     NotStarted(#[from] farthing_network::NotStarted),
     #[error(transparent)]
@@ -48,7 +48,7 @@ enum SessionError {
     Session(#[from] store::SyncError),
 }
 
-impl SessionError {
+impl CatalogSessionError {
     /// Whether no honest node does this.
     const fn is_hostile(&self) -> bool {
         match self {
@@ -148,7 +148,7 @@ impl Catalog {
         }
     }
 
-    fn hold_against(&self, peer: Address, error: &SessionError) {
+    fn hold_against(&self, peer: Address, error: &CatalogSessionError) {
         if error.is_hostile() {
             self.0.network.accuse(peer);
         }
@@ -162,13 +162,17 @@ impl Catalog {
     }
 
     /// `stored` is what came until it ended, in whatever way.
-    async fn compare(&self, peer: Address, stored: &mut usize) -> Result<store::Summary, SessionError> {
+    async fn compare(
+        &self,
+        peer: Address,
+        stored: &mut usize,
+    ) -> Result<store::Summary, CatalogSessionError> {
         let mut stream = self.0.network.sync(peer).await?;
         let neighbour = store::Neighbour { wallet: peer, range: stream.range() };
         let (mut session, mut message) = self.0.store.initiator(neighbour, clock::now_secs())?;
         loop {
             stream.send(wire::encode(&message).into()).await?;
-            let answer = receive(&mut stream).await?.ok_or(SessionError::Silent)?;
+            let answer = receive(&mut stream).await?.ok_or(CatalogSessionError::Silent)?;
             let step = session.on(answer, clock::now_secs()).await;
             *stored = session.stored();
             match step? {
@@ -264,7 +268,10 @@ const fn neighbour(peer: &farthing_network::Neighbour) -> Neighbour {
     Neighbour { wallet: peer.address, was_sought: peer.was_sought, came: peer.came }
 }
 
-async fn exchange(session: &mut store::Responder, stream: &mut SyncStream) -> Result<(), SessionError> {
+async fn exchange(
+    session: &mut store::Responder,
+    stream: &mut SyncStream,
+) -> Result<(), CatalogSessionError> {
     while let Some(message) = receive(stream).await? {
         let is_last = message == SyncMessage::Done;
         let answer = match session.on(message, clock::now_secs()).await {
@@ -282,7 +289,7 @@ async fn exchange(session: &mut store::Responder, stream: &mut SyncStream) -> Re
     Ok(())
 }
 
-async fn receive(stream: &mut SyncStream) -> Result<Option<SyncMessage>, SessionError> {
+async fn receive(stream: &mut SyncStream) -> Result<Option<SyncMessage>, CatalogSessionError> {
     let Some(frame) = stream.recv().await else { return Ok(None) };
-    wire::decode(&frame).map(Some).map_err(|error| SessionError::Malformed(error.to_string()))
+    wire::decode(&frame).map(Some).map_err(|error| CatalogSessionError::Malformed(error.to_string()))
 }

@@ -41,7 +41,7 @@ const DAYS_MAX: u32 = 3_660;
 /// What is asked for; everything unless named.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Asked {
+pub(super) struct HistoryQuery {
     kind: Option<String>,
     state: Option<String>,
     service: Option<String>,
@@ -70,7 +70,7 @@ impl Filter {
 
 pub(super) async fn history(
     State(node): State<Node>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<HistoryQuery>,
 ) -> Result<Json<HistoryPage>, Failed> {
     let limit = limit_of(asked.limit.as_deref())?;
     let filter = filter_of(&asked)?;
@@ -80,7 +80,10 @@ pub(super) async fn history(
     Ok(Json(HistoryPage { entries, next: next.map(|place| place.to_string()) }))
 }
 
-pub(super) async fn csv(State(node): State<Node>, Query(asked): Query<Asked>) -> Result<Response, Failed> {
+pub(super) async fn csv(
+    State(node): State<Node>,
+    Query(asked): Query<HistoryQuery>,
+) -> Result<Response, Failed> {
     let mut filter = filter_of(&asked)?;
     let names = Names::of(&node);
     let text = on_the_side(node, move |node| {
@@ -99,12 +102,15 @@ pub(super) async fn csv(State(node): State<Node>, Query(asked): Query<Asked>) ->
 /// The days asked for.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct DaysAsked {
+pub(super) struct DaysQuery {
     from: Option<String>,
     to: Option<String>,
 }
 
-pub(super) async fn json(State(node): State<Node>, Query(asked): Query<Asked>) -> Result<Response, Failed> {
+pub(super) async fn json(
+    State(node): State<Node>,
+    Query(asked): Query<HistoryQuery>,
+) -> Result<Response, Failed> {
     let mut filter = filter_of(&asked)?;
     let names = Names::of(&node);
     let entries = on_the_side(node, move |node| {
@@ -133,7 +139,7 @@ fn all(node: &Node, filter: &mut Filter, mut take: impl FnMut(read::Entry)) -> R
 
 pub(super) async fn days(
     State(node): State<Node>,
-    Query(asked): Query<DaysAsked>,
+    Query(asked): Query<DaysQuery>,
 ) -> Result<Json<Vec<DayTotals>>, Failed> {
     let last = asked.to.as_deref().map(|to| time_of("to", to)).transpose()?;
     let last = day_of(last.unwrap_or_else(clock::now_secs));
@@ -204,7 +210,7 @@ fn limit_of(text: Option<&str>) -> Result<usize, Failed> {
     limit.ok_or_else(|| refused("`limit` must be a number from 1 to 500"))
 }
 
-fn filter_of(asked: &Asked) -> Result<Filter, Failed> {
+fn filter_of(asked: &HistoryQuery) -> Result<Filter, Failed> {
     let wrong = |field: &str, error: &dyn std::fmt::Display| refused(&format!("`{field}`: {error}"));
     let kinds = match asked.kind.as_deref().filter(|kinds| !kinds.is_empty()) {
         None => HistoryKind::ALL.into(),

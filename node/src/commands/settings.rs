@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     backup::{Backups, staged},
-    config::{self, ChosenSettings, Shown, Sources, keys::SettingKey},
+    config::{self, Shown, Sources, UserSettings, keys::SettingKey},
     node::{Node, settings::chain_spec},
 };
 
@@ -146,7 +146,7 @@ pub(super) async fn set_chain(
 }
 
 /// What is stored with what is asked for.
-fn chosen(running: &RunningNode, request: &ChainSettingsRequest) -> Result<ChosenSettings, Failed> {
+fn chosen(running: &RunningNode, request: &ChainSettingsRequest) -> Result<UserSettings, Failed> {
     let refused = |detail: &str, next: &str| Failed::new(StatusCode::BAD_REQUEST, &detail, next);
     let (urls, confirmations) =
         (request.rpc_urls.as_ref(), request.confirmations.map(|number| [number.to_string()]));
@@ -159,7 +159,7 @@ fn chosen(running: &RunningNode, request: &ChainSettingsRequest) -> Result<Chose
     let named =
         [(RPC_URLS, urls.map(Vec::as_slice)), (CONFIRMATIONS, confirmations.as_ref().map(|one| &one[..]))];
     let data_dir = &running.node.config.node.data_dir;
-    let mut chosen = ChosenSettings::read(data_dir)
+    let mut chosen = UserSettings::read(data_dir)
         .map_err(|error| Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, "Nothing was changed."))?;
     for (name, value) in named {
         let Some(key) = SettingKey::find(name) else { continue };

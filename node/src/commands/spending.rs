@@ -10,7 +10,7 @@ use crate::{
     consumer::{
         funding::Funding,
         rest::RestLimits,
-        rules::{ChosenLimits, RulesError, Stopped},
+        rules::{RulesError, Stopped, UserLimits},
         spending::SpendingCaps,
     },
     node::Node,
@@ -70,8 +70,8 @@ pub(super) async fn limit(
     Json(request): Json<LimitsRequest>,
 ) -> Result<Json<SpendingState>, Failed> {
     let LimitsRequest { price_max, per_day, per_secret_day, reset } = request;
-    let named = ChosenLimits { price_max, per_day, per_secret_day };
-    let edit = |earlier| named.or(if reset { ChosenLimits::default() } else { earlier });
+    let named = UserLimits { price_max, per_day, per_secret_day };
+    let edit = |earlier| named.or(if reset { UserLimits::default() } else { earlier });
     node.consumer.rules().set_limits(edit).await?;
     Ok(Json(state(&node)))
 }

@@ -11,9 +11,9 @@ const HEAD: &str = "# Written by the node when settings are changed in the conso
 
 /// What was chosen so far.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub struct ChosenSettings(toml::Table);
+pub struct UserSettings(toml::Table);
 
-impl ChosenSettings {
+impl UserSettings {
     /// Reads what is stored in the data folder; nothing when nothing is.
     ///
     /// # Errors
@@ -70,18 +70,18 @@ mod tests {
     #[test]
     fn what_is_chosen_is_read_again_and_taken_back_without_a_trace() {
         let folder = tempfile::tempdir().unwrap();
-        let mut chosen = ChosenSettings::read(folder.path()).unwrap();
+        let mut chosen = UserSettings::read(folder.path()).unwrap();
         let (urls, confirmations) =
             (SettingKey::find("chain.rpc_urls").unwrap(), SettingKey::find("chain.confirmations").unwrap());
         chosen.set(urls, Some(&["https://a.example/\"key\"".to_owned(), "http://b.example".to_owned()]));
         chosen.set(confirmations, Some(&["7".to_owned()]));
         chosen.write(folder.path()).unwrap();
-        let mut again = ChosenSettings::read(folder.path()).unwrap();
+        let mut again = UserSettings::read(folder.path()).unwrap();
         assert_eq!(again, chosen);
         again.set(urls, None);
         again.set(confirmations, None);
-        assert_eq!(again, ChosenSettings::default());
+        assert_eq!(again, UserSettings::default());
         std::fs::write(folder.path().join(CONSOLE_SETTINGS_FILE), "[").unwrap();
-        assert!(ChosenSettings::read(folder.path()).unwrap_err().to_string().contains("mend or remove"));
+        assert!(UserSettings::read(folder.path()).unwrap_err().to_string().contains("mend or remove"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use farthing_ledger::{DayLimits, Promise};
+use farthing_ledger::Promise;
 use farthing_os::clock;
 use farthing_protocol::{
     Address, CallRequest, ChannelId, Listing, Refusal, RefusalCode, Usdc, Voucher,
@@ -18,13 +18,13 @@ use crate::{
 
 use super::{
     Bought, BuyError, Cap, Consumer, Order, Turn,
-    accounts::Attempt,
+    accounts::{Headroom, Prepared},
     answer::Expected,
     channels::{Reservation, Shortage},
     exchange::Exchanged,
     observed,
     prices::Accepted,
-    spending::{self, Grant},
+    spending,
 };
 
 /// How often a call finds its channel's headroom used up, and waits for more.
@@ -48,18 +48,14 @@ impl Consumer {
         // A second round accepts a price that fell, or rose within what was allowed, or follows after the books were
         // brought together.
         for round in 0..2 {
-            let attempt = self.prepare(&order, &service, &plan).await?;
+            let prepared = self.prepare(&order, &service, &plan).await?;
             if accepted.is_first && order.max_price.is_none() {
-                self.begin_price(&attempt, &service, &plan).await?;
+                self.begin_price(&service, &plan).await?;
             }
             killpoint::reached("consumer.after_reserve");
-            let pending = match self.0.ledger.promise(attempt.promise.clone()).await {
-                Ok(pending) => pending,
-                Err(error) => {
-                    self.0.accounts.give_back(&attempt);
-                    return Err(BuyError::LedgerClosed(error.to_string()));
-                }
-            };
+            let pending = self.0.ledger.promise(prepared.promise().clone()).await;
+            let pending = pending.map_err(|error| BuyError::LedgerClosed(error.to_string()))?;
+            let attempt = prepared.promised();
             killpoint::reached("consumer.after_promise");
             let sent = Instant::now();
             let exchanged = self.exchange(&attempt, deadline, &mut turn).await;
@@ -146,18 +142,10 @@ impl Consumer {
     }
 
     /// Accepts the price of an operation's first call, which is within the limits.
-    async fn begin_price(
-        &self,
-        attempt: &Attempt,
-        service: &KnownService,
-        plan: &CallPlan,
-    ) -> Result<(), BuyError> {
-        let id = attempt.promise.request.service;
-        let stored = self.0.prices.begin(id, &plan.operation, plan.price, service.price_list()).await;
-        stored.map_err(|error| {
-            self.0.accounts.give_back(attempt);
-            BuyError::LedgerClosed(error.to_string())
-        })
+    async fn begin_price(&self, service: &KnownService, plan: &CallPlan) -> Result<(), BuyError> {
+        let (id, prices) = (service.listing().service, service.price_list());
+        let stored = self.0.prices.begin(id, &plan.operation, plan.price, prices).await;
+        stored.map_err(|error| BuyError::LedgerClosed(error.to_string()))
     }
 
     /// What the caller is told of a price that rose above what was accepted.
@@ -177,27 +165,11 @@ impl Consumer {
         order: &Order,
         service: &KnownService,
         plan: &CallPlan,
-    ) -> Result<Attempt, BuyError> {
+    ) -> Result<Prepared, BuyError> {
         let (listing, price) = (service.listing(), plan.price);
         if let Some(max_price) = order.max_price.filter(|max| price > *max) {
             return Err(BuyError::AboveMaxPrice { price, max_price });
         }
-        let now_secs = clock::now_secs();
-        let day = farthing_ledger::day_of(now_secs);
-        let accept = if price.is_zero() { None } else { Some(self.choose(&listing.accepts, listing.owner)?) };
-        let limits = Some(self.hold(day, &order.grant, price)?);
-        let started = Instant::now();
-        let reservation = match accept {
-            None => None,
-            Some(accept) => match self.reserve(accept, price, listing.paused).await {
-                Ok(reservation) => Some(reservation),
-                Err(error) => {
-                    self.unhold(day, &order.grant.name, price);
-                    return Err(error);
-                }
-            },
-        };
-        let funding = started.elapsed();
         let mut request = CallRequest {
             call_id: order.call_id,
             service: order.service,
@@ -212,25 +184,20 @@ impl Consumer {
                 .unwrap_or(limits::CALL_DEADLINE_MS_DEFAULT),
             payment: Payment::Free,
         };
+        request.check_bounds()?;
+        let now_secs = clock::now_secs();
+        let day = farthing_ledger::day_of(now_secs);
+        let accept = if price.is_zero() { None } else { Some(self.choose(&listing.accepts, listing.owner)?) };
+        let hold = self.0.accounts.hold(day, &order.grant, price, &self.0.rules.limits())?;
+        let started = Instant::now();
+        let headroom = match accept {
+            None => None,
+            Some(accept) => Some(self.reserve(accept, price, listing.paused).await?),
+        };
+        let funding = started.elapsed();
+        let reservation = headroom.as_ref().map(|headroom| headroom.reservation);
         if let Some(reservation) = &reservation {
-            let voucher = Voucher { channel: reservation.channel, cumulative: reservation.cumulative };
-            // Spending may have been stopped while the channel was being opened.
-            let signed = self.may_spend().and_then(|()| {
-                let signed = self.0.signer.sign_voucher(&voucher, reservation.deposited);
-                signed.map_err(|error| BuyError::OpenFailed(error.to_string()))
-            });
-            match signed {
-                Ok(signature) => {
-                    let (channel, cumulative) = (voucher.channel, voucher.cumulative);
-                    let signature = Some(signature);
-                    request.payment = Payment::Channel { channel, cumulative, signature, receipted: None };
-                }
-                Err(error) => {
-                    self.0.channels.release(reservation);
-                    self.unhold(day, &order.grant.name, price);
-                    return Err(error);
-                }
-            }
+            request.payment = self.pay(reservation)?;
         }
         let request_hash = request.request_hash(&order.body);
         let expected = Expected {
@@ -241,7 +208,6 @@ impl Consumer {
             price,
             charge_policy: listing.charge_policy,
         };
-        let bounds = request.check_bounds();
         let promise = Promise {
             request,
             body: order.body.clone(),
@@ -249,15 +215,20 @@ impl Consumer {
             owner: listing.owner,
             secret: order.grant.name.clone(),
             time_secs: now_secs,
-            limits,
+            limits: Some(hold.limits),
             seen_total: reservation.map_or(Usdc::ZERO, |reservation| reservation.seen_total),
         };
-        let attempt = Attempt { promise, expected, reservation, funding };
-        if let Err(error) = bounds {
-            self.0.accounts.give_back(&attempt);
-            return Err(error.into());
-        }
-        Ok(attempt)
+        Ok(Prepared::new((promise, expected), funding, hold, headroom))
+    }
+
+    /// A signed voucher over what was reserved.
+    fn pay(&self, reservation: &Reservation) -> Result<Payment, BuyError> {
+        // Spending may have been stopped while the channel was being opened.
+        self.may_spend()?;
+        let &Reservation { channel, cumulative, deposited, .. } = reservation;
+        let signed = self.0.signer.sign_voucher(&Voucher { channel, cumulative }, deposited);
+        let signature = Some(signed.map_err(|error| BuyError::OpenFailed(error.to_string()))?);
+        Ok(Payment::Channel { channel, cumulative, signature, receipted: None })
     }
 
     /// The first of the owner's ways of payment that this node has.
@@ -298,7 +269,7 @@ impl Consumer {
 
     /// Headroom on the channel with the owner, opening or topping it up when needed. A deposit is bound for the
     /// channel's delay, so it is made only when the service is for sale and its owner is there.
-    async fn reserve(&self, accept: &Accept, price: Usdc, paused: bool) -> Result<Reservation, BuyError> {
+    async fn reserve(&self, accept: &Accept, price: Usdc, paused: bool) -> Result<Headroom, BuyError> {
         let owner = accept.pay_to;
         self.0.funding.check_delay(accept)?;
         // A deposit of before a crash may turn out to be used up, and other callers may use up this one's.
@@ -310,10 +281,11 @@ impl Consumer {
             }
             match self.0.channels.reserve(owner, price, clock::now_secs()) {
                 Ok(reservation) => {
+                    let headroom = Headroom::new(Arc::clone(&self.0.channels), reservation);
                     let network = self.0.network.clone();
                     let there = async move { network.connect(owner).await.is_ok() };
                     self.0.funding.top_up_when_low(accept, price, there);
-                    return Ok(reservation);
+                    return Ok(headroom);
                 }
                 Err(Shortage::Closing) => return Err(BuyError::ChannelClosing),
                 Err(Shortage::Distrusted) => return Err(BuyError::OwnerDistrusted),
@@ -330,19 +302,6 @@ impl Consumer {
         }
         let available = self.0.channels.get(owner).map_or(Usdc::ZERO, |channel| channel.state.available());
         Err(BuyError::ChannelLow { owner, available, price })
-    }
-
-    /// Counts `price` against the limits, and gives what they allow.
-    fn hold(&self, day: u32, grant: &Grant, price: Usdc) -> Result<DayLimits, BuyError> {
-        let counted = self.0.accounts.spending_of(day);
-        let mut spending = counted.map_err(|error| BuyError::LedgerClosed(error.to_string()))?;
-        let limits = self.0.rules.limits();
-        spending.reserve(&limits, day, grant, price)?;
-        Ok(DayLimits { node: limits.per_day, secret: limits.per_secret_day_of(grant) })
-    }
-
-    fn unhold(&self, day: u32, secret: &str, price: Usdc) {
-        self.0.accounts.spending().settle(day, secret, price, Usdc::ZERO);
     }
 }
 

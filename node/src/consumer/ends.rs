@@ -53,7 +53,7 @@ impl Consumer {
         }
     }
 
-    /// Step 15: the answer is verified, the ledger closed, the caller served.
+    /// Verifies the answer, closes the ledger, and serves the caller.
     pub(super) async fn close(
         &self,
         attempt: &Attempt,

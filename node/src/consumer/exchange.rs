@@ -18,7 +18,7 @@ use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallResponse, Refusal, RefusalCode, Signature,
     call::{CallStatus, Payment},
     channel::Receipt,
-    resolution::{Copies, End, Heard, Said, Step},
+    resolution::{Copies, End, Heard, OwnerAnswer, Step},
 };
 
 use crate::killpoint;
@@ -176,8 +176,8 @@ fn heard(brought: Brought) -> (Heard, OwnerWord) {
 }
 
 /// What a question brought; `None` when that is nothing.
-fn said(brought: Brought) -> (Option<Said>, OwnerWord) {
-    let said = brought.as_ref().ok().and_then(|(reply, ..)| Said::of(reply));
+fn said(brought: Brought) -> (Option<OwnerAnswer>, OwnerWord) {
+    let said = brought.as_ref().ok().and_then(|(reply, ..)| OwnerAnswer::of(reply));
     (said, word(brought))
 }
 

@@ -28,7 +28,7 @@ pub enum Stopped {
 
 /// Limits that were set here; `None` where the configuration's holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ChosenLimits {
+pub struct UserLimits {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_max: Option<Text<Usdc>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ pub struct ChosenLimits {
     pub per_secret_day: Option<Text<Usdc>>,
 }
 
-impl ChosenLimits {
+impl UserLimits {
     /// These limits, and `earlier` where none is named.
     #[must_use]
     pub fn or(self, earlier: Self) -> Self {
@@ -64,7 +64,7 @@ struct StoredRules {
     #[serde(default)]
     stopped_secs: Option<u64>,
     #[serde(default)]
-    limits: ChosenLimits,
+    limits: UserLimits,
 }
 
 /// Stops spending in the ledger of a node that does not run; limits that were set stay.
@@ -117,7 +117,7 @@ impl Rules {
             Some(Ok(stored)) => stored,
             Some(Err(error)) => {
                 tracing::error!(%error, "what was set for spending cannot be read, so spending is stopped");
-                StoredRules { stopped_secs: Some(clock::now_secs()), limits: ChosenLimits::default() }
+                StoredRules { stopped_secs: Some(clock::now_secs()), limits: UserLimits::default() }
             }
         };
         let changing = tokio::sync::Mutex::new(());
@@ -144,7 +144,7 @@ impl Rules {
 
     /// The limits that were set here.
     #[must_use]
-    pub fn chosen(&self) -> ChosenLimits {
+    pub fn chosen(&self) -> UserLimits {
         self.current().limits
     }
 
@@ -189,10 +189,7 @@ impl Rules {
     ///
     /// # Errors
     /// [`RulesError::NotStored`]; the limits are then as before.
-    pub async fn set_limits(
-        &self,
-        edit: impl FnOnce(ChosenLimits) -> ChosenLimits,
-    ) -> Result<(), RulesError> {
+    pub async fn set_limits(&self, edit: impl FnOnce(UserLimits) -> UserLimits) -> Result<(), RulesError> {
         self.change(|stored| stored.limits = edit(stored.limits)).await
     }
 
@@ -234,10 +231,10 @@ mod tests {
         let open = |mode| Ledger::open(&folder.path().join("ledger.redb"), mode).unwrap();
         let rules = Rules::restore(open(OpenMode::Create), CONFIGURED, true).unwrap();
         assert_eq!((rules.limits(), rules.stopped()), (CONFIGURED, None));
-        let set = ChosenLimits {
+        let set = UserLimits {
             price_max: Some(Text(usdc(50))),
             per_day: Some(Text(usdc(5))),
-            ..ChosenLimits::default()
+            ..UserLimits::default()
         };
         rules.set_limits(|chosen| set.or(chosen)).await.unwrap();
         rules.stop().await.unwrap();
@@ -248,10 +245,10 @@ mod tests {
         let limits = SpendingCaps { price_max: usdc(50), per_day: usdc(5), per_secret_day: usdc(20) };
         assert_eq!(rules.limits(), limits, "higher or lower than configured");
         rules.resume().await.unwrap();
-        let more = ChosenLimits { per_secret_day: Some(Text(usdc(1))), ..ChosenLimits::default() };
+        let more = UserLimits { per_secret_day: Some(Text(usdc(1))), ..UserLimits::default() };
         rules.set_limits(|chosen| more.or(chosen)).await.unwrap();
         assert_eq!(rules.limits(), SpendingCaps { per_secret_day: usdc(1), ..limits });
-        rules.set_limits(|_| ChosenLimits::default()).await.unwrap();
+        rules.set_limits(|_| UserLimits::default()).await.unwrap();
         assert_eq!((rules.limits(), rules.stopped()), (CONFIGURED, None));
     }
 

@@ -76,7 +76,6 @@ impl Owner {
         if parts.ledger.closed().is_some() {
             return Err(Refusal::new(RefusalCode::Unavailable, "the owner's node cannot store new calls"));
         }
-        request.check_bounds().map_err(|e| Refusal::new(RefusalCode::Malformed, e.to_string()))?;
         parts.load.check_uncharged(payer)?;
         let service = self.registered(&request)?;
         check_offer(&service, &request)?;

@@ -31,10 +31,10 @@ pub struct Unserved {
 }
 
 #[derive(Debug, Default)]
-struct Payers(HashMap<Address, VecDeque<ToldLate>>);
+struct Payers(HashMap<Address, VecDeque<LateNotice>>);
 
 #[derive(Clone, Copy, Debug)]
-struct ToldLate {
+struct LateNotice {
     call_id: CallId,
     at: Instant,
     origin: Origin,
@@ -44,7 +44,7 @@ impl Unserved {
     /// `payer` asked over `origin` and is told that the call was never served.
     pub fn note(&self, payer: Address, is_partner: bool, call_id: CallId, origin: Origin, now: Instant) {
         let payers = if is_partner { &self.partners } else { &self.strangers };
-        lock(payers).note(payer, ToldLate { call_id, at: now, origin });
+        lock(payers).note(payer, LateNotice { call_id, at: now, origin });
     }
 
     /// Whether a copy that comes over `origin` was sent before its payer was told so.
@@ -72,7 +72,7 @@ impl Unserved {
 }
 
 impl Payers {
-    fn note(&mut self, payer: Address, told: ToldLate) {
+    fn note(&mut self, payer: Address, told: LateNotice) {
         if self.0.len() >= PAYERS_MAX && !self.0.contains_key(&payer) {
             self.0.retain(|_, calls| calls.back().is_some_and(|last| told.at - last.at < REMEMBERED));
         }

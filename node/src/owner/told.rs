@@ -27,15 +27,15 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// How much was told lately.
 #[derive(Debug, Default)]
-pub struct ToldLimiter(Mutex<HashMap<Address, ToldWindow>>);
+pub struct BooksLimiter(Mutex<HashMap<Address, BooksWindow>>);
 
 #[derive(Clone, Copy, Debug)]
-struct ToldWindow {
+struct BooksWindow {
     since: Instant,
     pages: u32,
 }
 
-impl ToldLimiter {
+impl BooksLimiter {
     /// Counts a page for `payer`.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl ToldLimiter {
         if payers.len() >= PAYERS_MAX && !payers.contains_key(&payer) {
             return Err(come_back("many payers compare their books", MINUTE));
         }
-        let fresh = ToldWindow { since: Instant::now(), pages: 0 };
+        let fresh = BooksWindow { since: Instant::now(), pages: 0 };
         let window = payers.entry(payer).or_insert(fresh);
         if window.since.elapsed() >= MINUTE {
             *window = fresh;
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn pages_are_bounded_per_payer_below_at_and_above_the_limit() {
-        let told = ToldLimiter::default();
+        let told = BooksLimiter::default();
         let payer = |n: u8| Address::from_bytes([n; 20]);
         for _ in 0..PAGES_PER_MINUTE {
             assert!(told.count(payer(1)).is_ok());
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn as_many_payers_as_there_may_be_take_no_more_memory() {
-        let told = ToldLimiter::default();
+        let told = BooksLimiter::default();
         for n in 0..PAYERS_MAX {
             let mut bytes = [0; 20];
             bytes[..8].copy_from_slice(&(n as u64).to_be_bytes());

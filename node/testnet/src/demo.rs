@@ -63,7 +63,7 @@ impl Default for Setup {
 
 /// An owner with something to sell.
 #[derive(Debug)]
-pub struct Seller {
+pub struct DemoOwner {
     pub service: ServiceProcess,
     pub node: NodeProcess,
     pub wallet: Address,
@@ -75,9 +75,9 @@ pub struct Seller {
 pub struct Demo {
     pub chain: LocalChain,
     /// REST.
-    pub earthquakes: Seller,
+    pub earthquakes: DemoOwner,
     /// GraphQL, through the bridge.
-    pub planets: Seller,
+    pub planets: DemoOwner,
     pub consumer: NodeProcess,
     pub consumer_wallet: Address,
     pub secret: String,
@@ -191,10 +191,10 @@ async fn publish(
     node: NodeProcess,
     wallet: Address,
     file: ServiceFile,
-) -> anyhow::Result<Seller> {
+) -> anyhow::Result<DemoOwner> {
     let api = node.control().tell(endpoint::AddApi, &file).await?;
     say(&format!("The owner of “{}” publishes it for {} USDC a call, as {}.", api.name, api.price, api.id));
-    Ok(Seller { service, node, wallet, api })
+    Ok(DemoOwner { service, node, wallet, api })
 }
 
 /// Everything a node counts, by name.
@@ -264,7 +264,7 @@ pub async fn up() -> anyhow::Result<()> {
     let stop = Stop::listen(&folder.0)?;
     // What a person does next comes last, where it is seen.
     let prints_again =
-        format!("{} panel url --data '{}'", program.display(), demo.consumer.data_dir().display());
+        format!("{} console url --data '{}'", program.display(), demo.consumer.data_dir().display());
     let by_eye = console.ca_fingerprint.map_or_else(String::new, |fingerprint| {
         format!("\n\nA browser warns until it trusts {ca}. Its SHA-256, to compare by eye:\n{fingerprint}")
     });

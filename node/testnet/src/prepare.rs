@@ -318,7 +318,7 @@ impl Market {
              {curl} \\\n  '{url}/internal/call' \\\n  -d '{body}'\n\n\
              {curl} \\\n  '{url}/services/{}/planets?discoveryMethod=Transit&limit=5'\n\n\
              The consumer's console is at {console}; its set-up code:\n\n\
-             docker exec \"$consumer\" farthing panel url",
+             docker exec \"$consumer\" farthing console url",
             planets.id
         ))
     }

@@ -22,7 +22,7 @@ use farthing_protocol::{
     CallId, CallReply, CallRequest, ChannelId, Receipt, RefusalCode, ServiceId, Signature, Usdc, Verified,
     Voucher,
     call::{CallStatus, ChargePolicy, Method, Payment},
-    resolution::{Copies, End, Heard, Said, Step},
+    resolution::{Copies, End, Heard, OwnerAnswer, Step},
 };
 use futures::executor::block_on;
 
@@ -198,7 +198,7 @@ impl Payer {
         let Some(work) = self.works.get_mut(&call_id) else { return };
         if matches!(work.next, Next::HearWord(_)) {
             let said = match brought {
-                Brought::Reply(reply) => Said::of(reply),
+                Brought::Reply(reply) => OwnerAnswer::of(reply),
                 Brought::Lost | Brought::NotSent => None,
             };
             match (said.map_or(End::Open, |said| said.end(&work.copies, work.sent)), brought) {
@@ -337,7 +337,7 @@ impl Payer {
 
     fn take_late(&self, payee: &Payee, purchase: &Purchase) {
         let reply = payee.status(purchase.call_id);
-        if matches!(Said::of(&reply), Some(Said::Receipt { .. })) {
+        if matches!(OwnerAnswer::of(&reply), Some(OwnerAnswer::Receipt { .. })) {
             let receipt = verified(&expected_of(purchase), &self.signer, &reply);
             if !receipt.charged.is_zero() {
                 block_on(self.accounts.book_late(purchase, receipt));

@@ -119,6 +119,17 @@ fn the_map_names_every_package_and_the_folder_that_it_lies_in() {
 }
 
 #[test]
+fn one_paid_call_is_read_in_fourteen_files_each_once() {
+    let map = std::fs::read_to_string(repository().join("ARCHITECTURE.md")).unwrap();
+    let walk = map.split("\n## ").find(|chapter| chapter.starts_with("One paid call")).unwrap();
+    // | what happens | `node/src/owner.rs` | rests on |
+    let file = |row: &str| row.split(" | ").nth(1)?.strip_prefix('`')?.strip_suffix('`').map(str::to_owned);
+    let files: Vec<String> = walk.lines().filter(|line| line.starts_with("| ")).filter_map(file).collect();
+    let each: BTreeSet<&String> = files.iter().collect();
+    assert!(files.len() == each.len() && (10..=14).contains(&files.len()), "{files:?}");
+}
+
+#[test]
 fn pure_crates_know_no_runtime_no_sockets_no_files_and_no_clock() {
     const RUNTIMES: [&str; 12] = [
         "alloy",
@@ -236,6 +247,43 @@ fn no_two_types_of_a_crate_share_a_name() {
         }
     }
     breaches.none();
+}
+
+/// | catalog | what it means | `Shelf`, other words |
+#[test]
+fn no_type_and_no_module_is_called_by_a_word_that_the_glossary_turns_away() {
+    let glossary = std::fs::read_to_string(repository().join("GLOSSARY.md")).unwrap();
+    let last_cells = glossary.lines().filter_map(|row| row.strip_prefix("| ")?.split(" | ").nth(2));
+    let turned_away: BTreeSet<&str> =
+        last_cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    assert!(turned_away.len() >= 10, "{turned_away:?}");
+    let mut breaches = Breaches::default();
+    for package in packages() {
+        for file in source_files(&package.source()) {
+            let module = file.path.trim_end_matches(".rs").split(['/', '_']).map(capital).collect::<Vec<_>>();
+            for word in module.iter().filter(|word| turned_away.contains(word.as_str())) {
+                breaches.add(&file.path, format!("has `{word}` in its name"));
+            }
+            for name in file.types() {
+                for word in words(name).into_iter().filter(|word| turned_away.contains(word)) {
+                    breaches.add(&file.path, format!("calls a type `{name}`, and `{word}` is not our word"));
+                }
+            }
+        }
+    }
+    breaches.none();
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// `ListingCard` → `Listing`, `Card`
+fn words(name: &str) -> Vec<&str> {
+    let starts = name.char_indices().filter(|(_, letter)| letter.is_uppercase()).map(|(at, _)| at);
+    let starts: Vec<usize> = starts.chain([name.len()]).collect();
+    starts.windows(2).filter_map(|pair| name.get(pair[0]..pair[1])).collect()
 }
 
 /// Modules that lead back to themselves, each circle once.

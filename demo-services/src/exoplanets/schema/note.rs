@@ -19,10 +19,10 @@ const NOTES_MAX: usize = 1_000;
 
 /// All notes, oldest first.
 #[derive(Debug, Default)]
-pub(in crate::exoplanets) struct Notes(Mutex<Kept>);
+pub(in crate::exoplanets) struct Notes(Mutex<StoredNotes>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct StoredNotes {
     notes: VecDeque<Note>,
     /// Never given twice, also not after a removal.
     next_number: u64,
@@ -72,7 +72,7 @@ impl Notes {
     }
 
     /// A thread that panicked holding the lock left no note half written: each is one push or one removal.
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, StoredNotes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

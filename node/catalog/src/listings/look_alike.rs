@@ -4,7 +4,7 @@
 
 use farthing_protocol::{Address, ServiceId};
 
-use super::{Entry, Shelf, Slot, names};
+use super::{Entry, Listings, Slot, names};
 
 /// A name that an older listing of another owner has, or nearly.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ const OLDER_BY_SECS: u64 = 24 * 3600;
 /// Look-alikes compared for one listing: many alike are one warning.
 const CANDIDATES_MAX: usize = 32;
 
-impl Shelf {
+impl Listings {
     /// The older listing of another owner that this one may be taken for.
     pub(crate) fn look_alike(&self, slot: Slot) -> Option<LookAlike> {
         let entry = self.get(slot)?;

@@ -44,7 +44,7 @@ static CLAIMED: LazyLock<Vec<Vec<char>>> =
 static FILLED: LazyLock<Vec<Vec<char>>> =
     LazyLock::new(|| FILLERS.iter().map(|word| looks_of(word)).collect());
 
-/// Where names are found by how they look. Numbers are slots of the shelf.
+/// Where names are found by how they look. Numbers are slots of the listings.
 #[derive(Debug)]
 pub(crate) struct Names {
     /// Four bytes of a hash find candidates, which are then compared.

@@ -25,7 +25,7 @@ pub enum State {
     Dormant,
 }
 
-/// How safe an owner's listings are when the shelf is full.
+/// How safe an owner's listings are when the listings is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// This node's own, and of those with whom it has channels: they never leave for others.

@@ -1,8 +1,8 @@
-//! Whose places on the shelf are taken when it is full. Wallets are free, and so are the node records that make their
+//! Whose places on the listings are taken when it is full. Wallets are free, and so are the node records that make their
 //! listings live: places are rationed by what costs something, which is time, addresses and money.
 //!
 //! Own listings, and those of owners with whom this node has channels, never leave. Of all others, those of owners
-//! that have been here for long leave three quarters of the shelf to no one else; who is new has a quarter at least.
+//! that have been here for long leave three quarters of the listings to no one else; who is new has a quarter at least.
 //! Within each class the places are shared out by where they came from: who brought most of them makes room.
 
 use std::collections::{BTreeSet, HashMap};
@@ -103,7 +103,7 @@ impl Classes {
         self.strangers.count()
     }
 
-    /// Which live listing leaves a full shelf of `listings_max` for one more of `class`.
+    /// Which live listing leaves a full listings of `listings_max` for one more of `class`.
     pub(super) fn live_room_for(
         &self,
         class: Class,

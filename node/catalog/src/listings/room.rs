@@ -1,8 +1,8 @@
-//! Making room on the shelf: who leaves when it is full, in an order that no flood can turn against others.
+//! Making room on the listings: who leaves when it is full, in an order that no flood can turn against others.
 
 use farthing_protocol::{Address, Listing, ServiceId, sync::ItemName};
 
-use super::{Class, Entry, Owner, Shelf, Slot, State};
+use super::{Class, Entry, Listings, Owner, Slot, State};
 use crate::verdict::{Reason, Source};
 
 /// A listing that made room or has to go.
@@ -13,7 +13,7 @@ pub(crate) struct Left {
     pub(crate) slot: Slot,
 }
 
-impl Shelf {
+impl Listings {
     /// Which listings leave for a new one: strangers' for a stranger's beyond their share; then those of the owners
     /// that have been away longest; then live ones, as [`super::places`] shares them out.
     pub(super) fn make_room(

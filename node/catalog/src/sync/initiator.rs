@@ -157,8 +157,8 @@ impl Initiator {
         let mut names = self.have.split_off(self.have.len().saturating_sub(limits::SYNC_ITEMS_MAX));
         {
             // What was fetched may have replaced what was here.
-            let shelf = self.catalog.inner.shared.shelf();
-            names.retain(|name| shelf.find_item(name).is_some());
+            let listings = self.catalog.inner.shared.listings();
+            names.retain(|name| listings.find_item(name).is_some());
         }
         if names.is_empty() {
             return if self.have.is_empty() { Step::Done(self.summary) } else { self.next() };

@@ -26,7 +26,7 @@ pub(super) enum Scope {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct FollowedChannel {
     config: ChannelConfig,
     /// Somebody here has a use for it: it never makes room.
     kept: bool,
@@ -38,7 +38,7 @@ struct Known {
     seen_in: u64,
 }
 
-impl Known {
+impl FollowedChannel {
     fn new(config: ChannelConfig) -> Self {
         let (kept, confirmed, newest, safe, seen_in) = Default::default();
         Self { config, kept, confirmed, newest, safe, seen_in }
@@ -80,7 +80,7 @@ pub(super) struct Channels {
     wallet: Address,
     domain: Domain,
     store: Store,
-    known: BTreeMap<ChannelId, Known>,
+    known: BTreeMap<ChannelId, FollowedChannel>,
     /// Named by events, and not yet confirmed by the contract's state.
     candidates: BTreeMap<ChannelId, ChannelConfig>,
     /// Named by events and not read since.
@@ -97,7 +97,7 @@ impl Channels {
         for config in &remembered.channels {
             let id = config.id(&channels.domain);
             if channels.is_ours(config) {
-                channels.known.insert(id, Known::new(*config));
+                channels.known.insert(id, FollowedChannel::new(*config));
             }
         }
         channels
@@ -110,7 +110,7 @@ impl Channels {
         }
         let id = config.id(&self.domain);
         let is_new = !self.known.contains_key(&id);
-        self.known.entry(id).or_insert_with(|| Known::new(config)).kept = true;
+        self.known.entry(id).or_insert_with(|| FollowedChannel::new(config)).kept = true;
         self.touched.insert(id);
         if is_new {
             self.remember(id, &config).await;
@@ -150,12 +150,12 @@ impl Channels {
     /// Reads the channels that events touched and those in `scope`. `None` when nothing changed.
     pub(super) async fn read(&mut self, head: u64, scope: Scope) -> Result<Option<ChannelViews>, RpcError> {
         let admitted = self.admit_candidates(head).await?;
-        let in_scope = |known: &Known| match scope {
+        let in_scope = |known: &FollowedChannel| match scope {
             Scope::Touched => false,
             Scope::Active => !known.is_empty(),
             Scope::All => true,
         };
-        let is_due = |id: &ChannelId, known: &Known| self.touched.contains(id) || in_scope(known);
+        let is_due = |id: &ChannelId, known: &FollowedChannel| self.touched.contains(id) || in_scope(known);
         let due = self.known.iter().filter(|(id, known)| is_due(id, known)).map(|(id, _)| *id);
         let ids: Vec<ChannelId> = due.collect();
         let changed = self.read_states(&ids, head).await?;
@@ -177,7 +177,7 @@ impl Channels {
                 continue;
             }
             admitted = true;
-            self.known.insert(id, Known { newest: state, ..Known::new(config) });
+            self.known.insert(id, FollowedChannel { newest: state, ..FollowedChannel::new(config) });
             self.touched.insert(id);
             self.remember(id, &config).await;
         }
@@ -233,7 +233,7 @@ impl Channels {
     /// What a layer 2 cannot take back any more. A deposit counts once the safe block has reached the block in
     /// which it was first read. Right after a start that block is unknown, so the safe block's state is asked.
     async fn read_safe(&mut self, head: u64) -> Result<bool, RpcError> {
-        let is_unsafe = |known: &Known| known.safe_deposited() < known.deposited();
+        let is_unsafe = |known: &FollowedChannel| known.safe_deposited() < known.deposited();
         let waiting: Vec<ChannelId> =
             self.known.iter().filter(|(_, known)| is_unsafe(known)).map(|(id, _)| *id).collect();
         if waiting.is_empty() {
@@ -273,8 +273,8 @@ impl Channels {
     }
 
     /// Money counts when it is confirmed, a danger as soon as it is seen.
-    fn view(&self, id: ChannelId, known: &Known) -> ChannelView {
-        let Known { config, confirmed, newest, .. } = *known;
+    fn view(&self, id: ChannelId, known: &FollowedChannel) -> ChannelView {
+        let FollowedChannel { config, confirmed, newest, .. } = *known;
         ChannelView {
             id,
             config,

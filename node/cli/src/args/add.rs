@@ -37,7 +37,7 @@ pub struct Add {
     #[arg(long, value_name = "USDC", allow_negative_numbers = true)]
     pub price: Option<Usdc>,
     #[command(flatten)]
-    pub said: Said,
+    pub said: ListingFlags,
 
     /// Price of one operation, such as "GET /planets=0.005". May be repeated
     #[arg(long = "operation-price", value_name = "METHOD PATH=USDC")]
@@ -68,7 +68,7 @@ pub struct Add {
 
 /// What an owner says of a service, when it is published and when it is changed.
 #[derive(Debug, Args)]
-pub struct Said {
+pub struct ListingFlags {
     /// Which answers are charged
     #[arg(long, value_enum)]
     pub charge: Option<Charge>,
@@ -105,7 +105,7 @@ pub struct Edit {
     /// Its UUID, as `farthing api list` shows it
     pub service: ServiceId,
     #[command(flatten)]
-    pub said: Said,
+    pub said: ListingFlags,
     /// Do not add a header or parameter to requests any more. May be repeated
     #[arg(long = "remove-secret", value_name = "NAME")]
     pub remove_secrets: Vec<String>,

@@ -29,12 +29,12 @@ pub enum Spending {
         service: Option<ServiceId>,
         /// While it is flagged
         #[arg(long, value_enum, requires = "service")]
-        rule: Option<FlagRuleChosen>,
+        rule: Option<FlagRuleArg>,
     },
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum FlagRuleChosen {
+pub enum FlagRuleArg {
     /// Its calls are bought all the same
     Warn,
     /// Nothing is bought from it but a trial now and then

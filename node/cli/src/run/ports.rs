@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use axum::Router;
-use farthing_console::{Access, Panel, Parts, socket::About};
+use farthing_console::{Access, ConsoleState, Parts, socket::About};
 use farthing_control::Local;
 use farthing_node::{
     commands::{self, settings::RunningNode},
@@ -71,7 +71,7 @@ impl Ports {
         // Half: what local programs send leaves the rest to the calls of others.
         let bodies = node.budget.part(node.budget.bytes_max() / 2);
         let commands = commands::router(node.clone()).merge(commands::settings::router(running));
-        let panel = Panel::new(Parts {
+        let panel = ConsoleState::new(Parts {
             access,
             node: Local::new(commands.clone()),
             hosts: config.panel.hosts.clone(),

@@ -19,7 +19,7 @@ use farthing_protocol::keccak256;
 use futures::stream;
 use http::StatusCode;
 
-use crate::{Panel, access::Session};
+use crate::{ConsoleState, access::Session};
 
 /// Often enough to feel alive; the node answers from memory.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -30,7 +30,7 @@ const LOOKS_MAX: u32 = 450;
 /// The catalog is counted at every fifth look: that takes longer, and nobody waits for it.
 const CATALOG_EVERY: u32 = 5;
 
-pub(super) async fn stream(State(panel): State<Panel>, _: Session) -> Response {
+pub(super) async fn stream(State(panel): State<ConsoleState>, _: Session) -> Response {
     let Ok(place) = panel.0.live_pages.clone().try_acquire_owned() else {
         // Tells a browser not to ask again.
         return StatusCode::NO_CONTENT.into_response();

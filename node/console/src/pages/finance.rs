@@ -13,7 +13,7 @@ use farthing_protocol::{ChannelId, Usdc};
 use http::StatusCode;
 
 use crate::{
-    Panel,
+    ConsoleState,
     failure::Failure,
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
@@ -124,7 +124,10 @@ fn row(channel: &Channel) -> ChannelRow {
 }
 
 /// Collects what was earned.
-pub(super) async fn settle(State(panel): State<Panel>, form: Form<NoFields>) -> Result<Response, Failure> {
+pub(super) async fn settle(
+    State(panel): State<ConsoleState>,
+    form: Form<NoFields>,
+) -> Result<Response, Failure> {
     // A browser that goes away must not end a claim half-way.
     let node = panel.node().clone();
     let claiming = tokio::spawn(async move { node.ask(endpoint::Settle).await });

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName, header};
 use serde::Deserialize;
 
 use crate::{
-    Panel,
+    ConsoleState,
     access::{ABSOLUTE_SECS, Asker, Begun, Refused, Token},
     address_or_here,
     door::{Again, SharedName},
@@ -79,7 +79,7 @@ pub(super) fn entered(begun: &Begun, next: &str, shared: Option<Extension<Shared
 }
 
 pub(super) async fn show(
-    State(panel): State<Panel>,
+    State(panel): State<ConsoleState>,
     Query(asked): Query<LoginParams>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
@@ -93,7 +93,7 @@ pub(super) async fn show(
 }
 
 /// At the name that all programs share: where the other one is not found, one logs in or sets up here.
-pub(crate) fn log_in_here(panel: &Panel, headers: &HeaderMap, again: Again) -> Response {
+pub(crate) fn log_in_here(panel: &ConsoleState, headers: &HeaderMap, again: Again) -> Response {
     if panel.access().setup_code().is_some() {
         return setup::page(headers, Some(again));
     }
@@ -111,7 +111,7 @@ pub(super) struct LoginFields {
 }
 
 pub(super) async fn log_in(
-    State(panel): State<Panel>,
+    State(panel): State<ConsoleState>,
     from: Option<Extension<ClientAddress>>,
     shared: Option<Extension<SharedName>>,
     headers: HeaderMap,
@@ -127,7 +127,7 @@ pub(super) async fn log_in(
 }
 
 /// Without a key: ending a session gives nothing away.
-pub(super) async fn log_out(State(panel): State<Panel>, form: HarmlessForm<NoFields>) -> Response {
+pub(super) async fn log_out(State(panel): State<ConsoleState>, form: HarmlessForm<NoFields>) -> Response {
     panel.access().log_out(&form.visit.session).await;
     let gone = format!("{COOKIE}=; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=0");
     ([(header::SET_COOKIE, gone)], Redirect::to("/panel/login")).into_response()

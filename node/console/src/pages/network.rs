@@ -12,7 +12,7 @@ use farthing_control::{
 use farthing_os::clock;
 
 use crate::{
-    Panel,
+    ConsoleState,
     failure::Failure,
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
@@ -94,7 +94,7 @@ pub(super) fn state(state: &str) -> (&'static str, &'static str) {
 }
 
 /// Asks peers to dial this node now.
-pub(super) async fn test(State(panel): State<Panel>, _: Form<NoFields>) -> Result<Redirect, Failure> {
+pub(super) async fn test(State(panel): State<ConsoleState>, _: Form<NoFields>) -> Result<Redirect, Failure> {
     panel.node().ask(endpoint::TestReach).await?;
     Ok(Redirect::to("/panel/network"))
 }

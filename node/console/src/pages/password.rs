@@ -10,7 +10,7 @@ use http::StatusCode;
 use serde::Deserialize;
 
 use crate::{
-    Panel,
+    ConsoleState,
     failure::Failure,
     form::Form,
     frame::{Frame, Section, Visit},
@@ -37,7 +37,7 @@ pub(super) struct PasswordFields {
 }
 
 pub(super) async fn change(
-    State(panel): State<Panel>,
+    State(panel): State<ConsoleState>,
     form: Form<PasswordFields>,
 ) -> Result<Response, Failure> {
     let proof = form.confirmed()?;

@@ -18,7 +18,7 @@ use http::StatusCode;
 use serde::Deserialize;
 
 use crate::{
-    Panel,
+    ConsoleState,
     failure::Failure,
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
@@ -184,7 +184,7 @@ fn source(file: String, file_name: &str, text: &str, url: &str) -> Result<Source
 
 /// What the node makes of it; the inner error is the owner's to mend.
 async fn inspect(
-    panel: &Panel,
+    panel: &ConsoleState,
     source: &SourceFile,
     header: &Added,
 ) -> Result<Result<Inspection, String>, Failure> {
@@ -235,7 +235,7 @@ pub(super) async fn choose(Path(name): Path<String>, form: Form<Candidate>) -> R
 }
 
 pub(super) async fn discard(
-    State(panel): State<Panel>,
+    State(panel): State<ConsoleState>,
     Path(name): Path<String>,
     form: Form<NoFields>,
 ) -> Redirect {

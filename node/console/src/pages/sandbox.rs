@@ -30,12 +30,12 @@ use http::{StatusCode, header};
 use serde::Deserialize;
 
 use crate::{
-    Panel,
+    ConsoleState,
     access::Session,
     failure::Failure,
     form::HarmlessForm,
     frame::{Section, Visit},
-    history::{Answer, Exchange, KeptExchange},
+    history::{Answer, Exchange, StoredExchange},
     page::Rendered,
 };
 
@@ -100,7 +100,7 @@ pub(super) async fn show(
 pub(super) type Fields = Vec<(String, String)>;
 
 pub(super) async fn act(
-    State(panel): State<Panel>,
+    State(panel): State<ConsoleState>,
     Path(id): Path<String>,
     sent: HarmlessForm<Fields>,
 ) -> Result<Response, Failure> {
@@ -157,7 +157,7 @@ async fn sample(node: &Local, id: ServiceId, operation: &str, fields: Fields) ->
 
 /// Buys the call. What came back is kept also when the browser goes away meanwhile.
 async fn live(
-    panel: &Panel,
+    panel: &ConsoleState,
     visit: &Visit,
     id: ServiceId,
     form: &CallForm,
@@ -229,16 +229,16 @@ fn unknown(error: &farthing_control::ControlError) -> Problem {
 }
 
 #[derive(Deserialize)]
-pub(super) struct DownloadAsked {
+pub(super) struct DownloadQuery {
     call: Text<CallId>,
 }
 
 /// The whole body, as a file that no browser opens by itself.
 pub(super) async fn download(
-    State(panel): State<Panel>,
+    State(panel): State<ConsoleState>,
     session: Session,
     Path(id): Path<String>,
-    Query(asked): Query<DownloadAsked>,
+    Query(asked): Query<DownloadQuery>,
 ) -> Result<Response, Failure> {
     let id = service_id(&id)?;
     let kept = panel.0.history.of(session.id(), id);
@@ -280,7 +280,7 @@ async fn form(node: &Local, service: &CatalogService, operation: &str) -> Result
 async fn render(
     visit: &Visit,
     mut parts: SandboxParts,
-    kept: Vec<KeptExchange>,
+    kept: Vec<StoredExchange>,
 ) -> Result<Response, Failure> {
     let frame = visit.frame(Section::Catalog).await?;
     let node = visit.panel.node();

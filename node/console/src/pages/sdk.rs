@@ -17,7 +17,7 @@ use http::header;
 use serde::Deserialize;
 
 use crate::{
-    Panel,
+    ConsoleState,
     access::Session,
     failure::Failure,
     frame::{Frame, Section, Visit},
@@ -141,7 +141,7 @@ impl Made {
 
 /// One file, to keep.
 pub(super) async fn file(
-    State(panel): State<Panel>,
+    State(panel): State<ConsoleState>,
     _: Session,
     Path(id): Path<ServiceText>,
     Query(asked): Query<SdkParams>,
@@ -160,7 +160,7 @@ pub(super) async fn file(
 
 /// All files, as an archive.
 pub(super) async fn archive(
-    State(panel): State<Panel>,
+    State(panel): State<ConsoleState>,
     _: Session,
     Path(id): Path<ServiceText>,
     Query(asked): Query<SdkParams>,

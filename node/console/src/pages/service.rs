@@ -15,7 +15,7 @@ use http::{StatusCode, header};
 use serde::Deserialize;
 
 use crate::{
-    Panel,
+    ConsoleState,
     access::Session,
     failure::Failure,
     frame::{Frame, Section, Visit},
@@ -245,16 +245,16 @@ fn offer(id: &str, offer: &Offer) -> OfferShown {
 }
 
 #[derive(Deserialize)]
-pub(super) struct DocumentAsked {
+pub(super) struct DocumentQuery {
     version: Option<String>,
 }
 
 /// The OpenAPI document, as a file to keep.
 pub(super) async fn openapi(
-    State(panel): State<Panel>,
+    State(panel): State<ConsoleState>,
     _: Session,
     Path(id): Path<String>,
-    Query(asked): Query<DocumentAsked>,
+    Query(asked): Query<DocumentQuery>,
 ) -> Result<Response, Failure> {
     let id: ServiceId = id.parse().map_err(|_| Failure::not_found())?;
     let version = if asked.version.as_deref() == Some("3.0") { "3.0" } else { "3.1" };

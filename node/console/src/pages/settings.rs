@@ -12,7 +12,7 @@ use farthing_control::{
 use farthing_os::clock;
 
 use crate::{
-    Panel,
+    ConsoleState,
     failure::Failure,
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
@@ -100,7 +100,7 @@ pub(super) async fn rotate_secret(form: Form<NoFields>) -> Result<Response, Fail
     Ok(Rendered(&SecretPage { frame, secret: Some(secret), rotated: true }).into_response())
 }
 
-pub(super) async fn log_out_others(State(panel): State<Panel>, form: Form<NoFields>) -> Redirect {
+pub(super) async fn log_out_others(State(panel): State<ConsoleState>, form: Form<NoFields>) -> Redirect {
     panel.access().log_out_others(&form.visit.session).await;
     Done::LoggedOut.at("/panel/settings")
 }

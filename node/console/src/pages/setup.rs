@@ -22,7 +22,7 @@ use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 
 use crate::{
-    Panel, address_or_here,
+    ConsoleState, address_or_here,
     door::{Again, SharedName},
     form::GuestForm,
     frame::{THEME_COOKIE, Theme},
@@ -98,7 +98,7 @@ struct SetupTemplate {
     again: Option<Again>,
 }
 
-pub(super) async fn show(State(panel): State<Panel>, headers: HeaderMap) -> Response {
+pub(super) async fn show(State(panel): State<ConsoleState>, headers: HeaderMap) -> Response {
     if panel.access().setup_code().is_none() {
         return Redirect::to("/panel").into_response();
     }
@@ -120,7 +120,7 @@ pub(super) struct SetupFields {
 }
 
 pub(super) async fn set_up(
-    State(panel): State<Panel>,
+    State(panel): State<ConsoleState>,
     from: Option<Extension<ClientAddress>>,
     shared: Option<Extension<SharedName>>,
     headers: HeaderMap,

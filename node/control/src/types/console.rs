@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 /// Enough that guessing at the pace the console allows is hopeless, and what people are used to.
 pub const PASSWORD_CHARS_MIN: usize = 10;
 
-/// `farthing panel url` and `reset-password`
+/// `farthing console url` and `reset-password`
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Console {
     /// Where to open it.
@@ -42,7 +42,7 @@ impl fmt::Debug for Console {
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetUp {
-    /// As the node printed it; `farthing panel url` prints it again.
+    /// As the node printed it; `farthing console url` prints it again.
     pub code: String,
     /// At least 10 characters.
     pub password: String,

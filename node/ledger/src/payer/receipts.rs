@@ -30,7 +30,7 @@ pub(super) fn acknowledge(
             _ => Err(LedgerError::NotPromised(call_id)),
         };
     };
-    check_receipt(call_id, &Asked::from(&promise), receipt)?;
+    check_receipt(call_id, &RecordedRequest::from(&promise), receipt)?;
     charge(tx, call_id, promise.channel(), promise.time_secs, &promise.secret, receipt)?;
     close(tx, call_id, acknowledgement.time_secs, end)
 }
@@ -44,7 +44,7 @@ pub(super) fn acknowledge_found(
     // Checked before anything is written: a receipt that does not fit leaves the books as they are.
     let promise = tables::get::<_, StoredPromise>(&tx.open_table(PROMISES)?, "promises", call_id.as_bytes())?;
     let promise = promise.ok_or(LedgerError::NotPromised(call_id))?;
-    check_receipt(call_id, &Asked::from(&promise), &acknowledgement.receipt)?;
+    check_receipt(call_id, &RecordedRequest::from(&promise), &acknowledgement.receipt)?;
     let mut taken = Vec::new();
     let known = channel_in(&tx.open_table(PAYER_CHANNELS)?, channel)?;
     if let Some(mut row) = known {
@@ -69,7 +69,7 @@ fn acknowledge_late(
     end: StoredEnd,
 ) -> Result<()> {
     let receipt = &acknowledgement.receipt;
-    check_receipt(call_id, &Asked::from(&purchase), receipt)?;
+    check_receipt(call_id, &RecordedRequest::from(&purchase), receipt)?;
     charge(tx, call_id, purchase.channel, purchase.promised_secs, &purchase.secret, receipt)?;
     allowed::note_late(tx, day_of(purchase.promised_secs), &purchase.secret, receipt.charged)?;
     (purchase.end, purchase.closed_secs) = (end, acknowledgement.time_secs);
@@ -106,28 +106,28 @@ fn charge(
 }
 
 /// What a receipt has to agree with.
-struct Asked {
+struct RecordedRequest {
     owner: Address,
     request_hash: Hash,
     channel: Option<ChannelId>,
     price: Usdc,
 }
 
-impl From<&StoredPromise> for Asked {
+impl From<&StoredPromise> for RecordedRequest {
     fn from(promise: &StoredPromise) -> Self {
         let StoredPromise { owner, request_hash, price, .. } = *promise;
         Self { owner, request_hash, channel: promise.channel(), price }
     }
 }
 
-impl From<&StoredPurchase> for Asked {
+impl From<&StoredPurchase> for RecordedRequest {
     fn from(purchase: &StoredPurchase) -> Self {
         let StoredPurchase { owner, request_hash, channel, price, .. } = *purchase;
         Self { owner, request_hash, channel, price }
     }
 }
 
-fn check_receipt(call_id: CallId, asked: &Asked, receipt: &Verified<Receipt>) -> Result<()> {
+fn check_receipt(call_id: CallId, asked: &RecordedRequest, receipt: &Verified<Receipt>) -> Result<()> {
     let rule = match () {
         () if receipt.signer() != asked.owner => "the owner signed it",
         () if receipt.call_id != call_id => "it names the call",

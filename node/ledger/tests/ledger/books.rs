@@ -220,36 +220,6 @@ async fn a_claim_that_the_chain_takes_back_is_under_way_again_and_no_other() {
 }
 
 #[tokio::test]
-async fn what_was_lost_and_is_paid_after_all_is_lost_no_more() {
-    let ledger = in_memory();
-    let open = payee_channel(1);
-    ledger.put_payee_channel(open).await.unwrap();
-    ledger.serve(served(1, micros(4_000), call(1))).await.unwrap();
-    let emptied = PayeeChannel { deposited: Usdc::ZERO, ..open };
-    let lost = || {
-        let rows = ledger.settlements(10).unwrap().into_iter().flat_map(|one| one.rows);
-        rows.map(|row| row.amount().micros()).collect::<Vec<_>>()
-    };
-    // An endpoint says again and again that the payer took it all, and is wrong.
-    for _ in 0..3 {
-        ledger.put_payee_channel(emptied).await.unwrap();
-        assert_eq!(lost(), [2_000]);
-        assert!(ledger.audit(None).unwrap().is_clean());
-        ledger.put_payee_channel(open).await.unwrap();
-        assert_eq!(lost(), [0; 0]);
-    }
-    // In two parts, of which a new deposit covers one and a half.
-    ledger.put_payee_channel(PayeeChannel { deposited: micros(1_200), ..open }).await.unwrap();
-    ledger.put_payee_channel(emptied).await.unwrap();
-    assert_eq!(lost(), [1_200, 800]);
-    let row = ledger.put_payee_channel(PayeeChannel { deposited: micros(1_600), ..open }).await.unwrap();
-    assert_eq!((lost(), row.lost), (vec![400], micros(400)));
-    ledger.put_payee_channel(PayeeChannel { deposited: PRICE, claimed: PRICE, ..open }).await.unwrap();
-    assert_eq!(lost(), [0; 0], "the claim came through");
-    assert!(ledger.audit(None).unwrap().is_clean());
-}
-
-#[tokio::test]
 async fn a_lost_ledger_starts_from_what_the_chain_paid_out() {
     let ledger = in_memory();
     let row =

@@ -7,6 +7,7 @@ mod doubt;
 mod failing;
 mod group_commit;
 mod history;
+mod losses;
 mod opening;
 mod power_cut;
 mod properties;

@@ -1,8 +1,7 @@
 //! What opens, what is created, and what is refused.
 
 use farthing_ledger::{Ledger, LedgerError, Namespace, OpenError, OpenMode};
-use farthing_protocol::Usdc;
-use redb::{Database, ReadableTable, TableDefinition};
+use redb::{Database, TableDefinition};
 
 use crate::world::*;
 
@@ -155,35 +154,6 @@ async fn channels_of_the_earlier_contract_hold_nothing_and_keep_their_history() 
     let refused = ledger.serve(served(1, micros(2 * PRICE.micros()), call(2))).await.unwrap_err();
     assert!(matches!(refused, LedgerError::VoucherAboveDeposit { .. }), "{refused:?}");
     assert!(ledger.audit(None).unwrap().violations.is_empty());
-}
-
-#[tokio::test]
-async fn losses_that_an_earlier_program_booked_and_never_took_back_are_told_once() {
-    const SETTLEMENTS: TableDefinition<u64, &[u8]> = TableDefinition::new("settlements");
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("ledger.redb");
-    let ledger = Ledger::open(&path, OpenMode::Create).unwrap();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
-    ledger.serve(served(1, PRICE, call(1))).await.unwrap();
-    let emptied = farthing_ledger::PayeeChannel { deposited: Usdc::ZERO, ..payee_channel(1) };
-    ledger.put_payee_channel(emptied).await.unwrap();
-    drop(ledger);
-    let database = Database::open(&path).unwrap();
-    let tx = database.begin_write().unwrap();
-    {
-        let mut table = tx.open_table(SETTLEMENTS).unwrap();
-        let first = table.get(1).unwrap().unwrap().value().to_owned();
-        // It was told again.
-        table.insert(7, first.as_slice()).unwrap();
-        let meta = TableDefinition::<&str, u64>::new("meta");
-        tx.open_table(meta).unwrap().remove("losses_weighed").unwrap();
-    }
-    tx.commit().unwrap();
-    drop(database);
-    let ledger = Ledger::open(&path, OpenMode::Existing).unwrap();
-    let losses = ledger.settlements(10).unwrap();
-    assert_eq!(losses.iter().map(|loss| loss.rows[0].amount()).collect::<Vec<_>>(), [PRICE]);
-    assert!(ledger.audit(None).unwrap().is_clean());
 }
 
 #[tokio::test]

@@ -28,7 +28,7 @@ pub(crate) struct Ask {
 /// A test under way.
 #[derive(Debug)]
 pub(super) struct Round {
-    asked: Vec<Asked>,
+    asked: Vec<ReachabilityRequest>,
     /// IPs that this node has written to.
     known: Vec<IpAddr>,
     /// Something changed meanwhile, so that another test follows at once.
@@ -39,7 +39,7 @@ pub(super) struct Round {
 
 /// One peer's part in a test.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct ReachabilityRequest {
     peer: Address,
     /// Whether this node has written to it, so that a router may let it in for that.
     is_known: bool,
@@ -68,7 +68,7 @@ pub(super) struct Arrival<'a> {
     pub(super) allow_private: bool,
 }
 
-impl Asked {
+impl ReachabilityRequest {
     /// Asks `peer`, which is at one of the `known` IPs or not, to dial these candidates, each as it is published and
     /// as it is dialled.
     pub(super) fn new(
@@ -143,7 +143,7 @@ impl Asked {
 }
 
 impl Round {
-    pub(super) const fn new(asked: Vec<Asked>, known: Vec<IpAddr>) -> Self {
+    pub(super) const fn new(asked: Vec<ReachabilityRequest>, known: Vec<IpAddr>) -> Self {
         Self { asked, known, outdated: false, ends: None }
     }
 
@@ -170,7 +170,7 @@ impl Round {
         arrival: &Arrival<'_>,
         ways: impl FnOnce(Address) -> Vec<Multiaddr>,
     ) -> bool {
-        for Asked { peer, dials, .. } in &mut self.asked {
+        for ReachabilityRequest { peer, dials, .. } in &mut self.asked {
             if let Some(dial) = dials.iter_mut().find(|dial| dial.key == *key) {
                 dial.arrival.get_or_insert_with(|| arrival.vote(&dial.dialled, &ways(*peer)));
                 return true;
@@ -199,7 +199,8 @@ impl Round {
     pub(super) fn is_decided(&self) -> bool {
         let mut dials = self.asked.iter().flat_map(|asked| &asked.dials);
         dials.all(|dial| {
-            let of_address = |asked: &&Asked| asked.dials.iter().any(|other| other.address == dial.address);
+            let of_address =
+                |asked: &&ReachabilityRequest| asked.dials.iter().any(|other| other.address == dial.address);
             let (answered, missing): (Vec<_>, Vec<_>) =
                 self.asked.iter().filter(of_address).partition(|asked| asked.answer.is_some());
             let votes: Vec<Vote> =

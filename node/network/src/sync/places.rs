@@ -19,7 +19,7 @@ pub(super) struct Places(Arc<Mutex<State>>);
 struct State {
     rules: Rules,
     next: u64,
-    sessions: Vec<Session>,
+    sessions: Vec<CatalogSession>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ struct Rules {
 }
 
 #[derive(Debug)]
-struct Session {
+struct CatalogSession {
     number: u64,
     visitor: Visitor,
     began: Instant,
@@ -67,7 +67,8 @@ impl Places {
         state.make_room(&visitor, now)?;
         let (number, ended) = (state.next, Arc::new(Notify::new()));
         state.next += 1;
-        let session = Session { number, visitor, began: now, waiting: Some(now), ended: Arc::clone(&ended) };
+        let session =
+            CatalogSession { number, visitor, began: now, waiting: Some(now), ended: Arc::clone(&ended) };
         state.sessions.push(session);
         Some(Place { places: self.clone(), number, ended })
     }
@@ -104,7 +105,7 @@ impl State {
     /// Ends, of those that `rule` names, the session that was silent longest, or else had the longest turn.
     fn end_one(&mut self, rule: &dyn Fn(&Visitor) -> bool, now: Instant) -> Option<()> {
         let Rules { quiet_max, turn_max, .. } = self.rules;
-        let rank = |session: &Session| {
+        let rank = |session: &CatalogSession| {
             let quiet = session.waiting.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
             let turn = now.saturating_duration_since(session.began);
             (quiet >= quiet_max || turn >= turn_max).then_some((quiet >= quiet_max, quiet, turn))

@@ -14,7 +14,7 @@ use farthing_protocol::Usdc;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Demo, NodeProcess, Seller, Setup, metrics, offers, say, tempdir};
+use super::{Demo, DemoOwner, NodeProcess, Setup, metrics, offers, say, tempdir};
 use crate::rpc;
 
 const MORE_CALLS: usize = 100;
@@ -224,7 +224,7 @@ async fn more_calls(demo: &Demo, client: &reqwest::Client) -> anyhow::Result<Cal
 }
 
 /// The transaction in which an owner claims what it holds.
-async fn settle(demo: &Demo, seller: &Seller) -> anyhow::Result<String> {
+async fn settle(demo: &Demo, seller: &DemoOwner) -> anyhow::Result<String> {
     let unclaimed = seller.node.control().ask(endpoint::Wallet).await?;
     say(&format!(
         "The owner of “{}” holds vouchers worth {} USDC and claims them in one transaction …",

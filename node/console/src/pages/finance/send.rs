@@ -17,7 +17,7 @@ use http::StatusCode;
 use serde::Deserialize;
 
 use crate::{
-    Panel,
+    ConsoleState,
     access::SessionId,
     failure::Failure,
     form::{Form, NoFields},
@@ -214,7 +214,7 @@ fn words(amount: SendAmount) -> String {
 
 /// Sends, once.
 pub(in crate::pages) async fn send(
-    State(panel): State<Panel>,
+    State(panel): State<ConsoleState>,
     Path(name): Path<String>,
     form: Form<NoFields>,
 ) -> Result<Response, Failure> {
@@ -237,7 +237,7 @@ pub(in crate::pages) async fn send(
     Ok(Redirect::to(&place).into_response())
 }
 
-async fn carry_out(panel: Panel, session: SessionId, name: String, order: Order) {
+async fn carry_out(panel: ConsoleState, session: SessionId, name: String, order: Order) {
     let request = SendRequest { to: order.to.into(), amount: order.amount };
     let outcome = panel.node().tell(endpoint::SendMoney, &request).await;
     let stage = match outcome {

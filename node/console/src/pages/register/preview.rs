@@ -15,7 +15,7 @@ use farthing_protocol::Usdc;
 use http::StatusCode;
 
 use crate::{
-    Panel,
+    ConsoleState,
     access::SessionId,
     failure::Failure,
     form::{Form, NoFields},
@@ -136,7 +136,7 @@ fn preview(found: ApiPreview) -> Preview {
 
 /// Makes the service live.
 pub(in crate::pages) async fn register(
-    State(panel): State<Panel>,
+    State(panel): State<ConsoleState>,
     Path(name): Path<String>,
     form: Form<NoFields>,
 ) -> Result<Response, Failure> {
@@ -165,7 +165,7 @@ pub(in crate::pages) async fn register(
 }
 
 async fn publish(
-    panel: Panel,
+    panel: ConsoleState,
     session: SessionId,
     name: String,
     draft: Draft,

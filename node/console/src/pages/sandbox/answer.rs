@@ -11,7 +11,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use crate::{
-    history::{Answer, KeptExchange},
+    history::{Answer, StoredExchange},
     markup::{Markup, map_of},
     pages::service::origin_words,
     show,
@@ -118,7 +118,7 @@ pub(super) struct TimingRow {
 
 impl ShownAnswer {
     /// The answer of `kept`, seen as `asked` if that is possible.
-    pub(super) fn new(kept: &KeptExchange, asked: Option<&str>) -> Self {
+    pub(super) fn new(kept: &StoredExchange, asked: Option<&str>) -> Self {
         let exchange = &kept.exchange;
         let answer = &exchange.answer;
         let json = json(answer);
@@ -293,7 +293,7 @@ mod tests {
             fields: Vec::new(),
             answer,
         };
-        ShownAnswer::new(&KeptExchange { exchange: Arc::new(exchange), has_body: true }, Some(view))
+        ShownAnswer::new(&StoredExchange { exchange: Arc::new(exchange), has_body: true }, Some(view))
     }
 
     #[test]

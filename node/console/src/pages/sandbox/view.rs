@@ -12,7 +12,7 @@ use farthing_protocol::CallId;
 
 use crate::{
     frame::Frame,
-    history::KeptExchange,
+    history::StoredExchange,
     icons::Icon,
     markup::{Markup, strangers_markdown},
     pages::{catalog::Card, service::Part},
@@ -43,7 +43,7 @@ pub(super) struct SandboxParts {
     pub(super) snippets: Vec<Snippet>,
     /// Why what was typed was not sent.
     pub(super) problem: Option<String>,
-    pub(super) shown: Option<KeptExchange>,
+    pub(super) shown: Option<StoredExchange>,
     /// An answer was asked for; if there is none, it is not kept any more.
     pub(super) is_forgotten: bool,
     pub(super) view: Option<String>,
@@ -159,7 +159,7 @@ impl SandboxTemplate {
         parts: SandboxParts,
         channels: &[Channel],
         samples: &[OperationSample],
-        kept: &[KeptExchange],
+        kept: &[StoredExchange],
     ) -> Self {
         let SandboxParts { service, form, filled, snippets, problem, shown, is_forgotten, view } = parts;
         let id = service.hit.id.0;
@@ -329,7 +329,7 @@ fn code(form: &CallForm, filled: &Filled, gateway: &str, service: &str) -> (Vec<
     (code.into(), note)
 }
 
-fn past(kept: &KeptExchange, here: &str, shown: Option<CallId>) -> Past {
+fn past(kept: &StoredExchange, here: &str, shown: Option<CallId>) -> Past {
     let exchange = &kept.exchange;
     let answer = &exchange.answer;
     let outcome = match &answer.problem {

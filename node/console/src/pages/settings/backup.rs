@@ -13,7 +13,7 @@ use http::StatusCode;
 use serde::Deserialize;
 
 use crate::{
-    Panel,
+    ConsoleState,
     failure::Failure,
     form::{Form, Gate, NoFields},
     frame::{Frame, Section, Visit},
@@ -147,7 +147,7 @@ pub(in crate::pages) async fn make(form: Form<MakeFields>) -> Result<Response, F
 
 /// A file of the user's own, brought in a form whose first fields are the key and, where it is needed, the password.
 pub(in crate::pages) async fn upload(
-    State(panel): State<Panel>,
+    State(panel): State<ConsoleState>,
     request: Request,
 ) -> Result<Response, Failure> {
     let (parts, body) = request.into_parts();

@@ -8,7 +8,7 @@ use axum::{
 use farthing_control::{endpoint, types::Reach};
 
 use crate::{
-    Panel,
+    ConsoleState,
     failure::Failure,
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
@@ -52,7 +52,7 @@ impl ReachTemplate {
 
 /// Asks peers to dial this node now.
 pub(in crate::pages) async fn test(
-    State(panel): State<Panel>,
+    State(panel): State<ConsoleState>,
     _: Form<NoFields>,
 ) -> Result<Redirect, Failure> {
     panel.node().ask(endpoint::TestReach).await?;

@@ -1,19 +1,19 @@
-//! `farthing panel`: where the console is, and a way back in.
+//! `farthing console`: where the console is, and a way back in.
 
 use super::{Context, args, failure::Failure, output::pairs};
 use farthing_control::{endpoint, types::Console};
 
-pub(super) async fn panel(context: &Context, verb: &args::Panel) -> Result<(), Failure> {
+pub(super) async fn console(context: &Context, verb: &args::Console) -> Result<(), Failure> {
     let node = context.node()?;
-    let console: Console = match verb {
-        args::Panel::Url => node.ask(endpoint::ShowConsole).await?,
-        args::Panel::ResetPassword => {
-            let console = node.ask(endpoint::ResetConsole).await?;
+    let shown: Console = match verb {
+        args::Console::Url => node.ask(endpoint::ShowConsole).await?,
+        args::Console::ResetPassword => {
+            let reset = node.ask(endpoint::ResetConsole).await?;
             context.output.prose("The password is forgotten and everybody is logged out.");
-            console
+            reset
         }
     };
-    context.output.data(&console, text)
+    context.output.data(&shown, text)
 }
 
 fn text(console: &Console) -> String {

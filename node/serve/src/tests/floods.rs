@@ -1,0 +1,63 @@
+//! Connections that are opened anew as they are closed.
+
+use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
+
+use super::*;
+
+/// Connections that say `sent` and no more, each opened anew as it is closed.
+struct Flood {
+    tasks: TaskTracker,
+    /// How often one was closed.
+    closed: watch::Receiver<usize>,
+}
+
+fn flood(address: SocketAddr, connections: usize, sent: &'static [u8], stop: &CancellationToken) -> Flood {
+    let (tasks, (count, closed)) = (TaskTracker::new(), watch::channel(0));
+    for _ in 0..connections {
+        let count = count.clone();
+        tasks.spawn(stop.clone().run_until_cancelled_owned(async move {
+            loop {
+                let Ok(mut stream) = TcpStream::connect(address).await else { continue };
+                let _ = stream.write_all(sent).await;
+                let _ = stream.read(&mut [0]).await;
+                count.send_modify(|closed| *closed += 1);
+            }
+        }));
+    }
+    tasks.close();
+    Flood { tasks, closed }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_are_opened_anew_as_they_are_closed_shut_nobody_out() {
+    farthing_os::process::allow_open_files();
+    let minute = Duration::from_secs(60);
+    let patient = Limits { head: minute, handshake: minute, idle: minute, ..Limits::default() };
+    let setup = start_tls_with(b"http/1.1", patient).await;
+    let address = setup.running.address;
+    for (connections, sent) in [(900, &b""[..]), (300, &[22, 3, 1, 2, 0, 1][..])] {
+        let stop = CancellationToken::new();
+        let mut flood = flood(address, connections, sent, &stop);
+        let is_at_it = flood.closed.wait_for(|closed| *closed > 50);
+        timeout(Duration::from_secs(20), is_at_it).await.expect("nobody makes room").unwrap();
+        for asked in 0..4 {
+            let connector = tokio_rustls::TlsConnector::from(Arc::clone(&setup.client));
+            let name = ServerName::try_from("localhost").unwrap();
+            let exchange = async {
+                let stream = TcpStream::connect(address).await?;
+                let mut stream = connector.connect(name, stream).await?;
+                stream.write_all(&get_request("/")).await?;
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).await?;
+                Ok::<_, io::Error>(answer)
+            };
+            let answer = timeout(Duration::from_secs(20), exchange).await;
+            let answer = answer.unwrap_or_else(|_| panic!("no answer in time: {asked} beside {connections}"));
+            let answer = answer.unwrap_or_else(|error| panic!("{asked} beside {connections}: {error}"));
+            assert!(answer.ends_with("hello"), "{answer}");
+        }
+        stop.cancel();
+        flood.tasks.wait().await;
+    }
+}
