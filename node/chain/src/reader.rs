@@ -137,6 +137,10 @@ pub struct Balances {
 /// Channels read in one call: a third of a million gas for each hundred of them.
 const MULTICALL_MAX: usize = 200;
 
+/// No chain has so many blocks, or is dated so late: sums with what passes stay within their type.
+const BLOCK_MAX: u64 = 1 << 48;
+const TIMESTAMP_SECS_MAX: u64 = 1 << 40;
+
 /// Asks one chain for one purpose.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader {
@@ -147,7 +151,14 @@ pub(crate) struct Reader {
 
 impl Reader {
     pub(crate) async fn head(&self) -> Result<Header, RpcError> {
-        self.rpc.request(self.purpose, "eth_getBlockByNumber", json!(["latest", false])).await
+        let head: Header =
+            self.rpc.request(self.purpose, "eth_getBlockByNumber", json!(["latest", false])).await?;
+        let (number, timestamp_secs) = (head.number(), head.timestamp_secs());
+        if number > BLOCK_MAX || timestamp_secs > TIMESTAMP_SECS_MAX {
+            let told = format!("the newest block is told as {number} of second {timestamp_secs}");
+            return Err(RpcError::Unreachable(told));
+        }
+        Ok(head)
     }
 
     /// `None` when the chain has no such block.
@@ -194,7 +205,15 @@ impl Reader {
     }
 
     pub(crate) async fn receipt(&self, hash: B256) -> Result<Option<Receipt>, RpcError> {
-        self.rpc.request(self.purpose, "eth_getTransactionReceipt", json!([hash])).await
+        let receipt: Option<Receipt> =
+            self.rpc.request(self.purpose, "eth_getTransactionReceipt", json!([hash])).await?;
+        match receipt {
+            Some(other) if other.transaction_hash != hash => {
+                let told = format!("the receipt of {hash} is told as that of {}", other.transaction_hash);
+                Err(RpcError::Unreachable(told))
+            }
+            receipt => Ok(receipt),
+        }
     }
 
     /// Reads a contract, or simulates a transaction of `from`.

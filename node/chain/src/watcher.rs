@@ -36,7 +36,7 @@ mod verify;
 use channels::{Channels, Scope};
 use fees::FeeHistory;
 use finder::{Finder, Found};
-use step::{Step, step};
+use step::{STUCK_AFTER, Step, step};
 use verify::{ContractCode, Unfit};
 
 /// What others ask of the watcher.
@@ -58,8 +58,6 @@ const FOUND_WAITING_MAX: usize = 4;
 const CANDIDATES_MAX: usize = 2_000;
 /// An endpoint that shows a head but not its state this often in a row does not catch up by itself.
 const REFUSALS_MAX: u32 = 5;
-/// A public chain without a new head for this long: perhaps the endpoint is stuck, ask another.
-const STUCK_AFTER: Duration = Duration::from_secs(60);
 
 pub(crate) struct Watcher {
     reader: Reader,
@@ -254,13 +252,12 @@ impl Watcher {
 
     async fn poll(&mut self) -> Result<(), Unfit> {
         let head = self.reader.head().await?;
-        let step = self.step_to(&head).await?;
-        let moved = matches!(step, Step::Advanced | Step::Reorganised);
+        let step = self.step_to(&head).await?.after(self.seen_at.elapsed());
         if step == Step::Behind {
-            // Not the chain going backwards but an endpoint that is late.
             self.reader.rpc.turn_to_next();
             return Ok(());
         }
+        let moved = matches!(step, Step::Advanced | Step::Reorganised);
         if step == Step::Reorganised {
             tracing::info!(block = head.number(), "the chain reorganised; reading all channels again");
             self.channels.reorganised(self.reader.confirmed(head.number()));

@@ -1,6 +1,11 @@
 //! How a head follows the last one, as a pure decision.
 
+use std::time::Duration;
+
 use crate::{reader::Header, spec::ChainKind};
+
+/// A public chain without a new head for this long: perhaps the endpoint is stuck, ask another.
+pub(super) const STUCK_AFTER: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -13,6 +18,17 @@ pub(super) enum Step {
     Behind,
     /// Blocks lie between; only the chain knows.
     Unclear,
+}
+
+impl Step {
+    /// The same when the last head has been the newest for so long: one that no endpoint has reached by then was told by a
+    /// liar, and the chain goes on from where they are.
+    pub(super) fn after(self, silence: Duration) -> Self {
+        match self {
+            Self::Behind if silence >= STUCK_AFTER => Self::Reorganised,
+            step => step,
+        }
+    }
 }
 
 pub(super) fn step(last: &Header, head: &Header, kind: ChainKind) -> Step {
@@ -58,6 +74,15 @@ mod tests {
         ] {
             assert_eq!(step(&last, &head, ChainKind::Mainnet), public, "{head:?}");
             assert_eq!(step(&last, &head, ChainKind::Local), local, "{head:?}");
+        }
+    }
+
+    #[test]
+    fn a_head_that_nobody_reaches_is_given_up() {
+        let soon = STUCK_AFTER - Duration::from_millis(1);
+        assert_eq!((Step::Behind.after(soon), Step::Behind.after(STUCK_AFTER)), (Step::Behind, Step::Reorganised));
+        for step in [Step::Unchanged, Step::Advanced, Step::Reorganised, Step::Unclear] {
+            assert_eq!(step.after(STUCK_AFTER), step);
         }
     }
 }

@@ -1,6 +1,8 @@
 //! From what a transaction does to its signed and stored form: simulated, priced, and within the wallet's
 //! means.
 
+use std::time::Duration;
+
 use farthing_protocol::Usdc;
 
 use super::{
@@ -19,6 +21,11 @@ use crate::{
 /// publication on top), so that an endpoint's estimate cannot empty the wallet.
 const GAS_LIMIT_MAX: u64 = 16_000_000;
 
+/// Transactions of this wallet, by whichever program, that are in a block and not yet confirmed.
+const NONCES_AT_ONCE_MAX: u64 = 16;
+/// So often an endpoint is asked that names nonces which do not go together.
+const NONCE_LOOKS_MAX: usize = 5;
+
 impl Writer {
     /// The estimate is also the simulation. When this returns, the journal holds the transaction.
     pub(super) async fn prepare(&self, body: Body) -> Result<Entry, ChainError> {
@@ -28,7 +35,7 @@ impl Writer {
             self.reader.estimate(self.wallet, Some(body.to), body.value_wei, &body.data),
             self.fees(),
             self.reader.balances(self.wallet, At::Latest),
-            self.reader.nonce(self.wallet, At::Latest),
+            self.next_nonce(),
         );
         let balances = balances.map_err(failed)?;
         let gas = match gas {
@@ -60,6 +67,28 @@ impl Writer {
         self.forms.set(&entry)?;
         self.store.put_entry(&entry).await?;
         Ok(entry)
+    }
+
+    /// The wallet's next nonce. It goes up by this wallet's own transactions: an endpoint that names a far higher one than
+    /// a block ago is asked again, because what is signed for a nonce that nobody reaches waits for ever.
+    async fn next_nonce(&self) -> Result<u64, RpcError> {
+        let mut known = None;
+        for _ in 0..NONCE_LOOKS_MAX {
+            let head = self.reader.head().await?.number();
+            let at_confirmed = At::Block(self.reader.confirmed(head));
+            let (newest, confirmed) = tokio::try_join!(
+                self.reader.nonce(self.wallet, At::Latest),
+                self.reader.nonce(self.wallet, at_confirmed),
+            )?;
+            let is_near = newest.abs_diff(confirmed) <= NONCES_AT_ONCE_MAX;
+            if is_near && known.is_none_or(|known| newest.abs_diff(known) <= NONCES_AT_ONCE_MAX) {
+                return Ok(newest);
+            }
+            tracing::warn!(newest, confirmed, "the endpoint names a nonce that this wallet can hardly have");
+            known = Some(confirmed);
+            tokio::time::sleep(Duration::from_millis(self.reader.spec.poll_interval_ms)).await;
+        }
+        Err(RpcError::Unreachable("it names another nonce of this wallet each time".to_owned()))
     }
 
     /// What the next blocks ask for.

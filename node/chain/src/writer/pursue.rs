@@ -30,6 +30,11 @@ const LOOK_EVERY_MS_MAX: u64 = 1_000;
 const LATE_LOOKS: u32 = 60;
 /// What a plain transfer takes.
 const TRANSFER_GAS: u64 = 21_000;
+/// Transactions of this wallet that a reorganisation may have dropped below one that waits. More are missing only where an
+/// endpoint lied about the nonce, and filling them would burn the wallet's ETH.
+const GAP_MAX: u64 = 16;
+/// A transaction that the chain cannot take is given up when it could not be taken so many times.
+const HOPELESS_MAX: u32 = 3;
 
 /// What the chain says of a transaction.
 enum Fate {
@@ -59,6 +64,7 @@ impl Writer {
         let resend_after = Duration::from_millis(self.reader.spec.resend_after_ms);
         let receipt_patience = Duration::from_millis(self.reader.spec.receipt_patience_ms);
         let (mut gone_looks, mut gone_since) = (0, None);
+        let mut hopeless = 0;
         let mut sent_at: Option<Instant> = None;
         loop {
             match self.fate(&entry).await {
@@ -90,6 +96,10 @@ impl Writer {
                             sent_at = Some(Instant::now());
                         }
                         Some(at) if at.elapsed() >= resend_after => {
+                            hopeless = if self.is_hopeless(&entry, next_nonce).await { hopeless + 1 } else { 0 };
+                            if hopeless >= HOPELESS_MAX {
+                                return Err(gone(&entry));
+                            }
                             self.fill_gap(next_nonce, entry.nonce).await;
                             self.raise(&mut entry).await;
                             self.broadcast(&entry).await;
@@ -193,9 +203,25 @@ impl Writer {
         }
     }
 
+    /// Whether the chain cannot take a transaction, because an endpoint lied when it was made: too many nonces lie before
+    /// it, or it may cost more than the wallet has. A transfer that waits for money is not given up: money may come, and
+    /// then it is made.
+    async fn is_hopeless(&self, entry: &Entry, next_nonce: u64) -> bool {
+        if entry.nonce.saturating_sub(next_nonce) > GAP_MAX {
+            return true;
+        }
+        let Some(Unsigned { value_wei, .. }) = unsigned(&entry.raw) else { return false };
+        let Ok(balances) = self.reader.balances(self.wallet, At::Latest).await else { return false };
+        let gas_wei = entry.fees().max_wei.saturating_mul(u128::from(entry.gas_limit));
+        entry.intent.is_idempotent() && balances.eth_wei < gas_wei.saturating_add(value_wei)
+    }
+
     /// After a reorganisation that dropped an earlier transaction for good, nothing would ever be mined: the
     /// missing nonces are used up by transfers of nothing to the wallet itself.
     async fn fill_gap(&self, next_nonce: u64, nonce: u64) {
+        if nonce.saturating_sub(next_nonce) > GAP_MAX {
+            return;
+        }
         for missing in next_nonce..nonce {
             // A transaction that waits at this nonce makes it no gap.
             let is_gap = self.reader.pending_nonce(self.wallet).await.is_ok_and(|pending| pending <= missing);

@@ -8,6 +8,7 @@ mod dust;
 mod endpoints;
 mod events;
 mod flood;
+mod liars;
 mod operations;
 mod outages;
 mod proxy;

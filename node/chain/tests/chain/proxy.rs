@@ -108,6 +108,30 @@ struct Seen {
     receipts_hidden: AtomicU64,
     /// Requests to simulate a transaction.
     estimates: Mutex<Vec<Vec<u8>>>,
+    lies: Mutex<Vec<Lie>>,
+}
+
+/// An answer that is not the chain's.
+#[derive(Debug)]
+struct Lie {
+    method: &'static str,
+    result: serde_json::Value,
+    /// How often it is told yet.
+    left: usize,
+}
+
+impl Seen {
+    fn lie(&self, request: &[u8]) -> Option<Vec<u8>> {
+        let mut lies = self.lies.lock().unwrap();
+        let lie = lies.iter_mut().find(|lie| lie.left > 0 && contains(request, lie.method.as_bytes()))?;
+        lie.left -= 1;
+        let answer = |(id, result)| serde_json::json!({ "id": id, "result": result });
+        let told = match lie.result.as_array() {
+            Some(results) => results.iter().enumerate().map(answer).collect(),
+            None => answer((0, &lie.result)),
+        };
+        Some(told.to_string().into_bytes())
+    }
 }
 
 impl Proxy {
@@ -146,6 +170,16 @@ impl Proxy {
 
     pub(crate) fn set_logs(&self, mode: LogsMode) {
         *self.logs.lock().unwrap() = mode;
+    }
+
+    /// Answers requests of `method` so many times with `result`; several at once with the results of an array.
+    pub(crate) fn lie(&self, method: &'static str, result: serde_json::Value, times: usize) {
+        self.seen.lies.lock().unwrap().push(Lie { method, result, left: times });
+    }
+
+    /// How many lies are not told yet.
+    pub(crate) fn lies_left(&self) -> usize {
+        self.seen.lies.lock().unwrap().iter().map(|lie| lie.left).sum()
     }
 
     /// Bytes of the longest answer of the chain about events.
@@ -222,7 +256,7 @@ async fn serve(
         let is_claim = contains(&request, b"eth_call") && contains(&request, selector.as_bytes());
         let timed_out = (mode == Mode::TimeOutClaims && is_claim)
             .then(|| br#"{"id":0,"error":{"code":-32000,"message":"request timed out"}}"#.to_vec());
-        let none = none.or(timed_out);
+        let none = none.or(timed_out).or_else(|| seen.lie(&request));
         if let Some(body) = none.or_else(|| logs_answer(&logs_mode, &request)) {
             let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
             if inbound.write_all(&[head.as_bytes(), &body].concat()).await.is_err() {
