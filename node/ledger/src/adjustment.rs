@@ -246,13 +246,14 @@ fn count_for_limits(
 
 /// Takes `charged` out of the adjustments of a channel, because the call that explains it was found, or the chain took
 /// back what showed it; the newest first, and as much as is there: a part may not have been booked yet, while other open
-/// calls could still owe it. What a payer counted on days that are over stays.
+/// calls could still owe it.
 ///
 /// Gives what no longer counts for each day.
 pub(crate) fn take_back(
     tx: &WriteTransaction,
     (side, id): (Side, ChannelId),
     charged: Usdc,
+    among: impl Fn(&Adjustment) -> bool,
 ) -> Result<Vec<(u32, Usdc)>> {
     if charged.is_zero() {
         return Ok(Vec::new());
@@ -261,7 +262,7 @@ pub(crate) fn take_back(
     for entry in tx.open_table(ADJUSTMENTS)?.iter()?.rev() {
         let (key, bytes) = entry?;
         let row: Adjustment = tables::decode("adjustments", bytes.value())?;
-        if row.side == side && row.channel == id && (side == Side::Payee || row.is_of_its_day()) {
+        if row.side == side && row.channel == id && among(&row) {
             rows.push((*key.value(), row));
             found = found.saturating_add(row.amount);
         }
@@ -286,9 +287,9 @@ pub(crate) fn take_back(
         drop(table);
         if part.is_of_its_day() {
             history::count_adjusted(tx, &part, Usdc::saturating_sub)?;
+            taken.push((day_of(part.time_secs), part.amount));
         }
         count_for_limits(tx, &part, u64::saturating_sub)?;
-        taken.push((day_of(part.time_secs), part.amount));
     }
     Ok(taken)
 }

@@ -88,6 +88,24 @@ impl Ledger {
         .await
     }
 
+    /// Whether a channel counts as charged what the chain alone shows: the owner is asked to prove it before anything more
+    /// is promised.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn is_carried(&self, id: ChannelId) -> Result<bool> {
+        let known = self.read(|tx| channel_in(&tx.open_table(PAYER_CHANNELS)?, id))?;
+        Ok(known.is_some_and(|row| row.carried.is_some()))
+    }
+
+    /// Keeps of what the chain alone shows as charged what this wallet's own signature covers, as the owner shows it.
+    ///
+    /// # Errors
+    /// [`LedgerError::UnknownChannel`].
+    pub async fn prove_carried(&self, id: ChannelId, proven: Usdc) -> Result<Observed> {
+        self.write(move |tx| update_channel(tx, id, None, Cause::Earlier, |row| row.prove(proven))).await
+    }
+
     /// Lets a stopped channel be used again, when it is filled anew.
     ///
     /// # Errors
@@ -299,10 +317,10 @@ fn observe(tx: &WriteTransaction, channel: &PayerChannel) -> Result<Observed> {
         true => Cause::Claimed,
         false => adjustment::why_missing(adjustment::restored_secs(tx)?, promised_secs),
     };
-    update_channel(tx, id, None, cause, |row| {
-        let acknowledged = row.acknowledged.saturating_add(unexplained);
-        row.recover(acknowledged, acknowledged);
-    })
+    let carried = update_channel(tx, id, None, cause, |row| {
+        row.carry(row.acknowledged.saturating_add(unexplained));
+    })?;
+    Ok(Observed { let_go: observed.let_go, uncounted: observed.uncounted, ..carried })
 }
 
 /// Ends the doubt about calls on a channel, the newest first, until their prices come to `claimed`. Whether there were any.
@@ -351,8 +369,14 @@ fn update_channel(
     update(&mut row);
     let risen = row.opening.saturating_sub(before);
     let counted = adjustment::record(tx, (Side::Payer, id), &row.config(), risen, cause)?;
+    let let_go = before.saturating_sub(row.opening);
+    let taken = adjustment::take_back(tx, (Side::Payer, id), let_go, |_| true)?;
+    let today = day_of(adjustment::now_secs());
+    let taken_today = taken.into_iter().filter(|(day, _)| *day == today).map(|(_, part)| part);
+    let uncounted = taken_today.fold(Usdc::ZERO, Usdc::saturating_add);
     table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
-    Ok(Observed { row: row.into_row(id, in_flight(&tx.open_table(PROMISES)?, id)?), counted })
+    let row = row.into_row(id, in_flight(&tx.open_table(PROMISES)?, id)?);
+    Ok(Observed { row, counted, let_go, uncounted })
 }
 
 fn all_channels(tx: &ReadTransaction) -> Result<Vec<PayerChannelRow>> {

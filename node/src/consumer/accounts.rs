@@ -416,12 +416,49 @@ impl Accounts {
     /// # Errors
     /// When the ledger cannot be read or written.
     pub async fn observe(&self, facts: PayerChannel, close_at_secs: Option<u64>) -> Result<(), LedgerError> {
-        let Observed { row, counted } = self.ledger.put_payer_channel(facts).await?;
+        let observed = self.ledger.put_payer_channel(facts).await?;
+        let Observed { row, counted, .. } = observed;
         if let Some((day, amount)) = counted {
             self.spending().rehold(day, NO_SECRET, amount);
         }
+        self.let_go(&observed);
         self.channels.apply(&row, close_at_secs);
         Ok(())
+    }
+
+    /// Before anything is promised on a channel of which the chain alone shows that it paid: what the owner cannot show
+    /// this wallet's signature for was an endpoint's invention.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read or written.
+    pub async fn prove_carried(
+        &self,
+        owner: Address,
+        channel: ChannelId,
+        sync: Option<&ChannelSync>,
+    ) -> Result<(), LedgerError> {
+        if !self.ledger.is_carried(channel)? {
+            return Ok(());
+        }
+        let proven = sync.and_then(|sync| self.proven(channel, sync)).unwrap_or_default();
+        let observed = self.ledger.prove_carried(channel, proven).await?;
+        if !observed.let_go.is_zero() {
+            let paid = observed.let_go;
+            tracing::warn!(%owner, %paid, "the chain's endpoint says that the owner was paid what nobody can prove");
+        }
+        self.let_go(&observed);
+        Ok(())
+    }
+
+    fn let_go(&self, observed: &Observed) {
+        let &Observed { row, let_go, uncounted, .. } = observed;
+        if !let_go.is_zero() {
+            self.channels.let_go(row.config.payee, row.id, let_go);
+        }
+        if !uncounted.is_zero() {
+            let day = farthing_ledger::day_of(clock::now_secs());
+            self.spending().settle(day, NO_SECRET, uncounted, Usdc::ZERO);
+        }
     }
 
     /// Whether the owner of an emptied channel was paid on chain for what no call explains.

@@ -159,6 +159,15 @@ impl PayerChannels {
         channel.close_at_secs = close_at_secs;
     }
 
+    /// Takes back a part of what the chain alone showed as charged.
+    pub fn let_go(&self, owner: Address, id: ChannelId, part: Usdc) {
+        let mut channels = self.lock();
+        if let Some(channel) = channels.get_mut(&owner).filter(|channel| channel.id == id) {
+            channel.state.acknowledged = channel.state.acknowledged.saturating_sub(part);
+            channel.seen_total = channel.seen_total.saturating_sub(part).max(channel.state.acknowledged);
+        }
+    }
+
     /// Whether the owner was paid on chain for what no call of this node explains. `false` while this node may have
     /// forgotten calls in a crash.
     #[must_use]

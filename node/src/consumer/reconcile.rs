@@ -129,6 +129,8 @@ impl Consumer {
         }
         let sync =
             self.sync(owner, channel.id).await.inspect_err(|_| compared.failed = Some(Instant::now()))?;
+        let proven = self.0.accounts.prove_carried(owner, channel.id, sync.as_ref()).await;
+        proven.map_err(|error| error.to_string())?;
         if let Some(sync) = sync {
             let taken = self.0.accounts.take_over(owner, channel.id, &sync).await;
             taken.map_err(|error| error.to_string())?;

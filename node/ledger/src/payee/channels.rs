@@ -173,7 +173,7 @@ fn put_channel(tx: &WriteTransaction, channel: PayeeChannel) -> Result<PayeeChan
     let risen = row.opening.saturating_sub(before);
     adjustment::record(tx, (Side::Payee, channel.id), &channel.config, risen, cause)?;
     let fallen = before.saturating_sub(row.opening);
-    adjustment::take_back(tx, (Side::Payee, channel.id), fallen)?;
+    adjustment::take_back(tx, (Side::Payee, channel.id), fallen, |_| true)?;
     if let Some(lost) = row.book_loss() {
         settlement::book_losses(tx, channel.id, (lost, row.spent), adjustment::now_secs())?;
     }

@@ -7,7 +7,7 @@ use super::{
     Acknowledgement, StoredEnd, StoredPromise, StoredPurchase, channel_in, close, day_of, purchase_in,
 };
 use crate::{
-    adjustment::{self, Side},
+    adjustment::{self, Adjustment, Side},
     allowed,
     error::{LedgerError, Result},
     history,
@@ -48,7 +48,8 @@ pub(super) fn acknowledge_found(
     let mut taken = Vec::new();
     let known = channel_in(&tx.open_table(PAYER_CHANNELS)?, channel)?;
     if let Some(mut row) = known {
-        taken = adjustment::take_back(tx, (Side::Payer, channel), charged)?;
+        // What was counted on days that are over stays.
+        taken = adjustment::take_back(tx, (Side::Payer, channel), charged, Adjustment::is_of_its_day)?;
         if !taken.is_empty() {
             let counted = taken.iter().fold(Usdc::ZERO, |sum, (_, part)| sum.saturating_add(*part));
             row.opening = row.opening.saturating_sub(counted);

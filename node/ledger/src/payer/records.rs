@@ -51,6 +51,10 @@ pub struct Observed {
     pub row: PayerChannelRow,
     /// What an adjustment adds to the limits of a day, which the row's change brought.
     pub counted: Option<(u32, Usdc)>,
+    /// What the chain's word alone had shown as charged, and shows no more.
+    pub let_go: Usdc,
+    /// The part of it that no longer counts for today's limits.
+    pub uncounted: Usdc,
 }
 
 impl PayerChannelRow {

@@ -46,6 +46,9 @@ pub(crate) struct StoredPayerChannel {
     /// The owner's receipt with the highest total, for an owner that loses its own records.
     #[n(11)]
     newest: Option<StoredNewest>,
+    /// The part of `opening` that rests on the chain's word alone: neither a receipt nor a signature shows it.
+    #[n(12)]
+    pub(crate) carried: Option<Usdc>,
 }
 
 #[derive(Clone, Copy, Debug, Encode, Decode)]
@@ -72,6 +75,7 @@ impl StoredPayerChannel {
             promised_secs: None,
             filled_secs: None,
             newest: None,
+            carried: None,
         }
     }
 
@@ -86,15 +90,43 @@ impl StoredPayerChannel {
             self.filled_secs = Some(now_secs);
         }
         self.deposited = channel.deposited;
-        // It falls when the chain replaces the block of a claim.
+        // It falls when the chain replaces the block of a claim, and when an endpoint lied. What only that showed was never
+        // charged.
+        self.let_go(self.claimed.saturating_sub(channel.claimed));
         self.claimed = channel.claimed;
         self.deposited_peak = self.deposited_peak.max(channel.deposited).max(self.claimed);
         // The contract pays nothing that this wallet did not sign.
         self.signed = self.signed.max(self.claimed);
         self.stopped |= channel.stopped;
         if is_new {
-            self.recover(self.claimed, self.claimed);
+            self.carry(self.claimed);
         }
+    }
+
+    /// Acknowledges a total that the chain alone shows.
+    pub(crate) fn carry(&mut self, total: Usdc) {
+        let before = self.opening;
+        self.recover(total, total);
+        let carried = self.opening.saturating_sub(before);
+        if !carried.is_zero() {
+            self.carried = Some(self.carried.unwrap_or_default().saturating_add(carried));
+        }
+    }
+
+    /// Takes back so much of what the chain alone showed.
+    pub(crate) fn let_go(&mut self, part: Usdc) {
+        let Some(carried) = self.carried else { return };
+        let part = part.min(carried).min(self.opening).min(self.acknowledged);
+        self.carried = Some(carried.saturating_sub(part)).filter(|left| !left.is_zero());
+        self.opening = self.opening.saturating_sub(part);
+        self.acknowledged = self.acknowledged.saturating_sub(part);
+    }
+
+    /// The owner was asked, and shows this wallet's signature up to `proven`: what is carried beyond that is let go, and the
+    /// rest stays.
+    pub(crate) fn prove(&mut self, proven: Usdc) {
+        self.let_go(self.acknowledged.saturating_sub(proven));
+        self.carried = None;
     }
 
     /// Raises what is acknowledged and signed; the difference is opening balance.
@@ -113,6 +145,10 @@ impl StoredPayerChannel {
         if receipt.spent_total > self.receipted() && receipt.spent_total <= self.signed {
             let signature = *receipt.signature();
             self.newest = Some(StoredNewest { receipt: **receipt, signature });
+        }
+        if receipt.spent_total >= self.acknowledged {
+            // The owner has signed that it counts all of it.
+            self.carried = None;
         }
     }
 

@@ -130,7 +130,7 @@ async fn an_emptied_channel_paid_what_it_paid_whether_its_calls_are_known_or_not
     };
     ledger.put_payer_channel(view(5_000, true)).await.unwrap();
     assert_eq!(shown(&ledger), [], "the owner of an open channel is asked");
-    let farthing_ledger::Observed { row, counted } =
+    let farthing_ledger::Observed { row, counted, .. } =
         ledger.put_payer_channel(view(5_000, false)).await.unwrap();
     assert_eq!(counted.map(|(_, amount)| amount), Some(micros(3_000)), "the limits of the day");
     assert_eq!((row.acknowledged, row.in_flight), (micros(3_000), PRICE), "one call may owe its price");
@@ -141,6 +141,38 @@ async fn an_emptied_channel_paid_what_it_paid_whether_its_calls_are_known_or_not
     ledger.put_payer_channel(view(5_000, false)).await.unwrap();
     assert_eq!(ledger.payer_channels().unwrap()[0].acknowledged, micros(5_000));
     assert_eq!(ledger.audit(None).unwrap().violations, []);
+}
+
+#[tokio::test]
+async fn what_the_chain_alone_showed_is_taken_back_with_the_chain_or_when_nobody_proves_it() {
+    let paid = |micros_paid| PayerChannel { claimed: micros(micros_paid), ..payer_channel(1) };
+    let state = |ledger: &Ledger| {
+        let row = ledger.payer_channels().unwrap()[0];
+        assert_eq!(ledger.audit(None).unwrap().violations, []);
+        (row.acknowledged.micros(), shown(ledger).iter().map(|row| row.1.micros()).sum::<u64>())
+    };
+    // A new channel of which an endpoint says that it paid.
+    let ledger = in_memory();
+    ledger.put_payer_channel(paid(9_000)).await.unwrap();
+    assert_eq!(state(&ledger), (9_000, 9_000));
+    let observed = ledger.put_payer_channel(paid(1_000)).await.unwrap();
+    assert_eq!((observed.let_go, state(&ledger)), (micros(8_000), (1_000, 1_000)), "the chain says less again");
+    assert!(ledger.is_carried(channel(1)).unwrap());
+    let proven = ledger.prove_carried(channel(1), micros(400)).await.unwrap();
+    assert_eq!((proven.let_go, state(&ledger)), (micros(600), (400, 400)), "the owner proves as much");
+    assert!(!ledger.is_carried(channel(1)).unwrap());
+    ledger.put_payer_channel(paid(0)).await.unwrap();
+    assert_eq!(state(&ledger), (400, 400), "which stays, whatever the chain says");
+    // One that is told to be emptied, for the limits of the day.
+    let ledger = in_memory();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let emptied = PayerChannel { deposited: micros(5_000), ..paid(5_000) };
+    ledger.put_payer_channel(emptied).await.unwrap();
+    assert_eq!(state(&ledger), (5_000, 5_000));
+    let row = ledger.adjustments_in(&ALL, |_| true).unwrap().rows.remove(0).1;
+    assert_eq!(counted(&ledger, &row), micros(5_000));
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    assert_eq!((state(&ledger), counted(&ledger, &row)), ((0, 0), Usdc::ZERO), "the day is free of it");
 }
 
 #[tokio::test]
