@@ -45,6 +45,7 @@ mod exchange;
 pub mod funding;
 pub(crate) mod heal;
 mod observed;
+pub mod prepared;
 pub mod prices;
 mod reconcile;
 mod recovery;

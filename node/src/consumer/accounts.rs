@@ -4,7 +4,7 @@
 //! network to these books (`node/tests/simulation`).
 //!
 //! In the order of a call: what is known of its id ([`Accounts::earlier`]); what it holds before its promise
-//! ([`Prepared`]); its end, which is counted at
+//! ([`super::prepared`]); its end, which is counted at
 //! once ([`Accounts::count`]) and stored in the background ([`Accounts::store`]), or given back
 //! ([`Accounts::release`]). After a start, [`Accounts::restore`] and [`Accounts::take_over`].
 
@@ -28,6 +28,7 @@ use super::{
     BuyError,
     answer::Expected,
     channels::{Explained, PayerChannels, Reservation},
+    prepared::Hold,
     spending::{Grant, Spending, SpendingCaps},
 };
 use crate::killpoint;
@@ -76,78 +77,6 @@ impl Attempt {
     #[must_use]
     pub const fn call_id(&self) -> CallId {
         self.promise.request.call_id
-    }
-}
-
-/// What a call may cost, counted against the limits of its day. Dropped, it is given back.
-#[derive(Debug)]
-pub struct Hold {
-    accounts: Arc<Accounts>,
-    day: u32,
-    secret: String,
-    price: Usdc,
-    /// What the limits allowed then.
-    pub limits: DayLimits,
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        self.accounts.spending().settle(self.day, &self.secret, self.price, Usdc::ZERO);
-    }
-}
-
-/// Headroom on a channel. Dropped, it is given back.
-#[derive(Debug)]
-pub struct Headroom {
-    channels: Arc<PayerChannels>,
-    pub reservation: Reservation,
-}
-
-impl Headroom {
-    /// Of what [`PayerChannels::reserve`] gave.
-    #[must_use]
-    pub const fn new(channels: Arc<PayerChannels>, reservation: Reservation) -> Self {
-        Self { channels, reservation }
-    }
-}
-
-impl Drop for Headroom {
-    fn drop(&mut self) {
-        self.channels.release(&self.reservation);
-    }
-}
-
-/// An attempt that has promised nothing yet: dropped, it gives back what it holds.
-#[derive(Debug)]
-pub struct Prepared {
-    attempt: Attempt,
-    hold: Hold,
-    headroom: Option<Headroom>,
-}
-
-impl Prepared {
-    #[must_use]
-    pub fn new(
-        (promise, expected): (Promise, Expected),
-        funding: Duration,
-        hold: Hold,
-        headroom: Option<Headroom>,
-    ) -> Self {
-        let reservation = headroom.as_ref().map(|headroom| headroom.reservation);
-        Self { attempt: Attempt { promise, expected, reservation, funding }, hold, headroom }
-    }
-
-    #[must_use]
-    pub const fn promise(&self) -> &Promise {
-        &self.attempt.promise
-    }
-
-    /// The attempt, once the ledger takes its promise: from now on only an end gives anything back.
-    #[must_use]
-    pub fn promised(self) -> Attempt {
-        let Self { attempt, hold, headroom } = self;
-        std::mem::forget((hold, headroom));
-        attempt
     }
 }
 
@@ -285,7 +214,7 @@ impl Accounts {
         let mut spending = spending.map_err(|error| BuyError::LedgerClosed(error.to_string()))?;
         spending.reserve(limits, day, grant, price)?;
         let limits = DayLimits { node: limits.per_day, secret: limits.per_secret_day_of(grant) };
-        Ok(Hold { accounts: Arc::clone(self), day, secret: grant.name.clone(), price, limits })
+        Ok(Hold::new(self, (day, &grant.name, price), limits))
     }
 
     /// Ends an attempt that was not charged. While a copy of it is unaccounted for, a later receipt is still taken.
@@ -508,6 +437,7 @@ mod tests {
 
     use super::*;
 
+    mod carried;
     mod days;
     mod found;
 

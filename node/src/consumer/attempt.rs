@@ -18,11 +18,11 @@ use crate::{
 
 use super::{
     Bought, BuyError, Cap, Consumer, Order, Turn,
-    accounts::{Headroom, Prepared},
     answer::Expected,
     channels::{Reservation, Shortage},
     exchange::Exchanged,
     observed,
+    prepared::{Headroom, Prepared},
     prices::Accepted,
     spending,
 };
