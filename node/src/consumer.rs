@@ -51,6 +51,7 @@ mod reconcile;
 mod recovery;
 pub mod rest;
 pub mod rules;
+pub mod shares;
 pub mod shown;
 pub mod spending;
 pub mod terms;
@@ -63,6 +64,7 @@ use funding::Funding;
 use prices::Prices;
 use reconcile::ComparisonProgress;
 use rules::{Rules, Stopped};
+use shares::Shares;
 use spending::{Grant, OverLimit, Spending};
 
 /// A call as the gateway read it.
@@ -303,6 +305,7 @@ struct ConsumerInner {
     rules: Rules,
     prices: Prices,
     conduct: Conduct,
+    shares: Arc<Shares>,
     settings: PurchaseSettings,
     turns: KeyedMutex<CallId, Copies>,
     books: ComparisonProgress,
@@ -350,6 +353,7 @@ impl Consumer {
             funding: parts.funding,
             rules: parts.rules,
             conduct: parts.conduct,
+            shares: Arc::default(),
             settings: parts.settings,
             turns: KeyedMutex::default(),
             books: ComparisonProgress::default(),

@@ -88,3 +88,6 @@ pub const NETWORK_NAME_BYTES_MAX: usize = NETWORK_NAME_CHOSEN_BYTES_MAX + 1 + 20
 pub const CLOSE_DELAY_SECS_MIN: u64 = 3600;
 pub const CLOSE_DELAY_SECS_MAX: u64 = 30 * 24 * 3600;
 pub const CLOSE_DELAY_SECS_DEFAULT: u64 = 24 * 3600;
+
+/// Calls of one operation that an owner serves one wallet a minute although they cost nothing, beyond as many as are charged.
+pub const UNCHARGED_PER_MINUTE: u32 = 20;

@@ -1,6 +1,9 @@
 //! One attempt to buy a call, from the price check to the end of its exchange ([`super::ends`]).
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use farthing_ledger::Promise;
 use farthing_os::clock;
@@ -24,6 +27,7 @@ use super::{
     observed,
     prepared::{Headroom, Prepared},
     prices::Accepted,
+    shares::CallShare,
     spending,
 };
 
@@ -40,6 +44,7 @@ impl Consumer {
     ) -> Result<Bought, BuyError> {
         let (mut service, mut plan) = self.planned(&order).await?;
         let trial = self.admitted(&order, &plan)?;
+        let share = self.share(&order, &plan)?;
         let accepted = self.accepted(&order, &service, &plan)?;
         let before = accepted.most.unwrap_or(plan.price);
         if order.max_price.is_none() && plan.price > before {
@@ -88,7 +93,12 @@ impl Consumer {
                 exchanged => {
                     let is_left_open = observed::is_left_open(&exchanged);
                     let bought = self.conclude(&attempt, exchanged, sent.elapsed(), turn).await;
-                    if !plan.price.is_zero() {
+                    if let Some(share) = share {
+                        match &bought {
+                            Ok(bought) => share.count(!bought.charged.is_zero()),
+                            Err(BuyError::UpstreamFailed { .. }) => share.count(false),
+                            Err(_) => {}
+                        }
                         self.observe(order, service, &bought, is_left_open, trial);
                     }
                     return bought;
@@ -123,6 +133,23 @@ impl Consumer {
             Some(newer) => plan(&newer, order).map(|plan| (newer, plan)),
             None => first.map(|plan| (service, plan)),
         }
+    }
+
+    /// A share of what the owner does for nothing, of a call that costs something.
+    fn share(&self, order: &Order, plan: &CallPlan) -> Result<Option<CallShare>, BuyError> {
+        if plan.price.is_zero() {
+            return Ok(None);
+        }
+        let share = self.0.shares.enter(order.service, &plan.operation, &order.grant.name);
+        let refused = |wait: Duration| {
+            let wait_secs = wait.as_secs() + 1;
+            BuyError::Busy(format!(
+                "too many calls of this operation that the secret `{}` made came to nothing within a minute, and its \
+                 owner does no more than a few of these for nothing; try again in {wait_secs} s",
+                order.grant.name
+            ))
+        };
+        share.map(Some).map_err(refused)
     }
 
     /// What was accepted for the operation before this call.

@@ -218,7 +218,7 @@ impl IntoResponse for Problem {
         }
         let charged = match self.charged {
             ChargeStatus::No => "0.00",
-            ChargeStatus::Yes => "unknown",
+            ChargeStatus::Yes => "yes",
             ChargeStatus::Undecided => "undecided",
         };
         headers.insert("x-farthing-charged", HeaderValue::from_static(charged));

@@ -8,7 +8,7 @@
 use std::{
     fs::{self, Metadata, Permissions},
     io,
-    os::unix::fs::{MetadataExt, PermissionsExt},
+    os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -60,6 +60,11 @@ fn walk(
         if metadata.is_symlink() || metadata.uid() != own {
             continue;
         }
+        let kind = metadata.file_type();
+        if kind.is_fifo() || kind.is_char_device() || kind.is_block_device() {
+            // Reading it would wait for ever.
+            return Err(io::Error::other(format!("{} is a pipe or a device and no file", path.display())));
+        }
         close(&path, &metadata, path == top.join(PUBLIC_FILE), open);
         if metadata.is_dir() && depth > 0 {
             let foreign = walk(top, &path, own, depth - 1, open)?;
@@ -99,6 +104,17 @@ const fn closed(mode: u32, is_folder: bool, is_public: bool) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pipe_in_place_of_a_file_is_refused() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("settings.toml");
+        let own = fs::metadata(top.path()).unwrap().uid();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let refused = claim(top.path(), own).unwrap_err().to_string();
+        assert!(refused.contains("settings.toml is a pipe"), "{refused}");
+    }
 
     #[test]
     fn what_is_open_is_closed_and_what_is_closed_stays() {
