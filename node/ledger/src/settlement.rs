@@ -3,7 +3,8 @@
 //! 1. [`Ledger::open_settlement`] records the rows before the transaction is made.
 //! 2. [`Ledger::record_claim`] records its hash, then its end. It is confirmed once the channels' states show it paid
 //!    ([`Ledger::put_payee_channel`]); a receipt alone does not.
-//! 3. What a payer withdrew although it was charged is a settlement of its own, made when the chain shows it, and taken
+//! 3. What a channel's state shows as paid and none of these stands for is a settlement without a transaction of this node.
+//! 4. What a payer withdrew although it was charged is a settlement of its own, made when the chain shows it, and taken
 //!    back when the chain pays it after all.
 //!
 //! Invariant M3: claimed never exceeds what was charged, and a confirmed settlement is final, unless the chain replaces the
@@ -167,6 +168,34 @@ pub(crate) fn reopen(
         insert(tx, &Settlement { state: SettlementState::Pending, ..settlement })?;
     }
     Ok(())
+}
+
+/// Notes what a channel's state shows as paid and no claim of this ledger stands for: a close paid it, or a claim that
+/// somebody else brought.
+pub(crate) fn note_paid(
+    tx: &WriteTransaction,
+    channel: ChannelId,
+    (before, claimed): (Usdc, Usdc),
+    time_secs: u64,
+) -> Result<()> {
+    if claimed <= before {
+        return Ok(());
+    }
+    let mut from = before;
+    for entry in tx.open_table(SETTLEMENTS)?.iter()?.rev().take(REOPENED_LOOK_BACK) {
+        let (id, bytes) = entry?;
+        let settlement = decode(bytes.value())?.into_settlement(id.value());
+        let stands = matches!(settlement.state, SettlementState::Pending | SettlementState::Confirmed);
+        for row in settlement.rows.iter().filter(|row| stands && row.channel == channel) {
+            from = from.max(row.to);
+        }
+    }
+    if from >= claimed {
+        return Ok(());
+    }
+    let (id, state) = (next_id(tx)?, SettlementState::Confirmed);
+    let row = SettlementRow { channel, from, to: claimed };
+    insert(tx, &Settlement { id, transaction: None, rows: vec![row], time_secs, state })
 }
 
 /// What losses of each channel come to.

@@ -80,7 +80,10 @@ mod tests {
     #[test]
     fn a_head_that_nobody_reaches_is_given_up() {
         let soon = STUCK_AFTER - Duration::from_millis(1);
-        assert_eq!((Step::Behind.after(soon), Step::Behind.after(STUCK_AFTER)), (Step::Behind, Step::Reorganised));
+        assert_eq!(
+            (Step::Behind.after(soon), Step::Behind.after(STUCK_AFTER)),
+            (Step::Behind, Step::Reorganised)
+        );
         for step in [Step::Unchanged, Step::Advanced, Step::Reorganised, Step::Unclear] {
             assert_eq!(step.after(STUCK_AFTER), step);
         }

@@ -96,7 +96,8 @@ impl Writer {
                             sent_at = Some(Instant::now());
                         }
                         Some(at) if at.elapsed() >= resend_after => {
-                            hopeless = if self.is_hopeless(&entry, next_nonce).await { hopeless + 1 } else { 0 };
+                            hopeless =
+                                if self.is_hopeless(&entry, next_nonce).await { hopeless + 1 } else { 0 };
                             if hopeless >= HOPELESS_MAX {
                                 return Err(gone(&entry));
                             }

@@ -1,12 +1,14 @@
 //! Money in and out through the handle.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use alloy::{primitives::hex, sol, sol_types::SolCall as _};
 use farthing_chain::{
-    BaseFee, ChainError, ChainStatus, ClaimRow, MemoryJournal, Role, gas_limit, pay_channels_address,
+    BaseFee, ChainError, ChainStatus, ClaimRow, Journal, JournalError, MemoryJournal, Mined, Record, Role,
+    gas_limit, pay_channels_address,
 };
 use farthing_protocol::{Address, ChannelConfig, Usdc};
+use futures::future::BoxFuture;
 use serde_json::json;
 
 use crate::{
@@ -85,7 +87,9 @@ async fn a_channel_is_opened_topped_up_claimed_and_closed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payer_gets_its_rest_back_after_the_delay_and_not_before() {
     let world = World::new().await;
-    let (payer, payee) = (world.payer_chain().await, world.payee_chain().await);
+    let journal = Arc::new(NotingJournal::default());
+    let payer = start_ready(world.spec(), &world.payer, journal.clone()).await;
+    let payee = world.payee_chain().await;
     let config = world.terms(1);
     let id = config.id(&payer.domain());
     payer.open_or_top_up(config, usdc(300_000)).await.unwrap();
@@ -102,6 +106,36 @@ async fn a_payer_gets_its_rest_back_after_the_delay_and_not_before() {
     let view = payer.channel(&id).unwrap();
     assert_eq!((view.deposited, view.close_at_secs), (Usdc::ZERO, None));
     assert_eq!(payer.balances().borrow().unwrap().usdc, usdc(100_000_000));
+    let noted = journal.noted.lock().unwrap().clone();
+    let expected =
+        [("deposit", usdc(300_000)), ("request to close", Usdc::ZERO), ("withdrawal", usdc(300_000))];
+    assert_eq!(noted, expected, "the history comes to what moved");
+}
+
+/// A journal that keeps what each transaction was for, and the USDC that it moved.
+#[derive(Default)]
+struct NotingJournal {
+    kept: MemoryJournal,
+    noted: Mutex<Vec<(&'static str, Usdc)>>,
+}
+
+impl Journal for NotingJournal {
+    fn put(&self, id: String, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.kept.put(id, bytes)
+    }
+
+    fn all(&self) -> BoxFuture<'_, Result<Vec<Record>, JournalError>> {
+        self.kept.all()
+    }
+
+    fn delete(&self, id: String) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.kept.delete(id)
+    }
+
+    fn mined(&self, mined: Mined) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.noted.lock().unwrap().push((mined.purpose, mined.amount));
+        Box::pin(async { Ok(()) })
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

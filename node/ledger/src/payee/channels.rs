@@ -167,6 +167,9 @@ fn put_channel(tx: &WriteTransaction, channel: PayeeChannel) -> Result<PayeeChan
     }
     let before = row.opening;
     settlement::reopen(tx, channel.id, (row.claimed, channel.claimed))?;
+    // Of what these books know as charged: the rest is an adjustment's to tell.
+    let known = channel.claimed.min(row.spent);
+    settlement::note_paid(tx, channel.id, (row.claimed, known), adjustment::now_secs())?;
     row.observe(&channel);
     // A claim is made of what is recorded, so only an older copy of these books lacks what it paid.
     let cause = adjustment::restored_secs(tx)?.map_or(Cause::Earlier, |_| Cause::Restored);

@@ -156,7 +156,11 @@ async fn what_the_chain_alone_showed_is_taken_back_with_the_chain_or_when_nobody
     ledger.put_payer_channel(paid(9_000)).await.unwrap();
     assert_eq!(state(&ledger), (9_000, 9_000));
     let observed = ledger.put_payer_channel(paid(1_000)).await.unwrap();
-    assert_eq!((observed.let_go, state(&ledger)), (micros(8_000), (1_000, 1_000)), "the chain says less again");
+    assert_eq!(
+        (observed.let_go, state(&ledger)),
+        (micros(8_000), (1_000, 1_000)),
+        "the chain says less again"
+    );
     assert!(ledger.is_carried(channel(1)).unwrap());
     let proven = ledger.prove_carried(channel(1), micros(400)).await.unwrap();
     assert_eq!((proven.let_go, state(&ledger)), (micros(600), (400, 400)), "the owner proves as much");

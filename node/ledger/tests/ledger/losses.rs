@@ -1,10 +1,39 @@
-//! What a payer withdrew although it was charged: booked, and taken back when it is paid after all.
+//! What the chain alone tells of a channel's money: what was paid without a claim of this node, and what a payer withdrew
+//! although it was charged, which is taken back when it is paid after all.
 
-use farthing_ledger::{Ledger, OpenMode, PayeeChannel};
+use farthing_ledger::{Ledger, OpenMode, PayeeChannel, Settlement, SettlementRow, SettlementState};
 use farthing_protocol::Usdc;
 use redb::{Database, ReadableTable, TableDefinition};
 
 use crate::world::*;
+
+#[tokio::test]
+async fn what_a_close_paid_is_a_settlement_too_and_once() {
+    let ledger = in_memory();
+    let open = payee_channel(1);
+    ledger.put_payee_channel(open).await.unwrap();
+    ledger.serve(served(1, micros(4_000), call(1))).await.unwrap();
+    ledger.serve(served(1, micros(4_000), call(2))).await.unwrap();
+    let row = SettlementRow { channel: channel(1), from: micros(0), to: micros(1_000) };
+    let claim = ledger.open_settlement(vec![row], NOW_SECS).await.unwrap();
+    for _ in 0..2 {
+        ledger.put_payee_channel(PayeeChannel { claimed: micros(1_000), ..open }).await.unwrap();
+    }
+    assert_eq!(ledger.settlements(10).unwrap().len(), 1, "the claim that is under way stands for it");
+    ledger.record_claim(Settlement { state: SettlementState::Confirmed, ..claim }).await.unwrap();
+    let closed = PayeeChannel { claimed: micros(4_000), deposited: micros(4_000), ..open };
+    for _ in 0..2 {
+        ledger.put_payee_channel(closed).await.unwrap();
+    }
+    let rows: Vec<_> = ledger.settlements(10).unwrap().into_iter().flat_map(|one| one.rows).collect();
+    let amounts: Vec<_> = rows.iter().map(|row| row.amount().micros()).collect();
+    assert_eq!(amounts, [3_000, 1_000], "history comes to what the channel paid");
+    assert!(ledger.audit(None).unwrap().is_clean());
+    // What these books do not know as charged is told by an adjustment alone.
+    let found = in_memory();
+    found.put_payee_channel(PayeeChannel { claimed: micros(9_000), ..payee_channel(2) }).await.unwrap();
+    assert_eq!(found.settlements(10).unwrap(), []);
+}
 
 #[tokio::test]
 async fn what_was_lost_and_is_paid_after_all_is_lost_no_more() {
@@ -14,8 +43,9 @@ async fn what_was_lost_and_is_paid_after_all_is_lost_no_more() {
     ledger.serve(served(1, micros(4_000), call(1))).await.unwrap();
     let emptied = PayeeChannel { deposited: Usdc::ZERO, ..open };
     let lost = || {
-        let rows = ledger.settlements(10).unwrap().into_iter().flat_map(|one| one.rows);
-        rows.map(|row| row.amount().micros()).collect::<Vec<_>>()
+        let mut told = ledger.settlements(10).unwrap();
+        told.retain(|one| one.state == SettlementState::Lost);
+        told.iter().map(|one| one.rows[0].amount().micros()).collect::<Vec<_>>()
     };
     // An endpoint says again and again that the payer took it all, and is wrong.
     for _ in 0..3 {

@@ -263,6 +263,9 @@ impl Entry {
                 HistoryEntry {
                     what: match settlement.state {
                         SettlementState::Lost => "withdrawn by the payer before it was claimed".to_owned(),
+                        SettlementState::Confirmed if settlement.transaction.is_none() => {
+                            "paid when the channel was closed".to_owned()
+                        }
                         _ => format!("claim on {} channels", settlement.rows.len()),
                     },
                     channel: match settlement.rows.as_slice() {
