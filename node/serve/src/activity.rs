@@ -36,7 +36,7 @@ pub(super) struct Activity {
 /// So long a new connection may take for its handshake and its first request before it counts as one that does nothing:
 /// some round trips, of which those within this machine take no time.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(1);
-const ARRIVES_FROM_HERE_WITHIN: Duration = Duration::from_millis(250);
+const ARRIVES_FROM_HERE_WITHIN: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
 struct State {

@@ -36,7 +36,7 @@ async fn connections_that_are_opened_anew_as_they_are_closed_shut_nobody_out() {
     let patient = Limits { head: minute, handshake: minute, idle: minute, ..Limits::default() };
     let setup = start_tls_with(b"http/1.1", patient).await;
     let address = setup.running.address;
-    for (connections, sent) in [(900, &b""[..]), (300, &[22, 3, 1, 2, 0, 1][..])] {
+    for (connections, sent) in [(900, &b""[..]), (200, &[22, 3, 1, 2, 0, 1][..])] {
         let stop = CancellationToken::new();
         let mut flood = flood(address, connections, sent, &stop);
         let is_at_it = flood.closed.wait_for(|closed| *closed > 50);
