@@ -195,6 +195,11 @@ pub enum BuyError {
     OwnerUnreachable(String),
     #[error("the call was not sent: {0}")]
     Busy(String),
+    #[error(
+        "the call was not sent: too many calls of this operation that the secret `{secret}` made came to nothing within a \
+         minute, and its owner does no more than a few of these for nothing"
+    )]
+    ShareUsed { secret: String, wait_secs: u64 },
     #[error("the owner's node refused the call ({}): {}", .0.code.name(), .0.detail)]
     Refused(Refusal),
     #[error("{}", upstream_failure(*.outcome, *.status))]
@@ -211,6 +216,18 @@ pub enum BuyError {
     NotRepeated { charged: Usdc, reason: String },
     #[error("whether the call was charged is not known yet ({0}); this node goes on asking")]
     Undecided(String),
+}
+
+impl BuyError {
+    /// Until a secret that used up its share may call again.
+    #[must_use]
+    pub const fn share_wait_ms(&self) -> Option<u64> {
+        if let Self::ShareUsed { wait_secs, .. } = self {
+            Some(wait_secs.saturating_mul(1_000))
+        } else {
+            None
+        }
+    }
 }
 
 /// The limit that a changed price passes.

@@ -8,6 +8,7 @@
 //! included; every open promise's cumulative ≤ signed ≤ deposited (the highest ever confirmed); a day's total
 //! is the sum of the charges of its purchases. They change in the same commits as what they sum.
 
+mod observed;
 mod receipts;
 mod records;
 mod stored;
@@ -19,12 +20,15 @@ use farthing_protocol::{
 };
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
-use self::receipts::{acknowledge, acknowledge_found};
 pub use self::records::{
     Acknowledgement, Observed, PayerChannel, PayerChannelRow, Promise, Promised, Purchase, PurchaseEnd,
     Timing, day_of,
 };
 pub(crate) use self::stored::{StoredEnd, StoredPayerChannel, StoredPromise, StoredPurchase};
+use self::{
+    observed::observe,
+    receipts::{acknowledge, acknowledge_found},
+};
 use crate::{
     Ledger,
     adjustment::{self, Cause, Side},
@@ -296,56 +300,6 @@ impl Ledger {
             Ok(totals)
         })
     }
-}
-
-fn observe(tx: &WriteTransaction, channel: &PayerChannel) -> Result<Observed> {
-    let id = channel.id;
-    let observed = update_channel(tx, id, Some(&channel.config), Cause::Earlier, |row| {
-        row.observe(channel, adjustment::now_secs());
-    })?;
-    // What an emptied channel paid beyond every call that is known was charged, and nobody is asked about it again.
-    let row = observed.row;
-    let unexplained = row.claimed.saturating_sub(row.acknowledged.saturating_add(row.in_flight));
-    if row.deposited > row.claimed || unexplained.is_zero() {
-        return Ok(observed);
-    }
-    let promised_secs = channel_in(&tx.open_table(PAYER_CHANNELS)?, id)?.and_then(|row| row.promised_secs);
-    // What calls in doubt are believed to have cost is believed once: an owner that empties the channel again has to be
-    // explained by others.
-    let is_put_down_to_doubts = !channel.stopped && end_doubts(tx, id, unexplained)?;
-    let cause = match channel.stopped || is_put_down_to_doubts {
-        true => Cause::Claimed,
-        false => adjustment::why_missing(adjustment::restored_secs(tx)?, promised_secs),
-    };
-    let carried = update_channel(tx, id, None, cause, |row| {
-        row.carry(row.acknowledged.saturating_add(unexplained));
-    })?;
-    Ok(Observed { let_go: observed.let_go, uncounted: observed.uncounted, ..carried })
-}
-
-/// Ends the doubt about calls on a channel, the newest first, until their prices come to `claimed`. Whether there were any.
-fn end_doubts(tx: &WriteTransaction, id: ChannelId, claimed: Usdc) -> Result<bool> {
-    let (mut left, mut ended) = (claimed, Vec::new());
-    let mut purchases = tx.open_table(PURCHASES)?;
-    for entry in tx.open_table(PURCHASES_BY_TIME)?.iter()?.rev().take(DOUBTFUL_LOOK_BACK) {
-        if left.is_zero() {
-            break;
-        }
-        let call_id = CallId::from_bytes(tables::join(&[&entry?.0.value()[8..]]));
-        let known = purchase_in(&purchases, call_id)?;
-        let Some(mut purchase) = known.filter(|known| known.channel == Some(id) && known.is_in_doubt())
-        else {
-            continue;
-        };
-        left = left.saturating_sub(purchase.price);
-        let reason = "the owner was paid as much on chain".to_owned();
-        purchase.end = StoredEnd::Released { reason, in_doubt: Some(false) };
-        ended.push((call_id, purchase));
-    }
-    for (call_id, purchase) in &ended {
-        purchases.insert(call_id.as_bytes(), tables::encode(purchase).as_slice())?;
-    }
-    Ok(!ended.is_empty())
 }
 
 /// Changes a channel's row; with `config` it is created when missing. What its opening balance rises by is an

@@ -435,6 +435,11 @@ fn check_message(message: &CallMessage, body: &Bytes) -> Result<Vec<u8>, NotStar
     if message.body_bytes() != body.len() as u64 {
         return refuse(format!("its head names {} bytes, its body has {}", message.body_bytes(), body.len()));
     }
+    if let CallMessage::Call(request) = message
+        && let Err(error) = request.check_bounds()
+    {
+        return refuse(error.to_string());
+    }
     let head = wire::encode(message);
     if head.len() > limits::CALL_HEAD_BYTES_MAX {
         return refuse(format!("its head has {} bytes", head.len()));

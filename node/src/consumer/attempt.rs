@@ -141,13 +141,9 @@ impl Consumer {
             return Ok(None);
         }
         let share = self.0.shares.enter(order.service, &plan.operation, &order.grant.name);
-        let refused = |wait: Duration| {
-            let wait_secs = wait.as_secs() + 1;
-            BuyError::Busy(format!(
-                "too many calls of this operation that the secret `{}` made came to nothing within a minute, and its \
-                 owner does no more than a few of these for nothing; try again in {wait_secs} s",
-                order.grant.name
-            ))
+        let refused = |wait: Duration| BuyError::ShareUsed {
+            secret: order.grant.name.clone(),
+            wait_secs: wait.as_secs() + 1,
         };
         share.map(Some).map_err(refused)
     }

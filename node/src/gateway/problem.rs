@@ -419,14 +419,14 @@ impl From<&BuyError> for Problem {
                 detail,
                 "Try again later; nothing was sent.",
             ),
-            BuyError::Busy(_) => Self::new(
+            BuyError::Busy(_) | BuyError::ShareUsed { .. } => Self::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "owner-busy",
                 "Too much is under way",
                 detail,
                 "Wait as Retry-After says, then send the call again; nothing was sent.",
             )
-            .retry_after(Some(ROOM_AFTER_MS)),
+            .retry_after(Some(error.share_wait_ms().unwrap_or(ROOM_AFTER_MS))),
             BuyError::Refused(refusal) => refused(refusal.code, detail).retry_after(refusal.retry_after_ms),
             BuyError::UpstreamFailed { outcome: Outcome::TimedOut, .. } => Self::new(
                 StatusCode::GATEWAY_TIMEOUT,

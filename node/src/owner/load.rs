@@ -2,7 +2,7 @@
 //!
 //! 64 calls in all, 16 per payer and 32 per service are at the upstreams; a bounded number waits its turn;
 //! everyone else is told to come back. Of all these places, half are for payers with channels alone: wallets are free,
-//! and so are the calls of a free operation. Calls that end uncharged are counted per payer and operation, because they
+//! and so are the calls of a free operation. CountedCalls that end uncharged are counted per payer and operation, because they
 //! cost the owner and not the payer: an operation that fails keeps nobody from the others, and what is charged earns as
 //! much as fails.
 
@@ -32,7 +32,7 @@ pub struct LoadLimits {
     pub calls_max: usize,
     pub per_payer_max: usize,
     pub per_service_max: usize,
-    /// Calls waiting for their turn. A waiting call holds its request only.
+    /// CountedCalls waiting for their turn. A waiting call holds its request only.
     pub waiting_max: usize,
 }
 
@@ -58,8 +58,15 @@ pub struct Load {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Counted {
     payer: Address,
-    /// `None`: all of them.
-    operation: Option<(ServiceId, String)>,
+    calls: CountedCalls,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum CountedCalls {
+    All,
+    /// What fits no operation. Honest nodes check their calls before they send them.
+    Misfits,
+    Of(ServiceId, String),
 }
 
 /// Who calls, as far as places go.
@@ -163,7 +170,8 @@ impl Load {
     /// # Errors
     /// A `RateLimited` refusal naming when to come back.
     pub fn check_uncharged(&self, payer: Address) -> Result<(), Refusal> {
-        self.check(&Counted { payer, operation: None }, UNCHARGED_PER_MINUTE_IN_ALL)
+        self.check(&Counted { payer, calls: CountedCalls::Misfits }, UNCHARGED_PER_MINUTE)?;
+        self.check(&Counted { payer, calls: CountedCalls::All }, UNCHARGED_PER_MINUTE_IN_ALL)
     }
 
     /// The same, at one operation.
@@ -176,16 +184,17 @@ impl Load {
         service: ServiceId,
         operation: &str,
     ) -> Result<(), Refusal> {
-        let operation = Some((service, operation.to_owned()));
-        self.check(&Counted { payer, operation }, UNCHARGED_PER_MINUTE)
+        let calls = CountedCalls::Of(service, operation.to_owned());
+        self.check(&Counted { payer, calls }, UNCHARGED_PER_MINUTE)
     }
 
     fn check(&self, counted: &Counted, most: u32) -> Result<(), Refusal> {
         let windows = self.uncharged.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(window) = windows.get(counted).filter(|window| window.is_over(most)) else { return Ok(()) };
-        let what = match counted.operation {
-            Some(_) => "of this operation",
-            None => "in all",
+        let what = match counted.calls {
+            CountedCalls::All => "in all",
+            CountedCalls::Misfits => "that fit no operation",
+            CountedCalls::Of(..) => "of this operation",
         };
         let detail = format!("{most} uncharged calls {what} a minute are the limit");
         let wait = WINDOW.saturating_sub(window.since.elapsed());
@@ -195,13 +204,14 @@ impl Load {
 
     /// Counts a call that came to nothing before its operation was known.
     pub fn count_misfit(&self, payer: Address) {
-        self.count(Counted { payer, operation: None }, false);
+        self.count(Counted { payer, calls: CountedCalls::Misfits }, false);
+        self.count(Counted { payer, calls: CountedCalls::All }, false);
     }
 
     /// Counts a call of a paid operation.
     pub fn count_end(&self, payer: Address, service: ServiceId, operation: &str, is_charged: bool) {
-        self.count(Counted { payer, operation: None }, is_charged);
-        self.count(Counted { payer, operation: Some((service, operation.to_owned())) }, is_charged);
+        self.count(Counted { payer, calls: CountedCalls::All }, is_charged);
+        self.count(Counted { payer, calls: CountedCalls::Of(service, operation.to_owned()) }, is_charged);
     }
 
     fn count(&self, counted: Counted, is_charged: bool) {
@@ -343,9 +353,14 @@ mod tests {
         assert!(!may("GET /slow"));
         for n in 0..80 {
             assert!(load.check_uncharged(PAYER).is_ok(), "{n}");
-            load.count_misfit(PAYER);
+            load.count_end(PAYER, SERVICE, &format!("GET /{n}"), false);
         }
         assert!(load.check_uncharged(PAYER).is_err());
-        assert!(load.check_uncharged(Address::from_bytes([1; 20])).is_ok());
+        let other = Address::from_bytes([1; 20]);
+        for n in 0..20 {
+            assert!(load.check_uncharged(other).is_ok(), "{n}");
+            load.count_misfit(other);
+        }
+        assert!(load.check_uncharged(other).is_err(), "what fits no operation");
     }
 }

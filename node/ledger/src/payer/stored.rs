@@ -90,8 +90,7 @@ impl StoredPayerChannel {
             self.filled_secs = Some(now_secs);
         }
         self.deposited = channel.deposited;
-        // It falls when the chain replaces the block of a claim, and when an endpoint lied. What only that showed was never
-        // charged.
+        // It falls when the chain replaces the block of a claim: what only that showed was never charged.
         self.let_go(self.claimed.saturating_sub(channel.claimed));
         self.claimed = channel.claimed;
         self.deposited_peak = self.deposited_peak.max(channel.deposited).max(self.claimed);
@@ -122,8 +121,7 @@ impl StoredPayerChannel {
         self.acknowledged = self.acknowledged.saturating_sub(part);
     }
 
-    /// The owner was asked, and shows this wallet's signature up to `proven`: what is carried beyond that is let go, and the
-    /// rest stays.
+    /// The owner shows this wallet's signature up to `proven`: what is carried beyond that is let go, and the rest stays.
     pub(crate) fn prove(&mut self, proven: Usdc) {
         self.let_go(self.acknowledged.saturating_sub(proven));
         self.carried = None;

@@ -71,6 +71,7 @@ fn every_error() -> Vec<BuyError> {
         BuyError::CallIdConflict,
         BuyError::OwnerUnreachable(text()),
         BuyError::Busy(text()),
+        BuyError::ShareUsed { secret: text(), wait_secs: 1 },
         BuyError::UpstreamFailed { outcome: Outcome::TimedOut, status: 0 },
         BuyError::UpstreamFailed { outcome: Outcome::ServerError, status: 500 },
         BuyError::BadAnswer { reason: text(), charged: None },
@@ -114,6 +115,7 @@ fn every_error() -> Vec<BuyError> {
             | BuyError::CallIdConflict
             | BuyError::OwnerUnreachable(_)
             | BuyError::Busy(_)
+            | BuyError::ShareUsed { .. }
             | BuyError::Refused(_)
             | BuyError::UpstreamFailed { .. }
             | BuyError::BadAnswer { .. }

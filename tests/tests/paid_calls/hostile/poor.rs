@@ -84,8 +84,9 @@ async fn a_wallet_whose_eth_pays_for_some_claims_makes_the_dearest_and_takes_on_
     Ok(())
 }
 
-/// Of a base fee of 0.5 gwei and a tip of 1 gwei, a claim of one row asks for some 0.00025 ETH. This is more than half of it.
-const WEI_FOR_NO_TIP: &str = "0x9184e72a0000";
+/// Of a base fee of 0.005 gwei and a tip of 0.01 gwei, a claim of one row asks for some 0.0000025 ETH. This is more than half
+/// of it.
+const WEI_FOR_NO_TIP: &str = "0x174876e8000";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wallet_whose_eth_pays_for_a_claim_without_its_tip_is_told_and_takes_on_no_more() -> Result<()> {
@@ -94,7 +95,7 @@ async fn a_wallet_whose_eth_pays_for_a_claim_without_its_tip_is_told_and_takes_o
     let payer = Payer::join(&world, 0x65, cost(10)).await?;
     payer.served(payer.request("first", cost(1))).await?;
 
-    let base_fee = json!([format!("{:#x}", 500_000_000)]);
+    let base_fee = json!([format!("{:#x}", 5_000_000)]);
     rpc::call(&world.chain.rpc_url(), "anvil_setNextBlockBaseFeePerGas", base_fee).await?;
     set_eth_of_the_owner(&world, WEI_FOR_NO_TIP).await?;
     let settled = world.owner.control().ask(endpoint::Settle).await;
