@@ -1,6 +1,7 @@
 //! The promises of the HTTP ports, over real sockets.
 
 mod floods;
+mod goodbye;
 mod http2;
 mod names;
 
