@@ -101,14 +101,7 @@ impl Ledger {
     /// # Errors
     /// Only failures of storage.
     pub fn settlements(&self, limit: usize) -> Result<Vec<Settlement>> {
-        self.read(|tx| {
-            let table = tx.open_table(SETTLEMENTS)?;
-            let newest = table.iter()?.rev().take(limit).map(|entry| {
-                let (id, bytes) = entry?;
-                Ok(decode(bytes.value())?.into_settlement(id.value()))
-            });
-            newest.collect()
-        })
+        self.read(|tx| newest_first(&tx.open_table(SETTLEMENTS)?)?.take(limit).collect())
     }
 }
 
@@ -158,13 +151,9 @@ pub(crate) fn reopen(
         let beyond = |row: &SettlementRow| row.channel == channel && row.from < row.to && claimed < row.to;
         settlement.state == SettlementState::Confirmed && settlement.rows.iter().any(beyond)
     };
-    let mut taken_back = Vec::new();
-    for entry in tx.open_table(SETTLEMENTS)?.iter()?.rev().take(REOPENED_LOOK_BACK) {
-        let (id, bytes) = entry?;
-        let settlement = decode(bytes.value())?.into_settlement(id.value());
-        taken_back.extend(Some(settlement).filter(is_taken_back));
-    }
-    for settlement in taken_back {
+    let newest =
+        newest_first(&tx.open_table(SETTLEMENTS)?)?.take(REOPENED_LOOK_BACK).collect::<Result<Vec<_>>>()?;
+    for settlement in newest.into_iter().filter(is_taken_back) {
         insert(tx, &Settlement { state: SettlementState::Pending, ..settlement })?;
     }
     Ok(())
@@ -182,9 +171,8 @@ pub(crate) fn note_paid(
         return Ok(());
     }
     let mut from = before;
-    for entry in tx.open_table(SETTLEMENTS)?.iter()?.rev().take(REOPENED_LOOK_BACK) {
-        let (id, bytes) = entry?;
-        let settlement = decode(bytes.value())?.into_settlement(id.value());
+    for settlement in newest_first(&tx.open_table(SETTLEMENTS)?)?.take(REOPENED_LOOK_BACK) {
+        let settlement = settlement?;
         let stands = matches!(settlement.state, SettlementState::Pending | SettlementState::Confirmed);
         for row in settlement.rows.iter().filter(|row| stands && row.channel == channel) {
             from = from.max(row.to);
@@ -201,9 +189,8 @@ pub(crate) fn note_paid(
 /// What losses of each channel come to.
 pub(crate) fn losses(table: &impl ReadableTable<u64, &'static [u8]>) -> Result<BTreeMap<ChannelId, Usdc>> {
     let mut losses: BTreeMap<ChannelId, Usdc> = BTreeMap::new();
-    for entry in table.iter()? {
-        let (id, bytes) = entry?;
-        let settlement = decode(bytes.value())?.into_settlement(id.value());
+    for settlement in newest_first(table)? {
+        let settlement = settlement?;
         for row in settlement.rows.iter().filter(|_| settlement.state == SettlementState::Lost) {
             let sum = losses.entry(row.channel).or_default();
             *sum = sum.saturating_add(row.amount());
@@ -220,7 +207,12 @@ pub(crate) fn book_losses(
     (lost, spent): (Usdc, Usdc),
     time_secs: u64,
 ) -> Result<()> {
-    let booked = losses(&tx.open_table(SETTLEMENTS)?)?.remove(&channel).unwrap_or_default();
+    let mut told = newest_first(&tx.open_table(SETTLEMENTS)?)?.collect::<Result<Vec<_>>>()?;
+    // A loss has one row.
+    let is_of_it = |one: &Settlement| one.rows.first().is_some_and(|row| row.channel == channel);
+    told.retain(|one| one.state == SettlementState::Lost && is_of_it(one));
+    let amounts = told.iter().flat_map(|one| &one.rows).map(SettlementRow::amount);
+    let booked = amounts.fold(Usdc::ZERO, Usdc::saturating_add);
     let newly = lost.saturating_sub(booked);
     if !newly.is_zero() {
         let row = SettlementRow { channel, from: spent.saturating_sub(newly), to: spent };
@@ -228,9 +220,8 @@ pub(crate) fn book_losses(
         return insert(tx, &Settlement { id, transaction: None, rows: vec![row], time_secs, state });
     }
     let mut found_again = booked.saturating_sub(lost);
-    while !found_again.is_zero() {
-        let Some(mut loss) = newest_loss(tx, channel)? else { break };
-        let Some(row) = loss.rows.first_mut() else { break };
+    for mut loss in told {
+        let Some(row) = loss.rows.first_mut().filter(|_| !found_again.is_zero()) else { break };
         let part = found_again.min(row.amount());
         found_again = found_again.saturating_sub(part);
         row.from = row.from.saturating_add(part);
@@ -255,16 +246,13 @@ pub(crate) fn weigh_losses(tx: &WriteTransaction) -> Result<()> {
     Ok(())
 }
 
-fn newest_loss(tx: &WriteTransaction, channel: ChannelId) -> Result<Option<Settlement>> {
-    for entry in tx.open_table(SETTLEMENTS)?.iter()?.rev() {
+fn newest_first(
+    table: &impl ReadableTable<u64, &'static [u8]>,
+) -> Result<impl Iterator<Item = Result<Settlement>>> {
+    Ok(table.iter()?.rev().map(|entry| {
         let (id, bytes) = entry?;
-        let settlement = decode(bytes.value())?.into_settlement(id.value());
-        let is_of_it = |row: &SettlementRow| row.channel == channel && !row.amount().is_zero();
-        if settlement.state == SettlementState::Lost && settlement.rows.iter().any(is_of_it) {
-            return Ok(Some(settlement));
-        }
-    }
-    Ok(None)
+        Ok(decode(bytes.value())?.into_settlement(id.value()))
+    }))
 }
 
 fn next_id(tx: &WriteTransaction) -> Result<u64> {
