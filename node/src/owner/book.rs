@@ -22,7 +22,7 @@ use farthing_protocol::{
 
 use crate::gas::GasMeans;
 
-pub use channel::{PayeeChannel, View};
+pub use channel::{PayeeChannel, SignedAway, View};
 pub use claims::Claims;
 
 mod channel;
@@ -168,14 +168,10 @@ impl Book {
         true
     }
 
-    /// Channels whose close this node has signed, each with the second until which that counts.
+    /// The closes that this node has signed.
     #[must_use]
-    pub fn signed_away(&self) -> Vec<(ChannelId, u64)> {
-        let until = |channel: &PayeeChannel| match channel.ending {
-            Ending::SignedAway { until_secs, .. } => Some(until_secs),
-            Ending::None | Ending::Closes => None,
-        };
-        self.lock().channels.iter().filter_map(|(id, channel)| Some((*id, until(channel)?))).collect()
+    pub fn signed_away(&self) -> Vec<SignedAway> {
+        self.lock().channels.iter().filter_map(|(id, channel)| channel.signed_close(*id)).collect()
     }
 
     /// Channels that this node closes and has not closed yet.

@@ -186,8 +186,6 @@ impl ChainIntake {
             deposited: view.deposited,
             claimed: view.claimed,
             closing: view.close_at_secs.is_some(),
-            safe_deposited: view.safe_deposited,
-            round: view.round,
         };
         let row = ledger.put_payee_channel(facts).await?;
         let proof = book::proof(&row, &chain.domain());

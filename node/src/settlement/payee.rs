@@ -26,7 +26,7 @@ use crate::{
     chain_view,
     gas::CLAIM_ROWS_MAX,
     killpoint,
-    owner::book::{Book, PayeeChannel},
+    owner::book::{Book, PayeeChannel, SignedAway},
 };
 
 /// Settlements among which interrupted ones are looked for: at most one is under way at a time.
@@ -40,6 +40,8 @@ const RETRY_REFUSED_AFTER: Duration = Duration::from_secs(300);
 const PROBED_MAX: usize = 100;
 /// A chain may replace its newest blocks by others, which are dated no earlier than so much before.
 const REORGANISED_SECS_MAX: u64 = 120;
+/// An endpoint has to show so long that a signed close is done.
+const SHOWN_FOR: Duration = Duration::from_secs(REORGANISED_SECS_MAX);
 
 #[derive(Debug)]
 pub(super) struct Payee {
@@ -81,6 +83,7 @@ impl Payee {
                     if changed.is_err() { return; }
                     views.mark_unchanged();
                     self.intake.catch_up().await;
+                    self.serve_again().await;
                     self.conclude_paid().await;
                     self.claim_pending().await;
                 }
@@ -313,16 +316,15 @@ impl Payee {
         }
     }
 
-    /// A signed close that nobody has brought to the chain in time is void, and its channel is served again.
+    /// A channel is served again once the close that was signed is done, or void because nobody brought it in time.
     async fn serve_again(&self) {
         let Some(block_secs) = chain_view::time_secs(&self.chain) else { return };
-        // A public chain's blocks are dated as clocks are: a later date is an endpoint's invention.
         let is_local = self.chain.spec().kind == ChainKind::Local;
-        let now_secs = if is_local { block_secs } else { block_secs.min(clock::now_secs()) };
-        for (channel, until_secs) in self.book.signed_away() {
-            if !is_void(until_secs, now_secs) {
+        for close in self.book.signed_away() {
+            if !is_served_again(&close, block_secs, clock::now_secs(), is_local) {
                 continue;
             }
+            let channel = close.channel;
             match self.ledger.end_payee_channel(channel, Ending::None).await {
                 Ok(_) => drop(self.book.set_ending(channel, Ending::None)),
                 Err(error) => tracing::warn!(%channel, %error, "a void close was not stored"),
@@ -391,9 +393,12 @@ enum Closing {
     Waits,
 }
 
-/// Whether nobody can bring a signed close any more that counts until `until_secs`, by the chain's newest block.
-const fn is_void(until_secs: u64, now_secs: u64) -> bool {
-    now_secs > until_secs.saturating_add(REORGANISED_SECS_MAX)
+/// Whether nobody can bring a signed close any more. What a public chain's endpoint says for a moment does not do: its
+/// blocks are dated as this machine's clock is, and what it shows stays so for a while.
+fn is_served_again(close: &SignedAway, block_secs: u64, clock_secs: u64, is_local: bool) -> bool {
+    let now_secs = if is_local { block_secs } else { block_secs.min(clock_secs) };
+    let is_void = now_secs > close.until_secs.saturating_add(REORGANISED_SECS_MAX);
+    is_void || close.done_for.is_some_and(|since| is_local || since >= SHOWN_FOR)
 }
 
 fn row(channel: ChannelId, entry: &PayeeChannel, now_secs: u64) -> Row {
@@ -422,11 +427,35 @@ fn claim_row(entry: &PayeeChannel) -> ClaimRow {
 mod tests {
     use super::*;
 
+    const fn close(until_secs: u64, done_for: Option<Duration>) -> SignedAway {
+        SignedAway { channel: ChannelId::NONE, until_secs, done_for }
+    }
+
     #[test]
     fn a_signed_close_is_void_once_no_block_can_hold_it_any_more() {
         for (now_secs, expected) in [(0, false), (1_000, false), (1_120, false), (1_121, true)] {
-            assert_eq!(is_void(1_000, now_secs), expected, "{now_secs}");
+            for is_local in [true, false] {
+                let is_void = is_served_again(&close(1_000, None), now_secs, now_secs, is_local);
+                assert_eq!(is_void, expected, "{now_secs}");
+            }
         }
-        assert!(!is_void(u64::MAX, u64::MAX));
+        assert!(!is_served_again(&close(u64::MAX, None), u64::MAX, u64::MAX, false));
+    }
+
+    #[test]
+    fn a_signed_close_of_a_public_chain_is_void_only_by_both_clocks() {
+        for (block_secs, clock_secs) in [(9_000, 1_000), (1_000, 9_000)] {
+            assert!(!is_served_again(&close(1_000, None), block_secs, clock_secs, false));
+        }
+        assert!(is_served_again(&close(1_000, None), 9_000, 1_000, true), "a local chain has its own time");
+    }
+
+    #[test]
+    fn what_an_endpoint_shows_for_a_moment_ends_no_signed_close() {
+        for (shown_for, expected) in [(0, false), (119, false), (120, true)] {
+            let close = close(1_000, Some(Duration::from_secs(shown_for)));
+            assert_eq!(is_served_again(&close, 900, 900, false), expected, "{shown_for} s");
+            assert!(is_served_again(&close, 900, 900, true), "nobody lies on a chain of one's own");
+        }
     }
 }

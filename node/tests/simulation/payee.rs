@@ -264,8 +264,6 @@ impl Payee {
             deposited: chain.deposited,
             claimed: chain.claimed,
             closing: false,
-            safe_deposited: chain.deposited,
-            round: 0,
         };
         let row = block_on(self.ledger.put_payee_channel(facts)).unwrap();
         let view = View { safe_deposited: chain.deposited, close_at_secs: None, round: 0 };

@@ -90,17 +90,7 @@ async fn books_that_say_more_was_claimed_than_the_contract_paid_follow_the_contr
         if is_owner {
             let row = *ledger.payee_channels()?.first().context("a channel")?;
             let (id, config, deposited) = (row.id, row.config, row.deposited);
-            ledger
-                .put_payee_channel(PayeeChannel {
-                    id,
-                    config,
-                    deposited,
-                    claimed,
-                    closing: false,
-                    safe_deposited: deposited,
-                    round: 0,
-                })
-                .await?;
+            ledger.put_payee_channel(PayeeChannel { id, config, deposited, claimed, closing: false }).await?;
         } else {
             let row = *ledger.payer_channels()?.first().context("a channel")?;
             let (id, config, deposited) = (row.id, row.config, row.deposited);

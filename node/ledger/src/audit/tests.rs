@@ -42,8 +42,7 @@ async fn ledger() -> (Ledger, ChannelId) {
     let deposited = Usdc::from_micros(10_000);
     let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
     let claimed = Usdc::ZERO;
-    let (closing, safe_deposited, round) = (false, deposited, 0);
-    let begun = PayeeChannel { id, config, deposited, claimed, closing, safe_deposited, round };
+    let begun = PayeeChannel { id, config, deposited, claimed, closing: false };
     ledger.put_payee_channel(begun).await.unwrap();
     ledger.put_payer_channel(PayerChannel { id, config, deposited, claimed, stopped: false }).await.unwrap();
 

@@ -25,10 +25,6 @@ pub struct PayeeChannel {
     pub claimed: Usdc,
     /// The payer asked to close.
     pub closing: bool,
-    /// The part of the deposit that the chain does not take back any more.
-    pub safe_deposited: Usdc,
-    /// How often the channel was emptied.
-    pub round: u32,
 }
 
 /// A channel with the ledger's own part.
@@ -59,9 +55,10 @@ pub struct PayeeChannelRow {
 pub enum Ending {
     #[default]
     None,
-    /// This node closes it.
+    /// This node closes it; over once the channel is empty.
     Closes,
-    /// This node has signed a close of this round that counts until then, on the chain's clock, for whoever brings it.
+    /// This node has signed a close of this round that counts until then, on the chain's clock, for whoever brings it. What
+    /// one reading of the chain shows never ends it.
     SignedAway { until_secs: u64, round: u32 },
 }
 

@@ -60,19 +60,6 @@ pub(crate) struct StoredPayeeChannel {
     opening_version: Option<u64>,
 }
 
-impl Ending {
-    /// Whether the chain shows that it is done. A signed close is only once a later round holds a deposit that stays: a
-    /// newest block that shows it brought may be taken back, and then the same word closes the channel again.
-    #[must_use]
-    pub fn is_over(&self, deposited: Usdc, claimed: Usdc, safe_deposited: Usdc, round: u32) -> bool {
-        match *self {
-            Self::None => false,
-            Self::Closes => deposited == claimed,
-            Self::SignedAway { round: of, .. } => round > of && safe_deposited.min(deposited) > claimed,
-        }
-    }
-}
-
 impl StoredPayeeChannel {
     pub(crate) fn new(config: &ChannelConfig) -> Self {
         Self {
@@ -115,8 +102,7 @@ impl StoredPayeeChannel {
         if !carried.is_zero() {
             self.carried = Some(self.carried.unwrap_or_default().saturating_add(carried));
         }
-        let PayeeChannel { safe_deposited, round, .. } = *channel;
-        if self.ending().is_over(self.deposited, self.claimed, safe_deposited, round) {
+        if self.closes.is_some() && self.deposited == self.claimed {
             self.end(Ending::None);
         }
     }

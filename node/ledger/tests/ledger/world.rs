@@ -66,15 +66,7 @@ pub(crate) fn channel(salt: u8) -> ChannelId {
 
 pub(crate) fn payee_channel(salt: u8) -> PayeeChannel {
     let config = config(salt);
-    PayeeChannel {
-        id: channel(salt),
-        config,
-        deposited: DEPOSIT,
-        claimed: Usdc::ZERO,
-        closing: false,
-        safe_deposited: DEPOSIT,
-        round: 0,
-    }
+    PayeeChannel { id: channel(salt), config, deposited: DEPOSIT, claimed: Usdc::ZERO, closing: false }
 }
 
 pub(crate) fn payer_channel(salt: u8) -> PayerChannel {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use farthing_ledger::{Ending, PayeeChannelRow};
-use farthing_protocol::{ChannelConfig, Usdc, Verified, Voucher, channel::PayeeState};
+use farthing_protocol::{ChannelConfig, ChannelId, Usdc, Verified, Voucher, channel::PayeeState};
 
 /// How often in a minute what a payer shows of a channel is looked at: a proof costs two signatures, as a call does.
 const LOOKS_PER_MINUTE: u32 = 30;
@@ -22,6 +22,8 @@ pub struct PayeeChannel {
     pub view: Option<View>,
     /// What this node has taken on towards the channel's end; nothing is served until that is done.
     pub ending: Ending,
+    /// Since when every reading of the chain has shown that the close which was signed is done.
+    closed_since: Option<Instant>,
     /// The part of what is spent that the ledger has carried over and no call explains.
     opening: Usdc,
     opening_version: u64,
@@ -42,6 +44,16 @@ pub struct View {
     pub round: u32,
 }
 
+/// A close that this node has signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignedAway {
+    pub channel: ChannelId,
+    /// It counts until then, on the chain's clock.
+    pub until_secs: u64,
+    /// How long every reading of the chain has shown that it is done.
+    pub done_for: Option<Duration>,
+}
+
 impl PayeeChannel {
     /// A channel as the ledger has it, on which no call runs.
     pub(super) fn new(row: &PayeeChannelRow, proof: Option<Verified<Voucher>>) -> Self {
@@ -52,6 +64,7 @@ impl PayeeChannel {
             unclaimed_since_secs: (!row.state().unclaimed().is_zero()).then(farthing_os::clock::now_secs),
             view: None,
             ending: row.ending,
+            closed_since: None,
             opening: row.opening,
             opening_version: row.opening_version,
             looks: None,
@@ -78,8 +91,16 @@ impl PayeeChannel {
         self.state.claimed = row.claimed;
         self.carry(row, proof);
         self.view = Some(view);
-        if self.ending.is_over(row.deposited, row.claimed, view.safe_deposited, view.round) {
-            self.ending = Ending::None;
+        match self.ending {
+            Ending::None => {}
+            Ending::Closes if row.deposited > row.claimed => {}
+            Ending::Closes => self.ending = Ending::None,
+            // A newest block that shows it brought may be taken back, and then the same words close the channel again: only
+            // a later round with a deposit that stays shows that it is done.
+            Ending::SignedAway { round, .. } => {
+                let is_done = view.round > round && view.safe_deposited.min(row.deposited) > row.claimed;
+                self.closed_since = is_done.then(|| self.closed_since.unwrap_or_else(Instant::now));
+            }
         }
         self.state.closing = self.is_closing();
         if self.state.unclaimed().is_zero() {
@@ -115,6 +136,12 @@ impl PayeeChannel {
     #[must_use]
     pub fn proof(&self) -> Option<&Verified<Voucher>> {
         self.best_voucher.as_ref().filter(|voucher| voucher.cumulative >= self.state.spent)
+    }
+
+    /// The close that this node has signed.
+    pub(super) fn signed_close(&self, channel: ChannelId) -> Option<SignedAway> {
+        let Ending::SignedAway { until_secs, .. } = self.ending else { return None };
+        Some(SignedAway { channel, until_secs, done_for: self.closed_since.map(|since| since.elapsed()) })
     }
 
     /// What is served, calls in progress included, and not claimed.

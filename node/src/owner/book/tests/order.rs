@@ -38,7 +38,7 @@ fn a_close_is_signed_away_on_no_channel_on_which_a_call_runs() {
     drop(book.admit(ID, None, usdc(1), GasMeans::UNLIMITED).expect("nothing has changed"));
     call.settle(usdc(5));
     assert!(book.sign_away(ID, 9, 0));
-    assert_eq!(book.signed_away(), [(ID, 9)]);
+    assert_eq!(book.signed_away()[0].until_secs, 9);
     assert_eq!(book.admit(ID, None, usdc(1), GasMeans::UNLIMITED).err(), Some(RefusalCode::ChannelClosing));
 }
 

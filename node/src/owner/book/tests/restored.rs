@@ -61,8 +61,6 @@ impl Channel {
             deposited: usdc(100),
             claimed: usdc(claimed),
             closing: false,
-            safe_deposited: usdc(100),
-            round: 0,
         };
         let row = self.ledger.put_payee_channel(facts).await.unwrap();
         self.book.apply(&row, proof(&row, &self.domain), SAFE);

@@ -2,12 +2,13 @@
 
 use super::*;
 
-fn is_served(book: &Book) -> bool {
-    !book.get(ID).unwrap().state.closing
+fn done(book: &Book) -> Option<bool> {
+    assert!(book.get(ID).unwrap().state.closing, "no view ends it");
+    book.signed_away().first().map(|close| close.done_for.is_some())
 }
 
 #[test]
-fn a_channel_that_was_signed_away_is_served_again_once_a_later_round_holds_a_deposit_that_stays() {
+fn a_signed_close_is_done_once_a_later_round_holds_a_deposit_that_stays() {
     let book = Book::new(Usdc::ZERO, Usdc::ZERO);
     let see = |deposited, claimed, safe: u64, round| {
         let view = View { safe_deposited: Usdc::from_micros(safe), round, ..SAFE };
@@ -17,10 +18,24 @@ fn a_channel_that_was_signed_away_is_served_again_once_a_later_round_holds_a_dep
     assert!(book.sign_away(ID, 100, 0));
     for (seen, round) in [((10, 10, 10), 1), ((10, 0, 10), 0), ((10, 10, 10), 1), ((20, 10, 10), 1)] {
         see(seen.0, seen.1, seen.2, round);
-        assert!(!is_served(&book), "deposited, claimed, safe: {seen:?}");
+        assert_eq!(done(&book), Some(false), "deposited, claimed, safe: {seen:?}");
     }
     see(20, 10, 20, 1);
-    assert!(is_served(&book));
+    assert_eq!(done(&book), Some(true));
+    see(10, 0, 10, 0);
+    assert_eq!(done(&book), Some(false), "another reading shows it is not");
+}
+
+#[test]
+fn how_long_a_close_is_shown_to_be_done_is_counted_from_the_first_view_that_shows_it() {
+    let book = Book::new(Usdc::ZERO, Usdc::ZERO);
+    book.apply(&row(10, 0), None, SAFE);
+    assert!(book.sign_away(ID, 100, 0));
+    book.apply(&row(20, 10), None, View { round: 1, ..SAFE });
+    let first = std::time::Instant::now();
+    book.apply(&row(20, 10), None, View { round: 1, ..SAFE });
+    let least = first.elapsed();
+    assert!(book.signed_away()[0].done_for.unwrap() >= least, "the second view does not begin anew");
 }
 
 #[test]
@@ -29,7 +44,7 @@ fn a_void_close_is_forgotten_on_an_empty_channel_too() {
     book.apply(&row(10, 0), None, SAFE);
     assert!(book.sign_away(ID, 100, 0));
     book.apply(&row(10, 10), None, View { round: 1, ..SAFE });
-    assert_eq!(book.signed_away(), [(ID, 100)]);
+    assert_eq!(done(&book), Some(false));
     book.set_ending(ID, Ending::None);
-    assert!(book.signed_away().is_empty() && is_served(&book));
+    assert!(book.signed_away().is_empty() && !book.get(ID).unwrap().state.closing);
 }
