@@ -31,7 +31,7 @@ use crate::{
     },
     gateway::{Documents, Gateway, auth::Secrets},
     home::{self, Home},
-    journal::LedgerJournal,
+    journal::{self, LedgerJournal},
     owner::{
         self, Owner,
         book::{self, Book},
@@ -284,6 +284,7 @@ impl Node {
         node.spawn(node.backups.clone().run());
         node.spawn(node.health.clone().run());
         node.spawn(prune(node.ledger.clone(), node.chain.clone()));
+        node.spawn(journal::hold_against_chain(node.ledger.clone(), node.chain.clone()));
         node.spawn(keep_uses(node.ledger.clone(), node.secrets.clone()));
         let (channels, book) = (node.channels.clone(), node.book.clone());
         node.spawn(favour(node.network.clone(), catalog.clone(), channels, book));

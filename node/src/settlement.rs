@@ -39,6 +39,9 @@ use payer::Payer;
 use policy::Policy;
 use promised::Promised;
 
+/// Settlements among which the last claim is looked for: those that tell what the chain did are not claims.
+const LAST_CLAIM_LOOK_BACK: usize = 64;
+
 /// What was claimed.
 #[derive(Clone, Debug, Default)]
 pub struct Claimed {
@@ -123,7 +126,8 @@ impl Settlement {
         let promised = Promised::restore(ledger.clone())?;
         let intake = ChainIntake::new(wallet, chain.clone(), ledger.clone(), book.clone(), accounts, terms);
         let (closing, ordered, kept) = Default::default();
-        let last = ledger.settlements(1)?.pop();
+        let is_of_a_claim = |state| !matches!(state, SettlementState::Lost | SettlementState::Returned);
+        let last = ledger.settlements(LAST_CLAIM_LOOK_BACK)?.into_iter().find(|one| is_of_a_claim(one.state));
         let is_probe_due = last.is_some_and(|last| last.state == SettlementState::Failed);
         let payee = Payee {
             chain: chain.clone(),

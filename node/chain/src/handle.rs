@@ -69,6 +69,19 @@ pub struct ClaimReport {
     pub failed: Option<ChainError>,
 }
 
+/// Where a transaction is that was seen in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Landed {
+    /// The chain may still replace that block.
+    NotYet,
+    In {
+        block: u64,
+        fee_wei: u128,
+    },
+    /// In no block: the one it was in was replaced, or an endpoint had invented it.
+    Nowhere,
+}
+
 /// What the contract holds and says of channels, in one confirmed block and in the newest one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContractBooks {

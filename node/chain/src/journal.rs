@@ -43,8 +43,7 @@ pub struct Mined {
     pub channel: Option<ChannelId>,
     /// The other side of that channel, or who was sent something.
     pub peer: Option<Address>,
-    /// USDC that it moved out of the wallet, or back into it from a channel; zero for what a claim or a close earned, which
-    /// settlements tell.
+    /// USDC that it moved out of the wallet; zero for what it earned or gave back of a deposit, which settlements tell.
     pub amount: Usdc,
     /// ETH that it moved out of the wallet, beside the fee.
     pub wei: u128,

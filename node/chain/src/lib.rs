@@ -25,7 +25,7 @@ mod watcher;
 mod writer;
 
 pub use error::{ChainError, eth};
-pub use handle::{Chain, ChainHandle, ClaimReport, ContractBooks, TxHash, TxReport};
+pub use handle::{Chain, ChainHandle, ClaimReport, ContractBooks, Landed, TxHash, TxReport};
 pub use journal::{ENTRY_BYTES_MAX, Journal, JournalError, MemoryJournal, Mined, Record};
 pub use probe::{Probed, Served, probe};
 pub use reader::{Balances, ChannelState};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy::{
     primitives::{Address as EthAddress, B256, Bytes, U64, U256, hex, keccak256},
-    sol_types::{SolCall, SolEvent as _},
+    sol_types::SolCall,
 };
 use farthing_protocol::{Address, ChannelId, Usdc};
 use serde::Deserialize;
@@ -75,26 +75,9 @@ pub(crate) struct Receipt {
     /// What an OP-stack chain adds for publishing the transaction on Ethereum.
     #[serde(default)]
     l1_fee: Option<U256>,
-    /// What its events say came back to a payer.
-    #[serde(default, rename = "logs", deserialize_with = "refund")]
-    refund: Usdc,
-}
-
-fn refund<'de, D: serde::Deserializer<'de>>(logs: D) -> Result<Usdc, D::Error> {
-    let logs = Vec::<Log>::deserialize(logs)?;
-    let is_refund = |log: &&Log| {
-        let kinds = [PayChannels::Closed::SIGNATURE_HASH, PayChannels::Withdrawn::SIGNATURE_HASH];
-        log.topics.first().is_some_and(|kind| kinds.contains(kind))
-    };
-    let amounts = logs.iter().filter(is_refund).filter_map(|log| log.data.get(32..64));
-    Ok(amounts.map(|word| to_usdc(U256::from_be_slice(word))).fold(Usdc::ZERO, Usdc::saturating_add))
 }
 
 impl Receipt {
-    pub(crate) const fn refund(&self) -> Usdc {
-        self.refund
-    }
-
     pub(crate) fn block(&self) -> u64 {
         self.block_number.to()
     }

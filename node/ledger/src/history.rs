@@ -116,6 +116,20 @@ pub struct Transaction {
     /// Paid for gas; big-endian wei.
     #[cbor(n(8), with = "minicbor::bytes")]
     pub fee_wei: [u8; 16],
+    /// `None` until the chain was asked again, once it could not replace the block any more.
+    #[n(9)]
+    pub standing: Option<Standing>,
+}
+
+/// What the chain said of a transaction when it was asked again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum Standing {
+    #[n(0)]
+    Stays,
+    /// No block has it any more.
+    #[n(1)]
+    Nowhere,
 }
 
 impl Ledger {
@@ -253,11 +267,17 @@ impl Ledger {
                     return Ok(());
                 }
             }
-            let key: [u8; 40] = tables::join(&[&transaction.time_secs.to_be_bytes(), hash]);
-            table.insert(&key, tables::encode(&transaction).as_slice())?;
-            Ok(())
+            put_transaction(&mut table, &transaction)
         })
         .await
+    }
+
+    /// Replaces what is noted of a transaction.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub async fn correct_transaction(&self, transaction: Transaction) -> Result<()> {
+        self.write(move |tx| put_transaction(&mut tx.open_table(TRANSACTIONS)?, &transaction)).await
     }
 
     /// What the days from `first` to `last` came to, the earliest first; days without calls are left out.
@@ -274,6 +294,15 @@ impl Ledger {
             days.collect()
         })
     }
+}
+
+fn put_transaction(
+    table: &mut redb::Table<'_, &'static [u8; 40], &'static [u8]>,
+    transaction: &Transaction,
+) -> Result<()> {
+    let key: [u8; 40] = tables::join(&[&transaction.time_secs.to_be_bytes(), &transaction.hash]);
+    table.insert(&key, tables::encode(transaction).as_slice())?;
+    Ok(())
 }
 
 /// Reads a table whose keys begin with the time, from its end.

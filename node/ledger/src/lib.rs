@@ -46,7 +46,7 @@ pub use audit::{Audit, Violation};
 pub use documents::{DOCUMENT_BYTES_MAX, DOCUMENT_KEY_BYTES_MAX, Document, Namespace};
 pub use earlier::EarlierMoney;
 pub use error::{Closed, LedgerError, OpenError, Result};
-pub use history::{DayFigures, Position, Stretch, Transaction, Window};
+pub use history::{DayFigures, Position, Standing, Stretch, Transaction, Window};
 pub use ledger::{Ledger, OpenMode};
 pub use payee::{
     Accepted, BODY_BYTES_MAX, Call, CallRow, Ending, PayeeChannel, PayeeChannelRow, Recorded, Served,

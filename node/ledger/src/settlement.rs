@@ -4,7 +4,9 @@
 //! 2. [`Ledger::record_claim`] records its hash, then its end. It is confirmed once the channels' states show it paid
 //!    ([`Ledger::put_payee_channel`]); a receipt alone does not.
 //! 3. What a channel's state shows as paid and none of these stands for is a settlement without a transaction of this node.
-//! 4. What a payer withdrew although it was charged is a settlement of its own, made when the chain shows it, and taken
+//! 4. What this wallet has back of a deposit on a channel that was emptied is a settlement of its own, as the channel's
+//!    round shows it.
+//! 5. What a payer withdrew although it was charged is a settlement of its own, made when the chain shows it, and taken
 //!    back when the chain pays it after all.
 //!
 //! Invariant M3: claimed never exceeds what was charged, and a confirmed settlement is final, unless the chain replaces the
@@ -39,6 +41,9 @@ pub enum SettlementState {
     /// No transaction: the payer withdrew what was charged.
     #[n(3)]
     Lost,
+    /// The channel was emptied, and this wallet has back what was left of its deposit.
+    #[n(4)]
+    Returned,
 }
 
 /// One channel's part of a claim: paid out before and after.
@@ -112,7 +117,7 @@ fn record_claim(tx: &WriteTransaction, settlement: Settlement) -> Result<Settlem
     let id = settlement.id;
     let known = tx.open_table(SETTLEMENTS)?.get(id)?.map(|bytes| decode(bytes.value())).transpose()?;
     let known = known.ok_or(LedgerError::UnknownSettlement(id))?.into_settlement(id);
-    if matches!(known.state, SettlementState::Confirmed | SettlementState::Lost) {
+    if !matches!(known.state, SettlementState::Pending | SettlementState::Failed) {
         let same = known.rows == settlement.rows && settlement.state == known.state;
         return if same { Ok(known.state) } else { Err(LedgerError::SettlementFinal(id)) };
     }
@@ -184,6 +189,28 @@ pub(crate) fn note_paid(
     let (id, state) = (next_id(tx)?, SettlementState::Confirmed);
     let row = SettlementRow { channel, from, to: claimed };
     insert(tx, &Settlement { id, transaction: None, rows: vec![row], time_secs, state })
+}
+
+/// Notes what came back of a deposit when the channel was emptied, which its round tells, and takes that back with the round.
+pub(crate) fn note_returned(
+    tx: &WriteTransaction,
+    row: SettlementRow,
+    (before, round): (u32, u32),
+    time_secs: u64,
+) -> Result<()> {
+    if round > before && !row.amount().is_zero() {
+        let (id, state) = (next_id(tx)?, SettlementState::Returned);
+        return insert(tx, &Settlement { id, transaction: None, rows: vec![row], time_secs, state });
+    }
+    let mut told = newest_first(&tx.open_table(SETTLEMENTS)?)?
+        .take(if round < before { REOPENED_LOOK_BACK } else { 0 })
+        .collect::<Result<Vec<_>>>()?;
+    let is_of_it = |one: &SettlementRow| one.channel == row.channel;
+    told.retain(|one| one.state == SettlementState::Returned && one.rows.iter().any(is_of_it));
+    for one in told.iter().take(before.saturating_sub(round) as usize) {
+        tx.open_table(SETTLEMENTS)?.remove(one.id)?;
+    }
+    Ok(())
 }
 
 /// What losses of each channel come to.

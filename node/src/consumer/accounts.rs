@@ -135,6 +135,8 @@ pub struct Accounts {
     ledger: Ledger,
     channels: Arc<PayerChannels>,
     spending: Mutex<Spending>,
+    /// Held while the ledger and memory are to count the same of what was forgotten.
+    booking: tokio::sync::Mutex<()>,
     wallet: Address,
     domain: Domain,
 }
@@ -143,7 +145,8 @@ impl Accounts {
     /// The books of `wallet`, whose signatures count in `domain`.
     #[must_use]
     pub fn new(ledger: Ledger, channels: Arc<PayerChannels>, (wallet, domain): (Address, Domain)) -> Self {
-        Self { ledger, channels, spending: Mutex::default(), wallet, domain }
+        let (spending, booking) = Default::default();
+        Self { ledger, channels, spending, booking, wallet, domain }
     }
 
     /// The amounts of `day` beside those of other days. A day begins with what the ledger holds of it.
@@ -327,7 +330,7 @@ impl Accounts {
     ) -> Result<(), LedgerError> {
         match self.proven(channel, sync) {
             Some(signed) => {
-                // Durable first: the ledger refuses charges beyond what it knows to be signed.
+                // Durable first: what a charge rests on is in the ledger before the charge is.
                 let cause = self.ledger.why_calls_are_missing(channel)?;
                 self.ledger.recover_signed(channel, signed).await?;
                 self.channels.remember(owner, signed, cause);
@@ -345,10 +348,12 @@ impl Accounts {
     /// # Errors
     /// When the ledger cannot be read or written.
     pub async fn observe(&self, facts: PayerChannel, close_at_secs: Option<u64>) -> Result<(), LedgerError> {
+        let _booking = self.booking.lock().await;
         let observed = self.ledger.put_payer_channel(facts).await?;
         let Observed { row, counted, .. } = observed;
         if let Some((day, amount)) = counted {
             self.spending().rehold(day, NO_SECRET, amount);
+            self.channels.count_booked(row.config.payee, row.id, amount);
         }
         self.let_go(&observed);
         self.channels.apply(&row, close_at_secs);
@@ -409,6 +414,7 @@ impl Accounts {
     /// Books what forgotten calls were charged, given a total of the owner, as an adjustment. It counts for today's
     /// limit, and for no secret: nobody knows whose they were.
     pub async fn book_forgotten(&self, owner: Address, spent_total: Usdc) {
+        let _booking = self.booking.lock().await;
         let Some(found) = self.channels.explain(owner, spent_total) else { return };
         let Explained { channel, charged, cause } = found;
         tracing::warn!(%owner, %charged, ?cause, "booking calls that this ledger lacks");

@@ -53,6 +53,15 @@ impl PayerChannel {
         self.state.unexplained(self.seen_total)
     }
 
+    /// Counts what forgotten calls were charged.
+    fn count_forgotten(&mut self, charged: Usdc) {
+        let held = charged.min(self.forgotten);
+        self.forgettable = self.forgettable.saturating_sub(charged);
+        self.forgotten = self.forgotten.saturating_sub(held);
+        self.state.in_flight = self.state.in_flight.saturating_sub(held);
+        self.state.acknowledged = self.state.acknowledged.saturating_add(charged);
+    }
+
     /// Whether the channel still has a deposit or a call in progress.
     #[must_use]
     pub fn holds_something(&self) -> bool {
@@ -312,13 +321,17 @@ impl PayerChannels {
         let in_flight = channel.state.in_flight.saturating_sub(channel.forgotten);
         let known = channel.state.acknowledged.saturating_add(in_flight);
         let charged = spent_total.saturating_sub(known).min(channel.forgettable);
-        let held = charged.min(channel.forgotten);
-        channel.forgettable = channel.forgettable.saturating_sub(charged);
-        channel.forgotten = channel.forgotten.saturating_sub(held);
-        channel.state.in_flight = channel.state.in_flight.saturating_sub(held);
-        channel.state.acknowledged = channel.state.acknowledged.saturating_add(charged);
+        channel.count_forgotten(charged);
         let explained = Explained { channel: channel.id, charged, cause: channel.forgotten_cause };
         (!charged.is_zero()).then_some(explained)
+    }
+
+    /// Counts what the ledger has booked by itself, because an emptied channel paid it and no call explains it.
+    pub fn count_booked(&self, owner: Address, id: ChannelId, charged: Usdc) {
+        let mut channels = self.lock();
+        if let Some(channel) = channels.get_mut(&owner).filter(|channel| channel.id == id) {
+            channel.count_forgotten(charged);
+        }
     }
 
     /// Gives forgotten headroom back: every call that could have used it is over.

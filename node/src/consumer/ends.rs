@@ -203,6 +203,7 @@ impl Consumer {
             config: channel.config,
             deposited: channel.state.deposited,
             claimed: channel.claimed,
+            round: None,
             stopped: true,
         };
         if let Err(error) = self.0.accounts.observe(stopped, channel.close_at_secs).await {

@@ -205,6 +205,7 @@ impl ChainIntake {
             config: view.config,
             deposited: view.deposited,
             claimed: view.claimed,
+            round: Some(view.round),
             stopped: is_overclaimed,
         };
         accounts.observe(facts, view.close_at_secs).await?;

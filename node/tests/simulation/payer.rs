@@ -389,6 +389,7 @@ impl Payer {
             config: self.terms.config,
             deposited: chain.deposited,
             claimed: chain.claimed,
+            round: None,
             stopped: false,
         };
         block_on(self.accounts.observe(facts, None)).unwrap();

@@ -94,7 +94,16 @@ async fn books_that_say_more_was_claimed_than_the_contract_paid_follow_the_contr
         } else {
             let row = *ledger.payer_channels()?.first().context("a channel")?;
             let (id, config, deposited) = (row.id, row.config, row.deposited);
-            ledger.put_payer_channel(PayerChannel { id, config, deposited, claimed, stopped: false }).await?;
+            ledger
+                .put_payer_channel(PayerChannel {
+                    id,
+                    config,
+                    deposited,
+                    claimed,
+                    round: Some(0),
+                    stopped: false,
+                })
+                .await?;
         }
         drop(ledger);
         node.restart(Vec::new()).await?;

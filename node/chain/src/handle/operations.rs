@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use alloy::primitives::B256;
 use farthing_protocol::{Address, ChannelConfig, ChannelId, CloseConsent, CloseRequest, Signature, Usdc};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{ChainHandle, ClaimReport, ContractBooks, REQUESTS_MAX, TxHash, TxReport};
+use super::{ChainHandle, ClaimReport, ContractBooks, Landed, REQUESTS_MAX, TxHash, TxReport};
 use crate::{
     error::ChainError,
     reader::{At, Balances, ChannelState, Receipt},
@@ -244,6 +245,23 @@ impl ChainHandle {
     /// See [`ChainError`].
     pub async fn balances_of(&self, wallet: Address) -> Result<Balances, ChainError> {
         self.0.reader.balances(wallet, At::Latest).await.map_err(|error| self.unread(error))
+    }
+
+    /// Where a transaction is that was mined in `block`, once no block up to that one can be replaced any more.
+    ///
+    /// # Errors
+    /// See [`ChainError`].
+    pub async fn landed(&self, transaction: TxHash, block: u64) -> Result<Landed, ChainError> {
+        let reader = &self.0.reader;
+        let safe = reader.safe_block().await.map_err(|error| self.unread(error))?;
+        if self.confirmed_block().await?.min(safe.unwrap_or_default()) < block {
+            return Ok(Landed::NotYet);
+        }
+        let receipt = reader.receipt(B256::from(transaction.0)).await.map_err(|error| self.unread(error))?;
+        Ok(receipt.map_or(Landed::Nowhere, |receipt| Landed::In {
+            block: receipt.block(),
+            fee_wei: receipt.fee_wei(),
+        }))
     }
 
     /// What the chain says of any channel now, as a view that is not remembered.

@@ -166,15 +166,11 @@ impl Intent {
                 _ => mined("claim"),
             },
             Self::Close { row } => of_channel("close", &row.config, row.config.payer),
-            Self::RelayClose { row, .. } => {
-                Mined { amount: receipt.refund(), ..of_channel("close", &row.config, row.config.payee) }
-            }
+            Self::RelayClose { row, .. } => of_channel("close", &row.config, row.config.payee),
             Self::RequestClose { config } | Self::RelayCloseRequest { config, .. } => {
                 of_channel("request to close", config, config.payee)
             }
-            Self::Withdraw { config } => {
-                Mined { amount: receipt.refund(), ..of_channel("withdrawal", config, config.payee) }
-            }
+            Self::Withdraw { config } => of_channel("withdrawal", config, config.payee),
             Self::SendUsdc { to, amount } => Mined { peer: Some(*to), amount: *amount, ..mined("transfer") },
             Self::SendEth { to, wei } => {
                 Mined { peer: Some(*to), wei: u128::from_be_bytes(*wei), ..mined("transfer") }

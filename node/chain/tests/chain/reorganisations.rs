@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use farthing_chain::{MemoryJournal, Role};
+use farthing_chain::{Landed, MemoryJournal, Role};
 use serde_json::json;
 
 use crate::world::{World, new_key, start_ready, until, until_deposited, until_true, usdc};
@@ -41,6 +41,32 @@ async fn blocks_replaced_by_as_many_others_are_noticed() {
     world.anvil.rpc("anvil_reorg", json!([3, []])).await;
     until_deposited(&payee, id, 0).await;
     until_deposited(&payer, id, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_a_transaction_is_shows_once_its_block_cannot_be_replaced_any_more() {
+    let world = World::new().await;
+    let mut spec = world.spec();
+    spec.confirmations = 2;
+    let payer = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let config = world.terms(1);
+    let operation = {
+        let payer = payer.clone();
+        tokio::spawn(async move { payer.open_or_top_up(config, usdc(400_000)).await })
+    };
+    // The second block confirms it.
+    while !operation.is_finished() {
+        world.anvil.mine().await;
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    let report = operation.await.unwrap().unwrap();
+    let (hash, head) = (report.tx_hash.unwrap(), world.anvil.rpc_u64("eth_blockNumber", json!([])).await);
+    let Landed::In { block, fee_wei } = payer.landed(hash, 0).await.unwrap() else { panic!("it is mined") };
+    assert!(fee_wei > 0);
+    assert_eq!(payer.landed(hash, block).await, Ok(Landed::In { block, fee_wei }));
+    assert_eq!(payer.landed(hash, head).await, Ok(Landed::NotYet), "the newest block may be replaced");
+    world.anvil.rpc("anvil_reorg", json!([head - block + 1, []])).await;
+    assert_eq!(payer.landed(hash, block).await, Ok(Landed::Nowhere));
 }
 
 #[tokio::test(flavor = "multi_thread")]

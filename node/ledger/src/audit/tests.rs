@@ -44,7 +44,10 @@ async fn ledger() -> (Ledger, ChannelId) {
     let claimed = Usdc::ZERO;
     let begun = PayeeChannel { id, config, deposited, claimed, closing: false };
     ledger.put_payee_channel(begun).await.unwrap();
-    ledger.put_payer_channel(PayerChannel { id, config, deposited, claimed, stopped: false }).await.unwrap();
+    ledger
+        .put_payer_channel(PayerChannel { id, config, deposited, claimed, round: Some(0), stopped: false })
+        .await
+        .unwrap();
 
     let voucher = Voucher { channel: id, cumulative: PRICE };
     let signature = voucher.sign(&domain, &key);

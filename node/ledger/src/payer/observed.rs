@@ -7,14 +7,21 @@ use super::{DOUBTFUL_LOOK_BACK, Observed, PayerChannel, StoredEnd, channel_in, p
 use crate::{
     adjustment::{self, Cause},
     error::Result,
+    settlement::{self, SettlementRow},
     tables::{self, PAYER_CHANNELS, PURCHASES, PURCHASES_BY_TIME},
 };
 
 pub(super) fn observe(tx: &WriteTransaction, channel: &PayerChannel) -> Result<Observed> {
-    let id = channel.id;
+    let (id, now_secs) = (channel.id, adjustment::now_secs());
+    let mut before = None;
     let observed = update_channel(tx, id, Some(&channel.config), Cause::Earlier, |row| {
-        row.observe(channel, adjustment::now_secs());
+        before = row.round.map(|round| (round, row.deposited));
+        row.observe(channel, now_secs);
     })?;
+    if let (Some((round_before, deposited)), Some(round)) = (before, channel.round) {
+        let row = SettlementRow { channel: id, from: channel.claimed, to: deposited };
+        settlement::note_returned(tx, row, (round_before, round), now_secs)?;
+    }
     // What an emptied channel paid beyond every call that is known was charged, and nobody is asked about it again.
     let row = observed.row;
     let unexplained = row.claimed.saturating_sub(row.acknowledged.saturating_add(row.in_flight));

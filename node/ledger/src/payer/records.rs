@@ -19,6 +19,8 @@ pub struct PayerChannel {
     pub deposited: Usdc,
     /// Paid out. It never falls.
     pub claimed: Usdc,
+    /// How often the channel was emptied, where the chain was read.
+    pub round: Option<u32>,
     /// Closed, closing or distrusted. Once set it stays until [`crate::Ledger::resume_payer_channel`], so that a
     /// chain update cannot revive a channel that was stopped for a reason of its own.
     pub stopped: bool,

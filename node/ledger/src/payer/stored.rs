@@ -49,6 +49,9 @@ pub(crate) struct StoredPayerChannel {
     /// The part of `opening` that rests on the chain's word alone: neither a receipt nor a signature shows it.
     #[n(12)]
     pub(crate) carried: Option<Usdc>,
+    /// How often it was emptied; `None` before that was noted.
+    #[n(13)]
+    pub(crate) round: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Encode, Decode)]
@@ -76,6 +79,7 @@ impl StoredPayerChannel {
             filled_secs: None,
             newest: None,
             carried: None,
+            round: None,
         }
     }
 
@@ -90,6 +94,7 @@ impl StoredPayerChannel {
             self.filled_secs = Some(now_secs);
         }
         self.deposited = channel.deposited;
+        self.round = channel.round.or(self.round);
         // It falls when the chain replaces the block of a claim: what only that showed was never charged.
         self.let_go(self.claimed.saturating_sub(channel.claimed));
         self.claimed = channel.claimed;

@@ -1,7 +1,9 @@
 //! The history: read backwards in steps, and added up by day.
 
-use farthing_ledger::{Accepted, Call, Ledger, Served};
-use farthing_ledger::{DayFigures, OpenMode, Position, Stretch, Transaction, Window, day_of};
+use farthing_ledger::{
+    Accepted, Call, DayFigures, Ledger, OpenMode, Position, Served, Standing, Stretch, Transaction, Window,
+    day_of,
+};
 use farthing_protocol::{Outcome, Usdc, call::Method};
 
 use crate::world::*;
@@ -117,6 +119,7 @@ async fn a_transaction_is_noted_once_and_kept_over_restarts() {
         amount: PRICE,
         wei: [0; 16],
         fee_wei: 7_u128.to_be_bytes(),
+        standing: None,
     };
     let ledger = Ledger::open(&path, OpenMode::Create).unwrap();
     for number in [1, 2, 1, 3] {
@@ -129,6 +132,10 @@ async fn a_transaction_is_noted_once_and_kept_over_restarts() {
     let ledger = Ledger::open(&path, OpenMode::Existing).unwrap();
     let (rows, _) = all(|before| ledger.transactions_in(&window(before, 2, 100), |_| true).unwrap());
     assert_eq!(rows, [transaction(3), transaction(2), transaction(1)]);
+    let corrected = Transaction { standing: Some(Standing::Nowhere), ..transaction(2) };
+    ledger.correct_transaction(corrected.clone()).await.unwrap();
+    let (rows, _) = all(|before| ledger.transactions_in(&window(before, 2, 100), |_| true).unwrap());
+    assert_eq!(rows, [transaction(3), corrected, transaction(1)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,9 @@
 //! What the chain alone tells of a channel's money: what was paid without a claim of this node, and what a payer withdrew
 //! although it was charged, which is taken back when it is paid after all.
 
-use farthing_ledger::{Ledger, OpenMode, PayeeChannel, Settlement, SettlementRow, SettlementState};
+use farthing_ledger::{
+    Ledger, OpenMode, PayeeChannel, PayerChannel, Settlement, SettlementRow, SettlementState,
+};
 use farthing_protocol::Usdc;
 use redb::{Database, ReadableTable, TableDefinition};
 
@@ -33,6 +35,35 @@ async fn what_a_close_paid_is_a_settlement_too_and_once() {
     let found = in_memory();
     found.put_payee_channel(PayeeChannel { claimed: micros(9_000), ..payee_channel(2) }).await.unwrap();
     assert_eq!(found.settlements(10).unwrap(), []);
+}
+
+#[tokio::test]
+async fn what_is_left_of_a_deposit_comes_back_as_a_settlement_and_goes_with_the_block_that_showed_it() {
+    let ledger = in_memory();
+    let open = payer_channel(1);
+    let back = async |channel| {
+        ledger.put_payer_channel(channel).await.unwrap();
+        let told = ledger.settlements(10).unwrap();
+        assert!(told.iter().all(|one| one.state == SettlementState::Returned));
+        told.iter().map(|one| one.rows[0].amount().micros()).collect::<Vec<_>>()
+    };
+    assert_eq!(back(open).await, [0; 0]);
+    // A deposit whose block is replaced is none that came back.
+    assert_eq!(back(PayerChannel { deposited: PRICE, ..open }).await, [0; 0]);
+    assert_eq!(back(open).await, [0; 0]);
+    let closed = PayerChannel { claimed: PRICE, deposited: PRICE, round: Some(1), ..open };
+    let left = DEPOSIT.micros() - PRICE.micros();
+    for _ in 0..2 {
+        assert_eq!(back(closed).await, [left]);
+    }
+    assert_eq!(back(open).await, [0; 0], "the block with the close was replaced");
+    assert_eq!(back(closed).await, [left]);
+    let filled = PayerChannel { deposited: DEPOSIT, ..closed };
+    assert_eq!(back(filled).await, [left]);
+    // It was stopped by its user, who has not read the chain.
+    assert_eq!(back(PayerChannel { round: None, stopped: true, ..filled }).await, [left]);
+    assert_eq!(back(PayerChannel { round: Some(2), ..closed }).await, [left, left]);
+    assert!(ledger.audit(None).unwrap().is_clean());
 }
 
 #[tokio::test]

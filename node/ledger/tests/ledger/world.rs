@@ -71,7 +71,14 @@ pub(crate) fn payee_channel(salt: u8) -> PayeeChannel {
 
 pub(crate) fn payer_channel(salt: u8) -> PayerChannel {
     let config = config(salt);
-    PayerChannel { id: channel(salt), config, deposited: DEPOSIT, claimed: Usdc::ZERO, stopped: false }
+    PayerChannel {
+        id: channel(salt),
+        config,
+        deposited: DEPOSIT,
+        claimed: Usdc::ZERO,
+        round: Some(0),
+        stopped: false,
+    }
 }
 
 /// A finished GET that was answered and charged its price.

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use farthing_control::types::{Eth, HistoryEntry, HistoryKind, HistoryState, Text};
 use farthing_ledger::{
     Adjustment, CallRow, Cause, LedgerError, Position, Purchase, PurchaseEnd, Settlement, SettlementRow,
-    SettlementState, Side, Stretch, Transaction, Window,
+    SettlementState, Side, Standing, Stretch, Transaction, Window,
 };
 use farthing_protocol::{ChannelId, Outcome, Usdc};
 
@@ -124,7 +124,7 @@ fn stretch(
             entries(ledger.calls_in(&window, keep)?, Entry::Served)
         }
         HistoryKind::Transaction => {
-            let keep = |_: &Transaction| filter.keeps(HistoryState::Confirmed, None);
+            let keep = |row: &Transaction| filter.keeps(state_of_transaction(row), None);
             entries(ledger.transactions_in(&window, keep)?, Entry::Transaction)
         }
         HistoryKind::Adjustment => {
@@ -185,9 +185,16 @@ fn state_of(outcome: Outcome, charged: Usdc) -> HistoryState {
 pub(super) const fn state_of_settlement(settlement: &Settlement) -> HistoryState {
     match settlement.state {
         SettlementState::Pending => HistoryState::Pending,
-        SettlementState::Confirmed => HistoryState::Confirmed,
+        SettlementState::Confirmed | SettlementState::Returned => HistoryState::Confirmed,
         SettlementState::Failed => HistoryState::Failed,
         SettlementState::Lost => HistoryState::Lost,
+    }
+}
+
+fn state_of_transaction(transaction: &Transaction) -> HistoryState {
+    match transaction.standing {
+        None | Some(Standing::Stays) => HistoryState::Confirmed,
+        Some(Standing::Nowhere) => HistoryState::Failed,
     }
 }
 
@@ -263,6 +270,9 @@ impl Entry {
                 HistoryEntry {
                     what: match settlement.state {
                         SettlementState::Lost => "withdrawn by the payer before it was claimed".to_owned(),
+                        SettlementState::Returned => {
+                            "left of the deposit when the channel was closed".to_owned()
+                        }
                         SettlementState::Confirmed if settlement.transaction.is_none() => {
                             "paid when the channel was closed".to_owned()
                         }
@@ -292,10 +302,11 @@ impl Entry {
             Self::Transaction(transaction) => {
                 let (hash, wei) = (hash_text(&transaction.hash), u128::from_be_bytes(transaction.wei));
                 let (time_secs, amount) = (transaction.time_secs, transaction.amount);
-                let state = HistoryState::Confirmed;
+                let state = state_of_transaction(&transaction);
                 HistoryEntry {
                     peer: transaction.peer.map(Text),
                     what: transaction.purpose,
+                    reason: (state == HistoryState::Failed).then(|| "no block has it any more".to_owned()),
                     channel: transaction.channel.and_then(channel),
                     transaction: Some(hash.clone()),
                     eth: (wei > 0).then_some(Text(Eth { wei })),

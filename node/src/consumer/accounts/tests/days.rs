@@ -76,7 +76,14 @@ impl Books {
             close_delay_secs: 86_400,
             salt: [0; 32],
         };
-        PayerChannel { id: ID, config, deposited: usdc(1_000), claimed: Usdc::ZERO, stopped: false }
+        PayerChannel {
+            id: ID,
+            config,
+            deposited: usdc(1_000),
+            claimed: Usdc::ZERO,
+            round: Some(0),
+            stopped: false,
+        }
     }
 
     pub(super) fn receipt(&self, promise: &Promise, charged: Usdc, spent_total: Usdc) -> Acknowledgement {
