@@ -117,7 +117,6 @@ impl Chain {
         let remembered = store.load().await?;
         let domain = Domain::new(spec.chain_id, spec.contract);
         let views = Arc::new(Views::new());
-        let token = Arc::default();
         let stop = CancellationToken::new();
         let (watcher, commands) = mpsc::channel(COMMANDS_MAX);
         let (writer, requests) = mpsc::channel(REQUESTS_MAX);
@@ -130,7 +129,6 @@ impl Chain {
                 store.clone(),
                 &remembered,
                 Arc::clone(&views),
-                Arc::clone(&token),
                 commands,
                 stop.clone(),
             )
@@ -141,7 +139,6 @@ impl Chain {
             wallet,
             key,
             domain,
-            token,
             store,
             requests,
             watcher: watcher.clone(),

@@ -20,6 +20,7 @@ mod rpc;
 pub mod spec;
 mod store;
 mod token;
+mod verify;
 mod views;
 mod watcher;
 mod writer;

@@ -16,7 +16,7 @@ use crate::{
         Multicall3::{self, Call3},
         PayChannels, TestUsdc, from_eth, to_eth, to_u128,
     },
-    rpc::{Call, Purpose, Refusal, Rpc, RpcError, typed},
+    rpc::{Answered, Call, Purpose, Refusal, Rpc, RpcError, typed},
     spec::ChainSpec,
 };
 
@@ -239,8 +239,8 @@ impl Reader {
     ) -> Result<Vec<Result<C::Return, Refusal>>, RpcError> {
         let requests: Vec<Call> = calls.iter().map(|call| eth_call(from, to, call, at)).collect();
         let answers = self.rpc.batch(self.purpose, &requests).await?;
-        let read = |answer: Result<Value, Refusal>| match answer {
-            Ok(value) => typed::<Bytes>("eth_call", value).and_then(|bytes| decode::<C>(&bytes)).map(Ok),
+        let read = |answer: Answered| match answer {
+            Ok(value) => typed::<Bytes>("eth_call", &value).and_then(|bytes| decode::<C>(&bytes)).map(Ok),
             Err(refusal) => Ok(Err(refusal)),
         };
         answers.into_iter().map(read).collect()
@@ -296,7 +296,7 @@ impl Reader {
         let requests: Vec<Call> = calls.chunks(MULTICALL_MAX).map(request).collect();
         let mut states = Vec::with_capacity(calls.len());
         for answer in self.rpc.batch(self.purpose, &requests).await? {
-            let bytes: Bytes = typed("eth_call", answer.map_err(RpcError::Refused)?)?;
+            let bytes: Bytes = typed("eth_call", &answer.map_err(RpcError::Refused)?)?;
             let Ok(results) = Multicall3::aggregate3Call::abi_decode_returns(&bytes) else { return Ok(None) };
             for result in results {
                 states.push(channel_state(&decode::<PayChannels::stateCall>(&result.returnData)?));
@@ -314,8 +314,8 @@ impl Reader {
         let answers = self.rpc.batch(self.purpose, &requests).await?;
         let [usdc, eth] = <[_; 2]>::try_from(answers)
             .map_err(|_| RpcError::Unreachable("an answer of the wrong length".into()))?;
-        let usdc: Bytes = typed("eth_call", usdc.map_err(RpcError::Refused)?)?;
-        let eth: U256 = typed("eth_getBalance", eth.map_err(RpcError::Refused)?)?;
+        let usdc: Bytes = typed("eth_call", &usdc.map_err(RpcError::Refused)?)?;
+        let eth: U256 = typed("eth_getBalance", &eth.map_err(RpcError::Refused)?)?;
         Ok(Balances { usdc: to_usdc(decode::<TestUsdc::balanceOfCall>(&usdc)?), eth_wei: to_u128(eth) })
     }
 
@@ -335,7 +335,7 @@ impl Reader {
         let requests = [filter(json!([null, topic, null, token])), filter(json!([null, null, topic, token]))];
         let mut logs = Vec::new();
         for answer in self.rpc.batch(self.purpose, &requests).await? {
-            logs.extend(typed::<Vec<Log>>("eth_getLogs", answer.map_err(RpcError::Refused)?)?);
+            logs.extend(typed::<Vec<Log>>("eth_getLogs", &answer.map_err(RpcError::Refused)?)?);
         }
         Ok(logs)
     }
@@ -365,7 +365,7 @@ impl Reader {
         let mut fees = [0; 2];
         for (fee, answer) in fees.iter_mut().zip(answers) {
             // Without the oracle the call succeeds, and says nothing.
-            let said = answer.ok().and_then(|value| typed::<Bytes>("eth_call", value).ok());
+            let said = answer.ok().and_then(|value| typed::<Bytes>("eth_call", &value).ok());
             let said = said.and_then(|bytes| decode::<GasPriceOracle::getL1FeeCall>(&bytes).ok());
             *fee = said.map_or(0, to_u128);
         }

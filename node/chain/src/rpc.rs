@@ -23,7 +23,7 @@ use crate::spec::ChainSpec;
 
 mod answer;
 
-pub(crate) use answer::{Call, Refusal, typed};
+pub(crate) use answer::{Answered, Call, Refusal, typed};
 
 /// Why a request was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,15 +124,11 @@ impl Rpc {
     ) -> Result<T, RpcError> {
         let mut answers = self.batch(purpose, &[Call { method, params }]).await?;
         let answer = answers.pop().ok_or_else(|| RpcError::Unreachable("an empty answer".into()))?;
-        typed(method, answer.map_err(RpcError::Refused)?)
+        typed(method, &answer.map_err(RpcError::Refused)?)
     }
 
     /// Many requests, answered in their order. All of one chunk come from one endpoint.
-    pub(crate) async fn batch(
-        &self,
-        purpose: Purpose,
-        calls: &[Call],
-    ) -> Result<Vec<Result<Value, Refusal>>, RpcError> {
+    pub(crate) async fn batch(&self, purpose: Purpose, calls: &[Call]) -> Result<Vec<Answered>, RpcError> {
         let mut answers = Vec::with_capacity(calls.len());
         for chunk in calls.chunks(BATCH_MAX) {
             answers.extend(self.chunk(purpose, chunk).await?);
@@ -146,7 +142,7 @@ impl Rpc {
         self.preferred.store(next, Relaxed);
     }
 
-    async fn chunk(&self, purpose: Purpose, calls: &[Call]) -> Result<Vec<Result<Value, Refusal>>, RpcError> {
+    async fn chunk(&self, purpose: Purpose, calls: &[Call]) -> Result<Vec<Answered>, RpcError> {
         let first = self.preferred.load(Relaxed);
         let mut reasons = Vec::new();
         let mut wrong_chain = false;
@@ -174,7 +170,7 @@ impl Rpc {
         purpose: Purpose,
         endpoint: &Endpoint,
         calls: &[Call],
-    ) -> Result<Vec<Result<Value, Refusal>>, Failure> {
+    ) -> Result<Vec<Answered>, Failure> {
         if !endpoint.checked.load(Relaxed) {
             self.check_chain(purpose, endpoint).await?;
         }
@@ -190,9 +186,11 @@ impl Rpc {
     }
 
     async fn check_chain(&self, purpose: Purpose, endpoint: &Endpoint) -> Result<(), Failure> {
-        let call = Call { method: "eth_chainId", params: json!([]) };
+        let method = "eth_chainId";
+        let call = Call { method, params: json!([]) };
         let answer = self.post(purpose, endpoint, &[call]).await?.pop().and_then(Result::ok);
-        let id = answer.as_ref().and_then(Value::as_str).and_then(|text| text.strip_prefix("0x"));
+        let id: Option<String> = answer.and_then(|answer| typed(method, &answer).ok());
+        let id = id.as_deref().and_then(|text| text.strip_prefix("0x"));
         match id.and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
             Some(id) if id == self.chain_id => {
                 endpoint.checked.store(true, Relaxed);
@@ -211,7 +209,7 @@ impl Rpc {
         purpose: Purpose,
         endpoint: &Endpoint,
         calls: &[Call],
-    ) -> Result<Vec<Result<Value, Refusal>>, Failure> {
+    ) -> Result<Vec<Answered>, Failure> {
         let counter = &self.counts[purpose as usize];
         counter.fetch_add(u64::try_from(calls.len()).unwrap_or(u64::MAX), Relaxed);
         let body = answer::request_body(calls);

@@ -8,7 +8,7 @@
 //! Nothing here fails for good: an unreachable chain is tried again after a growing, jittered delay.
 
 use std::{
-    sync::{Arc, OnceLock},
+    sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
 
@@ -22,7 +22,7 @@ use crate::{
     rpc::RpcError,
     spec::ChainKind,
     store::{Remembered, Store},
-    token::TokenDomain,
+    verify::{self, ContractCode, Unfit},
     views::{BaseFee, ChainStatus, Head, L1Fee, Views},
     writer::fees::{Tips, bid},
 };
@@ -31,13 +31,11 @@ mod channels;
 mod fees;
 mod finder;
 mod step;
-mod verify;
 
 use channels::{Channels, Scope};
 use fees::FeeHistory;
 use finder::{Finder, Found};
 use step::{STUCK_AFTER, Step, step};
-use verify::{ContractCode, Unfit};
 
 /// What others ask of the watcher.
 #[derive(Debug)]
@@ -63,7 +61,6 @@ pub(crate) struct Watcher {
     reader: Reader,
     wallet: Address,
     views: Arc<Views>,
-    token: Arc<OnceLock<TokenDomain>>,
     commands: mpsc::Receiver<Command>,
     found: mpsc::Receiver<Found>,
     finder: Option<Finder>,
@@ -92,14 +89,12 @@ enum Interrupted {
 }
 
 impl Watcher {
-    #[expect(clippy::too_many_arguments, reason = "composition happens once, in the handle")]
     pub(crate) fn new(
         reader: Reader,
         wallet: Address,
         store: Store,
         remembered: &Remembered,
         views: Arc<Views>,
-        token: Arc<OnceLock<TokenDomain>>,
         commands: mpsc::Receiver<Command>,
         stop: CancellationToken,
     ) -> Self {
@@ -112,7 +107,6 @@ impl Watcher {
             reader,
             wallet,
             views,
-            token,
             commands,
             found,
             finder,
@@ -174,12 +168,7 @@ impl Watcher {
     async fn connect(&mut self) -> Result<(), Interrupted> {
         match verify::token(&self.reader).await {
             Ok(domain) => {
-                let name = domain.name().to_owned();
-                let confirmed = self.token.get_or_init(|| domain.clone());
-                if *confirmed != domain {
-                    return Err(Interrupted::Refused("the token changed its EIP-712 domain".into()));
-                }
-                tracing::info!(chain = self.reader.spec.name, token = name, "connected");
+                tracing::info!(chain = self.reader.spec.name, token = domain.name(), "connected");
                 Ok(())
             }
             Err(Unfit::Unreachable(reason)) => Err(Interrupted::Unreachable(reason)),

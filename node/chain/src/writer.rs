@@ -10,7 +10,7 @@
 //! Invariant: no bytes signed here leave the process before the journal holds them.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -24,7 +24,6 @@ use crate::{
     reader::{Reader, Receipt},
     rpc::RpcError,
     store::Store,
-    token::TokenDomain,
     watcher,
 };
 
@@ -124,7 +123,6 @@ pub(crate) struct Writer {
     pub wallet: Address,
     pub key: SecretKey,
     pub domain: Domain,
-    pub token: Arc<OnceLock<TokenDomain>>,
     pub store: Store,
     pub requests: mpsc::Receiver<Request>,
     pub watcher: mpsc::Sender<watcher::Command>,

@@ -85,6 +85,8 @@ pub struct Payer {
     /// The books were compared since the start, and once more when no earlier copy could arrive.
     is_compared: bool,
     is_compared_last: bool,
+    /// An emptied channel is left out of that until something is promised on it again.
+    is_left_out: bool,
     terms: Terms,
 }
 
@@ -108,6 +110,7 @@ impl Payer {
             started: Duration::ZERO,
             is_compared: true,
             is_compared_last: true,
+            is_left_out: false,
             terms,
         }
     }
@@ -143,6 +146,9 @@ impl Payer {
         let (owner, now_secs, price) = (self.terms.config.payee, clock::now_secs(), request.price);
         let mut reservation = None;
         if !price.is_zero() {
+            if std::mem::take(&mut self.is_left_out) {
+                (self.is_compared, self.is_compared_last) = (false, false);
+            }
             self.compare(payee, now, false);
             if !self.channels.unexplained(owner).is_zero() {
                 self.heal(payee, now);
@@ -372,8 +378,9 @@ impl Payer {
             self.works.insert(work.attempt.call_id(), work);
         }
         let channel = self.channels.get(self.terms.config.payee);
-        self.is_compared = channel.is_none_or(|channel| !channel.holds_something());
-        (self.is_compared_last, self.started) = (self.is_compared, now);
+        self.is_left_out = channel.is_none_or(|channel| !channel.holds_something());
+        (self.is_compared, self.is_compared_last) = (self.is_left_out, self.is_left_out);
+        self.started = now;
         self.check();
     }
 

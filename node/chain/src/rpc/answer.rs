@@ -2,8 +2,11 @@
 //! endpoint's own trouble.
 
 use alloy::primitives::hex;
-use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Value, json};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, DeserializeSeed, IgnoredAny, SeqAccess, Visitor},
+};
+use serde_json::{Value, json, value::RawValue};
 
 use super::RpcError;
 use crate::contracts::revert_reason;
@@ -51,23 +54,59 @@ impl std::fmt::Display for Refusal {
     }
 }
 
+/// What an endpoint answered a request with, as it was written: dense JSON takes many times its own size once it is read
+/// into values, and only what a method is documented to answer is.
+pub(crate) type Answered = Result<Box<RawValue>, Refusal>;
+
 #[derive(Deserialize)]
-struct Answer {
-    #[serde(default)]
-    id: Value,
-    #[serde(default)]
-    result: Value,
-    #[serde(default)]
-    error: Option<AnswerError>,
+struct Answer<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<AnswerError<'a>>,
 }
 
 #[derive(Deserialize)]
-struct AnswerError {
+struct AnswerError<'a> {
     code: i64,
     #[serde(default)]
     message: String,
-    #[serde(default)]
-    data: Value,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+}
+
+/// As many answers as there were requests: an endpoint that sends more is not read to its end.
+struct Batch(usize);
+
+impl<'de> DeserializeSeed<'de> for Batch {
+    type Value = Vec<Answer<'de>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Batch {
+    type Value = Vec<Answer<'de>>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} answers", self.0)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut answers = Vec::with_capacity(self.0);
+        while answers.len() < self.0
+            && let Some(answer) = items.next_element()?
+        {
+            answers.push(answer);
+        }
+        match answers.len() == self.0 && items.next_element::<IgnoredAny>()?.is_none() {
+            true => Ok(answers),
+            false => Err(serde::de::Error::invalid_length(answers.len(), &self)),
+        }
+    }
 }
 
 /// A lone request is sent as such, because not every endpoint takes batches.
@@ -80,41 +119,45 @@ pub(super) fn request_body(calls: &[Call]) -> String {
 }
 
 /// The answers in the order of their requests; `None` unless there is exactly one for each.
-pub(super) fn read(expected: usize, body: &[u8]) -> Option<Vec<Result<Value, Refusal>>> {
-    let answers: Vec<Answer> = match serde_json::from_slice(body).ok()? {
-        Value::Array(items) => {
-            items.into_iter().map(serde_json::from_value).collect::<Result<_, _>>().ok()?
-        }
-        // An endpoint that refuses a whole batch answers with one object.
-        object => {
-            let answer: Answer = serde_json::from_value(object).ok()?;
-            let refusal = answer.error.as_ref().map(refusal);
-            return match refusal {
-                Some(refusal) => Some(vec![Err(refusal); expected]),
-                None if expected == 1 => Some(vec![Ok(answer.result)]),
-                None => None,
-            };
-        }
+pub(super) fn read(expected: usize, body: &[u8]) -> Option<Vec<Answered>> {
+    let answered = |answer: &Answer<'_>| match &answer.error {
+        Some(error) => Err(refusal(error)),
+        None => Ok(answer.result.unwrap_or(RawValue::NULL).to_owned()),
     };
-    let mut ordered: Vec<Option<Result<Value, Refusal>>> = vec![None; expected];
-    for answer in answers {
-        let slot = ordered.get_mut(usize::try_from(answer.id.as_u64()?).ok()?)?;
-        *slot = Some(answer.error.as_ref().map_or(Ok(answer.result), |error| Err(refusal(error))));
+    if body.trim_ascii_start().first() != Some(&b'[') {
+        // An endpoint that refuses a whole batch answers with one object.
+        return match answered(&serde_json::from_slice(body).ok()?) {
+            Err(refusal) => Some(vec![Err(refusal); expected]),
+            answer if expected == 1 => Some(vec![answer]),
+            Ok(_) => None,
+        };
+    }
+    let mut ordered: Vec<Option<Answered>> = vec![None; expected];
+    for answer in Batch(expected).deserialize(&mut serde_json::Deserializer::from_slice(body)).ok()? {
+        let id: usize = answer.id?.get().parse().ok()?;
+        *ordered.get_mut(id)? = Some(answered(&answer));
     }
     ordered.into_iter().collect()
 }
 
-fn refusal(error: &AnswerError) -> Refusal {
+fn refusal(error: &AnswerError<'_>) -> Refusal {
+    #[derive(Deserialize)]
+    struct Inside {
+        data: String,
+    }
     // Revert data is a hex text, in some clients inside an object.
-    let text = error.data.as_str().or_else(|| error.data.get("data").and_then(Value::as_str));
+    let text = error.data.and_then(|data| {
+        let text = serde_json::from_str::<String>(data.get());
+        text.or_else(|_| serde_json::from_str::<Inside>(data.get()).map(|inside| inside.data)).ok()
+    });
     let data = text.and_then(|text| hex::decode(text).ok());
     let message = error.message.chars().filter(|c| !c.is_control()).take(300).collect();
     Refusal { code: error.code, message, data }
 }
 
 /// What a method is documented to answer; anything else is an endpoint's fault.
-pub(crate) fn typed<T: DeserializeOwned>(method: &str, answer: Value) -> Result<T, RpcError> {
-    serde_json::from_value(answer)
+pub(crate) fn typed<T: DeserializeOwned>(method: &str, answer: &RawValue) -> Result<T, RpcError> {
+    serde_json::from_str(answer.get())
         .map_err(|error| RpcError::Unreachable(format!("{method} was answered in an unknown form: {error}")))
 }
 
@@ -127,7 +170,7 @@ mod tests {
         let body = br#"[{"id":1,"result":"b"},{"id":0,"error":{"code":3,"message":"execution reverted"}}]"#;
         let answers = read(2, body).unwrap();
         assert!(answers[0].as_ref().is_err_and(Refusal::is_revert));
-        assert_eq!(answers[1].as_ref().ok(), Some(&json!("b")));
+        assert_eq!(answers[1].as_ref().unwrap().get(), "\"b\"");
     }
 
     #[test]
@@ -148,6 +191,24 @@ mod tests {
 
     #[test]
     fn a_null_result_is_an_answer() {
-        assert_eq!(read(1, br#"{"id":0,"result":null}"#).unwrap()[0].as_ref().ok(), Some(&Value::Null));
+        for body in ["{\"id\":0,\"result\":null}", "{\"id\":0}"] {
+            assert_eq!(read(1, body.as_bytes()).unwrap()[0].as_ref().unwrap().get(), "null");
+        }
+    }
+
+    #[test]
+    fn what_a_contract_reverted_with_is_found_in_either_form() {
+        for data in ["\"0x1234\"", "{\"data\":\"0x1234\",\"hash\":[]}"] {
+            let body = format!("{{\"id\":0,\"error\":{{\"code\":-32000,\"data\":{data}}}}}");
+            let refused = read(1, body.as_bytes()).unwrap().pop().unwrap().unwrap_err();
+            assert_eq!(refused.data, Some(vec![0x12, 0x34]), "{data}");
+        }
+        let body = b"{\"id\":0,\"error\":{\"code\":-32000,\"data\":[[],[]]}}";
+        assert_eq!(read(1, body).unwrap().pop().unwrap().unwrap_err().data, None);
+    }
+
+    #[test]
+    fn more_answers_than_requests_are_none() {
+        assert!(read(1, br#"[{"id":0,"result":"a"},{"id":0,"result":"b"}]"#).is_none());
     }
 }

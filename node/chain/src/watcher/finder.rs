@@ -118,7 +118,9 @@ impl Finder {
             self.cursor = self.cursor.map(|block| block.saturating_sub(REORG_BLOCKS_MAX));
         }
         let mut from = self.first_block(head);
-        while from <= head {
+        // A head that was taken back meanwhile, or never was one, is not read up to.
+        let stands = |now: &Head| now.number >= head && now.reorganisations == reorganisations;
+        while from <= head && self.views.head.borrow().as_ref().is_none_or(stands) {
             let to = head.min(from.saturating_add(self.range_blocks - 1));
             match self.reader.logs(self.wallet, from, to).await {
                 Ok(logs) => {

@@ -18,6 +18,7 @@ use crate::{
     reader::{At, ChannelState},
     rpc::RpcError,
     spec::ChainKind,
+    verify,
 };
 
 /// What is left to do for an intent.
@@ -176,11 +177,8 @@ impl Writer {
             },
         };
         self.require_usdc(balances.map_err(failed)?, terms.amount)?;
-        let chain = self.reader.spec.name.clone();
-        let token = self
-            .token
-            .get()
-            .ok_or(ChainError::Unreachable { chain, reason: "the token is not verified yet".to_owned() })?;
+        // Read anew for each deposit: kept, a lie about the token's name would outlive the endpoint that told it.
+        let token = verify::token(&self.reader).await.map_err(|unfit| unfit.told(&self.reader.spec.name))?;
         let signature =
             token.sign(&terms.authorization(config.payer, id), self.reader.spec.contract, &self.key);
         let call = PayChannels::depositWithAuthorizationCall {

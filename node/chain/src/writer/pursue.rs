@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::{
     Entry, Outcome, Writer,
-    fees::replacement,
+    fees::{Fees, replacement},
     sign::{Unsigned, sign, unsigned},
 };
 use crate::{
@@ -189,6 +189,11 @@ impl Writer {
             return;
         }
         let Some(unsigned) = unsigned(&entry.raw) else { return };
+        // What the wallet cannot pay for no endpoint takes, and the form that it could pay for would be sent no more.
+        let Ok(balances) = self.reader.balances(self.wallet, At::Latest).await else { return };
+        if balances.eth_wei < cost_max_wei(&unsigned, fees) {
+            return;
+        }
         let mut raised = entry.clone();
         raised.replace(sign(unsigned, fees, &self.key));
         // It was signed before, so that nobody takes it back.
@@ -211,10 +216,9 @@ impl Writer {
         if entry.nonce.saturating_sub(next_nonce) > GAP_MAX {
             return true;
         }
-        let Some(Unsigned { value_wei, .. }) = unsigned(&entry.raw) else { return false };
+        let Some(unsigned) = unsigned(&entry.raw) else { return false };
         let Ok(balances) = self.reader.balances(self.wallet, At::Latest).await else { return false };
-        let gas_wei = entry.fees().max_wei.saturating_mul(u128::from(entry.gas_limit));
-        entry.intent.is_idempotent() && balances.eth_wei < gas_wei.saturating_add(value_wei)
+        entry.intent.is_idempotent() && balances.eth_wei < cost_max_wei(&unsigned, entry.fees())
     }
 
     /// After a reorganisation that dropped an earlier transaction for good, nothing would ever be mined: the
@@ -246,6 +250,10 @@ impl Writer {
             }
         }
     }
+}
+
+fn cost_max_wei(unsigned: &Unsigned, fees: Fees) -> u128 {
+    fees.max_wei.saturating_mul(u128::from(unsigned.gas_limit)).saturating_add(unsigned.value_wei)
 }
 
 /// The end of a transaction whose nonce was used without a trace of it. A transfer may have been made all the same.

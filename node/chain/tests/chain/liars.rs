@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use farthing_chain::{ChainHandle, ChainSpec, MemoryJournal};
+use alloy::{primitives::hex, sol_types::eip712_domain};
+use farthing_chain::{ChainError, ChainHandle, ChainSpec, MemoryJournal};
 use serde_json::json;
 
 use crate::{
-    proxy::{Mode, Proxy},
+    proxy::{LogsMode, Mode, Proxy},
     world::*,
 };
 
@@ -68,4 +69,70 @@ async fn a_head_without_measure_ends_no_watcher_and_no_writer() {
         until_true(|| async { proxy.lies_left() == 0 && is_open().await }).await;
         until_deposited(&payer, config.id(&payer.domain()), 250_000).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_false_name_of_the_token_is_forgotten_with_the_answer_that_told_it() {
+    const NAME: &str = "06fdde03";
+    const SEPARATOR: &str = "3644e515";
+    let world = World::new().await;
+    let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+    let spec = world.spec_at(&[proxy.url()]);
+    let domain = eip712_domain! {
+        name: "Evil", version: "2", chain_id: spec.chain_id, verifying_contract: spec.token.as_bytes().into(),
+    };
+    proxy.lie(NAME, json!(format!("0x{:064x}{:064x}{:0<64}", 32, 4, hex::encode("Evil"))), 1);
+    proxy.lie(SEPARATOR, json!(domain.separator()), 1);
+    let payer = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    assert_eq!(proxy.lies_left(), 0, "it was believed");
+    // What is signed counts for the token as it is; and a connection that begins anew finds nothing changed.
+    for (salt, mode) in [(1, Mode::Pass), (2, Mode::Silent)] {
+        proxy.set(mode);
+        tokio::time::sleep(std::time::Duration::from_millis(2 * payer.spec().request_timeout_ms)).await;
+        proxy.set(Mode::Pass);
+        let config = world.terms(salt);
+        let is_open = || async { payer.open_or_top_up(config, usdc(250_000)).await.is_ok() };
+        until_true(is_open).await;
+        until_deposited(&payer, config.id(&payer.domain()), 250_000).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_false_head_keeps_no_new_channel_from_being_found() {
+    let world = World::new().await;
+    let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+    proxy.set_logs(LogsMode::NoneFrom(1_000));
+    let payer = world.payer_chain().await;
+    let payee = payee_behind(&world, &proxy).await;
+    let word = format!("0x{}", "ab".repeat(32));
+    let head = json!({
+        "number": "0x10000000000", "timestamp": "0x70000000", "hash": word, "parentHash": word,
+        "baseFeePerGas": "0x1",
+    });
+    proxy.lie("eth_getBlockByNumber", head, 20);
+    until_true(|| async { proxy.lies_left() == 0 }).await;
+    let config = world.terms(1);
+    payer.open_or_top_up(config, usdc(250_000)).await.unwrap();
+    until_deposited(&payee, config.id(&payee.domain()), 250_000).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_that_is_withheld_is_never_raised_beyond_what_the_wallet_has() {
+    let world = World::new().await;
+    let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+    let payee = payee_behind(&world, &proxy).await;
+    let (friend, wallet) = (new_key().address(), world.payee.address());
+    let has_wei = payee.balances_of(wallet).await.unwrap().eth_wei;
+    let too_much = payee.send_eth(friend, has_wei).await.unwrap_err();
+    let ChainError::InsufficientEth { need_wei, .. } = too_much else { panic!("{too_much}") };
+    // What is left pays for the first form, and for none that pays an eighth more.
+    let gas_wei = need_wei - has_wei;
+    proxy.set(Mode::LoseTransactions);
+    let transfer = {
+        let payee = payee.clone();
+        tokio::spawn(async move { payee.send_eth(friend, has_wei - gas_wei * 21 / 20).await })
+    };
+    until_true(|| async { proxy.transactions() >= 4 }).await;
+    proxy.set(Mode::Pass);
+    transfer.await.unwrap().expect("the form that the wallet can pay for is mined");
 }

@@ -62,6 +62,8 @@ pub(crate) enum LogsMode {
     TooLargeWith(u64),
     /// These, whatever was asked.
     Answer(Vec<serde_json::Value>),
+    /// None from this block on, as endpoints answer for blocks that they do not have.
+    NoneFrom(u64),
     /// Those of each block that is asked for, as far as they fit into an answer.
     Pages(Arc<Pages>),
 }
@@ -172,7 +174,7 @@ impl Proxy {
         *self.logs.lock().unwrap() = mode;
     }
 
-    /// Answers requests of `method` so many times with `result`; several at once with the results of an array.
+    /// Answers requests that name `method`, or call a function by this selector, so many times with `result`; several at once with the results of an array.
     pub(crate) fn lie(&self, method: &'static str, result: serde_json::Value, times: usize) {
         self.seen.lies.lock().unwrap().push(Lie { method, result, left: times });
     }
@@ -310,6 +312,8 @@ fn logs_answer(mode: &LogsMode, request: &[u8]) -> Option<Vec<u8>> {
         ),
         LogsMode::TooLarge => Some(too_large()),
         LogsMode::TooLargeWith(block) => blocks_of(request)?.contains(block).then(too_large),
+        LogsMode::NoneFrom(block) => (*blocks_of(request)?.start() >= *block)
+            .then(|| br#"[{"id":0,"result":[]},{"id":1,"result":[]}]"#.to_vec()),
         LogsMode::Pages(pages) => Some(pages.answer(blocks_of(request)?)),
         LogsMode::Answer(logs) => {
             let answers = serde_json::json!([{ "id": 0, "result": logs }, { "id": 1, "result": logs }]);

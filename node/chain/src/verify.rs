@@ -6,6 +6,7 @@ use farthing_protocol::Address;
 
 use crate::{
     contracts::{TestUsdc, pay_channels_code},
+    error::ChainError,
     reader::{At, Reader},
     rpc::RpcError,
     token::TokenDomain,
@@ -13,9 +14,20 @@ use crate::{
 
 /// Why a chain cannot be used.
 #[derive(Debug)]
-pub(super) enum Unfit {
+pub(crate) enum Unfit {
     Unreachable(String),
     Wrong(String),
+}
+
+impl Unfit {
+    /// For whoever asked for something to be done on `chain`.
+    pub(crate) fn told(self, chain: &str) -> ChainError {
+        let chain = chain.to_owned();
+        match self {
+            Self::Unreachable(reason) => ChainError::Unreachable { chain, reason },
+            Self::Wrong(reason) => ChainError::Refused { chain, reason },
+        }
+    }
 }
 
 impl From<RpcError> for Unfit {
@@ -29,7 +41,7 @@ impl From<RpcError> for Unfit {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ContractCode {
+pub(crate) enum ContractCode {
     Right,
     Missing,
     Other,
@@ -38,7 +50,7 @@ pub(super) enum ContractCode {
 /// USDC counts in millionths everywhere; a token that does not would make every amount wrong.
 const DECIMALS: u8 = 6;
 
-pub(super) async fn token(reader: &Reader) -> Result<TokenDomain, Unfit> {
+pub(crate) async fn token(reader: &Reader) -> Result<TokenDomain, Unfit> {
     let token = reader.spec.token;
     if reader.code(token).await?.is_empty() {
         return Err(Unfit::Wrong(format!("there is no token at {token}; check the chain's settings")));
@@ -54,7 +66,7 @@ pub(super) async fn token(reader: &Reader) -> Result<TokenDomain, Unfit> {
         .map_err(|error| Unfit::Wrong(error.to_string()))
 }
 
-pub(super) async fn contract(reader: &Reader) -> Result<ContractCode, RpcError> {
+pub(crate) async fn contract(reader: &Reader) -> Result<ContractCode, RpcError> {
     let code = reader.code(reader.spec.contract).await?;
     Ok(match code {
         code if code.is_empty() => ContractCode::Missing,
