@@ -140,6 +140,7 @@ impl Settlement {
             kept,
             retry_refused: Instant::now(),
             is_probe_due,
+            claim_again: None,
         };
         let asked_secs = Arc::default();
         let payer = Payer { chain, network, signer, ledger, channels, policy, promised, asked_secs };

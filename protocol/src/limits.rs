@@ -91,3 +91,6 @@ pub const CLOSE_DELAY_SECS_DEFAULT: u64 = 24 * 3600;
 
 /// Calls of one operation that an owner serves one wallet a minute although they cost nothing, beyond as many as are charged.
 pub const UNCHARGED_PER_MINUTE: u32 = 20;
+
+/// The same at all operations of an owner together.
+pub const UNCHARGED_PER_MINUTE_IN_ALL: u32 = 100;

@@ -82,7 +82,6 @@ fn promise(number: u64, now_secs: u64) -> Promise {
     Promise {
         request_hash: request.request_hash(&[]),
         request,
-        body: bytes::Bytes::new(),
         owner: Address::from_bytes([3; 20]),
         secret: "default".to_owned(),
         // The newest last.

@@ -18,7 +18,7 @@ use farthing_protocol::{
     call::Payment,
     limits::{CALL_HEAD_BYTES_MAX, REFUSAL_DETAIL_BYTES_MAX, REQUEST_BODY_BYTES_MAX},
 };
-use redb::{ReadTransaction, ReadableTable, WriteTransaction};
+use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata, WriteTransaction};
 
 pub use self::records::{
     Acknowledgement, Observed, PayerChannel, PayerChannelRow, Promise, Promised, Purchase, PurchaseEnd,
@@ -34,12 +34,17 @@ use crate::{
     adjustment::{self, Cause, Side},
     allowed,
     error::{LedgerError, Result, within},
-    tables::{self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME},
+    tables::{
+        self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME, UNCHARGED_PURCHASES_BY_TIME,
+    },
     writer::Pending,
 };
 
 /// A late charge is looked for among so many purchases.
 const DOUBTFUL_LOOK_BACK: usize = 40_000;
+
+/// Purchases that cost nothing are kept by number: with the longest paths they take 200 MB.
+const UNCHARGED_MAX: u64 = 50_000;
 
 /// The name of a consumer secret, as users write it in settings.
 pub const SECRET_NAME_BYTES_MAX: usize = 128;
@@ -392,7 +397,8 @@ fn check_bounds(promise: &Promise) -> Result<()> {
     let strings = request.params.iter().chain(&request.headers);
     let head = request.path.len() + strings.map(|(name, value)| name.len() + value.len()).sum::<usize>();
     within("the request's head", head, CALL_HEAD_BYTES_MAX)?;
-    within("the request's body", promise.body.len(), REQUEST_BODY_BYTES_MAX)?;
+    let body_bytes = usize::try_from(request.body_bytes).unwrap_or(usize::MAX);
+    within("the request's body", body_bytes, REQUEST_BODY_BYTES_MAX)?;
     within("the secret's name", promise.secret.len(), SECRET_NAME_BYTES_MAX)
 }
 
@@ -421,9 +427,23 @@ fn close(tx: &WriteTransaction, call_id: CallId, closed_secs: u64, end: StoredEn
     let removed = tx.open_table(PROMISES)?.remove(call_id.as_bytes())?.map(|bytes| bytes.value().to_vec());
     let Some(bytes) = removed else { return Err(LedgerError::NotPromised(call_id)) };
     let promise: StoredPromise = tables::decode("promises", &bytes)?;
-    tx.open_table(PURCHASES_BY_TIME)?.insert(&time_key(promise.time_secs, call_id), ())?;
+    let by_time = time_key(promise.time_secs, call_id);
+    tx.open_table(PURCHASES_BY_TIME)?.insert(&by_time, ())?;
     let purchase = StoredPurchase::new(promise, closed_secs, end);
-    tx.open_table(PURCHASES)?.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;
+    let mut purchases = tx.open_table(PURCHASES)?;
+    purchases.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;
+    if !purchase.end.charged().is_zero() {
+        return Ok(());
+    }
+    // Whoever makes calls for nothing fills no disk.
+    let mut uncharged = tx.open_table(UNCHARGED_PURCHASES_BY_TIME)?;
+    uncharged.insert(&by_time, ())?;
+    while uncharged.len()? > UNCHARGED_MAX
+        && let Some(oldest) = uncharged.pop_first()?.map(|(key, _)| *key.value())
+    {
+        purchases.remove(&tables::join::<16>(&[&oldest[8..]]))?;
+        tx.open_table(PURCHASES_BY_TIME)?.remove(&oldest)?;
+    }
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use crate::{
     payer,
     tables::{
         self, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, DAY_TOTALS, META, PAYEE_CHANNELS, PAYER_CHANNELS,
-        PURCHASES, PURCHASES_BY_TIME,
+        PURCHASES, PURCHASES_BY_TIME, UNCHARGED_PURCHASES_BY_TIME,
     },
 };
 
@@ -150,6 +150,7 @@ fn prune_purchases(tx: &WriteTransaction, before_day: u64) -> Result<u64> {
         };
         purchases.remove(call_id.as_bytes())?;
         tx.open_table(PURCHASES_BY_TIME)?.remove(by_time)?;
+        tx.open_table(UNCHARGED_PURCHASES_BY_TIME)?.remove(by_time)?;
         let charged = row.end.charged();
         if let Some(channel) = row.channel {
             carry_payer(tx, channel, charged)?;

@@ -30,6 +30,9 @@ pub(crate) const CALLS_BY_TIME: Table<&[u8; 44], ()> = Table::new("calls_by_time
 pub(crate) const UNCHARGED_BY_TIME: Table<&[u8; 44], ()> = Table::new("uncharged_by_time");
 /// Of those with effects.
 pub(crate) const UNCHARGED_EFFECTS_BY_TIME: Table<&[u8; 44], ()> = Table::new("uncharged_effects_by_time");
+/// Seconds ‖ call id: purchases that cost nothing, in the order of time.
+pub(crate) const UNCHARGED_PURCHASES_BY_TIME: Table<&[u8; 24], ()> =
+    Table::new("uncharged_purchases_by_time");
 /// Seconds ‖ payer ‖ call id → the answer's body, while kept.
 pub(crate) const BODIES: Table<&[u8; 44], Bytes> = Table::new("bodies");
 /// Settlement number → one claim transaction.
@@ -111,6 +114,7 @@ fn add_since_schema_1(transaction: &WriteTransaction) -> Result<(), OpenError> {
     transaction.open_table(DAY_LIMITS)?;
     transaction.open_table(UNCHARGED_BY_TIME)?;
     transaction.open_table(UNCHARGED_EFFECTS_BY_TIME)?;
+    transaction.open_table(UNCHARGED_PURCHASES_BY_TIME)?;
     if transaction.list_tables()?.all(|table| table.name() != ADJUSTMENTS.name()) {
         transaction.open_table(ADJUSTMENTS)?;
         adjustment::explain_earlier(transaction).map_err(while_opening)?;
@@ -138,6 +142,7 @@ fn added_since_schema_1_is_there(transaction: &WriteTransaction) -> Result<bool,
         DAY_LIMITS.name(),
         UNCHARGED_BY_TIME.name(),
         UNCHARGED_EFFECTS_BY_TIME.name(),
+        UNCHARGED_PURCHASES_BY_TIME.name(),
     ];
     for table in transaction.list_tables()? {
         missing.retain(|name| *name != table.name());

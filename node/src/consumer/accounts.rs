@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use farthing_ledger::{
     Acknowledgement, DayLimits, Ledger, LedgerError, Observed, PayerChannel, Promise, Purchase, PurchaseEnd,
 };
@@ -41,6 +42,8 @@ const NO_SECRET: &str = "";
 pub struct Attempt {
     /// What is sent, and what the ledger keeps of it.
     pub promise: Promise,
+    /// Of the request; empty where nothing is sent any more.
+    pub body: Bytes,
     pub expected: Expected,
     /// `None` for a free call.
     pub reservation: Option<Reservation>,
@@ -71,7 +74,7 @@ impl Attempt {
             // The widest policy: the listing of then may be gone, and the price bounds the charge anyway.
             charge_policy: ChargePolicy::Answered,
         };
-        Self { promise, expected, reservation, funding: Duration::ZERO }
+        Self { promise, body: Bytes::new(), expected, reservation, funding: Duration::ZERO }
     }
 
     #[must_use]

@@ -44,7 +44,7 @@ impl Consumer {
     ) -> Result<Bought, BuyError> {
         let (mut service, mut plan) = self.planned(&order).await?;
         let trial = self.admitted(&order, &plan)?;
-        let share = self.share(&order, &plan)?;
+        let share = self.share(&order, service.listing().owner, &plan)?;
         let accepted = self.accepted(&order, &service, &plan)?;
         let before = accepted.most.unwrap_or(plan.price);
         if order.max_price.is_none() && plan.price > before {
@@ -136,11 +136,11 @@ impl Consumer {
     }
 
     /// A share of what the owner does for nothing, of a call that costs something.
-    fn share(&self, order: &Order, plan: &CallPlan) -> Result<Option<CallShare>, BuyError> {
+    fn share(&self, order: &Order, owner: Address, plan: &CallPlan) -> Result<Option<CallShare>, BuyError> {
         if plan.price.is_zero() {
             return Ok(None);
         }
-        let share = self.0.shares.enter(order.service, &plan.operation, &order.grant.name);
+        let share = self.0.shares.enter(owner, (order.service, &plan.operation), &order.grant.name);
         let refused = |wait: Duration| BuyError::ShareUsed {
             secret: order.grant.name.clone(),
             wait_secs: wait.as_secs() + 1,
@@ -233,7 +233,6 @@ impl Consumer {
         };
         let promise = Promise {
             request,
-            body: order.body.clone(),
             request_hash,
             owner: listing.owner,
             secret: order.grant.name.clone(),
@@ -241,7 +240,7 @@ impl Consumer {
             limits: Some(hold.limits),
             seen_total: reservation.map_or(Usdc::ZERO, |reservation| reservation.seen_total),
         };
-        Ok(Prepared::new((promise, expected), funding, hold, headroom))
+        Ok(Prepared::new((promise, expected), order.body.clone(), funding, hold, headroom))
     }
 
     /// A signed voucher over what was reserved.

@@ -127,7 +127,7 @@ impl Consumer {
         }
         let message = CallMessage::Call(request);
         killpoint::reached("consumer.before_send");
-        self.0.network.call(attempt.expected.owner, message, attempt.promise.body.clone(), left).await
+        self.0.network.call(attempt.expected.owner, message, attempt.body.clone(), left).await
     }
 
     /// What the owner says became of the call.

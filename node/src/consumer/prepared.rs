@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use farthing_ledger::{DayLimits, Promise};
 use farthing_protocol::Usdc;
 
@@ -72,12 +73,13 @@ impl Prepared {
     #[must_use]
     pub fn new(
         (promise, expected): (Promise, Expected),
+        body: Bytes,
         funding: Duration,
         hold: Hold,
         headroom: Option<Headroom>,
     ) -> Self {
         let reservation = headroom.as_ref().map(|headroom| headroom.reservation);
-        Self { attempt: Attempt { promise, expected, reservation, funding }, hold, headroom }
+        Self { attempt: Attempt { promise, body, expected, reservation, funding }, hold, headroom }
     }
 
     #[must_use]

@@ -63,7 +63,7 @@ impl Consumer {
             return Err(BuyError::CallIdConflict);
         }
         turn.doubt(clock::uptime());
-        let attempt = Attempt::of(promise);
+        let attempt = Attempt { body: order.body, ..Attempt::of(promise) };
         self.compare_books(attempt.expected.owner).await.map_err(BuyError::Undecided)?;
         let sent = Instant::now();
         let mut exchanged = self.exchange(&attempt, deadline, &mut turn).await;
@@ -103,7 +103,6 @@ impl Consumer {
         }
         let promise = Promise {
             request,
-            body: order.body,
             request_hash,
             owner: purchase.owner,
             secret: purchase.secret,
@@ -111,7 +110,7 @@ impl Consumer {
             limits: None,
             seen_total: Usdc::ZERO,
         };
-        let mut attempt = Attempt::of(promise);
+        let mut attempt = Attempt { body: order.body, ..Attempt::of(promise) };
         attempt.expected.channel = purchase.channel;
         let charged = purchase.charged;
         let sent = Instant::now();

@@ -1,9 +1,9 @@
 //! What owners do for nothing, shared out among the consumer secrets of this node.
 //!
-//! An owner lets one wallet have some uncharged calls of an operation a minute, beyond as many as it pays for, and then none
-//! for the rest of it. It does not know the secrets behind the wallet: so no secret gets the whole of that. A secret may
-//! have three times what it leaves to others. Calls under way count for one that lately had several come to nothing; else
-//! nobody could have many at once.
+//! An owner lets one wallet have some uncharged calls of an operation a minute, and some in all, beyond as many as it pays
+//! for, and then none for the rest of it. It does not know the secrets behind the wallet: so no secret gets the whole of
+//! that. A secret may have three times what it leaves to others. Calls under way count for one that lately had several come
+//! to nothing, and it has few of them at once; else nobody could have many.
 
 use std::{
     collections::HashMap,
@@ -11,22 +11,41 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_protocol::{ServiceId, limits::UNCHARGED_PER_MINUTE};
+use farthing_protocol::{
+    Address, ServiceId,
+    limits::{UNCHARGED_PER_MINUTE, UNCHARGED_PER_MINUTE_IN_ALL},
+};
 
 const WINDOW: Duration = Duration::from_secs(60);
 /// A secret has at most so many times what is left to others.
 const SHARE: u32 = 3;
 /// From so many in a minute on, a secret's calls under way are taken for ones that come to nothing.
 const SEVERAL: u32 = 5;
-/// Operations remembered at once; those of whose minute is over go first.
-const OPERATIONS_MAX: usize = 1_024;
+/// Such calls of a secret under way with one owner: half of the places that an owner gives a wallet by default.
+const UNDER_WAY_MAX: u32 = 8;
+const RETRY_UNDER_WAY: Duration = Duration::from_secs(1);
+/// Operations and owners remembered at once; those of whose minute is over go first.
+const COUNTED_MAX: usize = 2_048;
 
-/// An operation of a service.
-type Operation = (ServiceId, String);
+/// What an owner counts uncharged calls for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum CountedFor {
+    Owner(Address),
+    Operation(ServiceId, String),
+}
+
+impl CountedFor {
+    const fn per_minute(&self) -> u32 {
+        match self {
+            Self::Owner(_) => UNCHARGED_PER_MINUTE_IN_ALL,
+            Self::Operation(..) => UNCHARGED_PER_MINUTE,
+        }
+    }
+}
 
 /// The shares of all secrets.
 #[derive(Debug, Default)]
-pub struct Shares(Mutex<HashMap<Operation, Minute>>);
+pub struct Shares(Mutex<HashMap<CountedFor, Minute>>);
 
 #[derive(Debug)]
 struct Minute {
@@ -48,43 +67,38 @@ struct SecretShare {
 #[derive(Debug)]
 pub struct CallShare {
     shares: Arc<Shares>,
-    operation: Operation,
+    counted: [CountedFor; 2],
     secret: String,
 }
 
 impl Shares {
-    /// Lets a secret call an operation, unless it had its share of what the owner does for nothing.
+    /// Lets a secret call an operation of an owner's service, unless it had its share of what the owner does for nothing.
     ///
     /// # Errors
     /// How long it has to wait.
     pub fn enter(
         self: &Arc<Self>,
-        service: ServiceId,
-        operation: &str,
+        owner: Address,
+        (service, operation): (ServiceId, &str),
         secret: &str,
     ) -> Result<CallShare, Duration> {
-        let operation = (service, operation.to_owned());
-        let mut operations = self.lock();
-        if operations.len() >= OPERATIONS_MAX {
-            operations.retain(|_, minute| minute.is_current() || minute.is_used());
+        let counted = [CountedFor::Owner(owner), CountedFor::Operation(service, operation.to_owned())];
+        let mut minutes = self.lock();
+        if minutes.len() >= COUNTED_MAX {
+            minutes.retain(|_, minute| minute.is_current() || minute.is_used());
         }
-        let minute = operations.entry(operation.clone()).or_insert_with(Minute::begin);
-        if !minute.is_current() {
-            minute.renew();
+        for counted in &counted {
+            let minute = minutes.entry(counted.clone()).or_insert_with(Minute::begin);
+            minute.check(counted, secret)?;
         }
-        let share = minute.secrets.entry(secret.to_owned()).or_default();
-        let counts_under_way = share.is_known_for_it || share.uncharged >= SEVERAL;
-        let used = share.uncharged + if counts_under_way { share.under_way } else { 0 };
-        let left =
-            UNCHARGED_PER_MINUTE.saturating_add(minute.charged).saturating_sub(minute.uncharged.max(used));
-        if used >= SHARE.saturating_mul(left) {
-            return Err(WINDOW.saturating_sub(minute.since.elapsed()));
+        for counted in &counted {
+            let share = minutes.get_mut(counted).and_then(|minute| minute.secrets.get_mut(secret));
+            share.into_iter().for_each(|share| share.under_way += 1);
         }
-        share.under_way += 1;
-        Ok(CallShare { shares: Arc::clone(self), operation, secret: secret.to_owned() })
+        Ok(CallShare { shares: Arc::clone(self), counted, secret: secret.to_owned() })
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Operation, Minute>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<CountedFor, Minute>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -92,6 +106,23 @@ impl Shares {
 impl Minute {
     fn begin() -> Self {
         Self { since: Instant::now(), charged: 0, uncharged: 0, secrets: HashMap::new() }
+    }
+
+    fn check(&mut self, counted: &CountedFor, secret: &str) -> Result<(), Duration> {
+        if !self.is_current() {
+            self.renew();
+        }
+        let share = self.secrets.entry(secret.to_owned()).or_default();
+        let counts_under_way = share.is_known_for_it || share.uncharged >= SEVERAL;
+        if counts_under_way && share.under_way >= UNDER_WAY_MAX && matches!(counted, CountedFor::Owner(_)) {
+            return Err(RETRY_UNDER_WAY);
+        }
+        let used = share.uncharged + if counts_under_way { share.under_way } else { 0 };
+        let most = counted.per_minute().saturating_add(self.charged);
+        if used >= SHARE.saturating_mul(most.saturating_sub(self.uncharged.max(used))) {
+            return Err(WINDOW.saturating_sub(self.since.elapsed()));
+        }
+        Ok(())
     }
 
     fn is_current(&self) -> bool {
@@ -115,25 +146,28 @@ impl Minute {
 impl CallShare {
     /// Counts the call: its owner worked on it.
     pub fn count(&self, is_charged: bool) {
-        let mut operations = self.shares.lock();
-        let Some(minute) = operations.get_mut(&self.operation) else { return };
-        if is_charged {
-            minute.charged = minute.charged.saturating_add(1);
-        } else {
-            minute.uncharged = minute.uncharged.saturating_add(1);
-            let share = minute.secrets.entry(self.secret.clone()).or_default();
-            share.uncharged = share.uncharged.saturating_add(1);
+        let mut minutes = self.shares.lock();
+        for counted in &self.counted {
+            let Some(minute) = minutes.get_mut(counted) else { continue };
+            if is_charged {
+                minute.charged = minute.charged.saturating_add(1);
+            } else {
+                minute.uncharged = minute.uncharged.saturating_add(1);
+                let share = minute.secrets.entry(self.secret.clone()).or_default();
+                share.uncharged = share.uncharged.saturating_add(1);
+            }
         }
     }
 }
 
 impl Drop for CallShare {
     fn drop(&mut self) {
-        let mut operations = self.shares.lock();
-        let share =
-            operations.get_mut(&self.operation).and_then(|minute| minute.secrets.get_mut(&self.secret));
-        if let Some(share) = share {
-            share.under_way = share.under_way.saturating_sub(1);
+        let mut minutes = self.shares.lock();
+        for counted in &self.counted {
+            let share = minutes.get_mut(counted).and_then(|minute| minute.secrets.get_mut(&self.secret));
+            if let Some(share) = share {
+                share.under_way = share.under_way.saturating_sub(1);
+            }
         }
     }
 }
@@ -142,10 +176,15 @@ impl Drop for CallShare {
 mod tests {
     use super::*;
 
+    const OWNER: Address = Address::ZERO;
     const SERVICE: ServiceId = ServiceId::from_bytes([1; 16]);
 
     fn fail(shares: &Arc<Shares>, secret: &str) -> bool {
-        let entered = shares.enter(SERVICE, "GET /q", secret);
+        fail_at(shares, "GET /q", secret)
+    }
+
+    fn fail_at(shares: &Arc<Shares>, operation: &str, secret: &str) -> bool {
+        let entered = shares.enter(OWNER, (SERVICE, operation), secret);
         entered.is_ok_and(|call| {
             call.count(false);
             true
@@ -157,30 +196,39 @@ mod tests {
         let shares = Arc::new(Shares::default());
         let failed = (0..60).filter(|_| fail(&shares, "alice")).count();
         assert_eq!(failed, 15, "three quarters");
-        let wait = shares.enter(SERVICE, "GET /q", "alice").unwrap_err();
+        let wait = shares.enter(OWNER, (SERVICE, "GET /q"), "alice").unwrap_err();
         assert!(wait <= WINDOW && wait > WINDOW / 2);
-        assert!(shares.enter(SERVICE, "GET /other", "alice").is_ok(), "at another operation");
+        assert!(shares.enter(OWNER, (SERVICE, "GET /other"), "alice").is_ok(), "at another operation");
         for _ in 0..100 {
-            shares.enter(SERVICE, "GET /q", "bob").unwrap().count(true);
+            shares.enter(OWNER, (SERVICE, "GET /q"), "bob").unwrap().count(true);
         }
         assert!(fail(&shares, "alice"), "what others pay for earns more for everybody");
+    }
+
+    #[test]
+    fn of_what_an_owner_does_for_nothing_in_all_a_secret_leaves_some_to_others_too() {
+        let shares = Arc::new(Shares::default());
+        let at = |number: usize| format!("GET /{number}");
+        let failed = (0..200).filter(|number| fail_at(&shares, &at(*number), "alice")).count();
+        assert_eq!(failed, 75, "three quarters");
+        assert!(fail_at(&shares, "GET /0", "bob"));
     }
 
     #[test]
     fn many_at_once_are_let_in_until_several_came_to_nothing() {
         let shares = Arc::new(Shares::default());
         let burst = |secret| {
-            let entering = || shares.enter(SERVICE, "GET /q", secret).ok();
+            let entering = || shares.enter(OWNER, (SERVICE, "GET /q"), secret).ok();
             std::iter::from_fn(entering).take(100).collect::<Vec<_>>()
         };
         let first = burst("alice");
         assert_eq!(first.len(), 100, "nobody knows what they come to");
         first[..5].iter().for_each(|call| call.count(false));
         drop(first);
-        assert_eq!(burst("alice").len(), 10, "with five that failed");
+        assert_eq!(burst("alice").len(), 8, "it leaves places to others");
         // In the next minute as well.
         let minute_ago = Instant::now().checked_sub(WINDOW).unwrap();
         shares.lock().values_mut().for_each(|minute| minute.since = minute_ago);
-        assert_eq!((burst("alice").len(), burst("bob").len()), (15, 100));
+        assert_eq!((burst("alice").len(), burst("bob").len()), (8, 100));
     }
 }

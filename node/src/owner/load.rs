@@ -14,14 +14,15 @@ use std::{
 };
 
 use farthing_bounds::ByteBudget;
-use farthing_protocol::{Address, Refusal, RefusalCode, ServiceId, limits::UNCHARGED_PER_MINUTE};
+use farthing_protocol::{
+    Address, Refusal, RefusalCode, ServiceId,
+    limits::{UNCHARGED_PER_MINUTE, UNCHARGED_PER_MINUTE_IN_ALL},
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 const WAIT_MAX: Duration = Duration::from_secs(10);
 /// Room that there has to be for an answer.
 const ANSWER_BYTES_MIN: usize = 64 * 1024;
-/// Of one payer, at all operations together, beyond as many as it is charged for.
-const UNCHARGED_PER_MINUTE_IN_ALL: u32 = 100;
 const WINDOW: Duration = Duration::from_secs(60);
 /// Keys remembered at once; unused ones are dropped first.
 const KEYS_MAX: usize = 4096;

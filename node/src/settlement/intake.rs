@@ -6,8 +6,8 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::Arc,
-    time::Duration,
+    sync::{Arc, PoisonError},
+    time::{Duration, Instant},
 };
 
 use farthing_chain::{ChainHandle, ChannelView, ChannelViews};
@@ -16,6 +16,7 @@ use farthing_protocol::{Address, ChannelId, Usdc};
 use futures::{StreamExt, stream};
 use tokio::sync::Mutex;
 
+use super::payee::is_believed;
 use crate::{
     consumer::accounts::Accounts,
     owner::{
@@ -41,6 +42,8 @@ struct IntakeInner {
     book: Book,
     accounts: Arc<Accounts>,
     terms: Terms,
+    /// Since when the chain shows of an emptied channel that its owner was paid what no call explains.
+    accused: std::sync::Mutex<HashMap<ChannelId, Instant>>,
     /// Held while views are stored, so that an older one never follows a newer one.
     progress: Mutex<IntakeProgress>,
 }
@@ -74,6 +77,7 @@ impl IntakeProgress {
                 }
             }
             ViewOutcome::None => drop(self.left_out.insert(view.id)),
+            ViewOutcome::Unsure => {}
         }
     }
 }
@@ -86,6 +90,8 @@ enum ViewOutcome {
     Taken { of: Option<ChannelId> },
     /// All places are held by channels that matter more, until they do not.
     None,
+    /// What it shows has not stood for long enough to be acted on.
+    Unsure,
 }
 
 /// How far the books follow the chain's views.
@@ -105,8 +111,8 @@ impl ChainIntake {
         accounts: Arc<Accounts>,
         terms: Terms,
     ) -> Self {
-        let progress = Mutex::default();
-        Self(Arc::new(IntakeInner { wallet, chain, ledger, book, accounts, terms, progress }))
+        let (accused, progress) = Default::default();
+        Self(Arc::new(IntakeInner { wallet, chain, ledger, book, accounts, terms, accused, progress }))
     }
 
     /// Takes over every change of the chain's views, until the chain is shut down.
@@ -137,7 +143,10 @@ impl ChainIntake {
         let mut is_stored = true;
         while let Some((view, result)) = stored.next().await {
             match result {
-                Ok(place) => progress.note(view, place),
+                Ok(place) => {
+                    is_stored &= !matches!(place, ViewOutcome::Unsure);
+                    progress.note(view, place);
+                }
                 Err(error) => {
                     is_stored = false;
                     tracing::error!(channel = %view.id, %error, "a channel's state was not stored");
@@ -156,10 +165,8 @@ impl ChainIntake {
             true => self.take_over_as_payee(view).await?,
             false => ViewOutcome::Taken { of: None },
         };
-        if view.config.payer == self.0.wallet {
-            self.take_over_as_payer(view).await?;
-        }
-        Ok(place)
+        let is_payer = view.config.payer == self.0.wallet;
+        Ok(if is_payer && !self.take_over_as_payer(view).await? { ViewOutcome::Unsure } else { place })
     }
 
     async fn take_over_as_payee(&self, view: &ChannelView) -> Result<ViewOutcome, LedgerError> {
@@ -194,12 +201,16 @@ impl ChainIntake {
         Ok(ViewOutcome::Taken { of })
     }
 
-    async fn take_over_as_payer(&self, view: &ChannelView) -> Result<(), LedgerError> {
-        let accounts = &self.0.accounts;
+    /// `false` while the chain has shown what accuses the owner for too short a time: an endpoint may have invented it.
+    async fn take_over_as_payer(&self, view: &ChannelView) -> Result<bool, LedgerError> {
+        let IntakeInner { chain, accounts, .. } = &*self.0;
         // An owner with an open channel is asked before the next call to it; on an emptied one there is nothing to ask.
         let (owner, channel) = (view.config.payee, view.id);
         let is_emptied = view.deposited <= view.claimed;
         let is_overclaimed = is_emptied && accounts.is_overclaimed(owner, channel, view.claimed)?;
+        if self.accused_for(channel, is_overclaimed).is_some_and(|shown| !is_believed(chain, shown)) {
+            return Ok(false);
+        }
         let facts = PayerChannel {
             id: view.id,
             config: view.config,
@@ -212,7 +223,17 @@ impl ChainIntake {
         if is_overclaimed {
             tracing::error!(%owner, %channel, "the owner claimed what no call explains; nothing more is promised to it");
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// How long the chain has shown that an owner was paid what no call explains.
+    fn accused_for(&self, channel: ChannelId, is_overclaimed: bool) -> Option<Duration> {
+        let mut accused = self.0.accused.lock().unwrap_or_else(PoisonError::into_inner);
+        if !is_overclaimed {
+            accused.remove(&channel);
+            return None;
+        }
+        Some(accused.entry(channel).or_insert_with(Instant::now).elapsed())
     }
 }
 

@@ -36,11 +36,13 @@ const RETRY_BUSY_EVERY: Duration = Duration::from_millis(500);
 const RETRY_FAILED_AFTER: Duration = Duration::from_secs(5);
 /// What the contract refuses seldom changes, and asking again costs the endpoints a question for each channel.
 const RETRY_REFUSED_AFTER: Duration = Duration::from_secs(300);
+/// An endpoint that stands still shows no claim as paid, and each costs gas.
+const RETRY_UNSHOWN_AFTER: Duration = Duration::from_secs(60);
 /// So many of the refused are asked about, the dearest.
 const PROBED_MAX: usize = 100;
 /// A chain may replace its newest blocks by others, which are dated no earlier than so much before.
 const REORGANISED_SECS_MAX: u64 = 120;
-/// An endpoint has to show so long that a signed close is done.
+/// What accuses the other side, or lets it take something back, an endpoint has to show for so long.
 const SHOWN_FOR: Duration = Duration::from_secs(REORGANISED_SECS_MAX);
 
 #[derive(Debug)]
@@ -60,6 +62,8 @@ pub(super) struct Payee {
     pub retry_refused: Instant,
     /// The last claim before the start failed, and by whom is not known any more.
     pub is_probe_due: bool,
+    /// The last claim was mined and the chain does not show that it paid anything: until then, none is made by itself.
+    pub claim_again: Option<Instant>,
 }
 
 impl Payee {
@@ -168,8 +172,13 @@ impl Payee {
 
     async fn try_claim(&mut self, claim: &Claim) {
         let reason = claim.reason;
+        if self.claim_again.is_some_and(|again| Instant::now() < again) {
+            return;
+        }
         match self.claim(claim).await {
             Ok(claimed) => {
+                let is_shown = !claimed.amount.is_zero() || claimed.transactions.is_empty();
+                self.claim_again = (!is_shown).then(|| Instant::now() + RETRY_UNSHOWN_AFTER);
                 tracing::info!(?reason, amount = %claimed.amount, channels = claimed.paid.len(), "claimed");
             }
             Err(error) => tracing::warn!(?reason, %error, "the claim failed and is tried again"),
@@ -285,13 +294,19 @@ impl Payee {
             tracing::warn!(%channel, reason, "the contract does not pay a claim");
         }
         settlement.transaction = report.transactions.iter().find_map(|tx| tx.tx_hash).map(|hash| hash.0);
-        for row in &mut settlement.rows {
+        let paid_to = |row: &SettlementRow| {
             let total = report.claimed.iter().find(|(channel, _)| *channel == row.channel);
-            row.to = total.map_or(row.from, |(_, total)| (*total).min(row.to));
-            claimed.amount = claimed.amount.saturating_add(row.amount());
+            total.map_or(row.from, |(_, total)| (*total).min(row.to)).max(row.from)
+        };
+        let is_paid = |row: &&SettlementRow| paid_to(row) > row.from;
+        let paid: Vec<ChannelId> = settlement.rows.iter().filter(is_paid).map(|row| row.channel).collect();
+        // A claim of which the chain shows nothing yet stays under way as it was made.
+        if !paid.is_empty() || !report.refused.is_empty() {
+            for row in &mut settlement.rows {
+                row.to = paid_to(row);
+                claimed.amount = claimed.amount.saturating_add(row.amount());
+            }
         }
-        let paid: Vec<ChannelId> =
-            settlement.rows.iter().filter(|row| row.to > row.from).map(|row| row.channel).collect();
         settlement.state = match paid.is_empty() && !report.refused.is_empty() {
             true => SettlementState::Failed,
             false => SettlementState::Confirmed,
@@ -398,7 +413,17 @@ enum Closing {
 fn is_served_again(close: &SignedAway, block_secs: u64, clock_secs: u64, is_local: bool) -> bool {
     let now_secs = if is_local { block_secs } else { block_secs.min(clock_secs) };
     let is_void = now_secs > close.until_secs.saturating_add(REORGANISED_SECS_MAX);
-    is_void || close.done_for.is_some_and(|since| is_local || since >= SHOWN_FOR)
+    is_void || close.done_for.is_some_and(|shown| has_stood(shown, is_local))
+}
+
+/// Whether what the chain has shown for so long is acted on: an endpoint may lie for a moment, except that of a chain of
+/// one's own.
+pub(super) fn is_believed(chain: &ChainHandle, shown: Duration) -> bool {
+    has_stood(shown, chain.spec().kind == ChainKind::Local)
+}
+
+fn has_stood(shown: Duration, is_local: bool) -> bool {
+    is_local || shown >= SHOWN_FOR
 }
 
 fn row(channel: ChannelId, entry: &PayeeChannel, now_secs: u64) -> Row {

@@ -174,7 +174,6 @@ impl Payer {
         };
         let promise = Promise {
             request,
-            body: Bytes::new(),
             request_hash,
             owner,
             secret: SECRET.to_owned(),
@@ -183,7 +182,7 @@ impl Payer {
             seen_total: reservation.map_or(Usdc::ZERO, |reservation| reservation.seen_total),
         };
         self.unstored.push_back(promise.clone());
-        Some(Attempt { promise, expected, reservation, funding: Duration::ZERO })
+        Some(Attempt { promise, body: Bytes::new(), expected, reservation, funding: Duration::ZERO })
     }
 
     pub fn waits_for(&mut self, call_id: CallId, next: Next, now: Duration) {

@@ -88,7 +88,6 @@ async fn ledger() -> (Ledger, ChannelId) {
     let recorded = ledger.serve(Served { payer: me, channel: id, voucher, call }).await.unwrap();
     let promise = Promise {
         request,
-        body: Bytes::new(),
         request_hash: [0; 32],
         owner: me,
         secret: "laptop".into(),

@@ -5,13 +5,14 @@ use redb::{ReadableTable, WriteTransaction};
 
 use super::{
     Acknowledgement, StoredEnd, StoredPromise, StoredPurchase, channel_in, close, day_of, purchase_in,
+    time_key,
 };
 use crate::{
     adjustment::{self, Adjustment, Side},
     allowed,
     error::{LedgerError, Result},
     history,
-    tables::{self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES},
+    tables::{self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES, UNCHARGED_PURCHASES_BY_TIME},
 };
 
 pub(super) fn acknowledge(
@@ -73,6 +74,7 @@ fn acknowledge_late(
     check_receipt(call_id, &RecordedRequest::from(&purchase), receipt)?;
     charge(tx, call_id, purchase.channel, purchase.promised_secs, &purchase.secret, receipt)?;
     allowed::note_late(tx, day_of(purchase.promised_secs), &purchase.secret, receipt.charged)?;
+    tx.open_table(UNCHARGED_PURCHASES_BY_TIME)?.remove(&time_key(purchase.promised_secs, call_id))?;
     (purchase.end, purchase.closed_secs) = (end, acknowledgement.time_secs);
     tx.open_table(PURCHASES)?.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;
     Ok(())

@@ -1,6 +1,5 @@
 //! What the consumer's half records and answers: channels, promises, acknowledgements and purchases.
 
-use bytes::Bytes;
 use farthing_protocol::{
     Address, CallId, CallRequest, ChannelConfig, ChannelId, Hash, Outcome, Receipt, ServiceId, Signature,
     Usdc, Verified,
@@ -73,13 +72,13 @@ impl PayerChannelRow {
     }
 }
 
-/// A call this node is about to pay for, with everything needed to ask again after a crash.
+/// A call this node is about to pay for, with everything needed to ask again after a crash; its body is with whoever
+/// repeats it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Promise {
     /// Call id, service, operation, price and payment, as they are sent.
     pub request: CallRequest,
-    pub body: Bytes,
-    /// [`CallRequest::request_hash`] of both.
+    /// [`CallRequest::request_hash`] of it and its body.
     pub request_hash: Hash,
     pub owner: Address,
     /// Name of the secret whose budget pays.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use farthing_protocol::{
     Address, CallId, CallRequest, ChannelConfig, ChannelId, Hash, Outcome, Receipt, ServiceId, Signature,
     Usdc, Verified,
@@ -207,13 +206,16 @@ pub(crate) struct StoredPromise {
     params: BTreeMap<String, String>,
     #[n(11)]
     headers: BTreeMap<String, String>,
+    /// Of ledgers of before, which kept it: whoever repeats the call brings it, and its hash is in the request's.
     #[cbor(n(12), with = "minicbor::bytes")]
-    body: Vec<u8>,
+    body: Option<Vec<u8>>,
     #[n(13)]
     deadline_ms: u64,
     /// `None` in ledgers of before, where it was not noted.
     #[n(14)]
     seen_total: Option<Usdc>,
+    #[n(15)]
+    body_bytes: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
@@ -248,9 +250,10 @@ impl From<&Promise> for StoredPromise {
             path: request.path.clone(),
             params: request.params.clone(),
             headers: request.headers.clone(),
-            body: promise.body.to_vec(),
+            body: None,
             deadline_ms: request.deadline_ms,
             seen_total: Some(promise.seen_total),
+            body_bytes: Some(request.body_bytes),
         }
     }
 }
@@ -289,12 +292,11 @@ impl StoredPromise {
                 path: self.path,
                 params: self.params,
                 headers: self.headers,
-                body_bytes: self.body.len() as u64,
+                body_bytes: self.body_bytes.unwrap_or_else(|| self.body.map_or(0, |body| body.len() as u64)),
                 price: self.price,
                 deadline_ms: self.deadline_ms,
                 payment,
             },
-            body: Bytes::from(self.body),
             request_hash: self.request_hash,
             owner: self.owner,
             secret: self.secret,

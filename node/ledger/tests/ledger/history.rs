@@ -198,3 +198,39 @@ async fn calls_with_effects_that_cost_nothing_are_kept_by_number_too() {
     assert_eq!(ledger.served_calls(usize::MAX).unwrap().len() as u64, KEPT + 1);
     assert_eq!(ledger.audit(None).unwrap().violations, []);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn purchases_that_cost_nothing_are_kept_by_number_and_paid_ones_beside_however_many_of_them() {
+    const KEPT: u64 = 50_000;
+    let ledger = in_memory();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let buy = async |number: u64, charged: Usdc| {
+        let promise = promise(1, number, PRICE);
+        let receipt = receipt(&promise, charged, Outcome::Answered);
+        ledger.promise(promise).await.unwrap().await.unwrap();
+        ledger.acknowledge(call_id(number), acknowledgement(receipt)).await.unwrap();
+    };
+    buy(0, PRICE).await;
+    // Released in doubt, and charged after all.
+    let doubted = promise(1, 1, micros(2 * PRICE.micros()));
+    ledger.promise(doubted.clone()).await.unwrap().await.unwrap();
+    ledger.release_in_doubt(call_id(1), "never served", NOW_SECS).await.unwrap();
+    let late = acknowledgement(receipt(&doubted, PRICE, Outcome::Answered));
+    ledger.acknowledge(call_id(1), late).await.unwrap();
+    let numbers: Vec<u64> = (2..KEPT + 12).collect();
+    for some in numbers.chunks(1_000) {
+        let mut calls = tokio::task::JoinSet::new();
+        for &number in some {
+            let ledger = ledger.clone();
+            calls.spawn(async move {
+                ledger.promise(promise(1, number, PRICE)).await.unwrap().await.unwrap();
+                ledger.release(call_id(number), "refused", NOW_SECS).await.unwrap();
+            });
+        }
+        calls.join_all().await;
+    }
+    let is_kept = |number| ledger.purchase(call_id(number)).unwrap().is_some();
+    assert!(is_kept(0) && is_kept(1), "what was charged");
+    assert_eq!(ledger.purchases(usize::MAX).unwrap().len() as u64, KEPT + 2);
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
+}

@@ -150,7 +150,6 @@ pub(crate) fn promise(salt: u8, number: u64, cumulative: Usdc) -> Promise {
     Promise {
         request_hash: request.request_hash(&body),
         request,
-        body,
         owner: world().payee.address(),
         secret: "laptop".into(),
         time_secs: NOW_SECS,

@@ -274,7 +274,7 @@ impl Entry {
                             "left of the deposit when the channel was closed".to_owned()
                         }
                         SettlementState::Confirmed if settlement.transaction.is_none() => {
-                            "paid when the channel was closed".to_owned()
+                            "paid by a close, or a claim whose transaction is not known here".to_owned()
                         }
                         _ => format!("claim on {} channels", settlement.rows.len()),
                     },
@@ -320,7 +320,7 @@ impl Entry {
 
 const fn cause(cause: Cause) -> &'static str {
     match cause {
-        Cause::Crash => "the node ended before it had noted the calls",
+        Cause::Crash => "the node ended before it had noted the calls, or another node uses this wallet",
         Cause::Restored => "the calls were made after the backup that this node was restored from",
         Cause::Earlier => "the calls are older than this ledger",
         Cause::Claimed => {

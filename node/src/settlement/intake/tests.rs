@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use bytes::Bytes;
 use farthing_chain::{Chain, ChainHandle, ClaimRow, MemoryJournal, Role};
 use farthing_ledger::{OpenMode, Promise};
 use farthing_os::clock;
@@ -157,7 +156,6 @@ fn promise(call_id: CallId, owner: Address, price: Usdc, payment: Payment) -> Pr
     Promise {
         request_hash: request.request_hash(&[]),
         request,
-        body: Bytes::new(),
         owner,
         secret: "laptop".to_owned(),
         time_secs: 1,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use farthing_ledger::{OpenMode, PayerChannel, Timing};
 use farthing_protocol::{CallRequest, ChannelConfig, Outcome, SecretKey, ServiceId, call::Method};
 
@@ -36,7 +35,6 @@ pub(super) fn promise(number: u8, day: u32, price: u64, owner: Address) -> Promi
     Promise {
         request_hash: request.request_hash(&[]),
         request,
-        body: Bytes::new(),
         owner,
         secret: SECRET.to_owned(),
         time_secs: u64::from(day) * DAY_SECS + 1,
