@@ -7,7 +7,7 @@ use farthing_chain::{ChainError, ChainHandle, ChainSpec, MemoryJournal};
 use serde_json::json;
 
 use crate::{
-    proxy::{LogsMode, Mode, Proxy},
+    proxy::{FALSE_BLOCK, LogsMode, Mode, Proxy},
     world::*,
 };
 
@@ -106,10 +106,11 @@ async fn a_false_head_keeps_no_new_channel_from_being_found() {
     let payee = payee_behind(&world, &proxy).await;
     let word = format!("0x{}", "ab".repeat(32));
     let head = json!({
-        "number": "0x10000000000", "timestamp": "0x70000000", "hash": word, "parentHash": word,
+        "number": FALSE_BLOCK, "timestamp": "0x70000000", "hash": word, "parentHash": word,
         "baseFeePerGas": "0x1",
     });
     proxy.lie("eth_getBlockByNumber", head, 20);
+    until(payee.head(), |head| head.is_some_and(|head| format!("{:#x}", head.number) == FALSE_BLOCK)).await;
     until_true(|| async { proxy.lies_left() == 0 }).await;
     let config = world.terms(1);
     payer.open_or_top_up(config, usdc(250_000)).await.unwrap();

@@ -113,6 +113,18 @@ struct Seen {
     lies: Mutex<Vec<Lie>>,
 }
 
+/// The number of a block that no chain has. What is asked about it is answered as of the newest.
+pub(crate) const FALSE_BLOCK: &str = "0x10000000000";
+
+/// The request as the chain can answer it, of the same length.
+fn of_a_true_block(request: Vec<u8>) -> Vec<u8> {
+    let (told, newest) = (format!("\"{FALSE_BLOCK}\""), format!("{:<15}", "\"latest\""));
+    match contains(&request, told.as_bytes()) {
+        true => String::from_utf8_lossy(&request).replace(&told, &newest).into_bytes(),
+        false => request,
+    }
+}
+
 /// An answer that is not the chain's.
 #[derive(Debug)]
 struct Lie {
@@ -266,7 +278,7 @@ async fn serve(
             }
             continue;
         }
-        if outbound.write_all(&request).await.is_err() {
+        if outbound.write_all(&of_a_true_block(request.clone())).await.is_err() {
             return;
         }
         let Some(mut answer) = read_message(&mut outbound).await else { return };

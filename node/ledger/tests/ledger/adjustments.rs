@@ -196,3 +196,18 @@ async fn a_copy_of_the_ledger_has_its_adjustments() {
     assert_eq!(shown(&copy), shown(&ledger));
     assert_eq!(copy.audit(None).unwrap().violations, []);
 }
+
+#[tokio::test]
+async fn a_receipt_is_stored_although_a_forgotten_call_was_charged_beyond_every_voucher_that_is_known() {
+    let ledger = in_memory();
+    let id = ledger.put_payer_channel(payer_channel(1)).await.unwrap().row.id;
+    let known = promise(1, 1, PRICE);
+    ledger.promise(known.clone()).await.unwrap().await.unwrap();
+    // The owner tells a total while the copy of a call that a crash forgot arrives.
+    ledger.recover_charges(id, PRICE, micros(2 * PRICE.micros()), Cause::Crash).await.unwrap();
+    let receipt = acknowledgement(receipt(&known, PRICE, Outcome::Answered));
+    ledger.acknowledge(call_id(1), receipt).await.unwrap();
+    let row = ledger.payer_channels().unwrap()[0];
+    assert_eq!((row.acknowledged, row.signed), (micros(2 * PRICE.micros()), micros(2 * PRICE.micros())));
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
+}
