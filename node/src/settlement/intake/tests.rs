@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use farthing_chain::{Chain, ChainHandle, ClaimRow, MemoryJournal, Role};
+use farthing_chain::{Chain, ChainHandle, ChainKind, ClaimRow, MemoryJournal, Role};
 use farthing_ledger::{OpenMode, Promise};
 use farthing_os::clock;
 use farthing_protocol::{
@@ -24,10 +24,14 @@ const fn terms() -> Terms {
 
 /// A funded wallet's view of the chain.
 async fn wallet(chain: &LocalChain, seed: u8) -> (SecretKey, ChainHandle) {
+    wallet_on(chain, ChainKind::Local, seed).await
+}
+
+async fn wallet_on(chain: &LocalChain, kind: ChainKind, seed: u8) -> (SecretKey, ChainHandle) {
     let key = SecretKey::from_bytes(&[seed; 32]).unwrap();
     chain.fund(key.address(), usdc(1_000_000)).await.unwrap();
     let spec = farthing_chain::local(chain.rpc_url(), Anvil::CHAIN_ID, chain.token);
-    let spec = farthing_chain::ChainSpec { poll_interval_ms: 50, ..spec };
+    let spec = farthing_chain::ChainSpec { poll_interval_ms: 50, kind, ..spec };
     let handle = Chain::start(spec, key.clone(), Arc::new(MemoryJournal::default())).await.unwrap();
     handle.balances().wait_for(Option::is_some).await.unwrap();
     (key, handle)
@@ -230,4 +234,31 @@ async fn an_owner_that_empties_a_channel_by_what_no_call_explains_gets_no_furthe
         // One call in doubt explains one claim.
         assert!(stops || claimed < 5_000 || ledger.released_in_doubt(id).unwrap().is_empty());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_owner_is_accused_of_what_the_endpoint_of_a_public_chain_has_just_begun_to_show() {
+    let chain = LocalChain::start().await.unwrap();
+    let (key, payer) = wallet_on(&chain, ChainKind::Testnet, 1).await;
+    let (_, owner) = wallet(&chain, 2).await;
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(&folder.path().join("ledger.redb"), OpenMode::Create).unwrap();
+    let channels = Arc::<PayerChannels>::default();
+    let who = (payer.wallet(), payer.domain());
+    let accounts = Arc::new(Accounts::new(ledger.clone(), channels.clone(), who));
+    let intake =
+        ChainIntake::new(who.0, payer.clone(), ledger.clone(), Book::with_places(1), accounts, terms());
+    let (config, id) = open(&payer, &owner, 5_000).await;
+    assert!(intake.catch_up().await.is_stored);
+    // The books were compared.
+    channels.release(&channels.reserve(owner.wallet(), usdc(5_000), 0).unwrap());
+    let cumulative = usdc(5_000);
+    let signature = Voucher { channel: id, cumulative }.sign(&payer.domain(), &key);
+    owner.claim_many(vec![ClaimRow { config, cumulative, amount: cumulative, signature }]).await.unwrap();
+    payer.channels().wait_for(|views| views[&id].claimed == cumulative).await.unwrap();
+    for _ in 0..2 {
+        assert!(!intake.catch_up().await.is_stored, "it is looked at again");
+        assert!(!channels.get(owner.wallet()).unwrap().state.stopped);
+    }
+    assert_eq!(ledger.payer_channels().unwrap()[0].claimed, Usdc::ZERO, "nothing is booked of it");
 }
