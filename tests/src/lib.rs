@@ -6,6 +6,7 @@ pub mod command;
 pub mod crowd;
 pub mod flood;
 pub mod full;
+pub mod liar;
 pub mod portal;
 pub mod proxies;
 pub mod recorder;

@@ -4,7 +4,7 @@
 //! and holds them against the contract (invariants M2, M3, O1–O6, C1–C4, X1); [`World::settle_and_check`] also brings
 //! everything to the chain, where both wallets must agree to the last micro (M4).
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::{
@@ -16,7 +16,7 @@ use farthing_testnet::{LocalChain, NodeOptions, NodeProcess, rpc};
 use reqwest::{StatusCode, header::HeaderMap};
 use serde_json::{Value, json};
 
-use crate::{agreement, upstream::Upstream};
+use crate::{agreement, liar::Liar, upstream::Upstream};
 
 mod ended;
 
@@ -92,6 +92,9 @@ pub struct Setup {
     pub charge: Charge,
     /// Another upstream than the test's own.
     pub upstream_url: Option<String>,
+    /// What stands between a node and the chain.
+    pub owner_endpoint: Option<Arc<Liar>>,
+    pub consumer_endpoint: Option<Arc<Liar>>,
 }
 
 impl Default for Setup {
@@ -102,6 +105,8 @@ impl Default for Setup {
             consumer_settings: Vec::new(),
             charge: Charge::Success,
             upstream_url: None,
+            owner_endpoint: None,
+            consumer_endpoint: None,
         }
     }
 }
@@ -124,11 +129,14 @@ impl World {
         let mut options = NodeOptions::new(folder.path().join("owner"));
         // Tests count in single calls; what is too small for an owner is for the tests that ask.
         options.settings = vec![("settlement.channel_min".to_owned(), "0.000001".to_owned())];
+        let before = |endpoint: &Arc<Liar>| endpoint.stand_before(chain.rpc_url());
         options.settings.extend(setup.owner_settings);
+        options.settings.extend(setup.owner_endpoint.as_ref().map(before));
         let owner = NodeProcess::start(&chain, options).await?;
         let mut options =
             NodeOptions::new(folder.path().join("consumer")).bootstrap([owner.loopback_address().await?]);
         options.settings = setup.consumer_settings;
+        options.settings.extend(setup.consumer_endpoint.as_ref().map(before));
         let consumer = NodeProcess::start(&chain, options).await?;
         let owner_wallet = owner.status().await?.address.0;
         let consumer_wallet = consumer.status().await?.address.0;

@@ -9,6 +9,7 @@ mod audited;
 mod backups;
 mod commands;
 mod crowds;
+mod endpoints;
 mod ends;
 mod flagged;
 mod folder;

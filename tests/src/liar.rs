@@ -1,0 +1,107 @@
+//! A chain endpoint that says of channels what a test has it say, and of everything else what the chain does.
+
+use std::sync::{
+    Arc, Mutex, OnceLock, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use anyhow::{Context, Result};
+use axum::{Json, Router, extract::State, routing::post};
+use farthing_protocol::keccak256;
+use serde_json::{Value, json};
+
+/// What the contract's `state(bytes32)` answers: deposited, claimed, the second of a close, round.
+pub type ChannelState = [u128; 4];
+/// Turns what the chain says of a channel into what is said instead.
+type Lie = Box<dyn FnMut(ChannelState) -> ChannelState + Send>;
+
+/// It ends with the test's runtime.
+pub struct Liar {
+    url: String,
+    chain: OnceLock<String>,
+    lie: Mutex<Option<Lie>>,
+    /// How often a channel was told of otherwise than it is.
+    told: AtomicUsize,
+}
+
+impl std::fmt::Debug for Liar {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Liar").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+impl Liar {
+    /// # Errors
+    /// When there is no port.
+    pub async fn start() -> Result<Arc<Self>> {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let (chain, lie, told) = Default::default();
+        let liar = Arc::new(Self { url, chain, lie, told });
+        let router = Router::new().route("/", post(answer)).with_state(Arc::clone(&liar));
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Ok(liar)
+    }
+
+    /// The setting that has a node ask it, about the chain at `rpc_url`.
+    pub fn stand_before(&self, rpc_url: String) -> (String, String) {
+        self.chain.get_or_init(|| rpc_url);
+        ("chain.rpc_urls".to_owned(), self.url.clone())
+    }
+
+    pub fn lie(&self, lie: impl FnMut(ChannelState) -> ChannelState + Send + 'static) {
+        *self.lock() = Some(Box::new(lie));
+    }
+
+    pub fn tell_the_truth(&self) {
+        *self.lock() = None;
+    }
+
+    #[must_use]
+    pub fn told(&self) -> usize {
+        self.told.load(Ordering::SeqCst)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Lie>> {
+        self.lie.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn rewrite(&self, request: &Value, answer: &mut Value) -> Option<()> {
+        let asked = request["params"][0]["data"].as_str().or(request["params"][0]["input"].as_str())?;
+        let selector = format!("0x{}", hex::encode(&keccak256(&[b"state(bytes32)"])[..4]));
+        let words = answer["result"].as_str()?.strip_prefix("0x").filter(|words| words.len() == 4 * 64)?;
+        let mut lie = self.lock();
+        let lie = lie.as_mut().filter(|_| asked.starts_with(&selector))?;
+        let mut state = [0; 4];
+        for (number, word) in state.iter_mut().zip(words.as_bytes().chunks(64)) {
+            *number = u128::from_str_radix(std::str::from_utf8(&word[32..]).ok()?, 16).ok()?;
+        }
+        let said = lie(state);
+        if said != state {
+            self.told.fetch_add(1, Ordering::SeqCst);
+            let words: String = said.iter().map(|number| format!("{number:064x}")).collect();
+            answer["result"] = json!(format!("0x{words}"));
+        }
+        Some(())
+    }
+}
+
+async fn answer(State(liar): State<Arc<Liar>>, Json(request): Json<Value>) -> Json<Value> {
+    let asked = ask(&liar, &request).await;
+    Json(asked.unwrap_or_else(|error| json!({ "error": { "code": -32603, "message": error.to_string() } })))
+}
+
+async fn ask(liar: &Liar, request: &Value) -> Result<Value> {
+    let chain = liar.chain.get().context("no chain stands behind it yet")?;
+    let mut answer: Value = reqwest::Client::new().post(chain).json(request).send().await?.json().await?;
+    match (request.as_array(), answer.as_array_mut()) {
+        (Some(requests), Some(answers)) => {
+            for answer in answers {
+                let request = requests.iter().find(|request| request["id"] == answer["id"]);
+                request.and_then(|request| liar.rewrite(request, answer));
+            }
+        }
+        _ => drop(liar.rewrite(request, &mut answer)),
+    }
+    Ok(answer)
+}

@@ -1,0 +1,67 @@
+//! A chain endpoint that lies about channels, under whole nodes.
+
+use anyhow::{Context, Result};
+use farthing_control::{
+    endpoint,
+    types::{Channel, ChannelRole},
+};
+use farthing_testnet::rpc;
+use farthing_tests::{
+    liar::Liar,
+    world::{FUNDS, PRICE, Setup, World, eventually},
+};
+
+use crate::support::{expect_served, fixed_owner, setting};
+
+/// The owner's side of its one channel.
+async fn owned(world: &World) -> Result<Channel> {
+    let channels = world.owner.control().ask(endpoint::Channels).await?;
+    channels.into_iter().find(|channel| channel.role == ChannelRole::Payee).context("the owner has a channel")
+}
+
+#[tokio::test]
+async fn nothing_is_signed_for_what_an_endpoint_alone_says_was_paid() -> Result<()> {
+    let liar = Liar::start().await?;
+    // All that is deposited was paid out, but for two calls.
+    let left = u128::from(2 * PRICE.micros());
+    liar.lie(move |[deposited, claimed, close, round]| {
+        [deposited, claimed.max(deposited.saturating_sub(left)), close, round]
+    });
+    let world = World::with(Setup { consumer_endpoint: Some(liar.clone()), ..fixed_owner()? }).await?;
+    expect_served(&world.get("/ok").await?)?;
+    assert!(liar.told() > 0, "the lie was told");
+    let held = owned(&world).await?;
+    assert_eq!((held.signed.0, held.spent.0), (PRICE, PRICE), "a voucher over the call, and no more");
+    liar.tell_the_truth();
+    for _ in 0..3 {
+        expect_served(&world.get("/ok").await?)?;
+    }
+    assert_eq!(world.settle_and_check(FUNDS).await?, PRICE.saturating_mul(4));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_claim_that_an_endpoint_does_not_show_is_not_made_again_and_again() -> Result<()> {
+    let liar = Liar::start().await?;
+    let setup = fixed_owner()?;
+    let owner_settings = [setup.owner_settings.clone(), setting("settlement.interval_secs", "1")].concat();
+    let world = World::with(Setup { owner_endpoint: Some(liar.clone()), owner_settings, ..setup }).await?;
+    world.make_gas_cheap().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let url = world.chain.rpc_url();
+    let before = rpc::transactions_of(&url, world.owner_wallet).await?;
+    liar.lie(|[deposited, _, close, round]| [deposited, 0, close, round]);
+    let channels = world.consumer.control().ask(endpoint::Channels).await?;
+    let at = endpoint::CloseChannel.of(channels[0].id).with("force", true);
+    let _: Channel = world.consumer.control().ask(at).await?;
+    // The claim is mined, and each look at the channel says that it was not.
+    eventually("the owner has looked often", async || Ok(liar.told() > 10)).await?;
+    assert_eq!(rpc::transactions_of(&url, world.owner_wallet).await?, before + 1);
+    liar.tell_the_truth();
+    eventually("it is known to be paid", async || Ok(owned(&world).await?.claimed.0 == PRICE)).await?;
+    assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, PRICE);
+    let audit = world.owner.control().ask(endpoint::Audit).await?;
+    assert_eq!((audit.violations, owned(&world).await?.spent.0), (Vec::new(), PRICE));
+    Ok(())
+}
