@@ -20,8 +20,11 @@ pub struct Liar {
     url: String,
     chain: OnceLock<String>,
     lie: Mutex<Option<Lie>>,
+    /// What contracts say is told as of this block.
+    stands_at: Mutex<Option<u64>>,
     /// How often a channel was told of otherwise than it is.
     told: AtomicUsize,
+    requests: AtomicUsize,
 }
 
 impl std::fmt::Debug for Liar {
@@ -36,8 +39,8 @@ impl Liar {
     pub async fn start() -> Result<Arc<Self>> {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
-        let (chain, lie, told) = Default::default();
-        let liar = Arc::new(Self { url, chain, lie, told });
+        let (chain, lie, stands_at, told, requests) = Default::default();
+        let liar = Arc::new(Self { url, chain, lie, stands_at, told, requests });
         let router = Router::new().route("/", post(answer)).with_state(Arc::clone(&liar));
         tokio::spawn(async move { axum::serve(listener, router).await });
         Ok(liar)
@@ -53,13 +56,37 @@ impl Liar {
         *self.lock() = Some(Box::new(lie));
     }
 
+    /// Tells what contracts say as of this block, and nothing of it before the chain has the block.
+    pub fn stand_at(&self, block: u64) {
+        *self.stands_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(block);
+    }
+
     pub fn tell_the_truth(&self) {
         *self.lock() = None;
+        *self.stands_at.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     #[must_use]
     pub fn told(&self) -> usize {
         self.told.load(Ordering::SeqCst)
+    }
+
+    /// Requests that it has answered.
+    #[must_use]
+    pub fn requests(&self) -> usize {
+        self.requests.load(Ordering::SeqCst)
+    }
+
+    /// The request, asked of the block at which this endpoint stands.
+    fn delay(&self, request: &mut Value) {
+        let block = *self.stands_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_of_contracts = matches!(request["method"].as_str(), Some("eth_call" | "eth_estimateGas"));
+        if let Some(block) = block.filter(|_| is_of_contracts)
+            && let Some(params) = request["params"].as_array_mut()
+        {
+            params.truncate(1);
+            params.push(json!(format!("{block:#x}")));
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Lie>> {
@@ -86,7 +113,12 @@ impl Liar {
     }
 }
 
-async fn answer(State(liar): State<Arc<Liar>>, Json(request): Json<Value>) -> Json<Value> {
+async fn answer(State(liar): State<Arc<Liar>>, Json(mut request): Json<Value>) -> Json<Value> {
+    liar.requests.fetch_add(1, Ordering::SeqCst);
+    match &mut request {
+        Value::Array(requests) => requests.iter_mut().for_each(|request| liar.delay(request)),
+        request => liar.delay(request),
+    }
     let asked = ask(&liar, &request).await;
     Json(asked.unwrap_or_else(|error| json!({ "error": { "code": -32603, "message": error.to_string() } })))
 }
