@@ -30,12 +30,12 @@ const ASK_EVERY_MAX: Duration = Duration::from_secs(60);
 impl Earlier {
     /// Whether a caller may have the call's answer: its own, or every one with the node's own secret.
     pub(super) fn belongs_to(&self, grant: &Grant) -> bool {
-        let secret = match self {
+        let (secret, secs) = match self {
             Self::Nothing | Self::InDoubt => return true,
-            Self::Open(promise) => &promise.secret,
-            Self::Bought(purchase) => &purchase.secret,
+            Self::Open(promise) => (&promise.secret, promise.time_secs),
+            Self::Bought(purchase) => (&purchase.secret, purchase.promised_secs),
         };
-        grant.name == DEFAULT_SECRET || *secret == grant.name
+        grant.name == DEFAULT_SECRET || (*secret == grant.name && secs >= grant.since_secs)
     }
 
     /// What keeps a call from being bought, told with what the call may have cost before.

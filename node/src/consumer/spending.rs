@@ -26,6 +26,8 @@ pub struct Grant {
     pub per_day: Option<Usdc>,
     /// Only these services; all when `None`.
     pub services: Option<BTreeSet<ServiceId>>,
+    /// When the secret was made, in seconds since the Unix epoch: another one had its name before.
+    pub since_secs: u64,
 }
 
 impl Grant {

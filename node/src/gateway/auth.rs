@@ -83,7 +83,7 @@ impl Secrets {
         let mut grant = current.default.matches(presented).then(|| Grant::unlimited(DEFAULT_SECRET));
         for (name, named) in &current.named {
             if named.secret.matches(presented) {
-                grant = Some(grant_for(name, &named.limits));
+                grant = Some(grant_for(name, &named.limits, named.created_secs));
             }
         }
         drop(current);
@@ -226,9 +226,9 @@ fn check_limits(limits: &SecretLimits) -> Result<(), SecretsError> {
     Ok(())
 }
 
-fn grant_for(name: &str, limits: &SecretLimits) -> Grant {
+fn grant_for(name: &str, limits: &SecretLimits, since_secs: u64) -> Grant {
     let SecretLimits { price_max, per_day, services } = limits.clone();
-    Grant { name: name.to_owned(), price_max, per_day, services }
+    Grant { name: name.to_owned(), price_max, per_day, services, since_secs }
 }
 
 /// Proof that the caller presented a consumer secret, with what it may do.
@@ -280,7 +280,7 @@ mod tests {
             ..SecretLimits::default()
         };
         let one = kept.create("one", limits.clone()).unwrap();
-        let grant = grant_for("one", &limits);
+        let grant = grant_for("one", &limits, 0);
         assert_eq!(kept.grant_of(one.expose()), Some(grant.clone()));
         assert_eq!(secrets(&folder).grant_of(one.expose()), Some(grant));
 

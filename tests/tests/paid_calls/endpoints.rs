@@ -66,6 +66,7 @@ async fn a_claim_that_an_endpoint_does_not_show_is_not_made_again_and_again() ->
     let claims: Result<u64> = claims().await;
     assert_eq!(claims?, 1, "each costs gas");
     liar.tell_the_truth();
+    rpc::call(&url, "evm_mine", json!([])).await?;
     eventually("it is known to be paid", async || Ok(owned(&world).await?.claimed.0 == PRICE)).await?;
     assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, PRICE);
     let audit = world.owner.control().ask(endpoint::Audit).await?;

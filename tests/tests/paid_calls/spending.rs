@@ -1,10 +1,11 @@
 //! What the user allows while the node runs: the stop, the limits, and secrets with limits of their own.
 
 use anyhow::{Context, Result, ensure};
+use farthing_os::clock;
 use farthing_protocol::Usdc;
 use farthing_tests::{
     command::farthing,
-    world::{Answer, FUNDS, Setup, World},
+    world::{Answer, FUNDS, Setup, World, eventually},
 };
 use reqwest::StatusCode;
 use serde_json::Value;
@@ -128,6 +129,12 @@ async fn a_named_secret_buys_what_it_is_made_for_up_to_its_caps_and_until_it_is_
     ensure!(shown.ends_with(0)?.out.trim() == fresh, "another secret is shown");
     farthing(consumer, &["secret", "revoke", "elsewhere"]).await?.ends_with(0)?;
     expect_refused("revoked", &call_with(&world, &fresh).await?, 401, "unauthorized")?;
+    // Whoever gets its name later gets none of its answers.
+    let revoked = clock::now_secs();
+    eventually("the second is over", async || Ok(clock::now_secs() > revoked)).await?;
+    let heir = create("elsewhere", vec![]).await?;
+    expect_free("its heir", &send_with(&world, &heir, &charged).await?, 409, "call-id-conflict")?;
+    farthing(consumer, &["secret", "revoke", "elsewhere"]).await?.ends_with(0)?;
 
     let listed = farthing(consumer, &["secret", "list", "--json"]).await?;
     let all = listed.ends_with(0)?.json()?;
