@@ -2,7 +2,8 @@
 //!
 //! 64 calls in all, 16 per payer and 32 per service are at the upstreams; a bounded number waits its turn;
 //! everyone else is told to come back. Of all these places, half are for payers with channels alone: wallets are free,
-//! and so are the calls of a free operation. CountedCalls that end uncharged are counted per payer and operation, because they
+//! and so are the calls of a free operation. And not all are for payers that take all they may: beyond an eighth
+//! of its own places a payer shares five eighths of all with others like it. CountedCalls that end uncharged are counted per payer and operation, because they
 //! cost the owner and not the payer: an operation that fails keeps nobody from the others, and what is charged earns as
 //! much as fails.
 
@@ -49,7 +50,11 @@ pub struct Load {
     /// Of the answers.
     budget: ByteBudget,
     payers: Keyed<Address>,
+    /// A payer's first few places.
+    first: Keyed<Address>,
     all: Places,
+    /// What payers may take of them beyond their first few.
+    beyond_first: Places,
     /// What strangers may take of them.
     strangers: Places,
     uncharged: Mutex<HashMap<Counted, UnchargedWindow>>,
@@ -104,12 +109,13 @@ impl Places {
 }
 
 impl LoadLimits {
-    fn half(self) -> Self {
+    fn eighths(self, count: usize) -> Self {
+        let part = |whole: usize| (whole * count).div_ceil(8);
         Self {
-            calls_max: self.calls_max.div_ceil(2),
-            per_payer_max: self.per_payer_max,
-            per_service_max: self.per_service_max.div_ceil(2),
-            waiting_max: self.waiting_max.div_ceil(2),
+            calls_max: part(self.calls_max),
+            per_payer_max: part(self.per_payer_max),
+            per_service_max: part(self.per_service_max),
+            waiting_max: part(self.waiting_max),
         }
     }
 }
@@ -118,7 +124,9 @@ impl LoadLimits {
 #[derive(Debug)]
 pub struct WorkPlace {
     _payer: OwnedSemaphorePermit,
-    _of_strangers: Option<[OwnedSemaphorePermit; 2]>,
+    _first: Option<OwnedSemaphorePermit>,
+    /// Of what strangers may take, or payers beyond their first few.
+    _of_part: Option<[OwnedSemaphorePermit; 2]>,
     _of_all: [OwnedSemaphorePermit; 2],
 }
 
@@ -135,8 +143,10 @@ impl Load {
         Self {
             budget,
             payers: Keyed::new(limits.per_payer_max),
+            first: Keyed::new(limits.eighths(1).per_payer_max),
             all: Places::new(limits),
-            strangers: Places::new(limits.half()),
+            beyond_first: Places::new(limits.eighths(5)),
+            strangers: Places::new(limits.eighths(4)),
             uncharged: Mutex::default(),
         }
     }
@@ -154,14 +164,16 @@ impl Load {
         let waits = |places: &Places| places.waiting.clone().try_acquire_owned().map_err(|_| busy());
         let _waiting = (strangers.map(waits).transpose()?, waits(&self.all)?);
         let places = async {
+            let first = self.first.get(caller.wallet).try_acquire_owned().ok();
             // Narrow before wide here as well.
             let payer = self.payers.get(caller.wallet).acquire_owned().await.ok()?;
-            let of_strangers = match strangers {
+            let of_part = match strangers {
                 Some(strangers) => Some(strangers.enter(service).await?),
+                None if first.is_none() => Some(self.beyond_first.enter(service).await?),
                 None => None,
             };
             let of_all = self.all.enter(service).await?;
-            Some(WorkPlace { _payer: payer, _of_strangers: of_strangers, _of_all: of_all })
+            Some(WorkPlace { _payer: payer, _first: first, _of_part: of_part, _of_all: of_all })
         };
         tokio::time::timeout(WAIT_MAX, places).await.ok().flatten().ok_or_else(busy)
     }
@@ -296,6 +308,25 @@ mod tests {
         assert!(futures::poll!(next.as_mut()).is_pending());
         places.pop();
         assert!(next.await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn payers_that_take_all_they_may_leave_some_places_of_a_service_to_others() {
+        let load = load();
+        let (mut places, mut waiting) = (Vec::new(), Vec::new());
+        let payer = |n: u8| Caller { wallet: Address::from_bytes([n; 20]), has_channel: true };
+        for n in [1, 2].into_iter().flat_map(|n| std::iter::repeat_n(n, 16)) {
+            let mut entering = Box::pin(tokio::task::unconstrained(load.enter(payer(n), SERVICE)));
+            match entering.as_mut().now_or_never() {
+                Some(entered) => places.push(entered.unwrap()),
+                None => waiting.push(entering),
+            }
+        }
+        assert_eq!((places.len(), waiting.len()), (24, 8));
+        for n in [3, 3, 4, 4, 5, 5, 6, 6] {
+            let entered = tokio::task::unconstrained(load.enter(payer(n), SERVICE)).now_or_never();
+            places.push(entered.expect("a place is left").unwrap());
+        }
     }
 
     #[tokio::test]
