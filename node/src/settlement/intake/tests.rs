@@ -10,6 +10,7 @@ use farthing_protocol::{
     call::{Method, Payment},
 };
 use farthing_testnet::{LocalChain, anvil::Anvil};
+use redb::backends::InMemoryBackend;
 
 use super::*;
 use crate::{consumer::channels::PayerChannels, gas::GasMeans};
@@ -168,22 +169,35 @@ fn promise(call_id: CallId, owner: Address, price: Usdc, payment: Payment) -> Pr
     }
 }
 
+/// A payer's books, in memory.
+struct Books {
+    ledger: Ledger,
+    channels: Arc<PayerChannels>,
+    accounts: Arc<Accounts>,
+    intake: ChainIntake,
+}
+
+impl Books {
+    fn of(payer: &ChainHandle) -> Self {
+        let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+        let channels = Arc::<PayerChannels>::default();
+        let who = (payer.wallet(), payer.domain());
+        let accounts = Arc::new(Accounts::new(ledger.clone(), channels.clone(), who));
+        let (chain, book) = (payer.clone(), Book::with_places(1));
+        let intake = ChainIntake::new(who.0, chain, ledger.clone(), book, accounts.clone(), terms());
+        Self { ledger, channels, accounts, intake }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_owner_that_empties_a_channel_by_what_no_call_explains_gets_no_further_promise() {
     let chain = LocalChain::start().await.unwrap();
     let (key, payer) = wallet(&chain, 1).await;
-    let folder = tempfile::tempdir().unwrap();
-    let ledger = Ledger::open(&folder.path().join("ledger.redb"), OpenMode::Create).unwrap();
-    let channels = Arc::<PayerChannels>::default();
-    let who = (payer.wallet(), payer.domain());
-    let accounts = Arc::new(Accounts::new(ledger.clone(), channels.clone(), who));
+    let Books { ledger, channels, accounts, intake } = Books::of(&payer);
     let counted_today = || {
         let today = farthing_ledger::day_of(clock::now_secs());
         accounts.spending_of(today).unwrap().total(today)
     };
-    let book = Book::with_places(1);
-    let intake =
-        ChainIntake::new(payer.wallet(), payer.clone(), ledger.clone(), book, accounts.clone(), terms());
     for (seed, price, claimed, is_in_doubt, stops) in [
         (2, 5_000, 5_000, false, true),
         (3, 4_000, 4_000, false, false),
@@ -241,13 +255,7 @@ async fn no_owner_is_accused_of_what_the_endpoint_of_a_public_chain_has_just_beg
     let chain = LocalChain::start().await.unwrap();
     let (key, payer) = wallet_on(&chain, ChainKind::Testnet, 1).await;
     let (_, owner) = wallet(&chain, 2).await;
-    let folder = tempfile::tempdir().unwrap();
-    let ledger = Ledger::open(&folder.path().join("ledger.redb"), OpenMode::Create).unwrap();
-    let channels = Arc::<PayerChannels>::default();
-    let who = (payer.wallet(), payer.domain());
-    let accounts = Arc::new(Accounts::new(ledger.clone(), channels.clone(), who));
-    let intake =
-        ChainIntake::new(who.0, payer.clone(), ledger.clone(), Book::with_places(1), accounts, terms());
+    let Books { ledger, channels, intake, .. } = Books::of(&payer);
     let (config, id) = open(&payer, &owner, 5_000).await;
     assert!(intake.catch_up().await.is_stored);
     // The books were compared.
