@@ -280,15 +280,17 @@ mod tests {
             ..SecretLimits::default()
         };
         let one = kept.create("one", limits.clone()).unwrap();
-        let grant = grant_for("one", &limits, 0);
+        let since_secs = kept.all()[1].created_secs.unwrap();
+        let grant = grant_for("one", &limits, since_secs);
         assert_eq!(kept.grant_of(one.expose()), Some(grant.clone()));
         assert_eq!(secrets(&folder).grant_of(one.expose()), Some(grant));
 
         kept.limit("one", SecretLimits::default()).unwrap();
-        assert_eq!(kept.grant_of(one.expose()), Some(Grant::unlimited("one")));
+        let unlimited = Grant { since_secs, ..Grant::unlimited("one") };
+        assert_eq!(kept.grant_of(one.expose()), Some(unlimited.clone()));
         let two = kept.rotate("one").unwrap();
         assert_eq!(kept.grant_of(one.expose()), None, "the old one ends at once");
-        assert_eq!(kept.grant_of(two.expose()), Some(Grant::unlimited("one")));
+        assert_eq!(kept.grant_of(two.expose()), Some(unlimited), "a rotated one has the same holder");
         assert!(kept.show("one").unwrap().matches(two.expose()));
         kept.revoke("one").unwrap();
         assert_eq!(kept.grant_of(two.expose()), None);
