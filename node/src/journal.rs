@@ -65,21 +65,23 @@ pub async fn hold_against_chain(ledger: Ledger, chain: ChainHandle) {
     loop {
         tokio::time::sleep(every).await;
         if let Err(error) = ask_again(&ledger, &chain).await {
-            tracing::debug!(%error, "where earlier transactions are is not known");
+            tracing::warn!(%error, "earlier transactions are not read or noted");
         }
     }
 }
 
-async fn ask_again(ledger: &Ledger, chain: &ChainHandle) -> anyhow::Result<()> {
+async fn ask_again(ledger: &Ledger, chain: &ChainHandle) -> Result<(), LedgerError> {
     let window = Window {
         before: Position::start_of(u64::MAX),
         from_secs: clock::now_secs().saturating_sub(ASK_FOR_SECS),
         limit: ASKED_AT_ONCE,
         scan_max: usize::MAX,
     };
-    let is_open = |transaction: &Transaction| transaction.standing != Some(Standing::Stays);
+    let is_open = |row: &Transaction| matches!(row.standing, None | Some(Standing::Nowhere));
     for (_, transaction) in ledger.transactions_in(&window, is_open)?.rows {
-        let landed = chain.landed(TxHash(transaction.hash), transaction.block).await?;
+        let landed = chain.landed(TxHash(transaction.hash), transaction.block).await;
+        // An endpoint that is away says so of each, and one that does not answer for one may do so for the next.
+        let Ok(landed) = landed else { continue };
         if let Some(corrected) = corrected(&transaction, landed) {
             ledger.correct_transaction(corrected).await?;
         }
@@ -93,8 +95,9 @@ fn corrected(transaction: &Transaction, landed: Landed) -> Option<Transaction> {
     let noted = transaction.clone();
     let corrected = match landed {
         Landed::NotYet => return None,
-        Landed::In { block, fee_wei } if block == noted.block => {
-            Transaction { fee_wei: fee_wei.to_be_bytes(), standing: Some(Standing::Stays), ..noted }
+        Landed::In { block, fee_wei, succeeded } if block == noted.block => {
+            let standing = if succeeded { Standing::Stays } else { Standing::Failed };
+            Transaction { fee_wei: fee_wei.to_be_bytes(), standing: Some(standing), ..noted }
         }
         // It is in another block now, which may be replaced as well.
         Landed::In { block, .. } => Transaction { block, standing: None, ..noted },
@@ -125,7 +128,7 @@ mod tests {
             fee_wei: 99_u128.to_be_bytes(),
             standing: None,
         };
-        let there = |block| Landed::In { block, fee_wei: 5 };
+        let there = |block| Landed::In { block, fee_wei: 5, succeeded: true };
         assert_eq!(corrected(&noted, Landed::NotYet), None);
         let lost = corrected(&noted, Landed::Nowhere).unwrap();
         assert_eq!(lost.standing, Some(Standing::Nowhere));
@@ -134,5 +137,7 @@ mod tests {
         assert_eq!((moved.block, moved.standing), (9, None));
         let stays = corrected(&moved, there(9)).unwrap();
         assert_eq!((stays.fee_wei, stays.standing), (5_u128.to_be_bytes(), Some(Standing::Stays)));
+        let failed = corrected(&moved, Landed::In { block: 9, fee_wei: 5, succeeded: false }).unwrap();
+        assert_eq!(failed.standing, Some(Standing::Failed));
     }
 }

@@ -50,6 +50,8 @@ pub struct Claimed {
     pub transactions: Vec<TxReport>,
     /// Channels whose claims the contract refused, and why.
     pub refused: Vec<(ChannelId, String)>,
+    /// Channels whose claims were mined, and which the chain does not show as paid.
+    pub unshown: Vec<ChannelId>,
 }
 
 /// Why a settlement failed; it is tried again by itself.
@@ -140,7 +142,7 @@ impl Settlement {
             kept,
             retry_refused: Instant::now(),
             is_probe_due,
-            claim_again: None,
+            unshown: Default::default(),
         };
         let asked_secs = Arc::default();
         let payer = Payer { chain, network, signer, ledger, channels, policy, promised, asked_secs };

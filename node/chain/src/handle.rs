@@ -77,6 +77,7 @@ pub enum Landed {
     In {
         block: u64,
         fee_wei: u128,
+        succeeded: bool,
     },
     /// In no block: the one it was in was replaced, or an endpoint had invented it.
     Nowhere,

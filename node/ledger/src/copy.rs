@@ -17,7 +17,7 @@ use crate::{
     tables::{
         ADJUSTMENTS, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, DAY_FIGURES, DAY_LIMITS, DAY_TOTALS,
         DOCUMENTS, META, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME, SETTLEMENTS,
-        TRANSACTIONS, UNCHARGED_BY_TIME, UNCHARGED_EFFECTS_BY_TIME,
+        TRANSACTIONS, UNCHARGED_BY_TIME, UNCHARGED_EFFECTS_BY_TIME, UNCHARGED_PURCHASES_BY_TIME,
     },
 };
 
@@ -50,6 +50,7 @@ fn copy_all(read: &ReadTransaction, write: &WriteTransaction) -> Result<()> {
     copy(read, write, PROMISES)?;
     copy(read, write, PURCHASES)?;
     copy(read, write, PURCHASES_BY_TIME)?;
+    copy(read, write, UNCHARGED_PURCHASES_BY_TIME)?;
     copy(read, write, DAY_TOTALS)?;
     copy(read, write, DAY_LIMITS)?;
     copy(read, write, DAY_FIGURES)?;

@@ -130,6 +130,9 @@ pub enum Standing {
     /// No block has it any more.
     #[n(1)]
     Nowhere,
+    /// A block has it, and it did nothing but cost its fee.
+    #[n(2)]
+    Failed,
 }
 
 impl Ledger {

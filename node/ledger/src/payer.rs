@@ -8,6 +8,7 @@
 //! included; every open promise's cumulative ≤ signed ≤ deposited (the highest ever confirmed); a day's total
 //! is the sum of the charges of its purchases. They change in the same commits as what they sum.
 
+mod channel;
 mod observed;
 mod receipts;
 mod records;
@@ -24,7 +25,10 @@ pub use self::records::{
     Acknowledgement, Observed, PayerChannel, PayerChannelRow, Promise, Promised, Purchase, PurchaseEnd,
     Timing, day_of,
 };
-pub(crate) use self::stored::{StoredEnd, StoredPayerChannel, StoredPromise, StoredPurchase};
+pub(crate) use self::{
+    channel::StoredPayerChannel,
+    stored::{StoredEnd, StoredPromise, StoredPurchase},
+};
 use self::{
     observed::observe,
     receipts::{acknowledge, acknowledge_found},
@@ -385,8 +389,7 @@ fn record_promise(tx: &WriteTransaction, promise: &Promise) -> Result<Promised> 
         allowed::note(tx, day_of(stored.time_secs), &stored.secret, limits)?;
     }
     if let Some(ended) = ended {
-        tx.open_table(PURCHASES)?.remove(call_id.as_bytes())?;
-        tx.open_table(PURCHASES_BY_TIME)?.remove(&time_key(ended.promised_secs, call_id))?;
+        forget(tx, call_id, ended.promised_secs)?;
     }
     promises.insert(call_id.as_bytes(), tables::encode(&stored).as_slice())?;
     Ok(Promised { call_id })
@@ -430,20 +433,37 @@ fn close(tx: &WriteTransaction, call_id: CallId, closed_secs: u64, end: StoredEn
     let by_time = time_key(promise.time_secs, call_id);
     tx.open_table(PURCHASES_BY_TIME)?.insert(&by_time, ())?;
     let purchase = StoredPurchase::new(promise, closed_secs, end);
-    let mut purchases = tx.open_table(PURCHASES)?;
-    purchases.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;
-    if !purchase.end.charged().is_zero() {
+    tx.open_table(PURCHASES)?.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;
+    // What is in doubt may be charged yet.
+    if !purchase.end.charged().is_zero() || purchase.is_in_doubt() {
         return Ok(());
     }
     // Whoever makes calls for nothing fills no disk.
-    let mut uncharged = tx.open_table(UNCHARGED_PURCHASES_BY_TIME)?;
-    uncharged.insert(&by_time, ())?;
-    while uncharged.len()? > UNCHARGED_MAX
-        && let Some(oldest) = uncharged.pop_first()?.map(|(key, _)| *key.value())
-    {
-        purchases.remove(&tables::join::<16>(&[&oldest[8..]]))?;
-        tx.open_table(PURCHASES_BY_TIME)?.remove(&oldest)?;
+    tx.open_table(UNCHARGED_PURCHASES_BY_TIME)?.insert(&by_time, ())?;
+    while let Some((secs, call_id)) = beyond(tx)? {
+        forget(tx, call_id, secs)?;
     }
+    Ok(())
+}
+
+/// The oldest of the purchases that cost nothing, when there are too many.
+fn beyond(tx: &WriteTransaction) -> Result<Option<(u64, CallId)>> {
+    let uncharged = tx.open_table(UNCHARGED_PURCHASES_BY_TIME)?;
+    if uncharged.len()? <= UNCHARGED_MAX {
+        return Ok(None);
+    }
+    Ok(uncharged.first()?.map(|(key, _)| {
+        let (secs, id) = (tables::join(&[&key.value()[..8]]), tables::join(&[&key.value()[8..]]));
+        (u64::from_be_bytes(secs), CallId::from_bytes(id))
+    }))
+}
+
+/// Takes a purchase out of every table.
+pub(crate) fn forget(tx: &WriteTransaction, call_id: CallId, promised_secs: u64) -> Result<()> {
+    let by_time = time_key(promised_secs, call_id);
+    tx.open_table(PURCHASES)?.remove(call_id.as_bytes())?;
+    tx.open_table(PURCHASES_BY_TIME)?.remove(&by_time)?;
+    tx.open_table(UNCHARGED_PURCHASES_BY_TIME)?.remove(&by_time)?;
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use crate::{
     payer,
     tables::{
         self, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, DAY_TOTALS, META, PAYEE_CHANNELS, PAYER_CHANNELS,
-        PURCHASES, PURCHASES_BY_TIME, UNCHARGED_PURCHASES_BY_TIME,
+        PURCHASES, PURCHASES_BY_TIME,
     },
 };
 
@@ -144,13 +144,9 @@ fn prune_purchases(tx: &WriteTransaction, before_day: u64) -> Result<u64> {
     allowed::forget_before(tx, u32::try_from(before_day).unwrap_or(u32::MAX))?;
     for by_time in &old {
         let call_id = CallId::from_bytes(tables::join(&[&by_time[8..]]));
-        let mut purchases = tx.open_table(PURCHASES)?;
-        let Some(row) = payer::purchase_in(&purchases, call_id)? else {
-            return Err(dangling("purchases_by_time"));
-        };
-        purchases.remove(call_id.as_bytes())?;
-        tx.open_table(PURCHASES_BY_TIME)?.remove(by_time)?;
-        tx.open_table(UNCHARGED_PURCHASES_BY_TIME)?.remove(by_time)?;
+        let row = payer::purchase_in(&tx.open_table(PURCHASES)?, call_id)?;
+        let row = row.ok_or_else(|| dangling("purchases_by_time"))?;
+        payer::forget(tx, call_id, secs_of(by_time))?;
         let charged = row.end.charged();
         if let Some(channel) = row.channel {
             carry_payer(tx, channel, charged)?;
@@ -192,7 +188,7 @@ fn lower_day_total(tx: &WriteTransaction, day: u32, secret: &str, charged: Usdc)
     Ok(())
 }
 
-fn secs_of(by_time: &[u8; 44]) -> u64 {
+fn secs_of(by_time: &[u8]) -> u64 {
     u64::from_be_bytes(tables::join(&[&by_time[..8]]))
 }
 

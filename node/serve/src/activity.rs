@@ -7,7 +7,6 @@
 
 use std::{
     io,
-    net::IpAddr,
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
@@ -27,16 +26,14 @@ use super::Limits;
 pub(super) struct Activity {
     head: Duration,
     idle: Duration,
-    arrives_within: Duration,
     state: Mutex<State>,
     /// Another connection needs its place.
     evicted: CancellationToken,
 }
 
 /// So long a new connection may take for its handshake and its first request before it counts as one that does nothing:
-/// some round trips, of which those within this machine take no time.
+/// some round trips, or the handshakes of a crowd on a slow board.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(1);
-const ARRIVES_FROM_HERE_WITHIN: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
 struct State {
@@ -71,13 +68,8 @@ pub(super) enum Standing {
 }
 
 impl Activity {
-    /// Of a connection from `ip`, or from a proxy.
-    pub(super) fn new(limits: &Limits, ip: Option<IpAddr>) -> Arc<Self> {
+    pub(super) fn new(limits: &Limits) -> Arc<Self> {
         let now = Instant::now();
-        let arrives_within = match ip.is_some_and(|ip| ip.is_loopback()) {
-            true => ARRIVES_FROM_HERE_WITHIN,
-            false => ARRIVES_WITHIN,
-        };
         let state = State {
             began: now,
             is_http2: false,
@@ -90,7 +82,7 @@ impl Activity {
         };
         let Limits { head, idle, .. } = *limits;
         let evicted = CancellationToken::new();
-        Arc::new(Self { head, idle, arrives_within, state: Mutex::new(state), evicted })
+        Arc::new(Self { head, idle, state: Mutex::new(state), evicted })
     }
 
     /// From now on only requests and answers count.
@@ -135,7 +127,7 @@ impl Activity {
             Standing::Answering
         } else if state.has_asked {
             Standing::Idle
-        } else if now.duration_since(state.began) < self.arrives_within {
+        } else if now.duration_since(state.began) < ARRIVES_WITHIN {
             Standing::Arriving
         } else {
             Standing::Silent

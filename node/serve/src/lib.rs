@@ -244,7 +244,7 @@ impl Shared {
         let waited_out = Instant::now() + limits.wait;
         loop {
             let now = Instant::now();
-            let activity = Activity::new(limits, ip);
+            let activity = Activity::new(limits);
             match (self.places.enter(ip, &activity, turn.as_ref(), now), ip) {
                 (Ok(place), _) => return Some((place, activity)),
                 (Err(Full::Subscriber), _) if now >= waited_out => return None,

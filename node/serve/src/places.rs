@@ -295,7 +295,7 @@ mod tests {
     }
 
     fn connection() -> Arc<Activity> {
-        Activity::new(&Limits::default(), None)
+        Activity::new(&Limits::default())
     }
 
     /// Whether it was told to go.

@@ -32,7 +32,7 @@ use super::{
     prepared::Hold,
     spending::{Grant, Spending, SpendingCaps},
 };
-use crate::killpoint;
+use crate::{keyed_mutex::KeyedMutex, killpoint};
 
 /// Stands for the secrets of calls that nobody remembers; none has this name.
 const NO_SECRET: &str = "";
@@ -138,8 +138,8 @@ pub struct Accounts {
     ledger: Ledger,
     channels: Arc<PayerChannels>,
     spending: Mutex<Spending>,
-    /// Held while the ledger and memory are to count the same of what was forgotten.
-    booking: tokio::sync::Mutex<()>,
+    /// Of each owner; held while the ledger and memory are brought to count the same of what no call explains.
+    booking: KeyedMutex<Address>,
     wallet: Address,
     domain: Domain,
 }
@@ -351,7 +351,7 @@ impl Accounts {
     /// # Errors
     /// When the ledger cannot be read or written.
     pub async fn observe(&self, facts: PayerChannel, close_at_secs: Option<u64>) -> Result<(), LedgerError> {
-        let _booking = self.booking.lock().await;
+        let _booking = self.booking.take(facts.config.payee).await;
         let observed = self.ledger.put_payer_channel(facts).await?;
         let Observed { row, counted, .. } = observed;
         if let Some((day, amount)) = counted {
@@ -377,6 +377,7 @@ impl Accounts {
         if !self.ledger.is_carried(channel)? {
             return Ok(());
         }
+        let _booking = self.booking.take(owner).await;
         let proven = sync.and_then(|sync| self.proven(channel, sync)).unwrap_or_default();
         let observed = self.ledger.prove_carried(channel, proven).await?;
         if !observed.let_go.is_zero() {
@@ -417,7 +418,7 @@ impl Accounts {
     /// Books what forgotten calls were charged, given a total of the owner, as an adjustment. It counts for today's
     /// limit, and for no secret: nobody knows whose they were.
     pub async fn book_forgotten(&self, owner: Address, spent_total: Usdc) {
-        let _booking = self.booking.lock().await;
+        let _booking = self.booking.take(owner).await;
         let Some(found) = self.channels.explain(owner, spent_total) else { return };
         let Explained { channel, charged, cause } = found;
         tracing::warn!(%owner, %charged, ?cause, "booking calls that this ledger lacks");

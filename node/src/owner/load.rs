@@ -3,7 +3,7 @@
 //! 64 calls in all, 16 per payer and 32 per service are at the upstreams; a bounded number waits its turn;
 //! everyone else is told to come back. Of all these places, half are for payers with channels alone: wallets are free,
 //! and so are the calls of a free operation. And not all are for payers that take all they may: beyond an eighth
-//! of its own places a payer shares five eighths of all with others like it. CountedCalls that end uncharged are counted per payer and operation, because they
+//! of its own places a payer shares five eighths of all with others like it. Calls that end uncharged are counted per payer and operation, because they
 //! cost the owner and not the payer: an operation that fails keeps nobody from the others, and what is charged earns as
 //! much as fails.
 
@@ -34,7 +34,7 @@ pub struct LoadLimits {
     pub calls_max: usize,
     pub per_payer_max: usize,
     pub per_service_max: usize,
-    /// CountedCalls waiting for their turn. A waiting call holds its request only.
+    /// Calls waiting for their turn. A waiting call holds its request only.
     pub waiting_max: usize,
 }
 
@@ -162,14 +162,14 @@ impl Load {
         drop(self.budget.take(ANSWER_BYTES_MIN).ok_or_else(busy)?);
         let strangers = (!caller.has_channel).then_some(&self.strangers);
         let waits = |places: &Places| places.waiting.clone().try_acquire_owned().map_err(|_| busy());
-        let _waiting = (strangers.map(waits).transpose()?, waits(&self.all)?);
+        let first = self.first.get(caller.wallet).try_acquire_owned().ok();
+        let part = strangers.or_else(|| first.is_none().then_some(&self.beyond_first));
+        let _waiting = (part.map(waits).transpose()?, waits(&self.all)?);
         let places = async {
-            let first = self.first.get(caller.wallet).try_acquire_owned().ok();
             // Narrow before wide here as well.
             let payer = self.payers.get(caller.wallet).acquire_owned().await.ok()?;
-            let of_part = match strangers {
-                Some(strangers) => Some(strangers.enter(service).await?),
-                None if first.is_none() => Some(self.beyond_first.enter(service).await?),
+            let of_part = match part {
+                Some(part) => Some(part.enter(service).await?),
                 None => None,
             };
             let of_all = self.all.enter(service).await?;

@@ -6,7 +6,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, PoisonError},
+    sync::{Arc, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -137,6 +137,8 @@ impl ChainIntake {
         let views = self.0.chain.channels().borrow().clone();
         progress.left_out.retain(|id| views.contains_key(id));
         let news = progress.news(&views, self.0.book.least_with_room());
+        // Of whom nothing new is shown, nothing is shown that accuses it.
+        self.accused().retain(|id, _| news.iter().any(|view| view.id == *id));
         let mut stored = stream::iter(news)
             .map(|view| async move { (view, self.take_over(&view).await) })
             .buffer_unordered(STORED_AT_ONCE);
@@ -208,7 +210,9 @@ impl ChainIntake {
         let (owner, channel) = (view.config.payee, view.id);
         let is_emptied = view.deposited <= view.claimed;
         let is_overclaimed = is_emptied && accounts.is_overclaimed(owner, channel, view.claimed)?;
-        if self.accused_for(channel, is_overclaimed).is_some_and(|shown| !is_believed(chain, shown)) {
+        if let Some(shown) = self.accused_for(channel, is_overclaimed)
+            && !(is_believed(chain, shown) && is_still(chain, view).await)
+        {
             return Ok(false);
         }
         let facts = PayerChannel {
@@ -228,13 +232,23 @@ impl ChainIntake {
 
     /// How long the chain has shown that an owner was paid what no call explains.
     fn accused_for(&self, channel: ChannelId, is_overclaimed: bool) -> Option<Duration> {
-        let mut accused = self.0.accused.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut accused = self.accused();
         if !is_overclaimed {
             accused.remove(&channel);
             return None;
         }
         Some(accused.entry(channel).or_insert_with(Instant::now).elapsed())
     }
+
+    fn accused(&self) -> MutexGuard<'_, HashMap<ChannelId, Instant>> {
+        self.0.accused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether the chain says the same of a channel when it is asked anew: nothing else reads an emptied one again.
+async fn is_still(chain: &ChainHandle, view: &ChannelView) -> bool {
+    let now = chain.read_channel(view.config).await;
+    now.is_ok_and(|now| (now.deposited, now.claimed, now.round) == (view.deposited, view.claimed, view.round))
 }
 
 /// What a channel still holds.

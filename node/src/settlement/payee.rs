@@ -6,7 +6,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     time::{Duration, Instant},
 };
 
@@ -62,8 +62,8 @@ pub(super) struct Payee {
     pub retry_refused: Instant,
     /// The last claim before the start failed, and by whom is not known any more.
     pub is_probe_due: bool,
-    /// The last claim was mined and the chain does not show that it paid anything: until then, none is made by itself.
-    pub claim_again: Option<Instant>,
+    /// Channels whose claims were mined and are not shown as paid, and when they are claimed on again.
+    pub unshown: HashMap<ChannelId, Instant>,
 }
 
 impl Payee {
@@ -96,6 +96,10 @@ impl Payee {
                     self.probe_refused().await;
                     self.settle_by_policy().await;
                     self.serve_again().await;
+                }
+                () = sleep_until(self.unshown.values().min().copied()), if !self.unshown.is_empty() => {
+                    self.unshown.retain(|_, again| Instant::now() < *again);
+                    self.claim_pending().await;
                 }
                 _ = retry_closes.tick(), if !self.closing.is_empty() => {
                     if !self.close_idle().await {
@@ -172,13 +176,8 @@ impl Payee {
 
     async fn try_claim(&mut self, claim: &Claim) {
         let reason = claim.reason;
-        if self.claim_again.is_some_and(|again| Instant::now() < again) {
-            return;
-        }
         match self.claim(claim).await {
             Ok(claimed) => {
-                let is_shown = !claimed.amount.is_zero() || claimed.transactions.is_empty();
-                self.claim_again = (!is_shown).then(|| Instant::now() + RETRY_UNSHOWN_AFTER);
                 tracing::info!(?reason, amount = %claimed.amount, channels = claimed.paid.len(), "claimed");
             }
             Err(error) => tracing::warn!(?reason, %error, "the claim failed and is tried again"),
@@ -189,10 +188,11 @@ impl Payee {
     /// for what is about to be withdrawn, unless all are asked for.
     fn rows(&self, all: bool) -> Vec<Row> {
         let now_secs = clock::now_secs();
-        let refused = self.book.claims().refused;
+        let (refused, now) = (self.book.claims().refused, Instant::now());
+        let is_unshown = |channel: &ChannelId| self.unshown.get(channel).is_some_and(|again| now < *again);
         let with_voucher = |(channel, entry): (ChannelId, PayeeChannel)| {
             let is_wanted = all || entry.close_at_secs().is_some() || !refused.contains_key(&channel);
-            entry.proof().filter(|_| is_wanted && entry.view.is_some())?;
+            entry.proof().filter(|_| is_wanted && (all || !is_unshown(&channel)) && entry.view.is_some())?;
             Some(row(channel, &entry, now_secs))
         };
         self.book.all().into_iter().filter_map(with_voucher).collect()
@@ -248,6 +248,8 @@ impl Payee {
             }
         }
         self.book.note_claims(&claimed.paid, claimed.refused.clone());
+        self.unshown.retain(|_, again| Instant::now() < *again);
+        self.unshown.extend(claimed.unshown.drain(..).map(|id| (id, Instant::now() + RETRY_UNSHOWN_AFTER)));
         if !claimed.refused.is_empty() {
             self.retry_refused = Instant::now() + RETRY_REFUSED_AFTER;
         }
@@ -300,6 +302,9 @@ impl Payee {
         };
         let is_paid = |row: &&SettlementRow| paid_to(row) > row.from;
         let paid: Vec<ChannelId> = settlement.rows.iter().filter(is_paid).map(|row| row.channel).collect();
+        let is_refused = |id: &ChannelId| report.refused.iter().any(|(refused, _)| refused == id);
+        let unpaid = settlement.rows.iter().filter(|row| !is_paid(row)).map(|row| row.channel);
+        claimed.unshown.extend(unpaid.filter(|id| !is_refused(id)));
         // A claim of which the chain shows nothing yet stays under way as it was made.
         if !paid.is_empty() || !report.refused.is_empty() {
             for row in &mut settlement.rows {
@@ -336,15 +341,25 @@ impl Payee {
         let Some(block_secs) = chain_view::time_secs(&self.chain) else { return };
         let is_local = self.chain.spec().kind == ChainKind::Local;
         for close in self.book.signed_away() {
-            if !is_served_again(&close, block_secs, clock::now_secs(), is_local) {
+            let channel = close.channel;
+            let is_over = is_served_again(&close, block_secs, clock::now_secs(), is_local);
+            // Before it counts, it is read once more: an endpoint that has fallen silent shows for long what it said last.
+            if !is_over || (close.done_for.is_some() && !self.is_still_refilled(channel).await) {
                 continue;
             }
-            let channel = close.channel;
             match self.ledger.end_payee_channel(channel, Ending::None).await {
                 Ok(_) => drop(self.book.set_ending(channel, Ending::None)),
                 Err(error) => tracing::warn!(%channel, %error, "a void close was not stored"),
             }
         }
+    }
+
+    /// Whether the chain says so when it is asked anew.
+    async fn is_still_refilled(&self, channel: ChannelId) -> bool {
+        let Some(entry) = self.book.get(channel) else { return false };
+        let Ending::SignedAway { round, .. } = entry.ending else { return false };
+        let now = self.chain.read_channel(entry.config).await;
+        now.is_ok_and(|now| now.round > round && now.deposited > now.claimed)
     }
 
     async fn start_closing(&mut self, channel: ChannelId) {
@@ -399,6 +414,13 @@ impl Payee {
         self.intake.catch_up().await;
         tracing::info!(%channel, "the channel is closed");
         Ok(Closing::Done)
+    }
+}
+
+async fn sleep_until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment.into()).await,
+        None => std::future::pending().await,
     }
 }
 

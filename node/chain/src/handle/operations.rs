@@ -261,6 +261,7 @@ impl ChainHandle {
         Ok(receipt.map_or(Landed::Nowhere, |receipt| Landed::In {
             block: receipt.block(),
             fee_wei: receipt.fee_wei(),
+            succeeded: receipt.succeeded(),
         }))
     }
 

@@ -61,9 +61,11 @@ async fn where_a_transaction_is_shows_once_its_block_cannot_be_replaced_any_more
     }
     let report = operation.await.unwrap().unwrap();
     let (hash, head) = (report.tx_hash.unwrap(), world.anvil.rpc_u64("eth_blockNumber", json!([])).await);
-    let Landed::In { block, fee_wei } = payer.landed(hash, 0).await.unwrap() else { panic!("it is mined") };
-    assert!(fee_wei > 0);
-    assert_eq!(payer.landed(hash, block).await, Ok(Landed::In { block, fee_wei }));
+    let Landed::In { block, fee_wei, succeeded } = payer.landed(hash, 0).await.unwrap() else {
+        panic!("it is mined")
+    };
+    assert!(fee_wei > 0 && succeeded);
+    assert_eq!(payer.landed(hash, block).await, Ok(Landed::In { block, fee_wei, succeeded }));
     assert_eq!(payer.landed(hash, head).await, Ok(Landed::NotYet), "the newest block may be replaced");
     world.anvil.rpc("anvil_reorg", json!([head - block + 1, []])).await;
     assert_eq!(payer.landed(hash, block).await, Ok(Landed::Nowhere));

@@ -19,7 +19,7 @@ pub(super) fn observe(tx: &WriteTransaction, channel: &PayerChannel) -> Result<O
         row.observe(channel, now_secs);
     })?;
     if let (Some((round_before, deposited)), Some(round)) = (before, channel.round) {
-        let row = SettlementRow { channel: id, from: channel.claimed, to: deposited };
+        let row = SettlementRow { channel: id, from: channel.deposited.max(channel.claimed), to: deposited };
         settlement::note_returned(tx, row, (round_before, round), now_secs)?;
     }
     // What an emptied channel paid beyond every call that is known was charged, and nobody is asked about it again.

@@ -1,8 +1,8 @@
 //! The history: read backwards in steps, and added up by day.
 
 use farthing_ledger::{
-    Accepted, Call, DayFigures, Ledger, OpenMode, Position, Served, Standing, Stretch, Transaction, Window,
-    day_of,
+    Accepted, Call, DayFigures, Ledger, OpenMode, Position, Promise, Retention, Served, Standing, Stretch,
+    Transaction, Window, day_of,
 };
 use farthing_protocol::{Outcome, Usdc, call::Method};
 
@@ -211,8 +211,15 @@ async fn purchases_that_cost_nothing_are_kept_by_number_and_paid_ones_beside_how
         ledger.acknowledge(call_id(number), acknowledgement(receipt)).await.unwrap();
     };
     buy(0, PRICE).await;
+    // Refused, promised again, and charged.
+    ledger.promise(promise(1, KEPT + 20, micros(2 * PRICE.micros()))).await.unwrap().await.unwrap();
+    ledger.release(call_id(KEPT + 20), "refused", NOW_SECS).await.unwrap();
+    let again = Promise { time_secs: NOW_SECS + 3, ..promise(1, KEPT + 20, micros(2 * PRICE.micros())) };
+    ledger.promise(again.clone()).await.unwrap().await.unwrap();
+    let charged = acknowledgement(receipt(&again, PRICE, Outcome::Answered));
+    ledger.acknowledge(call_id(KEPT + 20), charged).await.unwrap();
     // Released in doubt, and charged after all.
-    let doubted = promise(1, 1, micros(2 * PRICE.micros()));
+    let doubted = promise(1, 1, micros(3 * PRICE.micros()));
     ledger.promise(doubted.clone()).await.unwrap().await.unwrap();
     ledger.release_in_doubt(call_id(1), "never served", NOW_SECS).await.unwrap();
     let late = acknowledgement(receipt(&doubted, PRICE, Outcome::Answered));
@@ -230,7 +237,11 @@ async fn purchases_that_cost_nothing_are_kept_by_number_and_paid_ones_beside_how
         calls.join_all().await;
     }
     let is_kept = |number| ledger.purchase(call_id(number)).unwrap().is_some();
-    assert!(is_kept(0) && is_kept(1), "what was charged");
-    assert_eq!(ledger.purchases(usize::MAX).unwrap().len() as u64, KEPT + 2);
+    assert!(is_kept(0) && is_kept(1) && is_kept(KEPT + 20), "what was charged");
+    assert_eq!(ledger.purchases(usize::MAX).unwrap().len() as u64, KEPT + 3);
     assert_eq!(ledger.audit(None).unwrap().violations, []);
+    // Nothing names what is gone.
+    let keep = Retention { rows_kept_secs: 0, ..Retention::default() };
+    let pruned = ledger.prune(keep, NOW_SECS + 30 * 86_400).await.unwrap();
+    assert_eq!(pruned.purchases, KEPT + 3);
 }

@@ -194,7 +194,7 @@ pub(super) const fn state_of_settlement(settlement: &Settlement) -> HistoryState
 fn state_of_transaction(transaction: &Transaction) -> HistoryState {
     match transaction.standing {
         None | Some(Standing::Stays) => HistoryState::Confirmed,
-        Some(Standing::Nowhere) => HistoryState::Failed,
+        Some(Standing::Nowhere | Standing::Failed) => HistoryState::Failed,
     }
 }
 
@@ -306,7 +306,11 @@ impl Entry {
                 HistoryEntry {
                     peer: transaction.peer.map(Text),
                     what: transaction.purpose,
-                    reason: (state == HistoryState::Failed).then(|| "no block has it any more".to_owned()),
+                    reason: match transaction.standing {
+                        Some(Standing::Nowhere) => Some("no block has it any more".to_owned()),
+                        Some(Standing::Failed) => Some("it failed on chain".to_owned()),
+                        Some(Standing::Stays) | None => None,
+                    },
                     channel: transaction.channel.and_then(channel),
                     transaction: Some(hash.clone()),
                     eth: (wei > 0).then_some(Text(Eth { wei })),

@@ -1,0 +1,174 @@
+//! The stored row of a channel that this node pays on, and its arithmetic.
+
+use farthing_protocol::{ChannelConfig, ChannelId, Receipt, Signature, Usdc, Verified};
+use minicbor::{Decode, Encode};
+
+use super::{PayerChannel, PayerChannelRow};
+use crate::terms::StoredTerms;
+
+#[derive(Clone, Debug, Encode, Decode)]
+#[cbor(map)]
+pub(crate) struct StoredPayerChannel {
+    #[n(0)]
+    config: StoredTerms,
+    #[n(1)]
+    pub(crate) deposited: Usdc,
+    /// The highest deposit ever confirmed: what `signed` was checked against before a withdrawal.
+    #[n(2)]
+    pub(crate) deposited_peak: Usdc,
+    #[n(3)]
+    pub(crate) claimed: Usdc,
+    #[n(4)]
+    pub(crate) stopped: bool,
+    #[n(5)]
+    pub(crate) acknowledged: Usdc,
+    #[n(6)]
+    pub(crate) signed: Usdc,
+    /// Acknowledged that no purchase in this ledger explains: the sum of its adjustments.
+    #[n(7)]
+    pub(crate) opening: Usdc,
+    /// Charges of purchases whose rows were pruned.
+    #[n(8)]
+    pub(crate) pruned: Usdc,
+    /// When the newest promise on it was made, in seconds since the Unix epoch.
+    #[n(9)]
+    pub(crate) promised_secs: Option<u64>,
+    /// When the deposit was last seen to rise, in seconds since the Unix epoch.
+    #[n(10)]
+    filled_secs: Option<u64>,
+    /// The owner's receipt with the highest total, for an owner that loses its own records.
+    #[n(11)]
+    newest: Option<StoredNewest>,
+    /// The part of `opening` that rests on the chain's word alone: neither a receipt nor a signature shows it.
+    #[n(12)]
+    pub(crate) carried: Option<Usdc>,
+    /// How often it was emptied; `None` before that was noted.
+    #[n(13)]
+    pub(crate) round: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Encode, Decode)]
+#[cbor(map)]
+struct StoredNewest {
+    #[n(0)]
+    receipt: Receipt,
+    #[n(1)]
+    signature: Signature,
+}
+
+impl StoredPayerChannel {
+    pub(crate) fn new(config: &ChannelConfig) -> Self {
+        Self {
+            config: config.into(),
+            deposited: Usdc::ZERO,
+            deposited_peak: Usdc::ZERO,
+            claimed: Usdc::ZERO,
+            stopped: false,
+            acknowledged: Usdc::ZERO,
+            signed: Usdc::ZERO,
+            opening: Usdc::ZERO,
+            pruned: Usdc::ZERO,
+            promised_secs: None,
+            filled_secs: None,
+            newest: None,
+            carried: None,
+            round: None,
+        }
+    }
+
+    pub(crate) fn config(&self) -> ChannelConfig {
+        self.config.into()
+    }
+
+    /// Takes over what the chain says.
+    pub(crate) fn observe(&mut self, channel: &PayerChannel, now_secs: u64) {
+        let is_new = self.deposited_peak.is_zero();
+        if channel.deposited > self.deposited {
+            self.filled_secs = Some(now_secs);
+        }
+        self.deposited = channel.deposited;
+        self.round = channel.round.or(self.round);
+        // It falls when the chain replaces the block of a claim: what only that showed was never charged.
+        self.let_go(self.claimed.saturating_sub(channel.claimed));
+        self.claimed = channel.claimed;
+        self.deposited_peak = self.deposited_peak.max(channel.deposited).max(self.claimed);
+        // The contract pays nothing that this wallet did not sign.
+        self.signed = self.signed.max(self.claimed);
+        self.stopped |= channel.stopped;
+        if is_new {
+            self.carry(self.claimed);
+        }
+    }
+
+    /// Acknowledges a total that the chain alone shows.
+    pub(crate) fn carry(&mut self, total: Usdc) {
+        let before = self.opening;
+        self.recover(total, total);
+        let carried = self.opening.saturating_sub(before);
+        if !carried.is_zero() {
+            self.carried = Some(self.carried.unwrap_or_default().saturating_add(carried));
+        }
+    }
+
+    /// Takes back so much of what the chain alone showed.
+    pub(crate) fn let_go(&mut self, part: Usdc) {
+        let Some(carried) = self.carried else { return };
+        let part = part.min(carried).min(self.opening).min(self.acknowledged);
+        self.carried = Some(carried.saturating_sub(part)).filter(|left| !left.is_zero());
+        self.opening = self.opening.saturating_sub(part);
+        self.acknowledged = self.acknowledged.saturating_sub(part);
+    }
+
+    /// The owner shows this wallet's signature up to `proven`: what is carried beyond that is let go, and the rest stays.
+    pub(crate) fn prove(&mut self, proven: Usdc) {
+        self.let_go(self.acknowledged.saturating_sub(proven));
+        self.carried = None;
+    }
+
+    /// Raises what is acknowledged and signed; the difference is opening balance.
+    pub(crate) fn recover(&mut self, acknowledged: Usdc, signed: Usdc) {
+        let raised = acknowledged.max(self.acknowledged);
+        self.opening = self.opening.saturating_add(raised.saturating_sub(self.acknowledged));
+        self.acknowledged = raised;
+        self.signed = self.signed.max(signed).max(raised);
+        // What this wallet signed was within a deposit then.
+        self.deposited_peak = self.deposited_peak.max(self.signed);
+    }
+
+    /// Keeps a receipt when its total is the highest, as far as this wallet has signed that much: nothing beyond it is
+    /// the owner's due, whatever it says.
+    pub(crate) fn note(&mut self, receipt: &Verified<Receipt>) {
+        if receipt.spent_total > self.receipted() && receipt.spent_total <= self.signed {
+            let signature = *receipt.signature();
+            self.newest = Some(StoredNewest { receipt: **receipt, signature });
+        }
+        if receipt.spent_total >= self.acknowledged {
+            // The owner has signed that it counts all of it.
+            self.carried = None;
+        }
+    }
+
+    pub(crate) fn newest(&self) -> Option<(Receipt, Signature, Usdc)> {
+        let StoredNewest { receipt, signature } = self.newest?;
+        Some((receipt, signature, self.acknowledged.min(receipt.spent_total)))
+    }
+
+    fn receipted(&self) -> Usdc {
+        self.newest.map_or(Usdc::ZERO, |newest| newest.receipt.spent_total)
+    }
+
+    pub(crate) fn into_row(self, id: ChannelId, in_flight: Usdc) -> PayerChannelRow {
+        PayerChannelRow {
+            id,
+            config: self.config.into(),
+            deposited: self.deposited,
+            claimed: self.claimed,
+            stopped: self.stopped,
+            acknowledged: self.acknowledged,
+            receipted: self.receipted(),
+            signed: self.signed,
+            in_flight,
+            used_secs: self.promised_secs.max(self.filled_secs),
+        }
+    }
+}
