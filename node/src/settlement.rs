@@ -30,6 +30,7 @@ mod payee;
 mod payer;
 pub mod policy;
 mod promised;
+mod shown;
 pub mod worth;
 
 use intake::ChainIntake;

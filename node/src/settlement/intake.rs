@@ -16,7 +16,7 @@ use farthing_protocol::{Address, ChannelId, Usdc};
 use futures::{StreamExt, stream};
 use tokio::sync::Mutex;
 
-use super::payee::is_believed;
+use super::shown::is_believed;
 use crate::{
     consumer::accounts::Accounts,
     owner::{
