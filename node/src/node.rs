@@ -31,7 +31,7 @@ use crate::{
     },
     gateway::{Documents, Gateway, auth::Secrets},
     home::{self, Home},
-    journal::{self, LedgerJournal},
+    journal::LedgerJournal,
     owner::{
         self, Owner,
         book::{self, Book},
@@ -58,7 +58,7 @@ use settings::{
     accept, chain_spec, deposits, flagging, load_limits, policy, rest_limits, spending_limits, terms,
     upstream_options,
 };
-use upkeep::{favour, keep_uses, prune, used_before};
+use upkeep::{favour, hold_against_chain, keep_uses, prune, used_before};
 
 /// How long shutdown waits for running calls.
 const DRAIN_MAX: Duration = Duration::from_secs(20);
@@ -284,7 +284,7 @@ impl Node {
         node.spawn(node.backups.clone().run());
         node.spawn(node.health.clone().run());
         node.spawn(prune(node.ledger.clone(), node.chain.clone()));
-        node.spawn(journal::hold_against_chain(node.ledger.clone(), node.chain.clone()));
+        node.spawn(hold_against_chain(node.ledger.clone(), node.chain.clone()));
         node.spawn(keep_uses(node.ledger.clone(), node.secrets.clone()));
         let (channels, book) = (node.channels.clone(), node.book.clone());
         node.spawn(favour(node.network.clone(), catalog.clone(), channels, book));

@@ -69,18 +69,12 @@ pub struct ClaimReport {
     pub failed: Option<ChainError>,
 }
 
-/// Where a transaction is that was seen in a block.
+/// Where a transaction is, and what came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Landed {
-    /// The chain may still replace that block.
-    NotYet,
-    In {
-        block: u64,
-        fee_wei: u128,
-        succeeded: bool,
-    },
-    /// In no block: the one it was in was replaced, or an endpoint had invented it.
-    Nowhere,
+pub struct Landed {
+    pub block: u64,
+    pub fee_wei: u128,
+    pub succeeded: bool,
 }
 
 /// What the contract holds and says of channels, in one confirmed block and in the newest one.

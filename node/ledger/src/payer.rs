@@ -19,7 +19,7 @@ use farthing_protocol::{
     call::Payment,
     limits::{CALL_HEAD_BYTES_MAX, REFUSAL_DETAIL_BYTES_MAX, REQUEST_BODY_BYTES_MAX},
 };
-use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata, WriteTransaction};
+use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
 pub use self::records::{
     Acknowledgement, Observed, PayerChannel, PayerChannelRow, Promise, Promised, Purchase, PurchaseEnd,
@@ -448,12 +448,8 @@ fn close(tx: &WriteTransaction, call_id: CallId, closed_secs: u64, end: StoredEn
 
 /// The oldest of the purchases that cost nothing, when there are too many.
 fn beyond(tx: &WriteTransaction) -> Result<Option<(u64, CallId)>> {
-    let uncharged = tx.open_table(UNCHARGED_PURCHASES_BY_TIME)?;
-    if uncharged.len()? <= UNCHARGED_MAX {
-        return Ok(None);
-    }
-    Ok(uncharged.first()?.map(|(key, _)| {
-        let (secs, id) = (tables::join(&[&key.value()[..8]]), tables::join(&[&key.value()[8..]]));
+    Ok(tables::oldest_beyond(tx, UNCHARGED_PURCHASES_BY_TIME, UNCHARGED_MAX)?.map(|key| {
+        let (secs, id) = (tables::join(&[&key[..8]]), tables::join(&[&key[8..]]));
         (u64::from_be_bytes(secs), CallId::from_bytes(id))
     }))
 }

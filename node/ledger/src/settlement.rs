@@ -186,9 +186,8 @@ pub(crate) fn note_paid(
     if from >= claimed {
         return Ok(());
     }
-    let (id, state) = (next_id(tx)?, SettlementState::Confirmed);
     let row = SettlementRow { channel, from, to: claimed };
-    insert(tx, &Settlement { id, transaction: None, rows: vec![row], time_secs, state })
+    add(tx, row, time_secs, SettlementState::Confirmed)
 }
 
 /// Notes what came back of a deposit when the channel was emptied, which its round tells, and takes that back with the round.
@@ -199,8 +198,7 @@ pub(crate) fn note_returned(
     time_secs: u64,
 ) -> Result<()> {
     if round > before && !row.amount().is_zero() {
-        let (id, state) = (next_id(tx)?, SettlementState::Returned);
-        return insert(tx, &Settlement { id, transaction: None, rows: vec![row], time_secs, state });
+        return add(tx, row, time_secs, SettlementState::Returned);
     }
     let mut told = newest_first(&tx.open_table(SETTLEMENTS)?)?
         .take(if round < before { REOPENED_LOOK_BACK } else { 0 })
@@ -243,8 +241,7 @@ pub(crate) fn book_losses(
     let newly = lost.saturating_sub(booked);
     if !newly.is_zero() {
         let row = SettlementRow { channel, from: spent.saturating_sub(newly), to: spent };
-        let (id, state) = (next_id(tx)?, SettlementState::Lost);
-        return insert(tx, &Settlement { id, transaction: None, rows: vec![row], time_secs, state });
+        return add(tx, row, time_secs, SettlementState::Lost);
     }
     let mut found_again = booked.saturating_sub(lost);
     for mut loss in told {
@@ -298,6 +295,11 @@ fn check_rows(tx: &WriteTransaction, rows: &[SettlementRow]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Adds what the chain shows and no transaction of this node stands for.
+fn add(tx: &WriteTransaction, row: SettlementRow, time_secs: u64, state: SettlementState) -> Result<()> {
+    insert(tx, &Settlement { id: next_id(tx)?, transaction: None, rows: vec![row], time_secs, state })
 }
 
 fn insert(tx: &WriteTransaction, settlement: &Settlement) -> Result<()> {

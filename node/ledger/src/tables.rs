@@ -4,7 +4,7 @@
 //! keys, written and read only in the module that owns the table; see `docs/ledger.md`.
 
 use minicbor::{Decode, Encode};
-use redb::{Database, ReadableTable, TableDefinition, TableHandle, WriteTransaction};
+use redb::{Database, ReadableTable, ReadableTableMetadata, TableDefinition, TableHandle, WriteTransaction};
 
 use crate::{
     adjustment, earlier,
@@ -184,6 +184,17 @@ where
     T: for<'b> Decode<'b, ()>,
 {
     table.get(key)?.map(|bytes| decode(name, bytes.value())).transpose()
+}
+
+/// The first key of a table in the order of time, when it has more than `most`.
+pub(crate) fn oldest_beyond<const N: usize>(
+    tx: &WriteTransaction,
+    by_time: Table<&'static [u8; N], ()>,
+    most: u64,
+) -> Result<Option<[u8; N]>> {
+    let table = tx.open_table(by_time)?;
+    let is_beyond = table.len()? > most;
+    Ok(table.first()?.filter(|_| is_beyond).map(|(key, _)| *key.value()))
 }
 
 /// A key of fixed width made of its parts.

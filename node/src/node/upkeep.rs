@@ -6,8 +6,8 @@ use std::{
     time::Duration,
 };
 
-use farthing_chain::ChainHandle;
-use farthing_ledger::{Ledger, Namespace, Retention};
+use farthing_chain::{ChainHandle, ChainKind, Landed, TxHash};
+use farthing_ledger::{Ledger, LedgerError, Namespace, Position, Retention, Standing, Transaction, Window};
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
 use farthing_protocol::Address;
@@ -20,6 +20,10 @@ use crate::{
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 /// A new channel is used at once, and a stranger's call may have to wait.
 const FAVOUR_EVERY: Duration = Duration::from_secs(2);
+const ASK_EVERY: Duration = Duration::from_secs(60);
+/// No chain is that late to say for good what is in a block.
+const ASK_FOR_SECS: u64 = 86_400;
+const ASKED_AT_ONCE: usize = 64;
 const USED_KEY: &[u8] = b"used";
 const KEEP_USES_EVERY: Duration = Duration::from_secs(60);
 
@@ -83,5 +87,85 @@ pub(super) async fn favour(
             kept = owners;
         }
         tokio::time::sleep(FAVOUR_EVERY).await;
+    }
+}
+
+/// Asks the chain again where the transactions of the last day are: the block that had one may have been replaced, and its
+/// receipt may have been an endpoint's invention.
+pub(super) async fn hold_against_chain(ledger: Ledger, chain: ChainHandle) {
+    let is_local = chain.spec().kind == ChainKind::Local;
+    let every = if is_local { ASK_EVERY / 60 } else { ASK_EVERY };
+    loop {
+        tokio::time::sleep(every).await;
+        if let Err(error) = ask_again(&ledger, &chain).await {
+            tracing::warn!(%error, "earlier transactions are not read or noted");
+        }
+    }
+}
+
+async fn ask_again(ledger: &Ledger, chain: &ChainHandle) -> Result<(), LedgerError> {
+    let window = Window {
+        before: Position::start_of(u64::MAX),
+        from_secs: clock::now_secs().saturating_sub(ASK_FOR_SECS),
+        limit: ASKED_AT_ONCE,
+        scan_max: usize::MAX,
+    };
+    // An endpoint that is away is asked again the next time.
+    let Ok(settled) = chain.settled_block().await else { return Ok(()) };
+    let is_open =
+        |row: &Transaction| row.block <= settled && matches!(row.standing, None | Some(Standing::Nowhere));
+    for (_, transaction) in ledger.transactions_in(&window, is_open)?.rows {
+        let Ok(landed) = chain.landed(TxHash(transaction.hash)).await else { continue };
+        if let Some(corrected) = corrected(&transaction, landed) {
+            ledger.correct_transaction(corrected).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What is to be noted of a transaction instead. One that is nowhere is asked about on, because an endpoint can be wrong in
+/// that, too.
+fn corrected(transaction: &Transaction, landed: Option<Landed>) -> Option<Transaction> {
+    let noted = transaction.clone();
+    let corrected = match landed {
+        Some(Landed { block, fee_wei, succeeded }) if block == noted.block => {
+            let standing = if succeeded { Standing::Stays } else { Standing::Failed };
+            Transaction { fee_wei: fee_wei.to_be_bytes(), standing: Some(standing), ..noted }
+        }
+        // It is in another block now, which may be replaced as well.
+        Some(Landed { block, .. }) => Transaction { block, standing: None, ..noted },
+        None => Transaction { standing: Some(Standing::Nowhere), ..noted },
+    };
+    (corrected != *transaction).then_some(corrected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_chain_says_for_good_is_told_and_what_is_nowhere_is_asked_about_on() {
+        let noted = Transaction {
+            hash: [1; 32],
+            block: 7,
+            time_secs: 0,
+            purpose: "deposit".to_owned(),
+            channel: None,
+            peer: None,
+            amount: farthing_protocol::Usdc::ZERO,
+            wei: [0; 16],
+            fee_wei: 99_u128.to_be_bytes(),
+            standing: None,
+        };
+        let there = |block| Some(Landed { block, fee_wei: 5, succeeded: true });
+        let lost = corrected(&noted, None).unwrap();
+        assert_eq!(lost.standing, Some(Standing::Nowhere));
+        assert_eq!(corrected(&lost, None), None, "nothing is written again");
+        let moved = corrected(&lost, there(9)).unwrap();
+        assert_eq!((moved.block, moved.standing), (9, None));
+        let stays = corrected(&moved, there(9)).unwrap();
+        assert_eq!((stays.fee_wei, stays.standing), (5_u128.to_be_bytes(), Some(Standing::Stays)));
+        let failed = corrected(&moved, Some(Landed { block: 9, fee_wei: 5, succeeded: false })).unwrap();
+        assert_eq!(failed.standing, Some(Standing::Failed));
     }
 }

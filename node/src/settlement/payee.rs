@@ -20,7 +20,7 @@ use super::{
     Claimed, SettlementError, SettlementRequest,
     intake::ChainIntake,
     policy::Policy,
-    shown::is_served_again,
+    shown::{is_believed, is_void},
     worth::{Claim, ClaimReason, Row},
 };
 use crate::{
@@ -94,7 +94,7 @@ impl Payee {
                     self.settle_by_policy().await;
                     self.serve_again().await;
                 }
-                () = sleep_until(self.unshown.values().min().copied()), if !self.unshown.is_empty() => {
+                () = tokio::time::sleep_until(self.looked_at_again().into()), if !self.unshown.is_empty() => {
                     self.unshown.retain(|_, again| Instant::now() < *again);
                     self.claim_pending().await;
                 }
@@ -195,6 +195,11 @@ impl Payee {
         self.book.all().into_iter().filter_map(with_voucher).collect()
     }
 
+    /// When the first of the channels is looked at again whose claims are not shown as paid.
+    fn looked_at_again(&self) -> Instant {
+        self.unshown.values().min().copied().unwrap_or_else(Instant::now)
+    }
+
     /// Asks now and then whether the contract still refuses what it refused, whatever a claim of it is worth: until it is
     /// known to pay again, nobody is served on that.
     async fn probe_refused(&mut self) {
@@ -245,7 +250,6 @@ impl Payee {
             }
         }
         self.book.note_claims(&claimed.paid, claimed.refused.clone());
-        self.unshown.retain(|_, again| Instant::now() < *again);
         self.unshown.extend(claimed.unshown.drain(..).map(|id| (id, Instant::now() + RETRY_UNSHOWN_AFTER)));
         if !claimed.refused.is_empty() {
             self.retry_refused = Instant::now() + RETRY_REFUSED_AFTER;
@@ -339,9 +343,11 @@ impl Payee {
         let is_local = self.chain.spec().kind == ChainKind::Local;
         for close in self.book.signed_away() {
             let channel = close.channel;
-            let is_over = is_served_again(&close, block_secs, clock::now_secs(), is_local);
+            let is_void = is_void(close.until_secs, block_secs, clock::now_secs(), is_local);
+            let is_shown = close.done_for.is_some_and(|shown| is_believed(&self.chain, shown));
             // Before it counts, it is read once more: an endpoint that has fallen silent shows for long what it said last.
-            if !is_over || (close.done_for.is_some() && !self.is_still_refilled(channel).await) {
+            let is_over = is_void || (is_shown && self.is_still_refilled(channel).await);
+            if !is_over {
                 continue;
             }
             match self.ledger.end_payee_channel(channel, Ending::None).await {
@@ -411,13 +417,6 @@ impl Payee {
         self.intake.catch_up().await;
         tracing::info!(%channel, "the channel is closed");
         Ok(Closing::Done)
-    }
-}
-
-async fn sleep_until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment.into()).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -247,18 +247,22 @@ impl ChainHandle {
         self.0.reader.balances(wallet, At::Latest).await.map_err(|error| self.unread(error))
     }
 
-    /// Where a transaction is that was mined in `block`, once no block up to that one can be replaced any more.
+    /// The newest block that the chain cannot replace any more; 0 where no endpoint can say.
     ///
     /// # Errors
     /// See [`ChainError`].
-    pub async fn landed(&self, transaction: TxHash, block: u64) -> Result<Landed, ChainError> {
-        let reader = &self.0.reader;
-        let safe = reader.safe_block().await.map_err(|error| self.unread(error))?;
-        if self.confirmed_block().await?.min(safe.unwrap_or_default()) < block {
-            return Ok(Landed::NotYet);
-        }
-        let receipt = reader.receipt(B256::from(transaction.0)).await.map_err(|error| self.unread(error))?;
-        Ok(receipt.map_or(Landed::Nowhere, |receipt| Landed::In {
+    pub async fn settled_block(&self) -> Result<u64, ChainError> {
+        let safe = self.0.reader.safe_block().await.map_err(|error| self.unread(error))?;
+        Ok(self.confirmed_block().await?.min(safe.unwrap_or_default()))
+    }
+
+    /// Where a transaction is; `None` when no block has it: the one it was in was replaced, or an endpoint had invented it.
+    ///
+    /// # Errors
+    /// See [`ChainError`].
+    pub async fn landed(&self, transaction: TxHash) -> Result<Option<Landed>, ChainError> {
+        let receipt = self.0.reader.receipt(B256::from(transaction.0)).await;
+        Ok(receipt.map_err(|error| self.unread(error))?.map(|receipt| Landed {
             block: receipt.block(),
             fee_wei: receipt.fee_wei(),
             succeeded: receipt.succeeded(),

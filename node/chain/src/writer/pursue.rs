@@ -96,13 +96,15 @@ impl Writer {
                             sent_at = Some(Instant::now());
                         }
                         Some(at) if at.elapsed() >= resend_after => {
-                            hopeless =
-                                if self.is_hopeless(&entry, next_nonce).await { hopeless + 1 } else { 0 };
+                            let balances = self.reader.balances(self.wallet, At::Latest).await;
+                            let has_wei = balances.ok().map(|balances| balances.eth_wei);
+                            let is_hopeless = is_hopeless(&entry, next_nonce, has_wei);
+                            hopeless = if is_hopeless { hopeless + 1 } else { 0 };
                             if hopeless >= HOPELESS_MAX {
                                 return Err(gone(&entry));
                             }
                             self.fill_gap(next_nonce, entry.nonce).await;
-                            self.raise(&mut entry).await;
+                            self.raise(&mut entry, has_wei).await;
                             self.broadcast(&entry).await;
                             sent_at = Some(Instant::now());
                         }
@@ -181,7 +183,7 @@ impl Writer {
 
     /// Signs the same transaction with higher fees and stores it. Where the cap, the chain's fees or the count forbid that,
     /// or the journal fails, the form that is already stored goes on waiting.
-    async fn raise(&self, entry: &mut Entry) {
+    async fn raise(&self, entry: &mut Entry, has_wei: Option<u128>) {
         let cap_wei = self.reader.spec.gas_price_cap_wei;
         let Ok((now, tip_max_wei)) = self.fees_and_tip_max().await else { return };
         let Some(fees) = replacement(entry.fees(), now, tip_max_wei, cap_wei) else { return };
@@ -190,8 +192,7 @@ impl Writer {
         }
         let Some(unsigned) = unsigned(&entry.raw) else { return };
         // What the wallet cannot pay for no endpoint takes, and the form that it could pay for would be sent no more.
-        let Ok(balances) = self.reader.balances(self.wallet, At::Latest).await else { return };
-        if balances.eth_wei < cost_max_wei(&unsigned, fees) {
+        if has_wei.is_none_or(|has_wei| has_wei < cost_max_wei(&unsigned, fees)) {
             return;
         }
         let mut raised = entry.clone();
@@ -207,18 +208,6 @@ impl Writer {
             }
             Err(error) => tracing::error!(nonce = entry.nonce, %error, "the fee cannot be raised"),
         }
-    }
-
-    /// Whether the chain cannot take a transaction, because an endpoint lied when it was made: too many nonces lie before
-    /// it, or it may cost more than the wallet has. A transfer that waits for money is not given up: money may come, and
-    /// then it is made.
-    async fn is_hopeless(&self, entry: &Entry, next_nonce: u64) -> bool {
-        if entry.nonce.saturating_sub(next_nonce) > GAP_MAX {
-            return true;
-        }
-        let Some(unsigned) = unsigned(&entry.raw) else { return false };
-        let Ok(balances) = self.reader.balances(self.wallet, At::Latest).await else { return false };
-        entry.intent.is_idempotent() && balances.eth_wei < cost_max_wei(&unsigned, entry.fees())
     }
 
     /// After a reorganisation that dropped an earlier transaction for good, nothing would ever be mined: the
@@ -250,6 +239,17 @@ impl Writer {
             }
         }
     }
+}
+
+/// Whether the chain cannot take a transaction, because an endpoint lied when it was made: too many nonces lie before it, or
+/// it may cost more than the wallet has. A transfer that waits for money is not given up: money may come, and then it is
+/// made.
+fn is_hopeless(entry: &Entry, next_nonce: u64, has_wei: Option<u128>) -> bool {
+    if entry.nonce.saturating_sub(next_nonce) > GAP_MAX {
+        return true;
+    }
+    let Some((unsigned, has_wei)) = unsigned(&entry.raw).zip(has_wei) else { return false };
+    entry.intent.is_idempotent() && has_wei < cost_max_wei(&unsigned, entry.fees())
 }
 
 fn cost_max_wei(unsigned: &Unsigned, fees: Fees) -> u128 {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use farthing_chain::{Landed, MemoryJournal, Role};
+use farthing_chain::{MemoryJournal, Role};
 use serde_json::json;
 
 use crate::world::{World, new_key, start_ready, until, until_deposited, until_true, usdc};
@@ -61,14 +61,15 @@ async fn where_a_transaction_is_shows_once_its_block_cannot_be_replaced_any_more
     }
     let report = operation.await.unwrap().unwrap();
     let (hash, head) = (report.tx_hash.unwrap(), world.anvil.rpc_u64("eth_blockNumber", json!([])).await);
-    let Landed::In { block, fee_wei, succeeded } = payer.landed(hash, 0).await.unwrap() else {
-        panic!("it is mined")
-    };
-    assert!(fee_wei > 0 && succeeded);
-    assert_eq!(payer.landed(hash, block).await, Ok(Landed::In { block, fee_wei, succeeded }));
-    assert_eq!(payer.landed(hash, head).await, Ok(Landed::NotYet), "the newest block may be replaced");
-    world.anvil.rpc("anvil_reorg", json!([head - block + 1, []])).await;
-    assert_eq!(payer.landed(hash, block).await, Ok(Landed::Nowhere));
+    let landed = payer.landed(hash).await.unwrap().expect("it is mined");
+    assert!(landed.fee_wei > 0 && landed.succeeded);
+    let settled = payer.settled_block().await.unwrap();
+    assert!(
+        settled >= landed.block && settled < head,
+        "the newest block may be replaced: {settled} of {head}"
+    );
+    world.anvil.rpc("anvil_reorg", json!([head - landed.block + 1, []])).await;
+    assert_eq!(payer.landed(hash).await, Ok(None));
 }
 
 #[tokio::test(flavor = "multi_thread")]

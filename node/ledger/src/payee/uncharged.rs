@@ -4,7 +4,7 @@
 //! they push out no call that must not run twice. What was charged is kept as long as the ledger keeps anything.
 
 use farthing_protocol::call::Method;
-use redb::{ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
+use redb::{Table, TableDefinition, WriteTransaction};
 
 use super::forget;
 use crate::{
@@ -50,7 +50,7 @@ pub(super) fn keep_newest(
     kind: Kind,
 ) -> Result<()> {
     tx.open_table(kind.by_time)?.insert(&by_time, ())?;
-    while let Some(oldest) = beyond(tx, kind)? {
+    while let Some(oldest) = tables::oldest_beyond(tx, kind.by_time, kind.rows_max)? {
         let key: [u8; 36] = tables::join(&[&oldest[8..]]);
         let row = calls.remove(&key)?.map(|bytes| bytes.value().to_vec());
         match row {
@@ -59,13 +59,4 @@ pub(super) fn keep_newest(
         }
     }
     Ok(())
-}
-
-/// The oldest, when there are too many.
-fn beyond(tx: &WriteTransaction, kind: Kind) -> Result<Option<[u8; 44]>> {
-    let table = tx.open_table(kind.by_time)?;
-    if table.len()? <= kind.rows_max {
-        return Ok(None);
-    }
-    Ok(table.first()?.map(|(key, _)| *key.value()))
 }
