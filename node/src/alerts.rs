@@ -7,6 +7,7 @@ use std::{
     collections::BTreeMap,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use farthing_ledger::{Ledger, LedgerError};
@@ -49,6 +50,8 @@ use levels::LevelsStore;
 
 /// A day's budget that is used up to this part is told before it stops the calls.
 const BUDGET_PERCENT: u128 = 80;
+/// A transaction that takes longer keeps claims from the chain for a part of the time that they have.
+const MINED_WITHIN: Duration = Duration::from_secs(600);
 /// More would not be read.
 const ALERTS_MAX: usize = 64;
 
@@ -92,6 +95,8 @@ struct NodeFacts {
     paying: Vec<Paying>,
     /// Earned and to be claimed.
     unclaimed: Usdc,
+    /// The transaction that the wallet has under way, and for how long.
+    under_way: Option<(&'static str, Duration)>,
     /// How much of it the wallet's ETH does not bring to the chain.
     unaffordable: Usdc,
     /// Claims that the contract refuses.
@@ -190,6 +195,14 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
         let action = "send a little ETH to the wallet, or lower the level";
         alerts.push(alert(AlertKind::EthLow, String::new(), Warning, cause, action));
     }
+    if let Some((what, _)) = facts.under_way.filter(|(_, since)| *since >= MINED_WITHIN) {
+        let cause = format!(
+            "{what} has not been mined for {} minutes, and what is due after it waits, claims included",
+            MINED_WITHIN.as_secs() / 60
+        );
+        let action = "send a little ETH to the wallet, so that the node can offer more for gas, or wait until gas is cheaper";
+        alerts.push(alert(AlertKind::TransactionWaits, String::new(), Error, cause, action));
+    }
     let (spent, per_day) = (u128::from(facts.spent_today.micros()), u128::from(facts.per_day.micros()));
     if spent * 100 >= per_day * BUDGET_PERCENT && per_day > 0 {
         let cause = format!("{} of {} USDC a day are spent", facts.spent_today, facts.per_day);
@@ -200,10 +213,12 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
         let (subject, owner) = (channel.id.to_string(), channel.owner);
         if channel.stopped {
             let cause = format!(
-                "the books of the owner {owner} contradict its receipts, so nothing more is promised to it"
+                "what the owner {owner} or the chain's endpoint says does not fit its receipts, so nothing more is promised \
+                 to it"
             );
-            let action = "`farthing channel close` takes the deposit back; then `farthing channel resume` would buy from \
-                          it again";
+            let action = "`farthing audit --with` compares both books, and another node that runs with this wallet shows up so, \
+                          too. `farthing channel close` takes the deposit back; then `farthing channel resume` would buy \
+                          from the owner again";
             alerts.push(alert(AlertKind::ChannelStopped, subject, Error, cause, action));
         } else if !channel.closing && channel.available < levels.channel_below {
             let cause = format!("{} USDC are left on the channel with the owner {owner}", channel.available);
@@ -383,6 +398,7 @@ impl Alerts {
                     closing: channel.close_at_secs.is_some(),
                 })
                 .collect(),
+            under_way: parts.readiness.chain.under_way().map(|tx| (tx.what, tx.since.elapsed())),
             skipped: parts.readiness.chain.logs().borrow().skipped.clone(),
             ailing: parts.health.ailing(),
             flagged: parts.consumer.conduct().all(),

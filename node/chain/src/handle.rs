@@ -17,7 +17,7 @@ use crate::{
     rpc::{Purpose, RequestCounts, Rpc},
     spec::ChainSpec,
     store::Store,
-    views::{BaseFee, ChainStatus, ChannelView, ChannelViews, Head, LogsView, Views},
+    views::{BaseFee, ChainStatus, ChannelView, ChannelViews, Head, LogsView, UnderWay, Views},
     watcher::{self, Watcher},
     writer::{Forms, Request, Writer},
 };
@@ -137,6 +137,7 @@ impl Chain {
             store,
             requests,
             watcher: watcher.clone(),
+            views: Arc::clone(&views),
             forms: Forms::default(),
             stop: stop.clone(),
         };
@@ -230,6 +231,12 @@ impl ChainHandle {
     #[must_use]
     pub fn logs(&self) -> watch::Receiver<LogsView> {
         self.0.views.logs.subscribe()
+    }
+
+    /// The transaction that everything else of this wallet waits for.
+    #[must_use]
+    pub fn under_way(&self) -> Option<UnderWay> {
+        *self.0.views.under_way.borrow()
     }
 
     /// Requests made to the chain since the start.

@@ -33,6 +33,7 @@ pub use reader::{Balances, ChannelState};
 pub use rpc::RequestCounts;
 pub use spec::{ChainKind, ChainSpec, local, pay_channels_address, preset, preset_names};
 pub use views::{
-    BaseFee, ChainStatus, ChannelView, ChannelViews, Head, L1Fee, LogsFailing, LogsView, Role, view_age_max,
+    BaseFee, ChainStatus, ChannelView, ChannelViews, Head, L1Fee, LogsFailing, LogsView, Role, UnderWay,
+    view_age_max,
 };
 pub use writer::{AUTHORIZATION_SECS, CLAIM_ROWS_MAX, ClaimRow, fees::gas_limit};

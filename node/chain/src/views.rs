@@ -162,7 +162,15 @@ pub struct L1Fee {
     pub row_wei: u128,
 }
 
-/// The sending halves, held by the watcher.
+/// The transaction of this wallet that is under way. Whatever else is due waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnderWay {
+    pub what: &'static str,
+    /// Since when this process follows it.
+    pub since: Instant,
+}
+
+/// The sending halves, held by the watcher and the writer.
 #[derive(Debug)]
 pub(crate) struct Views {
     pub status: watch::Sender<ChainStatus>,
@@ -171,6 +179,7 @@ pub(crate) struct Views {
     pub balances: watch::Sender<Option<Balances>>,
     pub base_fee: watch::Sender<Option<BaseFee>>,
     pub logs: watch::Sender<LogsView>,
+    pub under_way: watch::Sender<Option<UnderWay>>,
 }
 
 impl Views {
@@ -182,6 +191,7 @@ impl Views {
             balances: watch::Sender::new(None),
             base_fee: watch::Sender::new(None),
             logs: watch::Sender::new(LogsView::default()),
+            under_way: watch::Sender::new(None),
         }
     }
 

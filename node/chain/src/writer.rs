@@ -11,7 +11,7 @@
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use farthing_protocol::{Address, ChannelId, Domain, SecretKey};
@@ -24,6 +24,7 @@ use crate::{
     reader::{Reader, Receipt},
     rpc::RpcError,
     store::Store,
+    views::{UnderWay, Views},
     watcher,
 };
 
@@ -126,6 +127,7 @@ pub(crate) struct Writer {
     pub store: Store,
     pub requests: mpsc::Receiver<Request>,
     pub watcher: mpsc::Sender<watcher::Command>,
+    pub views: Arc<Views>,
     /// Of what is under way.
     pub forms: Forms,
     pub stop: CancellationToken,
@@ -169,7 +171,9 @@ impl Writer {
     async fn finish(&mut self, mut entry: Entry) -> Result<Outcome, ChainError> {
         for _ in 0..ATTEMPTS_MAX {
             let (nonce, intent) = (entry.nonce, entry.intent.clone());
+            self.views.under_way.send_replace(Some(UnderWay { what: intent.what(), since: Instant::now() }));
             let result = self.pursue(entry).await;
+            self.views.under_way.send_replace(None);
             if let Ok(Outcome { receipt: Some(receipt), .. }) = &result {
                 self.store.note(intent.mined(&self.domain, receipt)).await;
             }

@@ -42,6 +42,9 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
         AlertKind::EventsSkipped => {
             ("Some blocks of the chain could not be read", "Check `chain.rpc_urls`", None)
         }
+        AlertKind::TransactionWaits => {
+            ("A transaction waits to be mined", "See the history", Some("/panel/finance"))
+        }
         AlertKind::EthLow => ("ETH for fees runs out", "See Finance", Some("/panel/finance")),
         AlertKind::BudgetLow => {
             ("The budget of today is nearly spent", "See the limits", Some("/panel/finance/limits"))

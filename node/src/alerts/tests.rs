@@ -70,6 +70,16 @@ fn who_buys_nothing_needs_no_money_and_who_claims_needs_gas() {
 }
 
 #[test]
+fn a_transaction_that_keeps_claims_waiting_is_told() {
+    let waits =
+        |secs| NodeFacts { under_way: Some(("the ETH transfer", Duration::from_secs(secs))), ..well() };
+    assert_eq!(kinds(&waits(599)), [""; 0]);
+    let alerts = current(&waits(600), &levels());
+    assert_eq!(alerts[0].kind, AlertKind::TransactionWaits);
+    assert!(alerts[0].cause.starts_with("the ETH transfer has not been mined for 10 minutes"), "{alerts:?}");
+}
+
+#[test]
 fn a_stop_and_what_keeps_the_node_from_working_are_told_with_what_to_do() {
     for stopped in [Stopped::ByConfiguration, Stopped::Since(1)] {
         assert_eq!(kinds(&NodeFacts { stopped: Some(stopped), ..well() }), ["spending-stopped"]);

@@ -98,6 +98,8 @@ enum ViewOutcome {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CaughtUp {
     pub is_stored: bool,
+    /// Nothing that it shows has to stand for a while first.
+    pub is_sure: bool,
     /// No channel waits for a place in the book.
     pub is_placed: bool,
 }
@@ -127,7 +129,7 @@ impl ChainIntake {
                 () = tokio::time::sleep(RETRY_EVERY), if is_behind => {}
             }
             let done = self.catch_up().await;
-            is_behind = !done.is_stored || !done.is_placed;
+            is_behind = !(done.is_stored && done.is_sure && done.is_placed);
         }
     }
 
@@ -142,11 +144,11 @@ impl ChainIntake {
         let mut stored = stream::iter(news)
             .map(|view| async move { (view, self.take_over(&view).await) })
             .buffer_unordered(STORED_AT_ONCE);
-        let mut is_stored = true;
+        let (mut is_stored, mut is_sure) = (true, true);
         while let Some((view, result)) = stored.next().await {
             match result {
                 Ok(place) => {
-                    is_stored &= !matches!(place, ViewOutcome::Unsure);
+                    is_sure &= !matches!(place, ViewOutcome::Unsure);
                     progress.note(view, place);
                 }
                 Err(error) => {
@@ -155,7 +157,7 @@ impl ChainIntake {
                 }
             }
         }
-        CaughtUp { is_stored, is_placed: progress.left_out.is_empty() }
+        CaughtUp { is_stored, is_sure, is_placed: progress.left_out.is_empty() }
     }
 
     pub(super) fn parts(&self) -> (&ChainHandle, &Ledger) {

@@ -134,6 +134,8 @@ async fn a_transfer_that_is_withheld_is_never_raised_beyond_what_the_wallet_has(
         tokio::spawn(async move { payee.send_eth(friend, has_wei - gas_wei * 21 / 20).await })
     };
     until_true(|| async { proxy.transactions() >= 4 }).await;
+    assert_eq!(payee.under_way().map(|waits| waits.what), Some("the ETH transfer"));
     proxy.set(Mode::Pass);
     transfer.await.unwrap().expect("the form that the wallet can pay for is mined");
+    assert_eq!(payee.under_way(), None);
 }

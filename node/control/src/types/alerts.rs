@@ -37,6 +37,8 @@ pub enum AlertKind {
     /// The wallet's ETH does not pay for the claims.
     ClaimUnaffordable,
     EthLow,
+    /// A transaction of the wallet is not mined, and whatever is due after it waits.
+    TransactionWaits,
     BudgetLow,
     ChannelStopped,
     ChannelLow,
@@ -66,6 +68,7 @@ impl AlertKind {
             Self::ClaimRefused => "claim-refused",
             Self::ClaimUnaffordable => "claim-unaffordable",
             Self::EthLow => "eth-low",
+            Self::TransactionWaits => "transaction-waits",
             Self::BudgetLow => "budget-low",
             Self::ChannelStopped => "channel-stopped",
             Self::ChannelLow => "channel-low",
