@@ -93,3 +93,32 @@ fn a_local_chain_without_a_checksum_is_not_installed() {
         assert!(check.is_some(), "{file} installs without looking first");
     }
 }
+
+#[test]
+fn base_images_are_named_by_their_digests() {
+    let text = read("deploy/Dockerfile");
+    let from = |stage: &str| text.lines().filter(move |line| line.starts_with(stage)).collect::<Vec<_>>();
+    let bases = from("ARG ").into_iter().filter(|line| line.contains("_IMAGE=")).collect::<Vec<_>>();
+    for base in &bases {
+        let digest = base.split("@sha256:").nth(1).unwrap_or_default();
+        assert!(digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()), "{base}");
+    }
+    let stages = || from("FROM ").into_iter().filter_map(|line| line.split(' ').nth(3));
+    let mut images = 0;
+    for line in from("FROM ") {
+        let image = line.split(' ').nth(1).unwrap_or_default();
+        let is_argument = bases.iter().any(|base| {
+            let name = base.trim_start_matches("ARG ").split('=').next().unwrap_or_default();
+            image == format!("${{{name}}}")
+        });
+        images += usize::from(is_argument);
+        assert!(is_argument || stages().any(|stage| stage == image), "{line} has no digest");
+    }
+    assert_eq!((bases.len(), images), (3, 3));
+    for file in ["deploy/compose.yaml", "deploy/compose.testnet.yaml"] {
+        for line in read(file).lines().filter(|line| line.trim_start().starts_with("image:")) {
+            let image = line.split("image:").nth(1).unwrap_or_default().trim();
+            assert!(image.contains("farthing") || image.contains("@sha256:"), "{file}: {line}");
+        }
+    }
+}
