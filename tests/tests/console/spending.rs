@@ -1,7 +1,8 @@
 //! Stopping, limits, secrets and the history in the console.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::endpoint;
+use farthing_control::{endpoint, types::PriceRequest};
+use farthing_protocol::Usdc;
 use farthing_tests::world::{FUNDS, World, eventually};
 
 use crate::support::{Node, set_up};
@@ -44,6 +45,30 @@ async fn spending_is_stopped_with_one_button_and_resumed_for_the_password() -> R
     seller.post("/panel/finance/claim", &[]).await?;
     let page = seller.get("/panel/finance/settlements/1").await?;
     ensure!(page.status == 200 && page.body.contains("GET /ok"), "{page:?}");
+    world.settle_and_check(FUNDS).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_raised_price_is_accepted_in_the_console_and_by_no_repeat() -> Result<()> {
+    const ACCEPT: &str = "/panel/finance/accept";
+    const RAISED: Usdc = Usdc::from_micros(3_000);
+    let world = World::start().await?;
+    let mut browser = set_up(&world.consumer).await?;
+    ensure!(world.get("/ok").await?.status == 200);
+    let raise = PriceRequest { price: RAISED.into(), operation: None };
+    world.owner.control().tell(endpoint::PriceApi.of(world.api.id), &raise).await?;
+    let service = world.api.id.to_string();
+    eventually("the consumer is told of the price", async || {
+        Ok(world.get("/ok").await?.problem() == "price-changed")
+    })
+    .await?;
+    ensure!(world.get("/ok").await?.problem() == "price-changed", "a repeat accepts nothing");
+    let fields = [("service", service.as_str()), ("up_to", "0.003")];
+    let page = browser.post(ACCEPT, &fields).await?;
+    ensure!(page.status == 303 && page.header("location").starts_with(LIMITS), "{page:?}");
+    ensure!(world.get("/ok").await?.status == 200);
+    world.wait_until_decided().await?;
     world.settle_and_check(FUNDS).await?;
     Ok(())
 }

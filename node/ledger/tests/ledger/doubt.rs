@@ -65,6 +65,12 @@ async fn a_finished_call_has_one_further_execution_however_long_its_row_is_kept(
     let Some(ServedRow::Done(row)) = ledger.served(payer, call_id(1)).unwrap() else { panic!() };
     assert_eq!((row.repeated_secs, row.receipt.charged), (Some(NOW_SECS), PRICE));
     assert_eq!(ledger.audit(None).unwrap().violations, []);
+    // Once the row is gone, the id buys nothing either.
+    let gone_secs = NOW_SECS + 367 * DAY_SECS;
+    ledger.prune(Retention::default(), gone_secs).await.unwrap();
+    assert!(ledger.served(payer, call_id(1)).unwrap().is_none());
+    let gone = ledger.repeat(payer, call_id(1), gone_secs).await;
+    assert!(matches!(gone, Err(LedgerError::NotServed(_))), "{gone:?}");
 }
 
 #[tokio::test]
