@@ -374,6 +374,9 @@ impl Node {
             tracing::warn!("background work did not end in time");
         }
         self.chain.shutdown().await;
+        if let Err(error) = self.ledger.close().await {
+            tracing::warn!(%error, "the ledger was not closed: the next start compares books as after a crash");
+        }
     }
 }
 

@@ -385,6 +385,12 @@ impl Reader {
         let params = json!([hex::encode_prefixed(raw)]);
         self.rpc.request::<B256>(self.purpose, "eth_sendRawTransaction", params).await.map(drop)
     }
+
+    /// Again, to every endpoint: the one that took it may have kept it to itself.
+    pub(crate) async fn send_raw_to_all(&self, raw: &[u8]) -> Result<(), RpcError> {
+        let params = json!([hex::encode_prefixed(raw)]);
+        self.rpc.tell_all(self.purpose, "eth_sendRawTransaction", params).await
+    }
 }
 
 pub(crate) fn to_usdc(value: U256) -> Usdc {

@@ -127,6 +127,26 @@ impl Rpc {
         typed(method, &answer.map_err(RpcError::Refused)?)
     }
 
+    /// One request to every endpoint at once, for what one of them may keep to itself. Done when one has answered it.
+    pub(crate) async fn tell_all(
+        &self,
+        purpose: Purpose,
+        method: &'static str,
+        params: Value,
+    ) -> Result<(), RpcError> {
+        let calls = [Call { method, params }];
+        let asked = self.endpoints.iter().map(|endpoint| self.ask(purpose, endpoint, &calls));
+        let mut worst = RpcError::Unreachable("no endpoint takes it".to_owned());
+        for answers in futures::future::join_all(asked).await.into_iter().flatten() {
+            match answers.into_iter().next() {
+                Some(Ok(_)) => return Ok(()),
+                Some(Err(refusal)) => worst = RpcError::Refused(refusal),
+                None => {}
+            }
+        }
+        Err(worst)
+    }
+
     /// Many requests, answered in their order. All of one chunk come from one endpoint.
     pub(crate) async fn batch(&self, purpose: Purpose, calls: &[Call]) -> Result<Vec<Answered>, RpcError> {
         let mut answers = Vec::with_capacity(calls.len());

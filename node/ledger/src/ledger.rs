@@ -74,6 +74,15 @@ impl Ledger {
         Ok(Self { queue: Arc::new(queue) })
     }
 
+    /// Stores what is queued and takes no more, so that the next start knows that nothing is lacking. Without it the last
+    /// handle does so when it goes.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub async fn close(&self) -> Result<()> {
+        self.queue.end().await
+    }
+
     /// Why the ledger takes no more writes, if so.
     #[must_use]
     pub fn closed(&self) -> Option<Closed> {

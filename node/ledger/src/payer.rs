@@ -9,6 +9,7 @@
 //! is the sum of the charges of its purchases. They change in the same commits as what they sum.
 
 mod channel;
+mod lacking;
 mod observed;
 mod receipts;
 mod records;
@@ -27,6 +28,7 @@ pub use self::records::{
 };
 pub(crate) use self::{
     channel::StoredPayerChannel,
+    lacking::mark_all,
     stored::{StoredEnd, StoredPromise, StoredPurchase},
 };
 use self::{
@@ -64,19 +66,6 @@ impl Ledger {
     /// [`LedgerError::ChannelConflict`] when the id is known with other terms.
     pub async fn put_payer_channel(&self, channel: PayerChannel) -> Result<Observed> {
         self.write(move |tx| observe(tx, &channel)).await
-    }
-
-    /// Takes over what the owner proves to be signed, for a ledger that lacks it; it is never lowered. The caller has
-    /// verified its own signature.
-    ///
-    /// # Errors
-    /// [`LedgerError::UnknownChannel`].
-    pub async fn recover_signed(&self, id: ChannelId, signed: Usdc) -> Result<PayerChannelRow> {
-        self.write(move |tx| {
-            let recover = |row: &mut StoredPayerChannel| row.recover(Usdc::ZERO, signed);
-            update_channel(tx, id, None, Cause::Earlier, recover).map(|observed| observed.row)
-        })
-        .await
     }
 
     /// Counts charges of calls whose promises are not in this ledger, as an adjustment, up to a total that the owner

@@ -9,7 +9,7 @@ use redb::{Database, ReadableTable, ReadableTableMetadata, TableDefinition, Tabl
 use crate::{
     adjustment, earlier,
     error::{LedgerError, OpenError, Result},
-    settlement, writer,
+    payer, settlement, writer,
 };
 
 /// The version this program writes.
@@ -18,7 +18,7 @@ pub(crate) const SCHEMA: u64 = 2;
 pub(crate) type Table<K, V> = TableDefinition<'static, K, V>;
 type Bytes = &'static [u8];
 
-/// `schema`, `body_bytes`, `losses_weighed`.
+/// `schema`, `body_bytes`, `losses_weighed`, `closed`, `restored_secs`.
 pub(crate) const META: Table<&str, u64> = Table::new("meta");
 /// Channel id → what this node is paid on.
 pub(crate) const PAYEE_CHANNELS: Table<&[u8; 32], Bytes> = Table::new("payee_channels");
@@ -64,6 +64,8 @@ pub(crate) const BODY_BYTES: &str = "body_bytes";
 /// Whether the settlements tell of no more losses than there are, which earlier programs did not see to.
 const LOSSES_WEIGHED: &str = "losses_weighed";
 const SCHEMA_KEY: &str = "schema";
+/// There while nobody has the ledger open, if who had it stored everything that was asked of it.
+const CLOSED_KEY: &str = "closed";
 
 /// Creates what is missing in a fresh ledger, brings an older one up, and refuses a newer one.
 pub(crate) fn prepare(database: &Database) -> Result<(), OpenError> {
@@ -71,11 +73,9 @@ pub(crate) fn prepare(database: &Database) -> Result<(), OpenError> {
     let found = transaction.open_table(META)?.get(SCHEMA_KEY)?.map(|version| version.value());
     match found {
         Some(SCHEMA) => {
-            let is_whole = added_since_schema_1_is_there(&transaction)?;
-            if is_whole {
-                return Ok(transaction.abort()?);
+            if !added_since_schema_1_is_there(&transaction)? {
+                add_since_schema_1(&transaction)?;
             }
-            add_since_schema_1(&transaction)?;
         }
         Some(newer) if newer > SCHEMA => {
             return Err(OpenError::NewerSchema { found: newer, supported: SCHEMA });
@@ -87,7 +87,17 @@ pub(crate) fn prepare(database: &Database) -> Result<(), OpenError> {
         None => create_all(&transaction)?,
     }
     transaction.open_table(META)?.insert(SCHEMA_KEY, SCHEMA)?;
+    let was_closed = transaction.open_table(META)?.remove(CLOSED_KEY)?.is_some();
+    if !was_closed {
+        payer::mark_all(&transaction).map_err(while_opening)?;
+    }
     Ok(transaction.commit()?)
+}
+
+/// Notes that everything was stored: nobody writes after this.
+pub(crate) fn note_closed(transaction: &WriteTransaction) -> Result<()> {
+    transaction.open_table(META)?.insert(CLOSED_KEY, 1)?;
+    Ok(())
 }
 
 /// Every table exists from the start, so that reading never meets a missing one.

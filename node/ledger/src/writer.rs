@@ -13,7 +13,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, OnceLock, PoisonError, RwLock,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     thread::JoinHandle,
 };
@@ -24,6 +24,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::{
     backend::Failure,
     error::{Closed, LedgerError, Result},
+    tables,
 };
 
 /// Operations in one commit. A commit costs two syncs whatever it holds; at 64 the syncs are a small part,
@@ -38,6 +39,8 @@ pub const QUEUE_OPERATIONS_MAX: usize = 128;
 pub(crate) struct Store {
     snapshot: RwLock<Arc<Snapshot>>,
     closed: OnceLock<Closed>,
+    /// The last operation was applied.
+    has_ended: AtomicBool,
     failure: Failure,
     counters: Counters,
     // Dropped after the snapshot that reads from it.
@@ -76,7 +79,8 @@ pub struct Stats {
 impl Store {
     pub(crate) fn new(database: Database, failure: Failure) -> Result<Self, redb::Error> {
         let snapshot = RwLock::new(Arc::new(Snapshot(database.begin_read()?)));
-        Ok(Self { snapshot, closed: OnceLock::new(), failure, counters: Counters::default(), database })
+        let (closed, has_ended, counters) = Default::default();
+        Ok(Self { snapshot, closed, has_ended, failure, counters, database })
     }
 
     /// Reads from what was last committed.
@@ -116,6 +120,12 @@ impl Store {
         self.counters.operations.fetch_add(group.len() as u64, Relaxed);
         self.counters.group_largest.fetch_max(group.len() as u64, Relaxed);
         Ok(())
+    }
+
+    fn note_closed(&self) -> Result<()> {
+        let transaction = begin_durable(&self.database)?;
+        tables::note_closed(&transaction)?;
+        Ok(transaction.commit()?)
     }
 
     fn check_storage(&self) -> Result<()> {
@@ -228,6 +238,16 @@ impl Queue {
         Ok(Pending(answer))
     }
 
+    /// Stores what is queued, and takes no more.
+    pub(crate) async fn end(&self) -> Result<()> {
+        let store = Arc::clone(&self.store);
+        let last = move |tx: &WriteTransaction| {
+            store.has_ended.store(true, Relaxed);
+            tables::note_closed(tx)
+        };
+        self.enqueue(last).await?.await
+    }
+
     pub(crate) fn stats(&self) -> Stats {
         let counters = &self.store.counters;
         let queued = self.sender.as_ref().map_or(0, |s| s.max_capacity() - s.capacity());
@@ -258,9 +278,18 @@ fn serve_queue(mut receiver: mpsc::Receiver<Box<dyn Job>>, store: &Store) {
             Some(closed) => Err(closed),
             None => store.commit(&mut group).map_err(|error| store.close(error)),
         };
+        if store.has_ended.load(Relaxed) {
+            let cause = Arc::new(std::io::Error::other("the node has ended"));
+            let _ = store.closed.set(Closed { cause });
+        }
         for job in group.drain(..) {
             job.answer(committed.clone());
         }
+    }
+    if store.closed().is_none()
+        && let Err(error) = store.note_closed()
+    {
+        tracing::warn!(%error, "the next start compares books as after a crash");
     }
 }
 

@@ -27,6 +27,8 @@ use zeroize::Zeroizing;
 
 use self::{authority::Authority, pair::Pair};
 
+/// This program was written later: a clock that shows less is wrong, and what is made by it has to serve once it is set.
+const WRITTEN: Duration = Duration::from_secs(1_793_491_200);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// What browsers accept of a server's certificate.
 const SERVER_LIFETIME: Duration = Duration::from_secs(397 * 24 * 3600);
@@ -87,6 +89,11 @@ pub fn install_provider() {
 /// # Errors
 /// [`TlsError`]; an authority that is damaged is never replaced.
 pub fn own(data_dir: &Path, names: &[String]) -> Result<ServerTls, TlsError> {
+    own_at(data_dir, names, now())
+}
+
+fn own_at(data_dir: &Path, names: &[String], now: Duration) -> Result<ServerTls, TlsError> {
+    let now = now.max(WRITTEN);
     let folder = data_dir.join("tls");
     let failed = |source| TlsError::Io { path: folder.clone(), source };
     fs::create_dir_all(&folder).map_err(failed)?;
@@ -97,7 +104,7 @@ pub fn own(data_dir: &Path, names: &[String]) -> Result<ServerTls, TlsError> {
     own.insert(own_name.clone());
     let chosen = names.iter().map(|name| name.to_ascii_lowercase()).collect();
     check(&chosen)?;
-    let authority = Authority::load_or_create(&folder, &own, &chosen)?;
+    let authority = Authority::load_or_create(&folder, &own, &chosen, now)?;
     let (all, left_out): (BTreeSet<_>, BTreeSet<_>) =
         own.into_iter().chain(chosen).partition(|name| authority.vouches_for(name));
     if !left_out.is_empty() {
@@ -108,7 +115,7 @@ pub fn own(data_dir: &Path, names: &[String]) -> Result<ServerTls, TlsError> {
              gateway.hosts for a new authority, which every client has to trust anew"
         );
     }
-    let pair = server_pair(&folder, &authority, &all)?;
+    let pair = server_pair(&folder, &authority, &all, now)?;
     Ok(ServerTls {
         config: pair.server_config(&folder.join(SERVER_FILE))?,
         ca_file: Some(folder.join(CA_FILE)),
@@ -188,6 +195,9 @@ struct About {
     /// What the certificate is good for; of an authority, what it may vouch for.
     names: BTreeSet<String>,
     expires_secs: u64,
+    /// Not told by earlier programs.
+    #[serde(default)]
+    starts_secs: Option<u64>,
     /// Of the authority that issued it; its own has none.
     #[serde(default)]
     issuer: String,
@@ -196,10 +206,15 @@ struct About {
 const ABOUT_PREFIX: &str = "farthing: ";
 
 /// The stored certificate when it still serves, else a new one.
-fn server_pair(folder: &Path, authority: &Authority, names: &BTreeSet<String>) -> Result<Pair, TlsError> {
+fn server_pair(
+    folder: &Path,
+    authority: &Authority,
+    names: &BTreeSet<String>,
+    now: Duration,
+) -> Result<Pair, TlsError> {
     let path = folder.join(SERVER_FILE);
     let issuer = authority.fingerprint().unwrap_or_default();
-    let serves = |about: About| about.names == *names && about.issuer == issuer && about.serves_at(now());
+    let serves = |about: About| about.names == *names && about.issuer == issuer && about.serves_at(now);
     if let Ok(text) = read(&path)
         && about(&text).is_some_and(serves)
         && let Ok(pair) = Pair::parse(&path, &text)
@@ -207,15 +222,21 @@ fn server_pair(folder: &Path, authority: &Authority, names: &BTreeSet<String>) -
     {
         return Ok(pair);
     }
-    let text = make_server(authority, names)?;
+    let text = make_server(authority, names, now)?;
     files::replace_private(&path, text.as_bytes())
         .map_err(|source| TlsError::Io { path: path.clone(), source })?;
     Pair::parse(&path, &text)
 }
 
 impl About {
+    fn new(names: &BTreeSet<String>, (starts, expires): (Duration, Duration), issuer: String) -> Self {
+        let (starts_secs, expires_secs) = (Some(starts.as_secs()), expires.as_secs());
+        Self { names: names.clone(), expires_secs, starts_secs, issuer }
+    }
+
     fn serves_at(&self, now: Duration) -> bool {
-        Duration::from_secs(self.expires_secs) > now + SERVER_RENEW_BEFORE
+        let has_begun = self.starts_secs.is_none_or(|starts_secs| starts_secs <= now.as_secs());
+        has_begun && Duration::from_secs(self.expires_secs) > now + SERVER_RENEW_BEFORE
     }
 
     /// The text of a file: this, and the blocks that it tells of.
@@ -230,7 +251,11 @@ fn about(text: &str) -> Option<About> {
     serde_json::from_str(text.lines().next()?.strip_prefix(ABOUT_PREFIX)?).ok()
 }
 
-fn make_server(authority: &Authority, names: &BTreeSet<String>) -> Result<Zeroizing<String>, TlsError> {
+fn make_server(
+    authority: &Authority,
+    names: &BTreeSet<String>,
+    now: Duration,
+) -> Result<Zeroizing<String>, TlsError> {
     let made = |error: rcgen::Error| TlsError::Made(error.to_string());
     let key = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).map_err(made)?;
     let mut params = CertificateParams::new(names.iter().cloned().collect::<Vec<_>>()).map_err(made)?;
@@ -239,10 +264,12 @@ fn make_server(authority: &Authority, names: &BTreeSet<String>) -> Result<Zeroiz
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     // Strict verifiers (Python 3.13) insist on it.
     params.use_authority_key_identifier_extension = true;
-    let expires = valid_for(&mut params, SERVER_LIFETIME);
+    // From yesterday, because clocks differ.
+    let valid = (now.saturating_sub(DAY), now + SERVER_LIFETIME);
+    set_valid(&mut params, valid);
     let certificate = params.signed_by(&key, authority.issuer()).map_err(made)?;
     let issuer = authority.fingerprint().unwrap_or_default();
-    let about = About { names: names.clone(), expires_secs: expires.as_secs(), issuer };
+    let about = About::new(names, valid, issuer);
     about.before(&certificate, &key)
 }
 
@@ -251,13 +278,10 @@ fn check(names: &BTreeSet<String>) -> Result<(), TlsError> {
     bad.map_or(Ok(()), |bad| Err(TlsError::Name(bad.clone())))
 }
 
-/// From yesterday, because clocks differ, for `lifetime`. Answers the end, since the Unix epoch.
-fn valid_for(params: &mut CertificateParams, lifetime: Duration) -> Duration {
+fn set_valid(params: &mut CertificateParams, (starts, expires): (Duration, Duration)) {
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
-    let end = now() + lifetime;
-    params.not_before = epoch + now().saturating_sub(DAY);
-    params.not_after = epoch + end;
-    end
+    params.not_before = epoch + starts;
+    params.not_after = epoch + expires;
 }
 
 fn now() -> Duration {
@@ -297,183 +321,4 @@ fn fingerprint(certificate: &CertificateDer<'_>) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn server_file(folder: &Path) -> String {
-        fs::read_to_string(folder.join("tls").join(SERVER_FILE)).unwrap()
-    }
-
-    #[test]
-    fn a_certificate_is_kept_until_the_names_change() {
-        let folder = tempfile::tempdir().unwrap();
-        let first = own(folder.path(), &[]).unwrap();
-        let before = server_file(folder.path());
-        let again = own(folder.path(), &[]).unwrap();
-        assert_eq!(server_file(folder.path()), before);
-        assert_eq!(first.ca_fingerprint, again.ca_fingerprint);
-
-        let renamed = own(folder.path(), &["Node.Example".into(), "10.9.8.7".into()]).unwrap();
-        assert_ne!(server_file(folder.path()), before);
-        let names = about(&server_file(folder.path())).unwrap().names;
-        for name in ["localhost", "127.0.0.1", "::1", "node.example", "10.9.8.7"] {
-            assert!(names.contains(name), "{name} is missing from {names:?}");
-        }
-        assert_ne!(
-            renamed.ca_fingerprint, first.ca_fingerprint,
-            "the authority was not made for these names"
-        );
-        let fewer = own(folder.path(), &["sub.node.example".into()]).unwrap();
-        assert_eq!(fewer.ca_fingerprint, renamed.ca_fingerprint, "it was made for this one");
-        assert_eq!(first.ca_fingerprint.unwrap().len(), 32 * 3 - 1);
-    }
-
-    #[test]
-    fn a_certificate_near_its_end_is_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        own(folder.path(), &[]).unwrap();
-        let path = folder.path().join("tls").join(SERVER_FILE);
-        let about = about(&server_file(folder.path())).unwrap();
-        assert!(about.serves_at(now()));
-        let renewal = Duration::from_secs(about.expires_secs) - SERVER_RENEW_BEFORE;
-        assert!(about.serves_at(renewal - Duration::from_secs(1)));
-        assert!(!about.serves_at(renewal));
-        let old = server_file(folder.path()).replacen(&about.expires_secs.to_string(), "1", 1);
-        fs::write(&path, &old).unwrap();
-        own(folder.path(), &[]).unwrap();
-        assert_ne!(server_file(folder.path()), old);
-    }
-
-    #[test]
-    fn keys_are_private_and_the_authoritys_certificate_is_public() {
-        let folder = tempfile::tempdir().unwrap();
-        let tls = own(folder.path(), &[]).unwrap();
-        for name in [AUTHORITY_FILE, SERVER_FILE] {
-            let mode = fs::metadata(folder.path().join("tls").join(name)).unwrap().permissions().mode();
-            assert_eq!(mode & 0o777, 0o600, "{name}");
-        }
-        let ca_file = tls.ca_file.unwrap();
-        let public = fs::read_to_string(&ca_file).unwrap();
-        assert!(!public.contains("PRIVATE"));
-        fs::remove_file(&ca_file).unwrap();
-        own(folder.path(), &[]).unwrap();
-        assert_eq!(fs::read_to_string(&ca_file).unwrap(), public);
-    }
-
-    /// Whether a client that trusts `own`'s authority believes a server that its key vouched for to be `name`.
-    fn is_believed(folder: &Path, name: &str) -> bool {
-        let text = read(&folder.join("tls").join(AUTHORITY_FILE)).unwrap();
-        let authority = Authority::parse(&folder.join(AUTHORITY_FILE), &text).unwrap();
-        let stolen = make_server(&authority, &BTreeSet::from([name.to_owned()])).unwrap();
-        // OpenSSL, which curl, Python, Ruby and PHP ask, reads it from a file.
-        fs::write(folder.join("stolen.pem"), &*stolen).unwrap();
-        let stolen = Pair::parse(folder, &stolen).unwrap().chain;
-        let mut roots = rustls::RootCertStore::empty();
-        let public = fs::read_to_string(folder.join("tls").join(CA_FILE)).unwrap();
-        roots.add(Pair::parse(folder, &public).unwrap().chain[0].clone()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let verifier =
-            rustls::client::WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
-        let server = rustls::pki_types::ServerName::try_from(name.to_owned()).unwrap();
-        let believed = rustls::client::danger::ServerCertVerifier::verify_server_cert(
-            &*verifier.unwrap(),
-            &stolen[0],
-            &[],
-            &server,
-            &[],
-            rustls::pki_types::UnixTime::now(),
-        );
-        let kind = if name.parse::<IpAddr>().is_ok() { "-verify_ip" } else { "-verify_hostname" };
-        let mut openssl = std::process::Command::new("openssl");
-        openssl.args(["verify", "-x509_strict", kind, name, "-CAfile"]).arg(folder.join("tls").join(CA_FILE));
-        if let Ok(verified) = openssl.arg(folder.join("stolen.pem")).output() {
-            let said = String::from_utf8_lossy(&verified.stderr);
-            assert_eq!(verified.status.success(), believed.is_ok(), "{name}: {said} {believed:?}");
-        }
-        believed.is_ok()
-    }
-
-    #[test]
-    fn a_stolen_authority_passes_for_this_node_and_for_no_other_site() {
-        let folder = tempfile::tempdir().unwrap();
-        own(folder.path(), &["*.node.example".into(), "10.9.8.7".into(), "fd12::7".into()]).unwrap();
-        for (name, believed) in [
-            ("localhost", true),
-            ("0123456789abcdef.localhost", true),
-            ("127.0.0.1", true),
-            ("127.200.3.4", true),
-            ("::1", true),
-            ("node.example", true),
-            ("sub.node.example", true),
-            ("10.9.8.7", true),
-            ("fd12::7", true),
-            ("example.com", false),
-            ("example", false),
-            ("evilnode.example", false),
-            ("node.example.com", false),
-            ("localhost.com", false),
-            ("10.9.8.8", false),
-            ("9.9.9.9", false),
-            ("fd12::8", false),
-            ("2620:fe::fe", false),
-        ] {
-            assert_eq!(is_believed(folder.path(), name), believed, "{name}");
-        }
-    }
-
-    #[test]
-    fn an_authority_that_may_vouch_for_any_site_is_replaced_and_the_certificate_with_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("tls").join(AUTHORITY_FILE);
-        fs::create_dir(folder.path().join("tls")).unwrap();
-        let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::default();
-        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Constrained(0));
-        let former = params.self_signed(&key).unwrap().pem();
-        fs::write(&path, former.clone() + &key.serialize_pem()).unwrap();
-        let first = own(folder.path(), &[]).unwrap();
-        assert!(!fs::read_to_string(&path).unwrap().contains(&former));
-        assert!(is_believed(folder.path(), "localhost") && !is_believed(folder.path(), "example.com"));
-        assert_eq!(authority(folder.path()).unwrap().fingerprint, first.ca_fingerprint.unwrap());
-        // A certificate that another authority issued is not served, whatever its names.
-        let served = server_file(folder.path());
-        let served = served.replace(&about(&served).unwrap().issuer, "another");
-        fs::write(folder.path().join("tls").join(SERVER_FILE), &served).unwrap();
-        own(folder.path(), &[]).unwrap();
-        assert_ne!(server_file(folder.path()), served);
-    }
-
-    #[test]
-    fn a_name_that_the_machine_came_by_since_is_left_out() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("tls")).unwrap();
-        let always = BTreeSet::from(["localhost".to_owned()]);
-        Authority::load_or_create(&folder.path().join("tls"), &always, &BTreeSet::new()).unwrap();
-        let before = authority(folder.path()).unwrap();
-        let own_name = own(folder.path(), &["deep.below.localhost".into()]).unwrap().own_name.unwrap();
-        assert_eq!(authority(folder.path()).unwrap(), before);
-        let names = ["127.0.0.1", "::1", "deep.below.localhost", "localhost", &own_name];
-        assert_eq!(about(&server_file(folder.path())).unwrap().names, names.map(str::to_owned).into());
-    }
-
-    #[test]
-    fn a_damaged_authority_is_not_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        own(folder.path(), &[]).unwrap();
-        let path = folder.path().join("tls").join(AUTHORITY_FILE);
-        fs::write(&path, "nothing").unwrap();
-        assert!(matches!(own(folder.path(), &[]), Err(TlsError::Unusable { .. })));
-        assert_eq!(fs::read_to_string(&path).unwrap(), "nothing");
-    }
-
-    #[test]
-    fn a_certificate_from_elsewhere_is_served_as_it_is() {
-        let folder = tempfile::tempdir().unwrap();
-        own(folder.path(), &[]).unwrap();
-        let file = folder.path().join("tls").join(SERVER_FILE);
-        assert!(from_files(&file, &file).is_ok());
-        let other = folder.path().join("tls").join(AUTHORITY_FILE);
-        assert!(matches!(from_files(&file, &other), Err(TlsError::Unusable { .. })), "the key is another's");
-        assert!(matches!(from_files(&file, &folder.path().join("none")), Err(TlsError::Io { .. })));
-    }
-}
+mod tests;

@@ -335,8 +335,10 @@ impl Accounts {
             Some(signed) => {
                 // Durable first: what a charge rests on is in the ledger before the charge is.
                 let cause = self.ledger.why_calls_are_missing(channel)?;
-                self.ledger.recover_signed(channel, signed).await?;
-                self.channels.remember(owner, signed, cause);
+                // What this ledger knows to be signed, and lacks no call of, was promised by calls that are known.
+                if self.ledger.recover_signed(channel, signed).await?.may_lack_calls {
+                    self.channels.remember(owner, signed, cause);
+                }
             }
             None if sync.best.is_zero() => {}
             None => tracing::warn!(%owner, best = %sync.best, "the owner counts more than it can prove"),

@@ -34,7 +34,7 @@ pub struct PayerChannel {
     pub seen_total: Usdc,
     /// The highest total of a receipt that the ledger keeps.
     pub receipted: Usdc,
-    /// Calls were promised since the start, so what a crash made this node forget is known.
+    /// What a crash made this node forget is known: nothing is lacking in the ledger, or calls were promised since the start.
     pub is_compared: bool,
     pub claimed: Usdc,
     /// The payer's withdrawal is possible from this second on.
@@ -147,7 +147,7 @@ impl PayerChannels {
             forgotten_cause: Cause::Crash,
             seen_total: Usdc::ZERO,
             receipted: row.receipted,
-            is_compared: false,
+            is_compared: row.is_promised_on && !row.may_lack_calls,
             claimed: row.claimed,
             close_at_secs,
             last_deposit: Usdc::ZERO,

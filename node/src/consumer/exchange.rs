@@ -151,7 +151,9 @@ impl Consumer {
         let OwnerWord::Refused(refusal) = word else { return false };
         let lag_max = match refusal.code {
             RefusalCode::UnknownChannel | RefusalCode::VoucherAboveDeposit => CHANNEL_LAG,
-            RefusalCode::ChannelClosing if self.was_just_filled(attempt) => CHANNEL_LAG,
+            RefusalCode::ChannelClosing | RefusalCode::DepositTooSmall if self.was_just_filled(attempt) => {
+                CHANNEL_LAG
+            }
             RefusalCode::ChainStale | RefusalCode::DepositNotSafe => START_LAG,
             _ => return false,
         };

@@ -90,9 +90,20 @@ impl Consumer {
                 // An owner that stays away is asked again before the next call to it.
                 let mut pauses = Pauses::from_now();
                 while consumer.compare_books(owner).await.is_err() && pauses.wait().await {}
+                consumer.explain_total(owner).await;
                 tokio::time::sleep(COPY_LIFETIME.saturating_sub(clock::uptime())).await;
                 while consumer.compare_books(owner).await.is_err() && pauses.wait().await {}
+                consumer.explain_total(owner).await;
             });
+        }
+    }
+
+    /// What an owner counts beyond every call that is known is told without waiting for the next call to it.
+    async fn explain_total(&self, owner: Address) {
+        if !self.0.channels.unexplained(owner).is_zero()
+            && let Err(reason) = self.heal(owner).await
+        {
+            tracing::warn!(%owner, %reason, "what it counts beyond this node is not explained yet");
         }
     }
 
@@ -142,6 +153,8 @@ impl Consumer {
         if self.forgets(owner) {
             let consumer = self.clone();
             self.until_stopped(async move { consumer.settle_forgotten(owner, channel.id).await });
+        } else if is_last {
+            self.lacks_nothing(channel.id).await;
         }
         Ok(())
     }
@@ -155,6 +168,16 @@ impl Consumer {
             }
         }
         self.0.channels.forgive(owner);
+        if self.0.books.turn(channel).is_none() {
+            self.lacks_nothing(channel).await;
+        }
+    }
+
+    /// From now on no total of the owner is put down to calls that this node forgot.
+    async fn lacks_nothing(&self, channel: ChannelId) {
+        if let Err(error) = self.0.ledger.note_compared(channel).await {
+            tracing::warn!(%channel, %error, "its books are compared again after the next start");
+        }
     }
 
     fn forgets(&self, owner: Address) -> bool {

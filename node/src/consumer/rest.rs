@@ -212,6 +212,8 @@ mod tests {
             signed: usdc(claimed),
             in_flight: usdc(0),
             used_secs: None,
+            is_promised_on: true,
+            may_lack_calls: true,
         };
         channels.apply(&row, None);
     }

@@ -36,7 +36,7 @@ impl Owner {
         }
     }
 
-    /// `None` when this node closes the channel, or there is nothing to close.
+    /// `None` when this node closes the channel.
     async fn end(&self, channel: ChannelId) -> Result<Option<SignedClose>, Refusal> {
         let parts = &self.0;
         let view = parts.chain.channel(&channel);
@@ -44,7 +44,8 @@ impl Owner {
             return Err(super::unknown_channel());
         };
         if view.deposited <= view.claimed {
-            return Ok(None);
+            // It may have been filled again in a block that is not confirmed here.
+            return Err(busy("there is nothing to close, as far as this node has read the chain", 2_000));
         }
         let gas = chain_view::gas(&parts.chain, 1);
         let gas = gas.ok_or_else(|| busy("the chain has not answered yet", 1_000))?;

@@ -23,6 +23,7 @@ use super::{
     SettlementError,
     policy::Policy,
     promised::{self, Promised},
+    shown,
 };
 use crate::{
     chain_view,
@@ -30,6 +31,7 @@ use crate::{
         channels::{PayerChannel, PayerChannels},
         shown::newest_word,
     },
+    status,
     wallet::Signer,
 };
 
@@ -279,7 +281,8 @@ impl Payer {
     /// Channels whose rest is to be had back now, each with the way. What nobody but the chain is left to ask for is
     /// asked for each time, until the chain shows the request.
     fn unused(&self) -> Vec<(PayerChannel, Way)> {
-        let now_secs = clock::now_secs();
+        let block_secs = chain_view::time_secs(&self.chain).filter(|_| status::has_public_head(&self.chain));
+        let now_secs = shown::sure_secs(clock::now_secs(), block_secs);
         let Some(gas) = chain_view::gas(&self.chain, self.policy.gas_price_factor_max) else {
             return Vec::new();
         };

@@ -16,6 +16,12 @@ pub(super) fn is_void(until_secs: u64, block_secs: u64, clock_secs: u64, is_loca
     now_secs > until_secs.saturating_add(REORGANISED_SECS_MAX)
 }
 
+/// The time by which a channel that is not used any more is old. A clock that is ahead for a moment makes none old where a
+/// public chain's newest block tells the time as well.
+pub(super) fn sure_secs(clock_secs: u64, public_block_secs: Option<u64>) -> u64 {
+    public_block_secs.map_or(clock_secs, |block_secs| clock_secs.min(block_secs))
+}
+
 /// Whether what the chain has shown for so long is acted on: an endpoint may lie for a moment, except that of a chain of
 /// one's own.
 pub(super) fn is_believed(chain: &ChainHandle, shown: Duration) -> bool {
@@ -46,6 +52,13 @@ mod tests {
             assert!(!is_void(1_000, block_secs, clock_secs, false));
         }
         assert!(is_void(1_000, 9_000, 1_000, true), "a local chain has its own time");
+    }
+
+    #[test]
+    fn a_clock_that_is_ahead_for_a_moment_makes_no_channel_old() {
+        assert_eq!(sure_secs(9_000, Some(1_000)), 1_000);
+        assert_eq!(sure_secs(1_000, Some(9_000)), 1_000, "nor an endpoint");
+        assert_eq!(sure_secs(9_000, None), 9_000, "a local chain may stand still");
     }
 
     #[test]

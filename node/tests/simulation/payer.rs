@@ -316,6 +316,11 @@ impl Payer {
             block_on(self.accounts.take_over(owner, self.terms.channel, &sync)).unwrap();
         }
         (self.is_compared, self.is_compared_last) = (true, is_last);
+        if is_last
+            && self.channels.get(self.terms.config.payee).is_none_or(|channel| channel.forgotten.is_zero())
+        {
+            block_on(self.ledger.note_compared(self.terms.channel)).unwrap();
+        }
     }
 
     /// The owner counts more than this node: the calls that explain it are looked for.
@@ -357,12 +362,27 @@ impl Payer {
             block_on(self.accounts.book_forgotten(owner, sync.spent));
         }
         self.channels.forgive(owner);
+        block_on(self.ledger.note_compared(self.terms.channel)).unwrap();
+    }
+
+    /// Stores everything that is on its way to the ledger, and starts again.
+    pub fn stop_and_start(&mut self, now: Duration) {
+        self.store_promises(usize::MAX);
+        for Store { attempt, counted, acknowledgement } in std::mem::take(&mut self.stores) {
+            block_on(self.accounts.store(&attempt, &counted, acknowledgement));
+        }
+        self.start(now);
     }
 
     /// Loses the memory, and with it promises and receipts whose commit had not finished. Starts again.
     pub fn restart(&mut self, now: Duration) {
         self.forgotten.extend(self.unstored.drain(..).map(|promise| promise.request.call_id));
         self.stores.clear();
+        block_on(self.ledger.note_loss()).unwrap();
+        self.start(now);
+    }
+
+    fn start(&mut self, now: Duration) {
         self.works.clear();
         self.channels = Arc::new(PayerChannels::default());
         self.accounts = accounts(&self.ledger, &self.channels, &self.signer);

@@ -38,6 +38,8 @@ pub struct World {
     now: Duration,
     /// Crashes of the consumer may come before its promises are stored.
     is_forgetful: bool,
+    /// The consumer stops and starts, and never crashes.
+    stops: bool,
     tells: bool,
     terms: Terms,
     payer: Payer,
@@ -56,6 +58,7 @@ impl World {
             random: Random::new(seed),
             now: Duration::from_secs(100),
             is_forgetful: seed % 2 == 1,
+            stops: seed.is_multiple_of(4),
             tells: std::env::var_os("FARTHING_SEED").is_some(),
             terms,
             payer,
@@ -288,9 +291,14 @@ impl World {
     }
 
     fn restart_payer(&mut self) {
-        self.tell(|| "the consumer dies and starts".to_owned());
         self.wire.break_all(self.now);
-        self.payer.restart(self.now);
+        if self.stops {
+            self.tell(|| "the consumer stops and starts".to_owned());
+            self.payer.stop_and_start(self.now);
+        } else {
+            self.tell(|| "the consumer dies and starts".to_owned());
+            self.payer.restart(self.now);
+        }
         self.payer.see(&self.chain);
     }
 

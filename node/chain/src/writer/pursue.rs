@@ -36,6 +36,16 @@ const GAP_MAX: u64 = 16;
 /// A transaction that the chain cannot take is given up when it could not be taken so many times.
 const HOPELESS_MAX: u32 = 3;
 
+/// An endpoint's refusal is noted, not believed: the nonce tells the end.
+fn note_sent(entry: &Entry, sent: Result<(), RpcError>) {
+    let (what, nonce) = (entry.intent.what(), entry.nonce);
+    match sent {
+        Ok(()) => tracing::info!(nonce, "{what} is sent"),
+        Err(RpcError::Refused(refusal)) if is_known(&refusal.message) => {}
+        Err(error) => tracing::warn!(nonce, %error, "{what} is not accepted yet; trying again"),
+    }
+}
+
 /// What the chain says of a transaction.
 enum Fate {
     /// Not decided. Carries the wallet's next nonce.
@@ -92,7 +102,8 @@ impl Writer {
                     (gone_looks, gone_since) = (0, None);
                     match sent_at {
                         None => {
-                            self.broadcast(&entry).await;
+                            let sent = self.reader.send_raw(&entry.raw).await;
+                            note_sent(&entry, sent);
                             sent_at = Some(Instant::now());
                         }
                         Some(at) if at.elapsed() >= resend_after => {
@@ -105,7 +116,8 @@ impl Writer {
                             }
                             self.fill_gap(next_nonce, entry.nonce).await;
                             self.raise(&mut entry, has_wei).await;
-                            self.broadcast(&entry).await;
+                            let sent = self.reader.send_raw_to_all(&entry.raw).await;
+                            note_sent(&entry, sent);
                             sent_at = Some(Instant::now());
                         }
                         Some(_) => {}
@@ -168,16 +180,6 @@ impl Writer {
             Err(RpcError::Refused(refusal)) => Ok(Some(refusal.reason())),
             Err(error) => Err(error),
             Ok(_) => Ok(None),
-        }
-    }
-
-    /// An endpoint's refusal is noted, not believed: the nonce tells the end.
-    async fn broadcast(&self, entry: &Entry) {
-        let (what, nonce) = (entry.intent.what(), entry.nonce);
-        match self.reader.send_raw(&entry.raw).await {
-            Ok(()) => tracing::info!(nonce, "{what} is sent"),
-            Err(RpcError::Refused(refusal)) if is_known(&refusal.message) => {}
-            Err(error) => tracing::warn!(nonce, %error, "{what} is not accepted yet; trying again"),
         }
     }
 

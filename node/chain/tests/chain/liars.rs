@@ -139,3 +139,18 @@ async fn a_transfer_that_is_withheld_is_never_raised_beyond_what_the_wallet_has(
     transfer.await.unwrap().expect("the form that the wallet can pay for is mined");
     assert_eq!(payee.under_way(), None);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_that_one_endpoint_keeps_to_itself_is_brought_by_another() {
+    let world = World::new().await;
+    let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+    let spec = world.spec_at(&[proxy.url(), world.anvil.url()]);
+    let spec = ChainSpec { resend_after_ms: 100, ..spec };
+    let payee = start_ready(spec, &world.payee, Arc::new(MemoryJournal::default())).await;
+    let config = world.terms(1);
+    world.payer_chain().await.open_or_top_up(config, usdc(100_000)).await.unwrap();
+    proxy.lie("eth_sendRawTransaction", json!(format!("0x{}", "ab".repeat(32))), usize::MAX);
+    let claim = payee.claim_many(vec![world.row(&payee, config, 1_000)]);
+    let claim = tokio::time::timeout(std::time::Duration::from_secs(60), claim).await.expect("it is mined");
+    assert_eq!(claim.unwrap().claimed[0].1, usdc(1_000));
+}

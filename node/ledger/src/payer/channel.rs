@@ -45,6 +45,9 @@ pub(crate) struct StoredPayerChannel {
     /// How often it was emptied; `None` before that was noted.
     #[n(13)]
     pub(crate) round: Option<u32>,
+    /// See [`super::lacking`]; `None` for no.
+    #[n(14)]
+    pub(crate) may_lack_calls: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, Encode, Decode)]
@@ -73,7 +76,16 @@ impl StoredPayerChannel {
             newest: None,
             carried: None,
             round: None,
+            may_lack_calls: None,
         }
+    }
+
+    pub(crate) fn may_lack_calls(&self) -> bool {
+        self.may_lack_calls == Some(true)
+    }
+
+    pub(crate) fn lacking(self) -> Self {
+        Self { may_lack_calls: Some(true), ..self }
     }
 
     pub(crate) fn config(&self) -> ChannelConfig {
@@ -169,6 +181,8 @@ impl StoredPayerChannel {
             signed: self.signed,
             in_flight,
             used_secs: self.promised_secs.max(self.filled_secs),
+            is_promised_on: self.promised_secs.is_some(),
+            may_lack_calls: self.may_lack_calls(),
         }
     }
 }

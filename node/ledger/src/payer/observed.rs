@@ -28,11 +28,13 @@ pub(super) fn observe(tx: &WriteTransaction, channel: &PayerChannel) -> Result<O
     if row.deposited > row.claimed || unexplained.is_zero() {
         return Ok(observed);
     }
-    let promised_secs = channel_in(&tx.open_table(PAYER_CHANNELS)?, id)?.and_then(|row| row.promised_secs);
+    let stored = channel_in(&tx.open_table(PAYER_CHANNELS)?, id)?;
+    let promised_secs = stored.as_ref().and_then(|row| row.promised_secs);
+    let is_whole = stored.is_some_and(|row| !row.may_lack_calls()) && promised_secs.is_some();
     // What calls in doubt are believed to have cost is believed once: an owner that empties the channel again has to be
     // explained by others.
     let is_put_down_to_doubts = !channel.stopped && end_doubts(tx, id, unexplained)?;
-    let cause = match channel.stopped || is_put_down_to_doubts {
+    let cause = match channel.stopped || is_put_down_to_doubts || is_whole {
         true => Cause::Claimed,
         false => adjustment::why_missing(adjustment::restored_secs(tx)?, promised_secs),
     };

@@ -44,6 +44,10 @@ pub struct PayerChannelRow {
     /// When the newest promise on it was made or its deposit last rose, in seconds since the Unix epoch; `None` in
     /// ledgers of before.
     pub used_secs: Option<u64>,
+    /// This ledger knows a promise on it.
+    pub is_promised_on: bool,
+    /// A crash, or the backup that this ledger came from, may have kept out calls.
+    pub may_lack_calls: bool,
 }
 
 /// What became of a channel's row.

@@ -128,6 +128,7 @@ async fn an_emptied_channel_paid_what_it_paid_whether_its_calls_are_known_or_not
         let deposited = if is_open { payer_channel(1).deposited } else { claimed };
         PayerChannel { claimed, deposited, ..payer_channel(1) }
     };
+    ledger.note_loss().await.unwrap();
     ledger.put_payer_channel(view(5_000, true)).await.unwrap();
     assert_eq!(shown(&ledger), [], "the owner of an open channel is asked");
     let farthing_ledger::Observed { row, counted, .. } =
@@ -141,6 +142,27 @@ async fn an_emptied_channel_paid_what_it_paid_whether_its_calls_are_known_or_not
     ledger.put_payer_channel(view(5_000, false)).await.unwrap();
     assert_eq!(ledger.payer_channels().unwrap()[0].acknowledged, micros(5_000));
     assert_eq!(ledger.audit(None).unwrap().violations, []);
+}
+
+#[tokio::test]
+async fn what_an_emptied_channel_paid_beyond_all_calls_is_no_crash_where_none_was() {
+    for (is_lost, is_compared, cause) in
+        [(false, false, Cause::Claimed), (true, false, Cause::Crash), (true, true, Cause::Claimed)]
+    {
+        let ledger = in_memory();
+        ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+        ledger.promise(promise(1, 1, PRICE)).await.unwrap().await.unwrap();
+        ledger.release(call_id(1), "never served", NOW_SECS).await.unwrap();
+        if is_lost {
+            ledger.note_loss().await.unwrap();
+        }
+        if is_compared {
+            ledger.note_compared(channel(1)).await.unwrap();
+        }
+        let emptied = PayerChannel { claimed: PRICE, deposited: PRICE, ..payer_channel(1) };
+        ledger.put_payer_channel(emptied).await.unwrap();
+        assert_eq!(shown(&ledger), [(Side::Payer, PRICE, cause)], "lost: {is_lost}, compared: {is_compared}");
+    }
 }
 
 #[tokio::test]

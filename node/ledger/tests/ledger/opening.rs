@@ -22,6 +22,47 @@ async fn a_ledger_is_created_once_and_then_found() {
     assert!(!folder.path().join("ledger.redb.new").exists());
 }
 
+#[tokio::test]
+async fn a_ledger_that_was_closed_lacks_no_call_and_one_that_was_not_may_until_its_books_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, crashed] = ["ledger.redb", "crashed.redb"].map(|name| folder.path().join(name));
+    let open = |path| Ledger::open(path, OpenMode::Existing).unwrap();
+    let may_lack = |ledger: &Ledger| ledger.payer_channels().unwrap()[0].may_lack_calls;
+    let ledger = Ledger::open(&path, OpenMode::Create).unwrap();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    ledger.promise(promise(1, 1, PRICE)).await.unwrap().await.unwrap();
+    // A handle that somebody keeps makes no crash of it, and stores nothing any more.
+    let kept = ledger.clone();
+    ledger.close().await.unwrap();
+    assert!(matches!(
+        kept.put(Namespace::Settings, Vec::new(), Vec::new()).await,
+        Err(LedgerError::Closed(_))
+    ));
+    std::fs::copy(&path, &crashed).unwrap();
+    assert!(!may_lack(&open(&crashed)));
+    drop((ledger, kept));
+    let ledger = open(&path);
+    assert!(!may_lack(&ledger));
+    // As the disk has it when the machine dies now.
+    std::fs::copy(&path, &crashed).unwrap();
+    assert!(may_lack(&open(&crashed)));
+    let ledger = open(&crashed);
+    assert!(may_lack(&ledger), "closing it again compares no books");
+    ledger.note_compared(channel(1)).await.unwrap();
+    drop(ledger);
+    let ledger = open(&crashed);
+    assert!(!may_lack(&ledger));
+    // What was signed is known to the ledger, and more is not.
+    assert!(!ledger.recover_signed(channel(1), PRICE).await.unwrap().may_lack_calls);
+    assert!(ledger.recover_signed(channel(1), micros(2_001)).await.unwrap().may_lack_calls);
+    drop(ledger);
+    let ledger = open(&crashed);
+    assert!(may_lack(&ledger));
+    ledger.note_compared(channel(1)).await.unwrap();
+    ledger.mark_restored(NOW_SECS).await.unwrap();
+    assert!(may_lack(&ledger));
+}
+
 #[test]
 fn a_missing_or_empty_ledger_is_never_replaced_where_one_must_exist() {
     let folder = tempfile::tempdir().unwrap();

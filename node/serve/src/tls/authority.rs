@@ -21,9 +21,11 @@ use rcgen::{
 use rustls::pki_types::CertificateDer;
 use zeroize::Zeroizing;
 
-use super::{AUTHORITY_FILE, About, CA_FILE, Pair, TlsError, about, fingerprint, read, valid_for};
+use super::{
+    AUTHORITY_FILE, About, CA_FILE, DAY, Pair, TlsError, WRITTEN, about, fingerprint, read, set_valid,
+};
 
-const LIFETIME: Duration = Duration::from_secs(3650 * 24 * 3600);
+pub(super) const LIFETIME: Duration = Duration::from_secs(3650 * 24 * 3600);
 /// What every node is called; `localhost` stands for everything below it as well.
 const ALWAYS: [&str; 3] = ["localhost", "127.0.0.0/8", "::1/128"];
 
@@ -32,25 +34,28 @@ pub(super) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate: CertificateDer<'static>,
     permitted: BTreeSet<String>,
+    /// From when until when clients trust it, since the Unix epoch.
+    valid: (Duration, Duration),
 }
 
 impl Authority {
-    /// The authority of `folder`. A new one is made where there is none, or where that may vouch for any site or not for
-    /// all of `chosen`; it may vouch for those and for `own`.
+    /// The authority of `folder`. A new one is made where there is none, or where that may vouch for any site, not for
+    /// all of `chosen`, or is not valid; it may vouch for those and for `own`.
     pub(super) fn load_or_create(
         folder: &Path,
         own: &BTreeSet<String>,
         chosen: &BTreeSet<String>,
+        now: Duration,
     ) -> Result<Self, TlsError> {
         let path = folder.join(AUTHORITY_FILE);
         let failed = |source| TlsError::Io { path: path.clone(), source };
-        let make = || make(&permitted(own.union(chosen)));
+        let make = || make(&permitted(own.union(chosen)), now);
         if !path.exists() {
             files::create_private(&path, make()?.as_bytes()).map_err(failed)?;
         }
         let mut text = read(&path)?;
         let mut authority = Self::parse(&path, &text)?;
-        if let Some(why) = authority.falls_short(chosen) {
+        if let Some(why) = authority.falls_short(chosen, now) {
             let former = authority.fingerprint().unwrap_or_default();
             files::replace_private(&path, make()?.as_bytes()).map_err(failed)?;
             text = read(&path)?;
@@ -75,13 +80,24 @@ impl Authority {
         let key = KeyPair::try_from(&key).map_err(|error| unusable(error.to_string()))?;
         let issuer =
             Issuer::from_ca_cert_der(&certificate, key).map_err(|error| unusable(error.to_string()))?;
-        let permitted = about(text).map(|about| about.names).unwrap_or_default();
-        Ok(Self { issuer, certificate, permitted })
+        let about = about(text);
+        let valid = about.as_ref().map_or((Duration::ZERO, Duration::MAX), |about| {
+            let expires = Duration::from_secs(about.expires_secs);
+            // Earlier programs let it begin a day before it was made.
+            let starts = about.starts_secs.map(Duration::from_secs);
+            (starts.unwrap_or_else(|| expires.saturating_sub(LIFETIME + DAY)), expires)
+        });
+        let permitted = about.map(|about| about.names).unwrap_or_default();
+        Ok(Self { issuer, certificate, permitted, valid })
     }
 
     /// Why it cannot stay.
-    fn falls_short(&self, chosen: &BTreeSet<String>) -> Option<&'static str> {
-        if self.permitted.is_empty() {
+    fn falls_short(&self, chosen: &BTreeSet<String>, now: Duration) -> Option<&'static str> {
+        // A clock that is wrong for sure judges nothing.
+        let is_valid = now == WRITTEN || (self.valid.0 <= now && now < self.valid.1);
+        if !is_valid {
+            Some("the former one's certificate is not valid at the time that this machine's clock shows")
+        } else if self.permitted.is_empty() {
             Some("whoever stole the former one's key could pass for any site")
         } else if chosen.iter().all(|name| self.vouches_for(name)) {
             None
@@ -136,7 +152,7 @@ fn subtree(permitted: &str) -> Option<GeneralSubtree> {
     Some(GeneralSubtree::IpAddress(subnet))
 }
 
-fn make(permitted: &BTreeSet<String>) -> Result<Zeroizing<String>, TlsError> {
+fn make(permitted: &BTreeSet<String>, now: Duration) -> Result<Zeroizing<String>, TlsError> {
     let made = |error: rcgen::Error| TlsError::Made(error.to_string());
     let key = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).map_err(made)?;
     let mut params = CertificateParams::default();
@@ -149,9 +165,11 @@ fn make(permitted: &BTreeSet<String>) -> Result<Zeroizing<String>, TlsError> {
         permitted_subtrees: permitted.iter().filter_map(|permitted| subtree(permitted)).collect(),
         excluded_subtrees: Vec::new(),
     });
-    let expires = valid_for(&mut params, LIFETIME);
+    // From a date that has passed, so that a clock which is ahead now leaves a certificate that is valid later.
+    let valid = (WRITTEN, now + LIFETIME);
+    set_valid(&mut params, valid);
     let certificate = params.self_signed(&key).map_err(made)?;
-    let about = About { names: permitted.clone(), expires_secs: expires.as_secs(), issuer: String::new() };
+    let about = About::new(permitted, valid, String::new());
     about.before(&certificate, &key)
 }
 

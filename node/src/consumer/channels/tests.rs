@@ -34,6 +34,8 @@ fn row(config: ChannelConfig, micros: u64) -> PayerChannelRow {
         signed: usdc(0),
         in_flight: usdc(0),
         used_secs: None,
+        is_promised_on: true,
+        may_lack_calls: true,
     }
 }
 

@@ -187,6 +187,8 @@ mod tests {
             signed: usdc(7),
             in_flight: Usdc::ZERO,
             used_secs: None,
+            is_promised_on: true,
+            may_lack_calls: true,
         }
     }
 

@@ -55,12 +55,17 @@ pub(super) fn refused(code: RefusalCode, detail: String) -> Problem {
         | RefusalCode::UnknownChannel
         | RefusalCode::BadSignature
         | RefusalCode::VoucherAboveDeposit
-        | RefusalCode::InsufficientVoucher
-        | RefusalCode::ChannelClosing => (
+        | RefusalCode::InsufficientVoucher => (
             StatusCode::PAYMENT_REQUIRED,
             "payment-refused",
             "The owner refused the payment",
             "`farthing channel list` shows the channel with this owner.",
+        ),
+        RefusalCode::ChannelClosing => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "channel-closing",
+            "The channel with this owner is being closed",
+            "Try again in two minutes: so long an owner waits until a close is in a block that stays.",
         ),
         RefusalCode::DelayTooShort => (
             StatusCode::PAYMENT_REQUIRED,

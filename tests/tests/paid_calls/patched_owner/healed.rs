@@ -62,6 +62,36 @@ async fn a_late_charge_is_found_by_the_owners_total_and_a_total_that_no_call_exp
     Ok(())
 }
 
+/// Books that count all that the best voucher promises.
+const ALL_THAT_WAS_SIGNED: Books = |owner, books| {
+    let state = owner.state.lock().unwrap_or_else(PoisonError::into_inner);
+    let promised = state.calls.values().filter_map(|(request, _)| match request.payment {
+        Payment::Channel { cumulative, signature, .. } => Some((cumulative, signature)),
+        _ => None,
+    });
+    let (best, best_signature) = promised.max_by_key(|(cumulative, _)| *cumulative)?;
+    Some(CallReply::Channel(ChannelSync { spent: best, best, best_signature, ..books }))
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_was_refused_is_not_paid_after_its_buyer_was_stopped_and_started() -> Result<()> {
+    let mut world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let (owner, _network) = Owner::replaces(&mut world, LOST_OR_REFUSED).await?;
+    refused_for_too_little(&world, "refused").await?;
+    owner.state.lock().unwrap_or_else(PoisonError::into_inner).books = Some(ALL_THAT_WAS_SIGNED);
+    world.consumer.stop().await?;
+    world.consumer.restart(Vec::new()).await?;
+    world.consumer.wait_until_ready().await?;
+    eventually("the disagreement raises an alert", async || is_stopped_with_an_alert(&world).await).await?;
+    assert_eq!(spent(&world).await?, PRICE, "it is not paid");
+    let audit = world.consumer.control().ask(endpoint::Audit).await?;
+    ensure!(audit.violations.is_empty() && audit.adjustments == 0, "{audit:?}");
+    ensure!(world.get("/ok").await?.problem() == "owner-distrusted");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn callers_of_an_owner_that_shows_its_books_slowly_wait_for_one_question() -> Result<()> {
     let mut world = World::start().await?;
