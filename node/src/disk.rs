@@ -67,7 +67,10 @@ mod tests {
     fn the_system_tells_the_space_of_a_folder() {
         let folder = tempfile::tempdir().unwrap();
         let space = Space::of(folder.path()).unwrap();
-        assert!(space.total_bytes > 0 && space.free_bytes <= space.total_bytes, "{space:?}");
+        let df = std::process::Command::new("df").args(["-B1", "--output=size"]).arg(folder.path()).output();
+        let told = String::from_utf8(df.unwrap().stdout).unwrap();
+        assert_eq!(told.lines().last().unwrap().trim().parse(), Ok(space.total_bytes), "{told}");
+        assert!(space.free_bytes <= space.total_bytes, "{space:?}");
         assert_eq!(Space::of(&folder.path().join("none")), None);
     }
 }

@@ -112,15 +112,18 @@ async fn ask_again(ledger: &Ledger, chain: &ChainHandle) -> Result<(), LedgerErr
     };
     // An endpoint that is away is asked again the next time.
     let Ok(settled) = chain.settled_block().await else { return Ok(()) };
-    let is_open =
-        |row: &Transaction| row.block <= settled && matches!(row.standing, None | Some(Standing::Nowhere));
-    for (_, transaction) in ledger.transactions_in(&window, is_open)?.rows {
+    for (_, transaction) in ledger.transactions_in(&window, |row| is_asked(row, settled))?.rows {
         let Ok(landed) = chain.landed(TxHash(transaction.hash)).await else { continue };
         if let Some(corrected) = corrected(&transaction, landed) {
             ledger.correct_transaction(corrected).await?;
         }
     }
     Ok(())
+}
+
+/// Whether the chain has the last word on a transaction now, and has not said it.
+fn is_asked(transaction: &Transaction, settled: u64) -> bool {
+    transaction.block <= settled && matches!(transaction.standing, None | Some(Standing::Nowhere))
 }
 
 /// What is to be noted of a transaction instead. One that is nowhere is asked about on, because an endpoint can be wrong in
@@ -158,13 +161,16 @@ mod tests {
             standing: None,
         };
         let there = |block| Some(Landed { block, fee_wei: 5, succeeded: true });
+        assert!(is_asked(&noted, 7) && !is_asked(&noted, 6), "its block may be replaced yet");
         let lost = corrected(&noted, None).unwrap();
+        assert!(is_asked(&lost, 7));
         assert_eq!(lost.standing, Some(Standing::Nowhere));
         assert_eq!(corrected(&lost, None), None, "nothing is written again");
         let moved = corrected(&lost, there(9)).unwrap();
         assert_eq!((moved.block, moved.standing), (9, None));
         let stays = corrected(&moved, there(9)).unwrap();
         assert_eq!((stays.fee_wei, stays.standing), (5_u128.to_be_bytes(), Some(Standing::Stays)));
+        assert!(!is_asked(&stays, 9));
         let failed = corrected(&moved, Some(Landed { block: 9, fee_wei: 5, succeeded: false })).unwrap();
         assert_eq!(failed.standing, Some(Standing::Failed));
     }

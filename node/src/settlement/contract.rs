@@ -120,14 +120,19 @@ impl Settlement {
             let told = format!("this node has read the chain up to block {seen}, and it is at {block}");
             return Err(NotChecked::Chain(told));
         }
-        let told = match self.intake.catch_up().await {
-            CaughtUp { is_stored: false, .. } => "what the chain says could not be stored",
-            CaughtUp { is_sure: false, .. } => {
-                "the endpoint shows something of a channel that counts only when it has stood for two minutes"
-            }
-            _ => return Ok(()),
-        };
-        Err(NotChecked::Chain(told.to_owned()))
+        let why_not = why_not(self.intake.catch_up().await);
+        why_not.map_or(Ok(()), |why_not| Err(NotChecked::Chain(why_not.to_owned())))
+    }
+}
+
+/// Why the books cannot be held against what the chain says now.
+const fn why_not(done: CaughtUp) -> Option<&'static str> {
+    match done {
+        CaughtUp { is_stored: false, .. } => Some("what the chain says could not be stored"),
+        CaughtUp { is_sure: false, .. } => Some(
+            "the endpoint shows something of a channel that counts only when it has stood for two minutes",
+        ),
+        CaughtUp { .. } => None,
     }
 }
 

@@ -1,5 +1,7 @@
 //! A chain endpoint that lies about channels, under whole nodes.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use farthing_control::{
     endpoint,
@@ -61,8 +63,8 @@ async fn a_claim_that_an_endpoint_does_not_show_is_not_made_again_and_again() ->
     let _: Channel = world.consumer.control().ask(at).await?;
     let claims = async || Ok(rpc::transactions_of(&url, world.owner_wallet).await? - before);
     eventually("it is claimed", async || Ok(claims().await? > 0)).await?;
-    let asked = liar.requests();
-    eventually("the owner has looked often", async || Ok(liar.requests() > asked + 15)).await?;
+    // That nothing comes takes time to see: several of the owner's intervals.
+    tokio::time::sleep(Duration::from_secs(6)).await;
     let claims: Result<u64> = claims().await;
     assert_eq!(claims?, 1, "each costs gas");
     liar.tell_the_truth();

@@ -164,6 +164,22 @@ async fn a_channel_that_was_closed_twice_serves_again_when_it_is_filled() -> Res
     Ok(())
 }
 
+#[tokio::test]
+async fn the_first_call_after_a_close_waits_for_the_owner_to_see_the_new_deposit() -> Result<()> {
+    let world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    for _ in 0..3 {
+        world.wait_until_decided().await?;
+        world.consumer.control().ask(endpoint::CloseChannel.of(the_channel(&world).await?.id)).await?;
+        eventually("the consumer sees the close", async || Ok(the_channel(&world).await?.state.is_closed()))
+            .await?;
+        // Whatever the owner sees by now.
+        expect_served(&world.get("/ok").await?)?;
+    }
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(4));
+    Ok(())
+}
+
 /// The state of the consumer's only channel.
 async fn the_channel(world: &World) -> Result<Channel> {
     let channels = world.consumer.control().ask(endpoint::Channels).await?;

@@ -476,6 +476,10 @@ async fn when_a_channel_was_last_used_is_when_it_was_promised_on_or_filled() {
     let ledger = in_memory();
     let used = async |facts| ledger.put_payer_channel(facts).await.unwrap().row.used_secs;
     let opened = used(payer_channel(1)).await.unwrap();
+    let second = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    while second() == opened {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
     assert_eq!(used(payer_channel(1)).await, Some(opened), "the chain shows nothing new");
     let late = Promise { time_secs: opened + 500, ..promise(1, 1, PRICE) };
     ledger.promise(late).await.unwrap().await.unwrap();
