@@ -170,6 +170,8 @@ async fn the_first_call_after_a_close_waits_for_the_owner_to_see_the_new_deposit
     let owner_settings =
         [setting("settlement.channel_min", "0.01"), setting("chain.poll_interval_ms", "3000")].concat();
     let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
+    // It closes the channel itself, and sees that at once.
+    world.make_gas_cheap().await?;
     expect_served(&world.get("/ok").await?)?;
     for _ in 0..3 {
         world.wait_until_decided().await?;
