@@ -1,0 +1,67 @@
+//! Channels of which this ledger may lack calls: a crash may have kept out promises whose commit had not finished.
+//!
+//! A ledger that was closed holds every promise that was made, so what an owner counts beyond it is no forgotten call.
+//! Where it was not closed, came from a backup, or an owner shows a signature that it does not know, the channel is
+//! marked until its books were compared for the last time.
+
+use farthing_protocol::{ChannelId, Usdc};
+use redb::{ReadableTable, WriteTransaction};
+
+use super::{PayerChannelRow, StoredPayerChannel, update_channel};
+use crate::{
+    Ledger,
+    adjustment::Cause,
+    error::Result,
+    tables::{self, PAYER_CHANNELS},
+};
+
+impl Ledger {
+    /// Takes over what the owner proves to be signed, for a ledger that lacks it; it is never lowered. The caller has
+    /// verified its own signature. The row says whether calls of the channel may be lacking.
+    ///
+    /// # Errors
+    /// [`crate::LedgerError::UnknownChannel`].
+    pub async fn recover_signed(&self, id: ChannelId, signed: Usdc) -> Result<PayerChannelRow> {
+        self.write(move |tx| {
+            let recover = |row: &mut StoredPayerChannel| {
+                row.may_lack_calls = Some(row.may_lack_calls() || signed > row.signed);
+                row.recover(Usdc::ZERO, signed);
+            };
+            update_channel(tx, id, None, Cause::Earlier, recover).map(|observed| observed.row)
+        })
+        .await
+    }
+
+    /// Notes that the books of a channel were compared, and that no call which this ledger lacks can be charged any more.
+    ///
+    /// # Errors
+    /// [`crate::LedgerError::UnknownChannel`].
+    pub async fn note_compared(&self, id: ChannelId) -> Result<PayerChannelRow> {
+        let compared = |row: &mut StoredPayerChannel| row.may_lack_calls = None;
+        self.write(move |tx| Ok(update_channel(tx, id, None, Cause::Earlier, compared)?.row)).await
+    }
+
+    /// Marks every channel, after a loss of promises.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub async fn note_loss(&self) -> Result<()> {
+        self.write(mark_all).await
+    }
+}
+
+pub(crate) fn mark_all(tx: &WriteTransaction) -> Result<()> {
+    let mut table = tx.open_table(PAYER_CHANNELS)?;
+    let mut marked = Vec::new();
+    for entry in table.iter()? {
+        let (id, bytes) = entry?;
+        let row: StoredPayerChannel = tables::decode("payer_channels", bytes.value())?;
+        if !row.may_lack_calls() {
+            marked.push((*id.value(), row.lacking()));
+        }
+    }
+    for (id, row) in marked {
+        table.insert(&id, tables::encode(&row).as_slice())?;
+    }
+    Ok(())
+}
