@@ -270,7 +270,6 @@ impl Node {
             publishing: Arc::default(),
             _lock: Arc::new(lock),
         };
-        node.background.spawn(settlement_task);
         node.spawn_for(&catalog, |catalog| async move { catalog.answer(inbound.info).await });
         node.spawn_for(&catalog, |catalog| async move { catalog.hear(inbound.listings).await });
         node.spawn_for(&catalog, |catalog| async move { catalog.be_compared(inbound.syncs).await });
@@ -290,6 +289,8 @@ impl Node {
         node.spawn(favour(node.network.clone(), catalog.clone(), channels, book));
         node.publish().await;
         let open = node.consumer.recover()?;
+        // What the chain shows is judged by books that know of every call.
+        node.background.spawn(settlement_task);
         if open > 0 {
             tracing::info!(open, "resolving calls whose end was not known at the last stop");
         }
@@ -362,6 +363,7 @@ impl Node {
     /// Ends the node: running calls finish, what they promised is stored, the network says goodbye. The ports
     /// have stopped taking calls before.
     pub async fn shutdown(&self) {
+        self.end_promises().await;
         self.tasks.close();
         self.stopping.cancel();
         if tokio::time::timeout(DRAIN_MAX, self.tasks.wait()).await.is_err() {
@@ -374,8 +376,12 @@ impl Node {
             tracing::warn!("background work did not end in time");
         }
         self.chain.shutdown().await;
-        if let Err(error) = self.ledger.close().await {
-            tracing::warn!(%error, "the ledger was not closed: the next start compares books as after a crash");
+    }
+
+    /// Promises nothing more. From then on whatever ends this process is no crash to the books.
+    pub async fn end_promises(&self) {
+        if let Err(error) = self.ledger.end_promises().await {
+            tracing::warn!(%error, "the next start compares books as after a crash");
         }
     }
 }

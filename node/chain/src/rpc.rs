@@ -127,7 +127,8 @@ impl Rpc {
         typed(method, &answer.map_err(RpcError::Refused)?)
     }
 
-    /// One request to every endpoint at once, for what one of them may keep to itself. Done when one has answered it.
+    /// One request to every endpoint at once, for what one of them may keep to itself. Waits for all of them, within the
+    /// time-out; done when one has taken it.
     pub(crate) async fn tell_all(
         &self,
         purpose: Purpose,

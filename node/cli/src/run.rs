@@ -4,7 +4,7 @@
 //! At the end the ports drain, then the node keeps its promises and stops. When it was to restart, the program then
 //! starts itself again in the same process, so that whoever watches over the process notices nothing.
 
-use std::{io, net::SocketAddr, os::unix::process::CommandExt, path::PathBuf};
+use std::{io, net::SocketAddr, os::unix::process::CommandExt, path::PathBuf, time::Duration};
 
 use farthing_node::{
     backup::staged,
@@ -28,6 +28,9 @@ use super::{
 mod ports;
 
 use ports::Ports;
+
+/// How long calls that run when the node is told to end may still promise something.
+const PROMISES_FOR: Duration = Duration::from_secs(3);
 
 pub(super) async fn run(context: &Context) -> Result<(), Failure> {
     // From the first moment: the first process of a container has no other way to be told to end.
@@ -61,7 +64,15 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
     }
     stop.cancel();
     node.chain.let_go();
-    let (gateway, panel, control) = tokio::join!(gateway, panel, control);
+    let ports = async { tokio::join!(gateway, panel, control) };
+    tokio::pin!(ports);
+    // Whoever ends this process may not wait for the slowest call.
+    let ended = tokio::time::timeout(PROMISES_FOR, &mut ports).await;
+    node.end_promises().await;
+    let (gateway, panel, control) = match ended {
+        Ok(ended) => ended,
+        Err(_) => ports.await,
+    };
     let ports = [gateway, panel].map(|ended| ended.map_err(io::Error::other));
     for ended in ports.into_iter().chain([control.map_err(io::Error::other).flatten()]) {
         if let Err(error) = ended {

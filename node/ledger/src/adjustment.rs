@@ -128,7 +128,7 @@ impl Ledger {
     pub async fn mark_restored(&self, time_secs: u64) -> Result<()> {
         self.write(move |tx| {
             tx.open_table(META)?.insert(RESTORED_SECS, time_secs)?;
-            payer::mark_all(tx)
+            payer::mark_all(tx).map(drop)
         })
         .await
     }

@@ -102,6 +102,8 @@ pub enum LedgerError {
 
     #[error("call {0} is finished already; answer from its record")]
     AlreadyServed(CallId),
+    #[error("the node is ending, so nothing more is bought")]
+    Ending,
     #[error("no finished call {0} is in the ledger")]
     NotServed(CallId),
     #[error("call {0} was given to its service before and may have run; it is not run again")]

@@ -70,17 +70,18 @@ impl Ledger {
         tables::prepare(&database)?;
         check(&failure)?;
         let store = Arc::new(Store::new(database, failure)?);
+        store.look_for_losses();
         let queue = Queue::start(store).map_err(OpenError::Thread)?;
         Ok(Self { queue: Arc::new(queue) })
     }
 
-    /// Stores what is queued and takes no more, so that the next start knows that nothing is lacking. Without it the last
-    /// handle does so when it goes.
+    /// Takes no more promises, and notes that every one of them is stored: the next start knows that none is lacking. The
+    /// last handle notes it when it goes, too.
     ///
     /// # Errors
     /// Only failures of storage.
-    pub async fn close(&self) -> Result<()> {
-        self.queue.end().await
+    pub async fn end_promises(&self) -> Result<()> {
+        self.queue.end_promises().await
     }
 
     /// Why the ledger takes no more writes, if so.

@@ -146,7 +146,14 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Closed`] at once; the rules of money from the returned future.
     pub async fn promise(&self, promise: Promise) -> Result<Pending<Promised>> {
-        self.queue().enqueue(move |tx| record_promise(tx, &promise)).await
+        if self.queue().takes_no_promise() {
+            return Err(LedgerError::Ending);
+        }
+        let record = move |tx: &WriteTransaction| {
+            tables::forget_closed(tx)?;
+            record_promise(tx, &promise)
+        };
+        self.queue().enqueue(record).await
     }
 
     /// Closes a promise with its receipt and counts the charge for the channel and the day.

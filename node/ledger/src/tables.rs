@@ -4,12 +4,15 @@
 //! keys, written and read only in the module that owns the table; see `docs/ledger.md`.
 
 use minicbor::{Decode, Encode};
-use redb::{Database, ReadableTable, ReadableTableMetadata, TableDefinition, TableHandle, WriteTransaction};
+use redb::{
+    Database, ReadTransaction, ReadableTable, ReadableTableMetadata, TableDefinition, TableHandle,
+    WriteTransaction,
+};
 
 use crate::{
     adjustment, earlier,
     error::{LedgerError, OpenError, Result},
-    payer, settlement, writer,
+    settlement, writer,
 };
 
 /// The version this program writes.
@@ -64,7 +67,7 @@ pub(crate) const BODY_BYTES: &str = "body_bytes";
 /// Whether the settlements tell of no more losses than there are, which earlier programs did not see to.
 const LOSSES_WEIGHED: &str = "losses_weighed";
 const SCHEMA_KEY: &str = "schema";
-/// There while nobody has the ledger open, if who had it stored everything that was asked of it.
+/// There from the end of a program that stored every promise until the next promise.
 const CLOSED_KEY: &str = "closed";
 
 /// Creates what is missing in a fresh ledger, brings an older one up, and refuses a newer one.
@@ -73,9 +76,11 @@ pub(crate) fn prepare(database: &Database) -> Result<(), OpenError> {
     let found = transaction.open_table(META)?.get(SCHEMA_KEY)?.map(|version| version.value());
     match found {
         Some(SCHEMA) => {
-            if !added_since_schema_1_is_there(&transaction)? {
-                add_since_schema_1(&transaction)?;
+            let is_whole = added_since_schema_1_is_there(&transaction)?;
+            if is_whole {
+                return Ok(transaction.abort()?);
             }
+            add_since_schema_1(&transaction)?;
         }
         Some(newer) if newer > SCHEMA => {
             return Err(OpenError::NewerSchema { found: newer, supported: SCHEMA });
@@ -87,17 +92,22 @@ pub(crate) fn prepare(database: &Database) -> Result<(), OpenError> {
         None => create_all(&transaction)?,
     }
     transaction.open_table(META)?.insert(SCHEMA_KEY, SCHEMA)?;
-    let was_closed = transaction.open_table(META)?.remove(CLOSED_KEY)?.is_some();
-    if !was_closed {
-        payer::mark_all(&transaction).map_err(while_opening)?;
-    }
     Ok(transaction.commit()?)
 }
 
-/// Notes that everything was stored: nobody writes after this.
+/// Notes that every promise was stored. The next one takes the note away.
 pub(crate) fn note_closed(transaction: &WriteTransaction) -> Result<()> {
     transaction.open_table(META)?.insert(CLOSED_KEY, 1)?;
     Ok(())
+}
+
+pub(crate) fn forget_closed(transaction: &WriteTransaction) -> Result<()> {
+    transaction.open_table(META)?.remove(CLOSED_KEY)?;
+    Ok(())
+}
+
+pub(crate) fn was_closed(transaction: &ReadTransaction) -> Result<bool> {
+    Ok(transaction.open_table(META)?.get(CLOSED_KEY)?.is_some())
 }
 
 /// Every table exists from the start, so that reading never meets a missing one.

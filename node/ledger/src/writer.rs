@@ -13,7 +13,10 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, OnceLock, PoisonError, RwLock,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Relaxed, SeqCst},
+        },
     },
     thread::JoinHandle,
 };
@@ -24,7 +27,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::{
     backend::Failure,
     error::{Closed, LedgerError, Result},
-    tables,
+    payer, tables,
 };
 
 /// Operations in one commit. A commit costs two syncs whatever it holds; at 64 the syncs are a small part,
@@ -39,8 +42,7 @@ pub const QUEUE_OPERATIONS_MAX: usize = 128;
 pub(crate) struct Store {
     snapshot: RwLock<Arc<Snapshot>>,
     closed: OnceLock<Closed>,
-    /// The last operation was applied.
-    has_ended: AtomicBool,
+    takes_no_promise: AtomicBool,
     failure: Failure,
     counters: Counters,
     // Dropped after the snapshot that reads from it.
@@ -79,8 +81,8 @@ pub struct Stats {
 impl Store {
     pub(crate) fn new(database: Database, failure: Failure) -> Result<Self, redb::Error> {
         let snapshot = RwLock::new(Arc::new(Snapshot(database.begin_read()?)));
-        let (closed, has_ended, counters) = Default::default();
-        Ok(Self { snapshot, closed, has_ended, failure, counters, database })
+        let (closed, takes_no_promise, counters) = Default::default();
+        Ok(Self { snapshot, closed, takes_no_promise, failure, counters, database })
     }
 
     /// Reads from what was last committed.
@@ -120,6 +122,26 @@ impl Store {
         self.counters.operations.fetch_add(group.len() as u64, Relaxed);
         self.counters.group_largest.fetch_max(group.len() as u64, Relaxed);
         Ok(())
+    }
+
+    /// Marks the channels of which calls may be lacking, because whoever had the ledger open did not end it. A disk that is
+    /// full then closes the ledger, as it would later: nothing is promised meanwhile.
+    pub(crate) fn look_for_losses(&self) {
+        let mark = || {
+            if self.read(tables::was_closed)? {
+                return Ok(());
+            }
+            let transaction = begin_durable(&self.database)?;
+            if !payer::mark_all(&transaction)? {
+                return Ok(transaction.abort()?);
+            }
+            transaction.commit()?;
+            self.check_storage()?;
+            self.publish()
+        };
+        if let Err(error) = mark() {
+            self.close(error);
+        }
     }
 
     fn note_closed(&self) -> Result<()> {
@@ -238,14 +260,14 @@ impl Queue {
         Ok(Pending(answer))
     }
 
-    /// Stores what is queued, and takes no more.
-    pub(crate) async fn end(&self) -> Result<()> {
-        let store = Arc::clone(&self.store);
-        let last = move |tx: &WriteTransaction| {
-            store.has_ended.store(true, Relaxed);
-            tables::note_closed(tx)
-        };
-        self.enqueue(last).await?.await
+    /// Stores every promise that is queued, and takes no more.
+    pub(crate) async fn end_promises(&self) -> Result<()> {
+        self.store.takes_no_promise.store(true, SeqCst);
+        self.enqueue(tables::note_closed).await?.await
+    }
+
+    pub(crate) fn takes_no_promise(&self) -> bool {
+        self.store.takes_no_promise.load(SeqCst)
     }
 
     pub(crate) fn stats(&self) -> Stats {
@@ -278,10 +300,6 @@ fn serve_queue(mut receiver: mpsc::Receiver<Box<dyn Job>>, store: &Store) {
             Some(closed) => Err(closed),
             None => store.commit(&mut group).map_err(|error| store.close(error)),
         };
-        if store.has_ended.load(Relaxed) {
-            let cause = Arc::new(std::io::Error::other("the node has ended"));
-            let _ = store.closed.set(Closed { cause });
-        }
         for job in group.drain(..) {
             job.answer(committed.clone());
         }

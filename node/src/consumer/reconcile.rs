@@ -167,8 +167,13 @@ impl Consumer {
                 self.0.accounts.book_forgotten(owner, sync.spent).await;
             }
         }
+        let last_word = self.sync(owner, channel).await.ok().flatten();
+        if let Some(sync) = &last_word {
+            self.0.accounts.book_forgotten(owner, sync.spent).await;
+        }
         self.0.channels.forgive(owner);
-        if self.0.books.turn(channel).is_none() {
+        // An owner that was away has not said what it charged.
+        if last_word.is_some() && self.0.books.turn(channel).is_none() {
             self.lacks_nothing(channel).await;
         }
     }

@@ -220,6 +220,14 @@ impl NodeProcess {
         self.child.kill().await.context("the node could not be killed")
     }
 
+    /// Asks the node to end (SIGTERM), and waits for nothing.
+    ///
+    /// # Errors
+    /// When it has ended already.
+    pub fn ask_to_stop(&self) -> anyhow::Result<()> {
+        terminate(&self.child)
+    }
+
     /// Asks the node to end (SIGTERM) and waits for it.
     ///
     /// # Errors

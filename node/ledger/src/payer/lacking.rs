@@ -46,11 +46,12 @@ impl Ledger {
     /// # Errors
     /// Only failures of storage.
     pub async fn note_loss(&self) -> Result<()> {
-        self.write(mark_all).await
+        self.write(|tx| mark_all(tx).map(drop)).await
     }
 }
 
-pub(crate) fn mark_all(tx: &WriteTransaction) -> Result<()> {
+/// Whether a channel was marked that was not.
+pub(crate) fn mark_all(tx: &WriteTransaction) -> Result<bool> {
     let mut table = tx.open_table(PAYER_CHANNELS)?;
     let mut marked = Vec::new();
     for entry in table.iter()? {
@@ -60,8 +61,8 @@ pub(crate) fn mark_all(tx: &WriteTransaction) -> Result<()> {
             marked.push((*id.value(), row.lacking()));
         }
     }
-    for (id, row) in marked {
-        table.insert(&id, tables::encode(&row).as_slice())?;
+    for (id, row) in &marked {
+        table.insert(id, tables::encode(row).as_slice())?;
     }
-    Ok(())
+    Ok(!marked.is_empty())
 }

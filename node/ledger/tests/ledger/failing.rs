@@ -97,3 +97,29 @@ fn a_disk_that_fails_while_opening_is_an_error_and_not_an_empty_ledger() {
     }
     assert!(fails_at > 5);
 }
+
+#[tokio::test]
+async fn a_full_disk_keeps_no_ledger_from_being_read_after_a_crash() {
+    let disk = Disk::default();
+    let ledger = Ledger::with_backend(disk.clone()).unwrap();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let crashed = disk.bytes();
+    let mut closed = 0;
+    for fails_at in 0.. {
+        let disk = Disk::new(crashed.clone());
+        disk.fail_after(fails_at);
+        match Ledger::with_backend(disk) {
+            // The file itself could not be opened for writing.
+            Err(error) => assert!(closed == 0, "failing at {fails_at}: {error:?}"),
+            Ok(ledger) if ledger.closed().is_some() => {
+                assert_eq!(ledger.payer_channels().unwrap().len(), 1);
+                closed += 1;
+            }
+            Ok(ledger) => {
+                assert!(ledger.payer_channels().unwrap()[0].may_lack_calls);
+                break;
+            }
+        }
+    }
+    assert!(closed > 0, "the channels are marked in a commit of their own");
+}

@@ -31,18 +31,17 @@ async fn a_ledger_that_was_closed_lacks_no_call_and_one_that_was_not_may_until_i
     let ledger = Ledger::open(&path, OpenMode::Create).unwrap();
     ledger.put_payer_channel(payer_channel(1)).await.unwrap();
     ledger.promise(promise(1, 1, PRICE)).await.unwrap().await.unwrap();
-    // A handle that somebody keeps makes no crash of it, and stores nothing any more.
+    // A handle that somebody keeps makes no crash of it: what is promised is stored, and its end may still be.
     let kept = ledger.clone();
-    ledger.close().await.unwrap();
-    assert!(matches!(
-        kept.put(Namespace::Settings, Vec::new(), Vec::new()).await,
-        Err(LedgerError::Closed(_))
-    ));
+    ledger.end_promises().await.unwrap();
+    assert!(matches!(kept.promise(promise(1, 2, PRICE)).await, Err(LedgerError::Ending)));
+    kept.release(call_id(1), "never served", NOW_SECS).await.unwrap();
     std::fs::copy(&path, &crashed).unwrap();
     assert!(!may_lack(&open(&crashed)));
     drop((ledger, kept));
     let ledger = open(&path);
     assert!(!may_lack(&ledger));
+    ledger.promise(promise(1, 3, PRICE)).await.unwrap().await.unwrap();
     // As the disk has it when the machine dies now.
     std::fs::copy(&path, &crashed).unwrap();
     assert!(may_lack(&open(&crashed)));

@@ -1,10 +1,13 @@
 //! An owner that counts more than its payer: what a call explains is booked, and what nothing explains stops the channel.
 
+use std::time::Duration;
+
 use farthing_control::{endpoint, types::AlertKind};
 use farthing_protocol::resolution::COPY_LIFETIME;
 use futures::future::try_join_all;
 
 use super::*;
+use crate::support::on_a_fixed_port;
 
 /// A call that arrives and is never answered, or is refused as its parameters say.
 const LOST_OR_REFUSED: Answers =
@@ -89,6 +92,40 @@ async fn a_call_that_was_refused_is_not_paid_after_its_buyer_was_stopped_and_sta
     let audit = world.consumer.control().ask(endpoint::Audit).await?;
     ensure!(audit.violations.is_empty() && audit.adjustments == 0, "{audit:?}");
     ensure!(world.get("/ok").await?.problem() == "owner-distrusted");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_keeps_its_buyer_from_ending_until_that_is_killed_makes_no_crash_of_it() -> Result<()> {
+    // Where its owner finds it again.
+    let consumer_settings = on_a_fixed_port()?;
+    let mut world = World::with(Setup { consumer_settings, ..Setup::default() }).await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let (owner, _network) = Owner::replaces(&mut world, LOST_OR_REFUSED).await?;
+    let state = || owner.state.lock().unwrap_or_else(PoisonError::into_inner);
+    let held = async {
+        let _ = world.get("/ok").await;
+        std::future::pending::<Result<()>>().await
+    };
+    let ends = async {
+        eventually("the call is held", async || Ok(state().calls.len() == 1)).await?;
+        refused_for_too_little(&world, "refused").await?;
+        state().books = Some(ALL_THAT_WAS_SIGNED);
+        world.consumer.ask_to_stop()?;
+        // Less than whoever stops a container waits, and more than a node may still promise.
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        Ok(())
+    };
+    tokio::select! { ended = held => ended, ended = ends => ended }?;
+    world.consumer.kill().await?;
+    world.consumer.restart(Vec::new()).await?;
+    world.consumer.wait_until_ready().await?;
+    eventually("the disagreement raises an alert", async || is_stopped_with_an_alert(&world).await).await?;
+    assert_eq!(spent(&world).await?, PRICE, "nothing is put down to a crash");
+    owner.tell();
+    world.wait_until_decided().await?;
+    world.expect_differences(&["payee: forgotten calls of", "0.004 USDC paid, 0.002 earned"]);
     Ok(())
 }
 
