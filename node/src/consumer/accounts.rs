@@ -16,6 +16,7 @@ use std::{
 use bytes::Bytes;
 use farthing_ledger::{
     Acknowledgement, DayLimits, Ledger, LedgerError, Observed, PayerChannel, Promise, Purchase, PurchaseEnd,
+    Side,
 };
 use farthing_os::clock;
 use farthing_protocol::{
@@ -243,8 +244,14 @@ impl Accounts {
     #[must_use]
     pub fn may_be_forgotten(&self, attempt: &Attempt, receipt: &Receipt) -> bool {
         let Some(reservation) = &attempt.reservation else { return false };
+        // Booked already as a call that this ledger lacks: nothing is paid for it now.
+        let is_booked = || {
+            let adjusted = self.ledger.adjusted_with(Side::Payer, reservation.owner);
+            adjusted.is_ok_and(|adjusted| receipt.charged <= adjusted)
+        };
         let channel = self.channels.get(reservation.owner);
-        reservation.repeats_forgotten(receipt) || channel.is_some_and(|c| receipt.charged <= c.forgettable)
+        channel.is_some_and(|channel| receipt.charged <= channel.forgettable)
+            || (reservation.repeats_forgotten(receipt) && is_booked())
     }
 
     /// Counts a verified receipt: limits and channel, at once.

@@ -226,6 +226,13 @@ fn busy() -> CallReply {
     CallReply::Refused(Refusal::new(RefusalCode::Busy, "later"))
 }
 
+/// A receipt within the total that the payer has seen, as of a call that was made and forgotten.
+fn receipt_of_before(owner: &Owner, request: &CallRequest) -> CallReply {
+    let CallReply::Status(CallStatus::Done { receipt, .. }) = owner.receipt(request) else { return busy() };
+    let receipt = Receipt { spent_total: PRICE, ..receipt };
+    CallReply::Status(CallStatus::Done { receipt, signature: receipt.sign(&owner.domain, &owner.key) })
+}
+
 /// The refusal that a call asks for in its parameters.
 fn refusal_asked_for(request: &CallRequest) -> CallReply {
     let code = match request.params.get("refusal").map(String::as_str) {
@@ -285,11 +292,19 @@ async fn a_call_whose_first_copy_was_lost_is_ended_by_no_refusal_of_a_later_one(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_receipt_that_nobody_asked_for_is_not_paid_and_stops_the_channel() -> Result<()> {
+    let served_before_it_came: Answers = |owner, request, _| Some(owner.receipt(request));
+    let counted_before_it_came: Answers = |owner, request, _| Some(receipt_of_before(owner, request));
+    for answers in [served_before_it_came, counted_before_it_came] {
+        is_not_paid(answers).await?;
+    }
+    Ok(())
+}
+
+async fn is_not_paid(answers: Answers) -> Result<()> {
     let mut world = World::start().await?;
     expect_served(&world.get("/ok").await?)?;
     world.wait_until_decided().await?;
-    let served_before_it_came: Answers = |owner, request, _| Some(owner.receipt(request));
-    let (_owner, _network) = Owner::replaces(&mut world, served_before_it_came).await?;
+    let (_owner, _network) = Owner::replaces(&mut world, answers).await?;
     let answer = world.get("/ok").await?;
     ensure!(answer.problem() == "bad-answer", "{answer:?}");
     ensure!(answer.charged() != json!(true), "{answer:?}");
