@@ -24,7 +24,6 @@ pub struct Liar {
     stands_at: Mutex<Option<u64>>,
     /// How often a channel was told of otherwise than it is.
     told: AtomicUsize,
-    requests: AtomicUsize,
 }
 
 impl std::fmt::Debug for Liar {
@@ -39,8 +38,8 @@ impl Liar {
     pub async fn start() -> Result<Arc<Self>> {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
-        let (chain, lie, stands_at, told, requests) = Default::default();
-        let liar = Arc::new(Self { url, chain, lie, stands_at, told, requests });
+        let (chain, lie, stands_at, told) = Default::default();
+        let liar = Arc::new(Self { url, chain, lie, stands_at, told });
         let router = Router::new().route("/", post(answer)).with_state(Arc::clone(&liar));
         tokio::spawn(async move { axum::serve(listener, router).await });
         Ok(liar)
@@ -69,12 +68,6 @@ impl Liar {
     #[must_use]
     pub fn told(&self) -> usize {
         self.told.load(Ordering::SeqCst)
-    }
-
-    /// Requests that it has answered.
-    #[must_use]
-    pub fn requests(&self) -> usize {
-        self.requests.load(Ordering::SeqCst)
     }
 
     /// The request, asked of the block at which this endpoint stands.
@@ -114,7 +107,6 @@ impl Liar {
 }
 
 async fn answer(State(liar): State<Arc<Liar>>, Json(mut request): Json<Value>) -> Json<Value> {
-    liar.requests.fetch_add(1, Ordering::SeqCst);
     match &mut request {
         Value::Array(requests) => requests.iter_mut().for_each(|request| liar.delay(request)),
         request => liar.delay(request),

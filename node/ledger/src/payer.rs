@@ -15,6 +15,8 @@ mod receipts;
 mod records;
 mod stored;
 
+use std::sync::Arc;
+
 use farthing_protocol::{
     CallId, ChannelConfig, ChannelId, Receipt, Signature, Usdc,
     call::Payment,
@@ -149,9 +151,11 @@ impl Ledger {
         if self.queue().takes_no_promise() {
             return Err(LedgerError::Ending);
         }
+        let store = Arc::clone(self.queue().store());
         let record = move |tx: &WriteTransaction| {
-            tables::forget_closed(tx)?;
-            record_promise(tx, &promise)
+            let promised = record_promise(tx, &promise)?;
+            store.forget_closed(tx)?;
+            Ok(promised)
         };
         self.queue().enqueue(record).await
     }

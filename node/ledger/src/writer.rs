@@ -43,6 +43,8 @@ pub(crate) struct Store {
     snapshot: RwLock<Arc<Snapshot>>,
     closed: OnceLock<Closed>,
     takes_no_promise: AtomicBool,
+    /// The file has the note that every promise is stored. Changed by the thread that writes alone.
+    is_noted: AtomicBool,
     failure: Failure,
     counters: Counters,
     // Dropped after the snapshot that reads from it.
@@ -81,8 +83,8 @@ pub struct Stats {
 impl Store {
     pub(crate) fn new(database: Database, failure: Failure) -> Result<Self, redb::Error> {
         let snapshot = RwLock::new(Arc::new(Snapshot(database.begin_read()?)));
-        let (closed, takes_no_promise, counters) = Default::default();
-        Ok(Self { snapshot, closed, takes_no_promise, failure, counters, database })
+        let (closed, takes_no_promise, is_noted, counters) = Default::default();
+        Ok(Self { snapshot, closed, takes_no_promise, is_noted, failure, counters, database })
     }
 
     /// Reads from what was last committed.
@@ -129,6 +131,7 @@ impl Store {
     pub(crate) fn look_for_losses(&self) {
         let mark = || {
             if self.read(tables::was_closed)? {
+                self.is_noted.store(true, Relaxed);
                 return Ok(());
             }
             let transaction = begin_durable(&self.database)?;
@@ -142,6 +145,11 @@ impl Store {
         if let Err(error) = mark() {
             self.close(error);
         }
+    }
+
+    /// A promise is stored beside the note, which goes with it.
+    pub(crate) fn forget_closed(&self, transaction: &WriteTransaction) -> Result<()> {
+        if self.is_noted.swap(false, Relaxed) { tables::forget_closed(transaction) } else { Ok(()) }
     }
 
     fn note_closed(&self) -> Result<()> {
@@ -240,7 +248,7 @@ impl Queue {
         Ok(Self { sender: Some(sender), thread: Some(thread), store })
     }
 
-    pub(crate) fn store(&self) -> &Store {
+    pub(crate) fn store(&self) -> &Arc<Store> {
         &self.store
     }
 
@@ -262,8 +270,15 @@ impl Queue {
 
     /// Stores every promise that is queued, and takes no more.
     pub(crate) async fn end_promises(&self) -> Result<()> {
-        self.store.takes_no_promise.store(true, SeqCst);
-        self.enqueue(tables::note_closed).await?.await
+        if self.store.takes_no_promise.swap(true, SeqCst) {
+            return Ok(());
+        }
+        let store = Arc::clone(&self.store);
+        let note = move |tx: &WriteTransaction| {
+            store.is_noted.store(true, Relaxed);
+            tables::note_closed(tx)
+        };
+        self.enqueue(note).await?.await
     }
 
     pub(crate) fn takes_no_promise(&self) -> bool {

@@ -41,6 +41,10 @@ async fn a_ledger_that_was_closed_lacks_no_call_and_one_that_was_not_may_until_i
     drop((ledger, kept));
     let ledger = open(&path);
     assert!(!may_lack(&ledger));
+    let refused = ledger.promise(promise(2, 3, PRICE)).await.unwrap().await;
+    assert!(matches!(refused, Err(LedgerError::UnknownChannel(_))));
+    std::fs::copy(&path, &crashed).unwrap();
+    assert!(!may_lack(&open(&crashed)), "nothing was promised yet");
     ledger.promise(promise(1, 3, PRICE)).await.unwrap().await.unwrap();
     // As the disk has it when the machine dies now.
     std::fs::copy(&path, &crashed).unwrap();
