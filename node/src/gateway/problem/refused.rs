@@ -65,7 +65,7 @@ pub(super) fn refused(code: RefusalCode, detail: String) -> Problem {
             StatusCode::SERVICE_UNAVAILABLE,
             "channel-closing",
             "The channel with this owner is being closed",
-            "Try again in two minutes: so long an owner waits until a close is in a block that stays.",
+            "Try again in two minutes: the owner waits until the close is in a block that stays.",
         ),
         RefusalCode::DelayTooShort => (
             StatusCode::PAYMENT_REQUIRED,
