@@ -15,10 +15,11 @@ use farthing_protocol::{Address, SecretKey, Usdc};
 use crate::{
     contracts::{CREATE2_PROXY, TestUsdc, from_eth, pay_channels_address, pay_channels_deployment, to_eth},
     error::ChainError,
+    fees,
     reader::{At, Reader, Receipt},
     rpc::{Purpose, Rpc, RpcError},
     spec,
-    writer::{Unsigned, fees, sign},
+    writer::{Unsigned, sign},
 };
 
 /// The phrase behind anvil's funded accounts: publicly known, for chains on this machine only.

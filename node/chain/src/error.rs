@@ -2,7 +2,7 @@
 
 use farthing_protocol::{Address, Usdc};
 
-use crate::{handle::TxHash, journal::JournalError};
+use crate::journal::{JournalError, TxHash};
 
 /// Why an operation on the chain did not happen. Nothing was paid unless the text says so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,7 +4,7 @@
 //! state shows them done, with the views already up to date. Dropping the future of an operation does not
 //! stop it: once its transaction is stored it is carried out, also after a restart.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use farthing_protocol::{Address, ChannelConfig, ChannelId, Domain, SecretKey, Usdc};
 use tokio::sync::{mpsc, watch};
@@ -12,7 +12,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     error::ChainError,
-    journal::Journal,
+    journal::{Journal, TxHash},
     reader::{Balances, ChannelState, Reader},
     rpc::{Purpose, RequestCounts, Rpc},
     spec::ChainSpec,
@@ -27,23 +27,6 @@ mod operations;
 /// Operations that may wait for the writer. More means that something repeats itself.
 const REQUESTS_MAX: usize = 64;
 const COMMANDS_MAX: usize = 64;
-
-/// A transaction's hash.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TxHash(pub [u8; 32]);
-
-impl fmt::Display for TxHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("0x")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for TxHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
 
 /// A finished operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,13 +5,12 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     sync::{Mutex, PoisonError},
 };
 
 use farthing_protocol::{Address, ChannelId, Usdc};
 use futures::future::BoxFuture;
-
-use crate::handle::TxHash;
 
 /// A name and its record.
 pub type Record = (String, Vec<u8>);
@@ -29,6 +28,23 @@ pub trait Journal: Send + Sync {
     /// follows. Nothing depends on it, so whoever does not want it leaves it out.
     fn mined(&self, _mined: Mined) -> BoxFuture<'_, Result<(), JournalError>> {
         Box::pin(async { Ok(()) })
+    }
+}
+
+/// A transaction's hash.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TxHash(pub [u8; 32]);
+
+impl fmt::Display for TxHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("0x")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for TxHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -5,14 +5,17 @@
 //! without a request and asks the writer for everything that moves money. No chain request is made on the
 //! path of a call; [`ChainHandle::request_counts`] shows it.
 //!
-//! Reading order: [`spec`] → `contracts`, `token` → `rpc`, `reader` → `watcher` → `writer` → `handle` →
+//! Reading order: [`spec`] → `contracts`, `token` → `rpc`, `reader` → `watcher` → `intent`, `entry`, `writer` → `handle` →
 //! [`deploy`].
 
 mod backoff;
 mod contracts;
 pub mod deploy;
+mod entry;
 mod error;
+mod fees;
 mod handle;
+mod intent;
 mod journal;
 mod probe;
 mod reader;
@@ -26,8 +29,10 @@ mod watcher;
 mod writer;
 
 pub use error::{ChainError, eth};
-pub use handle::{Chain, ChainHandle, ClaimReport, ContractBooks, Landed, TxHash, TxReport};
-pub use journal::{ENTRY_BYTES_MAX, Journal, JournalError, MemoryJournal, Mined, Record};
+pub use fees::gas_limit;
+pub use handle::{Chain, ChainHandle, ClaimReport, ContractBooks, Landed, TxReport};
+pub use intent::ClaimRow;
+pub use journal::{ENTRY_BYTES_MAX, Journal, JournalError, MemoryJournal, Mined, Record, TxHash};
 pub use probe::{Probed, Served, probe};
 pub use reader::{Balances, ChannelState};
 pub use rpc::RequestCounts;
@@ -36,4 +41,4 @@ pub use views::{
     BaseFee, ChainStatus, ChannelView, ChannelViews, Head, L1Fee, LogsFailing, LogsView, Role, UnderWay,
     view_age_max,
 };
-pub use writer::{AUTHORIZATION_SECS, CLAIM_ROWS_MAX, ClaimRow, fees::gas_limit};
+pub use writer::{AUTHORIZATION_SECS, CLAIM_ROWS_MAX};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use farthing_protocol::{Address, ChannelConfig, ChannelId};
 
 use crate::{
+    entry::Entry,
     journal::{ENTRY_BYTES_MAX, Journal, JournalError, Mined},
-    writer::Entry,
 };
 
 #[derive(Clone)]

@@ -18,13 +18,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     backoff::Backoff,
+    fees::{Tips, bid},
     reader::{At, Header, Reader},
     rpc::RpcError,
     spec::ChainKind,
     store::{Remembered, Store},
     verify::{self, ContractCode, Unfit},
     views::{BaseFee, ChainStatus, Head, L1Fee, Views},
-    writer::fees::{Tips, bid},
 };
 
 mod channels;

@@ -19,8 +19,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    entry::Entry,
     error::ChainError,
-    handle::TxHash,
+    intent::Intent,
+    journal::TxHash,
     reader::{Reader, Receipt},
     rpc::RpcError,
     store::Store,
@@ -29,9 +31,6 @@ use crate::{
 };
 
 mod bisect;
-mod entry;
-pub(crate) mod fees;
-mod intent;
 mod plan;
 mod prepare;
 mod pursue;
@@ -39,9 +38,6 @@ mod sign;
 
 pub use plan::AUTHORIZATION_SECS;
 
-pub(crate) use entry::Entry;
-pub use intent::ClaimRow;
-pub(crate) use intent::Intent;
 pub(crate) use plan::claim_call;
 pub(crate) use sign::{Unsigned, sign};
 

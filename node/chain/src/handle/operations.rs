@@ -6,14 +6,16 @@ use alloy::primitives::B256;
 use farthing_protocol::{Address, ChannelConfig, ChannelId, CloseConsent, CloseRequest, Signature, Usdc};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{ChainHandle, ClaimReport, ContractBooks, Landed, REQUESTS_MAX, TxHash, TxReport};
+use super::{ChainHandle, ClaimReport, ContractBooks, Landed, REQUESTS_MAX, TxReport};
 use crate::{
     error::ChainError,
+    intent::{ClaimRow, Intent},
+    journal::TxHash,
     reader::{At, Balances, ChannelState, Receipt},
     rpc::RpcError,
     views::{ChainStatus, ChannelView, Role},
     watcher,
-    writer::{CLAIM_ROWS_MAX, ClaimRow, Forms, Intent, Outcome, Request, claim_call},
+    writer::{CLAIM_ROWS_MAX, Forms, Outcome, Request, claim_call},
 };
 
 impl ChainHandle {

@@ -8,13 +8,14 @@ use alloy::{
 };
 use farthing_protocol::{Address, ChannelConfig, ChannelId, Hash, Usdc, keccak256};
 
-use super::{ClaimRow, Intent, Writer, bisect::bisect, intent::DepositTerms};
+use super::{Writer, bisect::bisect};
 use crate::{
     contracts::{
         CREATE2_PROXY, Claim, PayChannels, TestUsdc, compact, pay_channels_deployment, to_channel,
         to_consent, to_eth,
     },
     error::ChainError,
+    intent::{ClaimRow, DepositTerms, Intent},
     reader::{At, ChannelState},
     rpc::RpcError,
     spec::ChainKind,

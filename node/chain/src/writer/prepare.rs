@@ -5,14 +5,11 @@ use std::time::Duration;
 
 use farthing_protocol::Usdc;
 
-use super::{
-    Entry, Unsigned, Writer,
-    fees::{self, Fees, Tips},
-    plan::Body,
-    sign,
-};
+use super::{Unsigned, Writer, plan::Body, sign};
 use crate::{
+    entry::Entry,
     error::ChainError,
+    fees::{self, Fees, Tips},
     reader::{At, Balances},
     rpc::RpcError,
 };

@@ -7,14 +7,15 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    Entry, Outcome, Writer,
-    fees::{Fees, replacement},
+    Outcome, Writer,
     sign::{Unsigned, sign, unsigned},
 };
 use crate::{
     contracts::to_eth,
+    entry::Entry,
     error::ChainError,
-    handle::TxHash,
+    fees::{Fees, replacement},
+    journal::TxHash,
     reader::{At, Receipt},
     rpc::RpcError,
 };

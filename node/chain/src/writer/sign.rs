@@ -7,7 +7,7 @@ use alloy::{
 };
 use farthing_protocol::SecretKey;
 
-use super::{entry::SignedTransaction, fees::Fees};
+use crate::{entry::SignedTransaction, fees::Fees};
 
 /// A transaction before its signature.
 #[derive(Clone, Debug)]

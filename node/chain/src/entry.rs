@@ -3,7 +3,7 @@
 use alloy::primitives::B256;
 use minicbor::{Decode, Encode, bytes::ByteVec};
 
-use super::{fees::Fees, intent::Intent};
+use crate::{fees::Fees, intent::Intent};
 
 /// Stored before the first broadcast and again before each replacement is. It has no state of its own: what
 /// became of the transaction is asked of the chain.

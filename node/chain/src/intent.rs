@@ -6,7 +6,11 @@ use farthing_protocol::{
 };
 use minicbor::{Decode, Encode};
 
-use crate::{handle::TxHash, journal::Mined, reader::Receipt, token::Authorization};
+use crate::{
+    journal::{Mined, TxHash},
+    reader::Receipt,
+    token::Authorization,
+};
 
 /// One channel's part of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
