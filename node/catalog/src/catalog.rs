@@ -26,6 +26,7 @@ use crate::{
     options::Options,
     search::{self, Page, Query, WORDS_CHARS_MAX},
     shared::Shared,
+    snapshot::SnapshotCache,
     store::Store,
     verdict::{Reason, Source, Verdict},
     writer::{Job, Queue},
@@ -51,7 +52,7 @@ pub(crate) struct Inner {
     examinations: Semaphore,
     /// What sessions that others opened ask for is done one after another.
     pub(crate) sessions: Semaphore,
-    pub(crate) snapshot: crate::sync::SnapshotCache,
+    pub(crate) snapshot: SnapshotCache,
 }
 
 /// How opening went.
@@ -117,7 +118,7 @@ impl Catalog {
             content,
             examinations: Semaphore::new(EXAMINATIONS_MAX),
             sessions: Semaphore::new(1),
-            snapshot: crate::sync::SnapshotCache::default(),
+            snapshot: SnapshotCache::default(),
         };
         Ok((Self { inner: Arc::new(inner) }, opened))
     }

@@ -17,6 +17,7 @@ mod listings;
 mod options;
 mod search;
 mod shared;
+mod snapshot;
 mod store;
 mod sync;
 mod verdict;

@@ -9,7 +9,7 @@
 //! Invariant: a session ends. Messages, listings and bytes are bounded on both sides, nothing is taken that was
 //! not asked for, and decompression stops at a bound of ours, whatever a frame says about itself.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use farthing_protocol::{
     limits,
@@ -22,6 +22,7 @@ use crate::{
     budget::Work,
     catalog::Catalog,
     error::CatalogError,
+    snapshot::Snapshot,
     store::Row,
     verdict::{Neighbour, Verdict},
 };
@@ -31,7 +32,6 @@ mod initiator;
 mod pack;
 mod responder;
 
-use compare::Snapshot;
 pub use initiator::{Initiator, Step, Summary};
 pub use responder::Responder;
 
@@ -74,24 +74,12 @@ impl SyncError {
     }
 }
 
-/// The picture of the catalog that the last session was given, good until something changes.
-#[derive(Debug, Default)]
-pub(crate) struct SnapshotCache(Mutex<Option<(u64, Snapshot)>>);
-
 impl Catalog {
     /// Everything here as of now. Blocks for some milliseconds when something changed.
     fn snapshot(&self) -> Result<Snapshot, SyncError> {
         let listings = self.inner.shared.listings();
-        let revision = listings.revision();
-        let mut cached = self.inner.snapshot.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((taken, snapshot)) = &*cached
-            && *taken == revision
-        {
-            return Ok(snapshot.clone());
-        }
-        let snapshot = Snapshot::new(listings.iter().map(|(_, entry)| (entry.updated_secs, entry.item)))?;
-        *cached = Some((revision, snapshot.clone()));
-        Ok(snapshot)
+        let items = listings.iter().map(|(_, entry)| (entry.updated_secs, entry.item));
+        Ok(self.inner.snapshot.at(listings.revision(), items)?)
     }
 
     /// Whether this neighbour may have more work done in sessions that it opened, `done_bytes` having been done.

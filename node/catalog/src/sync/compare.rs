@@ -3,55 +3,14 @@
 //! An item is a version's time and its name, padded with zeros to the 32 bytes the protocol has; the padding
 //! vanishes when the message is compressed, so a name costs half.
 
-use std::sync::Arc;
-
 use farthing_protocol::sync::ItemName;
-use negentropy::{Bound, Error, Id, Item, Negentropy, NegentropyStorageBase, NegentropyStorageVector};
+use negentropy::{Error, Id, Negentropy};
 
 use super::{SESSION_ROUNDS_MAX, SyncError, pack};
+use crate::snapshot::Snapshot;
 
 /// Bytes of one message before compression: some 16,000 names.
 const MESSAGE_BYTES_MAX: u64 = 512 * 1024;
-
-/// A sorted picture of a catalog, shared by the sessions that compare it.
-#[derive(Clone, Debug)]
-pub(super) struct Snapshot(Arc<NegentropyStorageVector>);
-
-impl Snapshot {
-    pub(super) fn new(items: impl Iterator<Item = (u64, ItemName)>) -> Result<Self, SyncError> {
-        let mut vector = NegentropyStorageVector::with_capacity(items.size_hint().0);
-        for (updated_secs, name) in items {
-            let mut id = [0; 32];
-            id[..16].copy_from_slice(name.as_bytes());
-            vector.insert(updated_secs, Id::from_byte_array(id))?;
-        }
-        vector.seal()?;
-        Ok(Self(Arc::new(vector)))
-    }
-}
-
-impl NegentropyStorageBase for Snapshot {
-    fn size(&self) -> Result<usize, Error> {
-        self.0.size()
-    }
-
-    fn get_item(&self, index: usize) -> Result<Option<Item>, Error> {
-        self.0.get_item(index)
-    }
-
-    fn iterate(
-        &self,
-        begin: usize,
-        end: usize,
-        each: &mut dyn FnMut(Item, usize) -> Result<bool, Error>,
-    ) -> Result<(), Error> {
-        self.0.iterate(begin, end, each)
-    }
-
-    fn find_lower_bound(&self, first: usize, last: usize, value: &Bound) -> usize {
-        self.0.find_lower_bound(first, last, value)
-    }
-}
 
 /// One side of a comparison.
 #[derive(Debug)]
