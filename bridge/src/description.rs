@@ -10,10 +10,12 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::{graphql::GraphqlSchema, limits::LISTS_DEPTH_MAX};
+use crate::limits::LISTS_DEPTH_MAX;
 
+pub mod graphql;
 mod schema;
 
+use graphql::GraphqlSchema;
 pub use schema::{
     ArrayOf, Discriminator, NamedSchema, NumberBounds, Object, OneOf, Property, Schema, SchemaId, Shape,
     StringBounds,

@@ -23,17 +23,16 @@ mod prune;
 mod reach;
 pub mod reading;
 pub mod scalars;
-pub mod schema;
 pub mod sdl;
 mod selection;
 #[cfg(test)]
 mod testing;
 mod worst;
 
+pub use crate::description::graphql::{self as schema, GraphqlSchema};
 pub use answer::{GraphqlAnswer, Unwrap, UpstreamError, Verdict, answer};
 pub use describe::describe;
 pub use plan::{GraphqlRequest, Planner};
 pub use prune::prune;
 pub use reading::SchemaReading;
 pub use scalars::override_scalar;
-pub use schema::GraphqlSchema;

@@ -1,14 +1,14 @@
 //! Whatever an owner brings becomes a description: OpenAPI, Swagger, GraphQL SDL, or an introspection result.
 //!
-//! The first kilobytes tell which it is ([`guess`]), without parsing anything twice; then its reader takes over.
+//! The first kilobytes tell which it is, without parsing anything twice; then its reader takes over.
 
-mod guess;
-
-pub(crate) use self::guess::foreign;
-use self::guess::{Guess, guess};
 use crate::{
-    graphql::{self, SchemaReading},
-    openapi,
+    graphql::{
+        self, SchemaReading,
+        introspection::{self, looks_like_introspection},
+        sdl::{self, looks_like_sdl},
+    },
+    openapi::{self, looks_like_openapi},
     report::{ReadError, Reading},
 };
 
@@ -17,11 +17,15 @@ use crate::{
 /// # Errors
 /// [`ReadError`] that says what the document seems to be, what is wrong with it, and where.
 pub fn read(bytes: &[u8]) -> Result<Reading, ReadError> {
-    match guess(bytes) {
+    if looks_like_openapi(bytes) {
+        openapi::read(bytes)
+    } else if looks_like_introspection(bytes) {
+        introspection::read(bytes).map(described)
+    } else if looks_like_sdl(bytes) {
+        sdl::read(bytes).map(described)
+    } else {
         // What is unknown may still be OpenAPI with a mistake in it, and its reader tells others by their parts.
-        Guess::OpenApi | Guess::Unknown => openapi::read(bytes),
-        Guess::Introspection => graphql::introspection::read(bytes).map(described),
-        Guess::Sdl => graphql::sdl::read(bytes).map(described),
+        openapi::read(bytes)
     }
 }
 

@@ -25,6 +25,8 @@ use crate::report::{ReadError, ReadProblem, Report};
 pub(super) use parse::NO_REASON;
 
 const FORMAT: &str = "GraphQL SDL";
+/// Bytes of a schema file that tell what it is. Comments and descriptions may come before the first definition.
+const HEAD_BYTES: usize = 64 * 1024;
 
 /// Reads a schema.
 ///
@@ -36,6 +38,27 @@ pub fn read(bytes: &[u8]) -> Result<SchemaReading, ReadError> {
     let text = text::decode(bytes, &mut report)?;
     let draft = draft(&text, &mut report)?;
     judge::compile(draft, report, FORMAT)
+}
+
+/// Whether bytes look like a schema file, judged by their first lines.
+pub(crate) fn looks_like_sdl(bytes: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(HEAD_BYTES)]);
+    let is_json_or_markup = head.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[', '<']);
+    !is_json_or_markup && head.lines().any(begins_definition)
+}
+
+/// Whether a line begins a definition of GraphQL.
+pub(crate) fn begins_definition(line: &str) -> bool {
+    const KEYWORDS: &[&str] =
+        &["type", "schema", "extend", "interface", "union", "enum", "input", "scalar", "directive"];
+    let line = line.trim_start_matches('\u{feff}').trim_start();
+    KEYWORDS.iter().any(|keyword| {
+        let Some(rest) = line.strip_prefix(keyword) else { return false };
+        let next = rest.trim_start();
+        let is_word =
+            rest.len() > next.len() && next.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        is_word || next.starts_with(['{', '@'])
+    })
 }
 
 /// All definitions of a document, or all mistakes in them.

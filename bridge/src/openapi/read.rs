@@ -10,6 +10,7 @@
 //! Invariant: what it returns, [`crate::Api::new`] accepts.
 
 mod contents;
+mod foreign;
 mod ids;
 mod merging;
 mod operations;
@@ -25,11 +26,12 @@ mod version;
 
 use serde_json::Value;
 
-use self::{refs::Document, schemas::SchemaReader, values::Members, version::DocumentVersion};
+use self::{
+    foreign::foreign, refs::Document, schemas::SchemaReader, values::Members, version::DocumentVersion,
+};
 use crate::{
     description::ApiDescription,
     graphql::prune,
-    read::foreign,
     report::{ReadError, Reading, Report},
 };
 

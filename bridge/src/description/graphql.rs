@@ -10,7 +10,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use crate::description::RootKind;
+use super::RootKind;
 
 /// A schema.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
