@@ -28,9 +28,9 @@ use tokio::sync::oneshot;
 
 use self::handler::ExchangeHandler;
 use crate::{
+    command::NoStream,
     identity,
     line::{ConnectionStreams, Line},
-    swarm::NoStream,
     usage::Usage,
 };
 

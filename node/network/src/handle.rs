@@ -23,17 +23,21 @@ use crate::{
     NetworkLimits, NetworkStatus, NotStarted, PeerInfo, Reachability, SyncStream,
     admission::Admission,
     call::{self, Missed},
+    command::{Command, NoStream, Protocol},
     gossip::Subject,
     info::{self, INFO_DEADLINE},
     line::Line,
     partners::Partners,
     publisher::Publication,
-    reach::{Purpose, Reach},
     records::SharedRecords,
     report::{Reporter, Strike},
     status::Counters,
-    swarm::{Command, NoStream, Protocol},
 };
+
+pub(crate) mod lookup;
+mod reach;
+
+use reach::{Purpose, Reach};
 
 /// Room without which no call is made: most answers fit.
 const ANSWER_BYTES_MIN: usize = 64 * 1024;

@@ -20,6 +20,7 @@ mod behaviour;
 mod bootstrap;
 mod call;
 mod clocks;
+mod command;
 mod config;
 mod counted;
 mod dial_scheduler;
@@ -35,7 +36,6 @@ mod intake;
 mod keep;
 mod line;
 mod line_watch;
-mod lookup;
 mod memory;
 mod memory_limit;
 mod names;
@@ -44,7 +44,6 @@ mod partners;
 mod peer_book;
 mod portmap;
 mod publisher;
-mod reach;
 mod reachability;
 mod records;
 mod report;
@@ -65,10 +64,12 @@ pub use call::{CallFailure, CallTiming, InboundCall, Interrupted, NotStarted, Re
 pub use clocks::ClockSkew;
 pub use config::{NetworkConfig, NetworkError, NetworkLimits, ReachConfig};
 pub use gossip::{InboundListing, ListingResponder, Verdict};
-pub use handle::NetworkHandle;
+pub use handle::{
+    NetworkHandle,
+    lookup::{Lookup, LookupStep},
+};
 pub use info::{InboundInfo, InfoResponder};
 pub use line::Origin;
-pub use lookup::{Lookup, LookupStep};
 pub use reachability::{
     AddressCheck, AddressSource, CheckFailure, Gateway, ReachState, Reachability, Transport,
 };
@@ -79,4 +80,13 @@ pub use sync::{InboundSync, SyncEnded, SyncStream};
 /// Seconds since the Unix epoch, as records count time. A clock before 1970 reads as 1970.
 fn now_secs() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// The words of an error's last source, on one line.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string().lines().next().unwrap_or_default().to_owned()
 }

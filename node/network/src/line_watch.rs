@@ -10,10 +10,10 @@ use farthing_protocol::{Address, info::InfoRequest};
 use tokio::time::{sleep, timeout};
 
 use crate::{
+    command::{Command, Protocol},
     handle::Inner,
     info,
     line::Traffic,
-    swarm::{Command, Protocol},
 };
 
 /// Silence after which the line is looked at; doubled each time it turns out to be alive.

@@ -48,7 +48,7 @@ use self::{
 };
 pub(crate) use self::{
     round::Ask,
-    server::{Asker, ReachServer, exchange},
+    server::{ReachServer, exchange},
     testers::Tester,
 };
 use crate::{ReachConfig, addresses};

@@ -25,6 +25,7 @@ use crate::{
     handle::Calls,
     identity,
     info::{InboundInfo, InfoServer},
+    innermost,
     outbound::Vouched,
     partners::Partners,
     publisher::Publisher,
@@ -33,7 +34,7 @@ use crate::{
     report::Reporter,
     saved::{Saved, SharedBook},
     status::Counters,
-    swarm::{COMMANDS_MAX, Parts, SwarmTask, innermost},
+    swarm::{COMMANDS_MAX, Parts, SwarmTask},
     sync::{InboundSync, SyncServer},
     usage::Usage,
 };

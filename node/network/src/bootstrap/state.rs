@@ -5,7 +5,7 @@ use std::{error::Error, io};
 use farthing_protocol::{Address, wire::NetworkName};
 use libp2p::{Multiaddr, TransportError, multiaddr::Protocol, swarm::DialError};
 
-use crate::{identity, swarm::innermost};
+use crate::{identity, innermost};
 
 /// A system's or a resolver's word on a dial is cut to this.
 const REASON_CHARS_MAX: usize = 160;

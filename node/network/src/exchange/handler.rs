@@ -18,7 +18,7 @@ use libp2p::{
 };
 
 use super::{Accept, Opening};
-use crate::{NotStarted, line::ConnectionStreams, swarm::NoStream};
+use crate::{NotStarted, command::NoStream, line::ConnectionStreams};
 
 /// Negotiates the protocol on each stream and hands the stream over.
 pub(crate) struct ExchangeHandler {

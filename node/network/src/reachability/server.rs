@@ -31,12 +31,12 @@ use super::{dialer::dial_back, limiter::Limiter, place};
 use crate::{
     ReachConfig, addresses,
     admission::Admission,
+    command::{Asker, Command, Protocol},
     frame::{self, FrameError, MinimumPace},
     identity,
     line::Line,
     report::{Reporter, Strike},
     status::Counters,
-    swarm::{Command, Protocol},
 };
 
 /// Requests being served, per peer and in all; each dials at most eight addresses.
@@ -51,13 +51,6 @@ const STRANGERS_MAX: usize = 4;
 const NOT_REACHED: &str = "not reached";
 /// What a neighbour's request takes besides its dials; the asker waits for both.
 const ANOTHER_S_FRAMES_DEADLINE: Duration = Duration::from_secs(2);
-
-/// Who a connected peer is, and where its connections come from.
-#[derive(Debug)]
-pub(crate) struct Asker {
-    pub(crate) id: PeerId,
-    pub(crate) ips: Vec<IpAddr>,
-}
 
 /// Sends one request and reads its answer, at most as long as an honest peer takes.
 pub(crate) async fn exchange(

@@ -18,13 +18,15 @@ use libp2p::{
 };
 use tokio::sync::oneshot;
 
-use super::{NoStream, Protocol, SwarmTask, peers::Identified};
+use super::{SwarmTask, peers::Identified};
 use crate::{
     BootstrapState, NotStarted, addresses, clocks,
+    command::{NoStream, Protocol},
     dial_scheduler::DialScheduler,
     exchange::Opening,
     identity,
     info::{self, INFO_DEADLINE},
+    innermost,
     line::Line,
     status::Counters,
 };
@@ -340,14 +342,6 @@ fn brief(error: &DialError) -> String {
         DialError::WrongPeerId { address, .. } => format!("another node answers at {address}"),
         other => other.to_string(),
     }
-}
-
-pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -13,8 +13,7 @@ use libp2p::{Multiaddr, PeerId, core::ConnectedPoint, swarm::ConnectionId};
 use tokio::sync::oneshot;
 
 use crate::{
-    Direction, Neighbour, NotStarted, PeerInfo, addresses, identity,
-    reachability::{Asker, Tester},
+    Direction, Neighbour, NotStarted, PeerInfo, addresses, command::Asker, identity, reachability::Tester,
 };
 
 /// Whoever waits for one peer to be connected and identified.

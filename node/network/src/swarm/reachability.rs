@@ -10,9 +10,10 @@ use farthing_protocol::{Address, Hash, reach::ReachResponse};
 use libp2p::{Multiaddr, PeerId, core::ConnectedPoint, identity::secp256k1, upnp};
 use tokio::sync::oneshot;
 
-use super::{Command, NoStream, Protocol, SwarmTask};
+use super::SwarmTask;
 use crate::{
     Gateway, Reachability, addresses,
+    command::{Command, NoStream, Protocol},
     reachability::{self, Ask},
 };
 

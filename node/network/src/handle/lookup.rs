@@ -10,7 +10,8 @@ use std::{
 
 use farthing_protocol::{Address, NodeRecord, Verified};
 
-use crate::{NotStarted, addresses, handle::Inner, reach::Purpose};
+use super::{Inner, reach::Purpose};
+use crate::{NotStarted, addresses};
 
 const DIRECTORY: &str = "directory";
 

@@ -33,14 +33,13 @@ use tokio::{
 };
 
 use self::pauses::Pauses;
+use super::{Inner, lookup::Sightings};
 use crate::{
     NotStarted,
-    handle::Inner,
-    lookup::Sightings,
+    command::Command,
     records::{self, Rejected},
     single_flight::SingleFlight,
     status::Counters,
-    swarm::Command,
 };
 
 /// Finding and connecting together.
