@@ -13,8 +13,10 @@ use crate::{
     Ledger,
     error::Result,
     history::{self, Stretch, Window},
-    payee,
-    payer::{self, day_of},
+    rows::{
+        payee,
+        payer::{self, day_of},
+    },
     tables::{self, ADJUSTMENTS, DAY_TOTALS, META, PAYEE_CHANNELS, PAYER_CHANNELS},
 };
 
@@ -187,7 +189,7 @@ fn book(tx: &WriteTransaction, adjustment: &Adjustment) -> Result<()> {
         insert(tx, adjustment)?;
     }
     if adjustment.is_of_its_day() {
-        history::count_adjusted(tx, adjustment, Usdc::saturating_add)?;
+        count_adjusted(tx, adjustment, Usdc::saturating_add)?;
     }
     count_for_limits(tx, adjustment, u64::saturating_add)
 }
@@ -212,6 +214,21 @@ fn add_to_its_day(tx: &WriteTransaction, adjustment: &Adjustment) -> Result<bool
     let row = Adjustment { amount: row.amount.saturating_add(adjustment.amount), ..row };
     table.insert(&key, tables::encode(&row).as_slice())?;
     Ok(true)
+}
+
+/// Counts what an adjustment adds to its day, or takes back from it.
+fn count_adjusted(
+    tx: &WriteTransaction,
+    adjustment: &Adjustment,
+    change: impl FnOnce(Usdc, Usdc) -> Usdc,
+) -> Result<()> {
+    history::count(tx, adjustment.time_secs, |figures| {
+        let sum = match adjustment.side {
+            Side::Payer => &mut figures.spent,
+            Side::Payee => &mut figures.earned,
+        };
+        *sum = change(*sum, adjustment.amount);
+    })
 }
 
 fn insert(tx: &WriteTransaction, adjustment: &Adjustment) -> Result<()> {
@@ -286,7 +303,7 @@ pub(crate) fn take_back(
         }
         drop(table);
         if part.is_of_its_day() {
-            history::count_adjusted(tx, &part, Usdc::saturating_sub)?;
+            count_adjusted(tx, &part, Usdc::saturating_sub)?;
             taken.push((day_of(part.time_secs), part.amount));
         }
         count_for_limits(tx, &part, u64::saturating_sub)?;

@@ -9,39 +9,10 @@ use redb::{ReadableTable, WriteTransaction};
 
 use crate::{
     documents::Namespace,
-    error::OpenError,
-    payee, payer,
+    error::{EarlierMoney, OpenError},
+    rows::{payee, payer},
     tables::{self, DOCUMENTS, PAYEE_CHANNELS, PAYER_CHANNELS},
 };
-
-/// Money in channels of an earlier contract, as the ledger last knew it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EarlierMoney {
-    /// Channels on which this node earned what it has not claimed, and the sum.
-    pub unclaimed: (usize, Usdc),
-    /// Channels in which this node still has a deposit, and the sum.
-    pub deposited: (usize, Usdc),
-    /// Transactions whose end is not known.
-    pub under_way: usize,
-}
-
-impl EarlierMoney {
-    fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-impl std::fmt::Display for EarlierMoney {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (unclaimed, deposited) = (self.unclaimed, self.deposited);
-        write!(
-            f,
-            "{} USDC earned and not claimed on {} channels, {} USDC deposited in {} channels, \
-             {} transactions under way",
-            unclaimed.1, unclaimed.0, deposited.1, deposited.0, self.under_way
-        )
-    }
-}
 
 pub(crate) fn leave_earlier_contract(transaction: &WriteTransaction) -> Result<(), OpenError> {
     let unclaimed = empty_payee_channels(transaction)?;

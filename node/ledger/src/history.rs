@@ -14,10 +14,11 @@ use redb::{ReadableTable, WriteTransaction};
 
 use crate::{
     Ledger,
-    adjustment::{Adjustment, Side},
     error::Result,
-    payee::{self, CallRow, ServedRow, StoredCall},
-    payer::{self, Purchase, StoredPurchase, day_of},
+    rows::{
+        payee::{self, CallRow, ServedRow, StoredCall},
+        payer::{self, Purchase, StoredPurchase, day_of},
+    },
     tables::{self, CALLS, CALLS_BY_TIME, DAY_FIGURES, PURCHASES, PURCHASES_BY_TIME, TRANSACTIONS},
 };
 
@@ -357,22 +358,7 @@ pub(crate) fn count_served(tx: &WriteTransaction, call: &payee::Call) -> Result<
     })
 }
 
-/// Counts what an adjustment adds to its day, or takes back from it.
-pub(crate) fn count_adjusted(
-    tx: &WriteTransaction,
-    adjustment: &Adjustment,
-    change: impl FnOnce(Usdc, Usdc) -> Usdc,
-) -> Result<()> {
-    count(tx, adjustment.time_secs, |figures| {
-        let sum = match adjustment.side {
-            Side::Payer => &mut figures.spent,
-            Side::Payee => &mut figures.earned,
-        };
-        *sum = change(*sum, adjustment.amount);
-    })
-}
-
-fn count(tx: &WriteTransaction, time_secs: u64, add: impl FnOnce(&mut DayFigures)) -> Result<()> {
+pub(crate) fn count(tx: &WriteTransaction, time_secs: u64, add: impl FnOnce(&mut DayFigures)) -> Result<()> {
     let (mut table, day) = (tx.open_table(DAY_FIGURES)?, day_of(time_secs));
     let mut figures = table.get(day)?.map_or_else(DayFigures::default, |figures| figures.value().into());
     add(&mut figures);

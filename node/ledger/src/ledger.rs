@@ -15,7 +15,7 @@ use redb::{Database, ReadTransaction, StorageBackend, WriteTransaction, backends
 use crate::{
     backend::{FailClosed, Failure},
     error::{Closed, OpenError, Result},
-    tables,
+    opening,
     writer::{Queue, Stats, Store},
 };
 
@@ -67,7 +67,7 @@ impl Ledger {
     pub fn with_backend(backend: impl StorageBackend) -> Result<Self, OpenError> {
         let failure = Failure::default();
         let database = open_database(backend, &failure)?;
-        tables::prepare(&database)?;
+        opening::prepare(&database)?;
         check(&failure)?;
         let store = Arc::new(Store::new(database, failure)?);
         store.look_for_losses();
@@ -137,7 +137,7 @@ fn create(path: &Path) -> Result<(), OpenError> {
     let file = open_private(&unfinished, true).map_err(failed)?;
     let failure = Failure::default();
     let database = open_database(FileBackend::new(file)?, &failure)?;
-    tables::prepare(&database)?;
+    opening::prepare(&database)?;
     check(&failure)?;
     drop(database);
     let publish = || {

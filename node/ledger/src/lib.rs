@@ -2,7 +2,8 @@
 //! promised and bought, and what was settled on chain.
 //!
 //! Reading order: `ledger` (opening and the handle) → `writer` (group commit) → `payee`, `payer`, `settlement`
-//! (the rules) → `adjustment`, `allowed`, `documents`, `history`, `retention`, `audit` → `backend`, `tables`, `error`. Tables and forms are listed
+//! (the rules) → `adjustment`, `allowed`, `documents`, `history`, `retention`, `audit` → `rows`, `backend`, `tables`, `opening`,
+//! `error`. Tables and forms are listed
 //! in `docs/ledger.md`.
 //!
 //! # Durability
@@ -32,9 +33,11 @@ mod earlier;
 mod error;
 mod history;
 mod ledger;
+mod opening;
 mod payee;
 mod payer;
 mod retention;
+mod rows;
 mod settlement;
 mod tables;
 mod terms;
@@ -44,18 +47,18 @@ pub use adjustment::{Adjustment, Cause, Side};
 pub use allowed::DayLimits;
 pub use audit::{Audit, Violation};
 pub use documents::{DOCUMENT_BYTES_MAX, DOCUMENT_KEY_BYTES_MAX, Document, Namespace};
-pub use earlier::EarlierMoney;
-pub use error::{Closed, LedgerError, OpenError, Result};
+pub use error::{Closed, EarlierMoney, LedgerError, OpenError, Result};
 pub use history::{DayFigures, Position, Standing, Stretch, Transaction, Window};
 pub use ledger::{Ledger, OpenMode};
-pub use payee::{
-    Accepted, BODY_BYTES_MAX, Call, CallRow, Ending, PayeeChannel, PayeeChannelRow, Recorded, Served,
-    ServedRow,
-};
-pub use payer::{
-    Acknowledgement, Observed, PayerChannel, PayerChannelRow, Promise, Promised, Purchase, PurchaseEnd,
-    SECRET_NAME_BYTES_MAX, Timing, day_of,
-};
+pub use payee::{Recorded, Served};
+pub use payer::{Promised, SECRET_NAME_BYTES_MAX};
 pub use retention::{Pruned, Retention};
+pub use rows::{
+    payee::{Accepted, BODY_BYTES_MAX, Call, CallRow, Ending, PayeeChannel, PayeeChannelRow, ServedRow},
+    payer::{
+        Acknowledgement, Observed, PayerChannel, PayerChannelRow, Promise, Purchase, PurchaseEnd, Timing,
+        day_of,
+    },
+};
 pub use settlement::{SETTLEMENT_ROWS_MAX, Settlement, SettlementRow, SettlementState};
 pub use writer::{GROUP_OPERATIONS_MAX, Pending, QUEUE_OPERATIONS_MAX, Stats};

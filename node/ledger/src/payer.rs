@@ -8,12 +8,9 @@
 //! included; every open promise's cumulative ≤ signed ≤ deposited (the highest ever confirmed); a day's total
 //! is the sum of the charges of its purchases. They change in the same commits as what they sum.
 
-mod channel;
 mod lacking;
 mod observed;
 mod receipts;
-mod records;
-mod stored;
 
 use std::sync::Arc;
 
@@ -24,15 +21,6 @@ use farthing_protocol::{
 };
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
-pub use self::records::{
-    Acknowledgement, Observed, PayerChannel, PayerChannelRow, Promise, Promised, Purchase, PurchaseEnd,
-    Timing, day_of,
-};
-pub(crate) use self::{
-    channel::StoredPayerChannel,
-    lacking::mark_all,
-    stored::{StoredEnd, StoredPromise, StoredPurchase},
-};
 use self::{
     observed::observe,
     receipts::{acknowledge, acknowledge_found},
@@ -42,6 +30,10 @@ use crate::{
     adjustment::{self, Cause, Side},
     allowed,
     error::{LedgerError, Result, within},
+    rows::payer::{
+        Acknowledgement, Observed, PayerChannel, PayerChannelRow, Promise, Purchase, PurchaseEnd, StoredEnd,
+        StoredPayerChannel, StoredPromise, StoredPurchase, channel_in, day_of, purchase_in, time_key,
+    },
     tables::{
         self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME, UNCHARGED_PURCHASES_BY_TIME,
     },
@@ -56,6 +48,19 @@ const UNCHARGED_MAX: u64 = 50_000;
 
 /// The name of a consumer secret, as users write it in settings.
 pub const SECRET_NAME_BYTES_MAX: usize = 128;
+
+/// Proof that a promise is durable. Only [`crate::Ledger::promise`] makes one, after its commit.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Promised {
+    call_id: CallId,
+}
+
+impl Promised {
+    #[must_use]
+    pub const fn call_id(&self) -> CallId {
+        self.call_id
+    }
+}
 
 impl Ledger {
     /// Records what the chain says, and whether the channel is stopped; what was signed and acknowledged
@@ -473,22 +478,4 @@ fn newest_purchases(tx: &ReadTransaction, limit: usize) -> Result<Vec<Purchase>>
         }
     }
     Ok(rows)
-}
-
-pub(crate) fn channel_in(
-    table: &impl ReadableTable<&'static [u8; 32], &'static [u8]>,
-    id: ChannelId,
-) -> Result<Option<StoredPayerChannel>> {
-    tables::get(table, "payer_channels", id.as_bytes())
-}
-
-pub(crate) fn purchase_in(
-    table: &impl ReadableTable<&'static [u8; 16], &'static [u8]>,
-    call_id: CallId,
-) -> Result<Option<StoredPurchase>> {
-    tables::get(table, "purchases", call_id.as_bytes())
-}
-
-pub(crate) fn time_key(time_secs: u64, call_id: CallId) -> [u8; 24] {
-    tables::join(&[&time_secs.to_be_bytes(), call_id.as_bytes()])
 }

@@ -10,8 +10,11 @@ use redb::{ReadableTable, WriteTransaction};
 use crate::{
     Ledger, allowed,
     error::{LedgerError, Result},
-    payee::{self, StoredCall, StoredState},
-    payer,
+    payee, payer,
+    rows::{
+        self,
+        payee::{StoredCall, StoredState},
+    },
     tables::{
         self, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, DAY_TOTALS, META, PAYEE_CHANNELS, PAYER_CHANNELS,
         PURCHASES, PURCHASES_BY_TIME,
@@ -118,7 +121,8 @@ fn prune_bodies(tx: &WriteTransaction, before_secs: u64, bytes_max: u64) -> Resu
 fn prune_calls(tx: &WriteTransaction, before_secs: u64) -> Result<u64> {
     let old: Vec<[u8; 44]> = {
         let table = tx.open_table(CALLS_BY_TIME)?;
-        let old = table.range::<&[u8; 44]>(..&payee::time_key(before_secs, &[0; 36]))?.take(STEP_ROWS_MAX);
+        let old =
+            table.range::<&[u8; 44]>(..&rows::payee::time_key(before_secs, &[0; 36]))?.take(STEP_ROWS_MAX);
         old.map(|e| e.map(|(key, _)| *key.value())).collect::<Result<_, _>>()?
     };
     for by_time in &old {
@@ -135,7 +139,7 @@ fn prune_calls(tx: &WriteTransaction, before_secs: u64) -> Result<u64> {
 }
 
 fn prune_purchases(tx: &WriteTransaction, before_day: u64) -> Result<u64> {
-    let end = payer::time_key(before_day * DAY_SECS, CallId::from_bytes([0; 16]));
+    let end = rows::payer::time_key(before_day * DAY_SECS, CallId::from_bytes([0; 16]));
     let old: Vec<[u8; 24]> = {
         let table = tx.open_table(PURCHASES_BY_TIME)?;
         let old = table.range::<&[u8; 24]>(..&end)?.take(STEP_ROWS_MAX);
@@ -144,14 +148,14 @@ fn prune_purchases(tx: &WriteTransaction, before_day: u64) -> Result<u64> {
     allowed::forget_before(tx, u32::try_from(before_day).unwrap_or(u32::MAX))?;
     for by_time in &old {
         let call_id = CallId::from_bytes(tables::join(&[&by_time[8..]]));
-        let row = payer::purchase_in(&tx.open_table(PURCHASES)?, call_id)?;
+        let row = rows::payer::purchase_in(&tx.open_table(PURCHASES)?, call_id)?;
         let row = row.ok_or_else(|| dangling("purchases_by_time"))?;
         payer::forget(tx, call_id, secs_of(by_time))?;
         let charged = row.end.charged();
         if let Some(channel) = row.channel {
             carry_payer(tx, channel, charged)?;
         }
-        lower_day_total(tx, payer::day_of(row.promised_secs), &row.secret, charged)?;
+        lower_day_total(tx, rows::payer::day_of(row.promised_secs), &row.secret, charged)?;
     }
     Ok(old.len() as u64)
 }
@@ -161,7 +165,7 @@ fn carry_payee(tx: &WriteTransaction, id: ChannelId, charged: Usdc) -> Result<()
         return Ok(());
     }
     let mut table = tx.open_table(PAYEE_CHANNELS)?;
-    let mut row = payee::channel_in(&table, id)?.ok_or(dangling("payee_channels"))?;
+    let mut row = rows::payee::channel_in(&table, id)?.ok_or(dangling("payee_channels"))?;
     row.pruned = row.pruned.saturating_add(charged);
     table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
     Ok(())
@@ -172,7 +176,7 @@ fn carry_payer(tx: &WriteTransaction, id: ChannelId, charged: Usdc) -> Result<()
         return Ok(());
     }
     let mut table = tx.open_table(PAYER_CHANNELS)?;
-    let mut row = payer::channel_in(&table, id)?.ok_or(dangling("payer_channels"))?;
+    let mut row = rows::payer::channel_in(&table, id)?.ok_or(dangling("payer_channels"))?;
     row.pruned = row.pruned.saturating_add(charged);
     table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
     Ok(())

@@ -21,7 +21,7 @@ use redb::{ReadableTable, WriteTransaction};
 use crate::{
     Ledger,
     error::{LedgerError, Result, within},
-    payee,
+    rows::payee,
     tables::{self, PAYEE_CHANNELS, SETTLEMENTS},
 };
 

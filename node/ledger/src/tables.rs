@@ -1,22 +1,12 @@
-//! Every table with its key and value, the schema version, and the way from one version to the next.
+//! Every table with its key and value.
 //!
 //! Keys are big-endian so that their order is the order of what they mean. Values are CBOR maps with integer
 //! keys, written and read only in the module that owns the table; see `docs/ledger.md`.
 
 use minicbor::{Decode, Encode};
-use redb::{
-    Database, ReadTransaction, ReadableTable, ReadableTableMetadata, TableDefinition, TableHandle,
-    WriteTransaction,
-};
+use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata, TableDefinition, WriteTransaction};
 
-use crate::{
-    adjustment, earlier,
-    error::{LedgerError, OpenError, Result},
-    settlement, writer,
-};
-
-/// The version this program writes.
-pub(crate) const SCHEMA: u64 = 2;
+use crate::error::{LedgerError, Result};
 
 pub(crate) type Table<K, V> = TableDefinition<'static, K, V>;
 type Bytes = &'static [u8];
@@ -64,36 +54,8 @@ pub(crate) const DOCUMENTS: Table<(u8, &[u8]), Bytes> = Table::new("documents");
 
 /// Key in [`META`]: bytes in [`BODIES`].
 pub(crate) const BODY_BYTES: &str = "body_bytes";
-/// Whether the settlements tell of no more losses than there are, which earlier programs did not see to.
-const LOSSES_WEIGHED: &str = "losses_weighed";
-const SCHEMA_KEY: &str = "schema";
 /// There from the end of a program that stored every promise until the next promise.
 const CLOSED_KEY: &str = "closed";
-
-/// Creates what is missing in a fresh ledger, brings an older one up, and refuses a newer one.
-pub(crate) fn prepare(database: &Database) -> Result<(), OpenError> {
-    let transaction = writer::begin_durable(database)?;
-    let found = transaction.open_table(META)?.get(SCHEMA_KEY)?.map(|version| version.value());
-    match found {
-        Some(SCHEMA) => {
-            let is_whole = added_since_schema_1_is_there(&transaction)?;
-            if is_whole {
-                return Ok(transaction.abort()?);
-            }
-            add_since_schema_1(&transaction)?;
-        }
-        Some(newer) if newer > SCHEMA => {
-            return Err(OpenError::NewerSchema { found: newer, supported: SCHEMA });
-        }
-        Some(older) => {
-            migrate(&transaction, older)?;
-            add_since_schema_1(&transaction)?;
-        }
-        None => create_all(&transaction)?,
-    }
-    transaction.open_table(META)?.insert(SCHEMA_KEY, SCHEMA)?;
-    Ok(transaction.commit()?)
-}
 
 /// Notes that every promise was stored. The next one takes the note away.
 pub(crate) fn note_closed(transaction: &WriteTransaction) -> Result<()> {
@@ -108,81 +70,6 @@ pub(crate) fn forget_closed(transaction: &WriteTransaction) -> Result<()> {
 
 pub(crate) fn was_closed(transaction: &ReadTransaction) -> Result<bool> {
     Ok(transaction.open_table(META)?.get(CLOSED_KEY)?.is_some())
-}
-
-/// Every table exists from the start, so that reading never meets a missing one.
-fn create_all(transaction: &WriteTransaction) -> Result<(), OpenError> {
-    transaction.open_table(META)?.insert(BODY_BYTES, 0)?;
-    transaction.open_table(PAYEE_CHANNELS)?;
-    transaction.open_table(CALLS)?;
-    transaction.open_table(CALLS_BY_TIME)?;
-    transaction.open_table(BODIES)?;
-    transaction.open_table(SETTLEMENTS)?;
-    transaction.open_table(PAYER_CHANNELS)?;
-    transaction.open_table(PROMISES)?;
-    transaction.open_table(PURCHASES)?;
-    transaction.open_table(PURCHASES_BY_TIME)?;
-    transaction.open_table(DAY_TOTALS)?;
-    transaction.open_table(DOCUMENTS)?;
-    add_since_schema_1(transaction)
-}
-
-/// Tables that only add to what the others hold: programs without them read and write the rest as before.
-fn add_since_schema_1(transaction: &WriteTransaction) -> Result<(), OpenError> {
-    transaction.open_table(DAY_FIGURES)?;
-    transaction.open_table(TRANSACTIONS)?;
-    transaction.open_table(DAY_LIMITS)?;
-    transaction.open_table(UNCHARGED_BY_TIME)?;
-    transaction.open_table(UNCHARGED_EFFECTS_BY_TIME)?;
-    transaction.open_table(UNCHARGED_PURCHASES_BY_TIME)?;
-    if transaction.list_tables()?.all(|table| table.name() != ADJUSTMENTS.name()) {
-        transaction.open_table(ADJUSTMENTS)?;
-        adjustment::explain_earlier(transaction).map_err(while_opening)?;
-    }
-    if transaction.open_table(META)?.insert(LOSSES_WEIGHED, 1)?.is_none() {
-        settlement::weigh_losses(transaction).map_err(while_opening)?;
-    }
-    Ok(())
-}
-
-/// What went wrong with an entry, told by whoever opens the ledger.
-fn while_opening(error: LedgerError) -> OpenError {
-    match error {
-        LedgerError::Storage(cause) => OpenError::Storage(cause),
-        LedgerError::Damaged { table, cause } => OpenError::Damaged { table, cause },
-        other => OpenError::Damaged { table: "adjustments", cause: other.to_string() },
-    }
-}
-
-fn added_since_schema_1_is_there(transaction: &WriteTransaction) -> Result<bool, OpenError> {
-    let mut missing = vec![
-        DAY_FIGURES.name(),
-        TRANSACTIONS.name(),
-        ADJUSTMENTS.name(),
-        DAY_LIMITS.name(),
-        UNCHARGED_BY_TIME.name(),
-        UNCHARGED_EFFECTS_BY_TIME.name(),
-        UNCHARGED_PURCHASES_BY_TIME.name(),
-    ];
-    for table in transaction.list_tables()? {
-        missing.retain(|name| *name != table.name());
-    }
-    let are_weighed = transaction.open_table(META)?.get(LOSSES_WEIGHED)?.is_some();
-    Ok(missing.is_empty() && are_weighed)
-}
-
-/// One step of the schema, run inside the transaction that also raises the version.
-type Migration = fn(&WriteTransaction) -> Result<(), OpenError>;
-/// Step `i` leads from schema `i + 1` to `i + 2`; schema 1 is the first.
-const MIGRATIONS: &[Migration] = &[earlier::leave_earlier_contract];
-const _: () = assert!(MIGRATIONS.len() as u64 + 1 == SCHEMA, "every schema after the first has its step");
-
-fn migrate(transaction: &WriteTransaction, found: u64) -> Result<(), OpenError> {
-    let steps = usize::try_from(found)
-        .ok()
-        .and_then(|found| MIGRATIONS.get(found.checked_sub(1)?..))
-        .ok_or(OpenError::NoMigration { found, supported: SCHEMA })?;
-    steps.iter().try_for_each(|step| step(transaction))
 }
 
 pub(crate) fn encode<T: Encode<()>>(value: &T) -> Vec<u8> {

@@ -27,7 +27,8 @@ use tokio::sync::{mpsc, oneshot};
 use crate::{
     backend::Failure,
     error::{Closed, LedgerError, Result},
-    payer, tables,
+    rows::payer,
+    tables,
 };
 
 /// Operations in one commit. A commit costs two syncs whatever it holds; at 64 the syncs are a small part,

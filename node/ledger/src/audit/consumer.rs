@@ -10,7 +10,7 @@ use crate::{
     adjustment::Side,
     allowed::{self, Allowed},
     error::Result,
-    payer::{self, StoredEnd, StoredPromise, StoredPurchase},
+    rows::payer::{self, StoredEnd, StoredPromise, StoredPurchase},
     tables::{self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME},
 };
 

@@ -9,7 +9,7 @@ use super::{Adjusted, Audit, call_name};
 use crate::{
     adjustment::Side,
     error::Result,
-    payee::{self, StoredCall, StoredState},
+    rows::payee::{self, StoredCall, StoredState},
     settlement::{self, SettlementState},
     tables::{self, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, META, PAYEE_CHANNELS, SETTLEMENTS},
 };

@@ -13,8 +13,10 @@ use super::*;
 use crate::{
     Acknowledgement, Call, Cause, DayLimits, PayeeChannel, PayerChannel, Promise, Served, Settlement,
     SettlementRow, Timing,
-    payee::{self, StoredCall, StoredState},
-    payer::{self, StoredEnd, StoredPurchase},
+    rows::{
+        payee::{self, StoredCall, StoredState},
+        payer::{self, StoredEnd, StoredPurchase},
+    },
     settlement::{self, SettlementState},
     tables::{
         BODIES, CALLS, CALLS_BY_TIME, DAY_LIMITS, DAY_TOTALS, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES,

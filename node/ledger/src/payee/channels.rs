@@ -1,81 +1,16 @@
 //! Channels this node is paid on: what the chain says of them, and what their payers prove.
 
-use farthing_protocol::{
-    ChannelConfig, ChannelId, Receipt, Signature, Usdc, Verified, Voucher, channel::PayeeState,
-};
+use farthing_protocol::{ChannelId, Receipt, Verified, Voucher};
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
-use super::StoredPayeeChannel;
 use crate::{
     Ledger,
     adjustment::{self, Cause, Side},
     error::{LedgerError, Result},
+    rows::payee::{Ending, PayeeChannel, PayeeChannelRow, StoredPayeeChannel, channel_in},
     settlement,
     tables::{self, PAYEE_CHANNELS},
 };
-
-/// What the chain says of a channel whose payee this node is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PayeeChannel {
-    pub id: ChannelId,
-    pub config: ChannelConfig,
-    /// Confirmed. It falls when the payer withdraws.
-    pub deposited: Usdc,
-    /// Paid out. It never falls.
-    pub claimed: Usdc,
-    /// The payer asked to close.
-    pub closing: bool,
-}
-
-/// A channel with the ledger's own part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PayeeChannelRow {
-    pub id: ChannelId,
-    pub config: ChannelConfig,
-    pub deposited: Usdc,
-    pub claimed: Usdc,
-    pub closing: bool,
-    /// The highest voucher, or what was paid out on a higher one that is not in this ledger.
-    pub best: Usdc,
-    /// The signature on `best`, where that is a voucher of this ledger.
-    pub best_signature: Option<Signature>,
-    /// Everything charged.
-    pub spent: Usdc,
-    /// The part of `spent` that no call of this ledger explains.
-    pub opening: Usdc,
-    /// How often `opening` changed: of two rows, the one with the higher number tells of the later one.
-    pub opening_version: u64,
-    pub ending: Ending,
-    /// What the payer withdrew although it was charged, as far as it is booked.
-    pub lost: Usdc,
-}
-
-/// What this node has taken on towards the end of a channel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ending {
-    #[default]
-    None,
-    /// This node closes it; over once the channel is empty.
-    Closes,
-    /// This node has signed a close of this round that counts until then, on the chain's clock, for whoever brings it. What
-    /// one reading of the chain shows never ends it.
-    SignedAway { until_secs: u64, round: u32 },
-}
-
-impl PayeeChannelRow {
-    /// The channel at rest, as the rules of acceptance see it.
-    #[must_use]
-    pub fn state(&self) -> PayeeState {
-        PayeeState {
-            deposited: self.deposited,
-            claimed: self.claimed,
-            best: self.best,
-            spent: self.spent,
-            reserved: Usdc::ZERO,
-            closing: self.closing || self.ending != Ending::None,
-        }
-    }
-}
 
 impl Ledger {
     /// Records what the chain says; what was charged and promised stays as it is. Where `claimed` falls, because the chain
@@ -215,11 +150,4 @@ fn all_channels(tx: &ReadTransaction) -> Result<Vec<PayeeChannelRow>> {
         Ok(row.into_row(ChannelId::from_bytes(*id.value())))
     });
     rows.collect()
-}
-
-pub(crate) fn channel_in(
-    table: &impl ReadableTable<&'static [u8; 32], &'static [u8]>,
-    id: ChannelId,
-) -> Result<Option<StoredPayeeChannel>> {
-    tables::get(table, "payee_channels", id.as_bytes())
 }

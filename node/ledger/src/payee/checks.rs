@@ -6,8 +6,10 @@ use farthing_protocol::{
     limits::{CALL_HEAD_BYTES_MAX, PATH_BYTES_MAX},
 };
 
-use super::{BODY_BYTES_MAX, Call, StoredCall, StoredState};
-use crate::error::{LedgerError, Result, within};
+use crate::{
+    error::{LedgerError, Result, within},
+    rows::payee::{BODY_BYTES_MAX, Call, StoredCall, StoredState},
+};
 
 /// The bounds and terms that concern the call alone.
 pub(super) fn check_call(call: &Call, channel: ChannelId) -> Result<()> {

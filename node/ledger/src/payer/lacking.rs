@@ -5,14 +5,13 @@
 //! marked until its books were compared for the last time.
 
 use farthing_protocol::{ChannelId, Usdc};
-use redb::{ReadableTable, WriteTransaction};
 
-use super::{PayerChannelRow, StoredPayerChannel, update_channel};
+use super::update_channel;
 use crate::{
     Ledger,
     adjustment::Cause,
     error::Result,
-    tables::{self, PAYER_CHANNELS},
+    rows::payer::{PayerChannelRow, StoredPayerChannel, mark_all},
 };
 
 impl Ledger {
@@ -48,21 +47,4 @@ impl Ledger {
     pub async fn note_loss(&self) -> Result<()> {
         self.write(|tx| mark_all(tx).map(drop)).await
     }
-}
-
-/// Whether a channel was marked that was not.
-pub(crate) fn mark_all(tx: &WriteTransaction) -> Result<bool> {
-    let mut table = tx.open_table(PAYER_CHANNELS)?;
-    let mut marked = Vec::new();
-    for entry in table.iter()? {
-        let (id, bytes) = entry?;
-        let row: StoredPayerChannel = tables::decode("payer_channels", bytes.value())?;
-        if !row.may_lack_calls() {
-            marked.push((*id.value(), row.lacking()));
-        }
-    }
-    for (id, row) in &marked {
-        table.insert(id, tables::encode(row).as_slice())?;
-    }
-    Ok(!marked.is_empty())
 }

@@ -113,19 +113,6 @@ impl Promise {
     }
 }
 
-/// Proof that a promise is durable. Only [`crate::Ledger::promise`] makes one, after its commit.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Promised {
-    pub(super) call_id: CallId,
-}
-
-impl Promised {
-    #[must_use]
-    pub const fn call_id(&self) -> CallId {
-        self.call_id
-    }
-}
-
 /// Where a call's time went, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {

@@ -45,7 +45,7 @@ pub(crate) struct StoredPayerChannel {
     /// How often it was emptied; `None` before that was noted.
     #[n(13)]
     pub(crate) round: Option<u32>,
-    /// See [`super::lacking`]; `None` for no.
+    /// Set while calls may be lacking ([`super::mark_all`]); `None` for no.
     #[n(14)]
     pub(crate) may_lack_calls: Option<bool>,
 }
