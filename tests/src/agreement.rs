@@ -22,7 +22,7 @@ use farthing_control::{
 use farthing_protocol::{Address, ChannelId, Usdc};
 use farthing_testnet::{NodeProcess, demo::Demo};
 
-use crate::world::eventually;
+use crate::wait::eventually;
 
 /// As many as one export holds.
 const CALLS_MAX: usize = 20_000;

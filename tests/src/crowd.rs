@@ -92,7 +92,7 @@ impl Crowd {
     /// # Errors
     /// When the strangers cannot open that many.
     pub async fn wait_until_begun(&self, count: usize) -> Result<()> {
-        crate::world::eventually("the slow streams have begun", async || Ok(self.begun() >= count)).await
+        crate::wait::eventually("the slow streams have begun", async || Ok(self.begun() >= count)).await
     }
 }
 

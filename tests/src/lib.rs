@@ -13,4 +13,5 @@ pub mod recorder;
 pub mod simulate;
 pub mod tell;
 pub mod upstream;
+pub mod wait;
 pub mod world;

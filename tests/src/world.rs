@@ -4,7 +4,7 @@
 //! and holds them against the contract (invariants M2, M3, O1–O6, C1–C4, X1); [`World::settle_and_check`] also brings
 //! everything to the chain, where both wallets must agree to the last micro (M4).
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::{
@@ -16,7 +16,7 @@ use farthing_testnet::{LocalChain, NodeOptions, NodeProcess, rpc};
 use reqwest::{StatusCode, header::HeaderMap};
 use serde_json::{Value, json};
 
-use crate::{agreement, liar::Liar, upstream::Upstream};
+use crate::{agreement, liar::Liar, upstream::Upstream, wait::eventually};
 
 mod ended;
 
@@ -312,20 +312,6 @@ impl World {
         }
         Ok(gain)
     }
-}
-
-/// Looks again and again until `holds`, for as long as anything here may take.
-///
-/// # Errors
-/// When it does not come true.
-pub async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
-    for _ in 0..1_200 {
-        if holds().await? {
-            return Ok(());
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    anyhow::bail!("it never came true that {what}")
 }
 
 /// Every path of [`Upstream`], GET and POST.

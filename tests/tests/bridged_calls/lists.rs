@@ -10,7 +10,8 @@ use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::{
     command::farthing,
     recorder::{Recorder, Scripted},
-    world::{FUNDS, PRICE, World, eventually},
+    wait::eventually,
+    world::{FUNDS, PRICE, World},
 };
 use reqwest::StatusCode;
 use serde_json::{Value, json};

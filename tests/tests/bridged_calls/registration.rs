@@ -10,7 +10,8 @@ use farthing_control::{
 use farthing_protocol::{Usdc, call::Method, limits::LISTINGS_PER_OWNER_MAX};
 use farthing_tests::{
     recorder::{Recorder, Scripted},
-    world::{FUNDS, World, eventually},
+    wait::eventually,
+    world::{FUNDS, World},
 };
 use reqwest::StatusCode;
 use serde_json::json;

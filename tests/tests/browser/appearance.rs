@@ -6,7 +6,7 @@ use std::{fmt::Write as _, path::PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use fantoccini::Locator;
-use farthing_tests::world::eventually;
+use farthing_tests::wait::eventually;
 
 use crate::{
     browser::{Browser, Tools},

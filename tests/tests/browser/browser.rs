@@ -14,7 +14,7 @@ use fantoccini::{
     error::{CmdError, ErrorStatus},
     wd::WebDriverCompatibleCommand,
 };
-use farthing_tests::{tell::tell, world::eventually};
+use farthing_tests::{tell::tell, wait::eventually};
 use hyper_util::client::legacy::connect::HttpConnector;
 use reqwest::{Method, Url};
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use farthing_control::endpoint;
-use farthing_tests::world::eventually;
+use farthing_tests::wait::eventually;
 
 use crate::{
     browser::{Browser, Tools},

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use fantoccini::Locator;
 use farthing_control::endpoint;
 use farthing_testnet::NodeProcess;
-use farthing_tests::world::eventually;
+use farthing_tests::wait::eventually;
 
 use crate::{
     browser::Browser,

@@ -12,7 +12,8 @@ use farthing_testnet::{
 };
 use farthing_tests::{
     upstream::Upstream,
-    world::{PRICE, eventually, service_file},
+    wait::eventually,
+    world::{PRICE, service_file},
 };
 
 use serde_json::json;

@@ -11,10 +11,7 @@ use farthing_control::{
     types::{Charge, ServiceFile},
 };
 use farthing_testnet::NodeProcess;
-use farthing_tests::{
-    upstream::Upstream,
-    world::{eventually, service_file},
-};
+use farthing_tests::{upstream::Upstream, wait::eventually, world::service_file};
 use tokio::{
     io::copy_bidirectional,
     net::{TcpListener, TcpStream},

@@ -1,7 +1,7 @@
 //! How long it takes until something of a page is seen: printed, and bounded only by what nobody would wait for.
 
 use anyhow::{Context, Result, ensure};
-use farthing_tests::{tell::tell, world::eventually};
+use farthing_tests::{tell::tell, wait::eventually};
 
 use crate::{
     browser::{Browser, Tools},

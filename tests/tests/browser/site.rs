@@ -14,7 +14,7 @@ use farthing_testnet::{
     NodeProcess,
     demo::{Demo, Setup, recent_earthquakes},
 };
-use farthing_tests::world::eventually;
+use farthing_tests::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::{

@@ -7,7 +7,7 @@ use fantoccini::Locator;
 use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_testnet::demo::{Demo, Setup};
-use farthing_tests::{tell::tell, world::eventually};
+use farthing_tests::{tell::tell, wait::eventually};
 use serde_json::json;
 use tokio::process::Command;
 

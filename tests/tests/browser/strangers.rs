@@ -8,7 +8,7 @@ use farthing_control::{
     types::{OperationFile, ServiceFile, SourceFile, SourceKind},
 };
 use farthing_protocol::call::Method;
-use farthing_tests::world::{PRICE, eventually};
+use farthing_tests::{wait::eventually, world::PRICE};
 use serde_json::json;
 use tokio::net::TcpListener;
 

@@ -17,7 +17,7 @@ use farthing_control::{
     types::{NewSecret, SecretLimits},
 };
 use farthing_protocol::Address;
-use farthing_tests::world::{World, eventually};
+use farthing_tests::{wait::eventually, world::World};
 use reqwest::{Certificate, Client, Method, header, redirect::Policy};
 use serde_json::Value;
 use tokio::net::TcpListener;

@@ -104,7 +104,7 @@ async fn guesses_are_slowed_and_nobody_is_locked_out() -> Result<()> {
     let page = guesser.send(guess).await?;
     ensure!(page.status == 429 || page.status == 401, "{page:?}");
     ensure!(page.status != 429 || !page.header("retry-after").is_empty(), "{page:?}");
-    farthing_tests::world::eventually("the right password is taken", async || {
+    farthing_tests::wait::eventually("the right password is taken", async || {
         let page = guesser.post("/panel/login", &[("password", PASSWORD)]).await?;
         Ok(page.status == 303)
     })

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
-use farthing_tests::world::eventually;
+use farthing_tests::wait::eventually;
 use reqwest::{Method, header};
 use serde_json::{Value, json};
 

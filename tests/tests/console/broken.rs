@@ -2,10 +2,7 @@
 
 use anyhow::{Result, ensure};
 use farthing_control::{endpoint, types::Charge};
-use farthing_tests::{
-    upstream::Upstream,
-    world::{eventually, service_file},
-};
+use farthing_tests::{upstream::Upstream, wait::eventually, world::service_file};
 
 use crate::support::{Node, Page};
 

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use axum::{Json, Router, routing::post};
 use farthing_control::endpoint;
 use farthing_testnet::{LocalChain, NodeOptions, NodeProcess};
-use farthing_tests::{command::farthing, world::eventually};
+use farthing_tests::{command::farthing, wait::eventually};
 use serde_json::{Value, json};
 
 use crate::support::{Node, set_up};

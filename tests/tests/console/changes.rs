@@ -11,7 +11,8 @@ use farthing_tests::{
     command::farthing,
     recorder::Recorder,
     upstream::Upstream,
-    world::{PRICE, eventually, service_file},
+    wait::eventually,
+    world::{PRICE, service_file},
 };
 use futures::{FutureExt, future::try_join_all};
 use serde_json::{Value, json};

@@ -9,7 +9,8 @@ use farthing_testnet::NodeProcess;
 use farthing_tests::{
     command::farthing,
     upstream::Upstream,
-    world::{FUNDS, PRICE, World, eventually, service_file},
+    wait::eventually,
+    world::{FUNDS, PRICE, World, service_file},
 };
 use serde_json::json;
 

@@ -3,7 +3,10 @@
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
 use farthing_protocol::{Address, Usdc};
-use farthing_tests::world::{FUNDS, PRICE, World, eventually};
+use farthing_tests::{
+    wait::eventually,
+    world::{FUNDS, PRICE, World},
+};
 
 use crate::{
     qr,

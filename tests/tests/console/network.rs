@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use farthing_control::endpoint;
-use farthing_tests::world::{World, eventually};
+use farthing_tests::{wait::eventually, world::World};
 
 use crate::support::set_up;
 

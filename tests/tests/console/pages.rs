@@ -170,7 +170,7 @@ async fn strangers_texts_are_shown_and_do_nothing() -> Result<()> {
     let mut browser = node.set_up().await?;
     let upstream = farthing_tests::upstream::Upstream::start().await?;
     let api = node.process.control().tell(endpoint::AddApi, &hostile(&upstream.url())).await?;
-    farthing_tests::world::eventually("the service is in the catalog", async || {
+    farthing_tests::wait::eventually("the service is in the catalog", async || {
         Ok(browser.get("/panel/catalog").await?.body.contains("Evil"))
     })
     .await?;
@@ -233,7 +233,7 @@ async fn the_catalog_narrows_to_services_with_free_samples() -> Result<()> {
     for file in [with("With some", SamplesFile::Described), with("With none", SamplesFile::None)] {
         node.process.control().tell(endpoint::AddApi, &file).await?;
     }
-    farthing_tests::world::eventually("both are in the catalog", async || {
+    farthing_tests::wait::eventually("both are in the catalog", async || {
         Ok(browser.get("/panel/catalog").await?.body.contains("2 services"))
     })
     .await?;

@@ -3,7 +3,10 @@
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
 use farthing_protocol::Usdc;
-use farthing_tests::world::{FUNDS, Setup, World, eventually};
+use farthing_tests::{
+    wait::eventually,
+    world::{FUNDS, Setup, World},
+};
 use serde_json::{Value, json};
 
 use crate::support::{Browser, Page, set_up};

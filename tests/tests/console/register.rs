@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
-use farthing_tests::{upstream::Upstream, world::eventually};
+use farthing_tests::{upstream::Upstream, wait::eventually};
 use serde_json::{Value, json};
 
 use crate::support::{Browser, Node, PASSWORD, Page};

@@ -7,7 +7,10 @@ use farthing_control::{
     types::{OperationFile, ServiceFile, SourceFile, SourceKind},
 };
 use farthing_protocol::{Usdc, call::Method};
-use farthing_tests::world::{FUNDS, PRICE, Setup, World, eventually};
+use farthing_tests::{
+    wait::eventually,
+    world::{FUNDS, PRICE, Setup, World},
+};
 use serde_json::json;
 
 use crate::support::{Browser, Node, PASSWORD, Page, set_up};

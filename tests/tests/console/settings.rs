@@ -1,7 +1,7 @@
 //! Settings in the console: the consumer secret, who is logged in, what the node runs with.
 
 use anyhow::{Result, ensure};
-use farthing_tests::world::eventually;
+use farthing_tests::wait::eventually;
 
 use crate::support::{Node, PASSWORD};
 

@@ -5,7 +5,7 @@ use farthing_control::{
     endpoint,
     types::{ServiceFile, SourceFile, SourceKind},
 };
-use farthing_tests::world::{PRICE, eventually};
+use farthing_tests::{wait::eventually, world::PRICE};
 use serde_json::json;
 
 use crate::support::{Browser, Node, PASSWORD, Page};

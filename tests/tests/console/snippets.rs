@@ -6,7 +6,8 @@ use anyhow::{Context, Result, bail, ensure};
 use farthing_protocol::Usdc;
 use farthing_tests::{
     tell::tell,
-    world::{FUNDS, PRICE, World, eventually},
+    wait::eventually,
+    world::{FUNDS, PRICE, World},
 };
 use tokio::process::Command;
 

@@ -3,7 +3,10 @@
 use anyhow::{Context, Result, ensure};
 use farthing_control::{endpoint, types::PriceRequest};
 use farthing_protocol::Usdc;
-use farthing_tests::world::{FUNDS, World, eventually};
+use farthing_tests::{
+    wait::eventually,
+    world::{FUNDS, World},
+};
 
 use crate::support::{Node, set_up};
 

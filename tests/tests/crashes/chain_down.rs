@@ -4,7 +4,7 @@ use farthing_control::endpoint;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use farthing_tests::world::{FUNDS, eventually};
+use farthing_tests::{wait::eventually, world::FUNDS};
 use reqwest::StatusCode;
 
 use crate::support::{

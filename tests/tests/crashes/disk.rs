@@ -13,7 +13,10 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use farthing_control::{endpoint, types::AlertKind};
 use farthing_testnet::NodeProcess;
-use farthing_tests::world::{Answer, FUNDS, PRICE, World, eventually};
+use farthing_tests::{
+    wait::eventually,
+    world::{Answer, FUNDS, PRICE, World},
+};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 

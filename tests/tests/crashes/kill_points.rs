@@ -2,7 +2,10 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_protocol::Usdc;
-use farthing_tests::world::{FUNDS, PRICE, World, eventually};
+use farthing_tests::{
+    wait::eventually,
+    world::{FUNDS, PRICE, World},
+};
 use reqwest::StatusCode;
 use serde_json::json;
 

@@ -5,7 +5,10 @@ use anyhow::{Context, Result, ensure};
 use farthing_control::{endpoint, types::Channel};
 use farthing_protocol::Usdc;
 use farthing_testnet::rpc;
-use farthing_tests::world::{FUNDS, PRICE, Setup, World, eventually};
+use farthing_tests::{
+    wait::eventually,
+    world::{FUNDS, PRICE, Setup, World},
+};
 use serde_json::json;
 
 use crate::support::{

@@ -8,7 +8,8 @@ use farthing_protocol::Usdc;
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
     agreement,
-    world::{Answer, Setup, World, eventually},
+    wait::eventually,
+    world::{Answer, Setup, World},
 };
 use reqwest::StatusCode;
 use serde_json::{Value, json};

@@ -9,7 +9,8 @@ use farthing_protocol::Usdc;
 use farthing_testnet::{NodeProcess, rpc};
 use farthing_tests::{
     command::{farthing, run},
-    world::{FUNDS, PRICE, Setup, World, eventually},
+    wait::eventually,
+    world::{FUNDS, PRICE, Setup, World},
 };
 use reqwest::StatusCode;
 use serde_json::json;

@@ -16,7 +16,7 @@ use farthing_protocol::{
     info::{InfoRequest, InfoResponse},
     listing::{Details, Pin},
 };
-use farthing_tests::world::eventually;
+use farthing_tests::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::{

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use farthing_testnet::NodeProcess;
-use farthing_tests::{command::farthing, world::eventually};
+use farthing_tests::{command::farthing, wait::eventually};
 use tokio::process::Command;
 
 use crate::support::{Nodes, all_find, offer, publish, words};

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use farthing_tests::{
     command::{Ran, farthing, run},
-    world::eventually,
+    wait::eventually,
 };
 
 use crate::support::{Nodes, all_find, offer, publish, with_and_without_gossip, words};

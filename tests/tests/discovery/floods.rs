@@ -10,7 +10,7 @@ use farthing_testnet::NodeProcess;
 use farthing_tests::{
     flood::{Flood, Sort},
     simulate::report::resident_mib_of,
-    world::eventually,
+    wait::eventually,
 };
 
 use crate::support::{Nodes, all_find, offer, publish, words};

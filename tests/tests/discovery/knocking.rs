@@ -18,7 +18,7 @@ use farthing_protocol::{
     listing::Pin,
 };
 use farthing_testnet::NodeProcess;
-use farthing_tests::{simulate::now_secs, world::eventually};
+use farthing_tests::{simulate::now_secs, wait::eventually};
 use libp2p::Multiaddr;
 use tokio::net::TcpListener;
 

@@ -6,7 +6,7 @@ use farthing_control::{
     types::{CatalogPage, Reach},
 };
 use farthing_testnet::NodeProcess;
-use farthing_tests::{command::farthing, world::eventually};
+use farthing_tests::{command::farthing, wait::eventually};
 
 use crate::support::{Nodes, all_find, offer, publish, search, words};
 

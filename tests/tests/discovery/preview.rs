@@ -8,7 +8,7 @@ use farthing_protocol::{
     keccak256,
     listing::Pin,
 };
-use farthing_tests::{command::farthing, upstream::Upstream, world::eventually};
+use farthing_tests::{command::farthing, upstream::Upstream, wait::eventually};
 
 use crate::{
     stranger,

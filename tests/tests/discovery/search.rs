@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use farthing_control::types::{CatalogQuery, CatalogSort, CatalogState};
 use farthing_protocol::Usdc;
 use farthing_testnet::NodeProcess;
-use farthing_tests::{command::farthing, world::eventually};
+use farthing_tests::{command::farthing, wait::eventually};
 
 use crate::support::{
     Nodes, all_find, offer, only, publish, search, set_price, with_and_without_gossip, words,

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_testnet::NodeProcess;
-use farthing_tests::{tell::tell, world::eventually};
+use farthing_tests::{tell::tell, wait::eventually};
 
 use crate::support::{
     Nodes, all_find, counted, offer, only, publish, search, set_price, show, with_and_without_gossip, words,

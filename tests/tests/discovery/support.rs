@@ -10,7 +10,7 @@ use farthing_control::types::{
 };
 use farthing_protocol::{ServiceId, Usdc};
 use farthing_testnet::{NodeOptions, NodeProcess, demo::metrics};
-use farthing_tests::world::{PRICE, eventually};
+use farthing_tests::{wait::eventually, world::PRICE};
 
 /// Makes two tests of each function that is named: one for nodes that gossip, and one for nodes that do not. Gossip is
 /// the fast path and nothing else, so whatever holds with it holds without.

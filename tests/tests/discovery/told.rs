@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use farthing_tests::{
     command::{farthing, run},
-    world::eventually,
+    wait::eventually,
 };
 use serde_json::{Value, json};
 

@@ -7,7 +7,8 @@ use axum::{Router, extract::State, routing::post};
 use farthing_control::endpoint;
 use farthing_tests::{
     command::farthing,
-    world::{FUNDS, World, eventually},
+    wait::eventually,
+    world::{FUNDS, World},
 };
 use reqwest::StatusCode;
 use serde_json::Value;

@@ -7,7 +7,8 @@ use farthing_protocol::{Address, Usdc};
 use farthing_testnet::{LocalChain, NodeProcess, rpc};
 use farthing_tests::{
     command::{Ran, farthing},
-    world::{FUNDS, PRICE, World, eventually},
+    wait::eventually,
+    world::{FUNDS, PRICE, World},
 };
 use serde_json::{Value, json};
 

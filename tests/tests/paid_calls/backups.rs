@@ -8,7 +8,8 @@ use farthing_protocol::Usdc;
 use farthing_testnet::{NodeOptions, NodeProcess};
 use farthing_tests::{
     command::{farthing, run},
-    world::{FUNDS, Setup, World, eventually},
+    wait::eventually,
+    world::{FUNDS, Setup, World},
 };
 use tokio::{
     io::copy_bidirectional,

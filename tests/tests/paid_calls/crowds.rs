@@ -21,7 +21,8 @@ use farthing_protocol::{
 use farthing_testnet::{NodeProcess, anvil::Anvil, demo::metrics};
 use farthing_tests::{
     simulate::{now_secs, report::resident_mib_of},
-    world::{FUNDS, PRICE, Setup, World, eventually, service_file},
+    wait::eventually,
+    world::{FUNDS, PRICE, Setup, World, service_file},
 };
 use serde_json::json;
 use tokio::task::JoinSet;

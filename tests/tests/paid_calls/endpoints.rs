@@ -10,7 +10,8 @@ use farthing_control::{
 use farthing_testnet::rpc;
 use farthing_tests::{
     liar::Liar,
-    world::{FUNDS, PRICE, Setup, World, eventually},
+    wait::eventually,
+    world::{FUNDS, PRICE, Setup, World},
 };
 use serde_json::json;
 

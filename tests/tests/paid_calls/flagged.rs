@@ -15,7 +15,8 @@ use farthing_control::types::{
 };
 use farthing_tests::{
     command::farthing,
-    world::{Answer, FUNDS, PRICE, Setup, World, eventually},
+    wait::eventually,
+    world::{Answer, FUNDS, PRICE, Setup, World},
 };
 use reqwest::StatusCode;
 

@@ -6,7 +6,8 @@ use farthing_protocol::Usdc;
 use farthing_testnet::{anvil::Anvil, rpc};
 use farthing_tests::{
     command::farthing,
-    world::{Answer, FUNDS, PRICE, Setup, World, eventually},
+    wait::eventually,
+    world::{Answer, FUNDS, PRICE, Setup, World},
 };
 use serde_json::json;
 

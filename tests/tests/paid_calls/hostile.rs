@@ -19,7 +19,10 @@ use farthing_protocol::{
     wire::NetworkName,
 };
 use farthing_testnet::anvil::Anvil;
-use farthing_tests::world::{FUNDS, PRICE, Setup, World, eventually};
+use farthing_tests::{
+    wait::eventually,
+    world::{FUNDS, PRICE, Setup, World},
+};
 use futures::{StreamExt, stream};
 
 use crate::support::{cost, expect_free, expect_served, fixed_owner, setting};

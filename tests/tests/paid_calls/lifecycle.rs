@@ -10,7 +10,8 @@ use farthing_control::{
 use farthing_testnet::{NodeProcess, rpc};
 use farthing_tests::{
     command::farthing,
-    world::{FUNDS, Setup, World, eventually},
+    wait::eventually,
+    world::{FUNDS, Setup, World},
 };
 use serde_json::json;
 

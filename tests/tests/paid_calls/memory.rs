@@ -18,7 +18,10 @@ use farthing_control::{
 };
 use farthing_protocol::call::Method;
 use farthing_testnet::{NodeProcess, demo::metrics};
-use farthing_tests::world::{Answer, FUNDS, Setup, World, eventually, service_file};
+use farthing_tests::{
+    wait::eventually,
+    world::{Answer, FUNDS, Setup, World, service_file},
+};
 use futures::{StreamExt, future::join_all, stream};
 use reqwest::Client;
 use serde_json::{Value, json};

@@ -6,7 +6,8 @@ use anyhow::{Context, Result, ensure};
 use farthing_control::types::{Api, Charge};
 use farthing_tests::{
     command::farthing,
-    world::{Answer, FUNDS, World, eventually, service_file},
+    wait::eventually,
+    world::{Answer, FUNDS, World, service_file},
 };
 use tokio::process::Command;
 

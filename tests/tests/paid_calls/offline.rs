@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use farthing_control::endpoint;
-use farthing_tests::world::{FUNDS, World, eventually};
+use farthing_tests::{
+    wait::eventually,
+    world::{FUNDS, World},
+};
 
 use crate::support::{cost, expect_free, expect_served, fixed_owner};
 

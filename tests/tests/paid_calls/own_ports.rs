@@ -8,7 +8,8 @@ use farthing_control::{
 };
 use farthing_tests::{
     command::farthing,
-    world::{FUNDS, World, eventually, service_file},
+    wait::eventually,
+    world::{FUNDS, World, service_file},
 };
 use tokio::{net::TcpListener, task::JoinHandle};
 

@@ -22,7 +22,10 @@ use farthing_protocol::{
     wire::NetworkName,
 };
 use farthing_testnet::anvil::Anvil;
-use farthing_tests::world::{FUNDS, PRICE, Setup, World, eventually};
+use farthing_tests::{
+    wait::eventually,
+    world::{FUNDS, PRICE, Setup, World},
+};
 use serde_json::{Value, json};
 
 use crate::support::{cost, expect_served, with};

@@ -8,7 +8,8 @@ use farthing_control::endpoint;
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
     command::farthing,
-    world::{FUNDS, World, eventually},
+    wait::eventually,
+    world::{FUNDS, World},
 };
 use futures::{StreamExt, future::join_all, stream};
 use hyper::client::conn::http2::{self, SendRequest};

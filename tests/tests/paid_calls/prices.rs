@@ -9,7 +9,8 @@ use farthing_control::types::{
 use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::{
     command::farthing,
-    world::{FUNDS, PRICE, Setup, World, eventually},
+    wait::eventually,
+    world::{FUNDS, PRICE, Setup, World},
 };
 use serde_json::json;
 

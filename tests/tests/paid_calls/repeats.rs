@@ -8,7 +8,10 @@ use std::sync::{
 use anyhow::{Result, ensure};
 use axum::{Router, http::StatusCode, routing::any};
 use farthing_control::types::Charge;
-use farthing_tests::world::{Answer, FUNDS, PRICE, World, eventually, service_file};
+use farthing_tests::{
+    wait::eventually,
+    world::{Answer, FUNDS, PRICE, World, service_file},
+};
 use serde_json::json;
 
 use crate::support::{cost, expect_free, expect_served, fixed_owner, with};

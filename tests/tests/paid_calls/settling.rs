@@ -8,7 +8,8 @@ use farthing_control::{
 use farthing_testnet::rpc;
 use farthing_tests::{
     command::farthing,
-    world::{FUNDS, Setup, World, eventually},
+    wait::eventually,
+    world::{FUNDS, Setup, World},
 };
 use serde_json::json;
 

@@ -5,7 +5,8 @@ use farthing_os::clock;
 use farthing_protocol::Usdc;
 use farthing_tests::{
     command::farthing,
-    world::{Answer, FUNDS, Setup, World, eventually},
+    wait::eventually,
+    world::{Answer, FUNDS, Setup, World},
 };
 use reqwest::StatusCode;
 use serde_json::Value;

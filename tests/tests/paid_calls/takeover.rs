@@ -19,7 +19,8 @@ use farthing_testnet::{NodeOptions, NodeProcess, anvil::Anvil, demo::metrics};
 use farthing_tests::{
     agreement,
     command::{Ran, farthing},
-    world::{FUNDS, World, eventually},
+    wait::eventually,
+    world::{FUNDS, World},
 };
 
 use crate::support::{expect_served, fixed_owner};

@@ -12,7 +12,7 @@ use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_sdk::{Language, Options, Sdk, generate, snippet};
 use farthing_testnet::demo::Demo;
-use farthing_tests::{command::farthing, world::eventually};
+use farthing_tests::{command::farthing, wait::eventually};
 use serde_json::{Value, json};
 
 use super::{

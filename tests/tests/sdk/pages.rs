@@ -7,7 +7,7 @@ use farthing_bridge::read;
 use farthing_protocol::Usdc;
 use farthing_sdk::{Language, Options, generate};
 use farthing_testnet::demo::{Demo, Setup};
-use farthing_tests::{command::farthing, world::eventually};
+use farthing_tests::{command::farthing, wait::eventually};
 use tokio::task::JoinSet;
 
 use super::{languages::Toolchain, shelf};

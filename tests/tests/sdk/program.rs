@@ -6,7 +6,8 @@ use anyhow::{Context, Result, ensure};
 use farthing_sdk::Language;
 use farthing_tests::{
     command::{farthing, run},
-    world::{World, eventually},
+    wait::eventually,
+    world::World,
 };
 
 /// Every file below a folder, by its path there.
