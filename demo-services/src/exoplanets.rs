@@ -6,6 +6,7 @@
 mod answer;
 mod catalog;
 mod cost;
+mod discovery_method;
 mod refusal;
 mod schema;
 

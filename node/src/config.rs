@@ -6,6 +6,7 @@
 mod chosen;
 mod example;
 mod flagged;
+mod gather;
 pub mod keys;
 mod raw;
 mod settings;
@@ -20,7 +21,8 @@ pub use self::{
     chosen::UserSettings,
     example::{Shown, ShownValue, example},
     flagged::FlagRule,
-    raw::{CONSOLE_SETTINGS_FILE, ConfigError, ConfigProblem, Origin, Sources},
+    gather::{CONSOLE_SETTINGS_FILE, Sources},
+    raw::{ConfigError, ConfigProblem, Origin},
     settings::{
         ChainConfig, Config, GatewayConfig, LimitsConfig, NetworkConfig, NodeConfig, PanelConfig,
         SettlementConfig, SpendingConfig, WalletConfig,

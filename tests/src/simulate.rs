@@ -4,6 +4,9 @@
 //! What is not modelled: distance (a round trip takes as long as the scheduler needs), loss, and NAT. Times
 //! therefore say what the process's cores can do for all nodes together, not what one node would take.
 
+use farthing_protocol::wire::NetworkName;
+
+pub mod arrivals;
 pub mod catalog;
 pub mod directory;
 pub mod full_node;
@@ -15,6 +18,15 @@ pub mod options;
 pub mod population;
 pub mod report;
 pub mod traffic;
+
+/// The network that simulated nodes belong to.
+///
+/// # Panics
+/// Never: the name is valid.
+#[must_use]
+pub fn network_name() -> NetworkName {
+    NetworkName::new("local-simulation").expect("a valid name")
+}
 
 /// Seconds since the Unix epoch.
 #[must_use]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
-use super::schema::DiscoveryMethod;
+use super::discovery_method::DiscoveryMethod;
 
 /// One row of the table. Field names say what the archive's column means, `rename` is the column.
 #[derive(Debug, Deserialize)]

@@ -22,11 +22,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use juniper::{EmptySubscription, RootNode};
 
-pub(super) use self::discovery::DiscoveryMethod;
 pub(super) use self::note::Notes;
 
+// The types of the graph name each other, as its edges do; they find each other here.
+use self::body::CelestialBodyValue;
 use self::mutation::Mutation;
+use self::planet::Planet;
 use self::query::Query;
+use self::star::Star;
 use super::catalog::PlanetCatalog;
 use super::refusal::Refusal;
 

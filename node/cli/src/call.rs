@@ -1,10 +1,7 @@
 //! `farthing call`: the service's answer on standard output, what it cost on standard error.
 
-use farthing_control::endpoint;
-use std::collections::BTreeMap;
-
 use farthing_control::{
-    ControlError, RawAnswer,
+    ControlError, RawAnswer, endpoint,
     types::{CallRequest, HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_TIMING, Text},
 };
 use farthing_protocol::Usdc;
@@ -73,28 +70,11 @@ fn request(arguments: Call) -> Result<CallRequest, Failure> {
         api_id_public: service.into(),
         path,
         method: method.into(),
-        params: unique(params)?,
-        body: body.map(|body| read_body(&body)).transpose()?,
-        headers: unique(headers)?,
+        params: input::unique(params)?,
+        body: body.map(|body| input::json(&body)).transpose()?,
+        headers: input::unique(headers)?,
         max_price: max_price.map(Text),
         call_id,
-    })
-}
-
-pub(super) fn unique(pairs: Vec<(String, String)>) -> Result<BTreeMap<String, String>, Failure> {
-    let mut map = BTreeMap::new();
-    for (name, value) in pairs {
-        if map.contains_key(&name) {
-            return Err(Failure::usage(format!("{name} is given twice")).next("give it once"));
-        }
-        map.insert(name, value);
-    }
-    Ok(map)
-}
-
-pub(super) fn read_body(body: &str) -> Result<serde_json::Value, Failure> {
-    serde_json::from_str(&input::value(body)?).map_err(|error| {
-        Failure::usage(format!("the body is not JSON ({error})")).next("quote it as JSON, or use @FILE")
     })
 }
 

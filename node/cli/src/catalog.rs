@@ -16,7 +16,8 @@ use super::{
     api::{operation_name, show},
     args,
     failure::{Exit, Failure},
-    output::{one_line, table},
+    output::table,
+    visible::one_line,
 };
 
 /// Versions shown with a service; the newest say what matters.

@@ -20,7 +20,7 @@ use farthing_node::{
 use farthing_os::lock::DataFolderError;
 use serde::Serialize;
 
-use super::output::visible;
+use super::visible::visible;
 
 /// Exit codes, the same for every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

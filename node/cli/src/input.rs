@@ -1,6 +1,7 @@
 //! What commands read: files, standard input as `-`, and values that name a file after an `@`.
 
 use std::{
+    collections::BTreeMap,
     fmt::Display,
     fs::{self, File},
     io::{self, Read},
@@ -31,6 +32,25 @@ pub(super) fn bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Failure> {
 pub(super) fn value(given: &str) -> Result<String, Failure> {
     let Some(path) = given.strip_prefix('@') else { return Ok(given.to_owned()) };
     fs::read_to_string(path).map_err(|error| unreadable(path, &error))
+}
+
+/// Names and their values, none of which is given twice.
+pub(super) fn unique(pairs: Vec<(String, String)>) -> Result<BTreeMap<String, String>, Failure> {
+    let mut map = BTreeMap::new();
+    for (name, value) in pairs {
+        if map.contains_key(&name) {
+            return Err(Failure::usage(format!("{name} is given twice")).next("give it once"));
+        }
+        map.insert(name, value);
+    }
+    Ok(map)
+}
+
+/// A body of a call, as text or in a file.
+pub(super) fn json(body: &str) -> Result<serde_json::Value, Failure> {
+    serde_json::from_str(&value(body)?).map_err(|error| {
+        Failure::usage(format!("the body is not JSON ({error})")).next("quote it as JSON, or use @FILE")
+    })
 }
 
 pub(super) fn unreadable(name: impl Display, error: &io::Error) -> Failure {

@@ -28,6 +28,7 @@ mod spending;
 mod status;
 mod testnet;
 mod tls;
+mod visible;
 mod wallet;
 
 use std::time::Duration;

@@ -4,7 +4,8 @@ use super::{
     Context,
     args::{FlagRuleArg, NewLimits, Spending},
     failure::Failure,
-    output::{one_line, pairs, table},
+    output::{pairs, table},
+    visible::one_line,
 };
 
 use farthing_control::endpoint;

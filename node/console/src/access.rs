@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 mod attempts;
 mod devices;
 mod password;
+mod secret_hash;
 mod sessions;
 mod setup_code;
 

@@ -23,9 +23,9 @@ use super::{
     ConsoleState,
     access::{Asker, Begun, Refused},
     failure::Failure,
-    form::wait_of,
-    guard::{KEY_HEADER, session_of},
-    pages::cookie_of,
+    form::GUEST_BYTES_MAX,
+    guard::{KEY_HEADER, cookie_of, session_of},
+    password_first::wait_of,
 };
 
 const PREFIX: &str = "/api/v1";
@@ -34,9 +34,6 @@ const UPLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Of a text that becomes a problem's detail.
 const DETAIL_BYTES_MAX: usize = 4 * 1024;
 const DESCRIBED: &str = "GET /api/v1/openapi.json describes what the address takes.";
-
-/// Who is not logged in sends a password, and anybody may do that many times at once.
-pub(super) const GUEST_BYTES_MAX: usize = 8 * 1024;
 
 pub(super) fn routes(panel: &ConsoleState) -> Router<ConsoleState> {
     let commands = panel.node().routes().fallback(|| async { nothing_here() });

@@ -10,21 +10,18 @@
 
 use askama::Template;
 use axum::{
-    Extension,
-    extract::{Query, Request, State},
+    extract::{Request, State},
     middleware::Next,
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Response},
 };
-use http::{HeaderMap, Method, StatusCode, header};
-use serde::Deserialize;
+use http::Method;
 
 use super::{
     ConsoleState,
-    frame::{THEME_COOKIE, Theme},
     guard::{cookie, session_of},
     headers::MayAsk,
-    page::{Rendered, next_or_home, with_next},
-    pages,
+    page::{Rendered, with_next},
+    theme::{THEME_COOKIE, Theme},
 };
 
 const PLAIN: &str = "localhost";
@@ -56,7 +53,7 @@ fn parts(host: &str) -> (&str, &str) {
     host.rfind(':').filter(|_| !host.ends_with(']')).map_or((host, ""), |at| host.split_at(at))
 }
 
-fn is_plain(host: &str) -> bool {
+pub(super) fn is_plain(host: &str) -> bool {
     parts(host).0.trim_end_matches('.').eq_ignore_ascii_case(PLAIN)
 }
 
@@ -81,7 +78,7 @@ pub(super) async fn lead(State(panel): State<ConsoleState>, request: Request, ne
 }
 
 /// The console's own name, for a request to the shared one: `https://0123….localhost:3002`.
-fn there(panel: &ConsoleState, request: &Request) -> Option<String> {
+pub(super) fn there(panel: &ConsoleState, request: &Request) -> Option<String> {
     let host = panel.0.hosts.asked(request).filter(|host| is_plain(host))?;
     panel.0.parts.name.as_deref().map(|name| format!("https://{name}{}", parts(host).1))
 }
@@ -91,53 +88,6 @@ fn asks_for_page(request: &Request) -> bool {
     let path = request.uri().path();
     let is_page = path == "/" || path == "/panel" || path.starts_with("/panel/");
     request.method() == Method::GET && is_page && !matches!(path, "/panel/stay" | "/panel/events")
-}
-
-#[derive(Deserialize)]
-pub(super) struct DoorParams {
-    next: Option<String>,
-}
-
-/// The browser does not find the other name, or somebody led it here: it may log in, after another try.
-pub(super) async fn stay(
-    State(panel): State<ConsoleState>,
-    Query(asked): Query<DoorParams>,
-    request: Request,
-) -> Response {
-    let next = next_or_home(asked.next.as_deref()).to_owned();
-    let is_in = session_of(&panel, request.headers()).is_some();
-    let Some(there) = there(&panel, &request).filter(|_| !is_in) else {
-        return Redirect::to(&next).into_response();
-    };
-    let mut response = pages::log_in_here(&panel, request.headers(), Again { there: there.clone(), next });
-    response.extensions_mut().insert(MayAsk(there));
-    response
-}
-
-#[derive(Template)]
-#[template(path = "enter.html")]
-struct EnterPage {
-    next: String,
-}
-
-/// Goes on from here: browsers send the cookie to a page that one of ours leads to, and to none that `localhost` does.
-pub(super) async fn enter(Query(asked): Query<DoorParams>) -> Response {
-    Rendered(&EnterPage { next: next_or_home(asked.next.as_deref()).to_owned() }).into_response()
-}
-
-/// Says to the page at the shared name, and to no other, that this name is found.
-pub(super) async fn reached(shared: Option<Extension<SharedName>>, headers: HeaderMap) -> Response {
-    let origin = headers.get(header::ORIGIN).filter(|origin| {
-        let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("https://"));
-        host.is_some_and(is_plain)
-    });
-    match (origin, shared) {
-        (Some(origin), Some(Extension(SharedName(false)))) => {
-            let allowed = [(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone())];
-            (StatusCode::NO_CONTENT, allowed).into_response()
-        }
-        _ => StatusCode::NO_CONTENT.into_response(),
-    }
 }
 
 #[cfg(test)]

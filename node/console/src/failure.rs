@@ -7,9 +7,9 @@ use http::StatusCode;
 
 use super::{
     access::Refused,
-    form::{PasswordFirst, status_of},
-    frame::Theme,
     page::{self, Rendered},
+    password_first::{PasswordFirst, status_of},
+    theme::Theme,
 };
 
 /// Why a page is not shown, or a change not made.

@@ -8,33 +8,34 @@
 
 use std::{fmt, net::IpAddr};
 
-use askama::Template;
 use axum::{
     Extension,
     body::Bytes,
-    extract::{FromRequest, Request, multipart::Field},
-    response::{IntoResponse, Response},
+    extract::{FromRequest, Request},
 };
 use farthing_os::{clock, secret::SecretText};
 use farthing_serve::ClientAddress;
-use http::{StatusCode, header, request::Parts};
+use http::{StatusCode, request::Parts};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
     ConsoleState,
     access::{Confirmed, Reauthenticated, Refused},
     address_or_here,
-    api::GUEST_BYTES_MAX,
     failure::Failure,
-    frame::{Theme, Visit},
+    frame::Visit,
     guard::{not_logged_in, session_of},
-    page::Rendered,
-    upload,
+    password_first::{PasswordFirst, Why},
 };
+
+pub(super) mod upload;
 
 /// Filled in by `key.js`.
 pub(super) const KEY_FIELD: &str = "console_key";
 pub(super) const PASSWORD_FIELD: &str = "console_password";
+
+/// Who is not logged in sends a password, and anybody may do that many times at once.
+pub(super) const GUEST_BYTES_MAX: usize = 8 * 1024;
 
 /// What a form brought beside its fields.
 #[derive(Debug, Clone, Copy)]
@@ -188,123 +189,6 @@ impl<T: DeserializeOwned> FromRequest<ConsoleState> for GuestForm<T> {
 
     async fn from_request(request: Request, _: &ConsoleState) -> Result<Self, Failure> {
         read(request).await.map(Self)
-    }
-}
-
-/// The first fields of a form with files: the key, and the password where there is no key. Nothing of a form is kept
-/// before they were right.
-pub(super) struct Gate {
-    from: IpAddr,
-    proof: Proof,
-}
-
-impl Gate {
-    pub(super) fn new(parts: &Parts) -> Self {
-        Self { from: from(parts), proof: Proof::Nothing }
-    }
-
-    /// Takes the next field when it is one of the gate's own; whether it was.
-    ///
-    /// # Errors
-    /// A wrong password; and before any other field is read, one of the two must have been right.
-    pub(super) async fn took(&mut self, visit: &Visit, field: &mut Field<'_>) -> Result<bool, Failure> {
-        let is_password = match field.name() {
-            Some(KEY_FIELD) => false,
-            Some(PASSWORD_FIELD) => true,
-            _ => return self.passed().map(|()| false),
-        };
-        let text = upload::whole(field, GUEST_BYTES_MAX).await?;
-        let text = String::from_utf8_lossy(&text).into_owned();
-        if is_password {
-            if !text.is_empty() {
-                let has_key = matches!(self.proof, Proof::Key);
-                let confirmed = confirm(visit, text, self.from, has_key).await;
-                self.proof =
-                    Proof::Password(confirmed.map_err(|refused| Failure::password_refused(&refused))?);
-            }
-        } else if visit.session.has_key(&text) && matches!(self.proof, Proof::Nothing) {
-            self.proof = Proof::Key;
-        }
-        Ok(true)
-    }
-
-    /// # Errors
-    /// Neither was right.
-    pub(super) fn passed(&self) -> Result<(), Failure> {
-        match self.proof {
-            Proof::Nothing => Err(Failure::no_key()),
-            Proof::Key | Proof::Password(_) => Ok(()),
-        }
-    }
-
-    /// As [`Form::reauthenticated`].
-    ///
-    /// # Errors
-    /// The password must be typed into the form.
-    pub(super) fn reauthenticated(&self, visit: &Visit) -> Result<Reauthenticated, Failure> {
-        match self.proof {
-            Proof::Password(confirmed) => Ok(confirmed.into()),
-            Proof::Nothing => Err(Failure::no_key()),
-            Proof::Key => {
-                visit.session.reauthenticated(clock::now_secs()).ok_or_else(Failure::password_in_the_form)
-            }
-        }
-    }
-}
-
-/// Why the password is asked for.
-#[derive(Debug)]
-enum Why {
-    Dangerous,
-    NoKey,
-    Refused(Refused),
-}
-
-/// Asks for the password, and holds the form that needs it.
-#[derive(Template)]
-#[template(path = "password-first.html")]
-pub struct PasswordFirst {
-    theme: Theme,
-    address: String,
-    pairs: Vec<(String, String)>,
-    why: Why,
-}
-
-impl fmt::Debug for PasswordFirst {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PasswordFirst").field("why", &self.why).finish_non_exhaustive()
-    }
-}
-
-impl IntoResponse for PasswordFirst {
-    fn into_response(self) -> Response {
-        match &self.why {
-            Why::Dangerous | Why::NoKey => (StatusCode::FORBIDDEN, Rendered(&self)).into_response(),
-            Why::Refused(refused) => {
-                let mut response = (status_of(refused), Rendered(&self)).into_response();
-                if let Some(secs) = wait_of(refused) {
-                    response.headers_mut().insert(header::RETRY_AFTER, secs.into());
-                }
-                response
-            }
-        }
-    }
-}
-
-/// How a page says that a password was not taken.
-pub(super) const fn status_of(refused: &Refused) -> StatusCode {
-    match refused {
-        Refused::Wait(_) | Refused::Busy => StatusCode::TOO_MANY_REQUESTS,
-        _ => StatusCode::UNPROCESSABLE_ENTITY,
-    }
-}
-
-/// Seconds until the next try, where that is why.
-pub(super) fn wait_of(refused: &Refused) -> Option<u64> {
-    match refused {
-        Refused::Wait(left) => Some(left.as_secs().max(1)),
-        Refused::Busy => Some(1),
-        _ => None,
     }
 }
 

@@ -40,12 +40,14 @@ mod icons;
 mod markup;
 mod page;
 mod pages;
+mod password_first;
+mod same_site;
 mod session_store;
 mod show;
 pub mod socket;
 mod table;
 mod texts;
-mod upload;
+mod theme;
 
 pub use access::{Access, AccessError, SetupCode};
 use pages::{Drafts, Orders};
@@ -137,7 +139,7 @@ pub fn router(panel: ConsoleState) -> Router {
         .method_not_allowed_fallback(pages::other_method)
         .with_state(panel.clone())
         .layer(from_fn_with_state(panel.clone(), door::lead))
-        .layer(from_fn_with_state(panel, guard::same_site))
+        .layer(from_fn_with_state(panel, same_site::same_site))
         .layer(from_fn(headers::secure))
 }
 

@@ -10,12 +10,18 @@ use axum::{
 };
 use http::{HeaderValue, Uri, header};
 
-use super::{ConsoleState, api, door, failure::Failure, upload::UPLOAD_BYTES_MAX};
+use super::{
+    ConsoleState, api,
+    failure::Failure,
+    form::{self, upload::UPLOAD_BYTES_MAX},
+};
 
 mod activity;
 mod apis;
 mod appearance;
 mod catalog;
+mod door;
+mod entered;
 mod events;
 mod finance;
 mod help;
@@ -31,7 +37,6 @@ mod settings;
 mod setup;
 
 pub(super) use finance::send::Orders;
-pub(super) use login::{cookie_of, log_in_here};
 pub(super) use register::Drafts;
 
 /// Forms here are a few lines; pages that take texts or files say so themselves.
@@ -42,7 +47,7 @@ const DETAIL_BYTES_MAX: usize = 4 * 1024;
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
 pub(super) fn routes() -> Router<ConsoleState> {
-    let guest = || DefaultBodyLimit::max(api::GUEST_BYTES_MAX);
+    let guest = || DefaultBodyLimit::max(form::GUEST_BYTES_MAX);
     Router::new()
         .route("/", get(|| async { Redirect::to("/panel") }))
         .route("/ca.pem", get(authority))

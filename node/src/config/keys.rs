@@ -3,7 +3,6 @@
 mod form;
 
 pub use self::form::{CHAIN_PRESETS, Fallback, Form, Item};
-use super::settings::KEYS;
 
 /// One setting, `section.key` in the file and `FARTHING_SECTION__KEY` in the environment.
 #[derive(Debug)]
@@ -20,12 +19,6 @@ pub(super) const fn integer(min: u64, max: u64) -> Form {
 }
 
 impl SettingKey {
-    /// The setting called `name`.
-    #[must_use]
-    pub fn find(name: &str) -> Option<&'static Self> {
-        KEYS.iter().find(|key| key.name == name)
-    }
-
     #[must_use]
     pub fn section(&self) -> &'static str {
         self.name.split_once('.').map_or(self.name, |(section, _)| section)

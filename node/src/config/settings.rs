@@ -272,6 +272,14 @@ settings! {
     }
 }
 
+impl SettingKey {
+    /// The setting called `name`.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+}
+
 /// What settings are read as; their forms were checked before.
 pub(super) trait Read: Sized {
     fn read(raw: &Raw, name: &str) -> Result<Self, ConfigError>;

@@ -4,7 +4,7 @@
 //! network to these books (`node/tests/simulation`).
 //!
 //! In the order of a call: what is known of its id ([`Accounts::earlier`]); what it holds before its promise
-//! ([`super::prepared`]); its end, which is counted at
+//! ([`Hold`]); its end, which is counted at
 //! once ([`Accounts::count`]) and stored in the background ([`Accounts::store`]), or given back
 //! ([`Accounts::release`]). After a start, [`Accounts::restore`] and [`Accounts::take_over`].
 
@@ -30,13 +30,36 @@ use super::{
     BuyError,
     answer::Expected,
     channels::{Explained, PayerChannels, Reservation},
-    prepared::Hold,
     spending::{Grant, Spending, SpendingCaps},
 };
 use crate::{keyed_mutex::KeyedMutex, killpoint};
 
 /// Stands for the secrets of calls that nobody remembers; none has this name.
 const NO_SECRET: &str = "";
+
+/// What a call may cost, counted against the limits of its day. Dropped, it is given back.
+#[derive(Debug)]
+pub struct Hold {
+    accounts: Arc<Accounts>,
+    day: u32,
+    secret: String,
+    price: Usdc,
+    /// What the limits allowed then.
+    pub limits: DayLimits,
+}
+
+impl Hold {
+    /// Of a price that was just counted for a secret on a day.
+    fn new(accounts: &Arc<Accounts>, (day, secret, price): (u32, &str, Usdc), limits: DayLimits) -> Self {
+        Self { accounts: Arc::clone(accounts), day, secret: secret.to_owned(), price, limits }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.accounts.spending().settle(self.day, &self.secret, self.price, Usdc::ZERO);
+    }
+}
 
 /// Everything one attempt promised, until it ends.
 #[derive(Clone, Debug)]

@@ -3,42 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use farthing_ledger::{DayLimits, Promise};
-use farthing_protocol::Usdc;
+use farthing_ledger::Promise;
 
 use super::{
-    accounts::{Accounts, Attempt},
+    accounts::{Attempt, Hold},
     answer::Expected,
     channels::{PayerChannels, Reservation},
 };
-
-/// What a call may cost, counted against the limits of its day. Dropped, it is given back.
-#[derive(Debug)]
-pub struct Hold {
-    accounts: Arc<Accounts>,
-    day: u32,
-    secret: String,
-    price: Usdc,
-    /// What the limits allowed then.
-    pub limits: DayLimits,
-}
-
-impl Hold {
-    /// Of a price that was just counted for a secret on a day.
-    pub(super) fn new(
-        accounts: &Arc<Accounts>,
-        (day, secret, price): (u32, &str, Usdc),
-        limits: DayLimits,
-    ) -> Self {
-        Self { accounts: Arc::clone(accounts), day, secret: secret.to_owned(), price, limits }
-    }
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        self.accounts.spending().settle(self.day, &self.secret, self.price, Usdc::ZERO);
-    }
-}
 
 /// Headroom on a channel. Dropped, it is given back.
 #[derive(Debug)]

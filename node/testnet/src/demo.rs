@@ -18,7 +18,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
     LocalChain,
-    down::Stop,
+    down::{FOLDER_PREFIX, Stop},
     process::{NodeOptions, NodeProcess, ServiceProcess, program},
 };
 
@@ -28,9 +28,6 @@ mod story;
 
 pub use offers::{recent_earthquakes, transiting_planets};
 pub use story::{Report, run};
-
-/// How temporary folders of networks begin.
-pub(super) const FOLDER_PREFIX: &str = "farthing-testnet-";
 
 /// How often it is looked whether everything still runs.
 const LOOK_EVERY: Duration = Duration::from_secs(2);

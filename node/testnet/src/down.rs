@@ -16,8 +16,8 @@ use tokio::{
     net::{UnixListener, UnixStream},
 };
 
-use super::demo::FOLDER_PREFIX;
-
+/// What the temporary folders of networks that are up begin with.
+pub(super) const FOLDER_PREFIX: &str = "farthing-testnet-";
 const SOCKET: &str = "stop.sock";
 /// Nodes finish their calls first.
 const STOPPED_WITHIN: Duration = Duration::from_secs(60);

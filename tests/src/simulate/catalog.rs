@@ -16,8 +16,8 @@ use farthing_protocol::{
 use serde::Serialize;
 
 use super::{
-    now_secs,
-    population::{Dice, key, network},
+    network_name, now_secs,
+    population::{Dice, key},
     report::{processor_time, quantile, resident_mib, rounded},
     traffic::count,
 };
@@ -87,7 +87,7 @@ pub async fn measure(plan: Plan, folder: &Path) -> Result<Section> {
     let (here, there) = (folder.join(HERE), folder.join("there"));
     let catalog = open(&here)?;
     let started = Instant::now();
-    take(&catalog, network().as_str(), 0..plan.listings - plan.missing).await?;
+    take(&catalog, network_name().as_str(), 0..plan.listings - plan.missing).await?;
     catalog.settled().await?;
     let taken = started.elapsed();
     drop(catalog);
@@ -98,7 +98,7 @@ pub async fn measure(plan: Plan, folder: &Path) -> Result<Section> {
         catalog.owner_seen(owner(number).address(), now_secs() + VALID_SECS);
         neighbour.owner_seen(owner(number).address(), now_secs() + VALID_SECS);
     }
-    take(&catalog, network().as_str(), plan.listings - plan.missing..plan.listings).await?;
+    take(&catalog, network_name().as_str(), plan.listings - plan.missing..plan.listings).await?;
     let cost = reconcile(&neighbour, &catalog).await?;
     ensure!(
         neighbour.counts().listings == plan.listings,
@@ -131,7 +131,8 @@ pub async fn measure(plan: Plan, folder: &Path) -> Result<Section> {
 }
 
 fn open(folder: &Path) -> Result<Catalog> {
-    let (catalog, opened) = Catalog::open(folder, Options::new(network().as_str(), key("own", 0).address()))?;
+    let (catalog, opened) =
+        Catalog::open(folder, Options::new(network_name().as_str(), key("own", 0).address()))?;
     ensure!(opened.notices.is_empty(), "a fresh catalog is damaged: {:?}", opened.notices);
     Ok(catalog)
 }
@@ -188,7 +189,7 @@ struct Searched {
 async fn search(catalog: &Catalog, searches: usize) -> Result<Searched> {
     let mut searched = Searched::default();
     let mut dice = Dice::new(1);
-    let yardstick = signed(network().as_str(), 0)?;
+    let yardstick = signed(network_name().as_str(), 0)?;
     for number in 0..searches {
         let query = query(number, &mut dice);
         let (spent, started) = (processor_time()?, Instant::now());

@@ -23,7 +23,7 @@ use tokio::sync::{
     mpsc,
 };
 
-use super::{news::Arrivals, now_secs, population::network};
+use super::{arrivals::Arrivals, network_name, now_secs};
 
 /// News of this node waiting to be passed on.
 const NEWS_MAX: usize = 16;
@@ -51,8 +51,12 @@ impl Holding {
     ) -> Result<Self> {
         let own = key.address();
         let (store, registry) = tokio::task::spawn_blocking(move || files(&folder, key)).await??;
-        let (catalog, mut told) =
-            Catalog::new(store.clone(), handle.clone(), network().as_str().to_owned(), Arc::new(registry));
+        let (catalog, mut told) = Catalog::new(
+            store.clone(),
+            handle.clone(),
+            network_name().as_str().to_owned(),
+            Arc::new(registry),
+        );
         let (news, heard) = mpsc::channel(NEWS_MAX);
         tokio::spawn(note(store.clone(), store.changes(), own, arrivals));
         let forwarding = news.clone();
@@ -93,7 +97,7 @@ impl Holding {
 
 /// A catalog, and an owner's registry without a service.
 fn files(folder: &Path, key: SecretKey) -> Result<(store::Catalog, Registry)> {
-    let network = network();
+    let network = network_name();
     let options = store::Options::new(network.as_str(), key.address());
     let (store, opened) = store::Catalog::open(folder, options)?;
     ensure!(opened.notices.is_empty(), "a fresh catalog is damaged: {:?}", opened.notices);

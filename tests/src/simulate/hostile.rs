@@ -23,10 +23,7 @@ use libp2p::{
 };
 use tokio::task::JoinHandle;
 
-use super::{
-    now_secs,
-    population::{key, network},
-};
+use super::{network_name, now_secs, population::key};
 
 /// The wallets that are lied about, with their keys: old records are genuine, so they need true signatures.
 pub type Victims = Arc<HashMap<Address, SecretKey>>;
@@ -70,7 +67,7 @@ impl Liar {
         };
         let now_secs = now_secs();
         let record = NodeRecord {
-            network: network().as_str().to_owned(),
+            network: network_name().as_str().to_owned(),
             public_key: victim.public_key(),
             net_key: None,
             seq,
@@ -299,7 +296,7 @@ fn swarm(liar: Liar) -> Result<Swarm<Behaviour>> {
     let secret = identity::secp256k1::SecretKey::try_from_bytes(liar.key.to_bytes())?;
     let keypair = identity::Keypair::from(identity::secp256k1::Keypair::from(secret));
     let name = |name: String| StreamProtocol::try_from_owned(name).ok().context("not a protocol's name");
-    let mut directory = kad::Config::new(name(network().kad_protocol())?);
+    let mut directory = kad::Config::new(name(network_name().kad_protocol())?);
     directory
         .set_kbucket_inserts(kad::BucketInserts::Manual)
         .set_record_filtering(kad::StoreInserts::FilterBoth)
@@ -309,13 +306,13 @@ fn swarm(liar: Liar) -> Result<Swarm<Behaviour>> {
     kad.set_mode(Some(kad::Mode::Server));
     let behaviour = Behaviour {
         identify: identify::Behaviour::new(identify::Config::new(
-            network().identify_version(),
+            network_name().identify_version(),
             keypair.public(),
         )),
         kad,
         info: request_response::Behaviour::with_codec(
             Frames,
-            [(name(network().info_protocol())?, request_response::ProtocolSupport::Full)],
+            [(name(network_name().info_protocol())?, request_response::ProtocolSupport::Full)],
             request_response::Config::default().with_request_timeout(Duration::from_secs(10)),
         ),
     };

@@ -124,15 +124,10 @@ async fn live(plan: &Plan, mut keep: impl FnMut(&Section) -> Result<()>) -> Resu
     .await
 }
 
-/// Nodes as they are shipped.
-pub(super) fn as_shipped() -> Kind {
-    Kind { gossip: true, publishes: true, catalogs: true, limits: NetworkLimits::default() }
-}
-
 /// The same, of consumers: whoever wants to know how listings travel need not have a thousand records travel first.
 /// They take note of listings instead of keeping them.
 fn consumers() -> Kind {
-    Kind { publishes: false, catalogs: false, ..as_shipped() }
+    Kind { publishes: false, catalogs: false, ..Kind::as_shipped() }
 }
 
 /// Nodes that learn of others from the directory alone and remember few, as in a network of which a node's
@@ -152,7 +147,7 @@ fn directory_only() -> Kind {
 /// When nodes cannot be started.
 pub async fn as_shipped_idle(nodes: usize, settle: Duration, watch: Duration) -> Result<Idle> {
     let machine = Machine::new(STAYING_THREADS)?;
-    let mut population = Population::new(as_shipped(), SEED);
+    let mut population = Population::new(Kind::as_shipped(), SEED);
     for together in vec![&machine; nodes].chunks(TOLD_OF) {
         population.grow(together).await?;
     }

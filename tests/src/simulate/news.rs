@@ -1,23 +1,18 @@
 //! How long a new listing is on its way to everybody: measured, with gossip and by sessions alone; and counted, for
 //! networks larger than can be run.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use farthing_network::{Inbound, Verdict};
 use farthing_protocol::{
-    Hash, Listing, ServiceId, ServiceNonce, Signed, Usdc, call::ChargePolicy, keccak256,
-    listing::ServiceKind, wire,
+    Listing, ServiceId, ServiceNonce, Signed, Usdc, call::ChargePolicy, listing::ServiceKind,
 };
 use serde::Serialize;
 
 use super::{
-    network, now_secs,
-    population::{Dice, Kind, Machine, Population, network as network_name},
+    arrivals::hash,
+    network_name, now_secs,
+    population::{Dice, Kind, Machine, Population},
     report::{quantile, rounded},
     traffic::count,
 };
@@ -30,38 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PATIENCE_WITHOUT_GOSSIP: Duration = Duration::from_secs(900);
 /// A look at who has heard, between which the simulation goes on.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// When listings arrived, by their content.
-#[derive(Debug, Clone, Default)]
-pub struct Arrivals(Arc<Mutex<HashMap<Hash, Vec<Instant>>>>);
-
-impl Arrivals {
-    /// Takes the part of a node's catalog: every listing is new when it is first heard of, and passed on.
-    pub async fn note_all(self, mut inbound: Inbound) {
-        while let Some(told) = inbound.listings.recv().await {
-            self.note(&told.listing.to_signed());
-            told.reply.send(Verdict::New);
-        }
-    }
-
-    /// One more node has this listing.
-    pub fn note(&self, listing: &Signed<Listing>) {
-        self.lock().entry(hash(listing)).or_default().push(Instant::now());
-    }
-
-    fn of(&self, listing: Hash) -> Vec<Instant> {
-        self.lock().get(&listing).cloned().unwrap_or_default()
-    }
-
-    /// Changed by single operations, so a panic elsewhere leaves it whole.
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Hash, Vec<Instant>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn hash(listing: &Signed<Listing>) -> Hash {
-    keccak256(&[&wire::encode(listing)])
-}
 
 /// How news spread, over several listings.
 #[derive(Debug, Clone, Serialize)]
@@ -93,7 +56,7 @@ pub async fn by_gossip(population: &mut Population, listings: usize) -> Result<S
 /// When nodes cannot be started, and those of [`by_gossip`].
 pub async fn into_catalogs(nodes: usize, gossip: bool, listings: usize, settle: Duration) -> Result<Spread> {
     let machine = Machine::new(2)?;
-    let mut population = Population::new(Kind { gossip, ..network::as_shipped() }, nodes as u64);
+    let mut population = Population::new(Kind { gossip, ..Kind::as_shipped() }, nodes as u64);
     population.grow(&vec![&machine; nodes]).await?;
     tokio::time::sleep(settle).await;
     let (way, patience) = match gossip {

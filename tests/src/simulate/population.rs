@@ -4,11 +4,11 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result};
 use farthing_network::{Network, NetworkConfig, NetworkHandle, NetworkLimits};
-use farthing_protocol::{Address, SecretKey, keccak256, record::FLAG_ACCEPTS_CALLS, wire::NetworkName};
+use farthing_protocol::{Address, SecretKey, keccak256, record::FLAG_ACCEPTS_CALLS};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use super::{holding::Holding, news::Arrivals};
+use super::{arrivals::Arrivals, holding::Holding, network_name};
 
 /// Nodes that a newcomer is told of.
 const INTRODUCERS: usize = 3;
@@ -16,15 +16,6 @@ const INTRODUCERS: usize = 3;
 const JOINING_TOGETHER: usize = 16;
 /// How long the next nodes wait until these have met somebody.
 const JOIN_PATIENCE: Duration = Duration::from_secs(20);
-
-/// The network that simulated nodes belong to.
-///
-/// # Panics
-/// Never: the name is valid.
-#[must_use]
-pub fn network() -> NetworkName {
-    NetworkName::new("local-simulation").expect("a valid name")
-}
 
 /// Numbers that look random and are the same in every run (splitmix64, by Sebastiano Vigna).
 #[derive(Debug)]
@@ -116,6 +107,13 @@ pub struct Kind {
     pub limits: NetworkLimits,
 }
 
+impl Kind {
+    /// Nodes as they are shipped.
+    pub(super) fn as_shipped() -> Self {
+        Self { gossip: true, publishes: true, catalogs: true, limits: NetworkLimits::default() }
+    }
+}
+
 /// All nodes that are alive and honest.
 #[derive(Debug)]
 pub struct Population {
@@ -175,7 +173,7 @@ impl Population {
             allow_private: true,
             gossip: self.kind.gossip,
             limits: self.kind.limits.clone(),
-            ..NetworkConfig::new(key("member", number), network())
+            ..NetworkConfig::new(key("member", number), network_name())
         }
     }
 

@@ -74,16 +74,38 @@ impl SourceFile {
 
     /// The names right under `root`, wherever code writes `root::name` or `root::{name, other::…}`.
     pub(crate) fn uses(&self, root: &str) -> BTreeSet<String> {
-        let path = format!("{root}::");
-        let mut names = BTreeSet::new();
-        for (at, _) in self.code.match_indices(&path) {
-            if self.code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_') {
-                continue;
-            }
-            let rest = &self.code[at + path.len()..];
-            names.extend(rest.strip_prefix('{').map_or_else(|| vec![first_name(rest)], first_names));
+        self.paths_below(&format!("{root}::"), &[])
+            .into_iter()
+            .filter_map(|path| path.into_iter().next())
+            .collect()
+    }
+
+    /// Its module, from the crate's root: `["gateway", "call"]` for `node/src/gateway/call.rs`, nothing for the root.
+    pub(crate) fn module(&self) -> Vec<String> {
+        let inside = self.path.split_once("src/").map_or(self.path.as_str(), |(_, inside)| inside);
+        let names: Vec<&str> = inside.trim_end_matches(".rs").split('/').collect();
+        if matches!(names[..], ["lib" | "main"]) {
+            return Vec::new();
         }
-        names
+        names.into_iter().map(str::to_owned).collect()
+    }
+
+    /// Every path that code writes from `crate`, `self` or `super`, from the crate's root.
+    pub(crate) fn paths(&self) -> Vec<Vec<String>> {
+        let own = self.module();
+        let parent = own.split_last().map_or(&[][..], |(_, parent)| parent);
+        let roots = [("crate::", &[][..]), ("self::", &own), ("super::", parent)];
+        roots.into_iter().flat_map(|(root, from)| self.paths_below(root, from)).collect()
+    }
+
+    fn paths_below(&self, root: &str, from: &[String]) -> Vec<Vec<String>> {
+        let is_part = |before: char| before.is_alphanumeric() || matches!(before, '_' | ':');
+        let places = self.code.match_indices(root).filter(|(at, _)| !self.code[..*at].ends_with(is_part));
+        let mut found = Vec::new();
+        for (at, _) in places {
+            read_tree(&self.code[at + root.len()..], from, &mut found);
+        }
+        found
     }
 
     /// Names of the types and traits that it declares.
@@ -129,21 +151,32 @@ fn is_rust_path(code: &str) -> bool {
         && code.chars().all(|c| c.is_alphanumeric() || "_-./".contains(c))
 }
 
-/// Names at the first level of `a::b, c::{d, e}, f}`, up to the closing brace.
-fn first_names(group: &str) -> Vec<String> {
-    let mut depth = 0_usize;
-    let mut names = vec![first_name(group)];
-    for (at, character) in group.char_indices() {
-        match character {
-            '{' => depth += 1,
-            '}' if depth == 0 => break,
-            '}' => depth -= 1,
-            ',' if depth == 0 => names.push(first_name(&group[at + 1..])),
-            _ => {}
+/// Reads one path, or a tree such as `a::{b, c::d}`, and returns what comes after it.
+fn read_tree<'t>(text: &'t str, from: &[String], found: &mut Vec<Vec<String>>) -> &'t str {
+    let mut path = from.to_vec();
+    let mut rest = text.trim_start();
+    loop {
+        if let Some(mut group) = rest.strip_prefix('{') {
+            loop {
+                group = read_tree(group, &path, found);
+                // What stands between is a new name, such as `as b`, or nothing.
+                let end = group.find([',', '}']).unwrap_or(group.len());
+                match group[end..].strip_prefix(',') {
+                    Some(next) if !next.trim_start().starts_with('}') => group = next,
+                    next => return next.unwrap_or(&group[end..]).trim_start().trim_start_matches('}'),
+                }
+            }
+        }
+        let name = first_name(rest);
+        rest = &rest[name.len()..];
+        path.push(name);
+        match rest.strip_prefix("::") {
+            Some(deeper) => rest = deeper,
+            None => break,
         }
     }
-    names.retain(|name| !name.is_empty());
-    names
+    found.push(path);
+    rest
 }
 
 fn first_name(path: &str) -> String {
@@ -203,6 +236,19 @@ mod tests {
         );
         assert_eq!(Vec::from_iter(source.uses("crate")), ["catalog", "clock", "owner", "wallet"]);
         assert_eq!(source.top_module(), "gateway");
+    }
+
+    #[test]
+    fn paths_are_read_from_the_crates_root() {
+        let source = file(
+            "use super::{\n    admit::{Admitted as A, b::*},\n    call::{self, C},\n};\nuse self::body::read;\n\
+             fn now() { crate::clock::now(); std::fs::super::a(); }\nuse crate::{d, e::F,};\n",
+        );
+        let paths: Vec<String> = source.paths().iter().map(|path| path.join("::")).collect();
+        let from_crate = ["clock::now", "d", "e::F"];
+        let from_super =
+            ["gateway::admit::Admitted", "gateway::admit::b::", "gateway::call::self", "gateway::call::C"];
+        assert_eq!(paths, [&from_crate[..], &["gateway::call::body::read"], &from_super].concat());
     }
 
     #[test]

@@ -2,10 +2,8 @@
 
 use juniper::{DefaultScalarValue, ID, graphql_interface};
 
-use super::Context;
-use super::planet::Planet;
 use super::sky::Position;
-use super::star::Star;
+use super::{Context, Planet, Star};
 
 /// Something in the sky that is in the archive: a planet or the star it orbits. Beware of the units, which follow
 /// the custom for each kind of body.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use juniper::{DefaultScalarValue, GraphQLInputObject};
 
 use super::Context;
-use super::discovery::DiscoveryMethod;
 use super::planet::Planet;
 use super::sky::Cone;
 use crate::exoplanets::catalog::Record;
+use crate::exoplanets::discovery_method::DiscoveryMethod;
 use crate::exoplanets::refusal::Refusal;
 
 /// Which planets to choose: those for which everything given here holds. A planet whose value is not known is not

@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use juniper::{DefaultScalarValue, ID, graphql_object};
 
-use super::Context;
-use super::planet::Planet;
+use super::{Context, Planet};
 use crate::exoplanets::catalog::Record;
 use crate::exoplanets::refusal::Refusal;
 

@@ -7,13 +7,14 @@ use juniper::{DefaultScalarValue, ID, graphql_object};
 use super::body::{self, CelestialBodyValue};
 use super::choice::Choice;
 use super::connection::{Page, PlanetConnection};
-use super::discovery::{DiscoveryMethod, DiscoveryMethodCount, Facility};
+use super::discovery::{DiscoveryMethodCount, Facility};
 use super::filter::PlanetFilter;
 use super::order::{self, PlanetField, SortOrder};
 use super::planet::Planet;
 use super::search::{self, SearchResult};
 use super::star::Star;
 use super::{Context, LIMIT_DEFAULT, bounded};
+use crate::exoplanets::discovery_method::DiscoveryMethod;
 use crate::exoplanets::refusal::Refusal;
 
 #[derive(Debug)]

@@ -6,10 +6,8 @@ use std::sync::Arc;
 
 use juniper::{DefaultScalarValue, ID, graphql_object};
 
-use super::Context;
-use super::body::CelestialBodyValue;
-use super::planet::Planet;
 use super::sky::Position;
+use super::{CelestialBodyValue, Context, Planet};
 use crate::exoplanets::catalog::Record;
 use crate::exoplanets::refusal::Refusal;
 

@@ -8,7 +8,8 @@ use farthing_os::clock;
 
 use crate::{
     bridge::report::findings_text,
-    output::{one_line, pairs, table},
+    output::{pairs, table},
+    visible::one_line,
 };
 
 /// What was just published.

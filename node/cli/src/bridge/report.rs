@@ -9,11 +9,7 @@ use farthing_bridge::{
 use farthing_node::owner::intake::{Candidate, Intake, Kind};
 use serde::Serialize;
 
-use crate::{
-    Context,
-    failure::Failure,
-    output::{one_line, table},
-};
+use crate::{Context, failure::Failure, output::table, visible::one_line};
 
 /// Longer summaries are cut in the table; JSON has them whole.
 const SUMMARY_CHARS_MAX: usize = 60;

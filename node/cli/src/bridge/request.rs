@@ -15,8 +15,8 @@ use url::Url;
 use super::unusable;
 use crate::{
     Context,
-    call::{read_body, unique},
     failure::{Exit, Failure},
+    input,
 };
 
 /// Where a request would go when nothing names an upstream.
@@ -34,10 +34,10 @@ pub(super) fn show(
         .trim()
         .split_once(' ')
         .ok_or_else(|| Failure::usage("write the operation as \"GET /planets\""))?;
-    let body = body.map(read_body).transpose()?.map(|body| body.to_string());
+    let body = body.map(input::json).transpose()?.map(|body| body.to_string());
     let base = base(&intake);
     let api = Api::new(intake.reading.description).map_err(|error| unusable(&error))?;
-    let params: BTreeMap<String, String> = unique(params)?;
+    let params: BTreeMap<String, String> = input::unique(params)?;
     let planned = api
         .plan(&Call {
             method,

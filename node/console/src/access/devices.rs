@@ -8,7 +8,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::sessions::{KeyHash, random_text};
+use super::secret_hash::{SecretHash, random_text};
 
 pub const DEVICES_MAX: usize = 64;
 
@@ -30,7 +30,7 @@ impl DeviceKey {
     }
 
     fn id(presented: &str) -> DeviceId {
-        DeviceId(KeyHash::of(b"farthing console device\0", presented))
+        DeviceId(SecretHash::of(b"farthing console device\0", presented))
     }
 }
 
@@ -43,7 +43,7 @@ impl std::fmt::Debug for DeviceKey {
 /// A device key's hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct DeviceId(KeyHash);
+pub struct DeviceId(SecretHash);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct DeviceEntry {

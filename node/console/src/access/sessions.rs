@@ -9,12 +9,13 @@
 
 use std::io;
 
-use farthing_protocol::keccak256;
 use serde::{Deserialize, Serialize};
-use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::devices::{DeviceId, DeviceKey};
+use super::{
+    devices::{DeviceId, DeviceKey},
+    secret_hash::{SecretHash, random_text},
+};
 
 /// A person has a few browsers; beyond this the one unused for longest is logged out.
 const SESSIONS_MAX: usize = 32;
@@ -49,7 +50,7 @@ impl Token {
     }
 
     pub(crate) fn id(&self) -> SessionId {
-        SessionId(keccak256(&[b"farthing console session\0", self.0.as_bytes()]))
+        SessionId(SecretHash::of(b"farthing console session\0", &self.0))
     }
 }
 
@@ -76,8 +77,8 @@ impl Key {
         &self.0
     }
 
-    fn hash(presented: &str) -> KeyHash {
-        KeyHash::of(b"farthing console key\0", presented)
+    fn hash(presented: &str) -> SecretHash {
+        SecretHash::of(b"farthing console key\0", presented)
     }
 }
 
@@ -85,12 +86,6 @@ impl std::fmt::Debug for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Key(…)")
     }
-}
-
-pub(super) fn random_text() -> io::Result<Zeroizing<String>> {
-    let mut random = Zeroizing::new([0; 32]);
-    getrandom::fill(&mut *random).map_err(io::Error::from)?;
-    Ok(Zeroizing::new(hex::encode(*random)))
 }
 
 /// What a log-in hands out: the token becomes the cookie, the keys go to the console's own origin.
@@ -113,24 +108,14 @@ impl Begun {
 }
 
 /// A token's hash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SessionId([u8; 32]);
-
-/// A key's hash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct KeyHash([u8; 32]);
-
-impl KeyHash {
-    pub(super) fn of(kind: &[u8], presented: &str) -> Self {
-        Self(keccak256(&[kind, presented.as_bytes()]))
-    }
-}
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionId(SecretHash);
 
 /// A logged-in browser, as one request sees it.
 #[derive(Clone)]
 pub struct Session {
     id: SessionId,
-    key: Option<KeyHash>,
+    key: Option<SecretHash>,
     device: Option<DeviceId>,
     password_at_secs: u64,
 }
@@ -177,7 +162,7 @@ impl Session {
     /// Whether what a form or a request carried is the session's key. A session of an earlier version has none.
     #[must_use]
     pub fn has_key(&self, presented: &str) -> bool {
-        self.key.is_some_and(|key| key.0.ct_eq(&Key::hash(presented).0).into())
+        self.key.is_some_and(|key| key.is_equal(&Key::hash(presented)))
     }
 
     /// Who logged in.
@@ -199,10 +184,9 @@ impl Session {
 /// One session as it is kept, and stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct SessionEntry {
-    #[serde(with = "hash_text")]
     id: SessionId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    key: Option<KeyHash>,
+    key: Option<SecretHash>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     device: Option<DeviceId>,
     created_secs: u64,
@@ -273,40 +257,6 @@ impl Sessions {
             now_secs.saturating_sub(entry.seen_secs) <= IDLE_SECS
                 && now_secs.saturating_sub(entry.created_secs) <= ABSOLUTE_SECS
         });
-    }
-}
-
-mod hash_text {
-    //! A hash as hexadecimal text.
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-
-    use super::{KeyHash, SessionId};
-
-    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 32], D::Error> {
-        let mut hash = [0; 32];
-        hex::decode_to_slice(String::deserialize(deserializer)?, &mut hash).map_err(Error::custom)?;
-        Ok(hash)
-    }
-
-    pub(super) fn serialize<S: Serializer>(id: &SessionId, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&hex::encode(id.0))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SessionId, D::Error> {
-        read(deserializer).map(SessionId)
-    }
-
-    impl Serialize for KeyHash {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            serializer.serialize_str(&hex::encode(self.0))
-        }
-    }
-
-    impl<'de> Deserialize<'de> for KeyHash {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            read(deserializer).map(Self)
-        }
     }
 }
 

@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use crate::{
     form::HarmlessForm,
-    frame::{THEME_COOKIE, Theme},
     page::next_or_home,
+    theme::{THEME_COOKIE, Theme},
 };
 
 const YEAR_SECS: u64 = 365 * 24 * 3600;

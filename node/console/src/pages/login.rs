@@ -7,22 +7,23 @@ use axum::{
 };
 use farthing_os::secret::SecretText;
 use farthing_serve::ClientAddress;
-use http::{HeaderMap, HeaderName, header};
+use http::{HeaderMap, header};
 use serde::Deserialize;
 
 use crate::{
     ConsoleState,
-    access::{ABSOLUTE_SECS, Asker, Begun, Refused, Token},
+    access::{Asker, Refused},
     address_or_here,
     door::{Again, SharedName},
     failure::Failure,
-    form::{GuestForm, HarmlessForm, NoFields, status_of, wait_of},
-    frame::{THEME_COOKIE, Theme},
+    form::{GuestForm, HarmlessForm, NoFields},
     guard::{COOKIE, cookie, session_of},
     page::{Rendered, next_or_home},
+    password_first::{status_of, wait_of},
+    theme::{THEME_COOKIE, Theme},
 };
 
-use super::setup;
+use super::{entered::entered, setup};
 
 #[derive(Template)]
 #[template(path = "login.html")]
@@ -56,26 +57,6 @@ impl LoginTemplate {
         }
         response
     }
-}
-
-/// The cookie that holds a session's token.
-pub(crate) fn cookie_of(token: &Token) -> (HeaderName, String) {
-    let token = token.expose();
-    let value =
-        format!("{COOKIE}={token}; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age={ABSOLUTE_SECS}");
-    (header::SET_COOKIE, value)
-}
-
-/// Leads on to `next`, and hands the keys over behind the `#`, which browsers send to no server. At the name that all
-/// programs share, none for changes is handed over: there the password does.
-pub(super) fn entered(begun: &Begun, next: &str, shared: Option<Extension<SharedName>>) -> Response {
-    let next = next.split('#').next().unwrap_or_default();
-    let is_shared = shared.is_some_and(|Extension(SharedName(shared))| shared);
-    let key = (!is_shared).then(|| format!("key={}", begun.key.expose()));
-    let device = begun.device.as_ref().map(|device| format!("device={}", device.expose()));
-    let handed: Vec<String> = key.into_iter().chain(device).collect();
-    let place = if handed.is_empty() { next.to_owned() } else { format!("{next}#{}", handed.join("&")) };
-    ([cookie_of(&begun.token)], Redirect::to(&place)).into_response()
 }
 
 pub(super) async fn show(

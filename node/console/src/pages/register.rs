@@ -20,11 +20,10 @@ use serde::Deserialize;
 use crate::{
     ConsoleState,
     failure::Failure,
-    form::{Form, NoFields},
+    form::{Form, NoFields, upload::Upload},
     frame::{Frame, Section, Visit},
     page::Rendered,
     show,
-    upload::Upload,
 };
 
 pub(super) mod details;

@@ -25,12 +25,12 @@ use crate::{
     ConsoleState, address_or_here,
     door::{Again, SharedName},
     form::GuestForm,
-    frame::{THEME_COOKIE, Theme},
     guard::cookie,
     page::Rendered,
+    theme::{THEME_COOKIE, Theme},
 };
 
-use super::login::entered;
+use super::entered::entered;
 
 pub(super) mod fund;
 pub(super) mod reach;

@@ -10,7 +10,7 @@ use std::{
 
 use farthing_protocol::{Address, NodeRecord, Verified};
 
-use super::{Inner, reach::Purpose};
+use super::{Inner, Purpose};
 use crate::{NotStarted, addresses};
 
 const DIRECTORY: &str = "directory";

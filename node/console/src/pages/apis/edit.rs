@@ -9,37 +9,23 @@ use axum::{
 };
 use farthing_control::{
     endpoint,
-    types::{ApiShown, Charge, EditRequest, Edited, OperationName, SourceFile, SourceKind},
+    types::{ApiShown, Charge, EditRequest, SourceFile, SourceKind},
 };
-use farthing_protocol::ServiceId;
 use http::StatusCode;
 use serde::Deserialize;
 
-use super::{id, one};
+use super::{
+    id,
+    one::{change, changed},
+};
 use crate::{
     failure::Failure,
-    form::Form,
+    form::{Form, upload::Upload},
     frame::{Frame, Section, Visit},
     page::Rendered,
     pages::register::{details::operation, draft::tags, mendable},
     show,
-    texts::Done,
-    upload::Upload,
 };
-
-/// An operation that is not offered, as the owner chose.
-pub(super) struct HiddenRow {
-    /// As it is named in forms.
-    pub(super) named: String,
-    pub(super) shown: String,
-}
-
-impl HiddenRow {
-    pub(super) fn new(name: &OperationName) -> Self {
-        let named = format!("{} {}", name.method, name.path);
-        Self { shown: show::visible(&named), named }
-    }
-}
 
 #[derive(Template)]
 #[template(path = "api-edit.html")]
@@ -236,19 +222,4 @@ pub(in crate::pages) async fn offer(
         _ => return Err(Failure::unreadable("`go` is neither `hide` nor `offer`.")),
     };
     change(&upload.visit, &text, request).await
-}
-
-/// To the service, which says what came of the change.
-fn changed(id: ServiceId, edited: &Edited) -> Redirect {
-    let place = format!("/panel/apis/{id}?changed=1");
-    if edited.dropped_secrets.is_empty() { Redirect::to(&place) } else { Done::KeysDropped.at(&place) }
-}
-
-/// Publishes a change and shows the service again.
-pub(super) async fn change(visit: &Visit, text: &str, request: EditRequest) -> Result<Response, Failure> {
-    let id = id(text)?;
-    match mendable(visit.panel.node().tell(endpoint::EditApi.of(id), &request).await)? {
-        Ok(edited) => Ok(changed(id, &edited).into_response()),
-        Err(problem) => one::page(visit, text, one::ApiParams::default(), None, Some(problem)).await,
-    }
 }

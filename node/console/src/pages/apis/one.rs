@@ -3,21 +3,23 @@
 use askama::Template;
 use axum::{
     extract::{Path, Query},
-    response::{IntoResponse, Response},
+    response::{IntoResponse, Redirect, Response},
 };
 use farthing_bridge::changes::Changes;
 use farthing_control::endpoint;
 use farthing_control::types::{
-    EditRequest, ListingHealth, Offer, PriceRequest, Rescan, RescanRequest, SourceFile, SourceKind,
+    EditRequest, Edited, ListingHealth, Offer, OperationName, PriceRequest, Rescan, RescanRequest,
+    SourceFile, SourceKind,
 };
 use farthing_os::clock;
+use farthing_protocol::ServiceId;
 use http::StatusCode;
 use serde::Deserialize;
 
-use super::{ApiRow, edit::HiddenRow, id, row};
+use super::{ApiRow, id, row};
 use crate::{
     failure::Failure,
-    form::Form,
+    form::{Form, upload::Upload},
     frame::{Frame, Section, Visit},
     page::Rendered,
     pages::{
@@ -31,7 +33,6 @@ use crate::{
     },
     show,
     texts::Done,
-    upload::Upload,
 };
 
 /// Operations on one page.
@@ -41,6 +42,20 @@ const CALLS_SHOWN: usize = 10;
 const CALLS_READ: usize = 200;
 /// Lines of what a newer description changes.
 const CHANGES_SHOWN: usize = 60;
+
+/// An operation that is not offered, as the owner chose.
+struct HiddenRow {
+    /// As it is named in forms.
+    named: String,
+    shown: String,
+}
+
+impl HiddenRow {
+    fn new(name: &OperationName) -> Self {
+        let named = format!("{} {}", name.method, name.path);
+        Self { shown: show::visible(&named), named }
+    }
+}
 
 #[derive(Template)]
 #[template(path = "api.html")]
@@ -237,7 +252,7 @@ pub(in crate::pages) async fn set_price(
     };
     if fields.go == "hide" {
         let hide = operation.into_iter().collect();
-        return super::edit::change(&visit, &text, EditRequest { hide, ..EditRequest::default() }).await;
+        return change(&visit, &text, EditRequest { hide, ..EditRequest::default() }).await;
     }
     let outcome = match price("Price", &fields.price) {
         Err(wrong) => Err(wrong.words()),
@@ -294,4 +309,19 @@ fn changes(changes: &Changes) -> Vec<String> {
     let changed =
         changes.changed.iter().map(|change| format!("{}: {}", change.operation, change.what.join("; ")));
     added.chain(removed).chain(changed).map(|line| show::visible(&line)).collect()
+}
+
+/// To the service, which says what came of the change.
+pub(super) fn changed(id: ServiceId, edited: &Edited) -> Redirect {
+    let place = format!("/panel/apis/{id}?changed=1");
+    if edited.dropped_secrets.is_empty() { Redirect::to(&place) } else { Done::KeysDropped.at(&place) }
+}
+
+/// Publishes a change and shows the service again.
+pub(super) async fn change(visit: &Visit, text: &str, request: EditRequest) -> Result<Response, Failure> {
+    let id = id(text)?;
+    match mendable(visit.panel.node().tell(endpoint::EditApi.of(id), &request).await)? {
+        Ok(edited) => Ok(changed(id, &edited).into_response()),
+        Err(problem) => page(visit, text, ApiParams::default(), None, Some(problem)).await,
+    }
 }

@@ -15,14 +15,16 @@ use serde::Deserialize;
 use crate::{
     ConsoleState,
     failure::Failure,
-    form::{Form, Gate, NoFields},
+    form::{
+        Form, NoFields,
+        upload::{self, Gate},
+    },
     frame::{Frame, Section, Visit},
     guard::{not_logged_in, session_of},
     page::Rendered,
     pages::register::mendable,
     show,
     texts::sentence,
-    upload,
 };
 
 pub(in crate::pages) mod kept;

@@ -1,33 +1,97 @@
 //! Forms with files: the key first, then the fields, each read within its bound.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, net::IpAddr};
 
 use axum::extract::{
     FromRequest, Multipart, Request,
     multipart::{Field, MultipartError},
 };
-use http::StatusCode;
+use farthing_os::clock;
+use http::{StatusCode, request::Parts};
 
-use super::{
+use super::{GUEST_BYTES_MAX, KEY_FIELD, PASSWORD_FIELD, Proof, confirm, from};
+use crate::{
     ConsoleState,
+    access::Reauthenticated,
     failure::Failure,
-    form::Gate,
     frame::Visit,
     guard::{not_logged_in, session_of},
+    show,
 };
 
 /// A description, as the bridge reads it at most.
 const FILE_BYTES_MAX: usize = farthing_bridge::limits::DOCUMENT_BYTES_MAX;
 /// The largest body of such a form: a file and what stands beside it.
-pub(super) const UPLOAD_BYTES_MAX: usize = FILE_BYTES_MAX + 512 * 1024;
+pub(crate) const UPLOAD_BYTES_MAX: usize = FILE_BYTES_MAX + 512 * 1024;
 /// Fields of any form here.
 const FIELDS_MAX: usize = 32;
+
+/// The first fields of a form with files: the key, and the password where there is no key. Nothing of a form is kept
+/// before they were right.
+pub(crate) struct Gate {
+    from: IpAddr,
+    proof: Proof,
+}
+
+impl Gate {
+    pub(crate) fn new(parts: &Parts) -> Self {
+        Self { from: from(parts), proof: Proof::Nothing }
+    }
+
+    /// Takes the next field when it is one of the gate's own; whether it was.
+    ///
+    /// # Errors
+    /// A wrong password; and before any other field is read, one of the two must have been right.
+    pub(crate) async fn took(&mut self, visit: &Visit, field: &mut Field<'_>) -> Result<bool, Failure> {
+        let is_password = match field.name() {
+            Some(KEY_FIELD) => false,
+            Some(PASSWORD_FIELD) => true,
+            _ => return self.passed().map(|()| false),
+        };
+        let text = whole(field, GUEST_BYTES_MAX).await?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        if is_password {
+            if !text.is_empty() {
+                let has_key = matches!(self.proof, Proof::Key);
+                let confirmed = confirm(visit, text, self.from, has_key).await;
+                self.proof =
+                    Proof::Password(confirmed.map_err(|refused| Failure::password_refused(&refused))?);
+            }
+        } else if visit.session.has_key(&text) && matches!(self.proof, Proof::Nothing) {
+            self.proof = Proof::Key;
+        }
+        Ok(true)
+    }
+
+    /// # Errors
+    /// Neither was right.
+    pub(crate) fn passed(&self) -> Result<(), Failure> {
+        match self.proof {
+            Proof::Nothing => Err(Failure::no_key()),
+            Proof::Key | Proof::Password(_) => Ok(()),
+        }
+    }
+
+    /// As [`Form::reauthenticated`].
+    ///
+    /// # Errors
+    /// The password must be typed into the form.
+    pub(crate) fn reauthenticated(&self, visit: &Visit) -> Result<Reauthenticated, Failure> {
+        match self.proof {
+            Proof::Password(confirmed) => Ok(confirmed.into()),
+            Proof::Nothing => Err(Failure::no_key()),
+            Proof::Key => {
+                visit.session.reauthenticated(clock::now_secs()).ok_or_else(Failure::password_in_the_form)
+            }
+        }
+    }
+}
 
 /// A form with files that one of our pages sent for somebody logged in. Its key comes first, so that nothing of a
 /// stranger's is ever kept.
 #[derive(Debug)]
-pub(super) struct Upload {
-    pub(super) visit: Visit,
+pub(crate) struct Upload {
+    pub(crate) visit: Visit,
     fields: HashMap<String, Typed>,
 }
 
@@ -40,12 +104,12 @@ struct Typed {
 
 impl Upload {
     /// What was typed, or stands in the file; empty when there is nothing.
-    pub(super) fn text(&self, name: &str) -> &str {
+    pub(crate) fn text(&self, name: &str) -> &str {
         self.fields.get(name).map_or("", |field| &field.text)
     }
 
     /// Takes the content of a field away, and the name of its file.
-    pub(super) fn take(&mut self, name: &str) -> (String, String) {
+    pub(crate) fn take(&mut self, name: &str) -> (String, String) {
         self.fields.remove(name).map_or_else(Default::default, |field| (field.text, field.file_name))
     }
 }
@@ -84,7 +148,7 @@ impl FromRequest<ConsoleState> for Upload {
 }
 
 /// A field, of which no more is read than it may have.
-pub(super) async fn whole(field: &mut Field<'_>, bytes_max: usize) -> Result<Vec<u8>, Failure> {
+pub(crate) async fn whole(field: &mut Field<'_>, bytes_max: usize) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     while let Some(part) = field.chunk().await.map_err(|error| failure(&error))? {
         if bytes.len() + part.len() > bytes_max {
@@ -95,7 +159,7 @@ pub(super) async fn whole(field: &mut Field<'_>, bytes_max: usize) -> Result<Vec
     Ok(bytes)
 }
 
-pub(super) fn failure(error: &MultipartError) -> Failure {
+pub(crate) fn failure(error: &MultipartError) -> Failure {
     match error.status() {
         StatusCode::PAYLOAD_TOO_LARGE => Failure::too_large(),
         _ => Failure::unreadable(format!("The upload broke off: {}.", error.body_text())),
@@ -107,6 +171,6 @@ fn not_text(name: &str, file_name: &str) -> Failure {
     Failure::unreadable(format!(
         "“{}” is not text in UTF-8. API descriptions are JSON, YAML or GraphQL's schema language; unpack an archive \
          first.",
-        super::show::visible(what)
+        show::visible(what)
     ))
 }
