@@ -31,7 +31,6 @@ pub mod request;
 pub mod routing;
 pub mod samples;
 pub mod share;
-pub mod snippet;
 #[cfg(test)]
 mod testing;
 mod values;

@@ -79,7 +79,7 @@ fn text_of(value: &Value) -> Result<String, Error> {
     Ok(value.downcast_object_ref::<Foreign>().map_or_else(|| value.to_string(), |text| text.0.clone()))
 }
 
-fn literal(literal: &Literal, text: &str) -> String {
+pub(super) fn literal(literal: &Literal, text: &str) -> String {
     match literal {
         Literal::Quoted { escaped, code_point } => quoted(text, escaped, *code_point),
         Literal::Shell => shell(text),
@@ -105,7 +105,7 @@ fn quoted(text: &str, escaped: &[char], code_point: CodePoint) -> String {
 }
 
 /// Writing to memory does not fail.
-fn by_number(literal: &mut String, c: char, code_point: CodePoint) {
+pub(super) fn by_number(literal: &mut String, c: char, code_point: CodePoint) {
     let number = u32::from(c);
     let mut units = [0; 2];
     let _ = match code_point {

@@ -6,6 +6,8 @@
 //! 4. [`render`] makes files of them. What a stranger wrote reaches a file only through an escaping filter
 //!    ([`escape`]); a template that forgets one is an error and no file.
 //!
+//! [`plain()`] shows one call as code that needs no client, for pasting.
+//!
 //! The same description and options give the same bytes. **A language is added** with a folder of templates below
 //! `bridge/sdk/templates`, a file in `languages` with its [`profile::Profile`], and its line in
 //! [`Language::profile`]. `bridge/sdk/templates/README.md` lists what templates are given.
@@ -19,6 +21,7 @@ mod languages;
 mod model;
 mod names;
 mod package;
+mod plain;
 mod profile;
 mod render;
 mod snippet;
@@ -27,6 +30,7 @@ use std::collections::BTreeMap;
 
 use farthing_bridge::description::ApiDescription;
 
+pub use plain::{PlainCall, plain};
 pub use snippet::snippet;
 
 /// A language that client code can be written in.

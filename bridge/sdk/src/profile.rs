@@ -13,6 +13,8 @@ pub(super) struct Profile {
     pub single_file: Output,
     /// Name of the template of [`super::snippet()`].
     pub snippet: &'static str,
+    /// For [`super::plain()`].
+    pub plain: Option<PlainCode>,
     pub packages: Packages,
     pub names: Names,
     pub types: Types,
@@ -32,6 +34,34 @@ pub(super) struct Output {
     pub template: &'static str,
     /// A template itself: `src/{{ package.snake }}/client.py`.
     pub path: &'static str,
+}
+
+/// Code of a call without a client.
+#[derive(Debug)]
+pub(super) struct PlainCode {
+    pub template: &'static str,
+    pub request: RequestForm,
+}
+
+/// How the gateway's request stands in code.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum RequestForm {
+    /// As a value of the language, written as JSON but for these.
+    Members {
+        indent: usize,
+        /// For null, true and false.
+        words: [&'static str; 3],
+        /// For a member of the name `__proto__`.
+        prototype: &'static str,
+    },
+    /// As JSON, in `'…'` of a shell.
+    SingleQuotes,
+    /// In a raw string of Go.
+    Backticks,
+    /// In a raw string of Rust.
+    Hashes,
+    /// In a raw string of Kotlin.
+    TripleQuotes,
 }
 
 /// What a package may be called.

@@ -4,6 +4,7 @@
 mod arbitrary;
 mod hostile;
 mod names;
+mod plain;
 #[path = "../../src/testing/samples.rs"]
 mod samples;
 mod types;

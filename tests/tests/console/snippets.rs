@@ -38,7 +38,7 @@ async fn the_code_of_the_sandbox_runs_and_gets_the_answer() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let mut calls = 0;
     for (language, program, file) in
-        [("curl", "bash", "call.sh"), ("python", "python3", "call.py"), ("typescript", "node", "call.mjs")]
+        [("shell", "bash", "call.sh"), ("python", "python3", "call.py"), ("typescript", "node", "call.mjs")]
     {
         let file = folder.path().join(file);
         std::fs::write(&file, code(&page, language)?)?;

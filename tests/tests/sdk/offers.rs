@@ -3,14 +3,10 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use farthing_bridge::{
-    description::ApiDescription,
-    read,
-    snippet::{Language as PlainLanguage, SnippetCall, snippet as plain_snippet},
-};
+use farthing_bridge::{description::ApiDescription, read};
 use farthing_control::endpoint;
 use farthing_protocol::Usdc;
-use farthing_sdk::{Language, Options, Sdk, generate, snippet};
+use farthing_sdk::{Language, Options, PlainCall, Sdk, generate, plain, snippet};
 use farthing_testnet::demo::Demo;
 use farthing_tests::{command::farthing, wait::eventually};
 use serde_json::{Value, json};
@@ -129,18 +125,18 @@ impl Offers {
         let body = r#"{"label": "it's \"x\" $(id) `id` ${HOME} \\ äöü #", "count": 1, "nullable": null}"#;
         let text = things::DESCRIPTION.as_bytes();
         call("things", &self.things, text, "keepThing", BTreeMap::new(), Some(body))?;
-        if let Some(language) = plain(language) {
-            let params = [("limit".to_owned(), "1".to_owned())];
-            let call = SnippetCall {
-                gateway: &self.gateway_url,
-                service: &self.quakes,
-                method: "GET",
-                path: "/v1/earthquakes/recent",
-                params: &params,
-                body: None,
-                content_type: None,
-            };
-            fs::write(folder.join("plain"), plain_snippet(&call, language))?;
+        let params = [("limit".to_owned(), "1".to_owned())];
+        let call = PlainCall {
+            gateway: &self.gateway_url,
+            service: &self.quakes,
+            method: "GET",
+            path: "/v1/earthquakes/recent",
+            params: &params,
+            body: None,
+            content_type: None,
+        };
+        if let Some(code) = plain(&call, language)? {
+            fs::write(folder.join("plain"), code)?;
         }
         Ok(())
     }
@@ -163,19 +159,6 @@ impl Offers {
     }
 }
 
-/// The sandbox's code without a client.
-fn plain(language: Language) -> Option<PlainLanguage> {
-    match language {
-        Language::Shell => Some(PlainLanguage::Curl),
-        Language::Python => Some(PlainLanguage::Python),
-        Language::TypeScript => Some(PlainLanguage::TypeScript),
-        Language::Go => Some(PlainLanguage::Go),
-        Language::Rust => Some(PlainLanguage::Rust),
-        Language::Kotlin => Some(PlainLanguage::Kotlin),
-        _ => None,
-    }
-}
-
 /// Whether its `call` takes any value for a parameter, a list of fields as well, and not texts alone.
 fn takes_any_value(language: Language) -> bool {
     matches!(
@@ -189,7 +172,7 @@ fn takes_any_value(language: Language) -> bool {
 /// list of fields; of things three and one, and a deep one.
 pub fn spent_by(language: Language) -> Usdc {
     let things = 4 + u64::from(language == Language::Python);
-    let quakes = 5 + u64::from(plain(language).is_some());
+    let quakes = 5 + u64::from(Language::PLAIN.contains(&language));
     let planets = 3 + u64::from(takes_any_value(language));
     Usdc::from_micros(quakes * 2_000 + planets * 3_000 + things * things::PRICE.micros())
 }

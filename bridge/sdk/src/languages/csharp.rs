@@ -37,6 +37,7 @@ pub(crate) static PROFILE: Profile = Profile {
     ],
     single_file: Output { template: "single.cs", path: "{{ package.pascal }}.cs" },
     snippet: "snippet.cs",
+    plain: None,
     packages: Packages { registry: Registry::Kebab, taken: "microsoft mscorlib netstandard system windows" },
     names: Names {
         types: Case::Pascal,

@@ -1,7 +1,8 @@
 //! Go: the standard library alone, clean under `go vet`.
 
 use crate::profile::{
-    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+    Case, CodePoint, Doc, Literal, Names, Output, Packages, PlainCode, Profile, Registry, RequestForm,
+    Syntax, Template, Types,
 };
 
 macro_rules! template {
@@ -24,6 +25,7 @@ pub(crate) static PROFILE: Profile = Profile {
         template!("example.go"),
         template!("test.go"),
         template!("snippet.go"),
+        template!("plain.go"),
     ],
     files: &[
         Output { template: "README.md", path: "README.md" },
@@ -37,6 +39,7 @@ pub(crate) static PROFILE: Profile = Profile {
     ],
     single_file: Output { template: "single.go", path: "{{ package.snake }}.go" },
     snippet: "snippet.go",
+    plain: Some(PlainCode { template: "plain.go", request: RequestForm::Backticks }),
     packages: Packages {
         registry: Registry::GoModule,
         taken: "all any archive arena bool break bufio builtin byte bytes c case chan cmd cmp compress const \

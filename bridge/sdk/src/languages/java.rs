@@ -35,6 +35,7 @@ pub(crate) static PROFILE: Profile = Profile {
     ],
     single_file: Output { template: "single.java", path: "{{ package.flat }}/Client.java" },
     snippet: "snippet.java",
+    plain: None,
     packages: Packages { registry: Registry::Kebab, taken: "java javac javax jdk sun" },
     names: Names {
         types: Case::Pascal,

@@ -3,7 +3,8 @@
 //! What is not declared to fit into 53 bits is `number | bigint`: a number whenever it is exact, otherwise a bigint.
 
 use crate::profile::{
-    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+    Case, CodePoint, Doc, Literal, Names, Output, Packages, PlainCode, Profile, Registry, RequestForm,
+    Syntax, Template, Types,
 };
 
 macro_rules! template {
@@ -35,6 +36,7 @@ pub(crate) static TYPESCRIPT: Profile = Profile {
         template!("typescript", "example.ts"),
         template!("typescript", "test.ts"),
         template!("typescript", "snippet.ts"),
+        template!("typescript", "plain.ts"),
         template!("typescript", "arguments"),
     ],
     files: &[
@@ -50,6 +52,15 @@ pub(crate) static TYPESCRIPT: Profile = Profile {
     ],
     single_file: Output { template: "single.ts", path: "{{ package.kebab }}.ts" },
     snippet: "snippet.ts",
+    plain: Some(PlainCode {
+        template: "plain.ts",
+        // In quotes it would set the object's prototype.
+        request: RequestForm::Members {
+            indent: 2,
+            words: ["null", "true", "false"],
+            prototype: "[\"__proto__\"]",
+        },
+    }),
     packages: PACKAGES,
     names: NAMES,
     types: TYPES,
@@ -89,6 +100,7 @@ pub(crate) static JAVASCRIPT: Profile = Profile {
     ],
     single_file: Output { template: "single.js", path: "{{ package.kebab }}.mjs" },
     snippet: "snippet.js",
+    plain: None,
     packages: PACKAGES,
     names: NAMES,
     types: TYPES,

@@ -1,7 +1,8 @@
 //! Kotlin on the JVM: its own library and Java's, clean under `kotlinc -Werror`.
 
 use crate::profile::{
-    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+    Case, CodePoint, Doc, Literal, Names, Output, Packages, PlainCode, Profile, Registry, RequestForm,
+    Syntax, Template, Types,
 };
 
 macro_rules! template {
@@ -23,6 +24,7 @@ pub(crate) static PROFILE: Profile = Profile {
         template!("example.kt"),
         template!("test.kt"),
         template!("snippet.kt"),
+        template!("plain.kt"),
     ],
     files: &[
         Output { template: "README.md", path: "README.md" },
@@ -35,6 +37,7 @@ pub(crate) static PROFILE: Profile = Profile {
     ],
     single_file: Output { template: "single.kt", path: "{{ package.pascal }}.kt" },
     snippet: "snippet.kt",
+    plain: Some(PlainCode { template: "plain.kt", request: RequestForm::TripleQuotes }),
     packages: Packages {
         registry: Registry::Kebab,
         taken: "fun java javax kotlin kotlinx object typealias typeof val var",

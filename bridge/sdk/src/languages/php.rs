@@ -36,6 +36,7 @@ pub(crate) static PROFILE: Profile = Profile {
     ],
     single_file: Output { template: "single.php", path: "{{ package.pascal }}.php" },
     snippet: "snippet.php",
+    plain: None,
     packages: Packages {
         registry: Registry::Composer,
         taken: "bool closure composer enum exception false float fn generator int iterable iterator mixed never \

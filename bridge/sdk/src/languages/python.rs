@@ -1,7 +1,8 @@
 //! Python: dataclasses, the standard library alone, clean under `mypy --strict`.
 
 use crate::profile::{
-    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+    Case, CodePoint, Doc, Literal, Names, Output, Packages, PlainCode, Profile, Registry, RequestForm,
+    Syntax, Template, Types,
 };
 
 macro_rules! template {
@@ -23,6 +24,7 @@ pub(crate) static PROFILE: Profile = Profile {
         template!("example.py"),
         template!("test.py"),
         template!("snippet.py"),
+        template!("plain.py"),
         template!("py.typed"),
     ],
     files: &[
@@ -38,6 +40,14 @@ pub(crate) static PROFILE: Profile = Profile {
     ],
     single_file: Output { template: "single.py", path: "{{ package.snake }}.py" },
     snippet: "snippet.py",
+    plain: Some(PlainCode {
+        template: "plain.py",
+        request: RequestForm::Members {
+            indent: 4,
+            words: ["None", "True", "False"],
+            prototype: "\"__proto__\"",
+        },
+    }),
     packages: Packages {
         registry: Registry::Kebab,
         taken: "abc aifc antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb \

@@ -36,6 +36,7 @@ pub(crate) static PROFILE: Profile = Profile {
     ],
     single_file: Output { template: "single.rb", path: "{{ package.snake }}.rb" },
     snippet: "snippet.rb",
+    plain: None,
     packages: Packages {
         registry: Registry::Kebab,
         taken: "array base64 basic_object benchmark bigdecimal bundler cgi class comparable csv data date digest \

@@ -3,7 +3,8 @@
 //! Its templates end in `.j2`: no tool should take them for code or for a package of this repository.
 
 use crate::profile::{
-    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+    Case, CodePoint, Doc, Literal, Names, Output, Packages, PlainCode, Profile, Registry, RequestForm,
+    Syntax, Template, Types,
 };
 
 macro_rules! template {
@@ -26,6 +27,7 @@ pub(crate) static PROFILE: Profile = Profile {
         template!("example.rs"),
         template!("test.rs"),
         template!("snippet.rs"),
+        template!("plain.rs"),
     ],
     files: &[
         Output { template: "README.md", path: "README.md" },
@@ -39,6 +41,7 @@ pub(crate) static PROFILE: Profile = Profile {
     ],
     single_file: Output { template: "single.rs", path: "{{ package.snake }}.rs" },
     snippet: "snippet.rs",
+    plain: Some(PlainCode { template: "plain.rs", request: RequestForm::Hashes }),
     packages: Packages {
         registry: Registry::Kebab,
         taken: "alloc aux benches bool build char com1 con core crate deps examples f32 f64 i32 i64 incremental \

@@ -1,7 +1,8 @@
 //! Shell: one bash script that needs curl and jq, each operation a function with `name=value` arguments.
 
 use crate::profile::{
-    Case, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+    Case, Doc, Literal, Names, Output, Packages, PlainCode, Profile, Registry, RequestForm, Syntax, Template,
+    Types,
 };
 
 macro_rules! template {
@@ -17,6 +18,7 @@ pub(crate) static PROFILE: Profile = Profile {
         template!("example.sh"),
         template!("test.sh"),
         template!("snippet.sh"),
+        template!("plain.sh"),
         template!("README.md"),
     ],
     files: &[
@@ -27,6 +29,7 @@ pub(crate) static PROFILE: Profile = Profile {
     ],
     single_file: Output { template: "client.sh", path: "{{ package.kebab }}.sh" },
     snippet: "snippet.sh",
+    plain: Some(PlainCode { template: "plain.sh", request: RequestForm::SingleQuotes }),
     packages: Packages { registry: Registry::Kebab, taken: "example test" },
     names: Names {
         types: Case::Pascal,

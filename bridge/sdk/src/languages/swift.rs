@@ -33,6 +33,7 @@ pub(crate) static PROFILE: Profile = Profile {
     ],
     single_file: Output { template: "single.swift", path: "{{ package.pascal }}.swift" },
     snippet: "snippet.swift",
+    plain: None,
     packages: Packages {
         registry: Registry::Kebab,
         taken: "any client combine dispatch error_type first_call foundation foundation_networking \

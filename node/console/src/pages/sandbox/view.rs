@@ -4,11 +4,11 @@ use askama::Template;
 use farthing_bridge::{
     description::Place,
     form::{FormField, FormInput},
-    snippet::{Language, SnippetCall, snippet},
 };
 use farthing_control::types::{CallForm, CatalogService, Channel, OperationSample, sdk::Snippet};
 use farthing_os::clock;
 use farthing_protocol::CallId;
+use farthing_sdk::{Language, PlainCall, plain};
 
 use crate::{
     frame::Frame,
@@ -310,7 +310,7 @@ fn code(form: &CallForm, filled: &Filled, gateway: &str, service: &str) -> (Vec<
     let body = call.body.as_ref();
     let value = body.map(|body| if is_long { "…".into() } else { body.value.clone() });
     let method = form.method.to_string();
-    let shown = SnippetCall {
+    let shown = PlainCall {
         gateway,
         service,
         method: &method,
@@ -319,14 +319,15 @@ fn code(form: &CallForm, filled: &Filled, gateway: &str, service: &str) -> (Vec<
         body: value,
         content_type: body.and_then(|body| body.content_type.as_deref()),
     };
-    let code = Language::ALL.map(|language| Code {
-        language: language.name(),
-        title: language.title(),
-        text: snippet(&shown, language),
+    let code = Language::PLAIN.into_iter().filter_map(|language| {
+        // A template of ours that fails shows nothing.
+        let text = plain(&shown, language).ok().flatten()?;
+        let title = if language == Language::Shell { "curl" } else { language.title() };
+        Some(Code { language: language.name(), title, text })
     });
     let note =
         is_long.then_some("The body is long and stands as “…” in the code: read it from a file there.");
-    (code.into(), note)
+    (code.collect(), note)
 }
 
 fn past(kept: &StoredExchange, here: &str, shown: Option<CallId>) -> Past {
