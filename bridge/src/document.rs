@@ -11,13 +11,20 @@ use miniz_oxide::{deflate::compress_to_vec, inflate::decompress_to_vec_with_limi
 
 use crate::{
     description::ApiDescription,
-    limits::{ENCODED_BYTES_MAX, UNPACKED_BYTES_MAX, UNPACKED_DEPTH_MAX, UNPACKED_VALUES_MAX},
+    limits::{
+        ENCODED_BYTES_MAX, PATH_SEGMENTS_MAX, UNPACKED_BYTES_MAX, UNPACKED_DEPTH_MAX, UNPACKED_VALUES_MAX,
+    },
 };
 
 /// Values that an object or a list counts as: those that hold others take more memory than those that do not.
 const COMPOUND_VALUES: usize = 4;
 /// What a value may take in memory: an empty entry of a map with its key, or a schema in which nothing is set.
 const VALUE_BYTES: usize = 150;
+/// What a segment of a path may take in memory once it is indexed: its pieces, a branch of the tree of routes, and a
+/// parameter that is declared by the path alone.
+const SEGMENT_BYTES: usize = 2_000;
+/// How often the text of a path stands in memory then.
+const PATH_COPIES: usize = 4;
 
 /// The first line of a document; the number grows when the form changes.
 pub const MAGIC: &[u8] = b"farthing-api/1\n";
@@ -44,6 +51,11 @@ pub enum DocumentError {
     )]
     TooManyValues,
     #[error(
+        "the paths of the description have more than {PATH_SEGMENTS_MAX} segments; \
+         leave operations out, or offer them as several services"
+    )]
+    TooManySegments,
+    #[error(
         "the description nests more than {UNPACKED_DEPTH_MAX} levels deep; \
          give its inner schemas names, or leave the operations that use them out"
     )]
@@ -66,6 +78,7 @@ pub fn encode(description: &ApiDescription) -> Result<Vec<u8>, DocumentError> {
         return Err(DocumentError::TooLargeUnpacked);
     }
     check_bounds(&json, UNPACKED_VALUES_MAX)?;
+    path_memory(description, PATH_SEGMENTS_MAX)?;
     let packed = compress_to_vec(&json, DEFLATE_LEVEL);
     let document = [MAGIC, &packed].concat();
     if document.len() > ENCODED_BYTES_MAX {
@@ -79,21 +92,27 @@ pub fn encode(description: &ApiDescription) -> Result<Vec<u8>, DocumentError> {
 pub struct Bounds {
     pub unpacked_bytes_max: usize,
     pub values_max: usize,
+    /// Of all paths.
+    pub segments_max: usize,
 }
 
 impl Bounds {
     /// What every reader accepts of a service that somebody asked for.
-    pub const ASKED_FOR: Self =
-        Self { unpacked_bytes_max: UNPACKED_BYTES_MAX, values_max: UNPACKED_VALUES_MAX };
-    /// What nobody asked for: 7 MB of memory.
-    pub const UNASKED: Self = Self { unpacked_bytes_max: 1024 * 1024, values_max: 50_000 };
+    pub const ASKED_FOR: Self = Self {
+        unpacked_bytes_max: UNPACKED_BYTES_MAX,
+        values_max: UNPACKED_VALUES_MAX,
+        segments_max: PATH_SEGMENTS_MAX,
+    };
+    /// What nobody asked for: 20 MB of memory at most.
+    pub const UNASKED: Self =
+        Self { unpacked_bytes_max: 1024 * 1024, values_max: 50_000, segments_max: 5_000 };
 }
 
 /// A description with what it costs to keep.
 #[derive(Debug)]
 pub struct Unpacked {
     pub description: ApiDescription,
-    /// An upper bound of its memory, in bytes.
+    /// An upper bound of its memory, in bytes, with the index of its paths that [`crate::Api::new`] makes.
     pub memory_bytes: usize,
 }
 
@@ -123,7 +142,18 @@ pub fn unpack(document: &[u8], bounds: Bounds) -> Result<Unpacked, DocumentError
     })?;
     let values = check_bounds(&json, bounds.values_max)?;
     let description = serde_json::from_slice(&json).map_err(DocumentError::Json)?;
-    Ok(Unpacked { description, memory_bytes: json.len() + values * VALUE_BYTES })
+    let of_paths = path_memory(&description, bounds.segments_max)?;
+    Ok(Unpacked { description, memory_bytes: json.len() + values * VALUE_BYTES + of_paths })
+}
+
+/// What the paths take in memory beside their text in the description. A path of a few bytes is a branch of its own.
+fn path_memory(description: &ApiDescription, segments_max: usize) -> Result<usize, DocumentError> {
+    let paths = || description.operations.iter().map(|operation| &operation.path);
+    let segments: usize = paths().map(|path| path.matches('/').count()).sum();
+    if segments > segments_max {
+        return Err(DocumentError::TooManySegments);
+    }
+    Ok(segments * SEGMENT_BYTES + paths().map(String::len).sum::<usize>() * PATH_COPIES)
 }
 
 /// Counts levels and values without building any of them: an unpacked byte can become fifty in memory.

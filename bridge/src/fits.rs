@@ -23,21 +23,43 @@ const PATTERN_BYTES_MAX: usize = 1024;
 /// Compiled patterns: enough for a bounded repetition of a class.
 const PATTERN_PROGRAM_BYTES_MAX: usize = 256 * 1024;
 
-/// Whether `value` is valid under `schema`.
-pub(crate) fn fits(description: &ApiDescription, schema: &Schema, value: &Value) -> bool {
-    Fitting { description, steps_left: STEPS_MAX }.fits(schema, value, 0)
+/// Choices that are compared with a value in the time of one step.
+const CHOICES_PER_STEP: usize = 16;
+
+/// What may still be done for one document: each part of it is a stranger's, and looks at any other part.
+#[derive(Debug)]
+pub(crate) struct Steps(usize);
+
+impl Steps {
+    pub(crate) const fn new(steps: usize) -> Self {
+        Self(steps)
+    }
+
+    /// Whether so many were left. Where they were not, none is any more.
+    pub(crate) const fn take(&mut self, steps: usize) -> bool {
+        let had = self.0 >= steps;
+        self.0 = self.0.saturating_sub(steps);
+        had
+    }
+}
+
+/// Whether `value` is valid under `schema`; it is not where that cannot be said within `steps`.
+pub(crate) fn fits(description: &ApiDescription, schema: &Schema, value: &Value, steps: &mut Steps) -> bool {
+    let begun = steps.0.min(STEPS_MAX);
+    let mut fitting = Fitting { description, steps: Steps(begun) };
+    let fits = fitting.fits(schema, value, 0);
+    steps.take(begun - fitting.steps.0);
+    fits
 }
 
 struct Fitting<'d> {
     description: &'d ApiDescription,
-    steps_left: usize,
+    steps: Steps,
 }
 
 impl Fitting<'_> {
     fn fits(&mut self, schema: &Schema, value: &Value, depth: usize) -> bool {
-        let Some(steps_left) = self.steps_left.checked_sub(1) else { return false };
-        self.steps_left = steps_left;
-        if depth > DEPTH_MAX {
+        if depth > DEPTH_MAX || !self.steps.take(1 + schema.choices.len() / CHOICES_PER_STEP) {
             return false;
         }
         if value.is_null() && schema.nullable {

@@ -43,14 +43,24 @@ pub use read::read;
 pub use request::{HttpRequest, Payload};
 pub use routing::{Route, RouteError, Routes};
 
+/// Characters that are compared with each other to say what may have been meant: some 5 ms. A hint is not worth more
+/// of an owner's time, and strangers choose both texts.
+pub(crate) const CELLS_MAX: usize = 1_000_000;
+
 /// The candidate most like `name`, if any is alike enough to be what was meant.
 #[must_use]
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Comparing takes the product of both lengths.
     const BYTES_MAX: usize = 256;
-    let distance_max = name.chars().count() / 3 + 1;
+    let (length, mut cells_left) = (name.chars().count(), CELLS_MAX);
+    let distance_max = length / 3 + 1;
     candidates
         .filter(|candidate| name.len().max(candidate.len()) <= BYTES_MAX)
+        // Texts are as far apart as their lengths at least.
+        .filter(|candidate| candidate.chars().count().abs_diff(length) <= distance_max)
+        .take_while(|candidate| {
+            cells_left = cells_left.saturating_sub(name.len() * candidate.len());
+            cells_left > 0
+        })
         .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
         .filter(|(distance, _)| *distance <= distance_max)
         .min_by_key(|(distance, _)| *distance)

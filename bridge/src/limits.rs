@@ -32,6 +32,9 @@ pub const UNPACKED_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub const UNPACKED_DEPTH_MAX: usize = 127;
 /// Values in an unpacked description, an object or a list counted as four; a value may take 150 bytes of memory.
 pub const UNPACKED_VALUES_MAX: usize = 1_000_000;
+/// Segments of all paths of an unpacked description; GitHub's REST API has about 6,000. Each may take 2,000 bytes of
+/// memory: with its parameter, and a branch of its own in the tree of routes.
+pub const PATH_SEGMENTS_MAX: usize = 20_000;
 /// Text of `fields`.
 pub const FIELDS_BYTES_MAX: usize = 4 * 1024;
 /// Levels of `fields`.

@@ -12,8 +12,12 @@ use serde_json::Value;
 
 use crate::{
     description::{ApiDescription, Content, Operation, Schema, Status},
+    fits::Steps,
     limits::{SAMPLE_BYTES_MAX, SAMPLES_BYTES_MAX},
 };
+
+/// Steps of one sample: some milliseconds.
+const STEPS_MAX: usize = 20_000;
 
 /// An answer as it could be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,9 +61,14 @@ pub fn for_operation(description: &ApiDescription, index: usize) -> Option<Sampl
         Some(Sample { origin, status: code(status), media_type: content.media_type.clone(), body })
     };
     let media = content.example.as_ref().and_then(|example| sample(Origin::MediaExample, example));
-    media
-        .or_else(|| schema_example.and_then(|example| sample(Origin::SchemaExample, example)))
-        .or_else(|| sample(Origin::Synthesised, &made_up::value(description, &content.schema)?))
+    media.or_else(|| schema_example.and_then(|example| sample(Origin::SchemaExample, example))).or_else(
+        || {
+            sample(
+                Origin::Synthesised,
+                &made_up::value(description, &content.schema, &mut Steps::new(STEPS_MAX))?,
+            )
+        },
+    )
 }
 
 /// Samples by operation id, as many as fit into [`SAMPLES_BYTES_MAX`] together, in the description's order.
@@ -90,13 +99,13 @@ pub(crate) fn shown_answer(operation: &Operation) -> Option<(Status, &Content)> 
 /// A value made up from a schema: the same one always; `None` when the schema allows none of bounded size.
 #[must_use]
 pub(crate) fn made_up_value(description: &ApiDescription, schema: &Schema) -> Option<Value> {
-    made_up::value(description, schema)
+    made_up::value(description, schema, &mut Steps::new(STEPS_MAX))
 }
 
 /// An answer made up from the schema; `None` when there is no JSON, or the schema allows none of bounded size.
-pub(crate) fn made_up(description: &ApiDescription, index: usize) -> Option<Value> {
+pub(crate) fn made_up(description: &ApiDescription, index: usize, steps: &mut Steps) -> Option<Value> {
     let (_, content) = shown_answer(description.operations.get(index)?)?;
-    if is_json(&content.media_type) { made_up::value(description, &content.schema) } else { None }
+    if is_json(&content.media_type) { made_up::value(description, &content.schema, steps) } else { None }
 }
 
 const fn code(status: Status) -> u16 {

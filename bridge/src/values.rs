@@ -12,6 +12,7 @@ use std::fmt;
 
 pub(crate) use self::expected::expected;
 use crate::{
+    CELLS_MAX,
     description::{ApiDescription, ArrayOf, Object, OneOf, Property, Schema, Shape},
     json::Json,
     limits::{CHECKS_MAX, PROBLEMS_MAX, VALUE_DEPTH_MAX},
@@ -25,6 +26,10 @@ pub(crate) const STEPS_DEPTH_MAX: usize = 2 * VALUE_DEPTH_MAX;
 
 /// What refusing a value takes, in steps of checking; as many bytes of its text are another step.
 const REFUSAL_CHECKS: usize = 20;
+/// Choices that are compared with a value in the time of one step.
+const CHOICES_PER_CHECK: usize = 16;
+/// Characters that are compared in that time, to say what may have been meant.
+const CELLS_PER_CHECK: usize = 20;
 
 /// Where a value stands: a parameter's name, then members and indices. Made into text only for an error.
 #[derive(Clone, Copy)]
@@ -69,9 +74,23 @@ impl<'d> Checker<'d> {
 
     /// Adds what another check found. Beyond a screenful nobody reads on.
     pub(crate) fn tell(&mut self, problem: Problem) {
-        if self.problems.len() < PROBLEMS_MAX {
+        if !self.is_full() {
             self.problems.push(problem);
         }
+    }
+
+    const fn is_full(&self) -> bool {
+        self.problems.len() >= PROBLEMS_MAX
+    }
+
+    /// What may have been meant by `name`, which is paid for: alternatives are tried for every value there is.
+    fn nearest<'a>(&mut self, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
+        if self.is_full() || self.checks_left == 0 {
+            return None;
+        }
+        let cells = known.clone().map(|known| known.len() * name.len()).sum::<usize>().min(CELLS_MAX);
+        self.spend(cells / CELLS_PER_CHECK);
+        nearest(name, known).map(ToOwned::to_owned)
     }
 
     /// Adds that `value` is not what was expected.
@@ -113,6 +132,7 @@ impl<'d> Checker<'d> {
             return Some(Json::Null);
         }
         let structured = matches!(schema.shape, Shape::Array(_) | Shape::Object(_));
+        self.spend(schema.choices.len() / CHOICES_PER_CHECK);
         if !structured && !schema.choices.is_empty() {
             let chosen = schema.choices.iter().find_map(|choice| scalar::chosen(text, choice));
             if chosen.is_none() {
@@ -193,6 +213,7 @@ impl<'d> Checker<'d> {
         if nullable && *value == Json::Null {
             return true;
         }
+        self.spend(schema.choices.len() / CHOICES_PER_CHECK);
         if !schema.choices.is_empty() && !schema.choices.iter().any(|choice| value.is(choice)) {
             let text = if let Json::String(text) = value { text.to_string() } else { value.to_text() };
             self.wrong_choice(place, &text, schema);
@@ -231,6 +252,9 @@ impl<'d> Checker<'d> {
         for (name, value) in members {
             let Some(schema) = self.member(place, object, name) else {
                 fits = false;
+                if self.is_full() {
+                    break;
+                }
                 continue;
             };
             fits &= self.json(&ValuePath::Member(place, name), value, schema, depth - 1);
@@ -275,12 +299,13 @@ impl<'d> Checker<'d> {
         let declared = object.properties.iter().find(|property| property.name == name);
         let schema = declared.map(|property| &property.schema).or(object.additional.as_deref());
         if schema.is_none() {
-            let known = || object.properties.iter().map(|property| property.name.as_str());
+            let known = object.properties.iter().map(|property| property.name.as_str());
+            let nearest = self.nearest(name, known.clone());
             self.tell(Problem::NoMember {
                 name: place.to_string(),
                 member: shown(name),
-                nearest: nearest(name, known()).map(ToOwned::to_owned),
-                known: known().take(20).map(ToOwned::to_owned).collect(),
+                nearest,
+                known: known.take(20).map(ToOwned::to_owned).collect(),
             });
         }
         schema
@@ -369,7 +394,7 @@ impl<'d> Checker<'d> {
 
     fn wrong_choice(&mut self, place: &ValuePath<'_>, text: &str, schema: &Schema) {
         let known = schema.choices.iter().filter_map(serde_json::Value::as_str);
-        let nearest = nearest(text, known).map(ToOwned::to_owned);
+        let nearest = self.nearest(text, known);
         let expected = expected(self.description, schema);
         self.tell(Problem::Value { name: place.to_string(), value: shown(text), expected, nearest });
     }

@@ -126,3 +126,22 @@ fn a_damaged_document_never_panics() {
         let _ = decode(&damaged);
     }
 }
+
+#[test]
+fn paths_are_bounded_together_when_a_description_is_packed_and_when_it_is_read() {
+    let wide = |operations: usize| {
+        let operation =
+            |number| Operation { path: format!("/{number}{}", "/a{b}".repeat(49)), ..Operation::default() };
+        ApiDescription { operations: (0..operations).map(operation).collect(), ..ApiDescription::default() }
+    };
+    assert!(encode(&wide(400)).is_ok(), "20,000 segments");
+    let refused = encode(&wide(401)).unwrap_err().to_string();
+    assert!(refused.contains("leave operations out"), "{refused}");
+    // Whoever writes documents by itself packs it all the same.
+    let document = packed(&serde_json::to_string(&wide(401)).unwrap());
+    assert!(matches!(decode(&document), Err(DocumentError::TooManySegments)));
+    let unasked =
+        |operations| unpack(&packed(&serde_json::to_string(&wide(operations)).unwrap()), Bounds::UNASKED);
+    assert!(unasked(100).is_ok(), "5,000 segments");
+    assert!(matches!(unasked(101), Err(DocumentError::TooManySegments)));
+}

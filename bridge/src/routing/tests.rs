@@ -160,3 +160,20 @@ fn two_operations_cannot_answer_the_same_paths() {
     ));
     assert!(Routes::new(&[route("/users/{id}"), route("/users/{id}.json"), route("/users/x")]).is_ok());
 }
+
+#[test]
+fn a_hint_is_looked_for_in_bounded_work() {
+    let others: Vec<String> = (0..2_000).map(|n| format!("/some/path/of/another/kind/{n:04}")).collect();
+    let alike = "/a/path/that/was/nearly/right/now";
+    let all = || others.iter().map(String::as_str);
+    let meant = "/a/path/that/was/nearly/wrong/now";
+    assert_eq!(nearest(meant, all().take(200).chain([alike])), Some(alike));
+    assert_ne!(
+        nearest(meant, all().chain([alike])),
+        Some(alike),
+        "a million characters were compared before"
+    );
+    // What is far too long or short is not compared.
+    let long: Vec<String> = (0..2_000).map(|n| format!("/{n:0100}")).collect();
+    assert_eq!(nearest(meant, long.iter().map(String::as_str).chain([alike])), Some(alike));
+}

@@ -9,42 +9,57 @@ use serde_json::{Map, Number, Value, json};
 
 use crate::{
     description::{ApiDescription, ArrayOf, NumberBounds, Object, OneOf, Schema, Shape, StringBounds},
-    fits, formats,
+    fits::{self, Steps},
+    formats,
+    limits::SAMPLE_BYTES_MAX,
 };
 
 /// Below this, optional members are left out.
 const OPTIONAL_DEPTH_MAX: usize = 6;
 /// Below this there is no value.
 const DEPTH_MAX: usize = 24;
-/// Schemas looked at for one value.
-const STEPS_MAX: usize = 2_000;
+/// Values within one that is made up, and schemas looked at for them: no larger one is shown.
+const VALUES_MAX: usize = SAMPLE_BYTES_MAX / 2;
+/// Examples, defaults and choices of a schema that are tried: one that was meant fits.
+const GIVEN_MAX: usize = 16;
 /// Texts and arrays that must be longer are not made up.
 const LENGTH_MAX: u64 = 100;
 
-/// A value that the schema allows, as far as can be told from it; `None` when there is none of bounded size.
-pub(super) fn value(description: &ApiDescription, schema: &Schema) -> Option<Value> {
-    Maker { description, steps_left: STEPS_MAX }.value(schema, "", 0)
+/// A value that the schema allows, as far as can be told from it; `None` when there is none of bounded size, or `steps`
+/// are used up.
+pub(super) fn value(description: &ApiDescription, schema: &Schema, steps: &mut Steps) -> Option<Value> {
+    Maker { description, values: Steps::new(VALUES_MAX), steps }.value(schema, "", 0)
 }
 
 struct Maker<'d> {
     description: &'d ApiDescription,
-    steps_left: usize,
+    values: Steps,
+    steps: &'d mut Steps,
 }
 
 impl Maker<'_> {
     /// `name` is that of the member, for a text that says what it is.
     fn value(&mut self, schema: &Schema, name: &str, depth: usize) -> Option<Value> {
-        self.steps_left = self.steps_left.checked_sub(1)?;
-        if depth > DEPTH_MAX {
+        if depth > DEPTH_MAX || !self.values.take(1) || !self.steps.take(1) {
             return None;
         }
         let given = schema.example.iter().chain(&schema.default).chain(&schema.choices);
-        let mut given = given.filter(|value| !value.is_null());
-        if let Some(value) = given.find(|value| fits::fits(self.description, schema, value)) {
-            return Some(value.clone());
+        let mut given = given.filter(|value| !value.is_null()).take(GIVEN_MAX);
+        if let Some(value) = given.find(|value| fits::fits(self.description, schema, value, self.steps)) {
+            return self.pay(value).then(|| value.clone());
         }
         let value = self.shape(&schema.shape, name, depth + 1);
         value.or_else(|| schema.nullable.then_some(Value::Null))
+    }
+
+    /// Whether a copy of a value finds room.
+    fn pay(&mut self, value: &Value) -> bool {
+        self.values.take(1)
+            && match value {
+                Value::Array(items) => items.iter().all(|item| self.pay(item)),
+                Value::Object(members) => members.values().all(|member| self.pay(member)),
+                _ => true,
+            }
     }
 
     fn shape(&mut self, shape: &Shape, name: &str, depth: usize) -> Option<Value> {
@@ -73,7 +88,15 @@ impl Maker<'_> {
             if array.items_max == Some(0) || depth > OPTIONAL_DEPTH_MAX { least } else { least.max(1) };
         match (wanted, self.value(&array.items, name, depth)) {
             (0, _) => Some(json!([])),
-            (wanted, Some(item)) => Some((0..wanted).map(|_| item.clone()).collect()),
+            (wanted, Some(item)) => {
+                // Arrays within arrays multiply.
+                let mut items = Vec::new();
+                for _ in 1..wanted {
+                    items.push(self.pay(&item).then(|| item.clone())?);
+                }
+                items.push(item);
+                Some(items.into())
+            }
             (_, None) => (least == 0).then(|| json!([])),
         }
     }
@@ -108,7 +131,7 @@ impl Maker<'_> {
     }
 
     /// The value with the discriminator's member saying which alternative it is, if the alternative allows that.
-    fn tagged(&self, one_of: &OneOf, index: usize, value: &Value) -> Option<Value> {
+    fn tagged(&mut self, one_of: &OneOf, index: usize, value: &Value) -> Option<Value> {
         let discriminator = one_of.discriminator.as_ref()?;
         let variant = one_of.variants.get(index)?;
         let is_own = |(_, variant): &&(String, u32)| usize::try_from(*variant) == Ok(index);
@@ -122,7 +145,7 @@ impl Maker<'_> {
         let mut members = value.as_object()?.clone();
         members.insert(discriminator.property.clone(), tag.as_str().into());
         let tagged = Value::Object(members);
-        fits::fits(self.description, variant, &tagged).then_some(tagged)
+        fits::fits(self.description, variant, &tagged, self.steps).then_some(tagged)
     }
 }
 

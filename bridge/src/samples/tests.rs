@@ -4,7 +4,11 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{description::Schema, fits::fits, testing};
+use crate::{
+    description::Schema,
+    fits::{Steps, fits},
+    testing,
+};
 
 fn operation(responses: &Value) -> ApiDescription {
     let operations = json!([{ "method": "GET", "path": "/", "id": "get", "responses": responses }]);
@@ -116,9 +120,17 @@ fn values_are_made_up_as_the_schema_wants_them() {
         ),
     ] {
         let parsed: Schema = serde_json::from_value(schema.clone()).expect("a schema");
-        let value = made_up::value(&ApiDescription::default(), &parsed);
+        let value = made_up::value(&ApiDescription::default(), &parsed, &mut Steps::new(usize::MAX));
         assert_eq!(value, Some(expected), "{schema}");
-        assert!(fits(&ApiDescription::default(), &parsed, &value.unwrap_or_default()), "{schema}");
+        assert!(
+            fits(
+                &ApiDescription::default(),
+                &parsed,
+                &value.unwrap_or_default(),
+                &mut Steps::new(usize::MAX)
+            ),
+            "{schema}"
+        );
     }
 }
 
@@ -130,7 +142,7 @@ fn recursion_ends_where_it_may_and_has_no_value_where_it_may_not() {
         let description =
             json!({ "title": "", "operations": [], "schemas": [{ "name": "Node", "schema": schema }] });
         let description: ApiDescription = serde_json::from_value(description).expect("a description");
-        made_up::value(&description, &description.schemas[0].schema)
+        made_up::value(&description, &description.schemas[0].schema, &mut Steps::new(usize::MAX))
     };
     assert_eq!(node(true), None);
     let depth = node(false).expect("an end").to_string().matches("next").count();
@@ -146,4 +158,38 @@ proptest! {
         prop_assert!(samples.values().all(|sample| sample.body.len() <= SAMPLE_BYTES_MAX));
         prop_assert_eq!(samples, for_service(&description));
     }
+}
+
+#[test]
+fn arrays_within_arrays_are_made_up_as_long_as_they_stay_small() {
+    let nested = |levels: usize| {
+        let mut schema = json!({ "shape": "boolean" });
+        for _ in 0..levels {
+            schema = json!({ "shape": { "array": { "items": schema, "items_min": 100 } } });
+        }
+        let schema: Schema = serde_json::from_value(schema).expect("a schema");
+        made_up::value(&ApiDescription::default(), &schema, &mut Steps::new(usize::MAX))
+    };
+    assert_eq!(nested(1).expect("100 values").as_array().map(Vec::len), Some(100));
+    assert_eq!(nested(3), None, "a million values");
+}
+
+#[test]
+fn choices_that_do_not_fit_are_not_all_tried() {
+    let schema = json!({ "shape": "boolean", "choices": (0..40_000).collect::<Vec<_>>() });
+    let schema: Schema = serde_json::from_value(schema).expect("a schema");
+    let mut steps = Steps::new(100_000);
+    let value = made_up::value(&ApiDescription::default(), &schema, &mut steps);
+    assert_eq!(value, Some(json!(true)));
+    assert!(steps.take(1), "some are left");
+    assert!(!steps.take(99_000), "comparing them was counted");
+}
+
+#[test]
+fn a_large_example_is_copied_into_no_sample() {
+    let description = json!({ "title": "", "operations": [], "schemas": [
+        { "name": "Large", "schema": { "shape": "any", "example": vec![1; 100_000] } }] });
+    let description: ApiDescription = serde_json::from_value(description).expect("a description");
+    let schema = &description.schemas[0].schema;
+    assert_eq!(made_up::value(&description, schema, &mut Steps::new(usize::MAX)), None);
 }

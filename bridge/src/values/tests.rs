@@ -307,3 +307,45 @@ fn at_most_a_screenful_is_told() {
     assert!(checker.text(&ValuePath::Root("p"), &many, &schema, STEPS_DEPTH_MAX).is_none());
     assert_eq!(checker.finish().unwrap_err().len(), PROBLEMS_MAX);
 }
+
+/// What is left of the checks after `text` was held against `schema`, and what was told.
+fn checks_left(schema: &Schema, text: &str) -> (usize, String) {
+    let description = ApiDescription::default();
+    let mut checker = Checker::new(&description);
+    let value = Json::parse(text, VALUE_DEPTH_MAX).unwrap();
+    assert!(!checker.json(&ValuePath::Root("body"), &value, schema, STEPS_DEPTH_MAX));
+    let left = checker.checks_left;
+    (left, crate::PlanError::Problems(checker.finish().unwrap_err()).to_string())
+}
+
+#[test]
+fn members_that_nobody_knows_are_compared_until_enough_was_told() {
+    let property =
+        |n: usize| serde_json::json!({ "name": format!("property_{n}"), "schema": { "shape": "boolean" } });
+    let properties: Vec<_> = (0..200).map(property).collect();
+    let schema: Schema =
+        serde_json::from_value(json!({ "shape": { "object": { "properties": properties } } })).unwrap();
+    let members: Vec<String> = (0..20_000).map(|n| format!("\"properti_{n}\":1")).collect();
+    let (left, told) = checks_left(&schema, &format!("{{{}}}", members.join(",")));
+    assert!(left > CHECKS_MAX / 2, "{left} checks left");
+    assert!(told.contains("properti_19") && !told.contains("properti_20"), "{told}");
+}
+
+#[test]
+fn choices_and_hints_for_every_item_are_paid_for() {
+    let choices: Vec<String> = (0..2_000).map(|n| format!("choice {n}")).collect();
+    let schema: Schema = serde_json::from_value(json!({ "shape": { "array": { "items": {
+        "shape": { "string": {} }, "choices": choices } } } }))
+    .unwrap();
+    let last = vec!["choice 1999"; 100_000];
+    let (left, told) = checks_left(&schema, &json!(last).to_string());
+    assert_eq!(left, 0);
+    assert!(told.contains("too intricate"), "{told}");
+
+    // In alternatives a problem is not told, and a hint made for each value all the same.
+    let item = json!({ "shape": { "oneOf": { "variants": [
+        { "shape": { "string": {} }, "choices": choices }, { "shape": "boolean" }] } } });
+    let schema: Schema = serde_json::from_value(json!({ "shape": { "array": { "items": item } } })).unwrap();
+    let (left, told) = checks_left(&schema, &json!(vec!["choise 1999"; 5_000]).to_string());
+    assert_eq!(left, 0, "{told}");
+}

@@ -283,7 +283,7 @@ impl<'a, 'd> Operations<'a, 'd> {
         if media.get("example").is_some() {
             return;
         }
-        let Some(value) = samples::made_up(self.description, index) else { return };
+        let Some(value) = samples::made_up(self.description, index, &mut self.schemas.steps) else { return };
         let bytes = value.to_string().len();
         if bytes <= self.example_bytes_left && self.schemas.can_show(&content.schema, &value) {
             self.example_bytes_left -= bytes;

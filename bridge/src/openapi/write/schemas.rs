@@ -17,7 +17,7 @@ use crate::{
     description::{
         ApiDescription, ArrayOf, NumberBounds, Object, OneOf, Schema, SchemaId, Shape, StringBounds,
     },
-    fits::fits,
+    fits::{Steps, fits},
 };
 
 /// Writes schemas, and remembers which named ones they refer to.
@@ -30,15 +30,20 @@ pub(super) struct SchemaWriter<'d> {
     problem_is_referred: bool,
     referred: BTreeSet<SchemaId>,
     unwritten: Vec<SchemaId>,
+    /// For examples, of which the rest is left out.
+    pub(super) steps: Steps,
 }
+
+/// Steps of all examples of a document: some hundred milliseconds, and many times what GitHub's REST API takes.
+const EXAMPLE_STEPS_MAX: usize = 4_000_000;
 
 impl<'d> SchemaWriter<'d> {
     pub(super) fn new(description: &'d ApiDescription, version: Version) -> Self {
         let mut taken = NameAllocator::default();
         let names = description.schemas.iter().map(|named| taken.unique(&named.name, "Schema")).collect();
         let problem = taken.unique("Problem", "Problem");
-        let (referred, unwritten) = (BTreeSet::new(), Vec::new());
-        Self { description, version, names, problem, problem_is_referred: false, referred, unwritten }
+        let (referred, unwritten, steps) = (BTreeSet::new(), Vec::new(), Steps::new(EXAMPLE_STEPS_MAX));
+        Self { description, version, names, problem, problem_is_referred: false, referred, unwritten, steps }
     }
 
     /// What refers to the network's problems.
@@ -86,22 +91,21 @@ impl<'d> SchemaWriter<'d> {
 
     /// Whether a value can stand in the document as an example of `schema`. Tools follow a `$ref` wherever it
     /// stands, also in a value.
-    pub(super) fn can_show(&self, schema: &Schema, value: &Value) -> bool {
-        !has_reference(value) && fits(self.description, schema, value)
+    pub(super) fn can_show(&mut self, schema: &Schema, value: &Value) -> bool {
+        !has_reference(value) && fits(self.description, schema, value, &mut self.steps)
     }
 
-    fn annotate(&self, schema: &Schema, written: &mut Map<String, Value>) {
-        let is_valid = |value: &&Value| self.can_show(schema, value);
+    fn annotate(&mut self, schema: &Schema, written: &mut Map<String, Value>) {
         if !schema.title.is_empty() {
             written.insert("title".into(), schema.title.as_str().into());
         }
         if !schema.description.is_empty() {
             written.insert("description".into(), markdown(&schema.description).into());
         }
-        if let Some(default) = schema.default.as_ref().filter(is_valid) {
+        if let Some(default) = schema.default.as_ref().filter(|value| self.can_show(schema, value)) {
             written.insert("default".into(), default.clone());
         }
-        if let Some(example) = schema.example.as_ref().filter(is_valid) {
+        if let Some(example) = schema.example.as_ref().filter(|value| self.can_show(schema, value)) {
             match self.version {
                 Version::V31 => written.insert("examples".into(), json!([example])),
                 Version::V30 => written.insert("example".into(), example.clone()),
