@@ -26,7 +26,7 @@ use farthing_protocol::{
 };
 use futures::{StreamExt, stream::FuturesUnordered};
 use lru::LruCache;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 mod agenda;
 mod ahead;
@@ -91,6 +91,10 @@ struct CatalogInner {
     own: Arc<dyn OwnServices>,
     services: Mutex<Recent<ServiceId, Arc<KnownService>>>,
     looking: looking::LookupLocks,
+    reading: looking::LookupLocks,
+    turns: content::ReadingTurns,
+    /// Documents are written one at a time.
+    writing: Arc<Semaphore>,
     unused: unused::Unused,
     /// When a service's owner was last asked for a newer version.
     asked: Mutex<LruCache<ServiceId, Instant>>,
@@ -148,6 +152,9 @@ impl Catalog {
                 DESCRIPTIONS_IN_MEMORY_BYTES_MAX,
             )),
             looking: looking::LookupLocks::default(),
+            reading: looking::LookupLocks::default(),
+            turns: content::ReadingTurns::default(),
+            writing: Arc::new(Semaphore::new(1)),
             unused: unused::Unused::default(),
             asked: Mutex::new(LruCache::new(SERVICES_IN_MEMORY_MAX)),
             seen: Arc::default(),
@@ -233,12 +240,7 @@ impl Catalog {
     /// [`Catalog::use_from_now`].
     pub async fn newer(&self, known: &KnownService) -> Option<Arc<KnownService>> {
         let listing = self.newer_listing(known)?;
-        if let Some(read) = self.0.unused.get(&listing) {
-            return Some(read);
-        }
-        let read = Arc::new(self.read(listing).await.ok()?);
-        self.0.unused.keep(&read);
-        Some(read)
+        self.read_once(listing).await.ok()
     }
 
     /// The newest version that this node has, to look at: no call is planned with it.
@@ -359,9 +361,22 @@ impl Catalog {
 
     /// A service with its details, kept in memory for the next call.
     async fn open(&self, listing: Verified<Listing>) -> Result<Arc<KnownService>, CatalogError> {
-        let known = Arc::new(self.read(listing).await?);
+        let known = self.read_once(listing).await?;
         self.use_from_now(&known).await;
         Ok(known)
+    }
+
+    /// A version with its details, read by one at a time: calls that are refused together all bring it.
+    async fn read_once(&self, listing: Verified<Listing>) -> Result<Arc<KnownService>, CatalogError> {
+        let _reading = self.0.reading.of(listing.service).lock().await;
+        let used = self.0.services.lock().unwrap_or_else(PoisonError::into_inner).get(&listing.service);
+        let used = used.filter(|known| is_same(known.listing(), &listing));
+        if let Some(read) = used.or_else(|| self.0.unused.get(&listing)) {
+            return Ok(read);
+        }
+        let read = Arc::new(self.read(listing).await?);
+        self.0.unused.keep(&read);
+        Ok(read)
     }
 
     /// Plans calls of the service with this version, unless a newer one is in use already.
@@ -374,6 +389,7 @@ impl Catalog {
             }
             services.put(id, known.clone())
         };
+        self.0.unused.forget(known);
         self.0.seen.note(before, known.clone()).await;
     }
 
@@ -450,6 +466,11 @@ fn unless_retired(listing: &Listing) -> Result<(), CatalogError> {
 /// Of two listings of one service the higher version counts. Both are of one owner, as the id follows from it.
 fn replaces(candidate: &Listing, stored: &Listing) -> bool {
     candidate.service == stored.service && candidate.owner == stored.owner && candidate.seq > stored.seq
+}
+
+/// Whether both are one version with the same details.
+fn is_same(one: &Listing, other: &Listing) -> bool {
+    (one.service, one.seq, one.details_hash) == (other.service, other.seq, other.details_hash)
 }
 
 #[cfg(test)]

@@ -304,7 +304,10 @@ impl Node {
             consumer: self.consumer.clone(),
             secrets: self.secrets.clone(),
             readiness: self.readiness.clone(),
-            documents: Documents::new(self.budget.part(self.budget.bytes_max() / DOCUMENTS_PART)),
+            documents: Documents::new(
+                self.budget.part(self.budget.bytes_max() / DOCUMENTS_PART),
+                self.catalog.clone(),
+            ),
             url: self.gateway_url(),
         }
     }

@@ -11,7 +11,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_bridge::document::Bounds;
 use farthing_os::clock;
 use farthing_protocol::{Address, Hash, ServiceId, listing::Pin};
 use tokio::{sync::broadcast, task::JoinSet};
@@ -101,7 +100,7 @@ impl Catalog {
             return Ok(false);
         };
         // Its bounds limit the time; a limit on the waiting would leave the work behind, beyond those of its number.
-        let known = self.read_details(listing, blob, Bounds::UNASKED).await?;
+        let known = self.read_ahead(listing, blob).await?;
         match known.details().samples {
             Some(samples) if samples.bytes <= BYTES_MAX => {
                 Ok(self.content_ahead(samples, owner, look.times).await.is_some())

@@ -2,6 +2,8 @@
 //!
 //! What was fetched is kept, so a service can be looked at while its owner is away.
 
+use std::sync::Arc;
+
 use farthing_bridge::{description::Operation, document::Bounds};
 use farthing_network::CallFailure;
 use farthing_protocol::{
@@ -11,12 +13,28 @@ use farthing_protocol::{
     listing::Pin,
 };
 
+use tokio::sync::Semaphore;
+
 use super::{ASK_TIMEOUT, Catalog, CatalogError, KnownService};
 
 /// Other peers asked for content that its owner does not give.
 const OTHERS_ASKED_MAX: usize = 8;
 /// Words of one operation that the index takes.
 const OPERATION_CHARS_MAX: usize = 200;
+
+/// Turns of those who unpack and index descriptions, each of which may take up to 200 MB and a second: strangers choose
+/// how many come at once.
+#[derive(Debug)]
+pub(super) struct ReadingTurns {
+    asked_for: Arc<Semaphore>,
+    ahead: Arc<Semaphore>,
+}
+
+impl Default for ReadingTurns {
+    fn default() -> Self {
+        Self { asked_for: Arc::new(Semaphore::new(2)), ahead: Arc::new(Semaphore::new(1)) }
+    }
+}
 
 /// The details that a listing pins.
 pub(super) const fn pin_of(listing: &Listing) -> Pin {
@@ -105,23 +123,36 @@ impl Catalog {
         let owner = listing.owner;
         let blob = self.content(pin_of(&listing), owner).await;
         let blob = blob.map_err(|reason| CatalogError::DetailsUnavailable { owner, reason })?;
-        self.read_details(listing, blob, Bounds::ASKED_FOR).await
+        self.read_details(listing, blob, Bounds::ASKED_FOR, &self.0.turns.asked_for).await
     }
 
-    pub(super) async fn read_details(
+    /// What nobody asked for, within the bounds of that.
+    pub(super) async fn read_ahead(
+        &self,
+        listing: Verified<Listing>,
+        blob: Vec<u8>,
+    ) -> Result<KnownService, CatalogError> {
+        self.read_details(listing, blob, Bounds::UNASKED, &self.0.turns.ahead).await
+    }
+
+    async fn read_details(
         &self,
         listing: Verified<Listing>,
         blob: Vec<u8>,
         bounds: Bounds,
+        turns: &Arc<Semaphore>,
     ) -> Result<KnownService, CatalogError> {
         let owner = listing.owner;
         let unavailable = |reason: String| CatalogError::DetailsUnavailable { owner, reason };
+        let failed = || unavailable("the node failed while it read them".to_owned());
+        let turn = Arc::clone(turns).acquire_owned().await.map_err(|_| failed())?;
         // Unpacking and checking a large description would hold up the other calls.
-        let reading = tokio::task::spawn_blocking(move || KnownService::within(listing, &blob, bounds));
-        let known = reading
-            .await
-            .map_err(|_| unavailable("the node failed while it read them".to_owned()))?
-            .map_err(|e| unavailable(e.to_string()))?;
+        let reading = tokio::task::spawn_blocking(move || {
+            // Who stops waiting does not let the next one read beside it.
+            let _turn = turn;
+            KnownService::within(listing, &blob, bounds)
+        });
+        let known = reading.await.map_err(|_| failed())?.map_err(|e| unavailable(e.to_string()))?;
         self.index(&known).await;
         Ok(known)
     }

@@ -3,7 +3,7 @@
 //! `/openapi.json` of any service and `/schema.graphql` of a GraphQL one cost nothing and reach nobody: the
 //! consumer's node writes them itself. An operation of that path cannot be offered.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use farthing_bridge::{
     description::Operation,
@@ -12,7 +12,7 @@ use farthing_bridge::{
 };
 use farthing_protocol::{Usdc, call::Method};
 
-use super::{KnownService, PlanError};
+use super::{Catalog, KnownService, PlanError};
 
 /// Path of the OpenAPI document below a service.
 pub const OPENAPI: &str = "/openapi.json";
@@ -63,6 +63,20 @@ pub fn write_document(
     }
     let version = version(params)?;
     Ok(ServiceDocument { content_type: "application/json", body: openapi(known, server, version) })
+}
+
+impl Catalog {
+    /// Writes documents, one at a time and beside the tasks that serve calls: a large one takes a second. `None` when this
+    /// node failed.
+    pub async fn in_turn<T: Send + 'static>(&self, write: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+        let turn = Arc::clone(&self.0.writing).acquire_owned().await.ok()?;
+        let writing = tokio::task::spawn_blocking(move || {
+            // Who stops waiting does not let the next one write beside it.
+            let _turn = turn;
+            write()
+        });
+        writing.await.ok()
+    }
 }
 
 /// The OpenAPI document of a service, as JSON text.

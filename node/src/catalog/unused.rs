@@ -8,7 +8,7 @@ use std::{
 
 use farthing_protocol::{Listing, ServiceId};
 
-use super::KnownService;
+use super::{KnownService, is_same};
 
 const VERSIONS_MAX: usize = 64;
 const BYTES_MAX: usize = 128 * 1024 * 1024;
@@ -24,6 +24,15 @@ impl Unused {
         versions.get(&listing.service).filter(|known| is_same(known.listing(), listing)).cloned()
     }
 
+    /// A version that is in use now is kept there.
+    pub(super) fn forget(&self, known: &Arc<KnownService>) {
+        let mut versions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = known.listing().service;
+        if versions.get(&id).is_some_and(|kept| Arc::ptr_eq(kept, known)) {
+            versions.remove(&id);
+        }
+    }
+
     /// Keeps a version; others make room for it.
     pub(super) fn keep(&self, known: &Arc<KnownService>) {
         let mut versions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,8 +46,4 @@ impl Unused {
         }
         versions.insert(known.listing().service, Arc::clone(known));
     }
-}
-
-fn is_same(one: &Listing, other: &Listing) -> bool {
-    (one.service, one.seq, one.details_hash) == (other.service, other.seq, other.details_hash)
 }

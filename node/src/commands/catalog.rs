@@ -120,7 +120,15 @@ pub(super) async fn openapi(
     Query(query): Query<DocumentVersion>,
 ) -> Result<Response, Failed> {
     let known = node.catalog.newest(id.0).await?;
-    let document = documents::openapi(&known, &address(&node.gateway_url(), id.0), query.version());
+    let (at, version) = (address(&node.gateway_url(), id.0), query.version());
+    let document = node.catalog.in_turn(move || documents::openapi(&known, &at, version)).await;
+    let document = document.ok_or_else(|| {
+        Failed::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            &"the node failed while it wrote the document",
+            "Try again.",
+        )
+    })?;
     Ok(([(header::CONTENT_TYPE, "application/json")], document).into_response())
 }
 

@@ -10,10 +10,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_bounds::ByteBudget;
-use tokio::sync::Semaphore;
 
 use crate::{
-    catalog::{KnownService, documents},
+    catalog::{Catalog, KnownService, documents},
     consumer::BuyError,
 };
 
@@ -23,7 +22,7 @@ use super::problem::Problem;
 #[derive(Clone, Debug)]
 pub struct Documents {
     budget: ByteBudget,
-    writing: Arc<Semaphore>,
+    catalog: Catalog,
 }
 
 /// A document that was written.
@@ -45,8 +44,8 @@ pub(super) struct WantedDocument {
 
 impl Documents {
     #[must_use]
-    pub fn new(budget: ByteBudget) -> Self {
-        Self { budget, writing: Arc::new(Semaphore::new(1)) }
+    pub const fn new(budget: ByteBudget, catalog: Catalog) -> Self {
+        Self { budget, catalog }
     }
 
     /// Waits for its turn, and writes.
@@ -54,14 +53,9 @@ impl Documents {
     /// # Errors
     /// A parameter that the document does not have; no room.
     pub(super) async fn write(&self, wanted: WantedDocument) -> Result<WrittenDocument, Problem> {
-        let turn = Arc::clone(&self.writing).acquire_owned().await.map_err(|_| Problem::no_room())?;
-        let written = tokio::task::spawn_blocking(move || {
-            // A caller that leaves does not let the next one write beside it.
-            let _turn = turn;
-            let WantedDocument { known, document, server, params } = wanted;
-            documents::write_document(&known, document, &server, &params)
-        });
-        let written = written.await.map_err(|_| Problem::no_room())?;
+        let WantedDocument { known, document, server, params } = wanted;
+        let write = move || documents::write_document(&known, document, &server, &params);
+        let written = self.catalog.in_turn(write).await.ok_or_else(Problem::no_room)?;
         let documents::ServiceDocument { content_type, body } =
             written.map_err(|error| Problem::from(&BuyError::from(error)))?;
         let room = self.budget.take(body.len()).ok_or_else(Problem::no_room)?;

@@ -292,7 +292,9 @@ async fn planned(
     request: &CallRequest,
     body: &Bytes,
 ) -> Result<Result<CallPlan, Refusal>, Refusal> {
-    if request.params.is_empty() && body.is_empty() {
+    // To say what may have been meant takes a while, too.
+    let is_known = service.known().api().operation_at(request.method.as_str(), &request.path).is_some();
+    if is_known && request.params.is_empty() && body.is_empty() {
         return Ok(plan(service, request, body));
     }
     let (service, request, body) = (service.clone(), request.clone(), body.clone());

@@ -35,6 +35,7 @@ mod compared;
 mod healed;
 mod hostile_books;
 mod locked;
+mod relisted;
 
 /// What a patched owner answers to a copy of a call; `None` leaves it without an answer.
 type Answers = fn(&Owner, &CallRequest, copies: usize) -> Option<CallReply>;
@@ -74,6 +75,9 @@ struct State {
     /// How often it was asked for its books, and whether whoever asks is left waiting.
     times_asked: usize,
     is_slow: bool,
+    /// What its refusals bring, and how often the details were asked for.
+    offer: Option<relisted::Offer>,
+    offers_asked: usize,
 }
 
 impl Owner {
@@ -113,7 +117,15 @@ impl Owner {
 
     async fn run(self: Arc<Self>, mut inbound: Inbound) {
         let mut waiting = Vec::new();
-        while let Some(call) = inbound.calls.recv().await {
+        loop {
+            let call = tokio::select! {
+                call = inbound.calls.recv() => call,
+                Some(info) = inbound.info.recv() => {
+                    self.tell_offer(info);
+                    continue;
+                }
+            };
+            let Some(call) = call else { return };
             if matches!(call.message, CallMessage::Sync(..)) && self.is_slow() {
                 waiting.push(call);
                 continue;

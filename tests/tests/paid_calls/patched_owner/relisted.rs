@@ -1,0 +1,85 @@
+//! An owner that changes its offer while calls are under way: what it brings is read once, however many calls it refuses.
+
+use std::time::Duration;
+
+use farthing_network::InboundInfo;
+use farthing_protocol::{
+    Hash, Listing, Signed,
+    call::Method,
+    info::{InfoRequest, InfoResponse},
+    listing::{Details, OperationPrice},
+    wire,
+};
+
+use super::*;
+
+/// Calls that are refused together.
+const CALLS: usize = 16;
+
+/// An offer that refusals bring.
+#[derive(Clone)]
+pub(super) struct Offer {
+    listing: Signed<Listing>,
+    hash: Hash,
+    details: Vec<u8>,
+}
+
+impl Owner {
+    /// Answers with the details of the offer that it makes, once every call has come that it refuses.
+    pub(super) fn tell_offer(self: &Arc<Self>, info: InboundInfo) {
+        let offer = self.state.lock().unwrap_or_else(PoisonError::into_inner).offer.clone();
+        let Some(offer) = offer.filter(|offer| info.request == InfoRequest::Blob(offer.hash)) else { return };
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).offers_asked += 1;
+        let owner = Arc::clone(self);
+        tokio::spawn(async move {
+            while owner.state.lock().unwrap_or_else(PoisonError::into_inner).calls.len() < CALLS {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            // Each of them could have asked meanwhile.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            info.reply.send(InfoResponse::Blob(Some(offer.details.into())));
+        });
+    }
+}
+
+fn refused_with_offer(owner: &Owner, _: &CallRequest, _: usize) -> Option<CallReply> {
+    let offer = owner.state.lock().unwrap_or_else(PoisonError::into_inner).offer.clone()?;
+    let refusal = Refusal::new(RefusalCode::PriceChanged, "there is another offer");
+    Some(CallReply::Refused(Refusal { listing: Some(offer.listing), ..refusal }))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_offer_that_many_refusals_bring_is_asked_for_once() -> Result<()> {
+    let mut world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let (owner, network) = Owner::replaces(&mut world, refused_with_offer).await?;
+    let consumer = world.consumer_wallet;
+
+    // The consumer has the service's offer of before.
+    let services = network.ask(consumer, InfoRequest::Services(vec![world.api.id.0])).await?;
+    let InfoResponse::Listings(listings) = services else { anyhow::bail!("{services:?}") };
+    let before = listings.into_iter().next().context("no listing")?.verify()?;
+    let blob = network.ask(consumer, InfoRequest::Blob(before.details_hash)).await?;
+    let InfoResponse::Blob(Some(blob)) = blob else { anyhow::bail!("{blob:?}") };
+    let mut details: Details = wire::decode(&blob)?;
+    let method = Method::Get;
+    details.prices.push(OperationPrice { method, path: "/raw".to_owned(), price: cost(3) });
+    let (details, hash) = details.to_blob();
+    let now = Listing {
+        seq: before.seq + 1,
+        details_hash: hash,
+        details_bytes: u32::try_from(details.len())?,
+        ..Listing::clone(&before)
+    };
+    let listing = Signed::sign(&now, &owner.key)?;
+    owner.state.lock().unwrap_or_else(PoisonError::into_inner).offer = Some(Offer { listing, hash, details });
+
+    let calls = (0..CALLS).map(|_| world.get("/ok"));
+    for answer in futures::future::try_join_all(calls).await? {
+        ensure!(answer.charged() == json!(false), "{answer:?}");
+    }
+    let state = owner.state.lock().unwrap_or_else(PoisonError::into_inner);
+    assert_eq!((state.calls.len(), state.offers_asked), (CALLS, 1));
+    Ok(())
+}
