@@ -9,10 +9,7 @@
 
 use minicbor::{CborLen, Decode, Encode};
 
-use crate::{
-    Address, CallId, Hash, Outcome, SecretKey, Signature, Usdc, Verified, eip712, refusal::RefusalCode,
-    signature::SignatureError,
-};
+use crate::{Address, CallId, Hash, Outcome, Usdc, eip712, refusal::RefusalCode};
 
 const CHANNEL_TYPE: &str =
     "Channel(address payer,address payee,address token,address signer,uint40 closeDelay,bytes32 salt)";
@@ -152,30 +149,10 @@ pub struct Voucher {
     pub cumulative: Usdc,
 }
 
-impl Voucher {
-    #[must_use]
-    pub fn digest(&self, domain: &Domain) -> Hash {
-        let words = [*self.channel.as_bytes(), eip712::uint(self.cumulative.into())];
-        eip712::digest(&domain.separator, &eip712::hash_struct(VOUCHER_TYPE, &words))
-    }
-
-    #[must_use]
-    pub fn sign(&self, domain: &Domain, key: &SecretKey) -> Signature {
-        key.sign(&self.digest(domain))
-    }
-
-    /// # Errors
-    /// [`SignatureError`] unless `signer`, the channel's, signed exactly this voucher.
-    pub fn verify(
-        self,
-        domain: &Domain,
-        signature: Signature,
-        signer: Address,
-    ) -> Result<Verified<Self>, SignatureError> {
-        let digest = self.digest(domain);
-        Verified::check(self, &digest, signature, signer)
-    }
-}
+eip712::signed_words!(Voucher, VOUCHER_TYPE, "`signer`, the channel's,", |voucher| [
+    *voucher.channel.as_bytes(),
+    eip712::uint(voucher.cumulative.into()),
+]);
 
 /// The owner's signed word on what was served and charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
@@ -203,45 +180,24 @@ pub struct Receipt {
     pub time_secs: u64,
 }
 
-impl Receipt {
-    #[must_use]
-    pub fn digest(&self, domain: &Domain) -> Hash {
-        let words = [
-            *self.channel.as_bytes(),
-            eip712::bytes16(self.call_id.as_bytes()),
-            self.request_hash,
-            self.response_hash,
-            eip712::uint(u128::from(self.outcome)),
-            eip712::uint(self.charged.into()),
-            eip712::uint(self.spent_total.into()),
-            eip712::uint(u128::from(self.time_secs)),
-        ];
-        eip712::digest(&domain.separator, &eip712::hash_struct(RECEIPT_TYPE, &words))
-    }
+eip712::signed_words!(Receipt, RECEIPT_TYPE, "`signer`, the owner,", |receipt| [
+    *receipt.channel.as_bytes(),
+    eip712::bytes16(receipt.call_id.as_bytes()),
+    receipt.request_hash,
+    receipt.response_hash,
+    eip712::uint(u128::from(receipt.outcome)),
+    eip712::uint(receipt.charged.into()),
+    eip712::uint(receipt.spent_total.into()),
+    eip712::uint(u128::from(receipt.time_secs)),
+]);
 
+impl Receipt {
     /// Whether the owner never serves the call again: the service answered, or something was charged. After a failure
     /// that cost nothing, the same call may be tried anew.
     #[must_use]
     pub fn is_final(&self) -> bool {
         !self.charged.is_zero()
             || Outcome::from_code(self.outcome).is_some_and(Outcome::is_the_services_answer)
-    }
-
-    #[must_use]
-    pub fn sign(&self, domain: &Domain, key: &SecretKey) -> Signature {
-        key.sign(&self.digest(domain))
-    }
-
-    /// # Errors
-    /// [`SignatureError`] unless the owner signed exactly this receipt.
-    pub fn verify(
-        self,
-        domain: &Domain,
-        signature: Signature,
-        owner: Address,
-    ) -> Result<Verified<Self>, SignatureError> {
-        let digest = self.digest(domain);
-        Verified::check(self, &digest, signature, owner)
     }
 }
 

@@ -6,9 +6,7 @@
 
 use minicbor::{CborLen, Decode, Encode};
 
-use crate::{
-    Address, ChannelId, Domain, Hash, SecretKey, Signature, Usdc, Verified, eip712, signature::SignatureError,
-};
+use crate::{ChannelId, Signature, Usdc, eip712};
 
 const CLOSE_TYPE: &str =
     "Close(bytes32 channelId,uint128 amount,uint128 deposited,uint24 round,uint40 deadline)";
@@ -37,36 +35,13 @@ pub struct CloseConsent {
     pub deadline_secs: u64,
 }
 
-impl CloseConsent {
-    #[must_use]
-    pub fn digest(&self, domain: &Domain) -> Hash {
-        let words = [
-            *self.channel.as_bytes(),
-            eip712::uint(self.amount.into()),
-            eip712::uint(self.deposited.into()),
-            eip712::uint(self.round.into()),
-            eip712::uint(self.deadline_secs.into()),
-        ];
-        eip712::digest(domain.separator(), &eip712::hash_struct(CLOSE_TYPE, &words))
-    }
-
-    #[must_use]
-    pub fn sign(&self, domain: &Domain, key: &SecretKey) -> Signature {
-        key.sign(&self.digest(domain))
-    }
-
-    /// # Errors
-    /// [`SignatureError`] unless `payee`, the channel's, signed exactly this consent.
-    pub fn verify(
-        self,
-        domain: &Domain,
-        signature: Signature,
-        payee: Address,
-    ) -> Result<Verified<Self>, SignatureError> {
-        let digest = self.digest(domain);
-        Verified::check(self, &digest, signature, payee)
-    }
-}
+eip712::signed_words!(CloseConsent, CLOSE_TYPE, "`signer`, the channel's payee,", |consent| [
+    *consent.channel.as_bytes(),
+    eip712::uint(consent.amount.into()),
+    eip712::uint(consent.deposited.into()),
+    eip712::uint(consent.round.into()),
+    eip712::uint(consent.deadline_secs.into()),
+]);
 
 /// A consent with the payee's signature, as it travels to the payer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
@@ -91,31 +66,13 @@ pub struct CloseRequest {
     pub deadline_secs: u64,
 }
 
-impl CloseRequest {
-    #[must_use]
-    pub fn digest(&self, domain: &Domain) -> Hash {
-        let words = [
-            *self.channel.as_bytes(),
-            eip712::uint(self.round.into()),
-            eip712::uint(self.deadline_secs.into()),
-        ];
-        eip712::digest(domain.separator(), &eip712::hash_struct(REQUEST_CLOSE_TYPE, &words))
-    }
-
-    #[must_use]
-    pub fn sign(&self, domain: &Domain, key: &SecretKey) -> Signature {
-        key.sign(&self.digest(domain))
-    }
-
-    /// # Errors
-    /// [`SignatureError`] unless `signer`, payer or signer of the channel, signed exactly this request.
-    pub fn verify(
-        self,
-        domain: &Domain,
-        signature: Signature,
-        signer: Address,
-    ) -> Result<Verified<Self>, SignatureError> {
-        let digest = self.digest(domain);
-        Verified::check(self, &digest, signature, signer)
-    }
-}
+eip712::signed_words!(
+    CloseRequest,
+    REQUEST_CLOSE_TYPE,
+    "`signer`, payer or signer of the channel,",
+    |request| [
+        *request.channel.as_bytes(),
+        eip712::uint(request.round.into()),
+        eip712::uint(request.deadline_secs.into()),
+    ]
+);

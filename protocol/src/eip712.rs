@@ -39,3 +39,34 @@ pub(crate) fn hash_struct(type_string: &str, words: &[Word]) -> Hash {
 pub(crate) fn digest(domain_separator: &Hash, struct_hash: &Hash) -> Hash {
     keccak256(&[b"\x19\x01", domain_separator, struct_hash])
 }
+
+/// What `$type` is signed as, and whose signature counts: `$signer`'s. Its words are those of `$type_string`.
+macro_rules! signed_words {
+    ($type:ident, $type_string:expr, $signer:literal, |$value:ident| $words:expr) => {
+        impl $type {
+            #[must_use]
+            pub fn digest(&self, domain: &$crate::Domain) -> $crate::Hash {
+                let $value = self;
+                eip712::digest(domain.separator(), &eip712::hash_struct($type_string, &$words))
+            }
+
+            #[must_use]
+            pub fn sign(&self, domain: &$crate::Domain, key: &$crate::SecretKey) -> $crate::Signature {
+                key.sign(&self.digest(domain))
+            }
+
+            /// # Errors
+            #[doc = concat!("[`SignatureError`](crate::signature::SignatureError) unless ", $signer, " signed exactly this.")]
+            pub fn verify(
+                self,
+                domain: &$crate::Domain,
+                signature: $crate::Signature,
+                signer: $crate::Address,
+            ) -> Result<$crate::Verified<Self>, $crate::signature::SignatureError> {
+                let digest = self.digest(domain);
+                $crate::Verified::check(self, &digest, signature, signer)
+            }
+        }
+    };
+}
+pub(crate) use signed_words;
