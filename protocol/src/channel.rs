@@ -9,7 +9,12 @@
 
 use minicbor::{CborLen, Decode, Encode};
 
-use crate::{Address, CallId, Hash, Outcome, Usdc, eip712, refusal::RefusalCode};
+use crate::{
+    Address, CallId, Hash, Outcome, Usdc,
+    bytes::{byte_array, from_hex},
+    eip712,
+    refusal::RefusalCode,
+};
 
 const CHANNEL_TYPE: &str =
     "Channel(address payer,address payee,address token,address signer,uint40 closeDelay,bytes32 salt)";
@@ -22,24 +27,14 @@ const DOMAIN_TYPE: &str =
 pub const DOMAIN_NAME: &str = "Farthing PayChannels";
 pub const DOMAIN_VERSION: &str = "1";
 
-/// The EIP-712 digest of a [`ChannelConfig`]; binds chain and contract.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode, CborLen)]
-#[cbor(transparent)]
-pub struct ChannelId(#[cbor(n(0), with = "minicbor::bytes")] Hash);
+byte_array!(
+    /// The EIP-712 digest of a [`ChannelConfig`]; binds chain and contract.
+    ChannelId[32]
+);
 
 impl ChannelId {
     /// Stands where a call is free and no channel exists.
     pub const NONE: Self = Self([0; 32]);
-
-    #[must_use]
-    pub const fn from_bytes(bytes: Hash) -> Self {
-        Self(bytes)
-    }
-
-    #[must_use]
-    pub const fn as_bytes(&self) -> &Hash {
-        &self.0
-    }
 }
 
 impl std::fmt::Display for ChannelId {
@@ -64,15 +59,7 @@ impl std::str::FromStr for ChannelId {
     type Err = ParseChannelIdError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digits = text.strip_prefix("0x").ok_or(ParseChannelIdError)?;
-        if digits.len() != 64 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(ParseChannelIdError);
-        }
-        let mut bytes = [0; 32];
-        for (i, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&digits[2 * i..2 * i + 2], 16).map_err(|_| ParseChannelIdError)?;
-        }
-        Ok(Self(bytes))
+        text.strip_prefix("0x").and_then(from_hex).map(Self).ok_or(ParseChannelIdError)
     }
 }
 

@@ -2,28 +2,11 @@
 
 use std::{fmt, str::FromStr};
 
-use minicbor::{CborLen, Decode, Encode};
-
-use crate::{Address, keccak256};
+use crate::{Address, bytes::byte_array, keccak256};
 
 macro_rules! uuid_id {
     ($(#[$doc:meta])* $name:ident, $what:literal) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode, CborLen)]
-        #[cbor(transparent)]
-        pub struct $name(#[cbor(n(0), with = "minicbor::bytes")] [u8; 16]);
-
-        impl $name {
-            #[must_use]
-            pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-                Self(bytes)
-            }
-
-            #[must_use]
-            pub const fn as_bytes(&self) -> &[u8; 16] {
-                &self.0
-            }
-        }
+        byte_array!($(#[$doc])* $name[16]);
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -61,17 +44,18 @@ uuid_id!(
     "a call id"
 );
 
-/// Tells an owner's services apart: 16 bytes that the owner draws at random once for each, and every version of the
-/// listing carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
-#[cbor(transparent)]
-pub struct ServiceNonce(#[cbor(n(0), with = "minicbor::bytes")] [u8; 16]);
+byte_array!(
+    /// Tells an owner's services apart: 16 bytes that the owner draws at random once for each, and every version of the
+    /// listing carries.
+    #[derive(Debug)]
+    ServiceNonce[16]
+);
 
-impl ServiceNonce {
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
+/// A UUID of version 8 (RFC 9562) with 122 bits of the hash of `parts`.
+fn hashed(parts: &[&[u8]]) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&keccak256(parts)[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid().into_bytes()
 }
 
 impl ServiceId {
@@ -79,10 +63,7 @@ impl ServiceId {
     /// hash over both. Whoever wants the id of another's service has to find a second preimage of those.
     #[must_use]
     pub fn derive(owner: Address, nonce: ServiceNonce) -> Self {
-        let hash = keccak256(&[b"farthing service id\0", owner.as_bytes(), &nonce.0]);
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(&hash[..16]);
-        Self(uuid::Builder::from_custom_bytes(bytes).into_uuid().into_bytes())
+        Self(hashed(&[b"farthing service id\0", owner.as_bytes(), &nonce.0]))
     }
 }
 
@@ -98,12 +79,7 @@ impl CallId {
     /// version 8 (RFC 9562) with 122 bits of its hash, so the same key always names the same call.
     #[must_use]
     pub fn from_idempotency_key(key: &str) -> Self {
-        key.parse().unwrap_or_else(|_| {
-            let hash = keccak256(&[b"farthing call id\0", key.as_bytes()]);
-            let mut bytes = [0; 16];
-            bytes.copy_from_slice(&hash[..16]);
-            Self(uuid::Builder::from_custom_bytes(bytes).into_uuid().into_bytes())
-        })
+        key.parse().unwrap_or_else(|_| Self(hashed(&[b"farthing call id\0", key.as_bytes()])))
     }
 
     /// Whether it may be that of a text. Whoever foresees the text knows it; other ids are random.

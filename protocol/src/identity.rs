@@ -11,25 +11,19 @@ use k256::{
 };
 use minicbor::{CborLen, Decode, Encode};
 
-use crate::keccak256;
+use crate::{
+    bytes::{byte_array, from_hex},
+    keccak256,
+};
 
-/// An Ethereum address: the last 20 bytes of the public key's Keccak-256.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Encode, Decode, CborLen)]
-#[cbor(transparent)]
-pub struct Address(#[cbor(n(0), with = "minicbor::bytes")] [u8; 20]);
+byte_array!(
+    /// An Ethereum address: the last 20 bytes of the public key's Keccak-256.
+    #[derive(Default)]
+    Address[20]
+);
 
 impl Address {
     pub const ZERO: Self = Self([0; 20]);
-
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 20]) -> Self {
-        Self(bytes)
-    }
-
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 20] {
-        &self.0
-    }
 
     /// `0x8335…2913`: enough to recognise, for lists meant for people.
     #[must_use]
@@ -81,15 +75,7 @@ impl FromStr for Address {
     /// Accepts all-lower and all-upper digits as they are, and checks the EIP-55 checksum of mixed ones.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let digits = text.strip_prefix("0x").ok_or(ParseAddressError::Malformed)?;
-        if digits.len() != 40 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(ParseAddressError::Malformed);
-        }
-        let mut bytes = [0; 20];
-        for (i, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&digits[2 * i..2 * i + 2], 16)
-                .map_err(|_| ParseAddressError::Malformed)?;
-        }
-        let address = Self(bytes);
+        let address = from_hex(digits).map(Self).ok_or(ParseAddressError::Malformed)?;
         let mixed =
             digits.bytes().any(|b| b.is_ascii_lowercase()) && digits.bytes().any(|b| b.is_ascii_uppercase());
         if mixed && address.to_string() != text {

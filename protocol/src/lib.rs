@@ -11,6 +11,7 @@
 //! [`refusal`], [`resolution`] → [`wire`], [`limits`].
 
 pub mod books;
+mod bytes;
 pub mod call;
 pub mod channel;
 pub mod consent;

@@ -3,27 +3,16 @@
 use std::fmt;
 
 use k256::ecdsa::{RecoveryId, SigningKey, VerifyingKey};
-use minicbor::{CborLen, Decode, Encode};
 
-use crate::{Address, Hash, PublicKey};
+use crate::{Address, Hash, PublicKey, bytes::byte_array};
 
-/// `r ‖ s ‖ v` with v ∈ {27, 28} and s in the lower half of the group order (EIP-2), which is what the
-/// contract accepts.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
-#[cbor(transparent)]
-pub struct Signature(#[cbor(n(0), with = "minicbor::bytes")] [u8; 65]);
+byte_array!(
+    /// `r ‖ s ‖ v` with v ∈ {27, 28} and s in the lower half of the group order (EIP-2), which is what the
+    /// contract accepts.
+    Signature[65]
+);
 
 impl Signature {
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 65]) -> Self {
-        Self(bytes)
-    }
-
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 65] {
-        &self.0
-    }
-
     /// The key that signed `digest`.
     ///
     /// # Errors

@@ -13,31 +13,22 @@
 
 use minicbor::{CborLen, Decode, Encode, bytes::ByteVec};
 
-use crate::Hash;
+use crate::{Hash, bytes::byte_array};
 
-/// Names one version of one listing: the first half of its content hash. Sixteen bytes are enough, because
-/// whoever looks for two listings with one name would have to sign both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode, CborLen)]
-#[cbor(transparent)]
-pub struct ItemName(#[cbor(n(0), with = "minicbor::bytes")] [u8; 16]);
+byte_array!(
+    /// Names one version of one listing: the first half of its content hash. Sixteen bytes are enough, because
+    /// whoever looks for two listings with one name would have to sign both.
+    #[derive(Debug)]
+    ItemName[16]
+);
 
 impl ItemName {
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
     /// Of the version with this content hash.
     #[must_use]
     pub fn of(content_hash: &Hash) -> Self {
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&content_hash[..16]);
         Self(bytes)
-    }
-
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
     }
 }
 
