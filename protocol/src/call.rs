@@ -171,21 +171,29 @@ fn within(what: &'static str, size: usize, size_max: usize) -> Result<(), OutOfB
 }
 
 /// How the owner's attempt to serve a call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
+#[cbor(index_only)]
 pub enum Outcome {
     /// The service answered with a status below 400.
+    #[n(0)]
     Answered,
     /// The service answered with a 4xx status.
+    #[n(1)]
     Declined,
     /// No connection to the upstream.
+    #[n(2)]
     Unreachable,
     /// The upstream took longer than the deadline.
+    #[n(3)]
     TimedOut,
     /// The upstream answered with a 5xx status.
+    #[n(4)]
     ServerError,
     /// The answer exceeds the owner's limit.
+    #[n(5)]
     Oversize,
     /// The answer cannot be passed on: a redirect, or a body that is not what its head promised.
+    #[n(6)]
     BadAnswer,
 }
 
@@ -224,28 +232,6 @@ impl Outcome {
             (Self::Answered, _) | (Self::Declined, ChargePolicy::Answered) => price,
             _ => Usdc::ZERO,
         }
-    }
-}
-
-impl<C> Encode<C> for Outcome {
-    fn encode<W: minicbor::encode::Write>(
-        &self,
-        e: &mut minicbor::Encoder<W>,
-        _: &mut C,
-    ) -> Result<(), minicbor::encode::Error<W::Error>> {
-        e.u8(self.code())?.ok()
-    }
-}
-
-impl<'b, C> Decode<'b, C> for Outcome {
-    fn decode(d: &mut minicbor::Decoder<'b>, _: &mut C) -> Result<Self, minicbor::decode::Error> {
-        Self::from_code(d.u8()?).ok_or_else(|| minicbor::decode::Error::message("unknown outcome"))
-    }
-}
-
-impl<C> CborLen<C> for Outcome {
-    fn cbor_len(&self, _: &mut C) -> usize {
-        1
     }
 }
 

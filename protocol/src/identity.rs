@@ -86,8 +86,9 @@ impl FromStr for Address {
 }
 
 /// A secp256k1 public key in its compressed form, known to be a point of the curve.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PublicKey([u8; 33]);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, CborLen)]
+#[cbor(transparent)]
+pub struct PublicKey(#[cbor(n(0), with = "minicbor::bytes")] [u8; 33]);
 
 /// The bytes are not a compressed secp256k1 point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -165,26 +166,10 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-impl<C> Encode<C> for PublicKey {
-    fn encode<W: minicbor::encode::Write>(
-        &self,
-        e: &mut minicbor::Encoder<W>,
-        _: &mut C,
-    ) -> Result<(), minicbor::encode::Error<W::Error>> {
-        e.bytes(&self.0)?.ok()
-    }
-}
-
 impl<'b, C> Decode<'b, C> for PublicKey {
     fn decode(d: &mut minicbor::Decoder<'b>, _: &mut C) -> Result<Self, minicbor::decode::Error> {
         let bytes = d.bytes()?.try_into().map_err(|_| minicbor::decode::Error::message("key length"))?;
         Self::from_bytes(bytes).map_err(minicbor::decode::Error::custom)
-    }
-}
-
-impl<C> CborLen<C> for PublicKey {
-    fn cbor_len(&self, _: &mut C) -> usize {
-        35
     }
 }
 

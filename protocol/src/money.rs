@@ -37,27 +37,18 @@ impl Usdc {
     }
 
     #[must_use]
-    pub const fn checked_add(self, other: Self) -> Option<Self> {
-        match self.0.checked_add(other.0) {
-            Some(sum) => Some(Self(sum)),
-            None => None,
-        }
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).map(Self)
     }
 
     #[must_use]
-    pub const fn checked_sub(self, other: Self) -> Option<Self> {
-        match self.0.checked_sub(other.0) {
-            Some(difference) => Some(Self(difference)),
-            None => None,
-        }
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        self.0.checked_sub(other.0).map(Self)
     }
 
     #[must_use]
-    pub const fn checked_mul(self, times: u64) -> Option<Self> {
-        match self.0.checked_mul(times) {
-            Some(product) => Some(Self(product)),
-            None => None,
-        }
+    pub fn checked_mul(self, times: u64) -> Option<Self> {
+        self.0.checked_mul(times).map(Self)
     }
 
     /// The sum, or [`Usdc::MAX`]: for comparisons against a bound, where "too much" is all that matters.
