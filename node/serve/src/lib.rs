@@ -32,7 +32,10 @@ use axum::{Router, body::Body, response::IntoResponse};
 use farthing_bounds::ByteBudget;
 use http::{HeaderMap, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::graceful::GracefulConnection,
+};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpSocket, TcpStream},
@@ -302,14 +305,7 @@ impl Shared {
             .max_buf_size(limits.head_bytes_max)
             .max_headers(limits.headers_max)
             .serve_connection(io, self.service(address, &activity, place));
-        let mut connection = pin!(connection);
-        let is_expired = tokio::select! {
-            _ = connection.as_mut() => return,
-            () = activity.expired() => true,
-            () = self.stop.cancelled() => false,
-        };
-        connection.as_mut().graceful_shutdown();
-        end(connection, &activity, is_expired).await;
+        self.until_over(connection, &activity).await;
     }
 
     async fn http2<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
@@ -332,6 +328,12 @@ impl Shared {
             .keep_alive_interval(Duration::from_secs(10))
             .keep_alive_timeout(Duration::from_secs(10))
             .serve_connection(io, self.service(address, &activity, place));
+        self.until_over(connection, &activity).await;
+    }
+
+    /// Until the connection ends by itself; one that is to end says goodbye first, so that a client knows that a request it
+    /// sends just then was not read, and answers a request that came before that.
+    async fn until_over(&self, connection: impl GracefulConnection, activity: &Activity) {
         let mut connection = pin!(connection);
         let is_expired = tokio::select! {
             _ = connection.as_mut() => return,
@@ -339,7 +341,21 @@ impl Shared {
             () = self.stop.cancelled() => false,
         };
         connection.as_mut().graceful_shutdown();
-        end(connection, &activity, is_expired).await;
+        let is_over = async {
+            if !is_expired {
+                return activity.expired().await;
+            }
+            loop {
+                tokio::time::sleep(SAYS_GOODBYE_WITHIN).await;
+                if activity.standing(Instant::now()).is_some() {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            _ = connection => {}
+            () = is_over => {}
+        }
     }
 
     fn service(
@@ -386,26 +402,6 @@ impl Shared {
                 Ok(answer.map(|body| Body::new(Answer::new(body, &activity))))
             }
         })
-    }
-}
-
-/// Until a connection that was told to shut down has said goodbye, so that a client knows that a request it sends just
-/// then was not read; and until a request that came before that has its answer.
-async fn end(connection: impl Future, activity: &Activity, is_expired: bool) {
-    let is_over = async {
-        if !is_expired {
-            return activity.expired().await;
-        }
-        loop {
-            tokio::time::sleep(SAYS_GOODBYE_WITHIN).await;
-            if activity.standing(Instant::now()).is_some() {
-                return;
-            }
-        }
-    };
-    tokio::select! {
-        _ = connection => {}
-        () = is_over => {}
     }
 }
 

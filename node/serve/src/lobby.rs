@@ -24,19 +24,12 @@ const BREATH: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(super) struct Lobby {
     room: Arc<Semaphore>,
-    silent: Mutex<SilentOnes>,
-}
-
-#[derive(Debug, Default)]
-struct SilentOnes {
-    next: u64,
     /// The one that came first is in front.
-    queue: VecDeque<Silent>,
+    silent: Mutex<VecDeque<Arc<Silent>>>,
 }
 
 #[derive(Debug)]
 struct Silent {
-    number: u64,
     subscriber: IpAddr,
     gone: CancellationToken,
 }
@@ -45,8 +38,7 @@ struct Silent {
 #[derive(Debug)]
 pub(super) struct Stay {
     lobby: Arc<Lobby>,
-    number: u64,
-    gone: CancellationToken,
+    one: Arc<Silent>,
     _room: OwnedSemaphorePermit,
 }
 
@@ -65,28 +57,25 @@ impl Lobby {
                 Arc::clone(&self.room).acquire_owned().await.expect("the semaphore is never closed")
             }
         };
-        let gone = CancellationToken::new();
-        let mut silent = self.silent();
-        silent.next += 1;
-        let number = silent.next;
-        silent.queue.push_back(Silent { number, subscriber: subscriber(ip), gone: gone.clone() });
-        Stay { lobby: Arc::clone(self), number, gone, _room: room }
+        let one = Arc::new(Silent { subscriber: subscriber(ip), gone: CancellationToken::new() });
+        self.silent().push_back(Arc::clone(&one));
+        Stay { lobby: Arc::clone(self), one, _room: room }
     }
 
     fn evict(&self) {
         let mut silent = self.silent();
         let mut counts: HashMap<IpAddr, usize> = HashMap::new();
-        for one in &silent.queue {
+        for one in &*silent {
             *counts.entry(one.subscriber).or_default() += 1;
         }
         let Some((most, _)) = counts.into_iter().max_by_key(|(_, count)| *count) else { return };
-        let first = silent.queue.iter().position(|one| one.subscriber == most);
-        if let Some(going) = first.and_then(|place| silent.queue.remove(place)) {
+        let first = silent.iter().position(|one| one.subscriber == most);
+        if let Some(going) = first.and_then(|place| silent.remove(place)) {
             going.gone.cancel();
         }
     }
 
-    fn silent(&self) -> MutexGuard<'_, SilentOnes> {
+    fn silent(&self) -> MutexGuard<'_, VecDeque<Arc<Silent>>> {
         self.silent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -94,12 +83,12 @@ impl Lobby {
 impl Stay {
     /// It has sent its first byte.
     pub(super) fn speaks(&self) {
-        self.lobby.silent().queue.retain(|one| one.number != self.number);
+        self.lobby.silent().retain(|one| !Arc::ptr_eq(one, &self.one));
     }
 
     /// Returns when it has to go.
     pub(super) async fn evicted(&self) {
-        self.gone.cancelled().await;
+        self.one.gone.cancelled().await;
     }
 }
 

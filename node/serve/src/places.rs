@@ -57,19 +57,20 @@ struct Connection {
     works_for: Vec<(String, usize)>,
 }
 
-/// A connection's place, until dropped.
-#[derive(Debug)]
-pub(super) struct Place {
+/// A connection or a newcomer, by its number.
+#[derive(Debug, Clone)]
+pub(super) struct Numbered {
     places: Arc<Places>,
     number: u64,
 }
 
+/// A connection's place, until dropped.
+#[derive(Debug)]
+pub(super) struct Place(Numbered);
+
 /// A newcomer's turn, until dropped.
 #[derive(Debug)]
-pub(super) struct Waiting {
-    places: Arc<Places>,
-    number: u64,
-}
+pub(super) struct Waiting(Numbered);
 
 /// Why there is no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +98,7 @@ impl Places {
         let subscriber = ip.map(subscriber);
         let mut held = self.held();
         let first = held.waiting.iter().find(|(_, waits)| Some(*waits) == subscriber);
-        if first.is_some_and(|(number, _)| Some(*number) != turn.map(|turn| turn.number)) {
+        if first.is_some_and(|(number, _)| Some(*number) != turn.map(|turn| turn.0.number)) {
             return Err(Full::Subscriber);
         }
         let is_own = |connection: &Connection| subscriber.is_some() && connection.subscriber == subscriber;
@@ -111,7 +112,7 @@ impl Places {
         let number = held.number();
         let activity = Arc::clone(activity);
         held.connections.push(Connection { number, subscriber, activity, works_for: Vec::new() });
-        Ok(Place { places: Arc::clone(self), number })
+        Ok(Place(Numbered { places: Arc::clone(self), number }))
     }
 
     /// A turn for a newcomer from `ip`, behind the others of its subscriber; `None` when too many wait.
@@ -124,7 +125,7 @@ impl Places {
         }
         let number = held.number();
         held.waiting.push_back((number, subscriber));
-        Some(Waiting { places: Arc::clone(self), number })
+        Some(Waiting(Numbered { places: Arc::clone(self), number }))
     }
 
     /// Returns when there may be room again.
@@ -216,15 +217,17 @@ impl HeldPlaces {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.places.held().connections.retain(|connection| connection.number != self.number);
-        self.places.left.notify_waiters();
+        let Numbered { places, number } = &self.0;
+        places.held().connections.retain(|connection| connection.number != *number);
+        places.left.notify_waiters();
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.places.held().waiting.retain(|(number, _)| *number != self.number);
-        self.places.left.notify_waiters();
+        let Numbered { places, number } = &self.0;
+        places.held().waiting.retain(|(waiting, _)| waiting != number);
+        places.left.notify_waiters();
     }
 }
 
@@ -234,28 +237,20 @@ pub struct Desk(Arc<Working>);
 
 #[derive(Debug)]
 struct Working {
-    places: Arc<Places>,
-    number: u64,
+    connection: Numbered,
     party: Mutex<Option<String>>,
 }
 
-/// Makes the desks of one connection.
-#[derive(Debug)]
-pub(super) struct Desks {
-    places: Arc<Places>,
-    number: u64,
-}
-
 impl Place {
-    pub(super) fn desks(&self) -> Desks {
-        Desks { places: Arc::clone(&self.places), number: self.number }
+    /// What makes the desks of this connection.
+    pub(super) fn desks(&self) -> Numbered {
+        self.0.clone()
     }
 }
 
-impl Desks {
+impl Numbered {
     pub(super) fn desk(&self) -> Desk {
-        let (places, number) = (Arc::clone(&self.places), self.number);
-        Desk(Arc::new(Working { places, number, party: Mutex::default() }))
+        Desk(Arc::new(Working { connection: self.clone(), party: Mutex::default() }))
     }
 }
 
@@ -265,7 +260,8 @@ impl Desk {
     #[must_use]
     pub fn works_for(&self, party: &str) -> bool {
         let mut kept = self.0.party.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_allowed = kept.is_none() && self.0.places.works_for(self.0.number, party);
+        let Numbered { places, number } = &self.0.connection;
+        let is_allowed = kept.is_none() && places.works_for(*number, party);
         if is_allowed {
             *kept = Some(party.to_owned());
         }
@@ -277,7 +273,7 @@ impl Drop for Working {
     fn drop(&mut self) {
         let party = self.party.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(party) = party {
-            self.places.held().count(self.number, &party, false);
+            self.connection.places.held().count(self.connection.number, &party, false);
         }
     }
 }
@@ -398,7 +394,7 @@ mod tests {
         let next = place.desks().desk();
         assert!(next.works_for("one") && !next.works_for("one"), "each request counts once");
         drop(next);
-        assert!(desk.0.places.held().connections.iter().any(|own| own.is_for("one")));
+        assert!(desk.0.connection.places.held().connections.iter().any(|own| own.is_for("one")));
         held.clear();
         assert!(places.held().connections.is_empty());
         let places = Places::new(4, 4);
