@@ -32,6 +32,7 @@ mod seal;
 pub mod staged;
 
 pub use automatic::Automatic;
+pub use farthing_control::types::BackupFacts as BackupSummary;
 pub use folder::{BackupFile, Backups, Made};
 pub use seal::{Lock, Recipient};
 
@@ -143,19 +144,6 @@ impl std::fmt::Debug for StoredFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stored").field("name", &self.name).finish_non_exhaustive()
     }
-}
-
-/// What a backup says of itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BackupSummary {
-    /// Seconds since the Unix epoch.
-    pub made_secs: u64,
-    pub wallet: String,
-    pub files: Vec<String>,
-    /// On which its node pays, and on which it is paid.
-    pub channels: usize,
-    /// Invariants of its ledger that do not hold.
-    pub violations: u64,
 }
 
 /// A backup of the node that runs on `data_dir`, as bytes. Under a passphrase it takes about a second of one core and 256 MiB, and the

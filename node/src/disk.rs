@@ -1,4 +1,4 @@
-//! How much room is left where the data folder lies.
+//! How much room is left where the data folder lies, and how to wait for the disk.
 //!
 //! A full disk closes the ledger: then nothing is promised, served, bought or claimed, because no claim leaves this node
 //! that a restart would not know of. So it is told long before.
@@ -38,6 +38,14 @@ impl Space {
 impl fmt::Display for Space {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {} MiB", self.free_bytes / MIB, self.total_bytes / MIB)
+    }
+}
+
+/// Work that waits for the disk, or takes its time, apart from those who answer. A panic of it goes on in its caller.
+pub(crate) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
     }
 }
 

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use super::{BackupError, BackupFile, Backups, LEDGER_FILE, Lock, Made, Recipient, make};
+use crate::disk::aside;
 
 const STORED_KEY: &[u8] = b"automatic-backups";
 /// A day's work is what may be lost.
@@ -294,16 +295,6 @@ fn next_secs(newest_secs: Option<u64>, failing: Option<&Failing>, now_secs: u64)
 /// Whether a copy of the ledger, a backup of it, and some room for the ledger itself fit.
 const fn has_room(free_bytes: u64, ledger_bytes: u64) -> bool {
     free_bytes >= 2 * ledger_bytes + SPARE_BYTES
-}
-
-/// Waits for the disk, and for the protection of a passphrase, apart from those who answer.
-async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, BackupError> + Send + 'static,
-) -> Result<T, BackupError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-    }
 }
 
 #[cfg(test)]

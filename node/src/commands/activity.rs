@@ -20,7 +20,7 @@ use farthing_protocol::ServiceId;
 use serde::Deserialize;
 
 use super::Failed;
-use crate::node::Node;
+use crate::{disk::aside, node::Node};
 
 /// More does not help anybody who looks; everything is in the export.
 const LISTED_MAX: usize = 500;
@@ -130,11 +130,7 @@ impl CountedFigures {
     }
 
     async fn count(&self, ledger: Ledger) -> Result<Figures, LedgerError> {
-        let counting = tokio::task::spawn_blocking(move || count(&ledger, clock::now_secs()));
-        let figures = match counting.await {
-            Ok(figures) => figures?,
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-        };
+        let figures = aside(move || count(&ledger, clock::now_secs())).await?;
         self.0.lock().unwrap_or_else(PoisonError::into_inner).figures = Some(figures.clone());
         Ok(figures)
     }

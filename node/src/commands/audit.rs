@@ -12,6 +12,7 @@ use farthing_protocol::Address;
 use super::Failed;
 use crate::{
     consumer,
+    disk::aside,
     node::Node,
     settlement::contract::{Checked, NotChecked},
 };
@@ -28,11 +29,7 @@ pub(super) async fn full_audit(
     with_signatures: bool,
 ) -> Result<farthing_ledger::Audit, LedgerError> {
     let (ledger, domain) = (node.ledger.clone(), node.chain.domain());
-    let audited = move || ledger.audit(with_signatures.then_some(&domain));
-    match tokio::task::spawn_blocking(audited).await {
-        Ok(audit) => audit,
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-    }
+    aside(move || ledger.audit(with_signatures.then_some(&domain))).await
 }
 
 /// The books, checked now.

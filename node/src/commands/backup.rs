@@ -17,7 +17,8 @@ use farthing_os::{clock, secret::SecretText};
 
 use super::{Failed, with_next_step};
 use crate::{
-    backup::{self, BackupError, BackupFile, BackupSummary, Backups, Lock, Made},
+    backup::{self, BackupError, BackupFile, Backups, Lock, Made},
+    disk::aside,
     node::Node,
     wallet::{Wallet, WalletError},
 };
@@ -34,24 +35,9 @@ fn shown(file: BackupFile) -> Backup {
     Backup { name, path: path.display().to_string(), bytes, written_secs }
 }
 
-pub(super) fn facts(facts: BackupSummary) -> BackupFacts {
-    let BackupSummary { made_secs, wallet, files, channels, violations } = facts;
-    BackupFacts { made_secs, wallet, files, channels, violations }
-}
-
-/// Waits for the disk, and for the protection of a passphrase, apart from those who answer.
-pub(super) async fn on_the_side<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, BackupError> + Send + 'static,
-) -> Result<T, Failed> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => Ok(done?),
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-    }
-}
-
 pub(super) async fn list(State(node): State<Node>) -> Result<Json<Vec<Backup>>, Failed> {
     let backups = Backups::of(&node.config.node);
-    let all = on_the_side(move || backups.all()).await?;
+    let all = aside(move || backups.all()).await?;
     Ok(Json(all.into_iter().map(shown).collect()))
 }
 
@@ -60,7 +46,7 @@ pub(super) async fn create(
     Json(request): Json<BackupRequest>,
 ) -> Result<Json<Backup>, Failed> {
     let lock = Lock::Passphrase(SecretText::new(request.passphrase));
-    let made = on_the_side(move || {
+    let made = aside(move || {
         let (config, now_secs) = (&node.config.node, clock::now_secs());
         let bytes = backup::make(&config.data_dir, &node.ledger, &node.wallet.to_string(), &lock, now_secs)?;
         Backups::of(config).add(&bytes, Made::Here, now_secs, BACKUPS_KEPT_MAX)
@@ -81,7 +67,7 @@ pub(super) async fn download(State(node): State<Node>, Path(name): Path<String>)
 /// The whole file.
 pub(super) async fn read(backups: &Backups, name: &str) -> Result<Vec<u8>, Failed> {
     let (backups, asked) = (backups.clone(), name.to_owned());
-    let bytes = on_the_side(move || {
+    let bytes = aside(move || {
         let Some(file) = backups.find(&asked)? else { return Ok(None) };
         let read = std::fs::read(&file.path);
         read.map(Some).map_err(|source| BackupError::Io { path: file.path, source })
@@ -98,7 +84,7 @@ pub(super) async fn upload(State(node): State<Node>, bytes: Bytes) -> Result<Jso
     }
     let backups = Backups::of(&node.config.node);
     let kept =
-        on_the_side(move || backups.add(&bytes, Made::Uploaded, clock::now_secs(), BACKUPS_KEPT_MAX)).await?;
+        aside(move || backups.add(&bytes, Made::Uploaded, clock::now_secs(), BACKUPS_KEPT_MAX)).await?;
     Ok(Json(shown(kept)))
 }
 
@@ -110,8 +96,7 @@ pub(super) async fn verify(
     let passphrase = SecretText::new(request.passphrase);
     let bytes = read(&Backups::of(&node.config.node), &name).await?;
     let data_dir = node.config.node.data_dir.clone();
-    let found = on_the_side(move || backup::verify(&bytes, &passphrase, &data_dir)).await?;
-    Ok(Json(facts(found)))
+    Ok(Json(aside(move || backup::verify(&bytes, &passphrase, &data_dir)).await?))
 }
 
 pub(super) async fn wallet_backup(State(node): State<Node>) -> Result<Json<WalletBackup>, Failed> {
@@ -119,7 +104,7 @@ pub(super) async fn wallet_backup(State(node): State<Node>) -> Result<Json<Walle
     let written_down = stored.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok());
     let backups = Backups::of(&node.config.node);
     // A folder on a disk that is not there is told as an alert; Home is there all the same.
-    let newest = on_the_side(move || backups.all()).await.unwrap_or_default().into_iter().next();
+    let newest = aside(move || backups.all()).await.unwrap_or_default().into_iter().next();
     Ok(Json(WalletBackup {
         written_down_secs: written_down.map(u64::from_be_bytes),
         newest_backup_secs: newest.map(|newest| newest.written_secs),
@@ -134,13 +119,8 @@ pub(super) async fn phrase(State(node): State<Node>) -> Result<Json<Phrase>, Fai
 /// From its file: the node that runs does not keep it.
 async fn phrase_of(node: &Node) -> Result<SecretText, Failed> {
     let config = node.config.clone();
-    let opening = tokio::task::spawn_blocking(move || {
-        Wallet::open(&config.node.data_dir, config.wallet.passphrase.as_ref())
-    });
-    let wallet = match opening.await {
-        Ok(opened) => opened?,
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-    };
+    let opening = move || Wallet::open(&config.node.data_dir, config.wallet.passphrase.as_ref());
+    let wallet = aside(opening).await?;
     wallet.phrase().cloned().ok_or_else(|| {
         let detail = "this wallet came without a phrase";
         let next = "Make a backup file; `farthing wallet export --keystore` prints the wallet's own.";

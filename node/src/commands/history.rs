@@ -23,7 +23,7 @@ use serde::Deserialize;
 
 use self::read::HistoryPosition;
 use super::Failed;
-use crate::node::Node;
+use crate::{disk::aside, node::Node};
 
 mod read;
 mod settlement;
@@ -179,10 +179,7 @@ async fn on_the_side<T: Send + 'static>(
     node: Node,
     read: impl FnOnce(&Node) -> Result<T, LedgerError> + Send + 'static,
 ) -> Result<T, Failed> {
-    match tokio::task::spawn_blocking(move || read(&node)).await {
-        Ok(done) => Ok(done?),
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-    }
+    Ok(aside(move || read(&node)).await?)
 }
 
 /// Names of services, as this node knows them.

@@ -11,6 +11,7 @@ use farthing_control::types::{NewSecret, Secret, SecretLimits, SecretShown, Text
 
 use super::Failed;
 use crate::{
+    disk::aside,
     gateway::auth::{DEFAULT_SECRET, SecretFacts, Secrets, SecretsError},
     node::Node,
     secret::{ConsumerSecret, file},
@@ -51,10 +52,7 @@ async fn change<T: Send + 'static>(
     change: impl FnOnce(&Secrets) -> Result<T, SecretsError> + Send + 'static,
 ) -> Result<T, Failed> {
     let secrets = Arc::clone(&node.secrets);
-    match tokio::task::spawn_blocking(move || change(&secrets)).await {
-        Ok(changed) => Ok(changed?),
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-    }
+    Ok(aside(move || change(&secrets)).await?)
 }
 
 fn exposed(secret: &ConsumerSecret) -> Json<Secret> {

@@ -21,13 +21,11 @@ use farthing_control::{
 use farthing_os::{clock, secret::SecretText};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Failed,
-    backup::{facts, on_the_side},
-};
+use super::Failed;
 use crate::{
     backup::{Backups, staged},
     config::{self, Shown, Sources, UserSettings, keys::SettingKey},
+    disk::aside,
     node::{Node, settings::chain_spec},
 };
 
@@ -211,14 +209,14 @@ pub(super) async fn restore(
     let config = running.node.config.clone();
     let bytes = super::backup::read(&Backups::of(&config.node), &name).await?;
     let sources = running.sources.clone();
-    let (found, kept_in) = on_the_side(move || {
+    let (facts, kept_in) = aside(move || {
         let check = |file: &Path| check_settings(&sources, file);
         staged::stage(&bytes, &passphrase, config.wallet.passphrase.as_ref(), &config.node.data_dir, check)
     })
     .await?;
-    tracing::warn!(wallet = found.wallet, "the node is replaced by the one of a backup, and restarts");
+    tracing::warn!(wallet = facts.wallet, "the node is replaced by the one of a backup, and restarts");
     running.restart.cancel();
-    Ok(Json(Restoring { facts: facts(found), kept_in: kept_in.display().to_string() }))
+    Ok(Json(Restoring { facts, kept_in: kept_in.display().to_string() }))
 }
 
 /// Whether the node would start with the settings file of a backup. One that is named elsewhere stays.

@@ -13,6 +13,8 @@ use farthing_protocol::{Outcome, ServiceId, Usdc};
 
 use farthing_os::clock;
 
+use crate::disk::aside;
+
 /// No clock is set back further than this without somebody noticing.
 const SETTLED_AFTER_SECS: u64 = 600;
 /// Newer calls that are looked through each time before the older of them are counted for good.
@@ -72,16 +74,13 @@ impl Tally {
     /// [`LedgerError`] when the ledger cannot be read.
     pub(super) async fn counts(&self, ledger: &Ledger) -> Result<Counts, LedgerError> {
         let (tally, ledger) = (self.clone(), ledger.clone());
-        let counting = tokio::task::spawn_blocking(move || {
+        aside(move || {
             let mut settled = tally.0.lock().unwrap_or_else(PoisonError::into_inner);
             let newest =
                 |limit| ledger.served_calls(limit).map(|rows| rows.iter().map(CountedCall::new).collect());
             settled.count(clock::now_secs(), newest)
-        });
-        match counting.await {
-            Ok(counts) => counts,
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-        }
+        })
+        .await
     }
 }
 

@@ -18,6 +18,7 @@ use farthing_protocol::{
 };
 
 use super::Consumer;
+use crate::disk::aside;
 
 pub mod channels;
 
@@ -368,11 +369,8 @@ impl Consumer {
         until: Option<CallId>,
     ) -> Result<Vec<Purchase>, String> {
         let ledger = self.0.ledger.clone();
-        let read = tokio::task::spawn_blocking(move || ledger.purchases_from(owner, after, until));
-        match read.await {
-            Ok(purchases) => purchases.map_err(|error| error.to_string()),
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-        }
+        let read = aside(move || ledger.purchases_from(owner, after, until)).await;
+        read.map_err(|error| error.to_string())
     }
 
     fn adjusted_with(&self, owner: Address) -> Result<Usdc, String> {

@@ -15,7 +15,7 @@ use super::{
     Settlement,
     intake::{CaughtUp, ChainIntake},
 };
-use crate::chain_view;
+use crate::{chain_view, disk::aside};
 
 /// Channels that are looked at; more than a node follows.
 const CHANNELS_MAX: usize = 20_000;
@@ -147,10 +147,7 @@ fn ids_of(booked: &[Booked]) -> Vec<ChannelId> {
 async fn booked(intake: &ChainIntake) -> Result<(Vec<Booked>, u64), LedgerError> {
     let (chain, ledger) = intake.parts();
     let (domain, ledger) = (chain.domain(), ledger.clone());
-    match tokio::task::spawn_blocking(move || booked_in(&ledger, &domain)).await {
-        Ok(booked) => booked,
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-    }
+    aside(move || booked_in(&ledger, &domain)).await
 }
 
 fn booked_in(ledger: &Ledger, domain: &Domain) -> Result<(Vec<Booked>, u64), LedgerError> {

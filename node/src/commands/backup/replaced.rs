@@ -7,9 +7,10 @@ use axum::{
 };
 use farthing_control::types::ReplacedNode;
 
-use super::{Failed, on_the_side};
+use super::Failed;
 use crate::{
     backup::replaced::{self, Replaced},
+    disk::aside,
     node::Node,
 };
 
@@ -19,7 +20,7 @@ fn shown(replaced: Replaced) -> ReplacedNode {
 }
 
 pub(in crate::commands) async fn list(State(node): State<Node>) -> Result<Json<Vec<ReplacedNode>>, Failed> {
-    let found = on_the_side(move || replaced::all(&node.config.node.data_dir)).await?;
+    let found = aside(move || replaced::all(&node.config.node.data_dir)).await?;
     Ok(Json(found.into_iter().map(shown).collect()))
 }
 
@@ -27,7 +28,7 @@ pub(in crate::commands) async fn remove(
     State(node): State<Node>,
     Path(name): Path<String>,
 ) -> Result<Json<ReplacedNode>, Failed> {
-    let removed = on_the_side(move || replaced::remove(&node.config.node.data_dir, &name)).await?;
+    let removed = aside(move || replaced::remove(&node.config.node.data_dir, &name)).await?;
     let removed = removed.ok_or_else(|| {
         let next = "`farthing backup replaced` lists them. Nothing was removed.";
         Failed::new(StatusCode::NOT_FOUND, &"there is no replaced node of that name", next)

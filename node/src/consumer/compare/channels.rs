@@ -7,7 +7,7 @@ use farthing_protocol::{
 };
 
 use super::{BookComparison, Consumer};
-use crate::consumer::shown::newest_word;
+use crate::{consumer::shown::newest_word, disk::aside};
 
 /// Channels of one owner that are asked about: those that hold money first.
 const CHANNELS_MAX: usize = 64;
@@ -135,10 +135,7 @@ impl Consumer {
 
     async fn channels_with(&self, owner: Address) -> Result<Vec<PayerChannelRow>, String> {
         let ledger = self.0.ledger.clone();
-        let rows = match tokio::task::spawn_blocking(move || ledger.payer_channels()).await {
-            Ok(rows) => rows.map_err(|error| error.to_string())?,
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-        };
+        let rows = aside(move || ledger.payer_channels()).await.map_err(|error| error.to_string())?;
         Ok(rows.into_iter().filter(|row| row.config.payee == owner).collect())
     }
 
