@@ -77,7 +77,8 @@ fn bought(purchase: &Purchase, name: String) -> BoughtCall {
     }
 }
 
-fn served_call(row: &CallRow, name: String) -> ServedCall {
+/// A call that was served, of a service with this name.
+pub(super) fn served_call(row: &CallRow, name: String) -> ServedCall {
     ServedCall {
         call_id: row.call.call_id.into(),
         service: row.call.service.into(),

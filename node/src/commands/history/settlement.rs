@@ -6,14 +6,14 @@
 use std::collections::HashMap;
 
 use farthing_control::types::{ServedCall, SettledChannel, SettlementShown};
-use farthing_ledger::{LedgerError, Position, Settlement, SettlementRow, Window};
+use farthing_ledger::{CallRow, LedgerError, Position, Settlement, SettlementRow, Window};
 use farthing_protocol::{ChannelId, Usdc};
 
 use super::{
     Names,
     read::{SETTLEMENTS_MAX, amount_of, hash_text, state_of_settlement},
 };
-use crate::node::Node;
+use crate::{commands::activity::served_call, node::Node};
 
 /// More does not help anybody who looks; everything is in the export.
 const CALLS_MAX: usize = 500;
@@ -37,20 +37,8 @@ pub(super) fn shown(node: &Node, id: u64) -> Result<Option<SettlementShown>, Led
         !receipt.charged.is_zero() && part.is_some_and(pays)
     })?;
     let names = Names::of(node);
-    let calls: Vec<ServedCall> = calls
-        .rows
-        .into_iter()
-        .map(|(_, row)| ServedCall {
-            call_id: row.call.call_id.into(),
-            service: row.call.service.into(),
-            name: names.name(node, row.call.service),
-            payer: row.payer.into(),
-            operation: format!("{} {}", row.call.method, row.call.path),
-            time_secs: row.call.time_secs,
-            status: row.call.status,
-            charged: row.call.charged.into(),
-        })
-        .collect();
+    let shown = |(_, row): &(_, CallRow)| served_call(row, names.name(node, row.call.service));
+    let calls: Vec<ServedCall> = calls.rows.iter().map(shown).collect();
     let amount = amount_of(&settlement);
     let listed = calls.iter().fold(Usdc::ZERO, |sum, call| sum.saturating_add(call.charged.0));
     Ok(Some(SettlementShown {
