@@ -5,7 +5,6 @@
 
 mod chosen;
 mod example;
-mod flagged;
 mod gather;
 pub mod keys;
 mod raw;
@@ -13,6 +12,7 @@ mod settings;
 
 use std::path::PathBuf;
 
+pub use farthing_control::types::FlagRule;
 use farthing_control::types::PASSWORD_CHARS_MIN;
 use farthing_protocol::wire::NetworkName;
 
@@ -20,7 +20,6 @@ use self::raw::Raw;
 pub use self::{
     chosen::UserSettings,
     example::{Shown, ShownValue, example},
-    flagged::FlagRule,
     gather::{CONSOLE_SETTINGS_FILE, Sources},
     raw::{ConfigError, ConfigProblem, Origin},
     settings::{

@@ -1,14 +1,11 @@
 //! Services that are flagged, and what the user says of them.
 
 use axum::{Json, extract::State};
-use farthing_control::types::{
-    FlagCause, FlagRequest, FlagRule, FlaggedService, FlaggedServices, ServiceFlag,
-};
+use farthing_control::types::{FlagCause, FlagRequest, FlaggedService, FlaggedServices, ServiceFlag};
 use farthing_protocol::ServiceId;
 
 use super::Failed;
 use crate::{
-    config,
     consumer::conduct::{self, Flag},
     node::Node,
 };
@@ -21,13 +18,12 @@ pub(super) fn of(node: &Node, service: ServiceId) -> Option<ServiceFlag> {
 fn all(node: &Node) -> FlaggedServices {
     let conduct = node.consumer.conduct();
     FlaggedServices {
-        rule: rule(conduct.settings().rule),
+        rule: conduct.settings().rule,
         services: conduct.all().into_iter().map(shown).collect(),
     }
 }
 
 fn shown(known: conduct::ServiceConduct) -> FlaggedService {
-    let in_force = rule(known.rule);
     let flag = known.flag.map(|flag| {
         let figures = flag.figures();
         ServiceFlag {
@@ -40,22 +36,15 @@ fn shown(known: conduct::ServiceConduct) -> FlaggedService {
             of: count(figures.of),
             since_secs: figures.since_secs,
             words: flag.to_string(),
-            rule: in_force,
+            rule: known.rule,
         }
     });
-    FlaggedService { service: known.service.into(), flag, own_rule: known.own_rule.map(rule) }
+    FlaggedService { service: known.service.into(), flag, own_rule: known.own_rule }
 }
 
 /// At most some dozens.
 fn count(calls: usize) -> u32 {
     u32::try_from(calls).unwrap_or(u32::MAX)
-}
-
-const fn rule(rule: config::FlagRule) -> FlagRule {
-    match rule {
-        config::FlagRule::Warn => FlagRule::Warn,
-        config::FlagRule::Stop => FlagRule::Stop,
-    }
 }
 
 pub(super) async fn list(State(node): State<Node>) -> Json<FlaggedServices> {
@@ -66,10 +55,6 @@ pub(super) async fn set(
     State(node): State<Node>,
     Json(request): Json<FlagRequest>,
 ) -> Result<Json<FlaggedServices>, Failed> {
-    let own_rule = request.rule.map(|rule| match rule {
-        FlagRule::Warn => config::FlagRule::Warn,
-        FlagRule::Stop => config::FlagRule::Stop,
-    });
-    node.consumer.conduct().set_rule(request.service.0, own_rule).await?;
+    node.consumer.conduct().set_rule(request.service.0, request.rule).await?;
     Ok(Json(all(&node)))
 }

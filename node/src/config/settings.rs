@@ -295,11 +295,17 @@ macro_rules! read_from_text {
     };
 }
 
-read_from_text!(Address, FlagRule, PathBuf, SecretText, SocketAddr, String, Usdc, u64, usize);
+read_from_text!(Address, PathBuf, SecretText, SocketAddr, String, Usdc, u64, usize);
 
 impl Read for bool {
     fn read(raw: &Raw, name: &str) -> Result<Self, ConfigError> {
         String::read(raw, name).map(|text| matches!(text.as_str(), "true" | "on"))
+    }
+}
+
+impl Read for FlagRule {
+    fn read(raw: &Raw, name: &str) -> Result<Self, ConfigError> {
+        String::read(raw, name).map(|text| if text == "stop" { Self::Stop } else { Self::Warn })
     }
 }
 
