@@ -26,7 +26,7 @@ use crate::{
     catalog::{documents, method_of},
     gateway::services::address,
     node::Node,
-    owner::{edit::Edit, registry::Registered, samples},
+    owner::{edit::means_to_end, registry::Registered, samples},
 };
 
 pub(super) async fn apis(
@@ -92,39 +92,20 @@ pub(super) async fn edit_api(
     State(node): State<Node>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
-    Json(mut request): Json<EditRequest>,
+    Json(mut edit): Json<EditRequest>,
 ) -> Result<Json<Edited>, Failed> {
     let turn = node.registry.turn(id.0).await?;
-    turn.is_still(request.version)?;
+    turn.is_still(edit.version)?;
     let before: Vec<String> = turn.secret_names().map(ToOwned::to_owned).collect();
-    let source = request.source.take();
-    let edit = edit(request);
+    let source = edit.source.take();
     let new = node.reader().edit(&turn, &edit, source).await?;
     let service = node.registry.renew(turn, new).await?;
     node.publish().await;
-    let ended =
-        |name: &String| !service.secret_names().any(|kept| kept == name.as_str()) && !edit.means_to_end(name);
+    let ended = |name: &String| {
+        !service.secret_names().any(|kept| kept == name.as_str()) && !means_to_end(&edit, name)
+    };
     let dropped = before.into_iter().filter(ended).collect();
     Ok(Json(Edited { api: counted(&node, &service, &tally).await?, dropped_secrets: dropped }))
-}
-
-fn edit(request: EditRequest) -> Edit {
-    let names =
-        |named: Vec<OperationName>| named.into_iter().map(|named| (named.method.0, named.path)).collect();
-    Edit {
-        name: request.name,
-        summary: request.summary,
-        category: request.category,
-        tags: request.tags,
-        description: request.description,
-        upstream: request.upstream,
-        upstream_headers: request.upstream_headers,
-        upstream_query: request.upstream_query,
-        remove_secrets: request.remove_secrets,
-        charge: request.charge,
-        hide: names(request.hide),
-        offer: names(request.offer),
-    }
 }
 
 #[derive(Deserialize)]

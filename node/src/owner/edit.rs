@@ -3,10 +3,8 @@
 //! A change of texts, and hiding an operation, start from what is published now. Offering what was hidden needs the
 //! source once more: only what is offered is kept of a description.
 
-use std::collections::BTreeMap;
-
 use farthing_bridge::{description::Operation, graphql};
-use farthing_control::types::{Charge, OperationFile, ServiceFile};
+use farthing_control::types::{Charge, EditRequest, OperationFile, OperationName, ServiceFile, Text};
 use farthing_protocol::{
     call::{ChargePolicy, Method},
     limits::{LISTING_NAME_CHARS_MAX, LISTING_SUMMARY_CHARS_MAX},
@@ -22,98 +20,77 @@ use super::{
     samples,
 };
 
-/// What is different from now on; what is `None`, or not named, stays.
-#[derive(Debug, Clone, Default)]
-pub struct Edit {
-    pub name: Option<String>,
-    pub summary: Option<String>,
-    pub category: Option<String>,
-    pub tags: Option<Vec<String>>,
-    pub description: Option<String>,
-    pub upstream: Option<String>,
-    /// In place of all of them; an empty one leaves them.
-    pub upstream_headers: BTreeMap<String, String>,
-    pub upstream_query: BTreeMap<String, String>,
-    /// Of those of now; by name.
-    pub remove_secrets: Vec<String>,
-    pub charge: Option<Charge>,
-    pub hide: Vec<(Method, String)>,
-    pub offer: Vec<(Method, String)>,
+/// Whether a secret that is gone afterwards was asked to go: removed by name, or others were given in its place.
+#[must_use]
+pub fn means_to_end(edit: &EditRequest, name: &str) -> bool {
+    gives_secrets(edit) || edit.remove_secrets.iter().any(|own| own.trim().eq_ignore_ascii_case(name))
 }
 
-impl Edit {
-    /// Whether a secret that is gone afterwards was asked to go: removed by name, or others were given in its place.
-    #[must_use]
-    pub fn means_to_end(&self, name: &str) -> bool {
-        self.gives_secrets() || self.remove_secrets.iter().any(|own| own.trim().eq_ignore_ascii_case(name))
-    }
+fn gives_secrets(edit: &EditRequest) -> bool {
+    !edit.upstream_headers.is_empty() || !edit.upstream_query.is_empty()
+}
 
-    fn gives_secrets(&self) -> bool {
-        !self.upstream_headers.is_empty() || !self.upstream_query.is_empty()
+/// Puts the changes into the choices that were made at registration, so that a later reading keeps them.
+///
+/// # Errors
+/// [`NewServiceError`], naming an operation that is not hidden.
+pub(super) fn apply(edit: &EditRequest, file: &mut ServiceFile) -> Result<(), NewServiceError> {
+    let upstream_before = file.upstream.clone();
+    let texts = [
+        (&mut file.name, &edit.name),
+        (&mut file.summary, &edit.summary),
+        (&mut file.category, &edit.category),
+        (&mut file.description, &edit.description),
+        (&mut file.upstream, &edit.upstream),
+    ];
+    for (text, new) in texts {
+        if let Some(new) = new {
+            new.trim().clone_into(text);
+        }
     }
-
-    /// Puts the changes into the choices that were made at registration, so that a later reading keeps them.
-    ///
-    /// # Errors
-    /// [`NewServiceError`], naming an operation that is not hidden.
-    pub(super) fn apply(&self, file: &mut ServiceFile) -> Result<(), NewServiceError> {
-        let upstream_before = file.upstream.clone();
-        let texts = [
-            (&mut file.name, &self.name),
-            (&mut file.summary, &self.summary),
-            (&mut file.category, &self.category),
-            (&mut file.description, &self.description),
-            (&mut file.upstream, &self.upstream),
-        ];
-        for (text, new) in texts {
-            if let Some(new) = new {
-                new.trim().clone_into(text);
-            }
-        }
-        if let Some(tags) = &self.tags {
-            file.tags.clone_from(tags);
-        }
-        if let Some(charge) = self.charge {
-            file.charge = charge;
-        }
-        if self.gives_secrets() {
-            file.upstream_headers.clone_from(&self.upstream_headers);
-            file.upstream_query.clone_from(&self.upstream_query);
-        }
-        for name in &self.remove_secrets {
-            let (headers, query) = (&mut file.upstream_headers, &mut file.upstream_query);
-            let before = headers.len() + query.len();
-            headers.retain(|own, _| !own.eq_ignore_ascii_case(name.trim()));
-            query.retain(|own, _| own != name.trim());
-            if headers.len() + query.len() == before {
-                let problem = format!("names {name}, which is not added; `farthing api show` names what is");
-                return Err(NewServiceError::new("remove_secrets", problem));
-            }
-        }
-        if !self.gives_secrets() && !same_origin(&upstream_before, &file.upstream) {
-            file.upstream_headers.clear();
-            file.upstream_query.clear();
-        }
-        for (method, path) in &self.offer {
-            match chosen(file, *method, path).filter(|chosen| chosen.exclude) {
-                Some(hidden) => hidden.exclude = false,
-                None => {
-                    let problem = format!("names {method} {path}, which is not hidden");
-                    return Err(NewServiceError::new("offer", problem));
-                }
-            }
-        }
-        for (method, path) in &self.hide {
-            match chosen(file, *method, path) {
-                Some(chosen) => chosen.exclude = true,
-                None => {
-                    let named = OperationFile::named(*method, path.clone());
-                    file.operations.push(OperationFile { exclude: true, ..named });
-                }
-            }
-        }
-        Ok(())
+    if let Some(tags) = &edit.tags {
+        file.tags.clone_from(tags);
     }
+    if let Some(charge) = edit.charge {
+        file.charge = charge;
+    }
+    if gives_secrets(edit) {
+        file.upstream_headers.clone_from(&edit.upstream_headers);
+        file.upstream_query.clone_from(&edit.upstream_query);
+    }
+    for name in &edit.remove_secrets {
+        let (headers, query) = (&mut file.upstream_headers, &mut file.upstream_query);
+        let before = headers.len() + query.len();
+        headers.retain(|own, _| !own.eq_ignore_ascii_case(name.trim()));
+        query.retain(|own, _| own != name.trim());
+        if headers.len() + query.len() == before {
+            let problem = format!("names {name}, which is not added; `farthing api show` names what is");
+            return Err(NewServiceError::new("remove_secrets", problem));
+        }
+    }
+    if !gives_secrets(edit) && !same_origin(&upstream_before, &file.upstream) {
+        file.upstream_headers.clear();
+        file.upstream_query.clear();
+    }
+    for OperationName { method: Text(method), path } in &edit.offer {
+        match chosen(file, *method, path).filter(|chosen| chosen.exclude) {
+            Some(hidden) => hidden.exclude = false,
+            None => {
+                let problem = format!("names {method} {path}, which is not hidden");
+                return Err(NewServiceError::new("offer", problem));
+            }
+        }
+    }
+    for OperationName { method: Text(method), path } in &edit.hide {
+        match chosen(file, *method, path) {
+            Some(chosen) => chosen.exclude = true,
+            None => {
+                let named = OperationFile::named(*method, path.clone());
+                file.operations.push(OperationFile { exclude: true, ..named });
+            }
+        }
+    }
+    Ok(())
 }
 
 fn chosen<'f>(file: &'f mut ServiceFile, method: Method, path: &str) -> Option<&'f mut OperationFile> {
@@ -127,12 +104,12 @@ fn chosen<'f>(file: &'f mut ServiceFile, method: Method, path: &str) -> Option<&
 pub(super) fn edited(
     service: &Registered,
     file: ServiceFile,
-    edit: &Edit,
+    edit: &EditRequest,
 ) -> Result<NewService, NewServiceError> {
     let listing = service.listing();
     let known = service.known();
     let (mut api, mut report) = (known.api().description().clone(), service.report());
-    for (method, path) in &edit.hide {
+    for OperationName { method: Text(method), path } in &edit.hide {
         let is_it = |operation: &Operation| method_of(operation) == *method && operation.path == *path;
         let before = api.operations.len();
         api.operations.retain(|operation| !is_it(operation));
@@ -152,7 +129,7 @@ pub(super) fn edited(
     }
     let secrets =
         UpstreamSecrets { headers: file.upstream_headers.clone(), query: file.upstream_query.clone() };
-    if !edit.upstream_headers.is_empty() || !edit.upstream_query.is_empty() {
+    if gives_secrets(edit) {
         remove_secret_parameters(&mut api, &mut report, &secrets);
     }
     report.bridged = api.operations.len();

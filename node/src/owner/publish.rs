@@ -1,7 +1,7 @@
 //! From a service file to something that can be published: its source is read, then put together.
 
 use farthing_bridge::report::Reading;
-use farthing_control::types::{OperationFile, SamplesFile, ServiceFile, SourceFile, SourceKind};
+use farthing_control::types::{EditRequest, OperationFile, SamplesFile, ServiceFile, SourceFile, SourceKind};
 use farthing_os::secret::SecretText;
 use farthing_protocol::{ServiceId, listing::ServiceKind};
 use url::Url;
@@ -10,7 +10,7 @@ use crate::catalog::method_of;
 
 use super::{
     assemble::assemble,
-    edit::{Edit, edited},
+    edit::{apply, edited},
     intake::{self, IntakeError, IntakeOptions, Kind, ScalarError, Source, override_scalars},
     new_service::{NewService, NewServiceError, same_origin},
     registry::Registered,
@@ -71,11 +71,11 @@ impl Reader {
     pub async fn edit(
         &self,
         service: &Registered,
-        edit: &Edit,
+        edit: &EditRequest,
         source: Option<SourceFile>,
     ) -> Result<NewService, PublishError> {
         let mut file = choices_of(service).ok_or(PublishError::NoSource(service.listing().service))?;
-        edit.apply(&mut file)?;
+        apply(edit, &mut file)?;
         if edit.offer.is_empty() {
             return Ok(edited(service, file, edit)?);
         }

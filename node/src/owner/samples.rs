@@ -13,7 +13,7 @@ use farthing_bridge::{
     limits::SAMPLES_BYTES_MAX,
     samples::{self, Origin, Sample},
 };
-use farthing_control::types::OperationSample;
+use farthing_control::types::{OperationName, OperationSample};
 use farthing_protocol::Outcome;
 
 use super::{probe, upstream::Upstream};
@@ -102,14 +102,12 @@ fn document(samples: impl Iterator<Item = OperationSample>) -> Option<Vec<u8>> {
 
 /// The document without the samples of these operations; `None` when none is left.
 #[must_use]
-pub(super) fn without(
-    document: &[u8],
-    hidden: &[(farthing_protocol::call::Method, String)],
-) -> Option<Vec<u8>> {
+pub(super) fn without(document: &[u8], hidden: &[OperationName]) -> Option<Vec<u8>> {
     if document.is_empty() || hidden.is_empty() {
         return Some(document.to_vec()).filter(|document| !document.is_empty());
     }
-    let names: Vec<String> = hidden.iter().map(|(method, path)| format!("{method} {path}")).collect();
+    let names: Vec<String> =
+        hidden.iter().map(|hidden| format!("{} {}", hidden.method, hidden.path)).collect();
     self::document(read(document).into_iter().filter(|sample| !names.contains(&sample.operation)))
 }
 
