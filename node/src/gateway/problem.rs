@@ -47,18 +47,12 @@ pub struct Problem {
 }
 
 impl Problem {
-    fn new(
-        status: StatusCode,
-        name: &'static str,
-        title: &'static str,
-        detail: impl Into<String>,
-        next: &'static str,
-    ) -> Self {
+    fn new(status: StatusCode, name: &'static str, title: &'static str, next: &'static str) -> Self {
         Self {
             status,
             name,
             title,
-            detail: detail.into(),
+            detail: String::new(),
             next,
             charged: ChargeStatus::No,
             call_id: None,
@@ -77,8 +71,18 @@ impl Problem {
         self
     }
 
-    fn charged(mut self) -> Self {
-        self.charged = ChargeStatus::Yes;
+    fn detailed(mut self, detail: impl Into<String>) -> Self {
+        self.detail = detail.into();
+        self
+    }
+
+    /// What was charged; `None` while it is not known.
+    fn charging(mut self, charged: Option<Usdc>) -> Self {
+        self.charged = match charged {
+            None => ChargeStatus::Undecided,
+            Some(charged) if charged.is_zero() => ChargeStatus::No,
+            Some(_) => ChargeStatus::Yes,
+        };
         self
     }
 
@@ -93,9 +97,9 @@ impl Problem {
             StatusCode::UNAUTHORIZED,
             "unauthorized",
             "Missing or wrong consumer secret",
-            detail,
             "`farthing secret show` prints the right one; it is sent as `Authorization: Bearer <CONSUMER_SECRET>`.",
         )
+        .detailed(detail)
         .undecided()
     }
 
@@ -105,9 +109,9 @@ impl Problem {
             StatusCode::BAD_REQUEST,
             "malformed",
             "The request cannot be understood",
-            detail,
             "Correct the named field and send the call again.",
         )
+        .detailed(detail)
     }
 
     #[must_use]
@@ -116,9 +120,9 @@ impl Problem {
             StatusCode::PAYLOAD_TOO_LARGE,
             "too-large",
             "The call is too large",
-            detail,
             "Send less, or ask the owner for an operation that takes a reference.",
         )
+        .detailed(detail)
     }
 
     #[must_use]
@@ -127,9 +131,9 @@ impl Problem {
             StatusCode::NOT_FOUND,
             "no-such-route",
             "This port has no such address",
-            detail,
             "Calls go to `POST /internal/call`; the port's description is at `/openapi.json`.",
         )
+        .detailed(detail)
     }
 
     #[must_use]
@@ -138,9 +142,9 @@ impl Problem {
             StatusCode::MISDIRECTED_REQUEST,
             "unknown-host",
             "This node is not known under that name",
-            "the request names a host that is neither an address nor a name of this node",
             "Call `localhost` or an IP address, or add the name to `gateway.hosts`.",
         )
+        .detailed("the request names a host that is neither an address nor a name of this node")
     }
 
     #[must_use]
@@ -149,9 +153,9 @@ impl Problem {
             StatusCode::FORBIDDEN,
             "origin-refused",
             "Web pages cannot call this port",
-            "the request has the header `Origin`, which browsers add for web pages",
             "Call from a script or a server; a page asks its own server, which then calls.",
         )
+        .detailed("the request has the header `Origin`, which browsers add for web pages")
         .undecided()
     }
 
@@ -161,9 +165,9 @@ impl Problem {
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal",
             "The node failed",
-            detail,
             "The node's log says more; repeat the call with the same call_id, it is never charged twice.",
         )
+        .detailed(detail)
         .undecided()
     }
 
@@ -228,34 +232,29 @@ impl IntoResponse for Problem {
 
 impl From<&BuyError> for Problem {
     fn from(error: &BuyError) -> Self {
-        let detail = error.to_string();
-        match error {
+        let problem = match error {
             BuyError::UnknownService(_) => Self::new(
                 StatusCode::NOT_FOUND,
                 "unknown-service",
                 "No node knows this service",
-                detail,
                 "Check api_id_public; if the service is new, its owner may be offline.",
             ),
             BuyError::Retired { .. } => Self::new(
                 StatusCode::GONE,
                 "service-retired",
                 "The owner has retired this service",
-                detail,
                 "Look for another one with `farthing catalog search`.",
             ),
-            BuyError::DetailsUnavailable { .. } => Self::new(
+            BuyError::DetailsUnavailable { .. } | BuyError::OwnerUnreachable(_) => Self::new(
                 StatusCode::BAD_GATEWAY,
                 "owner-unreachable",
                 "The owner cannot be reached",
-                detail,
                 "Try again later; nothing was sent.",
             ),
             BuyError::NotScoped { .. } => Self::new(
                 StatusCode::FORBIDDEN,
                 "secret-not-scoped",
                 "The secret is not made for this service",
-                detail,
                 "Use a secret that is, or add the service with `farthing secret limit`.",
             )
             .undecided(),
@@ -263,52 +262,44 @@ impl From<&BuyError> for Problem {
                 StatusCode::NOT_FOUND,
                 "unknown-path",
                 "The service has no such path",
-                detail,
                 "Use a path of the service's description.",
             ),
             BuyError::MethodNotAllowed(_) => Self::new(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "method-not-allowed",
                 "The path has no such method",
-                detail,
                 "Use a method of the service's description.",
             ),
             BuyError::BadParameter(_) => Self::new(
                 StatusCode::BAD_REQUEST,
                 "bad-parameter",
                 "A parameter is missing, unknown or malformed",
-                detail,
                 "Correct the named parameter and send the call again.",
             ),
-            BuyError::OutOfBounds(_) => Self::too_large(detail),
+            BuyError::OutOfBounds(_) => Self::too_large(""),
             BuyError::AboveMaxPrice { .. } => payment(
                 "price-above-cap",
                 "The price is above the caller's limit",
-                detail,
                 "Raise `max_price` in the call, or leave it out.",
             ),
             BuyError::OverLimit(_) => payment(
                 "over-limit",
                 "A spending limit of this node is reached",
-                detail,
                 "`farthing spending show` shows the limits, `farthing secret list` those of secrets.",
             ),
             BuyError::NoCommonScheme { .. } => payment(
                 "no-common-scheme",
                 "The owner accepts no way of payment that this node has",
-                detail,
                 "Compare the listing's `accepts` with this node's chain in `farthing status`.",
             ),
             BuyError::TermsRefused(_) => payment(
                 "terms-refused",
                 "The owner asks for more than this node puts aside",
-                detail,
                 "Look for another service with `farthing catalog search`, or raise the setting that is named.",
             ),
             BuyError::Flagged { refused, .. } => payment(
                 "service-flagged",
                 "The service is flagged, and a rule stops buying from it",
-                detail,
                 "Look for another service with `farthing catalog search`, or buy it all the same with \
                  `farthing spending flagged SERVICE --rule warn` or on the console's page Limits.",
             )
@@ -316,13 +307,11 @@ impl From<&BuyError> for Problem {
             BuyError::Unfunded { .. } => payment(
                 "insufficient-funds",
                 "The wallet has not enough funds",
-                detail,
                 "Send what is missing to the wallet's address; `farthing wallet balance` shows when it arrived.",
             ),
             BuyError::ChannelLow { .. } => payment(
                 "channel-low",
                 "The channel's deposit is used up",
-                detail,
                 "A top-up is made in the background when the wallet has funds; try again in a moment.",
             )
             .retry_after(Some(3_000)),
@@ -330,69 +319,59 @@ impl From<&BuyError> for Problem {
                 StatusCode::SERVICE_UNAVAILABLE,
                 "channel-closing",
                 "The channel with this owner is being closed",
-                detail,
                 "Try again when `farthing channel list` shows it closed; a new call reopens it.",
             ),
             BuyError::DelayTooShort { .. } => payment(
                 "channel-delay-too-short",
                 "The channel can be withdrawn sooner than the owner allows",
-                detail,
                 "Close it with `farthing channel close`; the next call opens one with the listed delay.",
             ),
             BuyError::OwnerDistrusted => Self::new(
                 StatusCode::BAD_GATEWAY,
                 "owner-distrusted",
                 "The owner's books contradict its receipts",
-                detail,
                 "Nothing more is promised to this owner: `farthing channel close` takes the deposit back, and then \
                  `farthing channel resume` buys from it again.",
             ),
             BuyError::ChainNotReady(_) => unavailable(
                 "chain-unreachable",
                 "The chain cannot be reached",
-                detail,
                 "Paid calls resume by themselves; `farthing doctor` checks the endpoints.",
             ),
             BuyError::OpenFailed(_) => unavailable(
                 "channel-not-funded",
                 "The payment channel could not be opened",
-                detail,
                 "See the reason above; `farthing doctor` checks wallet and chain.",
             ),
             BuyError::LedgerClosed(_) => unavailable(
                 "ledger-closed",
                 "The node cannot store what it would have to promise",
-                detail,
                 "Free disk space or repair the disk, then restart the node.",
             ),
             BuyError::NotStored(_) => unavailable(
                 "ledger-closed",
                 "The node cannot store what it promised",
-                detail,
                 "Free disk space or repair the disk, restart the node, then repeat the call with the same call_id.",
             )
             .undecided(),
             BuyError::SpendingStopped(stopped) => unavailable(
                 "spending-stopped",
                 "Spending is stopped",
-                detail,
                 match stopped {
                     Stopped::Since(_) => "`farthing spending resume` or the console's Finance page lifts it.",
                     Stopped::ByConfiguration => "Set `spending.enabled = true` and restart the node.",
                 },
             ),
-            BuyError::Failed => Self::internal(detail),
+            BuyError::Failed => Self::internal(""),
             BuyError::ShuttingDown => unavailable(
                 "shutting-down",
                 "The node is shutting down",
-                detail,
                 "Try again when it is back.",
             ),
             BuyError::PriceChanged { cap, .. } => Self::new(
                 StatusCode::CONFLICT,
                 "price-changed",
                 "The price has changed",
-                detail,
                 match cap {
                     None => {
                         "Name the new price in the call's `max_price`, or accept it for all calls with \
@@ -409,91 +388,67 @@ impl From<&BuyError> for Problem {
                 StatusCode::CONFLICT,
                 "call-id-conflict",
                 "This call id was used for another call",
-                detail,
                 "Use a new call_id (or Idempotency-Key) for a different call.",
-            ),
-            BuyError::OwnerUnreachable(_) => Self::new(
-                StatusCode::BAD_GATEWAY,
-                "owner-unreachable",
-                "The owner cannot be reached",
-                detail,
-                "Try again later; nothing was sent.",
             ),
             BuyError::Busy(_) | BuyError::ShareUsed { .. } => Self::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "owner-busy",
                 "Too much is under way",
-                detail,
                 "Wait as Retry-After says, then send the call again; nothing was sent.",
             )
             .retry_after(Some(error.share_wait_ms().unwrap_or(ROOM_AFTER_MS))),
-            BuyError::Refused(refusal) => refused(refusal.code, detail).retry_after(refusal.retry_after_ms),
+            BuyError::Refused(refusal) => refused(refusal.code).retry_after(refusal.retry_after_ms),
             BuyError::UpstreamFailed { outcome: Outcome::TimedOut, .. } => Self::new(
                 StatusCode::GATEWAY_TIMEOUT,
                 "upstream-timeout",
                 "The service took too long",
-                detail,
                 "Try again; the owner is not paid for this.",
             ),
             BuyError::UpstreamFailed { .. } => Self::new(
                 StatusCode::BAD_GATEWAY,
                 "upstream-failed",
                 "The service behind the owner's node failed",
-                detail,
                 "Try again later; the owner is not paid for this.",
             ),
-            BuyError::BadAnswer { charged, .. } => {
-                let problem = Self::new(
-                    StatusCode::BAD_GATEWAY,
-                    "bad-answer",
-                    "The owner's answer does not match its receipt",
-                    detail,
-                    "Nothing more is promised to this owner; its deposit is being taken back.",
-                );
-                match charged {
-                    None => problem.undecided(),
-                    Some(charged) if charged.is_zero() => problem,
-                    Some(_) => problem.charged(),
-                }
-            }
-            BuyError::BodyGone { charged } => {
-                let problem = Self::new(
-                    StatusCode::CONFLICT,
-                    "answer-no-longer-kept",
-                    "The call is done and its answer is no longer kept",
-                    detail,
-                    "Repeat the call with the same call_id: it is never charged twice. When that brings no answer either, a new call_id buys \
-                     it again.",
-                );
-                if *charged == Usdc::ZERO { problem } else { problem.charged() }
-            }
-            BuyError::NotRepeated { charged, .. } => {
-                let problem = unavailable(
-                    "answer-not-repeated",
-                    "The call is done and its answer cannot be had now",
-                    detail,
-                    "Repeat the call with the same call_id later: it is never charged twice.",
-                );
-                if charged.is_zero() { problem } else { problem.charged() }
-            }
+            BuyError::BadAnswer { charged, .. } => Self::new(
+                StatusCode::BAD_GATEWAY,
+                "bad-answer",
+                "The owner's answer does not match its receipt",
+                "Nothing more is promised to this owner; its deposit is being taken back.",
+            )
+            .charging(*charged),
+            BuyError::BodyGone { charged } => Self::new(
+                StatusCode::CONFLICT,
+                "answer-no-longer-kept",
+                "The call is done and its answer is no longer kept",
+                "Repeat the call with the same call_id: it is never charged twice. When that brings no answer either, a new call_id buys \
+                 it again.",
+            )
+            .charging(Some(*charged)),
+            BuyError::NotRepeated { charged, .. } => unavailable(
+                "answer-not-repeated",
+                "The call is done and its answer cannot be had now",
+                "Repeat the call with the same call_id later: it is never charged twice.",
+            )
+            .charging(Some(*charged)),
             BuyError::Undecided(_) => Self::new(
                 StatusCode::GATEWAY_TIMEOUT,
                 "undecided",
                 "The call's end is not known yet",
-                detail,
                 "Repeat the call with the same call_id: it is never charged twice.",
             )
             .undecided(),
-        }
+        };
+        problem.detailed(error.to_string())
     }
 }
 
-fn payment(name: &'static str, title: &'static str, detail: String, next: &'static str) -> Problem {
-    Problem::new(StatusCode::PAYMENT_REQUIRED, name, title, detail, next)
+fn payment(name: &'static str, title: &'static str, next: &'static str) -> Problem {
+    Problem::new(StatusCode::PAYMENT_REQUIRED, name, title, next)
 }
 
-fn unavailable(name: &'static str, title: &'static str, detail: String, next: &'static str) -> Problem {
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, name, title, detail, next)
+fn unavailable(name: &'static str, title: &'static str, next: &'static str) -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, name, title, next)
 }
 
 #[cfg(test)]

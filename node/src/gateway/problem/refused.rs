@@ -6,7 +6,7 @@ use farthing_protocol::RefusalCode;
 use super::Problem;
 
 /// The owner's refusals, as the script sees them.
-pub(super) fn refused(code: RefusalCode, detail: String) -> Problem {
+pub(super) fn refused(code: RefusalCode) -> Problem {
     let (status, name, title, next) = match code {
         RefusalCode::Malformed | RefusalCode::BadParameter => (
             StatusCode::BAD_REQUEST,
@@ -104,5 +104,5 @@ pub(super) fn refused(code: RefusalCode, detail: String) -> Problem {
             "Check its effect before you repeat it with a new call_id.",
         ),
     };
-    Problem::new(status, name, title, detail, next)
+    Problem::new(status, name, title, next)
 }

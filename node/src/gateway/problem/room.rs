@@ -11,9 +11,9 @@ impl Problem {
             StatusCode::SERVICE_UNAVAILABLE,
             "no-room",
             "This node holds too much",
-            "the bodies of requests and answers under way fill the memory that this node has for them",
             "Wait as Retry-After says, then send it again with the same call_id; nothing was done this time.",
         )
+        .detailed("the bodies of requests and answers under way fill the memory that this node has for them")
         .retry_after(Some(ROOM_AFTER_MS))
         .undecided()
     }
@@ -22,6 +22,6 @@ impl Problem {
     #[must_use]
     pub fn no_connection() -> Self {
         let detail = "requests with this secret are under way on as many connections as one secret may have";
-        Self { detail: detail.to_owned(), ..Self::no_room() }
+        Self::no_room().detailed(detail)
     }
 }
