@@ -112,66 +112,44 @@ impl NetworkName {
         &self.0
     }
 
-    /// `/farthing/<net>/call/1`
-    #[must_use]
-    pub fn call_protocol(&self) -> String {
-        format!("/farthing/{}/call/1", self.0)
-    }
-
-    /// `/farthing/<net>/info/1`
-    #[must_use]
-    pub fn info_protocol(&self) -> String {
-        format!("/farthing/{}/info/1", self.0)
-    }
-
-    /// `/farthing/<net>/sync/1`
-    #[must_use]
-    pub fn sync_protocol(&self) -> String {
-        format!("/farthing/{}/sync/1", self.0)
-    }
-
-    /// `/farthing/<net>/gossip/1`
-    #[must_use]
-    pub fn gossip_protocol(&self) -> String {
-        format!("/farthing/{}/gossip/1", self.0)
-    }
-
-    /// `farthing/<net>/records/1`: the gossip topic of new node records.
-    #[must_use]
-    pub fn records_topic(&self) -> String {
-        format!("farthing/{}/records/1", self.0)
-    }
-
-    /// `farthing/<net>/listings/1`: the gossip topic of new listings.
-    #[must_use]
-    pub fn listings_topic(&self) -> String {
-        format!("farthing/{}/listings/1", self.0)
-    }
-
-    /// `/farthing/<net>/reach/1`
-    #[must_use]
-    pub fn reach_protocol(&self) -> String {
-        format!("/farthing/{}/reach/1", self.0)
-    }
-
-    /// `/farthing/<net>/kad/1`
-    #[must_use]
-    pub fn kad_protocol(&self) -> String {
-        format!("/farthing/{}/kad/1", self.0)
-    }
-
-    /// What identify announces; peers of another network are not talked to.
-    #[must_use]
-    pub fn identify_version(&self) -> String {
-        format!("farthing/{}/1", self.0)
-    }
-
     /// The network of a node that announces `version`, in whatever version of the protocols.
     #[must_use]
     pub fn of_identify_version(version: &str) -> Option<Self> {
         let (name, _) = version.strip_prefix("farthing/")?.split_once('/')?;
         Self::new(name).ok()
     }
+}
+
+/// `name = form;` where the network's name stands in the form.
+macro_rules! named_after_the_network {
+    ($($(#[$about:meta])* $name:ident = $form:literal;)+) => {
+        impl NetworkName {
+            $(
+                $(#[$about])*
+                ///
+                #[doc = concat!("`", $form, "`")]
+                #[must_use]
+                pub fn $name(&self) -> String {
+                    format!($form, self.0)
+                }
+            )+
+        }
+    };
+}
+
+named_after_the_network! {
+    call_protocol = "/farthing/{}/call/1";
+    info_protocol = "/farthing/{}/info/1";
+    sync_protocol = "/farthing/{}/sync/1";
+    gossip_protocol = "/farthing/{}/gossip/1";
+    reach_protocol = "/farthing/{}/reach/1";
+    kad_protocol = "/farthing/{}/kad/1";
+    /// The gossip topic of new node records.
+    records_topic = "farthing/{}/records/1";
+    /// The gossip topic of new listings.
+    listings_topic = "farthing/{}/listings/1";
+    /// What identify announces; peers of another network are not talked to.
+    identify_version = "farthing/{}/1";
 }
 
 impl std::fmt::Display for NetworkName {
