@@ -6,7 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use farthing_ledger::{CallRow, Recorded};
+use farthing_ledger::{Call, CallRow, Recorded};
 use farthing_protocol::{
     CallReply, CallResponse, Receipt, Refusal, Signature,
     call::{CallStatus, response_hash},
@@ -44,19 +44,7 @@ impl Answer {
         took: Duration,
         sign: impl FnOnce(&Receipt) -> Signed,
     ) -> Result<Arc<Self>, Refusal> {
-        let receipt = *recorded.receipt();
-        let response = CallResponse {
-            call_id: receipt.call_id,
-            status: said.status,
-            headers: said.headers,
-            body_bytes: said.body.len() as u64,
-            receipt,
-            signature: sign(&receipt)?,
-            outcome: said.outcome,
-            owner_us: micros(took),
-            upstream_us: micros(said.elapsed),
-        };
-        Ok(Arc::new(Self { reply: CallReply::Response(response), body: said.body }))
+        Self::response(*recorded.receipt(), said, took, sign)
     }
 
     /// The stored answer of a call; `None` when its body is gone.
@@ -67,10 +55,12 @@ impl Answer {
         row: &CallRow,
         sign: impl FnOnce(&Receipt) -> Signed,
     ) -> Result<Option<Arc<Self>>, Refusal> {
-        let is_empty = row.receipt.response_hash == response_hash(row.call.status, &row.call.headers, &[]);
+        let Call { status, outcome, ref headers, .. } = row.call;
+        let is_empty = row.receipt.response_hash == response_hash(status, headers, &[]);
         let Some(body) = row.call.body.clone().or_else(|| is_empty.then(Bytes::new)) else { return Ok(None) };
-        let said = ServiceWords { status: row.call.status, headers: row.call.headers.clone(), body };
-        Self::of_row(row, row.receipt, said, sign).map(Some)
+        let (headers, elapsed, reason) = (headers.clone(), Duration::ZERO, "");
+        let said = UpstreamAnswer { outcome, status, headers, body, elapsed, reason };
+        Self::response(row.receipt, said, Duration::ZERO, sign).map(Some)
     }
 
     /// What the service said to the one repeat of a stored call: the charge stays, and the receipt names this answer.
@@ -83,26 +73,26 @@ impl Answer {
         sign: impl FnOnce(&Receipt) -> Signed,
     ) -> Result<Arc<Self>, Refusal> {
         let response_hash = response_hash(said.status, &said.headers, &said.body);
-        let said = ServiceWords { status: said.status, headers: said.headers, body: said.body };
-        Self::of_row(row, Receipt { response_hash, ..row.receipt }, said, sign)
+        let said = UpstreamAnswer { outcome: row.call.outcome, elapsed: Duration::ZERO, ..said };
+        Self::response(Receipt { response_hash, ..row.receipt }, said, Duration::ZERO, sign)
     }
 
-    fn of_row(
-        row: &CallRow,
+    fn response(
         receipt: Receipt,
-        said: ServiceWords,
+        said: UpstreamAnswer,
+        took: Duration,
         sign: impl FnOnce(&Receipt) -> Signed,
     ) -> Result<Arc<Self>, Refusal> {
         let response = CallResponse {
-            call_id: row.call.call_id,
+            call_id: receipt.call_id,
             status: said.status,
             headers: said.headers,
             body_bytes: said.body.len() as u64,
             receipt,
             signature: sign(&receipt)?,
-            outcome: row.call.outcome,
-            owner_us: 0,
-            upstream_us: 0,
+            outcome: said.outcome,
+            owner_us: micros(took),
+            upstream_us: micros(said.elapsed),
         };
         Ok(Arc::new(Self { reply: CallReply::Response(response), body: said.body }))
     }
@@ -134,13 +124,6 @@ impl Answer {
     pub fn to_wire(&self) -> (CallReply, Bytes) {
         (self.reply.clone(), self.body.clone())
     }
-}
-
-/// The service's own words.
-struct ServiceWords {
-    status: u16,
-    headers: std::collections::BTreeMap<String, String>,
-    body: Bytes,
 }
 
 fn micros(duration: Duration) -> u64 {
