@@ -3,14 +3,14 @@
 use axum::{Json, extract::State};
 use farthing_bridge::description::{ApiDescription, Operation, RootKind};
 use farthing_control::types::{
-    ApiPreview, ApiShown, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, ServiceFile,
-    SourceFile, Tried, TryRequest,
+    ApiPreview, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, ServiceFile, SourceFile,
+    Tried, TryRequest,
 };
 use farthing_os::secret::SecretText;
 
 use super::{
     Failed,
-    services::{offer_parameters, shown},
+    services::{kind_word, offer_parameters, shown},
     tally::Tally,
 };
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     node::Node,
     owner::{
         inspect::{Inspected, found_source},
-        intake::{Candidate, Kind},
+        intake::Candidate,
     },
 };
 
@@ -38,34 +38,20 @@ pub(super) async fn preview(
 ) -> Result<Json<ApiPreview>, Failed> {
     let new = node.reader().read(file).await?;
     let service = node.registry.preview(new)?;
-    let ApiShown {
-        api,
-        kind,
-        summary,
-        category,
-        tags,
-        description,
-        source: _,
-        secrets,
-        report,
-        offers,
-        samples,
-        hidden: _,
-        charge: _,
-    } = shown(&node, &service, &Tally::default()).await?;
+    let shown = shown(&node, &service, &Tally::default()).await?;
     Ok(Json(ApiPreview {
-        name: api.name,
-        kind,
-        summary,
-        category,
-        tags,
-        description,
-        price: api.price,
-        upstream: api.upstream,
-        secrets,
-        report,
-        offers,
-        samples,
+        name: shown.api.name,
+        kind: shown.kind,
+        summary: shown.summary,
+        category: shown.category,
+        tags: shown.tags,
+        description: shown.description,
+        price: shown.api.price,
+        upstream: shown.api.upstream,
+        secrets: shown.secrets,
+        report: shown.report,
+        offers: shown.offers,
+        samples: shown.samples,
     }))
 }
 
@@ -92,15 +78,12 @@ pub(super) async fn try_out(
 
 fn inspection(inspected: Inspected) -> Inspection {
     let Inspected { intake, source, candidates } = inspected;
-    let kind = match intake.kind() {
-        Kind::Rest => "REST",
-        Kind::Graphql => "GraphQL",
-    };
+    let kind = kind_word(intake.kind());
     let reading = intake.reading;
     let description = &reading.description;
     Inspection {
         source: SourceFile { text: None, ..source },
-        kind: kind.to_owned(),
+        kind,
         title: description.title.clone(),
         version: description.version.clone(),
         description: description.description.clone(),

@@ -231,11 +231,7 @@ pub(super) async fn shown(node: &Node, service: &Registered, tally: &Tally) -> R
     let source = file.and_then(|file| file.source);
     Ok(ApiShown {
         api: counted(node, service, tally).await?,
-        kind: match listing.kind {
-            ServiceKind::Rest => "REST",
-            ServiceKind::Graphql => "GraphQL",
-        }
-        .to_owned(),
+        kind: kind_word(listing.kind),
         summary: listing.summary.clone(),
         category: listing.category.clone(),
         tags: listing.tags.clone(),
@@ -255,6 +251,14 @@ pub(super) async fn shown(node: &Node, service: &Registered, tally: &Tally) -> R
             ChargePolicy::Answered => Charge::Answered,
         },
     })
+}
+
+pub(super) fn kind_word(kind: ServiceKind) -> String {
+    match kind {
+        ServiceKind::Rest => "REST",
+        ServiceKind::Graphql => "GraphQL",
+    }
+    .to_owned()
 }
 
 pub(super) fn offer(description: &ApiDescription, operation: &Operation, price: Usdc) -> Offer {

@@ -14,10 +14,10 @@ use url::Url;
 use crate::catalog::method_of;
 
 use super::{
-    intake::{self, Candidate, Intake, Kind},
+    intake::{self, Candidate, Intake},
     new_service::{NewService, NewServiceError},
     probe,
-    publish::{PublishError, Reader, source_of},
+    publish::{PublishError, Reader, source_kind, source_of},
     upstream::{AddressClass, Upstream},
 };
 
@@ -83,7 +83,7 @@ impl Reader {
         let source = if source.kind == SourceKind::Scan {
             found_source(&intake)
         } else {
-            SourceFile { kind: kind_of(&intake), ..source }
+            SourceFile { kind: source_kind(intake.kind()), ..source }
         };
         Ok(Inspected { intake, source, candidates })
     }
@@ -123,19 +123,11 @@ impl Reader {
     }
 }
 
-/// What kind of source an intake turned out to be.
-#[must_use]
-pub const fn kind_of(intake: &Intake) -> SourceKind {
-    match intake.kind() {
-        Kind::Rest => SourceKind::Openapi,
-        Kind::Graphql => SourceKind::Graphql,
-    }
-}
-
 /// How to register what a search found.
 #[must_use]
 pub fn found_source(intake: &Intake) -> SourceFile {
-    SourceFile { kind: kind_of(intake), url: Some(intake.origin.clone()), text: None, file: String::new() }
+    let (kind, url) = (source_kind(intake.kind()), Some(intake.origin.clone()));
+    SourceFile { kind, url, text: None, file: String::new() }
 }
 
 fn named(

@@ -24,6 +24,7 @@ use bytes::Bytes;
 use farthing_bounds::ByteBudget;
 use farthing_bridge::report::{ReadError, Reading};
 use farthing_os::secret::SecretText;
+pub use farthing_protocol::listing::ServiceKind as Kind;
 use url::Url;
 
 pub use self::{
@@ -88,14 +89,8 @@ pub struct Intake {
     pub upstreams: Vec<Url>,
 }
 
-/// What kind of upstream a description is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Rest,
-    Graphql,
-}
-
 impl Intake {
+    /// What kind of upstream the description is of.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         if self.reading.description.graphql.is_some() { Kind::Graphql } else { Kind::Rest }

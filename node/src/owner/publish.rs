@@ -3,7 +3,7 @@
 use farthing_bridge::report::Reading;
 use farthing_control::types::{EditRequest, OperationFile, SamplesFile, ServiceFile, SourceFile, SourceKind};
 use farthing_os::secret::SecretText;
-use farthing_protocol::{ServiceId, listing::ServiceKind};
+use farthing_protocol::ServiceId;
 use url::Url;
 
 use crate::catalog::method_of;
@@ -96,11 +96,7 @@ impl Reader {
     ) -> Result<NewService, PublishError> {
         if let Some(newer) = source {
             // What kind of API it is was settled at registration; the caller only says where the newer one is.
-            let kind = match service.listing().kind {
-                ServiceKind::Rest => SourceKind::Openapi,
-                ServiceKind::Graphql => SourceKind::Graphql,
-            };
-            file.source = Some(SourceFile { kind, ..newer });
+            file.source = Some(SourceFile { kind: source_kind(service.listing().kind), ..newer });
         }
         let reading = self.reading(&mut file).await?;
         let Some(reading) = reading else {
@@ -164,6 +160,14 @@ impl Reader {
             }
         };
         Ok(service)
+    }
+}
+
+/// What kind of source a service of this kind is read from.
+pub(super) const fn source_kind(kind: Kind) -> SourceKind {
+    match kind {
+        Kind::Rest => SourceKind::Openapi,
+        Kind::Graphql => SourceKind::Graphql,
     }
 }
 
