@@ -451,10 +451,7 @@ impl Consumer {
     /// # Errors
     /// [`BuyError::SpendingStopped`].
     pub fn may_spend(&self) -> Result<(), BuyError> {
-        match self.0.rules.stopped() {
-            None => Ok(()),
-            Some(stopped) => Err(BuyError::SpendingStopped(stopped)),
-        }
+        self.0.rules.stopped().map_or(Ok(()), |stopped| Err(BuyError::SpendingStopped(stopped)))
     }
 
     /// The switch and the limits.

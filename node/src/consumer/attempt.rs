@@ -197,20 +197,7 @@ impl Consumer {
         if let Some(max_price) = order.max_price.filter(|max| price > *max) {
             return Err(BuyError::AboveMaxPrice { price, max_price });
         }
-        let mut request = CallRequest {
-            call_id: order.call_id,
-            service: order.service,
-            listing_version: listing.seq,
-            method: order.method,
-            path: order.path.clone(),
-            params: order.params.clone(),
-            headers: order.headers.clone(),
-            body_bytes: order.body.len() as u64,
-            price,
-            deadline_ms: u64::try_from(self.0.settings.owner_deadline().as_millis())
-                .unwrap_or(limits::CALL_DEADLINE_MS_DEFAULT),
-            payment: Payment::Free,
-        };
+        let mut request = self.request(order, listing.seq, price);
         request.check_bounds()?;
         let now_secs = clock::now_secs();
         let day = farthing_ledger::day_of(now_secs);
@@ -245,6 +232,24 @@ impl Consumer {
             seen_total: reservation.map_or(Usdc::ZERO, |reservation| reservation.seen_total),
         };
         Ok(Prepared::new((promise, expected), order.body.clone(), funding, hold, headroom))
+    }
+
+    /// The request that an order stands for, which promises nothing yet.
+    pub(super) fn request(&self, order: &Order, listing_version: u64, price: Usdc) -> CallRequest {
+        CallRequest {
+            call_id: order.call_id,
+            service: order.service,
+            listing_version,
+            method: order.method,
+            path: order.path.clone(),
+            params: order.params.clone(),
+            headers: order.headers.clone(),
+            body_bytes: order.body.len() as u64,
+            price,
+            deadline_ms: u64::try_from(self.0.settings.owner_deadline().as_millis())
+                .unwrap_or(limits::CALL_DEADLINE_MS_DEFAULT),
+            payment: Payment::Free,
+        }
     }
 
     /// A signed voucher over what was reserved.

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use farthing_ledger::{LedgerError, Promise, Purchase};
 use farthing_os::clock;
 use farthing_protocol::{
-    CallId, CallRequest, RefusalCode, Usdc,
-    call::Payment,
+    CallId, RefusalCode, Usdc,
     resolution::{Copies, End},
 };
 
@@ -59,7 +58,8 @@ impl Consumer {
         deadline: Instant,
         mut turn: Turn,
     ) -> Result<Bought, BuyError> {
-        if asked(&order, &promise.request).request_hash(&order.body) != promise.request_hash {
+        let asked = self.request(&order, promise.request.listing_version, promise.request.price);
+        if asked.request_hash(&order.body) != promise.request_hash {
             return Err(BuyError::CallIdConflict);
         }
         turn.doubt(clock::uptime());
@@ -84,19 +84,8 @@ impl Consumer {
     ) -> Result<Bought, BuyError> {
         // What was bought stays bought: also of a service that was retired since.
         let service = self.0.catalog.service(order.service).await.ok();
-        let request = CallRequest {
-            call_id: order.call_id,
-            service: order.service,
-            listing_version: service.map_or(0, |service| service.listing().seq),
-            method: order.method,
-            path: order.path,
-            params: order.params,
-            headers: order.headers,
-            body_bytes: order.body.len() as u64,
-            price: purchase.price,
-            deadline_ms: u64::try_from(self.0.settings.owner_deadline().as_millis()).unwrap_or(u64::MAX),
-            payment: Payment::Free,
-        };
+        let version = service.map_or(0, |service| service.listing().seq);
+        let request = self.request(&order, version, purchase.price);
         let request_hash = request.request_hash(&order.body);
         if request_hash != purchase.request_hash {
             return Err(BuyError::CallIdConflict);
@@ -230,18 +219,5 @@ impl Consumer {
                 Some(turn)
             }
         }
-    }
-}
-
-/// The request an order stands for, on the terms of an earlier one.
-fn asked(order: &Order, terms: &CallRequest) -> CallRequest {
-    CallRequest {
-        service: order.service,
-        method: order.method,
-        path: order.path.clone(),
-        params: order.params.clone(),
-        headers: order.headers.clone(),
-        body_bytes: order.body.len() as u64,
-        ..terms.clone()
     }
 }
