@@ -156,29 +156,17 @@ struct Commands {
     meter: traffic::Meter,
 }
 
-impl FromRef<Commands> for Node {
-    fn from_ref(commands: &Commands) -> Self {
-        commands.node.clone()
-    }
+macro_rules! handed_out {
+    ($($part:ty = $field:ident),+) => {
+        $(impl FromRef<Commands> for $part {
+            fn from_ref(commands: &Commands) -> Self {
+                commands.$field.clone()
+            }
+        })+
+    };
 }
 
-impl FromRef<Commands> for activity::CountedFigures {
-    fn from_ref(commands: &Commands) -> Self {
-        commands.counted.clone()
-    }
-}
-
-impl FromRef<Commands> for tally::Tally {
-    fn from_ref(commands: &Commands) -> Self {
-        commands.tally.clone()
-    }
-}
-
-impl FromRef<Commands> for traffic::Meter {
-    fn from_ref(commands: &Commands) -> Self {
-        commands.meter.clone()
-    }
-}
+handed_out!(Node = node, activity::CountedFigures = counted, tally::Tally = tally, traffic::Meter = meter);
 
 /// The same call as at port 3000; the socket's permissions stand for the secret.
 async fn call(State(node): State<Node>, headers: HeaderMap, body: Bytes) -> Response {

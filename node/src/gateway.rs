@@ -156,17 +156,13 @@ impl Gateway {
 }
 
 fn refused(error: &BuyError) -> Problem {
-    log(error);
-    Problem::from(error)
-}
-
-fn log(error: &BuyError) {
     match error {
         BuyError::BadAnswer { .. } | BuyError::LedgerClosed(_) | BuyError::NotStored(_) => {
             tracing::error!(%error, "a call failed");
         }
         _ => tracing::debug!(%error, "a call was not bought"),
     }
+    Problem::from(error)
 }
 
 async fn ready(State(gateway): State<Gateway>) -> Response {

@@ -39,21 +39,11 @@ pub(crate) fn chain_spec(config: &Config) -> anyhow::Result<ChainSpec> {
     if !chain.rpc_urls.is_empty() {
         spec.rpc_urls.clone_from(&chain.rpc_urls);
     }
-    if let Some(chain_id) = chain.chain_id {
-        spec.chain_id = chain_id;
-    }
-    if let Some(token) = chain.token {
-        spec.token = token;
-    }
-    if let Some(contract) = chain.contract {
-        spec.contract = contract;
-    }
-    if let Some(confirmations) = chain.confirmations {
-        spec.confirmations = confirmations;
-    }
-    if let Some(safe_tag) = chain.safe_tag {
-        spec.safe_tag = safe_tag;
-    }
+    spec.chain_id = chain.chain_id.unwrap_or(spec.chain_id);
+    spec.token = chain.token.unwrap_or(spec.token);
+    spec.contract = chain.contract.unwrap_or(spec.contract);
+    spec.confirmations = chain.confirmations.unwrap_or(spec.confirmations);
+    spec.safe_tag = chain.safe_tag.unwrap_or(spec.safe_tag);
     if let Some(interval) = chain.poll_interval {
         spec.poll_interval_ms = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
     }
