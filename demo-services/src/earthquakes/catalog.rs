@@ -62,14 +62,8 @@ impl EarthquakeCatalog {
     }
 
     /// Number of events.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.events.len()
-    }
-
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.events.is_empty()
     }
 
     /// The newest events that match, newest first, at most `query.limit`.

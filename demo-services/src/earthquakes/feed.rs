@@ -150,11 +150,7 @@ async fn bounded_body(mut response: Response) -> Result<Vec<u8>, FeedError> {
 
 /// The innermost cause, which names the thing to mend.
 fn cause(error: &FeedError) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
+    anyhow::Chain::new(error).last().map_or_else(String::new, ToString::to_string)
 }
 
 fn unix_ms() -> i64 {

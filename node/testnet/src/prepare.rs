@@ -144,11 +144,7 @@ pub async fn probe(url: &str) -> anyhow::Result<()> {
 
 /// The cause in words that help whoever reads a health check.
 fn why_no_answer(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    let words = cause.to_string();
+    let words = anyhow::Chain::new(error).last().map_or_else(String::new, ToString::to_string);
     if error.is_timeout() {
         format!("does not answer within {} s", (ANSWER_WITHIN / 2).as_secs())
     } else if words.to_lowercase().contains("refused") {

@@ -274,10 +274,6 @@ fn host_of(url: &Url) -> String {
 }
 
 /// The innermost reason, which names what the system said.
-fn cause(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
+fn cause(error: &(dyn std::error::Error + 'static)) -> String {
+    anyhow::Chain::new(error).last().map_or_else(String::new, ToString::to_string)
 }

@@ -5,7 +5,6 @@
 //! multicast — are never connected to, and neither are this node's own ports, by whatever name or address.
 
 use std::{
-    error::Error as _,
     fmt,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
     sync::{Arc, OnceLock},
@@ -179,14 +178,7 @@ pub(super) fn why_not(error: &reqwest::Error) -> &'static str {
 
 /// Why a name had no address to connect to, where that is why a request failed.
 pub(crate) fn resolver_error(error: &reqwest::Error) -> Option<&ResolverError> {
-    let mut source = error.source();
-    while let Some(cause) = source {
-        if let Some(found) = cause.downcast_ref() {
-            return Some(found);
-        }
-        source = cause.source();
-    }
-    None
+    anyhow::Chain::new(error).find_map(|cause| cause.downcast_ref())
 }
 
 #[cfg(test)]

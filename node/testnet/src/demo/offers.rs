@@ -10,18 +10,12 @@ const EARTHQUAKES_PATH: &str = "/v1/earthquakes/recent";
 
 /// The service describes itself; its health is nobody's business.
 pub(crate) fn earthquakes(service_url: &str) -> ServiceFile {
-    let source = SourceFile {
-        kind: SourceKind::Openapi,
-        url: Some(format!("{service_url}/openapi.json")),
-        text: None,
-        file: String::new(),
-    };
     ServiceFile {
         name: "Earthquakes".to_owned(),
         summary: "Recent earthquakes worldwide, as GeoJSON (USGS)".to_owned(),
         category: "geology".to_owned(),
         tags: vec!["earthquakes".to_owned(), "geojson".to_owned()],
-        source: Some(source),
+        source: Some(source(SourceKind::Openapi, format!("{service_url}/openapi.json"))),
         operations: vec![OperationFile {
             exclude: true,
             ..OperationFile::named(Method::Get, "/healthz".to_owned())
@@ -32,20 +26,18 @@ pub(crate) fn earthquakes(service_url: &str) -> ServiceFile {
 
 /// The bridge reads the GraphQL server itself; nothing is written by hand.
 pub(crate) fn planets(service_url: &str) -> ServiceFile {
-    let source = SourceFile {
-        kind: SourceKind::Graphql,
-        url: Some(format!("{service_url}/graphql")),
-        text: None,
-        file: String::new(),
-    };
     ServiceFile {
         name: "Exoplanets".to_owned(),
         summary: "Confirmed planets of other stars (NASA Exoplanet Archive)".to_owned(),
         category: "astronomy".to_owned(),
         tags: vec!["planets".to_owned(), "stars".to_owned()],
-        source: Some(source),
+        source: Some(source(SourceKind::Graphql, format!("{service_url}/graphql"))),
         ..ServiceFile::priced(PLANETS_PRICE)
     }
+}
+
+fn source(kind: SourceKind, url: String) -> SourceFile {
+    SourceFile { kind, url: Some(url), text: None, file: String::new() }
 }
 
 /// A call of the earthquake service.
