@@ -19,6 +19,12 @@ impl<T: Template> IntoResponse for Rendered<'_, T> {
     }
 }
 
+/// A page that may name what keeps a form from being taken; its status then says so as well.
+pub(super) fn answer(page: &impl Template, problem: Option<&String>) -> Response {
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    (status, Rendered(page)).into_response()
+}
+
 /// `path` with the place to go on at.
 pub(super) fn with_next(path: &str, next: Option<String>) -> String {
     match next.filter(|next| is_place(next) && next != HOME) {

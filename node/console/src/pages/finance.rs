@@ -10,7 +10,6 @@ use farthing_control::{
     types::{Channel, ChannelRole},
 };
 use farthing_protocol::{ChannelId, Usdc};
-use http::StatusCode;
 
 use crate::{
     ConsoleState,
@@ -18,7 +17,7 @@ use crate::{
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
     markup::{Markup, chart_of_days, qr_code},
-    page::Rendered,
+    page::{Rendered, answer},
     show,
 };
 
@@ -75,7 +74,6 @@ async fn page(visit: &Visit, done: Option<String>, problem: Option<String>) -> R
     let channels = node.ask(endpoint::Channels).await?;
     let balance = &frame.status.balance;
     let has = balance.usdc.map_or(Usdc::ZERO, |usdc| usdc.0).saturating_add(balance.in_channels.0);
-    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let address = frame.status.address.to_string();
     let page = FinanceTemplate {
         locked: show::usdc(balance.in_channels.0),
@@ -96,7 +94,7 @@ async fn page(visit: &Visit, done: Option<String>, problem: Option<String>) -> R
         problem,
         frame,
     };
-    Ok((status, Rendered(&page)).into_response())
+    Ok(answer(&page, page.problem.as_ref()))
 }
 
 /// Open ones first, the largest deposits on top.

@@ -6,7 +6,6 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_os::secret::SecretText;
-use http::StatusCode;
 use serde::Deserialize;
 
 use crate::{
@@ -14,7 +13,7 @@ use crate::{
     failure::Failure,
     form::Form,
     frame::{Frame, Section, Visit},
-    page::Rendered,
+    page::{Rendered, answer},
 };
 
 #[derive(Template)]
@@ -49,7 +48,7 @@ pub(super) async fn change(
     } else {
         Some("The two passwords differ. Type the same one twice.".to_owned())
     };
-    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let frame = visit.frame(Section::Home).await?;
-    Ok((status, Rendered(&PasswordTemplate { frame, done: problem.is_none(), problem })).into_response())
+    let page = PasswordTemplate { frame, done: problem.is_none(), problem };
+    Ok(answer(&page, page.problem.as_ref()))
 }

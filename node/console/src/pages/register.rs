@@ -14,7 +14,6 @@ use farthing_control::{
     ControlError, endpoint,
     types::{InspectRequest, Inspection, SourceFile, SourceKind},
 };
-use http::StatusCode;
 use serde::Deserialize;
 
 use crate::{
@@ -22,7 +21,7 @@ use crate::{
     failure::Failure,
     form::{Form, NoFields, upload::Upload},
     frame::{Frame, Section, Visit},
-    page::Rendered,
+    page::answer,
     show,
 };
 
@@ -95,10 +94,10 @@ pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
 }
 
 async fn page(visit: &Visit, fields: RegisterFields, problem: Option<String>) -> Result<Response, Failure> {
-    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let frame = visit.frame(Section::Apis).await?;
     let unfinished = visit.panel.drafts().unfinished(visit.session.id());
-    Ok((status, Rendered(&RegisterTemplate { frame, fields, problem, unfinished })).into_response())
+    let page = RegisterTemplate { frame, fields, problem, unfinished };
+    Ok(answer(&page, page.problem.as_ref()))
 }
 
 /// Reads what was brought, and begins a draft of it.

@@ -11,7 +11,6 @@ use farthing_control::{
     endpoint,
     types::{ApiShown, Charge, EditRequest, SourceFile, SourceKind},
 };
-use http::StatusCode;
 use serde::Deserialize;
 
 use super::{
@@ -22,7 +21,7 @@ use crate::{
     failure::Failure,
     form::{Form, upload::Upload},
     frame::{Frame, Section, Visit},
-    page::Rendered,
+    page::answer,
     pages::register::{details::operation, draft::tags, mendable},
     show,
 };
@@ -122,7 +121,6 @@ async fn page(
     fields: EditFields,
     problem: Option<String>,
 ) -> Result<Response, Failure> {
-    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let answered = fields.charge == "answered";
     let page = EditTemplate {
         frame: visit.frame(Section::Apis).await?,
@@ -144,7 +142,7 @@ async fn page(
         },
         problem,
     };
-    Ok((status, Rendered(&page)).into_response())
+    Ok(answer(&page, page.problem.as_ref()))
 }
 
 pub(in crate::pages) async fn save(

@@ -13,7 +13,6 @@ use farthing_control::types::{
 };
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
-use http::StatusCode;
 use serde::Deserialize;
 
 use super::{ApiRow, id, row};
@@ -21,7 +20,7 @@ use crate::{
     failure::Failure,
     form::{Form, upload::Upload},
     frame::{Frame, Section, Visit},
-    page::Rendered,
+    page::answer,
     pages::{
         activity,
         register::{
@@ -150,7 +149,6 @@ pub(super) async fn page(
     let pages = shown.offers.len().div_ceil(OPERATIONS_SHOWN).max(1);
     let number = asked.page.min(pages - 1);
     let offers = shown.offers.iter().skip(number * OPERATIONS_SHOWN).take(OPERATIONS_SHOWN);
-    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let health: Option<ListingHealth> = match asked.check {
         Some(_) => Some(node.ask(endpoint::ApiHealth.of(id)).await?),
         None => shown.api.health.clone().filter(|health| health.asked_secs > 0),
@@ -183,7 +181,7 @@ pub(super) async fn page(
         rescan,
         problem,
     };
-    Ok((status, Rendered(&page)).into_response())
+    Ok(answer(&page, page.problem.as_ref()))
 }
 
 fn health_shown(health: &ListingHealth, now_secs: u64) -> HealthShown {

@@ -7,14 +7,13 @@ use farthing_control::{
     types::{Alert, AlertLevelsRequest, AlertSeverity, Text},
 };
 use farthing_os::clock;
-use http::StatusCode;
 use serde::Deserialize;
 
 use crate::{
     failure::Failure,
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
-    page::Rendered,
+    page::answer,
     pages::register::{mendable, price},
     show,
     texts::{Done, sentence},
@@ -90,7 +89,6 @@ async fn page(
     let alerts = node.ask(endpoint::Alerts).await?;
     let levels = node.ask(endpoint::AlertLevels).await?;
     let now_secs = clock::now_secs();
-    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let page = AlertsTemplate {
         frame: visit.frame(Section::Finance).await?,
         rows: alerts.iter().map(|alert| row(alert, now_secs)).collect(),
@@ -108,7 +106,7 @@ async fn page(
         webhook: levels.webhook.as_deref().map(show::visible),
         problem,
     };
-    Ok((status, Rendered(&page)).into_response())
+    Ok(answer(&page, page.problem.as_ref()))
 }
 
 fn row(alert: &Alert, now_secs: u64) -> AlertRow {

@@ -8,13 +8,13 @@ use axum::{
 use farthing_control::endpoint::{self, Endpoint, Target};
 use farthing_control::types::{HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettlementShown};
 use farthing_os::clock;
-use http::{StatusCode, header};
+use http::header;
 use serde::Deserialize;
 
 use crate::{
     failure::Failure,
     frame::{Frame, Section, Visit},
-    page::Rendered,
+    page::{Rendered, answer},
     pages::register::mendable,
     show,
 };
@@ -121,7 +121,6 @@ pub(in crate::pages) async fn show(
     };
     let own = node.ask(endpoint::Apis).await?;
     let now_secs = clock::now_secs();
-    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let page = HistoryTemplate {
         kinds: KINDS,
         states: STATES,
@@ -134,7 +133,7 @@ pub(in crate::pages) async fn show(
         asked,
         frame: visit.frame(Section::Finance).await?,
     };
-    Ok((status, Rendered(&page)).into_response())
+    Ok(answer(&page, page.problem.as_ref()))
 }
 
 /// A page full, when there is as much; a step of the node's may be short.

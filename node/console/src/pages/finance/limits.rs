@@ -8,14 +8,13 @@ use farthing_control::types::{
 };
 use farthing_os::clock;
 use farthing_protocol::Usdc;
-use http::StatusCode;
 use serde::Deserialize;
 
 use crate::{
     failure::Failure,
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
-    page::Rendered,
+    page::answer,
     pages::register::{mendable, price},
     show,
     texts::Done,
@@ -92,7 +91,6 @@ async fn page(
 ) -> Result<Response, Failure> {
     let state = visit.panel.node().ask(endpoint::Spending).await?;
     let flagged = visit.panel.node().ask(endpoint::FlaggedServices).await?;
-    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let (now, configured) = (state.limits, state.configured);
     let limit = |name, words, hint, now: Text<Usdc>, configured: Text<Usdc>, typed: Option<&String>| Limit {
         name,
@@ -144,7 +142,7 @@ async fn page(
         flagged: flagged.services.iter().map(Flagged::new).collect(),
         problem,
     };
-    Ok((status, Rendered(&page)).into_response())
+    Ok(answer(&page, page.problem.as_ref()))
 }
 
 #[derive(Deserialize)]

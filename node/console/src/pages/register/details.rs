@@ -11,14 +11,13 @@ use farthing_control::{
     endpoint,
     types::{Charge, OperationName, SamplesFile, Tried, TryRequest},
 };
-use http::StatusCode;
 use serde::Deserialize;
 
 use crate::{
     failure::Failure,
     form::Form,
     frame::{Frame, Section, Visit},
-    page::Rendered,
+    page::answer,
     show,
 };
 
@@ -211,7 +210,6 @@ async fn page(
     tried: Option<TriedShown>,
     problem: Option<String>,
 ) -> Result<Response, Failure> {
-    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let inspection = &draft.inspection;
     let wanted: Vec<String> = inspection.security.iter().map(ToString::to_string).collect();
     let offered = inspection.operations.iter().zip(&draft.choices.operations);
@@ -243,5 +241,5 @@ async fn page(
         tried,
         problem,
     };
-    Ok((status, Rendered(&page)).into_response())
+    Ok(answer(&page, page.problem.as_ref()))
 }

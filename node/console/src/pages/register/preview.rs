@@ -21,7 +21,7 @@ use crate::{
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
     markup::{Markup, strangers_markdown},
-    page::Rendered,
+    page::answer,
     show,
 };
 
@@ -91,7 +91,6 @@ async fn page(
         (Ok(found), problem) => (Some(preview(found)), problem),
         (Err(_), Some(problem)) | (Err(problem), None) => (None, Some(problem)),
     };
-    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let page = PreviewTemplate {
         frame: visit.frame(Section::Apis).await?,
         name,
@@ -100,7 +99,7 @@ async fn page(
         preview,
         problem,
     };
-    Ok((status, Rendered(&page)).into_response())
+    Ok(answer(&page, page.problem.as_ref()))
 }
 
 fn preview(found: ApiPreview) -> Preview {

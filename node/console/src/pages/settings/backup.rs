@@ -9,7 +9,6 @@ use axum::{
 use farthing_control::endpoint;
 use farthing_control::types::{BACKUPS_KEPT_MAX, Backup, BackupFacts, BackupRequest};
 use farthing_os::clock;
-use http::StatusCode;
 use serde::Deserialize;
 
 use crate::{
@@ -21,7 +20,7 @@ use crate::{
     },
     frame::{Frame, Section, Visit},
     guard::{not_logged_in, session_of},
-    page::Rendered,
+    page::{Rendered, answer},
     pages::register::mendable,
     show,
     texts::sentence,
@@ -112,7 +111,6 @@ async fn list_page(visit: &Visit, said: BackupNotice) -> Result<Response, Failur
         BackupNotice::Done(words) => done = words,
         BackupNotice::Problem(words) => problem = Some(words),
     }
-    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let page = BackupsTemplate {
         daily: Daily::new(&standing, now_secs),
         replaced: replaced.iter().map(|one| Replaced::new(one, now_secs)).collect(),
@@ -124,7 +122,7 @@ async fn list_page(visit: &Visit, said: BackupNotice) -> Result<Response, Failur
         made: made.map(|made| row(&made, now_secs)),
         problem,
     };
-    Ok((status, Rendered(&page)).into_response())
+    Ok(answer(&page, page.problem.as_ref()))
 }
 
 #[derive(Deserialize)]
@@ -245,7 +243,6 @@ async fn one_page(
     let backup = backups.iter().find(|backup| backup.name == name).ok_or_else(Failure::not_found)?;
     let frame = visit.frame(Section::Settings).await?;
     let own_wallet = frame.status.address.to_string();
-    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let page = BackupTemplate {
         row: row(backup, clock::now_secs()),
         facts: facts.map(|facts| Facts::new(&facts, &own_wallet)),
@@ -253,7 +250,7 @@ async fn one_page(
         frame,
         problem,
     };
-    Ok((status, Rendered(&page)).into_response())
+    Ok(answer(&page, page.problem.as_ref()))
 }
 
 #[derive(Deserialize)]

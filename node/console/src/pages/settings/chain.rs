@@ -1,19 +1,18 @@
 //! How the chain is reached: endpoints that are tested before they are taken, and how deep a deposit must lie.
 
 use askama::Template;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use farthing_control::{
     endpoint,
     types::{ChainSettings, ChainSettingsRequest, EndpointTested},
 };
-use http::StatusCode;
 use serde::Deserialize;
 
 use crate::{
     failure::Failure,
     form::Form,
     frame::{Frame, Section, Visit},
-    page::Rendered,
+    page::answer,
     pages::register::mendable,
     show,
 };
@@ -47,7 +46,6 @@ async fn page(
     let mut settings = visit.panel.node().ask(endpoint::ChainSettings).await?;
     settings.endpoints_from = show::visible(&settings.endpoints_from);
     settings.confirmations_from = show::visible(&settings.confirmations_from);
-    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let page = ChainTemplate {
         frame: visit.frame(Section::Settings).await?,
         confirmations: typed.unwrap_or_else(|| settings.confirmations.to_string()),
@@ -55,7 +53,7 @@ async fn page(
         tested,
         problem,
     };
-    Ok((status, Rendered(&page)).into_response())
+    Ok(answer(&page, page.problem.as_ref()))
 }
 
 #[derive(Deserialize)]

@@ -8,13 +8,12 @@ use farthing_control::{
     Local, endpoint,
     types::{Phrase, PhraseCheck},
 };
-use http::StatusCode;
 
 use crate::{
     failure::Failure,
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
-    page::Rendered,
+    page::{Rendered, answer},
     pages::register::mendable,
 };
 
@@ -82,9 +81,9 @@ fn asked_of(random: [u8; 16]) -> Vec<usize> {
 }
 
 async fn check_page(visit: &Visit, asked: Vec<usize>, problem: Option<String>) -> Result<Response, Failure> {
-    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let frame = visit.frame(Section::Settings).await?;
-    Ok((status, Rendered(&PhraseCheckTemplate { frame, asked, problem })).into_response())
+    let page = PhraseCheckTemplate { frame, asked, problem };
+    Ok(answer(&page, page.problem.as_ref()))
 }
 
 /// Words by the number in their field's name, `w7`.

@@ -13,14 +13,13 @@ use farthing_control::{
 };
 use farthing_os::clock;
 use farthing_protocol::{ServiceId, Usdc};
-use http::StatusCode;
 use serde::Deserialize;
 
 use crate::{
     failure::Failure,
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
-    page::Rendered,
+    page::answer,
     pages::register::{mendable, price},
     show,
     texts::Done,
@@ -139,10 +138,10 @@ async fn list_page(
     problem: Option<String>,
 ) -> Result<Response, Failure> {
     let now_secs = clock::now_secs();
-    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let rows = all(visit).await?.iter().map(|secret| row(secret, now_secs)).collect();
     let frame = visit.frame(Section::Settings).await?;
-    Ok((status, Rendered(&SecretsTemplate { frame, rows, fields, problem })).into_response())
+    let page = SecretsTemplate { frame, rows, fields, problem };
+    Ok(answer(&page, page.problem.as_ref()))
 }
 
 pub(in crate::pages) async fn create(form: Form<SecretFields>) -> Result<Response, Failure> {
@@ -175,10 +174,9 @@ async fn one_page(
         Some((fields, problem)) => (fields, Some(problem)),
         None => (SecretFields::of(&found.limits), None),
     };
-    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let frame = visit.frame(Section::Settings).await?;
     let page = SecretTemplate { frame, row: row(found, clock::now_secs()), secret, fresh, fields, problem };
-    Ok((status, Rendered(&page)).into_response())
+    Ok(answer(&page, page.problem.as_ref()))
 }
 
 /// Where a secret's own page is, and what the node calls it.

@@ -6,13 +6,12 @@ use askama::Template;
 use axum::response::{IntoResponse, Redirect, Response};
 use farthing_control::endpoint;
 use farthing_os::clock;
-use http::StatusCode;
 
 use crate::{
     failure::Failure,
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
-    page::Rendered,
+    page::answer,
     pages::{
         register::mendable,
         settings::phrase::{Checked, check_words, random_numbers, words_of},
@@ -63,7 +62,6 @@ pub(in crate::pages) async fn reveal(form: Form<NoFields>) -> Result<Response, F
 
 async fn page(visit: &Visit, words: Vec<String>, problem: Option<String>) -> Result<Response, Failure> {
     let backup = visit.panel.node().ask(endpoint::WalletBackup).await?;
-    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let page = WordsTemplate {
         frame: visit.frame(Section::Home).await?,
         step: STEP,
@@ -71,7 +69,7 @@ async fn page(visit: &Visit, words: Vec<String>, problem: Option<String>) -> Res
         written_down: backup.written_down_secs.map(|secs| show::ago(secs, clock::now_secs())),
         problem,
     };
-    Ok((status, Rendered(&page)).into_response())
+    Ok(answer(&page, page.problem.as_ref()))
 }
 
 pub(in crate::pages) async fn quiz(visit: Visit) -> Result<Response, Failure> {
@@ -89,7 +87,7 @@ pub(in crate::pages) async fn check(form: Form<BTreeMap<String, String>>) -> Res
 }
 
 async fn check_page(visit: &Visit, asked: Vec<usize>, problem: Option<String>) -> Result<Response, Failure> {
-    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let frame = visit.frame(Section::Home).await?;
-    Ok((status, Rendered(&WordsCheckTemplate { frame, step: STEP, asked, problem })).into_response())
+    let page = WordsCheckTemplate { frame, step: STEP, asked, problem };
+    Ok(answer(&page, page.problem.as_ref()))
 }
