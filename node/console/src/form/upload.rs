@@ -6,6 +6,7 @@ use axum::extract::{
     FromRequest, Multipart, Request,
     multipart::{Field, MultipartError},
 };
+use farthing_control::types::{SourceFile, SourceKind};
 use farthing_os::clock;
 use http::{StatusCode, request::Parts};
 
@@ -112,6 +113,12 @@ impl Upload {
     pub(crate) fn take(&mut self, name: &str) -> (String, String) {
         self.fields.remove(name).map_or_else(Default::default, |field| (field.text, field.file_name))
     }
+
+    /// The description of an API in the form's file, where one was chosen.
+    pub(crate) fn source(&mut self) -> Option<SourceFile> {
+        let (file, name) = self.take("file");
+        (!file.trim().is_empty()).then(|| document(file, show::visible(&name)))
+    }
 }
 
 impl FromRequest<ConsoleState> for Upload {
@@ -164,6 +171,11 @@ pub(crate) fn failure(error: &MultipartError) -> Failure {
         StatusCode::PAYLOAD_TOO_LARGE => Failure::too_large(),
         _ => Failure::unreadable(format!("The upload broke off: {}.", error.body_text())),
     }
+}
+
+/// A description that was given as text; what kind it is, the node finds out.
+pub(crate) const fn document(text: String, file: String) -> SourceFile {
+    SourceFile { kind: SourceKind::Openapi, url: None, text: Some(text), file }
 }
 
 fn not_text(name: &str, file_name: &str) -> Failure {

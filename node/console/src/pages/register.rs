@@ -11,15 +11,19 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
 };
 use farthing_control::{
-    ControlError, endpoint,
+    ControlError, Local,
+    endpoint::{self, Endpoint, Target},
     types::{InspectRequest, Inspection, SourceFile, SourceKind},
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     ConsoleState,
     failure::Failure,
-    form::{Form, NoFields, upload::Upload},
+    form::{
+        Form, NoFields,
+        upload::{Upload, document},
+    },
     frame::{Frame, Section, Visit},
     page::answer,
     show,
@@ -151,12 +155,6 @@ pub(super) async fn begin(mut upload: Upload) -> Result<Response, Failure> {
 /// The one source that was given.
 fn source(file: String, file_name: &str, text: &str, url: &str) -> Result<SourceFile, String> {
     let given = |text: &str| !text.trim().is_empty();
-    let document = |text: String, file: String| SourceFile {
-        kind: SourceKind::Openapi,
-        url: None,
-        text: Some(text),
-        file,
-    };
     match (given(&file), given(text), given(url)) {
         (true, false, false) => {
             let name: String = show::visible(file_name).chars().take(120).collect();
@@ -203,6 +201,21 @@ pub(super) fn mendable<T>(outcome: Result<T, ControlError>) -> Result<Result<T, 
             Ok(Err(crate::texts::sentence(&show::visible_lines(&problem.detail))))
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Tells the node what a form asks for, where that could be read; the inner error is the owner's to mend.
+pub(super) async fn told<E>(
+    node: &Local,
+    at: impl Into<Target<E>>,
+    request: Result<E::Request, String>,
+) -> Result<Result<E::Response, String>, Failure>
+where
+    E: Endpoint<Request: Serialize, Response: DeserializeOwned>,
+{
+    match request {
+        Ok(request) => mendable(node.tell(at, &request).await),
+        Err(problem) => Ok(Err(problem)),
     }
 }
 

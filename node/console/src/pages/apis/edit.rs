@@ -9,7 +9,7 @@ use axum::{
 };
 use farthing_control::{
     endpoint,
-    types::{ApiShown, Charge, EditRequest, SourceFile, SourceKind},
+    types::{ApiShown, Charge, EditRequest},
 };
 use serde::Deserialize;
 
@@ -22,7 +22,11 @@ use crate::{
     form::{Form, upload::Upload},
     frame::{Frame, Section, Visit},
     page::answer,
-    pages::register::{details::operation, draft::tags, mendable},
+    pages::register::{
+        details::operation_sent,
+        draft::{charge_sent, charges, tags},
+        mendable,
+    },
     show,
 };
 
@@ -89,7 +93,7 @@ impl EditFields {
         let differs = |new: &str, old: &str| (new.trim() != old.trim()).then(|| new.trim().to_owned());
         let description = self.description.replace("\r\n", "\n");
         let tags = tags(&self.tags);
-        let charge = if self.charge == "answered" { Charge::Answered } else { Charge::Success };
+        let charge = charge_sent(&self.charge);
         if self.name.trim().is_empty() {
             return Err("The name is empty. Say what the service is called.".to_owned());
         }
@@ -121,17 +125,13 @@ async fn page(
     fields: EditFields,
     problem: Option<String>,
 ) -> Result<Response, Failure> {
-    let answered = fields.charge == "answered";
     let page = EditTemplate {
         frame: visit.frame(Section::Apis).await?,
         id: shown.api.id.to_string(),
         name: show::visible(&shown.api.name),
         kind: shown.kind.clone(),
         secrets: shown.secrets.iter().map(|name| show::visible(name)).collect(),
-        charges: [
-            ("success", "Answers that succeed (status below 400)", !answered),
-            ("answered", "Every answer of the service, 4xx as well", answered),
-        ],
+        charges: charges(charge_sent(&fields.charge)),
         // A secret is never shown again, typed or not.
         // Whoever sends it again has seen what is there now.
         fields: EditFields {
@@ -205,15 +205,8 @@ pub(in crate::pages) async fn offer(
     Path(text): Path<String>,
     mut upload: Upload,
 ) -> Result<Response, Failure> {
-    let named = operation(upload.text("operation"));
-    let named = named.ok_or_else(|| Failure::unreadable("`operation` is not a method and a path."))?;
-    let (file, file_name) = upload.take("file");
-    let source = (!file.trim().is_empty()).then(|| SourceFile {
-        kind: SourceKind::Openapi,
-        url: None,
-        text: Some(file),
-        file: show::visible(&file_name),
-    });
+    let named = operation_sent(upload.text("operation"))?;
+    let source = upload.source();
     let request = match upload.text("go") {
         "hide" => EditRequest { hide: vec![named], ..EditRequest::default() },
         "offer" => EditRequest { offer: vec![named], source, ..EditRequest::default() },

@@ -9,7 +9,6 @@ use farthing_bridge::changes::Changes;
 use farthing_control::endpoint;
 use farthing_control::types::{
     EditRequest, Edited, ListingHealth, Offer, OperationName, PriceRequest, Rescan, RescanRequest,
-    SourceFile, SourceKind,
 };
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
@@ -24,9 +23,10 @@ use crate::{
     pages::{
         activity,
         register::{
-            details::operation,
+            details::operation_sent,
             mendable, price,
             review::{Finding, report_findings},
+            told,
         },
         service::VersionShown,
     },
@@ -243,22 +243,15 @@ pub(in crate::pages) async fn set_price(
     let id = id(&text)?;
     let operation = match fields.operation.as_str() {
         "" => None,
-        named => {
-            let named = operation(named);
-            Some(named.ok_or_else(|| Failure::unreadable("`operation` is not a method and a path."))?)
-        }
+        named => Some(operation_sent(named)?),
     };
     if fields.go == "hide" {
         let hide = operation.into_iter().collect();
         return change(&visit, &text, EditRequest { hide, ..EditRequest::default() }).await;
     }
-    let outcome = match price("Price", &fields.price) {
-        Err(wrong) => Err(wrong.words()),
-        Ok(price) => {
-            let request = PriceRequest { price: price.into(), operation };
-            mendable(visit.panel.node().tell(endpoint::PriceApi.of(id), &request).await)?
-        }
-    };
+    let price = price("Price", &fields.price).map_err(|wrong| wrong.words());
+    let request = price.map(|price| PriceRequest { price: price.into(), operation });
+    let outcome = told(visit.panel.node(), endpoint::PriceApi.of(id), request).await?;
     let asked = ApiParams { page: fields.page, ..ApiParams::default() };
     match outcome {
         Ok(_) => Ok(Done::Price.at(&format!("/panel/apis/{id}?page={}", fields.page)).into_response()),
@@ -273,13 +266,7 @@ pub(in crate::pages) async fn read_again(
 ) -> Result<Response, Failure> {
     let id = id(&text)?;
     let apply = upload.text("go") == "apply";
-    let (file, file_name) = upload.take("file");
-    let source = (!file.trim().is_empty()).then(|| SourceFile {
-        kind: SourceKind::Openapi,
-        url: None,
-        text: Some(file),
-        file: show::visible(&file_name),
-    });
+    let source = upload.source();
     let visit = upload.visit;
     let request = RescanRequest { source, apply };
     let outcome = mendable(visit.panel.node().tell(endpoint::RescanApi.of(id), &request).await)?;

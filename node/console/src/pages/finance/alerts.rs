@@ -14,7 +14,7 @@ use crate::{
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
     page::answer,
-    pages::register::{mendable, price},
+    pages::register::{mendable, price, told},
     show,
     texts::{Done, sentence},
 };
@@ -121,11 +121,7 @@ fn row(alert: &Alert, now_secs: u64) -> AlertRow {
 pub(in crate::pages) async fn set(form: Form<AlertFields>) -> Result<Response, Failure> {
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
-    let outcome = match fields.request() {
-        Ok(request) => mendable(visit.panel.node().tell(endpoint::SetAlertLevels, &request).await)?,
-        Err(problem) => Err(problem),
-    };
-    match outcome {
+    match told(visit.panel.node(), endpoint::SetAlertLevels, fields.request()).await? {
         Ok(_) => Ok(Done::Alerts.at(ADDRESS).into_response()),
         Err(problem) => page(&visit, Some(fields), Some(problem)).await,
     }

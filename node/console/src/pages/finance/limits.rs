@@ -15,7 +15,7 @@ use crate::{
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
     page::answer,
-    pages::register::{mendable, price},
+    pages::register::{mendable, price, told},
     show,
     texts::Done,
 };
@@ -160,10 +160,7 @@ pub(in crate::pages) struct LimitFields {
 pub(in crate::pages) async fn set(form: Form<LimitFields>) -> Result<Response, Failure> {
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
-    let outcome = match request(&fields) {
-        Ok(request) => mendable(visit.panel.node().tell(endpoint::LimitSpending, &request).await)?,
-        Err(problem) => Err(problem),
-    };
+    let outcome = told(visit.panel.node(), endpoint::LimitSpending, request(&fields)).await?;
     let done = if fields.reset.is_some() { Done::LimitsReset } else { Done::Limits };
     match outcome {
         Ok(_) => Ok(done.at(ADDRESS).into_response()),
@@ -197,14 +194,8 @@ pub(in crate::pages) struct Accepted {
 pub(in crate::pages) async fn accept(form: Form<Accepted>) -> Result<Response, Failure> {
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
-    let outcome = match accepted(&fields) {
-        Ok(request) => mendable(visit.panel.node().tell(endpoint::AcceptPrice, &request).await)?,
-        Err(problem) => Err(problem),
-    };
-    match outcome {
-        Ok(_) => Ok(Done::PriceAccepted.at(ADDRESS).into_response()),
-        Err(problem) => page(&visit, None, Some(problem)).await,
-    }
+    let outcome = told(visit.panel.node(), endpoint::AcceptPrice, accepted(&fields)).await?;
+    answered(&visit, outcome, Done::PriceAccepted).await
 }
 
 fn accepted(fields: &Accepted) -> Result<AcceptPrice, String> {
@@ -225,14 +216,8 @@ pub(in crate::pages) struct RuleChosen {
 pub(in crate::pages) async fn flag(form: Form<RuleChosen>) -> Result<Response, Failure> {
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
-    let outcome = match rule_chosen(&fields) {
-        Ok(request) => mendable(visit.panel.node().tell(endpoint::RuleFlagged, &request).await)?,
-        Err(problem) => Err(problem),
-    };
-    match outcome {
-        Ok(_) => Ok(Done::Flagged.at(ADDRESS).into_response()),
-        Err(problem) => page(&visit, None, Some(problem)).await,
-    }
+    let outcome = told(visit.panel.node(), endpoint::RuleFlagged, rule_chosen(&fields)).await?;
+    answered(&visit, outcome, Done::Flagged).await
 }
 
 fn rule_chosen(fields: &RuleChosen) -> Result<FlagRequest, String> {
@@ -254,9 +239,13 @@ pub(in crate::pages) async fn stop(form: Form<NoFields>) -> Result<Redirect, Fai
 
 pub(in crate::pages) async fn resume(form: Form<NoFields>) -> Result<Response, Failure> {
     let _ = form.reauthenticated()?;
-    let outcome = form.visit.panel.node().ask(endpoint::ResumeSpending).await;
-    match mendable(outcome)? {
-        Ok(_) => Ok(Done::Spending.at(ADDRESS).into_response()),
-        Err(problem) => page(&form.visit, None, Some(problem)).await,
+    let outcome = mendable(form.visit.panel.node().ask(endpoint::ResumeSpending).await)?;
+    answered(&form.visit, outcome, Done::Spending).await
+}
+
+async fn answered<T>(visit: &Visit, outcome: Result<T, String>, done: Done) -> Result<Response, Failure> {
+    match outcome {
+        Ok(_) => Ok(done.at(ADDRESS).into_response()),
+        Err(problem) => page(visit, None, Some(problem)).await,
     }
 }

@@ -9,7 +9,7 @@ use axum::{
 };
 use farthing_control::{
     endpoint,
-    types::{Charge, OperationName, SamplesFile, Tried, TryRequest},
+    types::{OperationName, SamplesFile, Tried, TryRequest},
 };
 use serde::Deserialize;
 
@@ -23,7 +23,7 @@ use crate::{
 
 use super::{
     RegisterStep,
-    draft::{Choices, Draft, Wrong},
+    draft::{Choices, Draft, Wrong, charge_sent, charges},
     mendable, price,
 };
 
@@ -102,7 +102,7 @@ impl DetailsFields {
         choices.description = self.description.replace("\r\n", "\n");
         choices.header.set(&self.header_name, &self.header_value);
         choices.query.set(&self.query_name, &self.query_value);
-        choices.charge = if self.charge == "answered" { Charge::Answered } else { Charge::Success };
+        choices.charge = charge_sent(&self.charge);
         choices.samples = match self.samples.as_str() {
             "recorded" => SamplesFile::Recorded,
             "none" => SamplesFile::None,
@@ -169,9 +169,14 @@ async fn try_out(
 }
 
 /// `GET /v1/things`
-pub(in crate::pages) fn operation(text: &str) -> Option<OperationName> {
+fn operation(text: &str) -> Option<OperationName> {
     let (method, path) = text.split_once(' ')?;
     Some(OperationName { method: method.parse().ok()?, path: path.to_owned() })
+}
+
+/// The same in a form that only our own pages fill in.
+pub(in crate::pages) fn operation_sent(text: &str) -> Result<OperationName, Failure> {
+    operation(text).ok_or_else(|| Failure::unreadable("`operation` is not a method and a path."))
 }
 
 fn shown(tried: &Tried) -> TriedShown {
@@ -214,7 +219,7 @@ async fn page(
     let wanted: Vec<String> = inspection.security.iter().map(ToString::to_string).collect();
     let offered = inspection.operations.iter().zip(&draft.choices.operations);
     let offered = offered.filter(|(_, chosen)| chosen.offered).map(|(operation, _)| operation);
-    let (charge, samples) = (draft.choices.charge, draft.choices.samples);
+    let samples = draft.choices.samples;
     let page = DetailsTemplate {
         frame: visit.frame(Section::Apis).await?,
         name,
@@ -223,10 +228,7 @@ async fn page(
         kind: inspection.kind.clone(),
         security: wanted.join(", "),
         upstreams: inspection.upstreams.iter().map(|upstream| show::visible(upstream)).collect(),
-        charges: [
-            ("success", "Answers that succeed (status below 400)", charge == Charge::Success),
-            ("answered", "Every answer of the service, 4xx as well", charge == Charge::Answered),
-        ],
+        charges: charges(draft.choices.charge),
         samples: [
             ("described", "The description's examples", samples == SamplesFile::Described),
             ("recorded", "Answers of your server, recorded now", samples == SamplesFile::Recorded),

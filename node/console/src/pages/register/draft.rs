@@ -266,6 +266,18 @@ pub(in crate::pages) fn tags(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(ToOwned::to_owned).collect()
 }
 
+/// Which answers are charged, as forms offer it: value, words, chosen.
+pub(in crate::pages) fn charges(chosen: Charge) -> [(&'static str, &'static str, bool); 2] {
+    [
+        ("success", "Answers that succeed (status below 400)", chosen == Charge::Success),
+        ("answered", "Every answer of the service, 4xx as well", chosen == Charge::Answered),
+    ]
+}
+
+pub(in crate::pages) fn charge_sent(value: &str) -> Charge {
+    if value == "answered" { Charge::Answered } else { Charge::Success }
+}
+
 /// The name of what the document says the server wants; the value is the owner's to give.
 fn propose(choices: &mut Choices, scheme: &SecurityScheme) {
     let header = |choices: &mut Choices, name: &str| {

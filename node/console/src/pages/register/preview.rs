@@ -28,8 +28,8 @@ use crate::{
 use super::{
     RegisterStep,
     draft::{Draft, DraftState},
-    mendable,
     review::{Finding, report_findings},
+    told,
 };
 
 /// Operations on the page; all are registered.
@@ -83,10 +83,8 @@ async fn page(
     draft: &Draft,
     problem: Option<String>,
 ) -> Result<Response, Failure> {
-    let outcome = match draft.file() {
-        Ok(file) => mendable(visit.panel.node().tell(endpoint::PreviewApi, &file).await)?,
-        Err(wrong) => Err(wrong.words()),
-    };
+    let file = draft.file().map_err(|wrong| wrong.words());
+    let outcome = told(visit.panel.node(), endpoint::PreviewApi, file).await?;
     let (preview, problem) = match (outcome, problem) {
         (Ok(found), problem) => (Some(preview(found)), problem),
         (Err(_), Some(problem)) | (Err(problem), None) => (None, Some(problem)),
@@ -169,10 +167,8 @@ async fn publish(
     name: String,
     draft: Draft,
 ) -> Result<Result<Api, String>, Failure> {
-    let outcome = match draft.file() {
-        Ok(file) => mendable(panel.node().tell(endpoint::AddApi, &file).await),
-        Err(wrong) => Ok(Err(wrong.words())),
-    };
+    let file = draft.file().map_err(|wrong| wrong.words());
+    let outcome = told(panel.node(), endpoint::AddApi, file).await;
     let registered = outcome.as_ref().ok().and_then(|outcome| outcome.as_ref().ok());
     let state = registered.map_or(DraftState::Open, |api| DraftState::Registered(api.id.0));
     // Whoever discarded it meanwhile has the service all the same.

@@ -13,7 +13,7 @@ use crate::{
     form::Form,
     frame::{Frame, Section, Visit},
     page::answer,
-    pages::register::mendable,
+    pages::register::told,
     show,
 };
 
@@ -90,11 +90,7 @@ pub(in crate::pages) async fn set(form: Form<ChainFields>) -> Result<Response, F
     let Form { visit, fields, .. } = form;
     let node = visit.panel.node();
     let now = node.ask(endpoint::ChainSettings).await?;
-    let outcome = match fields.request(&now) {
-        Ok(request) => mendable(node.tell(endpoint::SetChainSettings, &request).await)?,
-        Err(problem) => Err(problem),
-    };
-    match outcome {
+    match told(node, endpoint::SetChainSettings, fields.request(&now)).await? {
         Ok(mut saved) => {
             for tested in &mut saved.tested {
                 tested.detail = show::visible(&tested.detail);

@@ -20,7 +20,7 @@ use crate::{
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
     page::answer,
-    pages::register::{mendable, price},
+    pages::register::{price, told},
     show,
     texts::Done,
 };
@@ -148,14 +148,8 @@ pub(in crate::pages) async fn create(form: Form<SecretFields>) -> Result<Respons
     let _ = form.confirmed()?;
     let Form { visit, mut fields, .. } = form;
     fields.name = fields.name.trim().to_owned();
-    let outcome = match fields.limits() {
-        Ok(limits) => {
-            let new = NewSecret { name: fields.name.clone(), limits };
-            mendable(visit.panel.node().tell(endpoint::CreateSecret, &new).await)?
-        }
-        Err(problem) => Err(problem),
-    };
-    match outcome {
+    let new = fields.limits().map(|limits| NewSecret { name: fields.name.clone(), limits });
+    match told(visit.panel.node(), endpoint::CreateSecret, new).await? {
         Ok(Secret { secret }) => one_page(&visit, &fields.name, Some(secret), true, None).await,
         Err(problem) => list_page(&visit, fields, Some(problem)).await,
     }
@@ -205,11 +199,7 @@ pub(in crate::pages) async fn limit(
     let place = named("/panel/settings/secrets/{name}", &name);
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
-    let outcome = match fields.limits() {
-        Ok(limits) => mendable(visit.panel.node().tell(endpoint::LimitSecret.of(&name), &limits).await)?,
-        Err(problem) => Err(problem),
-    };
-    match outcome {
+    match told(visit.panel.node(), endpoint::LimitSecret.of(&name), fields.limits()).await? {
         Ok(_) => Ok(Done::SecretLimits.at(&place).into_response()),
         Err(problem) => one_page(&visit, &name, None, false, Some((fields, problem))).await,
     }

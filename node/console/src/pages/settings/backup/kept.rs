@@ -11,7 +11,12 @@ use farthing_control::{
 use serde::Deserialize;
 
 use super::{BackupNotice, BackupRow, LIST, list_page, row};
-use crate::{failure::Failure, form::Form, pages::register::mendable, show};
+use crate::{
+    failure::Failure,
+    form::Form,
+    pages::register::{mendable, told},
+    show,
+};
 
 /// The backup of every day, as the page shows it.
 pub(super) struct Daily {
@@ -87,12 +92,7 @@ pub(in crate::pages) async fn daily(form: Form<DailyFields>) -> Result<Response,
     }
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
-    let request = match request(&fields) {
-        Ok(request) => request,
-        Err(problem) => return list_page(&visit, BackupNotice::Problem(problem)).await,
-    };
-    let done = visit.panel.node().tell(endpoint::SetAutomaticBackups, &request).await;
-    match mendable(done)? {
+    match told(visit.panel.node(), endpoint::SetAutomaticBackups, request(&fields)).await? {
         Ok(standing) => {
             let word = if standing.on { "on" } else { "off" };
             Ok(Redirect::to(&format!("{LIST}?daily={word}#daily")).into_response())
