@@ -28,6 +28,19 @@ pub(super) struct Template {
     pub text: &'static str,
 }
 
+/// A template of one of the folders, by its name. Where tools would take it for something else, it lies there with another
+/// ending.
+macro_rules! template {
+    ($folder:literal, $name:literal $(, $ending:literal)?) => {
+        $crate::profile::Template {
+            name: $name,
+            text: include_str!(concat!("../../templates/", $folder, "/", $name $(, $ending)?)),
+        }
+    };
+}
+
+pub(super) use template;
+
 /// A file to write.
 #[derive(Debug)]
 pub(super) struct Output {

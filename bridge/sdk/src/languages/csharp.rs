@@ -1,29 +1,23 @@
 //! C#: the standard library alone, in C# 7, which old compilers read as well.
 
 use crate::profile::{
-    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Types, template,
 };
-
-macro_rules! template {
-    ($name:literal) => {
-        Template { name: $name, text: include_str!(concat!("../../templates/csharp/", $name)) }
-    };
-}
 
 pub(crate) static PROFILE: Profile = Profile {
     needs: ".NET 6 or later",
     templates: &[
-        template!("Farthing.cs"),
-        template!("imports.cs"),
-        template!("Models.cs"),
-        template!("Client.cs"),
-        template!("single.cs"),
-        template!("README.md"),
-        template!("project.csproj"),
-        template!("example.cs"),
-        template!("example.csproj"),
-        template!("test.cs"),
-        template!("snippet.cs"),
+        template!("csharp", "Farthing.cs"),
+        template!("csharp", "imports.cs"),
+        template!("csharp", "Models.cs"),
+        template!("csharp", "Client.cs"),
+        template!("csharp", "single.cs"),
+        template!("csharp", "README.md"),
+        template!("csharp", "project.csproj"),
+        template!("csharp", "example.cs"),
+        template!("csharp", "example.csproj"),
+        template!("csharp", "test.cs"),
+        template!("csharp", "snippet.cs"),
     ],
     files: &[
         Output { template: "README.md", path: "README.md" },

@@ -2,30 +2,24 @@
 
 use crate::profile::{
     Case, CodePoint, Doc, Literal, Names, Output, Packages, PlainCode, Profile, Registry, RequestForm,
-    Syntax, Template, Types,
+    Syntax, Types, template,
 };
-
-macro_rules! template {
-    ($name:literal) => {
-        Template { name: $name, text: include_str!(concat!("../../templates/go/", $name)) }
-    };
-}
 
 pub(crate) static PROFILE: Profile = Profile {
     needs: "Go 1.24 or later",
     templates: &[
-        template!("runtime.go"),
-        template!("imports.go"),
-        template!("models.go"),
-        template!("client.go"),
-        template!("doc.go"),
-        template!("single.go"),
-        template!("README.md"),
-        template!("go.mod"),
-        template!("example.go"),
-        template!("test.go"),
-        template!("snippet.go"),
-        template!("plain.go"),
+        template!("go", "runtime.go"),
+        template!("go", "imports.go"),
+        template!("go", "models.go"),
+        template!("go", "client.go"),
+        template!("go", "doc.go"),
+        template!("go", "single.go"),
+        template!("go", "README.md"),
+        template!("go", "go.mod"),
+        template!("go", "example.go"),
+        template!("go", "test.go"),
+        template!("go", "snippet.go"),
+        template!("go", "plain.go"),
     ],
     files: &[
         Output { template: "README.md", path: "README.md" },

@@ -1,28 +1,22 @@
 //! Java: the standard library alone, clean under `javac -Xlint:all -Werror`.
 
 use crate::profile::{
-    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Types, template,
 };
-
-macro_rules! template {
-    ($name:literal) => {
-        Template { name: $name, text: include_str!(concat!("../../templates/java/", $name)) }
-    };
-}
 
 pub(crate) static PROFILE: Profile = Profile {
     needs: "Java 17 or later",
     templates: &[
-        template!("Farthing.java"),
-        template!("imports.java"),
-        template!("Models.java"),
-        template!("Client.java"),
-        template!("single.java"),
-        template!("README.md"),
-        template!("pom.xml"),
-        template!("example.java"),
-        template!("test.java"),
-        template!("snippet.java"),
+        template!("java", "Farthing.java"),
+        template!("java", "imports.java"),
+        template!("java", "Models.java"),
+        template!("java", "Client.java"),
+        template!("java", "single.java"),
+        template!("java", "README.md"),
+        template!("java", "pom.xml"),
+        template!("java", "example.java"),
+        template!("java", "test.java"),
+        template!("java", "snippet.java"),
     ],
     files: &[
         Output { template: "README.md", path: "README.md" },

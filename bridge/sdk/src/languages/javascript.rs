@@ -4,14 +4,8 @@
 
 use crate::profile::{
     Case, CodePoint, Doc, Literal, Names, Output, Packages, PlainCode, Profile, Registry, RequestForm,
-    Syntax, Template, Types,
+    Syntax, Types, template,
 };
-
-macro_rules! template {
-    ($folder:literal, $name:literal) => {
-        Template { name: $name, text: include_str!(concat!("../../templates/", $folder, "/", $name)) }
-    };
-}
 
 /// Names of modules that Node.js has itself, and names that its registry refuses.
 const PACKAGES: Packages = Packages {

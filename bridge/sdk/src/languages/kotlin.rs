@@ -2,29 +2,23 @@
 
 use crate::profile::{
     Case, CodePoint, Doc, Literal, Names, Output, Packages, PlainCode, Profile, Registry, RequestForm,
-    Syntax, Template, Types,
+    Syntax, Types, template,
 };
-
-macro_rules! template {
-    ($name:literal) => {
-        Template { name: $name, text: include_str!(concat!("../../templates/kotlin/", $name)) }
-    };
-}
 
 pub(crate) static PROFILE: Profile = Profile {
     needs: "Kotlin 2 on Java 17 or later",
     templates: &[
-        template!("Farthing.kt"),
-        template!("imports.kt"),
-        template!("Models.kt"),
-        template!("Client.kt"),
-        template!("single.kt"),
-        template!("README.md"),
-        template!("build.gradle.kts"),
-        template!("example.kt"),
-        template!("test.kt"),
-        template!("snippet.kt"),
-        template!("plain.kt"),
+        template!("kotlin", "Farthing.kt"),
+        template!("kotlin", "imports.kt"),
+        template!("kotlin", "Models.kt"),
+        template!("kotlin", "Client.kt"),
+        template!("kotlin", "single.kt"),
+        template!("kotlin", "README.md"),
+        template!("kotlin", "build.gradle.kts"),
+        template!("kotlin", "example.kt"),
+        template!("kotlin", "test.kt"),
+        template!("kotlin", "snippet.kt"),
+        template!("kotlin", "plain.kt"),
     ],
     files: &[
         Output { template: "README.md", path: "README.md" },

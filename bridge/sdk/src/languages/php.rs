@@ -1,28 +1,22 @@
 //! PHP: curl and JSON, which come with it; clean under `php -l`.
 
 use crate::profile::{
-    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Types, template,
 };
-
-macro_rules! template {
-    ($name:literal) => {
-        Template { name: $name, text: include_str!(concat!("../../templates/php/", $name)) }
-    };
-}
 
 pub(crate) static PROFILE: Profile = Profile {
     needs: "PHP 8.2 or later with curl",
     templates: &[
-        template!("runtime.php"),
-        template!("models.php"),
-        template!("client.php"),
-        template!("autoload.php"),
-        template!("single.php"),
-        template!("README.md"),
-        template!("composer.json"),
-        template!("example.php"),
-        template!("test.php"),
-        template!("snippet.php"),
+        template!("php", "runtime.php"),
+        template!("php", "models.php"),
+        template!("php", "client.php"),
+        template!("php", "autoload.php"),
+        template!("php", "single.php"),
+        template!("php", "README.md"),
+        template!("php", "composer.json"),
+        template!("php", "example.php"),
+        template!("php", "test.php"),
+        template!("php", "snippet.php"),
     ],
     files: &[
         Output { template: "README.md", path: "README.md" },

@@ -2,30 +2,24 @@
 
 use crate::profile::{
     Case, CodePoint, Doc, Literal, Names, Output, Packages, PlainCode, Profile, Registry, RequestForm,
-    Syntax, Template, Types,
+    Syntax, Types, template,
 };
-
-macro_rules! template {
-    ($name:literal) => {
-        Template { name: $name, text: include_str!(concat!("../../templates/python/", $name)) }
-    };
-}
 
 pub(crate) static PROFILE: Profile = Profile {
     needs: "Python 3.10 or later",
     templates: &[
-        template!("runtime.py"),
-        template!("models.py"),
-        template!("client.py"),
-        template!("init.py"),
-        template!("single.py"),
-        template!("README.md"),
-        template!("pyproject.toml"),
-        template!("example.py"),
-        template!("test.py"),
-        template!("snippet.py"),
-        template!("plain.py"),
-        template!("py.typed"),
+        template!("python", "runtime.py"),
+        template!("python", "models.py"),
+        template!("python", "client.py"),
+        template!("python", "init.py"),
+        template!("python", "single.py"),
+        template!("python", "README.md"),
+        template!("python", "pyproject.toml"),
+        template!("python", "example.py"),
+        template!("python", "test.py"),
+        template!("python", "snippet.py"),
+        template!("python", "plain.py"),
+        template!("python", "py.typed"),
     ],
     files: &[
         Output { template: "README.md", path: "README.md" },

@@ -1,28 +1,22 @@
 //! Ruby: the standard library alone, clean under `ruby -wc`.
 
 use crate::profile::{
-    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Types, template,
 };
-
-macro_rules! template {
-    ($name:literal) => {
-        Template { name: $name, text: include_str!(concat!("../../templates/ruby/", $name)) }
-    };
-}
 
 pub(crate) static PROFILE: Profile = Profile {
     needs: "Ruby 3.1 or later",
     templates: &[
-        template!("runtime.rb"),
-        template!("models.rb"),
-        template!("client.rb"),
-        template!("init.rb"),
-        template!("single.rb"),
-        template!("README.md"),
-        template!("gemspec"),
-        template!("example.rb"),
-        template!("test.rb"),
-        template!("snippet.rb"),
+        template!("ruby", "runtime.rb"),
+        template!("ruby", "models.rb"),
+        template!("ruby", "client.rb"),
+        template!("ruby", "init.rb"),
+        template!("ruby", "single.rb"),
+        template!("ruby", "README.md"),
+        template!("ruby", "gemspec"),
+        template!("ruby", "example.rb"),
+        template!("ruby", "test.rb"),
+        template!("ruby", "snippet.rb"),
     ],
     files: &[
         Output { template: "README.md", path: "README.md" },

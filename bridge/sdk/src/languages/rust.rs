@@ -4,30 +4,24 @@
 
 use crate::profile::{
     Case, CodePoint, Doc, Literal, Names, Output, Packages, PlainCode, Profile, Registry, RequestForm,
-    Syntax, Template, Types,
+    Syntax, Types, template,
 };
-
-macro_rules! template {
-    ($name:literal) => {
-        Template { name: $name, text: include_str!(concat!("../../templates/rust/", $name, ".j2")) }
-    };
-}
 
 pub(crate) static PROFILE: Profile = Profile {
     needs: "Rust 1.88 or later, reqwest, serde and tokio",
     templates: &[
-        template!("runtime.rs"),
-        template!("imports.rs"),
-        template!("models.rs"),
-        template!("client.rs"),
-        template!("lib.rs"),
-        template!("single.rs"),
-        template!("README.md"),
-        template!("Cargo.toml"),
-        template!("example.rs"),
-        template!("test.rs"),
-        template!("snippet.rs"),
-        template!("plain.rs"),
+        template!("rust", "runtime.rs", ".j2"),
+        template!("rust", "imports.rs", ".j2"),
+        template!("rust", "models.rs", ".j2"),
+        template!("rust", "client.rs", ".j2"),
+        template!("rust", "lib.rs", ".j2"),
+        template!("rust", "single.rs", ".j2"),
+        template!("rust", "README.md", ".j2"),
+        template!("rust", "Cargo.toml", ".j2"),
+        template!("rust", "example.rs", ".j2"),
+        template!("rust", "test.rs", ".j2"),
+        template!("rust", "snippet.rs", ".j2"),
+        template!("rust", "plain.rs", ".j2"),
     ],
     files: &[
         Output { template: "README.md", path: "README.md" },

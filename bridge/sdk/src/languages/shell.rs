@@ -1,25 +1,19 @@
 //! Shell: one bash script that needs curl and jq, each operation a function with `name=value` arguments.
 
 use crate::profile::{
-    Case, Doc, Literal, Names, Output, Packages, PlainCode, Profile, Registry, RequestForm, Syntax, Template,
-    Types,
+    Case, Doc, Literal, Names, Output, Packages, PlainCode, Profile, Registry, RequestForm, Syntax, Types,
+    template,
 };
-
-macro_rules! template {
-    ($name:literal) => {
-        Template { name: $name, text: include_str!(concat!("../../templates/shell/", $name)) }
-    };
-}
 
 pub(crate) static PROFILE: Profile = Profile {
     needs: "bash, curl and jq",
     templates: &[
-        template!("client.sh"),
-        template!("example.sh"),
-        template!("test.sh"),
-        template!("snippet.sh"),
-        template!("plain.sh"),
-        template!("README.md"),
+        template!("shell", "client.sh"),
+        template!("shell", "example.sh"),
+        template!("shell", "test.sh"),
+        template!("shell", "snippet.sh"),
+        template!("shell", "plain.sh"),
+        template!("shell", "README.md"),
     ],
     files: &[
         Output { template: "README.md", path: "README.md" },

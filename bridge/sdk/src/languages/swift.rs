@@ -1,27 +1,21 @@
 //! Swift: Foundation alone.
 
 use crate::profile::{
-    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Types, template,
 };
-
-macro_rules! template {
-    ($name:literal) => {
-        Template { name: $name, text: include_str!(concat!("../../templates/swift/", $name)) }
-    };
-}
 
 pub(crate) static PROFILE: Profile = Profile {
     needs: "Swift 5.9 or later",
     templates: &[
-        template!("Runtime.swift"),
-        template!("imports.swift"),
-        template!("Models.swift"),
-        template!("Client.swift"),
-        template!("single.swift"),
-        template!("README.md"),
-        template!("Package.swift"),
-        template!("example.swift"),
-        template!("snippet.swift"),
+        template!("swift", "Runtime.swift"),
+        template!("swift", "imports.swift"),
+        template!("swift", "Models.swift"),
+        template!("swift", "Client.swift"),
+        template!("swift", "single.swift"),
+        template!("swift", "README.md"),
+        template!("swift", "Package.swift"),
+        template!("swift", "example.swift"),
+        template!("swift", "snippet.swift"),
     ],
     files: &[
         Output { template: "README.md", path: "README.md" },
