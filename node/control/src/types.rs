@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use farthing_protocol::{Address, CallId, ChannelId, ServiceId, Usdc, call::Method};
+use farthing_protocol::{Address, ChannelId, ServiceId, Usdc, call::Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -44,6 +44,19 @@ pub use self::services::{
 };
 pub use self::spending::{AcceptPrice, LimitsRequest, MoneyAtRest, SpendingLimits, SpendingState, StoppedBy};
 pub use crate::{eth::Eth, text::Text};
+
+/// Secrets, and what holds some: `Debug` gives the type's name alone.
+macro_rules! hidden {
+    ($($name:ident),+) => {
+        $(impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(concat!(stringify!($name), "(…)"))
+            }
+        })+
+    };
+}
+
+hidden!(AlertLevelsRequest, BackupRequest, LogIn, LoggedIn, PhraseCheck, Secret, SetUp);
 
 mod activity;
 mod alerts;
@@ -399,14 +412,6 @@ pub const HEADER_PRICE: &str = "x-farthing-price-usdc";
 pub const HEADER_CHARGED: &str = "x-farthing-charged";
 pub const HEADER_RECEIPT: &str = "x-farthing-receipt";
 pub const HEADER_TIMING: &str = "server-timing";
-
-impl CallRequest {
-    /// The id this request asks for, if any.
-    #[must_use]
-    pub fn named_call_id(&self) -> Option<CallId> {
-        self.call_id.as_deref().map(CallId::from_idempotency_key)
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -160,12 +160,6 @@ pub struct AlertLevelsRequest {
     pub webhook: Option<String>,
 }
 
-impl std::fmt::Debug for AlertLevelsRequest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("AlertLevelsRequest(…)")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,12 +16,6 @@ pub struct BackupRequest {
     pub passphrase: String,
 }
 
-impl fmt::Debug for BackupRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("BackupRequest(…)")
-    }
-}
-
 /// A backup in the data folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Backup {
@@ -135,10 +129,4 @@ impl fmt::Debug for Phrase {
 #[serde(deny_unknown_fields)]
 pub struct PhraseCheck {
     pub words: BTreeMap<usize, String>,
-}
-
-impl fmt::Debug for PhraseCheck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PhraseCheck(…)")
-    }
 }

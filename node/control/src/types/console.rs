@@ -48,12 +48,6 @@ pub struct SetUp {
     pub password: String,
 }
 
-impl fmt::Debug for SetUp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SetUp(…)")
-    }
-}
-
 /// `POST /api/v1/session`
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -64,12 +58,6 @@ pub struct LogIn {
     pub device: String,
 }
 
-impl fmt::Debug for LogIn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LogIn(…)")
-    }
-}
-
 /// What a program sends along with every request, as `x-console-key`, beside the cookie it was given.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 pub struct LoggedIn {
@@ -77,12 +65,6 @@ pub struct LoggedIn {
     /// To be kept, and sent with every later log-in; absent where the one that was sent is still good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-}
-
-impl fmt::Debug for LoggedIn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LoggedIn(…)")
-    }
 }
 
 /// One setting as it holds in the running node.

@@ -1,6 +1,6 @@
 //! The secrets that scripts present, and what their holders may do.
 
-use std::{collections::BTreeSet, fmt};
+use std::collections::BTreeSet;
 
 use farthing_protocol::{ServiceId, Usdc};
 use serde::{Deserialize, Serialize};
@@ -12,12 +12,6 @@ use super::Text;
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Secret {
     pub secret: String,
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
-    }
 }
 
 /// A secret, without the secret.
