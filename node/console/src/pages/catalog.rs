@@ -110,7 +110,7 @@ pub(super) async fn show(visit: Visit, Query(mut asked): Query<CatalogParams>) -
     let figures = node.ask(endpoint::Figures).await?;
     let (found, problem) = match asked.query() {
         Ok(query) => (node.tell(endpoint::CatalogSearch, &query).await?, None),
-        Err(problem) => (empty(), Some(problem.to_owned())),
+        Err(problem) => (CatalogPage::default(), Some(problem.to_owned())),
     };
     let measured = by_service(&figures);
     let now_secs = clock::now_secs();
@@ -128,22 +128,6 @@ pub(super) async fn show(visit: Visit, Query(mut asked): Query<CatalogParams>) -
         asked,
     };
     Ok(Rendered(&page).into_response())
-}
-
-const fn empty() -> CatalogPage {
-    CatalogPage {
-        total: 0,
-        offset: 0,
-        hits: Vec::new(),
-        counts: farthing_control::types::Counts {
-            categories: Vec::new(),
-            tags: Vec::new(),
-            kinds: Vec::new(),
-            prices: Vec::new(),
-            online: 0,
-            samples: 0,
-        },
-    }
 }
 
 impl CatalogParams {

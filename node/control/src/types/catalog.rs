@@ -63,7 +63,7 @@ pub enum CatalogSort {
     Name,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CatalogPage {
     /// Services that fit, on all pages.
     pub total: usize,

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use crate::text::Text;
 
 /// A service as `farthing api add` reads it from a TOML or JSON file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceFile {
     /// Chosen by the node when absent; the same id again replaces the service.
@@ -67,24 +67,7 @@ impl ServiceFile {
     /// Nothing but a price.
     #[must_use]
     pub fn priced(price: Usdc) -> Self {
-        Self {
-            id: None,
-            name: String::new(),
-            summary: String::new(),
-            category: String::new(),
-            tags: Vec::new(),
-            description: String::new(),
-            source: None,
-            upstream: String::new(),
-            upstream_headers: BTreeMap::new(),
-            upstream_query: BTreeMap::new(),
-            price: price.into(),
-            charge: Charge::default(),
-            mutations: false,
-            scalars: BTreeMap::new(),
-            samples: SamplesFile::default(),
-            operations: Vec::new(),
-        }
+        Self { price: price.into(), ..Self::default() }
     }
 }
 
