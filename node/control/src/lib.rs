@@ -10,6 +10,7 @@ mod text;
 pub mod types;
 
 use std::{
+    fmt,
     fs::{self, DirBuilder, Permissions},
     io,
     os::unix::fs::{DirBuilderExt, PermissionsExt},
@@ -18,10 +19,10 @@ use std::{
     time::Duration,
 };
 
-use axum::Router;
+use axum::{Router, body::HttpBody as Body};
 use bytes::Bytes;
 use futures::future::{Either, select};
-use http::{HeaderMap, Method, Request, StatusCode, header};
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::rt::TokioIo;
 use serde::{Serialize, de::DeserializeOwned};
@@ -199,28 +200,15 @@ impl ControlClient {
     }
 
     async fn exchange(&self, method: Method, path: &str, body: Bytes) -> Result<RawAnswer, ControlError> {
-        let unreadable = |error: &dyn std::error::Error| ControlError::Unreadable(error.to_string());
         let stream = UnixStream::connect(&self.socket).await.map_err(|error| self.no_connection(&error))?;
         self.check_answerer(&stream)?;
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| unreadable(&error))?;
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(unreadable)?;
         let connection = tokio::spawn(connection);
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(header::HOST, "localhost")
-            .header(header::CONTENT_TYPE, "application/json")
-            .body(Full::new(body))
-            .map_err(|error| unreadable(&error))?;
-        let response = sender.send_request(request).await.map_err(|error| unreadable(&error))?;
-        let (head, body) = response.into_parts();
-        let body = Limited::new(body, ANSWER_BYTES_MAX)
-            .collect()
-            .await
-            .map_err(|error| ControlError::Unreadable(error.to_string()))?;
+        let response = sender.send_request(request(method, path, body)?).await.map_err(unreadable)?;
+        let answer = whole(response).await?;
         connection.abort();
-        Ok(RawAnswer { status: head.status, headers: head.headers, body: body.to_bytes() })
+        Ok(answer)
     }
 
     /// Who put the socket there is told this user's secrets and orders, and must be this user. The system's user may
@@ -279,8 +267,27 @@ macro_rules! asking {
 asking!(ControlClient);
 asking!(Local);
 
+fn unreadable(error: impl fmt::Display) -> ControlError {
+    ControlError::Unreadable(error.to_string())
+}
+
+fn request(method: Method, path: &str, body: Bytes) -> Result<Request<Full<Bytes>>, ControlError> {
+    let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost");
+    let request = request.header(header::CONTENT_TYPE, "application/json").body(Full::new(body));
+    request.map_err(unreadable)
+}
+
+async fn whole<B>(response: Response<B>) -> Result<RawAnswer, ControlError>
+where
+    B: Body<Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
+{
+    let (head, body) = response.into_parts();
+    let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(unreadable)?;
+    Ok(RawAnswer { status: head.status, headers: head.headers, body: body.to_bytes() })
+}
+
 fn json(body: &impl Serialize) -> Result<Bytes, ControlError> {
-    serde_json::to_vec(body).map(Bytes::from).map_err(|error| ControlError::Unreadable(error.to_string()))
+    serde_json::to_vec(body).map(Bytes::from).map_err(unreadable)
 }
 
 fn accepted<T: DeserializeOwned>(answer: &RawAnswer) -> Result<T, ControlError> {
@@ -293,7 +300,7 @@ fn accepted<T: DeserializeOwned>(answer: &RawAnswer) -> Result<T, ControlError> 
 
 fn read<T: DeserializeOwned>(answer: &RawAnswer) -> Result<T, ControlError> {
     let body = if answer.body.is_empty() { &b"null"[..] } else { &answer.body };
-    serde_json::from_slice(body).map_err(|error| ControlError::Unreadable(error.to_string()))
+    serde_json::from_slice(body).map_err(unreadable)
 }
 
 impl RawAnswer {
@@ -309,14 +316,10 @@ impl RawAnswer {
     /// The problem it describes; one made up from the status when it does not.
     #[must_use]
     pub fn problem(&self) -> Problem {
-        serde_json::from_slice(&self.body).unwrap_or_else(|_| Problem {
-            kind: "about:blank".into(),
-            title: self.status.canonical_reason().unwrap_or("unknown status").into(),
-            status: self.status.as_u16(),
-            detail: String::from_utf8_lossy(&self.body).chars().take(500).collect(),
-            next: None,
-            charged: None,
-            call_id: None,
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| {
+            let detail: String = String::from_utf8_lossy(&self.body).chars().take(500).collect();
+            let title = self.status.canonical_reason().unwrap_or("unknown status").to_owned();
+            Problem { title, ..Problem::of_status(self.status, detail, "") }
         })
     }
 }

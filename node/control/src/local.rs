@@ -2,14 +2,14 @@
 
 use axum::{Router, body::Body, response::Response};
 use bytes::Bytes;
-use http::{Method, Request, header, response::Parts};
-use http_body_util::{BodyExt, Full, Limited};
+use http::{Method, Request, header};
 use serde::de::DeserializeOwned;
 use tower::ServiceExt;
 
 use super::{
-    ANSWER_BYTES_MAX, ControlError, RawAnswer, accepted,
+    ControlError, RawAnswer, accepted,
     endpoint::{Endpoint, Raw, Target},
+    request, unreadable, whole,
 };
 
 /// The routes of the control socket, asked directly. A cheap handle.
@@ -64,13 +64,12 @@ impl Local {
     {
         let request = Request::builder().method(E::METHOD).uri(at.into().as_str());
         let request = request.header(header::HOST, "localhost").body(Body::empty());
-        let request = request.map_err(|error| ControlError::Unreadable(error.to_string()))?;
+        let request = request.map_err(unreadable)?;
         let Ok(response) = self.0.clone().oneshot(request).await;
         if response.status().is_success() {
             return Ok(response);
         }
-        let (head, body) = response.into_parts();
-        Err(ControlError::Refused(Box::new(read_whole(head, body).await?.problem())))
+        Err(ControlError::Refused(Box::new(whole(response).await?.problem())))
     }
 
     pub(super) async fn send(
@@ -79,22 +78,7 @@ impl Local {
         path: &str,
         body: Bytes,
     ) -> Result<RawAnswer, ControlError> {
-        let unreadable = |error: &dyn std::fmt::Display| ControlError::Unreadable(error.to_string());
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(header::HOST, "localhost")
-            .header(header::CONTENT_TYPE, "application/json")
-            .body(Full::new(body))
-            .map_err(|error| unreadable(&error))?;
-        let Ok(response) = self.0.clone().oneshot(request.map(Body::new)).await;
-        let (head, body) = response.into_parts();
-        read_whole(head, body).await
+        let Ok(response) = self.0.clone().oneshot(request(method, path, body)?.map(Body::new)).await;
+        whole(response).await
     }
-}
-
-async fn read_whole(head: Parts, body: Body) -> Result<RawAnswer, ControlError> {
-    let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
-    let body = body.map_err(|error| ControlError::Unreadable(error.to_string()))?;
-    Ok(RawAnswer { status: head.status, headers: head.headers, body: body.to_bytes() })
 }

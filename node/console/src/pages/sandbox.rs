@@ -217,14 +217,10 @@ fn read(answer: RawAnswer) -> Answer {
 }
 
 fn unknown(error: &farthing_control::ControlError) -> Problem {
+    let next = "See Activity for how the call ended.";
     Problem {
-        kind: "about:blank".to_owned(),
         title: "The node's answer cannot be read".to_owned(),
-        status: 500,
-        detail: error.to_string(),
-        next: Some("See Activity for how the call ended.".to_owned()),
-        charged: None,
-        call_id: None,
+        ..Problem::of_status(StatusCode::INTERNAL_SERVER_ERROR, error.to_string(), next)
     }
 }
 
