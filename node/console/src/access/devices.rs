@@ -5,15 +5,16 @@
 
 use std::io;
 
+use farthing_os::secret::SecretText;
 use serde::{Deserialize, Serialize};
-use zeroize::Zeroizing;
 
 use super::secret_hash::{SecretHash, random_text};
 
 pub const DEVICES_MAX: usize = 64;
 
 /// The secret that a browser keeps from one log-in to the next.
-pub struct DeviceKey(Zeroizing<String>);
+#[derive(Debug)]
+pub struct DeviceKey(SecretText);
 
 impl DeviceKey {
     /// A new one from the operating system's randomness.
@@ -26,17 +27,11 @@ impl DeviceKey {
 
     #[must_use]
     pub fn expose(&self) -> &str {
-        &self.0
+        self.0.expose()
     }
 
     fn id(presented: &str) -> DeviceId {
         DeviceId(SecretHash::of(b"farthing console device\0", presented))
-    }
-}
-
-impl std::fmt::Debug for DeviceKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("DeviceKey(…)")
     }
 }
 

@@ -2,15 +2,16 @@
 
 use std::io;
 
+use farthing_os::secret::SecretText;
 use farthing_protocol::keccak256;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-pub(super) fn random_text() -> io::Result<Zeroizing<String>> {
+pub(super) fn random_text() -> io::Result<SecretText> {
     let mut random = Zeroizing::new([0; 32]);
     getrandom::fill(&mut *random).map_err(io::Error::from)?;
-    Ok(Zeroizing::new(hex::encode(*random)))
+    Ok(SecretText::new(hex::encode(*random)))
 }
 
 /// The hash of a key or a token. Stored as hexadecimal text.

@@ -9,8 +9,8 @@
 
 use std::io;
 
+use farthing_os::secret::SecretText;
 use serde::{Deserialize, Serialize};
-use zeroize::Zeroizing;
 
 use super::{
     devices::{DeviceId, DeviceKey},
@@ -27,7 +27,8 @@ pub const ABSOLUTE_SECS: u64 = 7 * 24 * 3600;
 const PASSWORD_FRESH_SECS: u64 = 15 * 60;
 
 /// The secret in the cookie.
-pub struct Token(Zeroizing<String>);
+#[derive(Debug)]
+pub struct Token(SecretText);
 
 impl Token {
     /// A new one from the operating system's randomness.
@@ -41,27 +42,22 @@ impl Token {
     /// As a browser presented it.
     #[must_use]
     pub fn presented(text: &str) -> Self {
-        Self(Zeroizing::new(text.to_owned()))
+        Self(SecretText::new(text))
     }
 
     #[must_use]
     pub fn expose(&self) -> &str {
-        &self.0
+        self.0.expose()
     }
 
     pub(crate) fn id(&self) -> SessionId {
-        SessionId(SecretHash::of(b"farthing console session\0", &self.0))
-    }
-}
-
-impl std::fmt::Debug for Token {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Token(…)")
+        SessionId(SecretHash::of(b"farthing console session\0", self.expose()))
     }
 }
 
 /// The secret that changes carry. It never stands in a cookie, and no page says it.
-pub struct Key(Zeroizing<String>);
+#[derive(Debug)]
+pub struct Key(SecretText);
 
 impl Key {
     /// A new one from the operating system's randomness.
@@ -74,17 +70,11 @@ impl Key {
 
     #[must_use]
     pub fn expose(&self) -> &str {
-        &self.0
+        self.0.expose()
     }
 
     fn hash(presented: &str) -> SecretHash {
         SecretHash::of(b"farthing console key\0", presented)
-    }
-}
-
-impl std::fmt::Debug for Key {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Key(…)")
     }
 }
 

@@ -1,7 +1,8 @@
 //! The one-time code that proves, at the first visit, that one can read the node's output.
 
-use std::{fmt, io};
+use std::io;
 
+use farthing_os::secret::SecretText;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
@@ -11,8 +12,8 @@ const GROUPS: usize = 3;
 const GROUP_CHARS: usize = 4;
 
 /// Twelve letters and digits, 60 bits, in groups: `K7QF-2M9D-XH4T`.
-#[derive(Clone)]
-pub struct SetupCode(Zeroizing<String>);
+#[derive(Clone, Debug)]
+pub struct SetupCode(SecretText);
 
 impl SetupCode {
     /// A new one from the operating system's randomness.
@@ -29,13 +30,13 @@ impl SetupCode {
             }
             text.push(char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()]));
         }
-        Ok(Self(Zeroizing::new(text)))
+        Ok(Self(SecretText::new(text)))
     }
 
     /// For the one place that prints it.
     #[must_use]
     pub fn expose(&self) -> &str {
-        &self.0
+        self.0.expose()
     }
 
     /// Whether `typed` is this code, however it is spaced and in either case.
@@ -45,13 +46,7 @@ impl SetupCode {
             let chars = text.chars().filter(char::is_ascii_alphanumeric).take(64);
             Zeroizing::new(chars.map(|c| c.to_ascii_uppercase()).collect::<String>())
         };
-        bare(&self.0).as_bytes().ct_eq(bare(typed).as_bytes()).into()
-    }
-}
-
-impl fmt::Debug for SetupCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SetupCode(…)")
+        bare(self.expose()).as_bytes().ct_eq(bare(typed).as_bytes()).into()
     }
 }
 
