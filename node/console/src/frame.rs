@@ -47,43 +47,30 @@ impl Section {
     /// The first so many have room in a phone's bar; the others stand in the menu there, as the stylesheet has it.
     pub(super) const IN_BAR: usize = 5;
 
-    pub(super) const fn title(self) -> &'static str {
+    /// Title, path and icon.
+    const fn facts(self) -> (&'static str, &'static str, Icon) {
         match self {
-            Self::Home => "Home",
-            Self::Catalog => "Catalog",
-            Self::Apis => "My APIs",
-            Self::Finance => "Finance",
-            Self::Activity => "Activity",
-            Self::Network => "Network",
-            Self::Settings => "Settings",
-            Self::Help => "Help",
+            Self::Home => ("Home", "/panel", Icon::Home),
+            Self::Catalog => ("Catalog", "/panel/catalog", Icon::Catalog),
+            Self::Apis => ("My APIs", "/panel/apis", Icon::Apis),
+            Self::Finance => ("Finance", "/panel/finance", Icon::Finance),
+            Self::Activity => ("Activity", "/panel/activity", Icon::Activity),
+            Self::Network => ("Network", "/panel/network", Icon::Network),
+            Self::Settings => ("Settings", "/panel/settings", Icon::Settings),
+            Self::Help => ("Help", "/panel/help", Icon::Help),
         }
+    }
+
+    pub(super) const fn title(self) -> &'static str {
+        self.facts().0
     }
 
     pub(super) const fn path(self) -> &'static str {
-        match self {
-            Self::Home => "/panel",
-            Self::Catalog => "/panel/catalog",
-            Self::Apis => "/panel/apis",
-            Self::Finance => "/panel/finance",
-            Self::Activity => "/panel/activity",
-            Self::Network => "/panel/network",
-            Self::Settings => "/panel/settings",
-            Self::Help => "/panel/help",
-        }
+        self.facts().1
     }
 
     pub(super) const fn icon(self) -> Icon {
-        match self {
-            Self::Home => Icon::Home,
-            Self::Catalog => Icon::Catalog,
-            Self::Apis => Icon::Apis,
-            Self::Finance => Icon::Finance,
-            Self::Activity => Icon::Activity,
-            Self::Network => Icon::Network,
-            Self::Settings => Icon::Settings,
-            Self::Help => Icon::Help,
-        }
+        self.facts().2
     }
 }
 

@@ -117,48 +117,43 @@ impl Done {
         Self::KeysDropped,
     ];
 
-    /// As the address of the page has it.
-    const fn name(self) -> &'static str {
+    /// As the address of the page has it, and in words.
+    const fn said(self) -> (&'static str, &'static str) {
         match self {
-            Self::Limits => "limits",
-            Self::LimitsReset => "limits-reset",
-            Self::PriceAccepted => "price-accepted",
-            Self::Flagged => "flagged",
-            Self::Spending => "spending",
-            Self::Alerts => "alerts",
-            Self::AlertTest => "alert-test",
-            Self::Price => "price",
-            Self::Paused => "paused",
-            Self::Resumed => "resumed",
-            Self::SecretLimits => "secret-limits",
-            Self::SecretEnded => "secret-ended",
-            Self::LoggedOut => "logged-out",
-            Self::KeysDropped => "keys-dropped",
+            Self::Limits => ("limits", "The limits are set. They hold from now on."),
+            Self::LimitsReset => ("limits-reset", "The configuration's limits hold again."),
+            Self::PriceAccepted => ("price-accepted", "The price is accepted for all calls of the service."),
+            Self::Flagged => ("flagged", "Set. It holds for the calls of this service from now on."),
+            Self::Spending => ("spending", "Calls are paid again, within the limits."),
+            Self::Alerts => ("alerts", "Set. You are told from these levels on."),
+            Self::AlertTest => {
+                ("alert-test", "A test is on its way to the address. Look there whether it arrived.")
+            }
+            Self::Price => ("price", "The price is published. Calls from now on cost it."),
+            Self::Paused => (
+                "paused",
+                "Paused: nobody can call it until you resume it. Other nodes hear of it in seconds.",
+            ),
+            Self::Resumed => ("resumed", "Live again. Other nodes hear of it in seconds."),
+            Self::SecretLimits => {
+                ("secret-limits", "The limits of this secret are set. They hold from now on.")
+            }
+            Self::SecretEnded => ("secret-ended", "The secret is ended. Whoever presents it is refused."),
+            Self::LoggedOut => ("logged-out", "All others are logged out."),
+            Self::KeysDropped => (
+                "keys-dropped",
+                "The keys of this service were given for another server, so they are dropped. If the new one asks for keys, \
+                 give them under Change.",
+            ),
         }
     }
 
+    const fn name(self) -> &'static str {
+        self.said().0
+    }
+
     pub(super) const fn words(self) -> &'static str {
-        match self {
-            Self::Limits => "The limits are set. They hold from now on.",
-            Self::LimitsReset => "The configuration's limits hold again.",
-            Self::PriceAccepted => "The price is accepted for all calls of the service.",
-            Self::Flagged => "Set. It holds for the calls of this service from now on.",
-            Self::Spending => "Calls are paid again, within the limits.",
-            Self::Alerts => "Set. You are told from these levels on.",
-            Self::AlertTest => "A test is on its way to the address. Look there whether it arrived.",
-            Self::Price => "The price is published. Calls from now on cost it.",
-            Self::Paused => {
-                "Paused: nobody can call it until you resume it. Other nodes hear of it in seconds."
-            }
-            Self::Resumed => "Live again. Other nodes hear of it in seconds.",
-            Self::SecretLimits => "The limits of this secret are set. They hold from now on.",
-            Self::SecretEnded => "The secret is ended. Whoever presents it is refused.",
-            Self::LoggedOut => "All others are logged out.",
-            Self::KeysDropped => {
-                "The keys of this service were given for another server, so they are dropped. If the new one asks for keys, \
-                 give them under Change."
-            }
-        }
+        self.said().1
     }
 
     /// To the page that says so.

@@ -59,16 +59,8 @@ impl AnswerView {
         }
     }
 
-    pub(super) const fn title(self) -> &'static str {
-        match self {
-            Self::Map => "Map",
-            Self::Table => "Table",
-            Self::Pretty => "Pretty",
-            Self::Raw => "Raw",
-            Self::Headers => "Headers",
-            Self::Timing => "Timing",
-            Self::Receipt => "Receipt",
-        }
+    pub(super) fn title(self) -> String {
+        texts::capital(self.name())
     }
 }
 
