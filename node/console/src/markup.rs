@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use askama::filters::HtmlSafe;
+use askama::filters::{self, HtmlSafe};
 
 mod chart;
 mod code;
@@ -50,17 +50,14 @@ fn next_code(text: &str) -> Option<(&str, &str, &str)> {
     Some((before, code, after))
 }
 
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// As templates escape it.
 fn push_escaped(html: &mut String, text: &str) {
-    for c in text.chars() {
-        match c {
-            '&' => html.push_str("&#38;"),
-            '<' => html.push_str("&#60;"),
-            '>' => html.push_str("&#62;"),
-            '"' => html.push_str("&#34;"),
-            '\'' => html.push_str("&#39;"),
-            c => html.push(c),
-        }
-    }
+    let escaped = filters::escape(text, filters::Html);
+    html.push_str(&escaped.map_or_else(|_| String::new(), |escaped| escaped.to_string()));
 }
 
 impl fmt::Display for Markup {

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxSet};
 
-use super::Markup;
+use super::{Markup, escaped};
 use crate::show;
 
 /// Of HTML. Beyond this a page would be large and slow; the rest is in the download.
@@ -80,15 +80,7 @@ impl CodeWriter {
             }
             self.open = class;
         }
-        for c in text.chars().filter(|c| !show::is_invisible(*c)) {
-            match c {
-                '&' => self.text.push_str("&amp;"),
-                '<' => self.text.push_str("&lt;"),
-                '>' => self.text.push_str("&gt;"),
-                '"' => self.text.push_str("&quot;"),
-                _ => self.text.push(c),
-            }
-        }
+        self.text.push_str(&escaped(&show::visible_lines(text)));
     }
 
     fn close(&mut self) {

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::Markup;
+use super::{Markup, escaped};
 use crate::show;
 
 mod land;
@@ -239,10 +239,6 @@ fn degrees(thousandths: i64, positive: char, negative: char) -> String {
         _ => negative.to_string(),
     };
     format!("{}°{side}", thousandths.abs() / 1_000)
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use qrcode::{Color, EcLevel, QrCode, Version, bits::Bits};
 
-use super::Markup;
+use super::{Markup, push_escaped};
 
 /// Light modules around the code, after ISO/IEC 18004.
 const QUIET: usize = 4;
@@ -29,10 +29,10 @@ pub(crate) fn code(text: &str, label: &str) -> Markup {
         let _ = write!(path, "M{} {}h1v1h-1z", index % width + QUIET, index / width + QUIET);
     }
     let side = width + 2 * QUIET;
-    let label = askama::filters::escape(label, askama::filters::Html);
-    let label = label.map_or_else(|_| String::new(), |label| label.to_string());
+    let mut escaped = String::new();
+    push_escaped(&mut escaped, label);
     Markup(format!(
-        r##"<svg class="qr" viewBox="0 0 {side} {side}" role="img" aria-label="{label}" shape-rendering="crispEdges"><path fill="#ffffff" d="M0 0h{side}v{side}H0z"/><path fill="#000000" d="{path}"/></svg>"##
+        r##"<svg class="qr" viewBox="0 0 {side} {side}" role="img" aria-label="{escaped}" shape-rendering="crispEdges"><path fill="#ffffff" d="M0 0h{side}v{side}H0z"/><path fill="#000000" d="{path}"/></svg>"##
     ))
 }
 
