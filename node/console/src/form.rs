@@ -201,16 +201,17 @@ fn from(parts: &Parts) -> IpAddr {
 }
 
 async fn whole(request: Request, panel: &ConsoleState) -> Result<Bytes, Failure> {
-    Bytes::from_request(request, panel).await.map_err(|rejection| match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Failure::too_large(),
-        _ => Failure::unreadable(rejection.body_text()),
-    })
+    let whole = Bytes::from_request(request, panel).await;
+    whole.map_err(|rejection| rejected(rejection.status(), rejection.body_text()))
 }
 
 async fn read<T: DeserializeOwned>(request: Request) -> Result<T, Failure> {
     match axum::Form::<T>::from_request(request, &()).await {
         Ok(axum::Form(fields)) => Ok(fields),
-        Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(Failure::too_large()),
-        Err(rejection) => Err(Failure::unreadable(rejection.body_text())),
+        Err(rejection) => Err(rejected(rejection.status(), rejection.body_text())),
     }
+}
+
+fn rejected(status: StatusCode, detail: String) -> Failure {
+    if status == StatusCode::PAYLOAD_TOO_LARGE { Failure::too_large() } else { Failure::unreadable(detail) }
 }

@@ -36,15 +36,18 @@ impl IntoResponse for PasswordFirst {
     fn into_response(self) -> Response {
         match &self.why {
             Why::Dangerous | Why::NoKey => (StatusCode::FORBIDDEN, Rendered(&self)).into_response(),
-            Why::Refused(refused) => {
-                let mut response = (status_of(refused), Rendered(&self)).into_response();
-                if let Some(secs) = wait_of(refused) {
-                    response.headers_mut().insert(header::RETRY_AFTER, secs.into());
-                }
-                response
-            }
+            Why::Refused(refused) => not_taken(&self, refused),
         }
     }
+}
+
+/// A page that says why a password was not taken, and when to try again.
+pub(super) fn not_taken(page: &impl Template, refused: &Refused) -> Response {
+    let mut response = (status_of(refused), Rendered(page)).into_response();
+    if let Some(secs) = wait_of(refused) {
+        response.headers_mut().insert(header::RETRY_AFTER, secs.into());
+    }
+    response
 }
 
 /// How a page says that a password was not taken.

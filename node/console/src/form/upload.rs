@@ -8,9 +8,9 @@ use axum::extract::{
 };
 use farthing_control::types::{SourceFile, SourceKind};
 use farthing_os::clock;
-use http::{StatusCode, request::Parts};
+use http::request::Parts;
 
-use super::{GUEST_BYTES_MAX, KEY_FIELD, PASSWORD_FIELD, Proof, confirm, from};
+use super::{GUEST_BYTES_MAX, KEY_FIELD, PASSWORD_FIELD, Proof, confirm, from, rejected};
 use crate::{
     ConsoleState,
     access::Reauthenticated,
@@ -167,10 +167,7 @@ pub(crate) async fn whole(field: &mut Field<'_>, bytes_max: usize) -> Result<Vec
 }
 
 pub(crate) fn failure(error: &MultipartError) -> Failure {
-    match error.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Failure::too_large(),
-        _ => Failure::unreadable(format!("The upload broke off: {}.", error.body_text())),
-    }
+    rejected(error.status(), format!("The upload broke off: {}.", error.body_text()))
 }
 
 /// A description that was given as text; what kind it is, the node finds out.

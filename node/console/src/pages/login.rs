@@ -19,7 +19,7 @@ use crate::{
     form::{GuestForm, HarmlessForm, NoFields},
     guard::{COOKIE, cookie, session_of},
     page::{Rendered, next_or_home},
-    password_first::{status_of, wait_of},
+    password_first::not_taken,
     theme::{THEME_COOKIE, Theme},
 };
 
@@ -51,11 +51,7 @@ impl LoginTemplate {
 
     fn refused(mut self, refused: &Refused) -> Response {
         self.problem = Some(refused.to_string());
-        let mut response = (status_of(refused), Rendered(&self)).into_response();
-        if let Some(secs) = wait_of(refused) {
-            response.headers_mut().insert(header::RETRY_AFTER, secs.into());
-        }
-        response
+        not_taken(&self, refused)
     }
 }
 
