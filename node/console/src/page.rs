@@ -28,12 +28,14 @@ pub(super) fn answer(page: &impl Template, problem: Option<&String>) -> Response
 /// `path` with the place to go on at.
 pub(super) fn with_next(path: &str, next: Option<String>) -> String {
     match next.filter(|next| is_place(next) && next != HOME) {
-        Some(next) => {
-            let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
-            format!("{path}?next={next}")
-        }
+        Some(next) => format!("{path}?next={}", encoded(&next)),
         None => path.to_owned(),
     }
+}
+
+/// A text as a part of an address or the name of a field, where it must come back as it was.
+pub(super) fn encoded(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
 /// Where to go on: a place of this console, however it was asked for.

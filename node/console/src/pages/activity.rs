@@ -146,6 +146,6 @@ const fn tone(status: u16) -> &'static str {
     }
 }
 
-fn named(name: &str) -> String {
+pub(super) fn named(name: &str) -> String {
     if name.is_empty() { "A service no longer known".to_owned() } else { show::visible(name) }
 }

@@ -39,7 +39,7 @@ use crate::{
     page::Rendered,
 };
 
-use super::service::head;
+use super::service::{head, service_id};
 
 mod answer;
 mod cost;
@@ -310,10 +310,6 @@ async fn snippets(node: &Local, parts: &SandboxParts) -> Vec<Snippet> {
         body: call.body.map(|body| body.text().to_owned()),
     };
     node.tell(endpoint::SdkSnippets.of(parts.service.hit.id.0), &request).await.unwrap_or_default()
-}
-
-fn service_id(text: &str) -> Result<ServiceId, Failure> {
-    text.parse().map_err(|_| Failure::not_found())
 }
 
 fn address(id: ServiceId) -> String {

@@ -23,13 +23,13 @@ use crate::{
     frame::{Frame, Section, Visit},
     icons::Icon,
     markup::{Markup, code_of},
-    page::Rendered,
+    page::{Rendered, encoded},
     show,
 };
 
 use super::{
     catalog::Card,
-    service::{Part, head},
+    service::{Part, head, service_id},
 };
 
 /// Files of a tree; no language has more.
@@ -69,23 +69,21 @@ struct FileShown {
     is_cut: bool,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(super) struct SdkParams {
-    #[serde(default)]
     language: String,
-    #[serde(default)]
     file: String,
     /// Everything in one file.
-    #[serde(default)]
     single: String,
 }
 
 pub(super) async fn show(
     visit: Visit,
-    Path(id): Path<ServiceText>,
+    Path(id): Path<String>,
     Query(asked): Query<SdkParams>,
 ) -> Result<Response, Failure> {
-    let id = id.0?;
+    let id = service_id(&id)?;
     let node = visit.panel.node();
     let service = node.ask(endpoint::CatalogService.of(id)).await?;
     let languages = node.ask(endpoint::SdkLanguages).await?;
@@ -143,10 +141,10 @@ impl Made {
 pub(super) async fn file(
     State(panel): State<ConsoleState>,
     _: Session,
-    Path(id): Path<ServiceText>,
+    Path(id): Path<String>,
     Query(asked): Query<SdkParams>,
 ) -> Result<Response, Failure> {
-    let sdk = make(panel.node(), id.0?, &asked.language, !asked.single.is_empty()).await?;
+    let sdk = make(panel.node(), service_id(&id)?, &asked.language, !asked.single.is_empty()).await?;
     let found = sdk.files.into_iter().find(|file| file.path == asked.file);
     let file = found.ok_or_else(Failure::not_found)?;
     let name = file.path.rsplit('/').next().unwrap_or_default();
@@ -162,10 +160,10 @@ pub(super) async fn file(
 pub(super) async fn archive(
     State(panel): State<ConsoleState>,
     _: Session,
-    Path(id): Path<ServiceText>,
+    Path(id): Path<String>,
     Query(asked): Query<SdkParams>,
 ) -> Result<Response, Failure> {
-    let at = endpoint::Sdk.of(id.0?).of(&asked.language).with("form", "zip");
+    let at = endpoint::Sdk.of(service_id(&id)?).of(&asked.language).with("form", "zip");
     let answer = panel.node().exchange(at, Bytes::new()).await?;
     if !answer.status.is_success() {
         return Err(farthing_control::ControlError::Refused(Box::new(answer.problem())).into());
@@ -178,25 +176,10 @@ pub(super) async fn archive(
     Ok((headers, answer.body).into_response())
 }
 
-/// The service of an address; what is none has no page.
-#[derive(Debug)]
-pub(super) struct ServiceText(Result<ServiceId, Failure>);
-
-impl<'de> Deserialize<'de> for ServiceText {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Ok(Self(text.parse().map_err(|_| Failure::not_found())))
-    }
-}
-
 async fn make(node: &Local, id: ServiceId, language: &str, single: bool) -> Result<Sdk, Failure> {
     Ok(node.ask(endpoint::Sdk.of(id).of(language).with("single_file", single)).await?)
 }
 
 fn address(id: ServiceId) -> String {
     Part::Sdk.address(&id.to_string())
-}
-
-fn encoded(text: &str) -> String {
-    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }

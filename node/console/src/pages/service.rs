@@ -6,7 +6,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_control::{
-    Local, endpoint,
+    ControlError, Local, endpoint,
     types::{CatalogService, Offer, VersionNote},
 };
 use farthing_os::clock;
@@ -21,7 +21,7 @@ use crate::{
     frame::{Frame, Section, Visit},
     icons::Icon,
     markup::{Markup, strangers_markdown},
-    page::Rendered,
+    page::{Rendered, encoded},
     show,
 };
 
@@ -170,7 +170,7 @@ pub(super) async fn show(
     Path(id): Path<String>,
     Query(asked): Query<ServiceParams>,
 ) -> Result<Response, Failure> {
-    let id: ServiceId = id.parse().map_err(|_| Failure::not_found())?;
+    let id = service_id(&id)?;
     let part = Part::named(&asked.part);
     let frame = visit.frame(Section::Catalog).await?;
     let node = visit.panel.node();
@@ -215,6 +215,11 @@ pub(super) async fn show(
     Ok(Rendered(&page).into_response())
 }
 
+/// The service of an address; what is none has no page.
+pub(super) fn service_id(text: &str) -> Result<ServiceId, Failure> {
+    text.parse().map_err(|_| Failure::not_found())
+}
+
 /// What stands above every part of a service.
 pub(super) async fn head(node: &Local, service: &CatalogService) -> Result<Card, Failure> {
     let figures = node.ask(endpoint::Figures).await?;
@@ -222,8 +227,7 @@ pub(super) async fn head(node: &Local, service: &CatalogService) -> Result<Card,
 }
 
 fn offer(id: &str, offer: &Offer) -> OfferShown {
-    let operation = format!("{} {}", offer.method, offer.path);
-    let operation: String = url::form_urlencoded::byte_serialize(operation.as_bytes()).collect();
+    let operation = encoded(&format!("{} {}", offer.method, offer.path));
     OfferShown {
         sandbox: format!("{}?operation={operation}", Part::Sandbox.address(id)),
         method: offer.method.to_string(),
@@ -256,18 +260,12 @@ pub(super) async fn openapi(
     Path(id): Path<String>,
     Query(asked): Query<DocumentQuery>,
 ) -> Result<Response, Failure> {
-    let id: ServiceId = id.parse().map_err(|_| Failure::not_found())?;
+    let id = service_id(&id)?;
     let version = if asked.version.as_deref() == Some("3.0") { "3.0" } else { "3.1" };
     let at = endpoint::CatalogOpenapi.of(id).with("version", version);
     let answer = panel.node().exchange(at, bytes::Bytes::new()).await?;
     if answer.status != StatusCode::OK {
-        let problem = answer.problem();
-        return Err(Failure::new(
-            answer.status,
-            &problem.title,
-            problem.detail,
-            &problem.next.unwrap_or_default(),
-        ));
+        return Err(ControlError::Refused(Box::new(answer.problem())).into());
     }
     let file = format!("attachment; filename=\"{id}.openapi-{version}.json\"");
     let headers =

@@ -181,7 +181,6 @@ fn is_empty(request: &EditRequest) -> bool {
 pub(in crate::pages) struct RemoveFields {
     name: String,
     /// Ticked: the server does without it.
-    #[serde(default)]
     sure: Option<String>,
 }
 

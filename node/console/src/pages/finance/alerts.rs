@@ -50,7 +50,6 @@ pub(in crate::pages) struct AlertFields {
     #[serde(default)]
     webhook: String,
     /// Tell nobody else any more.
-    #[serde(default)]
     no_webhook: Option<String>,
 }
 

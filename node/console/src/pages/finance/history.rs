@@ -15,7 +15,7 @@ use crate::{
     failure::Failure,
     frame::{Frame, Section, Visit},
     page::{Rendered, answer},
-    pages::register::mendable,
+    pages::{activity::named, register::mendable},
     show,
 };
 
@@ -72,18 +72,13 @@ struct HistoryRow {
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(in crate::pages) struct HistoryParams {
-    #[serde(default)]
     kind: String,
-    #[serde(default)]
     state: String,
-    #[serde(default)]
     service: String,
-    #[serde(default)]
     from: String,
-    #[serde(default)]
     to: String,
-    #[serde(default)]
     cursor: String,
 }
 
@@ -159,8 +154,8 @@ async fn entries(visit: &Visit, asked: &HistoryParams) -> Result<Result<HistoryP
 
 fn row(entry: &HistoryEntry, now_secs: u64) -> HistoryRow {
     let (kind, what) = match entry.kind {
-        HistoryKind::Bought => ("Bought", named(entry)),
-        HistoryKind::Served => ("Served", named(entry)),
+        HistoryKind::Bought => ("Bought", named(&entry.name)),
+        HistoryKind::Served => ("Served", named(&entry.name)),
         HistoryKind::Settlement => ("Settlement", format!("Claim number {}", entry.id)),
         HistoryKind::Transaction => ("Transaction", crate::texts::capital(&entry.what)),
         HistoryKind::Adjustment => ("Adjustment", crate::texts::capital(&entry.what)),
@@ -194,10 +189,6 @@ fn row(entry: &HistoryEntry, now_secs: u64) -> HistoryRow {
         detail: details.join(", "),
         amount: show::usdc(entry.amount.0),
     }
-}
-
-fn named(entry: &HistoryEntry) -> String {
-    if entry.name.is_empty() { "A service no longer known".to_owned() } else { show::visible(&entry.name) }
 }
 
 /// In words, and whether it went well.

@@ -145,15 +145,12 @@ async fn page(
     Ok(answer(&page, page.problem.as_ref()))
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(in crate::pages) struct LimitFields {
-    #[serde(default)]
     price_max: String,
-    #[serde(default)]
     per_day: String,
-    #[serde(default)]
     per_secret_day: String,
-    #[serde(default)]
     reset: Option<String>,
 }
 

@@ -12,7 +12,7 @@ use farthing_protocol::{CallId, ServiceId, Usdc};
 use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::show;
+use crate::{page::encoded, show};
 
 const PARAMETER: &str = "p.";
 const BODY: &str = "body";
@@ -192,11 +192,6 @@ struct Request<'a> {
 /// The field of a parameter.
 pub(super) fn field_name(parameter: &str) -> String {
     format!("{PARAMETER}{}", encoded(parameter))
-}
-
-/// A stranger's text where it must come back as it was.
-pub(super) fn encoded(text: &str) -> String {
-    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
 /// An operation's name where a browser sends it back: as it is, unless something in it cannot be seen.

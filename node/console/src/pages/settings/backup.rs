@@ -259,7 +259,6 @@ pub(in crate::pages) struct OpenFields {
     #[serde(default)]
     go: String,
     /// Ticked: the node of the backup runs nowhere else.
-    #[serde(default)]
     alone: Option<String>,
 }
 

@@ -56,14 +56,12 @@ async fn page(
     Ok(answer(&page, page.problem.as_ref()))
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(in crate::pages) struct ChainFields {
     /// One address a line; empty leaves those of now.
-    #[serde(default)]
     rpc_urls: String,
-    #[serde(default)]
     confirmations: String,
-    #[serde(default)]
     reset: Option<String>,
 }
 

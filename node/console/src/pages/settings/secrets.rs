@@ -19,7 +19,7 @@ use crate::{
     failure::Failure,
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
-    page::answer,
+    page::{answer, encoded},
     pages::register::{price, told},
     show,
     texts::Done,
@@ -59,15 +59,12 @@ struct SecretTemplate {
 
 /// A new secret, or what one may do, as it was typed.
 #[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(in crate::pages) struct SecretFields {
-    #[serde(default)]
     name: String,
-    #[serde(default)]
     price_max: String,
-    #[serde(default)]
     per_day: String,
     /// UUIDs, separated by blanks, commas or lines.
-    #[serde(default)]
     services: String,
 }
 
@@ -175,8 +172,7 @@ async fn one_page(
 
 /// Where a secret's own page is, and what the node calls it.
 fn named(route: &str, name: &str) -> String {
-    let name: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
-    route.replace("{name}", &name)
+    route.replace("{name}", &encoded(name))
 }
 
 pub(in crate::pages) async fn show(visit: Visit, Path(name): Path<String>) -> Result<Response, Failure> {

@@ -121,7 +121,6 @@ fn request(fields: &DailyFields) -> Result<AutomaticBackupsRequest, String> {
 #[derive(Deserialize)]
 pub(in crate::pages) struct ForgetFields {
     /// Ticked: what is in it is not needed any more.
-    #[serde(default)]
     sure: Option<String>,
 }
 
