@@ -25,6 +25,7 @@ mod config;
 mod counted;
 mod dial_scheduler;
 mod exchange;
+mod forward;
 mod frame;
 mod gate;
 mod gossip;

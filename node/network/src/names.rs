@@ -7,20 +7,16 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, PoisonError},
-    task::{Context, Poll},
 };
 
 use libp2p::{
     Multiaddr, PeerId,
     core::{Endpoint, transport::PortUse},
     identify,
-    swarm::{
-        ConnectionDenied, ConnectionId, FromSwarm, NetworkBehaviour, THandler, THandlerInEvent,
-        THandlerOutEvent, ToSwarm,
-    },
+    swarm::{ConnectionDenied, ConnectionId, NetworkBehaviour, THandler},
 };
 
-use crate::addresses;
+use crate::{addresses, forward::forward};
 
 /// As many as there are connections; the oldest is forgotten first.
 const REMEMBERED_MAX: usize = 256;
@@ -85,6 +81,8 @@ impl NetworkBehaviour for IdentifyBehaviour {
     type ConnectionHandler = <identify::Behaviour as NetworkBehaviour>::ConnectionHandler;
     type ToSwarm = identify::Event;
 
+    forward!(inner: inbound, events, poll);
+
     fn handle_pending_outbound_connection(
         &mut self,
         connection: ConnectionId,
@@ -93,16 +91,6 @@ impl NetworkBehaviour for IdentifyBehaviour {
         role: Endpoint,
     ) -> Result<Vec<Multiaddr>, ConnectionDenied> {
         self.inner.handle_pending_outbound_connection(connection, peer, addresses, role)
-    }
-
-    fn handle_established_inbound_connection(
-        &mut self,
-        connection: ConnectionId,
-        peer: PeerId,
-        local: &Multiaddr,
-        remote: &Multiaddr,
-    ) -> Result<THandler<Self>, ConnectionDenied> {
-        self.inner.handle_established_inbound_connection(connection, peer, local, remote)
     }
 
     fn handle_established_outbound_connection(
@@ -115,23 +103,6 @@ impl NetworkBehaviour for IdentifyBehaviour {
     ) -> Result<THandler<Self>, ConnectionDenied> {
         let reached = self.led.reached(&peer, address);
         self.inner.handle_established_outbound_connection(connection, peer, &reached, role, port_use)
-    }
-
-    fn on_swarm_event(&mut self, event: FromSwarm<'_>) {
-        self.inner.on_swarm_event(event);
-    }
-
-    fn on_connection_handler_event(
-        &mut self,
-        peer: PeerId,
-        connection: ConnectionId,
-        event: THandlerOutEvent<Self>,
-    ) {
-        self.inner.on_connection_handler_event(peer, connection, event);
-    }
-
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<ToSwarm<Self::ToSwarm, THandlerInEvent<Self>>> {
-        self.inner.poll(context)
     }
 }
 

@@ -8,12 +8,11 @@ use std::task::{Context, Poll};
 use libp2p::{
     Multiaddr, PeerId,
     core::{Endpoint, transport::PortUse},
-    swarm::{
-        ConnectionDenied, ConnectionId, FromSwarm, NetworkBehaviour, THandler, THandlerInEvent,
-        THandlerOutEvent, ToSwarm,
-    },
+    swarm::{ConnectionDenied, ConnectionId, NetworkBehaviour, THandler, THandlerInEvent, ToSwarm},
     upnp,
 };
+
+use crate::forward::forward;
 
 /// UPnP without its claim to external addresses.
 #[derive(Default)]
@@ -23,15 +22,7 @@ impl NetworkBehaviour for PortMappingBehaviour {
     type ConnectionHandler = <upnp::tokio::Behaviour as NetworkBehaviour>::ConnectionHandler;
     type ToSwarm = upnp::Event;
 
-    fn handle_established_inbound_connection(
-        &mut self,
-        connection: ConnectionId,
-        peer: PeerId,
-        local: &Multiaddr,
-        remote: &Multiaddr,
-    ) -> Result<THandler<Self>, ConnectionDenied> {
-        self.0.handle_established_inbound_connection(connection, peer, local, remote)
-    }
+    forward!(0: inbound, events);
 
     fn handle_established_outbound_connection(
         &mut self,
@@ -42,19 +33,6 @@ impl NetworkBehaviour for PortMappingBehaviour {
         port_use: PortUse,
     ) -> Result<THandler<Self>, ConnectionDenied> {
         self.0.handle_established_outbound_connection(connection, peer, address, role, port_use)
-    }
-
-    fn on_swarm_event(&mut self, event: FromSwarm<'_>) {
-        self.0.on_swarm_event(event);
-    }
-
-    fn on_connection_handler_event(
-        &mut self,
-        peer: PeerId,
-        connection: ConnectionId,
-        event: THandlerOutEvent<Self>,
-    ) {
-        self.0.on_connection_handler_event(peer, connection, event);
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<ToSwarm<Self::ToSwarm, THandlerInEvent<Self>>> {

@@ -18,15 +18,14 @@ use libp2p::{
     core::{Endpoint, transport::PortUse},
     gossipsub::{self, IdentityTransform, WhitelistSubscriptionFilter},
     swarm::{
-        ConnectionDenied, ConnectionHandler, ConnectionHandlerEvent, ConnectionId, FromSwarm,
-        NetworkBehaviour, SubstreamProtocol, THandler, THandlerInEvent, THandlerOutEvent, ToSwarm,
-        handler::ConnectionEvent,
+        ConnectionDenied, ConnectionHandler, ConnectionHandlerEvent, ConnectionId, NetworkBehaviour,
+        SubstreamProtocol, THandler, handler::ConnectionEvent,
     },
 };
 use tokio::time::Sleep;
 
 use super::pace::Frames;
-use crate::{addresses, identity, intake::NeighbourOrigin};
+use crate::{addresses, forward::forward, identity, intake::NeighbourOrigin};
 
 type Gossipsub = gossipsub::Behaviour<IdentityTransform, WhitelistSubscriptionFilter>;
 type Inner = <Gossipsub as NetworkBehaviour>::ConnectionHandler;
@@ -75,6 +74,8 @@ impl NetworkBehaviour for GossipBehaviour {
     type ConnectionHandler = GossipHandler;
     type ToSwarm = gossipsub::Event;
 
+    forward!(inner: events, poll);
+
     fn handle_established_inbound_connection(
         &mut self,
         connection: ConnectionId,
@@ -97,23 +98,6 @@ impl NetworkBehaviour for GossipBehaviour {
         let inner =
             self.inner.handle_established_outbound_connection(connection, peer, address, role, port)?;
         self.handler(&peer, address, inner)
-    }
-
-    fn on_swarm_event(&mut self, event: FromSwarm<'_>) {
-        self.inner.on_swarm_event(event);
-    }
-
-    fn on_connection_handler_event(
-        &mut self,
-        peer: PeerId,
-        connection: ConnectionId,
-        event: THandlerOutEvent<Self>,
-    ) {
-        self.inner.on_connection_handler_event(peer, connection, event);
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<ToSwarm<Self::ToSwarm, THandlerInEvent<Self>>> {
-        self.inner.poll(cx)
     }
 }
 
