@@ -190,18 +190,12 @@ fn found(page: &CatalogPage) -> String {
         };
         line(&mut text, format_args!("\n\nNumber {which} of {}{more}", page.total));
     }
-    let warnings: Vec<String> =
-        page.hits.iter().filter_map(|hit| Some(warning(hit, hit.look_alike.as_ref()?))).collect();
-    if !warnings.is_empty() {
-        line(&mut text, format_args!("\n\n{}", warnings.join("\n")));
-    }
-    let refused: Vec<String> = page.hits.iter().filter_map(not_buyable).collect();
-    if !refused.is_empty() {
-        line(&mut text, format_args!("\n\n{}", refused.join("\n")));
-    }
-    let flagged: Vec<String> = page.hits.iter().filter_map(flagged).collect();
-    if !flagged.is_empty() {
-        line(&mut text, format_args!("\n\n{}", flagged.join("\n")));
+    let look_alike = |hit: &CatalogHit| Some(warning(hit, hit.look_alike.as_ref()?));
+    for of in [look_alike, not_buyable, flagged] {
+        let told: Vec<String> = page.hits.iter().filter_map(of).collect();
+        if !told.is_empty() {
+            line(&mut text, format_args!("\n\n{}", told.join("\n")));
+        }
     }
     text
 }
