@@ -18,7 +18,7 @@ use super::{
     Context,
     args::{self, PassphraseFile},
     failure::{Exit, Failure},
-    input,
+    input, on_the_side,
     output::{pairs, table},
 };
 
@@ -166,12 +166,6 @@ async fn restore(context: &Context, file: &Path, passphrase: &PassphraseFile) ->
         data_dir.display()
     ));
     context.output.data(&ShownBackup::from(&facts), ShownBackup::text)
-}
-
-async fn on_the_side<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, BackupError> + Send + 'static,
-) -> Result<T, Failure> {
-    Ok(tokio::task::spawn_blocking(work).await.map_err(anyhow::Error::from)??)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {

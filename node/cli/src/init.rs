@@ -4,7 +4,7 @@ use farthing_node::{config, home::Home};
 use farthing_serve::tls;
 use serde::Serialize;
 
-use super::{Context, failure::Failure, output::pairs};
+use super::{Context, failure::Failure, on_the_side, output::pairs};
 
 #[derive(Serialize)]
 struct Made {
@@ -17,7 +17,7 @@ struct Made {
 pub(super) async fn init(context: &Context) -> Result<(), Failure> {
     let config = config::load(&context.sources())?.config;
     // The wallet's protection takes a second of one core.
-    let made = tokio::task::spawn_blocking(move || make(&config)).await.map_err(anyhow::Error::from)??;
+    let made = on_the_side(move || make(&config)).await?;
     context.output.data(&made, |made| {
         pairs([
             ("Wallet", made.address.clone()),

@@ -69,6 +69,16 @@ fn still_waiting() {
     Output::new(false).prose("Still waiting for the node …");
 }
 
+/// Does what takes a moment, such as unlocking a wallet, where nothing waits for it.
+async fn on_the_side<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, Failure>
+where
+    T: Send + 'static,
+    E: Send + 'static,
+    Failure: From<E>,
+{
+    Ok(tokio::task::spawn_blocking(work).await.map_err(anyhow::Error::from)??)
+}
+
 /// Carries out `cli`.
 ///
 /// # Errors

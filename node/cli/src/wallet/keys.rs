@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::{
     Context,
     failure::{Exit, Failure},
-    input,
+    input, on_the_side,
     output::pairs,
 };
 
@@ -46,8 +46,8 @@ pub(super) async fn export(context: &Context, keystore: bool, yes: bool) -> Resu
     if !yes {
         context.output.confirm("Whoever reads the phrase owns the wallet's money. Show it?")?;
     }
-    let opened = on_the_side(move || {
-        Wallet::open_or_create(&config.node.data_dir, config.wallet.passphrase.as_ref()).map_err(Into::into)
+    let opened = on_the_side(move || -> anyhow::Result<_> {
+        Ok(Wallet::open_or_create(&config.node.data_dir, config.wallet.passphrase.as_ref())?)
     })
     .await?;
     let Some(phrase) = opened.wallet.phrase() else {
@@ -92,10 +92,4 @@ fn make(config: &Config, phrase: &SecretText) -> anyhow::Result<Imported> {
     drop(Ledger::open(&ledger, OpenMode::Create)?);
     let opened = Wallet::import(data_dir, phrase, config.wallet.passphrase.as_ref())?;
     Ok(Imported { address: opened.wallet.address().to_string(), data_dir: data_dir.display().to_string() })
-}
-
-async fn on_the_side<T: Send + 'static>(
-    work: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
-) -> Result<T, Failure> {
-    Ok(tokio::task::spawn_blocking(work).await.map_err(anyhow::Error::from)??)
 }
