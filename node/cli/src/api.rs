@@ -14,7 +14,13 @@ use farthing_control::{
 };
 use farthing_protocol::{ServiceId, Usdc};
 
-use super::{Context, args, failure::Failure, input, output::table};
+use super::{
+    Context,
+    args::{self, OwnService},
+    failure::Failure,
+    input,
+    output::table,
+};
 
 pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failure> {
     let node = context.node()?;
@@ -39,7 +45,7 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
             warn_of_look_alike(context, &node, api.id.0).await?;
             return warn_of_clock(context, &node).await;
         }
-        args::Api::Show { service } => {
+        args::Api::Show(OwnService { service }) => {
             let shown = node.ask(endpoint::ShowApi.of(service)).await?;
             return context.output.data(&shown, show::shown);
         }
@@ -55,12 +61,12 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
             tell_of_dropped(context, &edited);
             edited.api
         }
-        args::Api::Health { service } => {
+        args::Api::Health(OwnService { service }) => {
             let health = node.ask(endpoint::ApiHealth.of(service)).await?;
             context.output.data(&health, show::health)?;
             return warn_of_clock(context, &node).await;
         }
-        args::Api::Versions { service } => {
+        args::Api::Versions(OwnService { service }) => {
             let versions = node.ask(endpoint::ApiVersions.of(service)).await?;
             return context.output.data(&versions, |versions| show::versions(versions));
         }
@@ -75,9 +81,9 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
             let request = PriceRequest { price: price.into(), operation };
             node.tell(endpoint::PriceApi.of(service), &request).await?
         }
-        args::Api::Pause { service } => node.ask(endpoint::PauseApi.of(service)).await?,
-        args::Api::Resume { service } => node.ask(endpoint::ResumeApi.of(service)).await?,
-        args::Api::Remove { service } => {
+        args::Api::Pause(OwnService { service }) => node.ask(endpoint::PauseApi.of(service)).await?,
+        args::Api::Resume(OwnService { service }) => node.ask(endpoint::ResumeApi.of(service)).await?,
+        args::Api::Remove(OwnService { service }) => {
             let api = node.ask(endpoint::RemoveApi.of(service)).await?;
             context.output.data(&api, |api| list(std::slice::from_ref(api)))?;
             return warn_of_clock(context, &node).await;
@@ -209,7 +215,7 @@ fn edit_request(edit: args::Edit) -> Result<EditRequest, Failure> {
         upstream_headers: add::secrets(upstream_headers)?,
         upstream_query: add::secrets(upstream_query)?,
         remove_secrets: edit.remove_secrets,
-        charge: charge.map(Into::into),
+        charge,
         version: None,
     })
 }

@@ -16,7 +16,7 @@ mod inspect;
 mod sdk;
 mod spending;
 
-pub use self::add::{Add, Charge, Edit, ListingFlags, Samples};
+pub use self::add::{Add, Edit, ListingFlags};
 pub use self::alert::{Alert, Levels};
 pub use self::backup::{Auto, Backup, PassphraseFile};
 pub use self::catalog::{Catalog, Search};
@@ -254,10 +254,7 @@ pub enum Api {
     /// My services
     List,
     /// One of my services: what it offers, what became of its description, its samples
-    Show {
-        /// Its UUID, as `farthing api list` shows it
-        service: ServiceId,
-    },
+    Show(OwnService),
     /// Read the description again and say what is different
     Rescan {
         /// Its UUID, as `farthing api list` shows it
@@ -271,15 +268,9 @@ pub enum Api {
     },
     Edit(Box<Edit>),
     /// Ask connected nodes whether they have the listing, and look whether your server takes connections
-    Health {
-        /// Its UUID, as `farthing api list` shows it
-        service: ServiceId,
-    },
+    Health(OwnService),
     /// The versions so far, each with what was different for callers
-    Versions {
-        /// Its UUID, as `farthing api list` shows it
-        service: ServiceId,
-    },
+    Versions(OwnService),
     /// The OpenAPI document that consumers get
     Openapi {
         /// Its UUID, as `farthing api list` shows it
@@ -303,20 +294,17 @@ pub enum Api {
         yes: bool,
     },
     /// Refuse calls for now
-    Pause {
-        /// Its UUID, as `farthing api list` shows it
-        service: ServiceId,
-    },
+    Pause(OwnService),
     /// Serve again
-    Resume {
-        /// Its UUID, as `farthing api list` shows it
-        service: ServiceId,
-    },
+    Resume(OwnService),
     /// Retire the service
-    Remove {
-        /// Its UUID, as `farthing api list` shows it
-        service: ServiceId,
-    },
+    Remove(OwnService),
+}
+
+#[derive(Debug, Args)]
+pub struct OwnService {
+    /// Its UUID, as `farthing api list` shows it
+    pub service: ServiceId,
 }
 
 #[derive(Debug, Subcommand)]

@@ -94,11 +94,12 @@ async fn find(arguments: &Inspect) -> Result<Found, Failure> {
 
 /// `None` for what is a file.
 fn url(source: &str) -> Result<Option<Url>, Failure> {
-    if !source.contains("://") {
-        return Ok(None);
-    }
-    Url::parse(source).map(Some).map_err(|error| {
-        Failure::usage(format!("{source} is no address ({error})")).next("write it as http://host:port/")
+    if source.contains("://") { address(source).map(Some) } else { Ok(None) }
+}
+
+pub(super) fn address(text: &str) -> Result<Url, Failure> {
+    Url::parse(text).map_err(|error| {
+        Failure::usage(format!("{text} is no address ({error})")).next("write it as http://host:port/")
     })
 }
 

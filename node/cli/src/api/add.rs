@@ -6,16 +6,13 @@ use std::{
     path::Path,
 };
 
-use farthing_control::types::{
-    Charge, OperationFile, SamplesFile, ScalarFile, ServiceFile, SourceFile, SourceKind,
-};
+use farthing_control::types::{OperationFile, ScalarFile, ServiceFile, SourceFile, SourceKind};
 use farthing_node::owner::intake::{self, IntakeOptions, Kind};
-use url::Url;
 
 use crate::{
     Context,
-    args::{self, Add},
-    bridge::{header, report::candidates},
+    args::Add,
+    bridge::{address, header, report::candidates},
     failure::{Exit, Failure},
     input,
 };
@@ -62,24 +59,13 @@ pub(super) fn source_at(place: &str, kind: SourceKind) -> Result<SourceFile, Fai
     Ok(SourceFile { kind, url: None, text: Some(text), file })
 }
 
-impl From<args::Charge> for Charge {
-    fn from(charge: args::Charge) -> Self {
-        match charge {
-            args::Charge::Success => Self::Success,
-            args::Charge::Answered => Self::Answered,
-        }
-    }
-}
-
 fn is_url(place: &str) -> bool {
     place.starts_with("http://") || place.starts_with("https://")
 }
 
 /// Looks for descriptions, shows them, and picks one: the named one, the only one, or the one a person chooses.
 async fn scan(context: &Context, url: &str, add: &Add) -> Result<SourceFile, Failure> {
-    let address = Url::parse(url).map_err(|error| {
-        Failure::usage(format!("{url} is no address ({error})")).next("write it as http://host:port/")
-    })?;
+    let address = address(url)?;
     let headers = add.said.upstream_headers.iter().map(header).collect::<Result<_, _>>()?;
     let options = IntakeOptions { headers, ..IntakeOptions::default() };
     context.output.prose(&format!("Looking for a description at {url} …"));
@@ -134,14 +120,10 @@ fn amend(file: &mut ServiceFile, add: Add) -> Result<(), Failure> {
         file.price = price.into();
     }
     if let Some(charge) = said.charge {
-        file.charge = charge.into();
+        file.charge = charge;
     }
     if let Some(samples) = add.samples {
-        file.samples = match samples {
-            args::Samples::Described => SamplesFile::Described,
-            args::Samples::Recorded => SamplesFile::Recorded,
-            args::Samples::None => SamplesFile::None,
-        };
+        file.samples = samples;
     }
     if said.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
         return Err(Failure::usage("--name is empty").next(

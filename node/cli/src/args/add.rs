@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use farthing_control::types::{Charge, SamplesFile};
 use farthing_protocol::{ServiceId, Usdc};
 
 use super::{ScalarOverride, pair};
@@ -56,7 +57,7 @@ pub struct Add {
     pub scalars: Vec<ScalarOverride>,
     /// Free samples of answers: the description's, recorded from your server now, or none
     #[arg(long, value_enum)]
-    pub samples: Option<Samples>,
+    pub samples: Option<SamplesFile>,
 
     /// Do not ask about a price above 1 USDC
     #[arg(long)]
@@ -125,20 +126,3 @@ const EXAMPLES: &str = "Examples:\n  \
     farthing api add --graphql http://127.0.0.1:4002/graphql --name Exoplanets --price 0.003\n  \
     farthing api add --scan http://127.0.0.1:8080 --price 0.001 --exclude \"DELETE /users/{id}\"\n  \
     farthing api add --from service.toml";
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Charge {
-    /// Status below 400
-    Success,
-    /// 4xx as well
-    Answered,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Samples {
-    /// The description's examples, or made up from its schemas and labelled so
-    Described,
-    /// Answers of your server to calls that need no parameters
-    Recorded,
-    None,
-}

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use clap::ValueEnum;
 use farthing_bridge::graphql::schema::ScalarForm;
 use farthing_protocol::{ServiceId, Usdc, call::Method};
 use serde::{Deserialize, Serialize};
@@ -98,13 +99,14 @@ pub enum SourceKind {
 }
 
 /// Examples of answers that anyone may look at for free.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SamplesFile {
     /// The description's examples, or made up from its schemas and labelled so.
     #[default]
     Described,
     /// Answers of the owner's server to calls that need no parameters, recorded at registration.
+    #[value(help = "Answers of your server to calls that need no parameters")]
     Recorded,
     None,
 }
@@ -141,7 +143,7 @@ impl ScalarFile {
 }
 
 /// Which answers are charged.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Charge {
     /// Status below 400.
