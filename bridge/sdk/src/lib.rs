@@ -74,39 +74,13 @@ impl Language {
     /// As it is written on a command line and in addresses.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Python => "python",
-            Self::TypeScript => "typescript",
-            Self::JavaScript => "javascript",
-            Self::Go => "go",
-            Self::Rust => "rust",
-            Self::Kotlin => "kotlin",
-            Self::Java => "java",
-            Self::CSharp => "csharp",
-            Self::Ruby => "ruby",
-            Self::Php => "php",
-            Self::Shell => "shell",
-            Self::Swift => "swift",
-        }
+        self.facts().0
     }
 
     /// As people write it.
     #[must_use]
     pub const fn title(self) -> &'static str {
-        match self {
-            Self::Python => "Python",
-            Self::TypeScript => "TypeScript",
-            Self::JavaScript => "JavaScript",
-            Self::Go => "Go",
-            Self::Rust => "Rust",
-            Self::Kotlin => "Kotlin",
-            Self::Java => "Java",
-            Self::CSharp => "C#",
-            Self::Ruby => "Ruby",
-            Self::Php => "PHP",
-            Self::Shell => "Shell",
-            Self::Swift => "Swift",
-        }
+        self.facts().1
     }
 
     /// What the generated code needs to run.
@@ -118,45 +92,37 @@ impl Language {
     /// Reads a name in any case: the one of [`Self::name`], of [`Self::title`], or the usual end of the language's files;
     /// `None` for one that is not among them.
     #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
+    pub fn parse(given: &str) -> Option<Self> {
         let is_it = |language: &Self| {
-            let mut names =
-                [language.name(), language.title()].into_iter().chain(language.short_names().iter().copied());
-            names.any(|known| known.eq_ignore_ascii_case(name))
+            let (name, title, short_names, _) = language.facts();
+            let mut names = [name, title].into_iter().chain(short_names.iter().copied());
+            names.any(|known| known.eq_ignore_ascii_case(given))
         };
         Self::all().find(is_it)
     }
 
-    const fn short_names(self) -> &'static [&'static str] {
+    /// Name, title, short names and profile.
+    const fn facts(self) -> (&'static str, &'static str, &'static [&'static str], &'static profile::Profile) {
         match self {
-            Self::Python => &["py"],
-            Self::TypeScript => &["ts"],
-            Self::JavaScript => &["js", "node"],
-            Self::Go => &["golang"],
-            Self::Rust => &["rs"],
-            Self::Kotlin => &["kt"],
-            Self::CSharp => &["cs", "dotnet"],
-            Self::Ruby => &["rb"],
-            Self::Shell => &["sh", "bash"],
-            Self::Java | Self::Php | Self::Swift => &[],
+            Self::Python => ("python", "Python", &["py"], &languages::python::PROFILE),
+            Self::TypeScript => ("typescript", "TypeScript", &["ts"], &languages::javascript::TYPESCRIPT),
+            Self::JavaScript => {
+                ("javascript", "JavaScript", &["js", "node"], &languages::javascript::JAVASCRIPT)
+            }
+            Self::Go => ("go", "Go", &["golang"], &languages::go::PROFILE),
+            Self::Rust => ("rust", "Rust", &["rs"], &languages::rust::PROFILE),
+            Self::Kotlin => ("kotlin", "Kotlin", &["kt"], &languages::kotlin::PROFILE),
+            Self::Java => ("java", "Java", &[], &languages::java::PROFILE),
+            Self::CSharp => ("csharp", "C#", &["cs", "dotnet"], &languages::csharp::PROFILE),
+            Self::Ruby => ("ruby", "Ruby", &["rb"], &languages::ruby::PROFILE),
+            Self::Php => ("php", "PHP", &[], &languages::php::PROFILE),
+            Self::Shell => ("shell", "Shell", &["sh", "bash"], &languages::shell::PROFILE),
+            Self::Swift => ("swift", "Swift", &[], &languages::swift::PROFILE),
         }
     }
 
     const fn profile(self) -> &'static profile::Profile {
-        match self {
-            Self::Python => &languages::python::PROFILE,
-            Self::TypeScript => &languages::javascript::TYPESCRIPT,
-            Self::JavaScript => &languages::javascript::JAVASCRIPT,
-            Self::Go => &languages::go::PROFILE,
-            Self::Rust => &languages::rust::PROFILE,
-            Self::Kotlin => &languages::kotlin::PROFILE,
-            Self::Java => &languages::java::PROFILE,
-            Self::CSharp => &languages::csharp::PROFILE,
-            Self::Ruby => &languages::ruby::PROFILE,
-            Self::Php => &languages::php::PROFILE,
-            Self::Shell => &languages::shell::PROFILE,
-            Self::Swift => &languages::swift::PROFILE,
-        }
+        self.facts().3
     }
 }
 
