@@ -170,16 +170,7 @@ impl Initiator {
 
     async fn take(&mut self, packed: &[u8], now_secs: u64) -> Result<Step, SyncError> {
         let Phase::Fetching(asked) = &mut self.phase else { return Err(SyncError::Unexpected("listings")) };
-        let listings = pack::unpack(packed)?;
-        for listing in &listings {
-            if !asked.remove(&ItemName::of(&listing.content_hash())) {
-                return Err(SyncError::Unasked);
-            }
-        }
-        if listings.is_empty() {
-            // The peer no longer has the rest.
-            asked.clear();
-        }
+        let listings = pack::unpack_asked(packed, asked)?;
         let rest: Vec<ItemName> = asked.iter().copied().collect();
         let verdicts = self.catalog.offer(listings, Source::Fetched(self.peer), now_secs).await;
         let taken = judge(&verdicts)?;

@@ -1,8 +1,8 @@
 //! Frames' contents, compressed: bounded before they are made and while they are read.
 
-use std::io::Read;
+use std::{collections::HashSet, io::Read};
 
-use farthing_protocol::{Listing, Signed, wire};
+use farthing_protocol::{Listing, Signed, sync::ItemName, wire};
 
 use super::SyncError;
 
@@ -42,6 +42,22 @@ impl Batch {
 /// The listings of a frame.
 pub(super) fn unpack(packed: &[u8]) -> Result<Vec<Signed<Listing>>, SyncError> {
     wire::decode(&decompress(packed)?).map_err(|e| SyncError::Malformed(e.to_string()))
+}
+
+/// Listings that were asked for, each of which is not asked for any more.
+pub(super) fn unpack_asked(
+    packed: &[u8],
+    asked: &mut HashSet<ItemName>,
+) -> Result<Vec<Signed<Listing>>, SyncError> {
+    let listings = unpack(packed)?;
+    if !listings.iter().all(|listing| asked.remove(&ItemName::of(&listing.content_hash()))) {
+        return Err(SyncError::Unasked);
+    }
+    if listings.is_empty() {
+        // The peer no longer has the rest.
+        asked.clear();
+    }
+    Ok(listings)
 }
 
 pub(super) fn compress(content: &[u8]) -> Result<Vec<u8>, SyncError> {

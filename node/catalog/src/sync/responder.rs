@@ -100,15 +100,7 @@ impl Responder {
     }
 
     async fn take(&mut self, packed: &[u8], now_secs: u64) -> Result<SyncMessage, SyncError> {
-        let listings = pack::unpack(packed)?;
-        for listing in &listings {
-            if !self.wanted.remove(&ItemName::of(&listing.content_hash())) {
-                return Err(SyncError::Unasked);
-            }
-        }
-        if listings.is_empty() {
-            self.wanted.clear();
-        }
+        let listings = pack::unpack_asked(packed, &mut self.wanted)?;
         let verdicts = self.catalog.offer(listings, Source::Given(self.peer), now_secs).await;
         let taken = judge(&verdicts)?;
         self.stored += taken.stored;
