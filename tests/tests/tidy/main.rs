@@ -55,7 +55,10 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         ("farthing-control", control.to_vec()),
         ("farthing-serve", vec!["farthing-bounds", "farthing-os"]),
         // It asks the node through the contract alone.
-        ("farthing-console", [&edges[..], &["farthing-protocol", "farthing-bridge"]].concat()),
+        (
+            "farthing-console",
+            [&edges[..], &["farthing-protocol", "farthing-bridge", "farthing-sdk"]].concat(),
+        ),
         ("farthing-node", node.clone()),
         (
             "farthing-testnet",
