@@ -21,7 +21,7 @@ use farthing_control::types::VersionNote;
 use farthing_network::NetworkHandle;
 use farthing_os::{clock, files};
 use farthing_protocol::{
-    Address, Listing, ServiceId, Signed, Verified,
+    Address, Hash, Listing, ServiceId, Signed, Verified,
     info::{InfoRequest, InfoResponse},
 };
 use futures::{StreamExt, stream::FuturesUnordered};
@@ -47,6 +47,7 @@ pub use known::{CallPlan, KnownError, KnownService, PlanError, kind_of, method_o
 pub use own::{OwnService, OwnServices};
 pub use versions::{add_note, note_of, told};
 
+use crate::keyed_mutex::KeyedMutex;
 use recent::Recent;
 
 /// Peers asked about one service.
@@ -82,6 +83,9 @@ pub enum CatalogError {
 #[derive(Clone, Debug)]
 pub struct Catalog(Arc<CatalogInner>);
 
+/// A version of a service: its number, and the hash of its details.
+type Version = (ServiceId, u64, Hash);
+
 #[derive(Debug)]
 struct CatalogInner {
     store: store::Catalog,
@@ -90,7 +94,7 @@ struct CatalogInner {
     own: Arc<dyn OwnServices>,
     services: Mutex<Recent<ServiceId, Arc<KnownService>>>,
     looking: looking::LookupLocks,
-    reading: looking::LookupLocks,
+    reading: KeyedMutex<Version, Option<Result<Arc<KnownService>, CatalogError>>>,
     turns: content::ReadingTurns,
     /// Documents are written one at a time.
     writing: Arc<Semaphore>,
@@ -151,7 +155,7 @@ impl Catalog {
                 DESCRIPTIONS_IN_MEMORY_BYTES_MAX,
             )),
             looking: looking::LookupLocks::default(),
-            reading: looking::LookupLocks::default(),
+            reading: KeyedMutex::default(),
             turns: content::ReadingTurns::default(),
             writing: Arc::new(Semaphore::new(1)),
             unused: unused::Unused::default(),
@@ -290,17 +294,23 @@ impl Catalog {
         Ok(known)
     }
 
-    /// A version with its details, read by one at a time: calls that are refused together all bring it.
+    /// A version with its details. Calls that are refused together all bring it, and share what came of one reading.
     async fn read_once(&self, listing: Verified<Listing>) -> Result<Arc<KnownService>, CatalogError> {
-        let _reading = self.0.reading.of(listing.service).lock().await;
+        let mut turn = self.0.reading.take((listing.service, listing.seq, listing.details_hash)).await;
+        if let Some(outcome) = &*turn {
+            return outcome.clone();
+        }
         let used = self.0.services.lock().unwrap_or_else(PoisonError::into_inner).get(&listing.service);
         let used = used.filter(|known| is_same(known.listing(), &listing));
-        if let Some(read) = used.or_else(|| self.0.unused.get(&listing)) {
-            return Ok(read);
+        let outcome = match used.or_else(|| self.0.unused.get(&listing)) {
+            Some(read) => Ok(read),
+            None => self.read(listing).await.map(Arc::new),
+        };
+        if let Ok(read) = &outcome {
+            self.0.unused.keep(read);
         }
-        let read = Arc::new(self.read(listing).await?);
-        self.0.unused.keep(&read);
-        Ok(read)
+        *turn = Some(outcome.clone());
+        outcome
     }
 
     /// Plans calls of the service with this version, unless a newer one is in use already.

@@ -25,18 +25,14 @@ pub(super) struct Offer {
 }
 
 impl Owner {
-    /// Answers with the details of the offer that it makes, once every call has come that it refuses.
-    pub(super) fn tell_offer(self: &Arc<Self>, info: InboundInfo) {
+    /// Answers with the details of the offer that it makes, after a while.
+    pub(super) fn tell_offer(&self, info: InboundInfo) {
         let offer = self.state.lock().unwrap_or_else(PoisonError::into_inner).offer.clone();
         let Some(offer) = offer.filter(|offer| info.request == InfoRequest::Blob(offer.hash)) else { return };
         self.state.lock().unwrap_or_else(PoisonError::into_inner).offers_asked += 1;
-        let owner = Arc::clone(self);
         tokio::spawn(async move {
-            while owner.state.lock().unwrap_or_else(PoisonError::into_inner).calls.len() < CALLS {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-            // Each of them could have asked meanwhile.
-            tokio::time::sleep(Duration::from_secs(1)).await;
+            // Each of the calls can ask meanwhile.
+            tokio::time::sleep(Duration::from_secs(2)).await;
             info.reply.send(InfoResponse::Blob(Some(offer.details.into())));
         });
     }
