@@ -6,6 +6,7 @@
 pub mod endpoint;
 mod eth;
 mod local;
+mod sentences;
 mod text;
 pub mod types;
 
@@ -29,10 +30,13 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 
-pub use self::local::Local;
 use self::{
     endpoint::{Endpoint, Raw, Target},
     types::Problem,
+};
+pub use self::{
+    local::Local,
+    sentences::{capital, sentence},
 };
 
 const SOCKET_FILE: &str = "control.sock";
