@@ -11,7 +11,7 @@ pub(super) struct Alert {
     pub(super) title: &'static str,
     pub(super) cause: String,
     pub(super) action: &'static str,
-    /// Where the action is, when it is in the console.
+    /// The address of the action, when it is in the console.
     pub(super) link: Option<&'static str>,
 }
 
@@ -163,7 +163,7 @@ impl Done {
         Redirect::to(&format!("{path}{sign}done={}", self.name()))
     }
 
-    /// What the address of a page says was done.
+    /// Reads from the address of a page what was done.
     pub(super) fn of(address: &str) -> Option<Self> {
         let (_, query) = address.split_once('?')?;
         let named = query.split('&').find_map(|pair| pair.strip_prefix("done="))?;
