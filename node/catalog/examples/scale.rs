@@ -250,7 +250,7 @@ fn syllables(dice: &[u8]) -> String {
     dice.iter().take(3).map(|die| SYLLABLES[usize::from(die % 16)]).collect()
 }
 
-/// What people type: words, unfinished ones, mistyped ones, with and without filters.
+/// Makes a query as people type it: words, unfinished ones, mistyped ones, with and without filters.
 fn varied(number: u64) -> Query {
     let dice = keccak256(&[b"query", &number.to_be_bytes()]);
     let subject = SUBJECTS[usize::from(dice[0]) % 40];
