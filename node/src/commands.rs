@@ -148,7 +148,7 @@ pub fn router(node: Node) -> Router {
     })
 }
 
-/// What the handlers work with.
+/// The parts that the handlers work with.
 #[derive(Clone)]
 struct Commands {
     node: Node,

@@ -39,14 +39,14 @@ use problem::Problem;
 /// The JSON around a body adds escapes: a little more than the body itself may arrive.
 const REQUEST_BYTES_MAX: usize = limits::REQUEST_BODY_BYTES_MAX + limits::CALL_HEAD_BYTES_MAX;
 
-/// What the gateway serves from.
+/// The parts that the gateway serves from.
 #[derive(Clone, Debug)]
 pub struct Gateway {
     pub consumer: Consumer,
     pub secrets: Arc<Secrets>,
     pub readiness: Readiness,
     pub documents: Documents,
-    /// Where this gateway is, as far as the node knows: `https://localhost:3000`.
+    /// The address of this gateway, as far as the node knows: `https://localhost:3000`.
     pub url: String,
 }
 

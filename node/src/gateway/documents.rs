@@ -32,7 +32,7 @@ pub(super) struct WrittenDocument {
     body: Bytes,
 }
 
-/// What is written for whom.
+/// A document to write, and whom it is for.
 #[derive(Debug)]
 pub(super) struct WantedDocument {
     pub known: Arc<KnownService>,
