@@ -33,7 +33,7 @@ pub mod services;
 
 use auth::Secrets;
 pub use documents::Documents;
-use documents::{WantedDocument, WrittenDocument};
+use documents::WrittenDocument;
 use problem::Problem;
 
 /// The JSON around a body adds escapes: a little more than the body itself may arrive.
@@ -147,11 +147,7 @@ impl Gateway {
         };
         let document = catalog::documents::asked(&known, order.method, &order.path)?;
         let server = services::address(origin, order.service);
-        Some(
-            self.documents
-                .write(WantedDocument { known, document, server, params: order.params.clone() })
-                .await,
-        )
+        Some(self.documents.write(known, document, server, order.params.clone()).await)
     }
 }
 
