@@ -76,7 +76,7 @@ pub fn paths(bytes: &[u8]) {
     }
 }
 
-/// What [`paths`] calls: every style, and parameters in all places.
+/// The calls of [`paths`]: every style, and parameters in all places.
 const CALLED: &[u8] = br#"{
     "openapi": "3.1.0",
     "info": {"title": "Things", "version": "1"},

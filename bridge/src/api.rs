@@ -52,7 +52,7 @@ pub struct Planned {
     pub request: Request,
 }
 
-/// What goes to the upstream.
+/// A request to the upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     Http(HttpRequest),

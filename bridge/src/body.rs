@@ -21,7 +21,7 @@ use crate::{
 const FORM: &str = "application/x-www-form-urlencoded";
 const ROOT: ValuePath<'static> = ValuePath::Root("body");
 
-/// What to send, and the content type to say.
+/// A body to send, and the content type to declare.
 pub(crate) struct Sent {
     pub(crate) payload: Payload,
     pub(crate) media_type: Option<String>,
@@ -72,7 +72,7 @@ fn given<'d>(checker: &mut Checker<'d>, declared: &'d Body, content_type: Option
     Sent { payload, media_type }
 }
 
-/// Whether a content type is JSON.
+/// Returns whether a content type is JSON.
 #[must_use]
 pub fn is_json(content_type: &str) -> bool {
     let essence = essence(content_type);
@@ -84,7 +84,7 @@ fn essence(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// What a caller may send, for an error.
+/// Describes what a caller may send, for an error.
 fn wanted(declared: &Body) -> String {
     match declared.kind {
         BodyKind::Form => format!("a JSON object, or {FORM}"),

@@ -25,7 +25,7 @@ pub struct Changes {
     pub changed: Vec<Change>,
 }
 
-/// What is different about one operation.
+/// The differences in one operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     pub operation: String,
@@ -125,7 +125,7 @@ fn differences(
     what
 }
 
-/// What schemas are, without texts and names.
+/// Hashes of schemas, without their texts and names.
 struct Outlines(Vec<u64>);
 
 impl Outlines {

@@ -35,7 +35,7 @@ pub struct ApiDescription {
     /// Named schemas that [`Shape::Ref`] points to; cycles are allowed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schemas: Vec<NamedSchema>,
-    /// What queries are planned with, when the upstream speaks GraphQL.
+    /// The schema that queries are planned with, when the upstream speaks GraphQL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graphql: Option<GraphqlSchema>,
 }
@@ -140,7 +140,7 @@ impl RootField {
     }
 }
 
-/// Which root type a field belongs to.
+/// The root type that a field belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RootKind {
@@ -178,7 +178,7 @@ pub struct Parameter {
     pub example: Option<Value>,
 }
 
-/// Where a parameter travels to the upstream.
+/// The part of the upstream's request that a parameter travels in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Place {
@@ -187,8 +187,8 @@ pub enum Place {
     Header,
 }
 
-/// How arrays and objects are written (OpenAPI 3.1, "Style Values"). Scalars look the same in all of them but
-/// [`Self::Json`]. Paths and headers know commas, exploded and JSON; the others are commas there.
+/// The form in which arrays and objects are written (OpenAPI 3.1, "Style Values"). Scalars look the same in all of them
+/// but [`Self::Json`]. Paths and headers know commas, exploded and JSON; the others are commas there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Style {
@@ -228,7 +228,7 @@ pub struct Body {
     pub example: Option<Value>,
 }
 
-/// How a caller's body is read.
+/// The way in which a caller's body is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BodyKind {
@@ -253,7 +253,7 @@ pub struct Response {
     pub content: Option<Content>,
 }
 
-/// Which statuses a [`Response`] describes.
+/// The statuses that a [`Response`] describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -264,7 +264,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Whether it describes success.
+    /// Returns whether it describes success.
     #[must_use]
     pub const fn is_success(self) -> bool {
         matches!(self, Self::Code(200..=299) | Self::Class(2))
@@ -285,7 +285,7 @@ impl std::fmt::Display for Status {
 /// Any media type.
 pub const ANYTHING: &str = "*/*";
 
-/// What a body holds.
+/// The content of a body.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Content {
     /// Without parameters: `application/json`.

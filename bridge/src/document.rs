@@ -18,12 +18,12 @@ use crate::{
 
 /// Values that an object or a list counts as: those that hold others take more memory than those that do not.
 const COMPOUND_VALUES: usize = 4;
-/// What a value may take in memory: an empty entry of a map with its key, or a schema in which nothing is set.
+/// Memory that a value may take: an empty entry of a map with its key, or a schema in which nothing is set.
 const VALUE_BYTES: usize = 150;
-/// What a segment of a path may take in memory once it is indexed: its pieces, a branch of the tree of routes, and a
+/// Memory that a segment of a path may take once it is indexed: its pieces, a branch of the tree of routes, and a
 /// parameter that is declared by the path alone.
 const SEGMENT_BYTES: usize = 2_000;
-/// How often the text of a path stands in memory then.
+/// Copies of the text of a path that are then in memory.
 const PATH_COPIES: usize = 4;
 
 /// The first line of a document; the number grows when the form changes.
@@ -32,7 +32,7 @@ pub const MAGIC: &[u8] = b"farthing-api/1\n";
 /// Higher levels take twice the time for less than a hundredth of the size.
 const DEFLATE_LEVEL: u8 = 8;
 
-/// Why a description is not packed, or a document not read.
+/// The reason that a description is not packed, or a document not read.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
     #[error(
@@ -87,7 +87,7 @@ pub fn encode(description: &ApiDescription) -> Result<Vec<u8>, DocumentError> {
     Ok(document)
 }
 
-/// What reading a document may cost.
+/// The most that reading a document may cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     pub unpacked_bytes_max: usize,
@@ -97,13 +97,13 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// What every reader accepts of a service that somebody asked for.
+    /// The bounds that every reader accepts for a service that somebody asked for.
     pub const ASKED_FOR: Self = Self {
         unpacked_bytes_max: UNPACKED_BYTES_MAX,
         values_max: UNPACKED_VALUES_MAX,
         segments_max: PATH_SEGMENTS_MAX,
     };
-    /// What nobody asked for: 20 MB of memory at most.
+    /// The bounds for what nobody asked for: 20 MB of memory at most.
     pub const UNASKED: Self =
         Self { unpacked_bytes_max: 1024 * 1024, values_max: 50_000, segments_max: 5_000 };
 }
@@ -146,7 +146,7 @@ pub fn unpack(document: &[u8], bounds: Bounds) -> Result<Unpacked, DocumentError
     Ok(Unpacked { description, memory_bytes: json.len() + values * VALUE_BYTES + of_paths })
 }
 
-/// What the paths take in memory beside their text in the description. A path of a few bytes is a branch of its own.
+/// Estimates the memory of paths beside their text in the description. A path of a few bytes is a branch of its own.
 fn path_memory(description: &ApiDescription, segments_max: usize) -> Result<usize, DocumentError> {
     let paths = || description.operations.iter().map(|operation| &operation.path);
     let segments: usize = paths().map(|path| path.matches('/').count()).sum();

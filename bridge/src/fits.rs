@@ -26,7 +26,7 @@ const PATTERN_PROGRAM_BYTES_MAX: usize = 256 * 1024;
 /// Choices that are compared with a value in the time of one step.
 const CHOICES_PER_STEP: usize = 16;
 
-/// What may still be done for one document: each part of it is a stranger's, and looks at any other part.
+/// The steps that are left for one document: each part of it is a stranger's, and looks at any other part.
 #[derive(Debug)]
 pub(crate) struct Steps(usize);
 
@@ -35,7 +35,7 @@ impl Steps {
         Self(steps)
     }
 
-    /// Whether so many were left. Where they were not, none is any more.
+    /// Takes `steps` and returns whether so many were left. If they were not, none is left any more.
     pub(crate) const fn take(&mut self, steps: usize) -> bool {
         let had = self.0 >= steps;
         self.0 = self.0.saturating_sub(steps);
@@ -43,7 +43,7 @@ impl Steps {
     }
 }
 
-/// Whether `value` is valid under `schema`; it is not where that cannot be said within `steps`.
+/// Returns whether `value` is valid under `schema`; false where that cannot be decided within `steps`.
 pub(crate) fn fits(description: &ApiDescription, schema: &Schema, value: &Value, steps: &mut Steps) -> bool {
     let begun = steps.0.min(STEPS_MAX);
     let mut fitting = Fitting { description, steps: Steps(begun) };

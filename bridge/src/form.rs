@@ -24,7 +24,7 @@ const EXAMPLE_BYTES_MAX: usize = 64 * 1024;
 pub struct Form {
     /// Required ones first, each group in the description's order.
     pub fields: Vec<FormField>,
-    /// Whether undeclared parameters are passed on.
+    /// True if undeclared parameters are passed on.
     #[serde(default)]
     pub any_params: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ pub struct FormField {
     pub description: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
-    /// What the service takes when nothing is given.
+    /// The value that the service takes when none is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,7 +63,7 @@ pub struct FormField {
     pub deprecated: bool,
 }
 
-/// How a value is entered.
+/// The way in which a value is entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FormInput {
@@ -95,7 +95,7 @@ pub struct BodyField {
 }
 
 impl FormField {
-    /// What the field may begin with: nothing, unless something has to be given.
+    /// Returns the text that the field may begin with: nothing, unless something has to be given.
     #[must_use]
     pub fn start(&self) -> &str {
         let known = self.example.as_ref().or(self.default.as_ref()).or(self.choices.first());
@@ -104,7 +104,7 @@ impl FormField {
 }
 
 impl BodyField {
-    /// Whether the body is written as JSON.
+    /// Returns whether the body is written as JSON.
     #[must_use]
     pub const fn is_json(&self) -> bool {
         matches!(self.kind, BodyKind::Json | BodyKind::Form)

@@ -57,7 +57,7 @@ pub(crate) fn example(format: &str) -> Option<&'static str> {
     find(format).map(|format| format.example)
 }
 
-/// Whether tools will agree that `text` has this format.
+/// Tells whether tools will agree that `text` has this format.
 pub(crate) fn accepts(format: &str, text: &str) -> bool {
     find(format).is_none_or(|format| (format.accepts)(text))
 }

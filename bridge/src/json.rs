@@ -27,7 +27,7 @@ pub(crate) enum Json<'a> {
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
 }
 
-/// Why a text is no JSON that we pass on.
+/// The reason that a text is no JSON that we pass on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at byte {at}")]
 pub(crate) struct JsonError {
@@ -50,7 +50,7 @@ impl<'a> Json<'a> {
         self.to_string()
     }
 
-    /// Whether it equals `other`, numbers by their value.
+    /// Tells whether it equals `other`, numbers by their value.
     pub(crate) fn is(&self, other: &Value) -> bool {
         match (self, other) {
             (Self::Null, Value::Null) => true,
@@ -133,7 +133,7 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// Whether the next token is `byte`, which is then read.
+    /// Reads the next token if it is `byte`, and tells whether it was.
     fn take(&mut self, byte: u8) -> bool {
         self.skip_blanks();
         let taken = self.peek() == Some(byte);

@@ -52,7 +52,7 @@ impl ArgumentValue<'_> {
     }
 }
 
-/// What a caller gave for one parameter.
+/// The texts that a caller gave for one parameter.
 #[derive(Default, Clone)]
 struct GivenParameter<'a> {
     in_path: Option<&'a str>,
@@ -118,7 +118,7 @@ fn owner<'a, 'n>(checker: &Checker<'a>, operation: &'a Operation, name: &'n str)
         .min_by_key(|(_, member)| member.len())
 }
 
-/// Whether a parameter may be given in parts.
+/// Tells whether a parameter may be given in parts.
 fn has_members<'a>(checker: &Checker<'a>, parameter: &'a Parameter) -> bool {
     let is_object = |schema| matches!(checker.resolved(schema), Some(Schema { shape: Shape::Object(_), .. }));
     match checker.resolved(&parameter.schema).map(|schema| &schema.shape) {

@@ -2,7 +2,7 @@
 
 use crate::routing::RouteError;
 
-/// Why a call cannot be planned. Nothing is priced or sent.
+/// The reason that a call cannot be planned. Nothing is priced or sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     #[error(transparent)]

@@ -38,13 +38,13 @@ pub struct PromisedAnswer<'a> {
     pub body: &'a [u8],
     /// The call's `accept`, when it named one.
     pub accept: Option<&'a str>,
-    /// What the answer says it is.
+    /// The media type that the answer declares.
     pub media_type: Option<&'a str>,
-    /// Whether the call asked for an answer only if it changed.
+    /// True if the call asked for an answer only if it changed.
     pub is_conditional: bool,
 }
 
-/// How an answer breaks what was promised.
+/// A way in which an answer breaks what was promised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Breach {
     /// The operation describes others, and no default.
@@ -82,7 +82,7 @@ impl fmt::Display for Breach {
     }
 }
 
-/// How `answer` breaks what `operation` promises; `None` when it keeps it, or when that cannot be told.
+/// Finds how `answer` breaks what `operation` promises; `None` when it keeps it, or when that cannot be told.
 #[must_use]
 pub fn breach(
     description: &ApiDescription,
@@ -107,7 +107,7 @@ pub fn breach(
     json(description, operation, content, answer.body)
 }
 
-/// Whether the answer is one of those that may come instead, as a call chose that names a format by a parameter.
+/// Tells whether the answer is one of those that may come instead, as when a call names a format by a parameter.
 fn is_another(content: &Content, media_type: Option<&str>) -> bool {
     let Some(media_type) = media_type else { return false };
     let essence = media_type.split(';').next().unwrap_or_default().trim();
@@ -115,8 +115,8 @@ fn is_another(content: &Content, media_type: Option<&str>) -> bool {
     !is_json(&essence.to_ascii_lowercase()) && content.also.iter().any(is_it)
 }
 
-/// What is promised for a status. Frameworks answer 201 where a description says 200, so a success that is not described is
-/// judged by the first one that is.
+/// Finds the promise for a status. Frameworks answer 201 where a description says 200, so a success that is not
+/// described is judged by the first one that is.
 fn promise(operation: &Operation, status: u16) -> Option<&Response> {
     let of = |wanted: Status| operation.responses.iter().find(|response| response.status == wanted);
     let class = u8::try_from(status / 100).unwrap_or_default();
@@ -154,7 +154,7 @@ fn json(
 struct Judge<'d> {
     description: &'d ApiDescription,
     steps_left: usize,
-    /// Whether what is inside objects is looked at.
+    /// True if the members of objects are looked at.
     members: bool,
 }
 

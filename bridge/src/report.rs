@@ -16,11 +16,11 @@ pub struct Reading {
     pub report: Report,
     /// Base addresses the document names, absolute or relative to where it came from; the first is preferred.
     pub servers: Vec<String>,
-    /// How the upstream wants to be authenticated, in the document's order.
+    /// The ways to authenticate that the upstream wants, in the document's order.
     pub security: Vec<SecurityScheme>,
 }
 
-/// What the upstream asks for. The owner's node adds it; callers never see it.
+/// The authentication that the upstream asks for. The owner's node adds it; callers never see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SecurityScheme {
@@ -46,18 +46,18 @@ impl fmt::Display for SecurityScheme {
     }
 }
 
-/// What became of a document.
+/// The result of reading a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// Such as `OpenAPI 3.0.3`, `Swagger 2.0`, `GraphQL SDL`.
     pub format: String,
     /// Operations that can be called.
     pub bridged: usize,
-    /// What was odd and could be put right.
+    /// Oddities that could be put right.
     pub repaired: Findings,
-    /// What cannot be offered.
+    /// Parts that cannot be offered.
     pub skipped: Findings,
-    /// What is offered, with a reservation.
+    /// Parts that are offered, with a reservation.
     pub warnings: Findings,
 }
 
@@ -74,7 +74,7 @@ pub struct Findings {
 pub struct Finding {
     /// Such as `GET /users/{id}`, `type Planet, line 12`, `#/components/schemas/User`.
     pub place: String,
-    /// What is the matter, and what was made of it.
+    /// The problem, and what was made of it.
     pub what: String,
 }
 
@@ -99,7 +99,7 @@ impl Findings {
         self.list.is_empty()
     }
 
-    /// How many there were.
+    /// Counts all findings, also those beyond the list.
     #[must_use]
     pub fn count(&self) -> usize {
         self.list.len() + self.further
@@ -110,11 +110,11 @@ fn plain(text: &str) -> String {
     text.chars().map(|c| if crate::is_deceptive(c) { ' ' } else { c }).take(300).collect()
 }
 
-/// Why a document cannot be read at all.
+/// The reason that a document cannot be read at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{format}: {}", list(problems))]
 pub struct ReadError {
-    /// What it was taken for, such as `OpenAPI`.
+    /// The format that it was taken for, such as `OpenAPI`.
     pub format: &'static str,
     /// At least one, 20 at most.
     pub problems: Vec<ReadProblem>,
@@ -125,7 +125,7 @@ pub struct ReadError {
 pub struct ReadProblem {
     /// Line and column, counted from 1, where the source has lines.
     pub position: Option<(u64, u64)>,
-    /// What was found, what was expected, and what to do.
+    /// A text that tells what was found, what was expected, and what to do.
     pub what: String,
 }
 

@@ -20,7 +20,7 @@ pub struct HttpRequest {
     pub body: Payload,
 }
 
-/// What is sent as the body.
+/// The body that is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Payload {
     Nothing,

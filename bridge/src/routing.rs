@@ -24,7 +24,7 @@ pub struct Route {
     pub method: Method,
     /// Such as `/users/{id}`.
     pub template: String,
-    /// What it leads to.
+    /// The operation that it leads to.
     pub operation: usize,
 }
 
@@ -47,7 +47,7 @@ struct Indexed {
 /// Decoded values in a path by parameter name, in the template's order.
 pub type PathValues<'a> = Vec<(&'a str, Cow<'a, str>)>;
 
-/// Where a call goes.
+/// The destination of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Routed<'a> {
     /// Position among the routes.
@@ -57,7 +57,7 @@ pub struct Routed<'a> {
     pub path_values: Option<PathValues<'a>>,
 }
 
-/// Why a call goes nowhere.
+/// The reason that a call goes nowhere.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
     #[error("the path is refused: {0}")]

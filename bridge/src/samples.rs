@@ -31,7 +31,7 @@ pub struct Sample {
     pub body: String,
 }
 
-/// Where a sample comes from, best first.
+/// The origin of a sample, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {

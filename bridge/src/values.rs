@@ -24,14 +24,14 @@ use crate::{
 /// Steps into schemas within schemas: every level of a value may be an alternative of its own.
 pub(crate) const STEPS_DEPTH_MAX: usize = 2 * VALUE_DEPTH_MAX;
 
-/// What refusing a value takes, in steps of checking; as many bytes of its text are another step.
+/// The cost of refusing a value, in steps of checking; as many bytes of its text are another step.
 const REFUSAL_CHECKS: usize = 20;
 /// Choices that are compared with a value in the time of one step.
 const CHOICES_PER_CHECK: usize = 16;
 /// Characters that are compared in that time, to say what may have been meant.
 const CELLS_PER_CHECK: usize = 20;
 
-/// Where a value stands: a parameter's name, then members and indices. Made into text only for an error.
+/// The place of a value: a parameter's name, then members and indices. Made into text only for an error.
 #[derive(Clone, Copy)]
 pub(crate) enum ValuePath<'n> {
     Root(&'n str),
@@ -83,7 +83,7 @@ impl<'d> Checker<'d> {
         self.problems.len() >= PROBLEMS_MAX
     }
 
-    /// What may have been meant by `name`, which is paid for: alternatives are tried for every value there is.
+    /// Finds what may have been meant by `name`, which is paid for: alternatives are tried for every value there is.
     fn nearest<'a>(&mut self, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
         if self.is_full() || self.checks_left == 0 {
             return None;
@@ -114,7 +114,7 @@ impl<'d> Checker<'d> {
         if self.problems.is_empty() { Ok(()) } else { Err(self.problems) }
     }
 
-    /// What `schema` is behind its references.
+    /// Returns the schema that `schema` is behind its references.
     pub(crate) fn resolved(&self, schema: &'d Schema) -> Option<&'d Schema> {
         self.description.resolve(schema)
     }
@@ -189,7 +189,7 @@ impl<'d> Checker<'d> {
         self.count(place, items.len(), array).then_some(Json::Array(items))
     }
 
-    /// Whether commas can separate values of `schema`.
+    /// Tells whether commas can separate values of `schema`.
     fn is_scalar(&self, schema: &'d Schema) -> bool {
         let is_leaf = |schema| {
             let shape = self.resolved(schema).map(|schema| &schema.shape);
@@ -201,7 +201,7 @@ impl<'d> Checker<'d> {
         }
     }
 
-    /// Whether `value` is one of `schema`; when it is not, it was said why.
+    /// Checks whether `value` is one of `schema`; when it is not, says why.
     pub(crate) fn json(
         &mut self,
         place: &ValuePath<'_>,
@@ -266,7 +266,7 @@ impl<'d> Checker<'d> {
         )
     }
 
-    /// Whether every required member was given.
+    /// Checks whether every required member was given.
     pub(crate) fn has_required(
         &mut self,
         place: &ValuePath<'_>,
@@ -311,7 +311,7 @@ impl<'d> Checker<'d> {
         schema
     }
 
-    /// Whether an object that takes exactly one member got it.
+    /// Checks whether an object that takes exactly one member got it.
     pub(crate) fn exactly_one(&mut self, place: &ValuePath<'_>, object: &Object, given: usize) -> bool {
         let fits = !object.exactly_one || given == 1;
         if !fits {

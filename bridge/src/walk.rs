@@ -2,14 +2,14 @@
 
 use crate::description::{ApiDescription, Operation, Schema, Shape};
 
-/// What to do below a schema that was visited.
+/// The next step below a schema that was visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Then {
     Descend,
     Skip,
 }
 
-/// Where a schema stands.
+/// The place of a schema.
 #[derive(Debug, Clone, Copy)]
 pub struct SchemaPath<'n> {
     /// Words that tell what it is for, such as `listPlanets answer` or the name of a property.

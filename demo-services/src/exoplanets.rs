@@ -37,7 +37,7 @@ const BODY_BYTES_MAX: usize = 64 << 10;
 /// The largest answer takes 40 MB while it is made. More at a time would not be faster, and need more memory.
 const EXECUTING_MAX: usize = 8;
 
-/// What the routes share.
+/// The state that the routes share.
 struct Service {
     schema: Schema,
     /// The schema as text, written once.

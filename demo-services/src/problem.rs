@@ -4,7 +4,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-/// What went wrong, in words for a person and in fields for a program.
+/// An error, in words for a person and in fields for a program.
 #[derive(Debug, Serialize)]
 pub struct Problem {
     #[serde(serialize_with = "status_number")]
@@ -15,7 +15,7 @@ pub struct Problem {
     /// The query parameter at fault.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameter: Option<String>,
-    /// What would have been accepted.
+    /// The input that would have been accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
     /// The name the client probably meant.

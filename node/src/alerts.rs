@@ -55,7 +55,7 @@ const MINED_WITHIN: Duration = Duration::from_secs(600);
 /// More would not be read.
 const ALERTS_MAX: usize = 64;
 
-/// What a copied data folder does, which ends in money signed for twice.
+/// The effect of a copied data folder, which ends in money signed for twice.
 pub(crate) const TWIN: &str = "another node runs with this wallet's key, so neither is reached reliably";
 pub(crate) const TWIN_NEXT: &str =
     "stop one of the two; a copy of the data folder must not run beside the original";
@@ -79,10 +79,10 @@ struct RefusedClaims {
     reason: String,
 }
 
-/// What is known of the node.
+/// The facts about the node that alerts come from.
 #[derive(Clone, Debug, Default)]
 struct NodeFacts {
-    /// Why it cannot buy and sell.
+    /// The reasons that it cannot buy and sell.
     waiting_for: Vec<Waiting>,
     clock_off: Option<ClockOff>,
     is_twin_there: bool,
@@ -97,7 +97,7 @@ struct NodeFacts {
     unclaimed: Usdc,
     /// The transaction that the wallet has under way, and for how long.
     under_way: Option<(&'static str, Duration)>,
-    /// How much of it the wallet's ETH does not bring to the chain.
+    /// The part of `unclaimed` that the wallet's ETH does not bring to the chain.
     unaffordable: Usdc,
     /// Claims that the contract refuses.
     refused: Option<RefusedClaims>,
@@ -109,13 +109,13 @@ struct NodeFacts {
     ailing: Vec<Ailing>,
     /// Of services that this node pays, but for those that its user buys all the same.
     flagged: Vec<ServiceConduct>,
-    /// Why there is no backup of today.
+    /// The reason that there is no backup of today.
     backup: Option<Failing>,
-    /// Where the data folder lies.
+    /// The space where the data folder lies.
     disk: Option<Space>,
 }
 
-/// What is amiss, in a fixed order; the time is filled in by [`Alerts`].
+/// Lists what is amiss, in a fixed order; the time is filled in by [`Alerts`].
 fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
     let alert = |kind, subject: String, severity, cause: String, action: &str| Alert {
         kind,
@@ -282,14 +282,14 @@ fn refused(book: &Book) -> Option<RefusedClaims> {
     Some(RefusedClaims { channels: refused.len(), amount, reason: reason.clone() })
 }
 
-/// Which alert it is, over time.
+/// The identity of an alert, over time.
 type Key = (AlertKind, String);
 
 fn key(alert: &Alert) -> Key {
     (alert.kind, alert.subject.clone())
 }
 
-/// What the alerts are made of.
+/// The parts that the alerts are made of.
 #[derive(Clone, Debug)]
 pub struct AlertsParts {
     pub wallet: Address,
@@ -303,7 +303,7 @@ pub struct AlertsParts {
     pub backups: Automatic,
     pub health: Health,
     pub data_dir: PathBuf,
-    /// What a webhook may connect to is what an upstream may.
+    /// Options for webhooks, which may connect to the same addresses as upstreams.
     pub upstream: UpstreamOptions,
 }
 
@@ -329,7 +329,7 @@ impl Alerts {
         Ok(Self(Arc::new(AlertsInner { parts, levels, since: Mutex::default(), delivery: Mutex::default() })))
     }
 
-    /// What is amiss now.
+    /// Lists what is amiss now.
     #[must_use]
     pub fn look(&self) -> Vec<Alert> {
         let mut alerts = current(&self.facts(), &self.0.levels.get());
@@ -365,7 +365,7 @@ impl Alerts {
         Ok(())
     }
 
-    /// How it went with the webhook.
+    /// Returns how the last deliveries to the webhook went.
     #[must_use]
     pub fn delivery(&self) -> Delivery {
         self.0.delivery.lock().unwrap_or_else(PoisonError::into_inner).clone()

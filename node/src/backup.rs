@@ -50,7 +50,7 @@ const WALLET_FILE: &str = "wallet.json";
 const FILES: [&str; 6] =
     [LEDGER_FILE, "secrets.toml", "farthing.toml", CONSOLE_SETTINGS_FILE, "wallet.passphrase", WALLET_FILE];
 
-/// Why there is no backup, or none can be restored.
+/// The reason that there is no backup, or that none can be restored.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     #[error("the passphrase has fewer than {PASSPHRASE_CHARS_MIN} characters")]
@@ -91,7 +91,7 @@ pub enum BackupError {
 }
 
 impl BackupError {
-    /// What to do next, where there is something.
+    /// Returns the step to take next, where there is one.
     #[must_use]
     pub fn next_step(&self) -> Option<&str> {
         Some(match self {
@@ -115,7 +115,7 @@ impl BackupError {
     }
 }
 
-/// What is in a backup.
+/// The contents of a backup.
 #[derive(Debug, Encode, Decode)]
 #[cbor(map)]
 struct BackupContents {
@@ -217,7 +217,7 @@ fn open(bytes: &[u8], passphrase: &SecretText) -> Result<BackupContents, BackupE
     Ok(contents)
 }
 
-/// Whether a file begins as a backup does; only [`verify`] knows more.
+/// Returns whether a file begins as a backup does; only [`verify`] knows more.
 #[must_use]
 pub fn is_backup(bytes: &[u8]) -> bool {
     seal::is_sealed(bytes)

@@ -11,7 +11,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-/// How a call ended.
+/// The way in which a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum End {
     /// The service answered, and was paid.
@@ -40,7 +40,7 @@ struct Labels {
 
 type Times = Family<Labels, Histogram, fn() -> Histogram>;
 
-/// What calls took since the start. A cheap handle.
+/// The times that calls took since the start. A cheap handle.
 #[derive(Clone, Debug)]
 pub struct CallTimes {
     bought: Times,

@@ -58,12 +58,12 @@ const SERVICES_IN_MEMORY_MAX: NonZeroUsize = NonZeroUsize::new(1024).expect("it 
 /// Descriptions of the services in memory, by the upper bound of each. One that is larger is kept alone.
 const DESCRIPTIONS_IN_MEMORY_BYTES_MAX: usize = 128 * 1024 * 1024;
 
-/// What was seen of versions may be lost since then.
+/// The time between two writes of what was seen of versions; what was seen since the last may be lost.
 const REMEMBER_EVERY: Duration = Duration::from_secs(10);
 /// News waiting to be passed on.
 const NEWS_MAX: usize = 64;
 
-/// Why a service cannot be used.
+/// The reason that a service cannot be used.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CatalogError {
     #[error("the service {0} is not in the catalog, and no connected node knows it")]
@@ -99,14 +99,14 @@ struct CatalogInner {
     /// Documents are written one at a time.
     writing: Arc<Semaphore>,
     unused: unused::Unused,
-    /// When a service's owner was last asked for a newer version.
+    /// The time at which a service's owner was last asked for a newer version.
     asked: Mutex<LruCache<ServiceId, Instant>>,
     seen: Arc<versions::SeenVersions>,
     news: mpsc::Sender<News>,
     ways: Ways,
 }
 
-/// How listings came here since the start.
+/// Counts of the ways in which listings came here since the start.
 #[derive(Debug, Default)]
 struct Ways {
     gossiped: AtomicU64,
@@ -167,7 +167,7 @@ impl Catalog {
         (Self(Arc::new(inner)), heard)
     }
 
-    /// When many news wait, neighbours hear of this one with them.
+    /// Queues news for the neighbours; when many wait, they hear of this one with them.
     fn tell(&self, news: News) {
         let _ = self.0.news.try_send(news);
     }
@@ -180,13 +180,13 @@ impl Catalog {
         Ok(self.0.store.search(query, clock::now_secs()).await?)
     }
 
-    /// How much of the network this node knows.
+    /// Returns how much of the network this node knows.
     #[must_use]
     pub fn counts(&self) -> store::Counts {
         self.0.store.counts()
     }
 
-    /// How listings came here since the start.
+    /// Returns how listings came here since the start.
     #[must_use]
     pub fn ways(&self) -> WayCounts {
         let Ways { gossiped, comparisons, comparisons_fruitful } = &self.0.ways;
@@ -195,14 +195,14 @@ impl Catalog {
         WayCounts { gossiped, comparisons, comparisons_fruitful }
     }
 
-    /// What a service calls itself, as far as this node knows without asking anybody.
+    /// Returns the name that a service gives itself, as far as this node knows without asking anybody.
     #[must_use]
     pub fn name(&self, id: ServiceId) -> Option<String> {
         let known = self.0.store.get(id, clock::now_secs()).ok().flatten()?;
         Some(known.listing.name.clone())
     }
 
-    /// What the store has of a service, asking neighbours when it has nothing.
+    /// Returns the store's entry of a service, and asks neighbours when it has none.
     ///
     /// # Errors
     /// [`CatalogError`] when nobody reachable knows it, or its owner retired it.
@@ -402,7 +402,7 @@ fn replaces(candidate: &Listing, stored: &Listing) -> bool {
     candidate.service == stored.service && candidate.owner == stored.owner && candidate.seq > stored.seq
 }
 
-/// Whether both are one version with the same details.
+/// Returns whether both are one version with the same details.
 fn is_same(one: &Listing, other: &Listing) -> bool {
     (one.service, one.seq, one.details_hash) == (other.service, other.seq, other.details_hash)
 }

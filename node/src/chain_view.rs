@@ -4,7 +4,7 @@ use farthing_chain::{ChainHandle, ChainStatus, view_age_max};
 
 use crate::gas::{Gas, GasMeans};
 
-/// Why nothing can be put on chain now; `Ok` when it can.
+/// Checks that something can be put on chain now.
 ///
 /// # Errors
 /// The reason in words, with what to do.
@@ -21,7 +21,7 @@ pub fn ready(chain: &ChainHandle) -> Result<(), String> {
     }
 }
 
-/// What claiming costs now; `None` before the chain was read. It counts as dear from so many times its median.
+/// Returns the cost of claiming now; `None` before the chain was read. It is dear above so many times its median.
 #[must_use]
 pub fn gas(chain: &ChainHandle, price_factor_max: u64) -> Option<Gas> {
     let fee = (*chain.base_fee().borrow())?;
@@ -29,7 +29,7 @@ pub fn gas(chain: &ChainHandle, price_factor_max: u64) -> Option<Gas> {
     Some(Gas::at(&fee, is_dear))
 }
 
-/// What the wallet's ETH pays for. Before the chain was read, nothing says that it does not pay for all.
+/// Returns what the wallet's ETH pays for: everything, as long as the chain was not read.
 #[must_use]
 pub fn means(chain: &ChainHandle) -> GasMeans {
     let (fee, balances) = (*chain.base_fee().borrow(), *chain.balances().borrow());
@@ -42,7 +42,7 @@ pub fn time_secs(chain: &ChainHandle) -> Option<u64> {
     chain.head().borrow().as_ref().map(|head| head.timestamp_secs)
 }
 
-/// Whether the view of the chain is young enough to take on new value.
+/// Returns whether the view of the chain is young enough to take on new value.
 #[must_use]
 pub fn is_fresh(chain: &ChainHandle) -> bool {
     let age_max = view_age_max(chain.spec().close_delay_secs);

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use farthing_chain::ChainError;
 use farthing_control::{
     endpoint::{Commands as Endpoints, handle},
+    sentence,
     types::{Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Problem, Reach},
 };
 use farthing_ledger::LedgerError;
@@ -147,7 +148,7 @@ pub fn router(node: Node) -> Router {
     })
 }
 
-/// What the handlers work with.
+/// The parts that the handlers work with.
 #[derive(Clone)]
 struct Commands {
     node: Node,
@@ -264,11 +265,7 @@ impl Failed {
 
 /// Sentences for a person: what was done, then what to do.
 fn with_next_step(done: &str, next: Option<&str>) -> String {
-    let mut letters = next.unwrap_or_default().chars();
-    let Some(first) = letters.next() else { return done.to_owned() };
-    let rest = letters.as_str();
-    let end = if rest.ends_with('.') { "" } else { "." };
-    format!("{done} {}{rest}{end}", first.to_uppercase())
+    next.map_or_else(|| done.to_owned(), |next| format!("{done} {}", sentence(next)))
 }
 
 impl IntoResponse for Failed {

@@ -28,7 +28,7 @@ pub use self::{
     },
 };
 
-/// How the gateway's connections are protected.
+/// The protection of the gateway's connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TlsMode {
     /// By a certificate of the node's own authority.
@@ -58,7 +58,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
 }
 
 impl Loaded {
-    /// What other parts find wrong with a setting, told with where it comes from.
+    /// Makes a problem of what other parts find wrong with a setting, told with where it comes from.
     #[must_use]
     pub fn problem(&self, name: &str, what: &str) -> ConfigProblem {
         self.raw.problem_with(name, what)

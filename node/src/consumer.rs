@@ -84,7 +84,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// Whether the secret that ordered it may call this service.
+    /// Checks that the secret that ordered it may call this service.
     ///
     /// # Errors
     /// [`BuyError::NotScoped`].
@@ -110,7 +110,7 @@ pub struct Bought {
     pub timing: Timing,
 }
 
-/// Where the time of a call went.
+/// The times that the parts of a call took.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timing {
     /// Opening or topping up the channel, when that had to be waited for.
@@ -186,7 +186,7 @@ pub enum BuyError {
     PriceChanged {
         before: Usdc,
         now: Usdc,
-        /// What keeps the caller from simply accepting the new price.
+        /// The limit that keeps the caller from simply accepting the new price.
         cap: Option<Cap>,
     },
     #[error("the call id was used with another service, path, parameters or body")]
@@ -281,15 +281,15 @@ fn upstream_failure(outcome: Outcome, status: u16) -> String {
 /// Between the owner's deadline and the caller's.
 const ANSWER_MARGIN: Duration = Duration::from_secs(2);
 
-/// How a call is bought.
+/// Settings for buying calls.
 #[derive(Clone, Copy, Debug)]
 pub struct PurchaseSettings {
     pub call_deadline: Duration,
 }
 
 impl PurchaseSettings {
-    /// What the owner's node may take: so much less than the caller waits that its word on a slow upstream
-    /// still arrives.
+    /// Returns the time that the owner's node may take: so much less than the caller waits that its word on a slow
+    /// upstream still arrives.
     fn owner_deadline(&self) -> Duration {
         self.call_deadline.saturating_sub(ANSWER_MARGIN).max(self.call_deadline / 2)
     }
@@ -335,7 +335,7 @@ struct ConsumerInner {
     times: CallTimes,
 }
 
-/// What the consumer is made of.
+/// The parts that the consumer is made of.
 #[derive(Debug)]
 pub struct ConsumerParts {
     pub signer: Signer,
@@ -446,7 +446,7 @@ impl Consumer {
         if self.0.tasks.is_closed() { Err(BuyError::ShuttingDown) } else { Ok(()) }
     }
 
-    /// Whether this node may promise money at all.
+    /// Checks that this node may promise money at all.
     ///
     /// # Errors
     /// [`BuyError::SpendingStopped`].
@@ -460,19 +460,19 @@ impl Consumer {
         &self.0.rules
     }
 
-    /// What calls of each service may cost.
+    /// Returns the record of what calls of each service may cost.
     #[must_use]
     pub fn prices(&self) -> &Prices {
         &self.0.prices
     }
 
-    /// What was spent and reserved today, in all.
+    /// Returns the sum that was spent and reserved today.
     #[must_use]
     pub fn spent_today(&self) -> Usdc {
         self.counted_today().map(|spending| spending.total(today())).unwrap_or_default()
     }
 
-    /// What was spent and reserved today with one secret.
+    /// Returns the sum that was spent and reserved today with one secret.
     #[must_use]
     pub fn spent_today_by(&self, secret: &str) -> Usdc {
         self.counted_today().map(|spending| spending.total_of(today(), secret)).unwrap_or_default()

@@ -11,11 +11,11 @@ const LOW_BYTES: u64 = 512 * MIB;
 /// On a file system that is small itself, a tenth of it.
 const LOW_PART: u64 = 10;
 
-/// What a full disk does, and what to do about it.
+/// The effect of a full disk, and what to do about it.
 pub(crate) const LOW: &str = "once the disk is full nothing is stored, so nothing is served, bought or claimed until the node starts again";
 pub(crate) const LOW_NEXT: &str = "free disk space, or give the node a larger disk";
 
-/// What a file system has for this user.
+/// The room that a file system has for this user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Space {
     pub free_bytes: u64,

@@ -15,7 +15,7 @@ const WEI_PER_ETH: u128 = 1_000_000_000_000_000_000;
 /// Channels of one claim transaction.
 pub const CLAIM_ROWS_MAX: usize = 100;
 
-/// What gas costs now, in USDC.
+/// The cost of gas now, in USDC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gas {
     /// A claim transaction before its first row.
@@ -45,15 +45,15 @@ impl Gas {
         self.base.saturating_mul(transactions).saturating_add(self.row.saturating_mul(rows as u64))
     }
 
-    /// Whether one channel's sum is worth a transaction of its own.
+    /// Returns whether one channel's sum is worth a transaction of its own.
     #[must_use]
     pub fn is_paid_by(&self, due: Usdc) -> bool {
         due > self.of(1)
     }
 }
 
-/// What a wallet must hold for a claim of so many channels in one transaction: what it bids for all of its limit, and
-/// layer 1's fee. Where gas is free, it still needs something.
+/// Computes what a wallet must hold for a claim of so many channels in one transaction: what it bids for all of its
+/// limit, and layer 1's fee. Where gas is free, it still needs something.
 #[must_use]
 pub fn claim_wei_max(fee: &BaseFee, rows: usize) -> u128 {
     let rows = rows as u64;
@@ -62,7 +62,7 @@ pub fn claim_wei_max(fee: &BaseFee, rows: usize) -> u128 {
     u128::from(gas_limit(gas)).saturating_mul(fee.bid_wei).saturating_add(l1_wei).max(1)
 }
 
-/// What a wallet can bring to the chain of what it has earned.
+/// The means of a wallet to bring to the chain what it has earned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GasMeans {
     /// So many channels can be claimed.
@@ -89,8 +89,8 @@ impl GasMeans {
     /// Of a wallet that can claim nothing.
     pub const NONE: Self = Self { rows: 0, row_cost: Usdc::ZERO };
 
-    /// What of these sums cannot be claimed: the dearest are claimed first, and what gas would eat up is let be, unless
-    /// there is no ETH for any claim.
+    /// Computes what of these sums cannot be claimed: the dearest are claimed first, and those that gas would eat up do
+    /// not count, unless there is no ETH for any claim.
     #[must_use]
     pub fn left_behind(&self, due: impl Iterator<Item = Usdc>) -> Usdc {
         let least = if self.rows == 0 { Usdc::ZERO } else { self.row_cost };
@@ -102,8 +102,8 @@ impl GasMeans {
         due.iter().skip(self.rows).fold(Usdc::ZERO, |sum, due| sum.saturating_add(*due))
     }
 
-    /// Which channels to claim first: as many of the dearest as can be paid for, in the order they have; and the others,
-    /// the dearest first.
+    /// Divides channels into those to claim first, as many of the dearest as can be paid for, in the order they have;
+    /// and the others, the dearest first.
     #[must_use]
     pub fn divide(
         &self,

@@ -33,20 +33,20 @@ pub mod services;
 
 use auth::Secrets;
 pub use documents::Documents;
-use documents::{WantedDocument, WrittenDocument};
+use documents::WrittenDocument;
 use problem::Problem;
 
 /// The JSON around a body adds escapes: a little more than the body itself may arrive.
 const REQUEST_BYTES_MAX: usize = limits::REQUEST_BODY_BYTES_MAX + limits::CALL_HEAD_BYTES_MAX;
 
-/// What the gateway serves from.
+/// The parts that the gateway serves from.
 #[derive(Clone, Debug)]
 pub struct Gateway {
     pub consumer: Consumer,
     pub secrets: Arc<Secrets>,
     pub readiness: Readiness,
     pub documents: Documents,
-    /// Where this gateway is, as far as the node knows: `https://localhost:3000`.
+    /// The address of this gateway, as far as the node knows: `https://localhost:3000`.
     pub url: String,
 }
 
@@ -147,11 +147,7 @@ impl Gateway {
         };
         let document = catalog::documents::asked(&known, order.method, &order.path)?;
         let server = services::address(origin, order.service);
-        Some(
-            self.documents
-                .write(WantedDocument { known, document, server, params: order.params.clone() })
-                .await,
-        )
+        Some(self.documents.write(known, document, server, order.params.clone()).await)
     }
 }
 

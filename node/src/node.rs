@@ -60,7 +60,7 @@ use settings::{
 };
 use upkeep::{favour, hold_against_chain, keep_uses, prune, used_before};
 
-/// How long shutdown waits for running calls.
+/// The longest time that shutdown waits for running calls.
 const DRAIN_MAX: Duration = Duration::from_secs(20);
 /// Cooperative closes waiting to be carried out.
 const CLOSES_QUEUED_MAX: usize = 256;
@@ -92,7 +92,7 @@ pub struct Node {
     pub started_secs: u64,
     /// Memory for bodies, shared by network, upstreams and ports.
     pub budget: ByteBudget,
-    /// How servers of the owner's own are asked.
+    /// Options for requests to servers of the owner's own.
     upstream: UpstreamOptions,
     tasks: TaskTracker,
     background: TaskTracker,
@@ -312,7 +312,7 @@ impl Node {
         }
     }
 
-    /// Where the gateway can be called from this machine.
+    /// Returns the address at which the gateway can be called from this machine.
     #[must_use]
     pub fn gateway_url(&self) -> String {
         gateway_url(self.config.gateway.listen, self.config.gateway.tls)

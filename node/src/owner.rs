@@ -70,7 +70,7 @@ use told::BooksLimiter;
 #[derive(Clone, Debug)]
 pub struct Owner(Arc<OwnerParts>);
 
-/// What the owner is made of.
+/// The parts that the owner is made of.
 #[derive(Debug)]
 pub struct OwnerParts {
     pub signer: Signer,
@@ -82,7 +82,7 @@ pub struct OwnerParts {
     /// Calls that payers were told were never served.
     pub unserved: Unserved,
     pub load: Load,
-    /// How much payers were told of their calls.
+    /// A count of what payers were told of their calls.
     pub told: BooksLimiter,
     pub terms: Terms,
     /// Channels whose payer asks for a cooperative close; settlement carries it out.
@@ -254,7 +254,7 @@ impl Owner {
         Some((answer, is_final))
     }
 
-    /// What became of a call, for a consumer that lost its answer.
+    /// Tells a consumer that lost its answer what became of the call.
     fn status(&self, payer: Address, call_id: CallId) -> (CallReply, Bytes) {
         match self.0.calls.status(&(payer, call_id)) {
             Some(Some(answer)) => return answer.to_wire(),
@@ -295,7 +295,7 @@ impl Owner {
     }
 }
 
-/// How long a payer waits for its answer. The deadline of a call without effects ends its work, and the answer says so.
+/// Returns a payer's wait for its answer. The deadline of a call without effects ends its work, and the answer says so.
 fn answer_within(request: &CallRequest) -> Duration {
     let max = limits::CALL_DEADLINE_MS_MAX;
     Duration::from_millis(if request.method.is_safe() { max } else { request.deadline_ms.min(max) })

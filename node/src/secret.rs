@@ -16,11 +16,11 @@ const PREFIX: &str = "farthing_sk_";
 const RANDOM_BYTES: usize = 32;
 const CHECKSUM_BYTES: usize = 4;
 
-/// What a script presents as `Authorization: Bearer …`.
+/// The secret that a script presents as `Authorization: Bearer …`.
 #[derive(Clone)]
 pub struct ConsumerSecret(SecretText);
 
-/// Why a text is no consumer secret at all.
+/// The reason that a text is no consumer secret at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ParseSecretError {
     #[error("a consumer secret begins with farthing_sk_; `farthing secret show` prints yours")]
@@ -50,7 +50,7 @@ impl ConsumerSecret {
         self.0.expose()
     }
 
-    /// Whether `presented` is this secret. Takes the same time wherever they differ.
+    /// Returns whether `presented` is this secret. Takes the same time wherever they differ.
     #[must_use]
     pub fn matches(&self, presented: &str) -> bool {
         self.expose().as_bytes().ct_eq(presented.as_bytes()).into()

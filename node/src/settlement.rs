@@ -43,7 +43,7 @@ use promised::Promised;
 /// Settlements among which the last claim is looked for: those that tell what the chain did are not claims.
 const LAST_CLAIM_LOOK_BACK: usize = 64;
 
-/// What was claimed.
+/// The result of a claim.
 #[derive(Clone, Debug, Default)]
 pub struct Claimed {
     pub amount: Usdc,
@@ -55,7 +55,7 @@ pub struct Claimed {
     pub unshown: Vec<ChannelId>,
 }
 
-/// Why a settlement failed; it is tried again by itself.
+/// The reason that a settlement failed; it is tried again by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum SettlementError {
     #[error(transparent)]
@@ -79,7 +79,7 @@ enum SettlementRequest {
     Close(ChannelId, oneshot::Sender<Result<(), SettlementError>>),
 }
 
-/// What settlement works with.
+/// The parts that settlement works with.
 #[derive(Debug)]
 pub struct SettlementParts {
     pub signer: Signer,

@@ -11,7 +11,7 @@ use farthing_os::clock;
 
 use crate::{call_times::CallTimes, catalog::Catalog, chain_view, owner::registry::Registry, wallet::Signer};
 
-/// What keeps the node from buying and selling.
+/// The part that keeps the node from buying and selling, and the cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     pub part: NodePart,
@@ -24,7 +24,7 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// What health checks and metrics read.
+/// The parts that health checks and metrics read.
 #[derive(Clone, Debug)]
 pub struct Readiness {
     pub ledger: Ledger,
@@ -38,7 +38,7 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// What the node still waits for before it can buy and sell; nothing when it is ready.
+    /// Lists what the node still waits for before it can buy and sell; nothing when it is ready.
     #[must_use]
     pub fn waiting_for(&self) -> Vec<Waiting> {
         let ledger = self.ledger.closed().map(|closed| (NodePart::Ledger, closed.to_string()));
@@ -80,7 +80,7 @@ pub struct ClockOff {
 }
 
 impl ClockOff {
-    /// Whether others refuse what this node signs, or it what they sign.
+    /// Returns whether others refuse what this node signs, or it refuses what they sign.
     #[must_use]
     pub const fn is_bad(&self) -> bool {
         self.ahead_secs.unsigned_abs() >= CLOCK_OFF_SECS_BAD
@@ -106,7 +106,7 @@ pub fn clock_off(chain: &ChainHandle, skew: Option<ClockSkew>, peers: usize) -> 
     weigh(block, &chain.spec().name, skew, peers)
 }
 
-/// Whether there is a block of a chain whose clock is not made up: one of one's own may be set to any time.
+/// Returns whether there is a block of a chain whose clock is not made up: one of one's own may be set to any time.
 #[must_use]
 pub fn has_public_head(chain: &ChainHandle) -> bool {
     chain.spec().kind != ChainKind::Local && chain.head().borrow().is_some()

@@ -49,7 +49,7 @@ pub struct Opened {
     pub unattended: bool,
 }
 
-/// Why there is no wallet to work with.
+/// An error that leaves the node without a wallet to work with.
 #[derive(Debug, thiserror::Error)]
 pub enum WalletError {
     #[error("{path} cannot be read or written", path = .path.display())]
@@ -65,7 +65,7 @@ pub enum WalletError {
 }
 
 impl WalletError {
-    /// What to do next, where there is something.
+    /// Returns the step to take next, where there is one.
     #[must_use]
     pub const fn next_step(&self) -> Option<&'static str> {
         match self {
@@ -121,7 +121,7 @@ impl Wallet {
         Files::in_folder(data_dir).import(phrase, passphrase, SCRYPT_LOG_N)
     }
 
-    /// Whether a text is a backup phrase.
+    /// Checks that a text is a backup phrase.
     ///
     /// # Errors
     /// [`PhraseError`], which does not repeat it.
@@ -129,7 +129,7 @@ impl Wallet {
         phrase::derive(phrase).map(drop)
     }
 
-    /// Whether `data_dir` has a wallet, readable or not.
+    /// Returns whether `data_dir` has a wallet, readable or not.
     #[must_use]
     pub fn exists(data_dir: &Path) -> bool {
         data_dir.join(WALLET_FILE).symlink_metadata().is_ok()
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    /// What `open_or_create` does at first start, with cheaper protection.
+    /// Creates a wallet as `open_or_create` does at first start, with cheaper protection.
     fn create(folder: &Path, passphrase: Option<&str>) -> Opened {
         let passphrase = passphrase.map(SecretText::new);
         Files::in_folder(folder).create(passphrase.as_ref(), 10).unwrap()

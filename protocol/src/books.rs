@@ -37,7 +37,7 @@ pub struct Shown {
     /// The owner's, on the receipt.
     #[n(1)]
     pub receipt_signature: Signature,
-    /// What the payer knows of the receipt's total: a call that it counts may have no answer here.
+    /// The part of the receipt's total that the payer knows of: a call that it counts may have no answer here.
     #[n(2)]
     pub promised: Usdc,
     /// The payer's, on a voucher over that: the owner may have lost it, too.
@@ -80,7 +80,7 @@ pub struct CallsPage {
     pub adjusted: Option<Usdc>,
 }
 
-/// What an owner recorded of one call.
+/// An owner's record of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 #[cbor(map)]
 pub struct CallRecord {

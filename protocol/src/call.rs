@@ -77,7 +77,7 @@ impl std::str::FromStr for Method {
     }
 }
 
-/// How a call is paid.
+/// The way in which a call is paid.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 pub enum Payment {
     /// `free/1`: the listed price is zero.
@@ -99,7 +99,7 @@ pub enum Payment {
     },
 }
 
-/// What a consumer asks for. The body of `body_bytes` follows the head.
+/// A consumer's request. The body of `body_bytes` follows the head.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 #[cbor(map)]
 pub struct CallRequest {
@@ -131,7 +131,7 @@ pub struct CallRequest {
 }
 
 impl CallRequest {
-    /// What this call asks for, whatever it pays: two requests under one call id must agree on it.
+    /// Computes the hash of what this call asks for, whatever it pays: two requests under one call id must agree on it.
     #[must_use]
     pub fn request_hash(&self, body: &[u8]) -> Hash {
         let asked =
@@ -170,7 +170,7 @@ fn within(what: &'static str, size: usize, size_max: usize) -> Result<(), OutOfB
     if size > size_max { Err(OutOfBounds { what, size, size_max }) } else { Ok(()) }
 }
 
-/// How the owner's attempt to serve a call ended.
+/// The end of the owner's attempt to serve a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
 #[cbor(index_only)]
 pub enum Outcome {
@@ -225,7 +225,7 @@ impl Outcome {
         matches!(self, Self::Answered | Self::Declined)
     }
 
-    /// What the call costs. A failed upstream costs nothing (invariant O4).
+    /// Returns the cost of the call. A failed upstream costs nothing (invariant O4).
     #[must_use]
     pub const fn charge(self, policy: ChargePolicy, price: Usdc) -> Usdc {
         match (self, policy) {
@@ -235,7 +235,7 @@ impl Outcome {
     }
 }
 
-/// Which answers a listing charges for.
+/// The answers that a listing charges for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
 #[cbor(index_only)]
 pub enum ChargePolicy {
@@ -248,7 +248,7 @@ pub enum ChargePolicy {
     Answered,
 }
 
-/// What the owner answers. The body of `body_bytes` follows the head.
+/// The owner's answer. The body of `body_bytes` follows the head.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 #[cbor(map)]
 pub struct CallResponse {
@@ -274,7 +274,7 @@ pub struct CallResponse {
     pub upstream_us: u64,
 }
 
-/// What the receipt's `response_hash` binds: status, headers and body of the answer.
+/// Computes the `response_hash` of a receipt, which binds status, headers and body of the answer.
 #[must_use]
 pub fn response_hash(status: u16, headers: &BTreeMap<String, String>, body: &[u8]) -> Hash {
     keccak256(&[b"farthing response\0", &wire::encode(&(status, headers)), &keccak256(&[body])])
@@ -285,16 +285,16 @@ pub fn response_hash(status: u16, headers: &BTreeMap<String, String>, body: &[u8
 pub enum CallMessage {
     #[n(0)]
     Call(#[n(0)] CallRequest),
-    /// What became of a call of mine? Answered with its response while kept, else with its state.
+    /// A question about the end of a call of mine. Answered with its response while kept, else with its state.
     #[n(1)]
     Status(#[n(0)] CallId),
-    /// What do you hold of my channel? This is your newest word on it.
+    /// A question about what you hold of my channel. This is your newest word on it.
     #[n(2)]
     Sync(#[n(0)] ChannelId, #[n(1)] Option<Shown>),
     /// Please close my channel; I will promise nothing more on it. This is your newest word on it.
     #[n(3)]
     Close(#[n(0)] ChannelId, #[n(1)] Option<Shown>),
-    /// What did you record of my calls?
+    /// A question about your records of my calls.
     #[n(7)]
     Calls(#[n(0)] CallsAsked),
 }
@@ -336,7 +336,7 @@ impl CallReply {
     }
 }
 
-/// What an owner knows of a call whose answer it does not send.
+/// An owner's knowledge of a call whose answer it does not send.
 #[expect(clippy::large_enum_variant, reason = "made once per question and sent; nothing holds many of them")]
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 pub enum CallStatus {

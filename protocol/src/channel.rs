@@ -63,7 +63,7 @@ impl std::str::FromStr for ChannelId {
     }
 }
 
-/// Where signatures are valid: one contract on one chain.
+/// The place where signatures are valid: one contract on one chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Domain {
     separator: Hash,
@@ -84,7 +84,7 @@ impl Domain {
         Self { separator }
     }
 
-    /// What the contract's `DOMAIN_SEPARATOR()` must answer.
+    /// Returns the hash that the contract's `DOMAIN_SEPARATOR()` must answer.
     #[must_use]
     pub const fn separator(&self) -> &Hash {
         &self.separator
@@ -101,7 +101,7 @@ pub struct ChannelConfig {
     pub payee: Address,
     #[n(2)]
     pub token: Address,
-    /// Whose signature makes a voucher; usually the payer.
+    /// The address whose signature makes a voucher; usually the payer.
     #[n(3)]
     pub signer: Address,
     /// Time between the payer's request to close and its withdrawal.
@@ -179,8 +179,8 @@ eip712::signed_words!(Receipt, RECEIPT_TYPE, "`signer`, the owner,", |receipt| [
 ]);
 
 impl Receipt {
-    /// Whether the owner never serves the call again: the service answered, or something was charged. After a failure
-    /// that cost nothing, the same call may be tried anew.
+    /// Returns whether the owner never serves the call again: the service answered, or something was charged. After a
+    /// failure that cost nothing, the same call may be tried anew.
     #[must_use]
     pub fn is_final(&self) -> bool {
         !self.charged.is_zero()
@@ -260,13 +260,13 @@ impl PayeeState {
         self.best = best.max(self.spent);
     }
 
-    /// What the owner has earned and can still claim: the contract pays no further than the deposit goes.
+    /// Returns what the owner has earned and can still claim: the contract pays no further than the deposit goes.
     #[must_use]
     pub fn unclaimed(&self) -> Usdc {
         self.spent.min(self.deposited).saturating_sub(self.claimed)
     }
 
-    /// What the owner has earned and the payer has withdrawn. It can be claimed again should the payer fill the
+    /// Returns what the owner has earned and the payer has withdrawn. It can be claimed again if the payer fills the
     /// same channel.
     #[must_use]
     pub fn lost(&self) -> Usdc {
@@ -340,13 +340,13 @@ impl PayerState {
         self.acknowledged = self.acknowledged.saturating_add(charged);
     }
 
-    /// What is left of a total of the owner that neither receipts nor calls in progress explain.
+    /// Returns the part of a total of the owner that neither receipts nor calls in progress explain.
     #[must_use]
     pub fn unexplained(&self, spent_total: Usdc) -> Usdc {
         spent_total.saturating_sub(self.acknowledged).saturating_sub(self.in_flight)
     }
 
-    /// What can still be promised.
+    /// Returns the amount that can still be promised.
     #[must_use]
     pub fn available(&self) -> Usdc {
         self.deposited.saturating_sub(self.acknowledged).saturating_sub(self.in_flight)

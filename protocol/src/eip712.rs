@@ -40,7 +40,7 @@ pub(crate) fn digest(domain_separator: &Hash, struct_hash: &Hash) -> Hash {
     keccak256(&[b"\x19\x01", domain_separator, struct_hash])
 }
 
-/// What `$type` is signed as, and whose signature counts: `$signer`'s. Its words are those of `$type_string`.
+/// Implements the signing of `$type`; `$signer`'s signature counts. Its words are those of `$type_string`.
 macro_rules! signed_words {
     ($type:ident, $type_string:expr, $signer:literal, |$value:ident| $words:expr) => {
         impl $type {

@@ -82,7 +82,7 @@ impl CallId {
         key.parse().unwrap_or_else(|_| Self(hashed(&[b"farthing call id\0", key.as_bytes()])))
     }
 
-    /// Whether it may be that of a text. Whoever foresees the text knows it; other ids are random.
+    /// Returns whether it may be that of a text. Whoever foresees the text knows it; other ids are random.
     #[must_use]
     pub fn may_be_of_a_text(&self) -> bool {
         uuid::Uuid::from_bytes(self.0).get_version() == Some(uuid::Version::Custom)

@@ -60,7 +60,7 @@ impl fmt::Debug for Address {
     }
 }
 
-/// Why a text is not a wallet address.
+/// The error for a text that is not a wallet address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseAddressError {
     #[error("a wallet address is 0x followed by 40 hexadecimal digits")]

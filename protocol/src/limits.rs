@@ -31,10 +31,10 @@ pub const CALL_DEADLINE_MS_MAX: u64 = 300_000;
 pub const RECORD_BYTES_MAX: usize = 1024;
 pub const RECORD_ADDRESSES_MAX: usize = 8;
 pub const RECORD_ADDRESS_BYTES_MAX: usize = 128;
-/// How long a record may live: long enough to survive a weekend of missed refreshes, short enough that
+/// The longest life of a record: long enough to survive a weekend of missed refreshes, short enough that
 /// departed nodes vanish.
 pub const RECORD_LIFETIME_SECS_MAX: u64 = 48 * 3600;
-/// How far two honest clocks may differ.
+/// The largest difference between two honest clocks.
 pub const CLOCK_SKEW_SECS_MAX: u64 = 300;
 
 /// A signed listing travels in gossip and lists; details are fetched by hash.
@@ -53,7 +53,7 @@ pub const DETAILS_BYTES_MAX: usize = 512 * 1024;
 pub const OPERATIONS_MAX: usize = 2_000;
 /// Samples of a service, as one document.
 pub const SAMPLES_BYTES_MAX: usize = 64 * 1024;
-/// What was different in a service's versions, as one document: some hundred of them, a few sentences each.
+/// The differences between a service's versions, as one document: some hundred of them, a few sentences each.
 pub const HISTORY_BYTES_MAX: usize = 32 * 1024;
 
 /// `info/1` frames.
@@ -73,7 +73,7 @@ pub const REACH_FRAME_BYTES_MAX: usize = 16 * 1024;
 pub const REACH_KNOWN_MAX: usize = 32;
 /// Addresses of one request to be dialled: as many as a record holds.
 pub const REACH_ADDRESSES_MAX: usize = RECORD_ADDRESSES_MAX;
-/// Why a dial failed.
+/// The reason that a dial failed.
 pub const REACH_REASON_CHARS_MAX: usize = 160;
 
 /// Text of a refusal: one line for a person.

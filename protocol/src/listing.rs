@@ -16,7 +16,7 @@ use crate::{
     wire::{self, NetworkName},
 };
 
-/// What kind of upstream a service has.
+/// The kind of upstream that a service has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
 #[cbor(index_only)]
 pub enum ServiceKind {
@@ -64,7 +64,7 @@ pub struct Listing {
     /// Follows from `owner` and `nonce`; no other is valid.
     #[n(1)]
     pub service: ServiceId,
-    /// Whose service it is; signs the listing and receives the money.
+    /// The wallet whose service it is; signs the listing and receives the money.
     #[n(2)]
     pub owner: Address,
     /// Strictly rising; a call names the version whose price it accepted.
@@ -109,11 +109,11 @@ pub struct Listing {
     #[n(19)]
     #[cbor(default)]
     pub samples_count: u32,
-    /// What was different in each version so far, as the owner tells it. Pinned here and not by the details, so that
+    /// The differences in each version so far, as the owner tells them. Pinned here and not by the details, so that
     /// a new price makes nobody fetch the details again.
     #[n(20)]
     pub history: Option<Pin>,
-    /// What the owner tells this service from its others by; the same in every version.
+    /// The nonce by which the owner tells this service from its others; the same in every version.
     #[n(21)]
     pub nonce: ServiceNonce,
 }
@@ -198,7 +198,7 @@ pub struct Pin {
     pub bytes: u32,
 }
 
-/// What an interested consumer fetches by hash.
+/// The details that an interested consumer fetches by hash.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode, CborLen)]
 #[cbor(map)]
 pub struct Details {
@@ -243,7 +243,7 @@ impl Details {
     }
 }
 
-/// Why bytes are not a listing's details.
+/// The reason that bytes are not a listing's details.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DetailsError {
     #[error("the content is not the one the listing pins")]
@@ -255,7 +255,7 @@ pub enum DetailsError {
 }
 
 impl Listing {
-    /// What a call of the operation costs.
+    /// Returns the cost of a call of the operation.
     #[must_use]
     pub fn price_of(&self, details: &Details, method: Method, path: &str) -> Usdc {
         let own = details.prices.iter().find(|own| own.method == method && own.path == path);

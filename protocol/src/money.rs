@@ -79,7 +79,7 @@ impl fmt::Display for Usdc {
     }
 }
 
-/// Why a text is not an amount of USDC.
+/// The error for a text that is not an amount of USDC.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseUsdcError {
     #[error("`{0}` is not an amount of USDC; write a decimal of 0 or more, such as 0.002")]

@@ -5,7 +5,7 @@
 //! joiners within words, other blanks and the marks that choose a sign's form stay. What hides or reorders text
 //! has no place in either.
 
-/// What a line is for.
+/// The purpose of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {
     /// Names, tags, categories: compared by eye.
@@ -14,7 +14,7 @@ pub enum Line {
     Prose,
 }
 
-/// Why a text is no line of its kind.
+/// The reason that a text is no line of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotPlain {
     /// Positions count from 1, in characters.
@@ -32,7 +32,7 @@ impl Line {
         }
     }
 
-    /// Whether a line of this kind may hold `sign`.
+    /// Returns whether a line of this kind may hold `sign`.
     #[must_use]
     pub fn holds(self, sign: char) -> bool {
         match self {

@@ -33,7 +33,7 @@ pub struct ReachRequest {
     pub on_behalf_of: Option<ByteVec>,
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 pub enum ReachResponse {
     /// One for each address, in the request's order; and the same of a neighbour that dialled on behalf of the asker,
@@ -50,15 +50,15 @@ pub enum ReachResponse {
     Refused(#[n(0)] String),
 }
 
-/// How one dial ended.
+/// The result of one dial.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 pub enum DialBack {
     #[n(0)]
     Reached,
-    /// Why not, in a line for a person.
+    /// A dial that failed, with the reason in a line for a person.
     #[n(1)]
     Failed(#[n(0)] String),
-    /// Why it was not tried, in a line for a person; says nothing about the address.
+    /// A dial that was not tried, with the reason in a line for a person; says nothing about the address.
     #[n(2)]
     Declined(#[n(0)] String),
 }

@@ -16,7 +16,7 @@ pub const FLAG_RELAY: u32 = 1 << 2;
 /// Has services to sell.
 pub const FLAG_ACCEPTS_CALLS: u32 = 1 << 3;
 
-/// What a node publishes in the directory, keyed by its wallet address. Usually 256 bytes.
+/// The record that a node publishes in the directory, keyed by its wallet address. Usually 256 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 #[cbor(map)]
 pub struct NodeRecord {
@@ -57,7 +57,7 @@ pub struct NodeRecord {
 }
 
 impl NodeRecord {
-    /// Whether the record may be used at `now_secs`, allowing for clocks that differ.
+    /// Checks that the record may be used at `now_secs`, allowing for clocks that differ.
     ///
     /// # Errors
     /// [`InvalidDocument`] when it is from the future or expired.

@@ -10,7 +10,7 @@ use crate::{Listing, Signed};
 /// `number code = name;` with its meaning above it.
 macro_rules! refusal_codes {
     ($($(#[$about:meta])* $number:literal $code:ident = $name:literal;)+) => {
-        /// Why. The numbers are part of the protocol and never change meaning.
+        /// The reason for a refusal. The numbers are part of the protocol and never change meaning.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
         #[cbor(index_only)]
         pub enum RefusalCode {
@@ -75,7 +75,7 @@ pub struct Refusal {
     /// One line for a person: what was wrong, what was expected.
     #[n(1)]
     pub detail: String,
-    /// When trying again may help.
+    /// The time after which trying again may help.
     #[n(2)]
     pub retry_after_ms: Option<u64>,
     /// With [`RefusalCode::PriceChanged`]: what is offered now.

@@ -18,7 +18,7 @@ use crate::{CallReply, RefusalCode, call::CallStatus};
 /// complete head, and the rest is for a clock that ticks unevenly on a busy machine.
 pub const COPY_LIFETIME: Duration = Duration::from_secs(6);
 
-/// What came of one copy of a call.
+/// The result of sending one copy of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// The call's answer, with a receipt.
@@ -40,7 +40,7 @@ pub enum Heard {
 }
 
 impl Heard {
-    /// What a reply to a call says.
+    /// Reads what a reply to a call says.
     #[must_use]
     pub fn of(reply: &CallReply) -> Self {
         match reply {
@@ -55,7 +55,7 @@ impl Heard {
     }
 }
 
-/// What a consumer does next.
+/// The next step of a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The answer ends the call, once its receipt is verified.
@@ -75,7 +75,7 @@ pub enum Step {
 /// The copies of one call that left this node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Copies {
-    /// When the newest of those that may have arrived unheard was lost.
+    /// The time at which the newest of those that may have arrived unheard was lost.
     lost: Option<Duration>,
 }
 
@@ -92,13 +92,13 @@ impl Copies {
         self.lost.get_or_insert(now);
     }
 
-    /// Whether a copy may have arrived without a word on it.
+    /// Returns whether a copy may have arrived without a word on it.
     #[must_use]
     pub const fn are_in_doubt(&self) -> bool {
         self.lost.is_some()
     }
 
-    /// Whether a lost copy can still arrive.
+    /// Returns whether a lost copy can still arrive.
     #[must_use]
     pub fn may_arrive(&self, now: Duration) -> bool {
         self.lost.is_some_and(|lost| now.saturating_sub(lost) < COPY_LIFETIME)
@@ -142,7 +142,7 @@ const fn mends_with_time(code: RefusalCode) -> bool {
     )
 }
 
-/// What an owner says when it is asked for the end of a call.
+/// An owner's answer when it is asked for the end of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnerAnswer {
     /// A receipt, with the answer or without.
@@ -156,7 +156,7 @@ pub enum OwnerAnswer {
     Refused(RefusalCode),
 }
 
-/// What that decides.
+/// The decision that follows from that answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The receipt ends the call, once it is verified.
@@ -167,7 +167,7 @@ pub enum End {
 }
 
 impl OwnerAnswer {
-    /// What a reply to the question says; `None` when it answers another one.
+    /// Reads what a reply to the question says; `None` when it answers another one.
     #[must_use]
     pub fn of(reply: &CallReply) -> Option<Self> {
         match reply {
@@ -182,7 +182,7 @@ impl OwnerAnswer {
         }
     }
 
-    /// What an owner's word on a call decides, given the copies that were sent and when it was asked.
+    /// Decides on a call by the owner's word, given the copies that were sent and when it was asked.
     #[must_use]
     pub fn end(self, copies: &Copies, asked: Duration) -> End {
         match self {
@@ -197,7 +197,7 @@ impl OwnerAnswer {
     }
 }
 
-/// What an owner has recorded of a call id, when another copy of the same request arrives and none is being served.
+/// An owner's record of a call id, when another copy of the same request arrives and none is being served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
     Nothing,
@@ -214,7 +214,7 @@ pub enum Record {
     },
 }
 
-/// What another copy brings.
+/// The effect of another copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
     /// It is served like a new call.
@@ -229,7 +229,7 @@ pub enum Repeat {
     MayHaveRun,
 }
 
-/// What another copy of a call brings, given what is recorded. `is_safe` is the method's.
+/// Decides what another copy of a call brings, given what is recorded. `is_safe` is the method's.
 ///
 /// One charge buys one further execution at most: the answer of a call without effects is not kept on disk, so a
 /// payer that lost it may ask once more. An unbounded right would sell a service for ever for one price.

@@ -40,7 +40,7 @@ impl fmt::Debug for Signature {
     }
 }
 
-/// Why a signature proves nothing.
+/// The reason that a signature proves nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     #[error("not a valid signature")]

@@ -17,7 +17,7 @@ pub trait Document: Encode<()> + for<'b> Decode<'b, ()> {
     /// The most the document's bytes may be.
     const BYTES_MAX: usize;
 
-    /// Whose document this claims to be.
+    /// Returns the address whose document this claims to be.
     fn signer(&self) -> Address;
 
     /// The document's own rules, beyond its signature.
@@ -51,7 +51,7 @@ impl<T> std::fmt::Debug for Signed<T> {
     }
 }
 
-/// Why a signed document is refused.
+/// The reason that a signed document is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
     #[error("the document has {bytes} bytes, at most {bytes_max} are allowed")]
@@ -65,7 +65,7 @@ pub enum DocumentError {
 }
 
 impl DocumentError {
-    /// Whether the document claims to be, or to own, what is another's: no node passes on such a one by mistake.
+    /// Tells whether the document claims to be, or to own, what is another's: no node passes on such a one by mistake.
     #[must_use]
     pub const fn is_forgery(&self) -> bool {
         match self {
@@ -113,7 +113,7 @@ impl<T: Document> Signed<T> {
         Ok(Self { bytes, signature, document: PhantomData })
     }
 
-    /// What the document says while nothing is proven: its size, form and rules are checked, its signature is
+    /// Returns what the document says while nothing is proven: its size, form and rules are checked, its signature is
     /// not. For checks that are cheaper than a signature and come before it.
     ///
     /// # Errors
@@ -139,8 +139,8 @@ impl<T: Document> Signed<T> {
         Ok(Verified { value, signer, proof: Proof::Document(self.bytes, self.signature) })
     }
 
-    /// Whether the signed bytes can be a document at all, be it of a version that this one cannot read. Proves nothing
-    /// else.
+    /// Returns whether the signed bytes can be a document at all, even of a version that this one cannot read. Proves
+    /// nothing else.
     #[must_use]
     pub fn has_form(&self) -> bool {
         wire::is_map(&self.bytes)
@@ -194,7 +194,7 @@ impl<T> Verified<T> {
         Ok(Self { value, signer, proof: Proof::Digest(signature) })
     }
 
-    /// Who signed.
+    /// Returns the address that signed.
     #[must_use]
     pub const fn signer(&self) -> Address {
         self.signer

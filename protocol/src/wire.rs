@@ -14,7 +14,7 @@ pub fn encode<T: Encode<()>>(value: &T) -> Vec<u8> {
     minicbor::to_vec(value).expect("writing to memory cannot fail")
 }
 
-/// Why bytes are not the message they should be.
+/// The error for bytes that are not the message they should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     #[error("{0}")]
@@ -37,7 +37,7 @@ pub fn decode<'b, T: Decode<'b, ()>>(bytes: &'b [u8]) -> Result<T, DecodeError> 
     }
 }
 
-/// Whether these bytes are one structure of whatever version: a complete map and nothing else.
+/// Returns whether these bytes are one structure of whatever version: a complete map and nothing else.
 #[must_use]
 pub(crate) fn is_map(bytes: &[u8]) -> bool {
     let mut decoder = minicbor::Decoder::new(bytes);
@@ -84,7 +84,7 @@ impl NetworkName {
         }
     }
 
-    /// What was chosen, if something was, and the chain. No chain in names that nodes of this program do not make.
+    /// Returns what was chosen, if anything, and the chain. No chain in names that nodes of this program do not make.
     #[must_use]
     pub fn parts(&self) -> (Option<&str>, Option<u64>) {
         let (chosen, chain) = match self.0.rsplit_once('-') {
@@ -148,7 +148,7 @@ named_after_the_network! {
     records_topic = "farthing/{}/records/1";
     /// The gossip topic of new listings.
     listings_topic = "farthing/{}/listings/1";
-    /// What identify announces; peers of another network are not talked to.
+    /// The version that identify announces; peers of another network are not talked to.
     identify_version = "farthing/{}/1";
 }
 

@@ -22,7 +22,7 @@ fn large() -> ApiDescription {
     description
 }
 
-/// What the services of the demo say of themselves.
+/// Reads the descriptions of the demo's services.
 fn demo() -> Vec<ApiDescription> {
     let documents: [&[u8]; 2] = [
         include_bytes!("../../../demo-services/src/earthquakes/openapi.json"),

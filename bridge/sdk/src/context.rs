@@ -69,7 +69,7 @@ struct TypeRef {
     name: Option<String>,
     /// Of an enum: `text` or `integer`.
     enum_of: Option<&'static str>,
-    /// What a list or map holds.
+    /// The type that a list or map holds.
     of: Option<Box<TypeRef>>,
 }
 

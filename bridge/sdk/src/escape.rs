@@ -174,7 +174,7 @@ fn comment(prefix: &str, text: &str, indent: usize) -> String {
     joined(lines(text).into_iter().map(line), indent, prefix)
 }
 
-/// What becomes of Python's prompt, behind which `doctest` finds code to run.
+/// The replacement for Python's prompt, behind which `doctest` finds code to run.
 const PROMPT: &str = "> >>";
 
 /// `goes_on`: whether the template itself puts a word behind it.

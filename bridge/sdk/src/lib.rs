@@ -83,7 +83,7 @@ impl Language {
         self.facts().1
     }
 
-    /// What the generated code needs to run.
+    /// Returns what the generated code needs to run.
     #[must_use]
     pub const fn needs(self) -> &'static str {
         self.profile().needs
@@ -132,7 +132,7 @@ impl std::fmt::Display for Language {
     }
 }
 
-/// What client code says beyond the description.
+/// Settings of client code that the description does not give.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// UUID of the service, which the code calls.
@@ -175,7 +175,7 @@ pub struct Sdk {
     pub package: String,
     /// In the order in which a reader wants to see them.
     pub files: Vec<SdkFile>,
-    /// What got another name than the description gives it, and what could not be typed.
+    /// Names that differ from those of the description, and parts that could not be typed.
     pub warnings: Vec<String>,
 }
 
@@ -187,7 +187,7 @@ pub struct SdkFile {
     pub text: String,
 }
 
-/// Why no code was generated.
+/// The reason that no code was generated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SdkError {
     #[error(

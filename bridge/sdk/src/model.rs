@@ -55,7 +55,7 @@ pub(super) enum Type {
     Nullable(Box<Type>),
 }
 
-/// What an integer is declared to fit into.
+/// The range that an integer is declared to fit into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {
     I32,
@@ -72,7 +72,7 @@ pub(super) struct Declared {
     pub hint: String,
     pub doc: String,
     pub kind: Kind,
-    /// Whether requests hold it, and so `null` and nothing mean different things to the service.
+    /// True if requests hold it, and so `null` and nothing mean different things to the service.
     pub in_requests: bool,
     pub in_answers: bool,
     /// Holds itself without a list or map between.
@@ -89,7 +89,7 @@ pub(super) enum Kind {
 #[derive(Debug, Default)]
 pub(super) struct Object {
     pub members: Vec<Member>,
-    /// What further members hold; `None` when there are none.
+    /// The type of further members; `None` when there are none.
     pub additional: Option<Type>,
     /// Exactly one member is to be given.
     pub exactly_one: bool,
@@ -150,7 +150,7 @@ pub(super) struct Parameter {
     pub deprecated: bool,
     /// The text is JSON even if the value is a text.
     pub json: bool,
-    /// Whether it chooses the fields of the answer, in a language of its own.
+    /// True if it chooses the fields of the answer, in a language of its own.
     pub selection: bool,
     pub of: Type,
     pub default: Option<Value>,
@@ -165,7 +165,7 @@ pub(super) struct Body {
     pub of: Type,
 }
 
-/// What a success holds.
+/// The content of a successful answer.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub kind: AnswerKind,
@@ -195,7 +195,7 @@ pub(super) enum Example {
 }
 
 impl Model {
-    /// What could not be typed is told in `warnings`.
+    /// Makes the model of a description; what could not be typed is told in `warnings`.
     pub(super) fn new(description: &ApiDescription, warnings: &mut Vec<String>) -> Self {
         let mut shown = ApiDescription {
             title: description.title.clone(),

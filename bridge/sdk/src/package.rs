@@ -17,7 +17,7 @@ const TAKEN: &str = "abstract api as async await class const default enum exampl
     internal interface java json main match mod module native new package php python return self std struct super test \
     tests type use";
 
-/// What the package is called.
+/// The name of the package, in every spelling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Package {
     /// As the registry of the language knows it: `@scope/name`, `example.com/name`, `vendor/name`, or `kebab`.
@@ -140,7 +140,7 @@ fn is_possible(name: &str) -> bool {
         && last.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
-/// What code calls the package: the last part, in Go the one before a version such as `v2`.
+/// Returns the word that code calls the package: the last part, in Go the one before a version such as `v2`.
 fn last_word<'n>(given: &'n str, profile: &Profile) -> &'n str {
     let mut parts = given.rsplit('/');
     let last = parts.next().unwrap_or_default();

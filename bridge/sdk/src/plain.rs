@@ -130,7 +130,7 @@ struct LiteralWriter<'s> {
     indent: usize,
     /// For null, true and false.
     words: [&'static str; 3],
-    /// How `__proto__` is written as a name.
+    /// The spelling of `__proto__` as a name.
     prototype: &'static str,
 }
 

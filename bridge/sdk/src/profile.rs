@@ -3,7 +3,7 @@
 /// A language.
 #[derive(Debug)]
 pub(super) struct Profile {
-    /// What the code needs to run: `Python 3.10 or later`.
+    /// The requirements of the code: `Python 3.10 or later`.
     pub needs: &'static str,
     /// Every template of the language's folder.
     pub templates: &'static [Template],
@@ -56,7 +56,7 @@ pub(super) struct PlainCode {
     pub request: RequestForm,
 }
 
-/// How the gateway's request stands in code.
+/// The form of the gateway's request in code.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RequestForm {
     /// As a value of the language, written as JSON but for these.
@@ -77,7 +77,7 @@ pub(super) enum RequestForm {
     TripleQuotes,
 }
 
-/// What a package may be called.
+/// Rules for the name of a package.
 #[derive(Debug)]
 pub(super) struct Packages {
     pub registry: Registry,
@@ -86,7 +86,7 @@ pub(super) struct Packages {
     pub taken: &'static str,
 }
 
-/// Who else reads the package's name.
+/// The form that the package's registry wants for its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Registry {
     /// Small letters, with dashes.
@@ -99,7 +99,7 @@ pub(super) enum Registry {
     Composer,
 }
 
-/// How words are joined to a name.
+/// The way in which words are joined to a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Case {
     /// `list_planets`
@@ -114,7 +114,7 @@ pub(super) enum Case {
     Shouty,
 }
 
-/// How names are made. A name that is taken gets an underscore at its end, one that is given twice a number.
+/// Rules for names. A name that is taken gets an underscore at its end, one that is given twice a number.
 #[derive(Debug)]
 pub(super) struct Names {
     pub types: Case,
@@ -133,13 +133,13 @@ pub(super) struct Names {
     pub taken_parameters: &'static [&'static str],
     pub taken_members: &'static [&'static str],
     pub taken_choices: &'static [&'static str],
-    /// Whether members and parameters are called what they are called outside, so that their names here are not used.
+    /// True if members and parameters keep their names from outside, so that their names here are not used.
     pub keeps_wire_names: bool,
-    /// Whether names that differ in case only are the same, as in PHP.
+    /// True if names that differ in case only are the same, as in PHP.
     pub ignores_case: bool,
 }
 
-/// How types are written; `{}` stands for the type inside.
+/// The spelling of types; `{}` stands for the type inside.
 #[derive(Debug)]
 pub(super) struct Types {
     pub any: &'static str,
@@ -162,15 +162,15 @@ pub(super) struct Types {
     pub named: &'static str,
     /// The same, for one that holds itself without a list or map between; in Rust `Box<{}>`.
     pub recursive: &'static str,
-    /// How a type is written inside of lists, maps and nullable ones where that differs: `("long", "Long")`.
+    /// The spelling of a type inside of lists, maps and nullable ones where that differs: `("long", "Long")`.
     pub boxed: &'static [(&'static str, &'static str)],
 }
 
-/// How text is put into code.
+/// The syntax of text in code.
 #[derive(Debug)]
 pub(super) struct Syntax {
     pub literal: Literal,
-    /// What a line of comment begins with, blank included: `// `.
+    /// The beginning of a line of comment, blank included: `// `.
     pub comment: &'static str,
     pub doc: Doc,
 }
@@ -187,7 +187,7 @@ pub(super) enum Literal {
     Shell,
 }
 
-/// How a character is written by its number.
+/// The form of a character written by its number.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum CodePoint {
     /// `\u0041`, beyond 16 bits as two of them.
@@ -198,7 +198,7 @@ pub(super) enum CodePoint {
     Braces,
 }
 
-/// What documentation stands in.
+/// The form of documentation in code.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Doc {
     /// `"""…"""` with escapes.

@@ -24,7 +24,7 @@ pub(super) fn files(
     outputs.iter().map(file).collect()
 }
 
-/// What one template makes of its values.
+/// Renders one template with its values.
 pub(super) fn one(
     profile: &'static Profile,
     template: &str,

@@ -14,7 +14,7 @@ use crate::{
     shown,
 };
 
-/// Why a description cannot be offered.
+/// A fault that keeps a description from being offered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
     #[error(transparent)]
@@ -111,7 +111,7 @@ fn check_schemas(description: &ApiDescription) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Whether the references of `schema` lead to something else soon.
+/// Tells whether the references of `schema` lead to something else soon.
 fn ends(description: &ApiDescription, schema: &Schema) -> bool {
     let mut schema = Some(schema);
     for _ in 0..REFERENCES_MAX {
@@ -124,7 +124,7 @@ fn ends(description: &ApiDescription, schema: &Schema) -> bool {
     false
 }
 
-/// Why `schema` cannot be used; `named` is the number of named schemas.
+/// Returns the reason that `schema` cannot be used; `named` is the number of named schemas.
 fn objection(schema: &Schema, named: usize, depth: usize) -> Option<&'static str> {
     let Some(depth) = depth.checked_sub(1) else { return Some("has schemas nested too deeply") };
     let inside = |schema: &Schema| objection(schema, named, depth);

@@ -62,7 +62,7 @@ impl Api {
     }
 }
 
-/// What a name in a query stands for.
+/// The meaning of a name in a query.
 #[derive(Clone, Copy)]
 enum Target<'d> {
     Parameter(&'d Parameter),
@@ -71,7 +71,7 @@ enum Target<'d> {
     Unknown,
 }
 
-/// What the values of one name become.
+/// The result of reading the values of one name.
 enum Value {
     Text(String),
     Members(Vec<(String, String)>),
@@ -136,7 +136,7 @@ impl<'d> QueryReader<'d> {
         self.first(schema, |shape| if let Shape::Object(object) = shape { Some(object) } else { None })
     }
 
-    /// What a list of `schema` holds, if it is one or has one among its alternatives.
+    /// Returns the schema of a list's items, if `schema` is a list or has one among its alternatives.
     fn items(&self, schema: &'d Schema) -> Option<&'d Schema> {
         self.first(schema, |shape| if let Shape::Array(array) = shape { Some(&array.items) } else { None })
     }
@@ -157,7 +157,7 @@ impl<'d> QueryReader<'d> {
         if rest.is_empty() { Some(schema) } else { self.member(self.object(schema)?, rest) }
     }
 
-    /// What `raw`, at least one, stand for; `None` when there can be only one.
+    /// Reads the value that the texts `raw`, at least one, stand for; `None` when there can be only one text.
     fn value(&self, target: Target<'d>, raw: &[&str]) -> Option<Value> {
         let (schema, style) = match target {
             Target::Parameter(parameter) => (Some(&parameter.schema), parameter.style),

@@ -37,7 +37,7 @@ pub struct Type {
     pub kind: TypeKind,
 }
 
-/// What a type is.
+/// The kind of a type, with its declaration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TypeKind {
@@ -55,7 +55,7 @@ pub struct Scalar {
     pub form: ScalarForm,
 }
 
-/// How a scalar's text becomes a value.
+/// The form of a scalar, by which its text becomes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ScalarForm {
@@ -145,7 +145,7 @@ pub struct InputValue {
 }
 
 impl InputValue {
-    /// Whether a caller must give it: non-null and without a default.
+    /// Returns whether a caller must give it: non-null and without a default.
     #[must_use]
     pub const fn is_required(&self) -> bool {
         matches!(self.ty, TypeRef::NonNull(_)) && self.default.is_none()

@@ -18,8 +18,8 @@ pub struct NamedSchema {
     pub schema: Schema,
 }
 
-/// What values look like. Whatever a source says that is not here is not checked, and named in the report when
-/// it would have been.
+/// The form of a value. Whatever a source says that is not here is not checked, and named in the report when it would
+/// have been.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Schema {
     pub shape: Shape,
@@ -32,7 +32,7 @@ pub struct Schema {
     pub title: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// What the upstream takes when the value is left out; shown, never sent.
+    /// The value that the upstream takes when none is given; shown, never sent.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
@@ -109,7 +109,7 @@ pub struct Object {
     /// In the source's order; names are unique.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub properties: Vec<Property>,
-    /// What further members look like; `None` when there may be none.
+    /// The schema of further members; `None` when there may be none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub additional: Option<Box<Schema>>,
     /// Exactly one member must be given (GraphQL's `@oneOf`).

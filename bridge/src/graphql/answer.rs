@@ -25,7 +25,7 @@ pub const ERRORS_MAX: usize = 5;
 /// Longest [`GraphqlAnswer::warnings`]: it travels in a header.
 pub const WARNINGS_BYTES_MAX: usize = 4 * 1024;
 
-/// What an answer must be known of its request.
+/// The facts about a request that are needed to read its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unwrap {
     field: String,
@@ -51,7 +51,7 @@ pub struct GraphqlAnswer<'a> {
     pub errors: Vec<UpstreamError>,
 }
 
-/// Whether there is something to pay for.
+/// The outcome of a request: whether there is something to pay for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// All that was asked for; charged.

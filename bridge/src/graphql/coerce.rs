@@ -109,7 +109,7 @@ impl<'s> Coercer<'s> {
         }
     }
 
-    /// Whether any text is a value of the type, even `null`.
+    /// Tells whether any text is a value of the type, even `null`.
     fn is_verbatim(&self, ty: &TypeRef) -> bool {
         let TypeRef::Named(id) = ty.nullable() else { return false };
         let Some(TypeKind::Scalar(scalar)) = self.kind(*id) else { return false };
@@ -148,7 +148,7 @@ impl<'s> Coercer<'s> {
         self.out.push(']');
     }
 
-    /// Whether a list of these may be written with commas: values without parts, whose text is not JSON.
+    /// Tells whether a list of these may be written with commas: values without parts, whose text is not JSON.
     fn takes_commas(&self, item: &TypeRef) -> bool {
         let TypeRef::Named(id) = item.nullable() else { return false };
         match self.kind(*id) {

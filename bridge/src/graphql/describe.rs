@@ -37,7 +37,7 @@ const SUMMARY_LENGTH_MAX: usize = 120;
 /// Root fields that are the machinery of federation, not the service's.
 const MACHINERY: [&str; 2] = ["_service", "_entities"];
 
-/// What can be called, and why the rest cannot.
+/// Describes what can be called, and reports why the rest cannot.
 #[must_use]
 pub fn describe(schema: GraphqlSchema, title: &str, report: &mut Report) -> ApiDescription {
     let mut description = ApiDescription { title: title.to_owned(), ..ApiDescription::default() };

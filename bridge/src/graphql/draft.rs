@@ -14,7 +14,7 @@ pub(super) struct SchemaDraft {
     pub roots: Roots,
 }
 
-/// What `schema {…}` and its extensions say.
+/// The contents of `schema {…}` and its extensions.
 #[derive(Debug, Default)]
 pub(super) struct Roots {
     /// There is a definition, not only extensions: types called `Query` and so on are no roots by their name.
@@ -31,7 +31,7 @@ pub(super) struct Named {
     pub at: At,
 }
 
-/// What everything with a name has.
+/// The parts that everything with a name has.
 #[derive(Debug, Default)]
 pub(super) struct Head {
     pub name: String,
@@ -90,7 +90,7 @@ pub(super) struct DraftArgument {
 }
 
 impl DraftArgument {
-    /// Whether leaving it out is an error.
+    /// Tells whether leaving it out is an error.
     pub fn is_required(&self) -> bool {
         self.default.is_none() && self.ty.wraps.last() == Some(&Wrap::NonNull)
     }
@@ -124,12 +124,12 @@ impl DraftBody {
         }
     }
 
-    /// Whether arguments can have this type.
+    /// Tells whether arguments can have this type.
     pub const fn is_input(&self) -> bool {
         matches!(self, Self::Scalar | Self::Enum(_) | Self::Input(_))
     }
 
-    /// Whether fields can have this type.
+    /// Tells whether fields can have this type.
     pub const fn is_output(&self) -> bool {
         !matches!(self, Self::Input(_))
     }

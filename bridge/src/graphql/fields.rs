@@ -64,7 +64,7 @@ struct Lookup<'s> {
 }
 
 impl<'s> Lookup<'s> {
-    /// What is wanted of a type that lies in so many lists. `position` is where the caller wrote it.
+    /// Selects what is wanted of a type that lies in so many lists. `position` is the place where the caller wrote it.
     fn composite(
         &mut self,
         on: TypeId,
@@ -222,7 +222,7 @@ impl<'s> Lookup<'s> {
         error
     }
 
-    /// What can be asked of a type, its members' fields included; bounded.
+    /// Lists the fields that can be asked of a type, its members' fields included; bounded.
     fn names(&self, on: TypeId) -> Vec<&'s str> {
         let own = self.schema.fields(on).unwrap_or_default();
         let members = possible_types(self.schema, on).unwrap_or_default();

@@ -83,7 +83,7 @@ fn request(
     })
 }
 
-/// What a caller sends.
+/// The parameters and the body that a caller sends.
 #[derive(Debug, Default)]
 struct GeneratedCall {
     params: BTreeMap<String, String>,

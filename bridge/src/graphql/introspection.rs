@@ -270,7 +270,7 @@ fn reference(place: &str, ty: Option<raw::RawTypeRef>) -> Result<Reference, Read
     Ok(Reference { name, at: None, wraps })
 }
 
-/// Whether bytes may be an introspection result; cheap, looks only at their beginning.
+/// Returns whether bytes may be an introspection result; cheap, looks only at their beginning.
 #[must_use]
 pub fn looks_like_introspection(bytes: &[u8]) -> bool {
     /// Servers put little before the schema: errors, timings.

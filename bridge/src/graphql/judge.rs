@@ -64,7 +64,7 @@ pub(super) fn compile(
 const NOTHING_TO_CALL: &str = "there is no query and no mutation, so there is nothing to call; name the root types \
                                in `schema { query: … }`, or call them Query and Mutation";
 
-/// What keeps a schema from being compiled.
+/// The problems that keep a schema from being compiled.
 pub(super) struct Problems {
     format: &'static str,
     list: Vec<ReadProblem>,

@@ -43,12 +43,12 @@ pub struct GraphqlRequest {
     pub query: String,
     /// A JSON object.
     pub variables: String,
-    /// What [`super::answer`] needs to know of the request.
+    /// The facts about the request that [`super::answer`] needs.
     pub unwrap: Unwrap,
 }
 
 impl GraphqlRequest {
-    /// What is posted, as `application/json`.
+    /// Writes the body that is posted, as `application/json`.
     #[must_use]
     pub fn body(&self) -> Vec<u8> {
         let mut body = String::with_capacity(self.query.len() + self.variables.len() + 40);
@@ -68,7 +68,7 @@ pub struct Planner {
     operations: Vec<Option<OperationPlan>>,
 }
 
-/// What is the same in every query of an operation.
+/// The part that all queries of an operation share.
 #[derive(Debug, Clone)]
 pub(super) struct OperationPlan {
     root: RootField,
@@ -87,7 +87,7 @@ pub(super) struct OperationPlan {
     default: OnceLock<FieldSelection>,
 }
 
-/// How an argument is written.
+/// An argument as a query declares and uses it.
 #[derive(Debug, Clone)]
 struct ArgumentForm {
     /// `$limit: Int`
@@ -196,7 +196,7 @@ impl OperationPlan {
         (field.name == self.root.field && field.args.len() == self.arguments.len()).then_some(field)
     }
 
-    /// What is selected for a caller who does not choose; `None` when the result has no fields.
+    /// Returns the selection for a caller who does not choose; `None` when the result has no fields.
     pub fn default_selection(&self, schema: &GraphqlSchema, field: &Field) -> Option<Selection> {
         default::selection(schema, &field.ty, self.root.lists_max(), self.selection_bytes_max)
     }

@@ -40,14 +40,14 @@ pub fn read(bytes: &[u8]) -> Result<SchemaReading, ReadError> {
     judge::compile(draft, report, FORMAT)
 }
 
-/// Whether bytes look like a schema file, judged by their first lines.
+/// Tells whether bytes look like a schema file, judged by their first lines.
 pub(crate) fn looks_like_sdl(bytes: &[u8]) -> bool {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(HEAD_BYTES)]);
     let is_json_or_markup = head.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[', '<']);
     !is_json_or_markup && head.lines().any(begins_definition)
 }
 
-/// Whether a line begins a definition of GraphQL.
+/// Tells whether a line begins a definition of GraphQL.
 pub(crate) fn begins_definition(line: &str) -> bool {
     const KEYWORDS: &[&str] =
         &["type", "schema", "extend", "interface", "union", "enum", "input", "scalar", "directive"];

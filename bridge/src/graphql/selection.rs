@@ -13,13 +13,13 @@ mod tests;
 
 use super::schema::{Field, GraphqlSchema, InputValue, TypeId, TypeKind};
 
-/// What is selected of an object, an interface or a union. Lists and `!` around it make no difference.
+/// A selection of an object, an interface or a union. Lists and `!` around it make no difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Selection {
     pub on: TypeId,
     pub typename: bool,
     pub fields: Vec<Selected>,
-    /// What is selected only of some of the object types that `on` can be.
+    /// Selections of only some of the object types that `on` can be.
     pub fragments: Vec<Self>,
 }
 
@@ -90,15 +90,15 @@ fn word(name: &str, out: &mut String) {
     out.push_str(name);
 }
 
-/// Whether values of the type have fields.
+/// Tells whether values of the type have fields.
 pub(super) fn is_composite(schema: &GraphqlSchema, id: TypeId) -> bool {
     schema.get(id).is_some_and(|ty| {
         matches!(ty.kind, TypeKind::Object(_) | TypeKind::Interface(_) | TypeKind::Union(_))
     })
 }
 
-/// Whether the field can be selected: without arguments, and without leading back to a root type, whose fields are
-/// operations of their own, each with its price.
+/// Tells whether the field can be selected: without arguments, and without leading back to a root type, whose fields
+/// are operations of their own, each with its price.
 pub(super) fn is_selectable(schema: &GraphqlSchema, field: &Field) -> bool {
     !field.args.iter().any(InputValue::is_required) && !is_root(schema, field.ty.named())
 }
@@ -116,7 +116,7 @@ pub(super) fn possible_types(schema: &GraphqlSchema, id: TypeId) -> Option<&[Typ
     }
 }
 
-/// Whether the type is a Relay connection (GraphQL Cursor Connections Specification, "Connection Types"): pages
+/// Tells whether the type is a Relay connection (GraphQL Cursor Connections Specification, "Connection Types"): pages
 /// of `edges` or `nodes`, and a `pageInfo`.
 pub(super) fn is_connection(schema: &GraphqlSchema, id: TypeId) -> bool {
     let Some(Some(fields)) = schema.get(id).map(|ty| match &ty.kind {

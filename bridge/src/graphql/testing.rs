@@ -65,7 +65,7 @@ impl Sky {
         }
     }
 
-    /// What is wrong with a call that must not be planned.
+    /// Returns what is wrong with a call that must not be planned.
     pub fn refused(&self, id: &str, params: &[(&str, &str)], body: &str) -> String {
         assert!(self.plan(id, params, body).is_err(), "{id} {params:?} {body} was planned");
         self.shown(id, params, body)

@@ -20,7 +20,7 @@ pub(super) struct Worst {
     /// As the caller writes it in `fields`.
     path: String,
     lists: u8,
-    /// Whether there are further lists below, which are refused.
+    /// True if there are further lists below, which are refused.
     is_cut: bool,
 }
 

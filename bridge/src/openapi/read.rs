@@ -35,7 +35,7 @@ use crate::{
     report::{ReadError, Reading, Report},
 };
 
-/// What errors call the format.
+/// The name of the format in errors.
 const FORMAT: &str = "OpenAPI";
 
 /// A document of more than this is not held against the typed model, whose errors are not worth the time.
@@ -59,7 +59,7 @@ pub fn read(bytes: &[u8]) -> Result<Reading, ReadError> {
     read_value(text::parse(FORMAT, text)?, text.len())
 }
 
-/// Whether bytes look like OpenAPI or Swagger, judged by their beginning and cheap enough for every answer of a
+/// Returns whether bytes look like OpenAPI or Swagger, judged by their beginning and cheap enough for every answer of a
 /// scanned server.
 #[must_use]
 pub fn looks_like_openapi(bytes: &[u8]) -> bool {
@@ -95,7 +95,7 @@ struct DocumentReader<'d> {
     document: Document<'d>,
     version: DocumentVersion,
     report: Report,
-    /// Where findings belong: an operation or a named schema.
+    /// The place that findings belong to: an operation or a named schema.
     place: String,
     schemas: SchemaReader<'d>,
 }

@@ -33,7 +33,7 @@ pub enum Version {
     V30,
 }
 
-/// What a document says beyond the description.
+/// The contents of a document beyond the description.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WriteOptions {
     pub version: Version,
@@ -45,7 +45,7 @@ pub struct WriteOptions {
     pub price: Option<String>,
     /// Prices that differ, by operation id.
     pub prices: BTreeMap<String, String>,
-    /// Whether calls need the consumer's secret of the gateway.
+    /// True if calls need the consumer's secret of the gateway.
     pub needs_secret: bool,
 }
 

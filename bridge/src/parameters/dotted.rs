@@ -10,7 +10,7 @@ use crate::{
 /// Paths below an object, with their texts.
 type Parts<'a> = [(&'a str, &'a str)];
 
-/// What was given for one member: its text, or parts of it.
+/// The texts given for one member: its own, or those of its parts.
 struct Member<'a> {
     name: &'a str,
     whole: Option<&'a str>,

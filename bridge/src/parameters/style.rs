@@ -18,7 +18,7 @@ use crate::{
     values::{Checker, ValuePath},
 };
 
-/// What was expected instead of `text`, if it cannot travel in its place.
+/// Says what was expected instead of `text`, if it cannot travel in its place.
 pub(super) fn objection(parameter: &Parameter, text: &str) -> Option<&'static str> {
     match parameter.place {
         Place::Path if text.is_empty() => Some("a value that is not empty"),
@@ -75,7 +75,7 @@ fn unwritable(argument: &ArgumentValue<'_>) -> Option<&'static str> {
     }
 }
 
-/// Whether there is a list or object that no style but JSON can write.
+/// Tells whether a value has a list or object that no style but JSON can write.
 fn has_empty_part(value: &Json<'_>) -> bool {
     match value {
         Json::Array(items) => items.is_empty() || items.iter().any(has_empty_part),

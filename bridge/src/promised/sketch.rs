@@ -24,7 +24,7 @@ pub(super) enum Sketch {
     Array(Vec<Sketch>),
     Object {
         members: Vec<(String, Sketch)>,
-        /// Whether all members are there.
+        /// True if all members are there.
         is_whole: bool,
     },
 }

@@ -7,10 +7,10 @@ use crate::{
     shown,
 };
 
-/// How often a value may be encoded at most.
+/// The most times that a value may be encoded.
 const DECODED_MAX: usize = 4;
 
-/// Why a path is not even looked up. Each of these is read differently by different servers.
+/// The reason that a path is not even looked up. Each of these is read differently by different servers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPath {
     #[error("it must begin with a slash")]
@@ -97,8 +97,8 @@ pub(crate) fn is_dot_segment(decoded: &str) -> bool {
     matches!(name, "." | "..")
 }
 
-/// Whether a text holds segments of dots for somebody: a server behind the upstream may decode what we encode, and one
-/// behind that what was decoded.
+/// Tells whether a text holds segments of dots for somebody: a server behind the upstream may decode what we encode,
+/// and one behind that what was decoded.
 pub(crate) fn leads_elsewhere(text: &str) -> bool {
     let mut text = Cow::Borrowed(text);
     for _ in 0..DECODED_MAX {

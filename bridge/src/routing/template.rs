@@ -10,7 +10,7 @@ use crate::{
     shown,
 };
 
-/// Why a template cannot be routed.
+/// The reason that a template cannot be routed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     #[error("the path template `{template}` is refused: {reason}")]
@@ -86,7 +86,7 @@ impl Template {
         })
     }
 
-    /// Whether `path` has a segment of this template that stands for a value: half a template is a mistake.
+    /// Tells whether `path` has a segment of this template that stands for a value: half a template is a mistake.
     pub(super) fn is_half_of(&self, path: &RequestPath<'_>) -> bool {
         path.raw().contains('{')
             && self
@@ -147,12 +147,12 @@ impl TemplateSegment {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Parameter(_)))
     }
 
-    /// How much of it is text: the more, the more specific.
+    /// Counts the bytes that are text: the more, the more specific.
     pub(super) fn literal_bytes(&self) -> usize {
         self.pieces.iter().map(Piece::literal_len).sum()
     }
 
-    /// Whether both match the same texts.
+    /// Tells whether both match the same texts.
     pub(super) fn same_shape(&self, other: &Self) -> bool {
         self.pieces.len() == other.pieces.len()
             && self.pieces.iter().zip(&other.pieces).all(|pieces| match pieces {
@@ -198,7 +198,7 @@ impl TemplateSegment {
     }
 }
 
-/// What stands before the first `literal` that leaves at least one character.
+/// Returns the text before the first `literal` that leaves at least one character.
 fn shortest<'a>(text: &'a str, literal: &str) -> Option<&'a str> {
     let first = text.chars().next()?.len_utf8();
     let at = text[first..].find(literal)? + first;

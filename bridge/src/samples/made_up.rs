@@ -52,7 +52,7 @@ impl Maker<'_> {
         value.or_else(|| schema.nullable.then_some(Value::Null))
     }
 
-    /// Whether a copy of a value finds room.
+    /// Takes the room for a copy of a value, and tells whether there was enough.
     fn pay(&mut self, value: &Value) -> bool {
         self.values.take(1)
             && match value {

@@ -22,7 +22,7 @@ pub(super) fn read<'a>(text: &'a str, shape: &Shape) -> Option<Json<'a>> {
     (*shape == Shape::Any || fits(&value, shape)).then_some(value)
 }
 
-/// Whether `value` is of `shape`, which has no parts, and within its bounds.
+/// Tells whether `value` is of `shape`, which has no parts, and within its bounds.
 pub(super) fn fits(value: &Json<'_>, shape: &Shape) -> bool {
     match (shape, value) {
         (Shape::Boolean, Json::Boolean(_)) => true,

@@ -15,25 +15,25 @@ pub struct Edition {
     pub source: Source,
 }
 
-/// Which data an answer was made from. All times are Unix milliseconds, as everywhere in the survey's format.
+/// The source of an answer's data. All times are Unix milliseconds, as everywhere in the survey's format.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Source {
     /// The week that is part of this program.
     Snapshot {
-        /// Where the survey published it.
+        /// Address at which the survey published it.
         url: String,
-        /// When the survey wrote it.
+        /// Time at which the survey wrote it.
         since: i64,
     },
     /// A feed that is looked at regularly.
     Feed {
         url: String,
-        /// When this data arrived.
+        /// Time at which this data arrived.
         since: i64,
-        /// When the feed last answered that this data is current.
+        /// Time of the feed's last answer that this data is current.
         checked: i64,
-        /// When the feed stopped answering; the data above is the last that was good.
+        /// Time at which the feed stopped answering; the data above is the last that was good.
         #[serde(skip_serializing_if = "Option::is_none")]
         failing_since: Option<i64>,
     },

@@ -13,10 +13,10 @@ pub struct EarthquakeCatalog {
     events: Vec<Event>,
 }
 
-/// What the survey says about the collection.
+/// The facts that the survey states about the collection.
 #[derive(Debug, Deserialize)]
 pub(super) struct Metadata {
-    /// When the survey wrote this collection, Unix milliseconds.
+    /// Time at which the survey wrote this collection, in Unix milliseconds.
     pub(super) generated: i64,
     pub(super) url: String,
     pub(super) title: String,

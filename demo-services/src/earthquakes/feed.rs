@@ -28,11 +28,11 @@ pub struct Feed {
     client: Client,
     url: Url,
     interval: Duration,
-    /// What the last good answer said to send back, so that the next one may be "not modified".
+    /// Headers to send back, from the last good answer, so that the next one may be "not modified".
     validators: HeaderMap,
 }
 
-/// Why a look at the feed brought nothing.
+/// The reason that a look at the feed brought nothing.
 #[derive(Debug, Error)]
 pub enum FeedError {
     #[error("the feed cannot be reached or stopped in the middle")]

@@ -40,7 +40,7 @@ const SIMILARITY_MIN: f64 = 0.7;
 /// As much of a client's text as an error repeats, in characters.
 const QUOTE_CHARS_MAX: usize = 60;
 
-/// What to look for. Without parameters: the newest hundred events.
+/// The events to look for. Without parameters: the newest hundred events.
 #[derive(Debug, PartialEq)]
 pub(super) struct EarthquakeQuery {
     pub(super) magnitude: Range<f64>,
@@ -65,7 +65,7 @@ impl<T: PartialOrd> Range<T> {
         self.min.as_ref().is_none_or(|min| *min <= value) && self.max.as_ref().is_none_or(|max| value <= *max)
     }
 
-    /// What is unknown is only admitted when nothing was asked.
+    /// Tells whether `value` is admitted; an unknown one is only admitted when nothing was asked.
     pub(super) fn admits_known(&self, value: Option<T>) -> bool {
         value.map_or(self.min.is_none() && self.max.is_none(), |value| self.admits(value))
     }

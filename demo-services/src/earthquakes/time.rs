@@ -1,6 +1,6 @@
 //! Moments in a query: ISO 8601 text or milliseconds since 1970, always UTC milliseconds afterwards.
 
-/// What [`parse_ms`] accepts, in words for an error message.
+/// The forms that [`parse_ms`] accepts, in words for an error message.
 pub(super) const EXPECTED: &str = "an ISO 8601 time such as 2018-02-06T12:00:00Z (UTC unless it ends in an offset) \
                                    or milliseconds since 1970";
 

@@ -24,7 +24,7 @@ pub(super) enum MediaType {
 }
 
 impl MediaType {
-    /// What the request accepts; the current one only for clients that name it, as the specification asks.
+    /// Chooses the type that the request accepts: the current one only if it is named, as the specification asks.
     pub(super) fn accepted(headers: &HeaderMap) -> Self {
         let named = |accepted: &HeaderValue| {
             accepted.to_str().is_ok_and(|accepted| accepted.to_ascii_lowercase().contains(CURRENT))

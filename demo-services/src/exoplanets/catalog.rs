@@ -84,7 +84,7 @@ pub struct PlanetCatalog {
     facilities: BTreeMap<String, FacilityEntry>,
 }
 
-/// What one observatory or survey discovered.
+/// The discoveries of one observatory or survey.
 #[derive(Debug)]
 pub(super) struct FacilityEntry {
     /// Year of its first discovery.
@@ -183,7 +183,7 @@ impl PlanetCatalog {
         self.facilities.get(name)
     }
 
-    /// What a facility discovered, in the table's order.
+    /// Returns the planets that a facility discovered, in the table's order.
     pub(super) fn of_facility(&self, entry: &FacilityEntry) -> impl ExactSizeIterator<Item = &Arc<Record>> {
         entry.rows.iter().map(|&row| &self.records[row])
     }

@@ -24,7 +24,7 @@ const INTROSPECTION_NESTING_MAX: usize = 2;
 /// The standard introspection query has one.
 const INTROSPECTION_ROOTS_MAX: usize = 4;
 
-/// Why a request is not even begun.
+/// The reason that a request is not even begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum CostError {
     #[error("`{}` may be nested {INTROSPECTION_NESTING_MAX} deep in introspection", INTROSPECTION_LISTS.join("`, `"))]
@@ -33,7 +33,7 @@ pub(super) enum CostError {
     IntrospectionRoots,
 }
 
-/// How many list elements the answer to a valid document may have.
+/// Computes how many list elements the answer to a valid document may have.
 pub(super) fn elements_max(query: &str, schema: &Schema) -> Result<usize, CostError> {
     // Whoever calls this has parsed the same text before, so that it always parses; it takes microseconds.
     let Ok(document) = parse_document_source(query, &schema.schema) else { return Ok(0) };

@@ -55,12 +55,12 @@ pub(super) fn schema() -> Schema {
         .limit_fields(DOCUMENT_FIELDS_MAX)
 }
 
-/// What resolvers see of the request they answer.
+/// The data of a request that its resolvers see.
 #[derive(Debug)]
 pub(super) struct Context {
     catalog: Arc<PlanetCatalog>,
     notes: Arc<Notes>,
-    /// How many more list elements this answer may have.
+    /// Number of list elements that this answer may still have.
     elements_left: AtomicUsize,
 }
 

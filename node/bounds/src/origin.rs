@@ -13,8 +13,8 @@ pub fn subscriber(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// What one customer of a provider commonly gets at once: a /24 of IPv4, a /48 of IPv6. In private networks, where
-/// every machine has its own reasons, the same as [`subscriber`].
+/// Returns the range that one customer of a provider commonly gets at once: a /24 of IPv4, a /48 of IPv6. In private
+/// networks, where every machine has its own reasons, it is the same as [`subscriber`].
 #[must_use]
 pub fn range(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {

@@ -28,7 +28,7 @@ impl Sparing {
         Self { per_minute_max, state: Mutex::new(state) }
     }
 
-    /// Whether to write one more line; then, how many were left out since the last one.
+    /// Decides whether to write one more line; if so, returns how many were left out since the last one.
     pub fn admits(&self, now: Instant) -> Option<u64> {
         // Changed by single assignments, so a panic elsewhere leaves it whole.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -17,7 +17,7 @@ pub(crate) struct Bucket {
     since_secs: u64,
 }
 
-/// How a bucket fills.
+/// The rate at which a bucket fills.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rate {
     pub(crate) burst: u32,
@@ -80,7 +80,7 @@ enum Way {
     Asked(Work),
 }
 
-/// What a neighbour that opened a session makes this node do.
+/// The work that a neighbour makes this node do in a session that it opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Work {
     /// Comparing ranges, which costs as much as is said about them.
@@ -92,7 +92,7 @@ pub(crate) enum Work {
 /// Work is counted in so many bytes.
 const WORK_BYTES: usize = 16 * 1024;
 
-/// What each neighbour may still send and ask for.
+/// The budgets of all neighbours: what each may still send and ask for.
 #[derive(Debug)]
 pub(crate) struct Sources {
     limits: Limits,
@@ -104,7 +104,7 @@ impl Sources {
         Self { limits, buckets: HashMap::new() }
     }
 
-    /// Whether one more new object of this source is looked at. Own ones always are.
+    /// Takes one new object from the source's budget, and returns whether it is looked at. Own ones always are.
     pub(crate) fn take(&mut self, source: Source, now_secs: u64) -> bool {
         let (peer, way) = match source {
             Source::Own => return true,
@@ -115,7 +115,7 @@ impl Sources {
         self.spend(peer, way, 1, now_secs)
     }
 
-    /// Whether this neighbour may have more work done; what was done last, in bytes, counts from now on.
+    /// Returns whether this neighbour may have more work done; what was done last, in bytes, counts from now on.
     pub(crate) fn work(&mut self, peer: Neighbour, work: Work, done_bytes: usize, now_secs: u64) -> bool {
         let tokens = u32::try_from(done_bytes.div_ceil(WORK_BYTES)).unwrap_or(u32::MAX);
         self.spend(peer, Way::Asked(work), tokens, now_secs)

@@ -50,21 +50,21 @@ pub(crate) struct Inner {
     pub(crate) shared: Arc<Shared>,
     content: Content,
     examinations: Semaphore,
-    /// What sessions that others opened ask for is done one after another.
+    /// The permit to work for sessions that others opened: what they ask for is done one after another.
     pub(crate) sessions: Semaphore,
     pub(crate) snapshot: SnapshotCache,
 }
 
-/// How opening went.
+/// The result of opening a catalog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Opened {
-    /// What was damaged and what became of it, one sentence each, for a person.
+    /// The damage that was found and what became of it, one sentence each, for a person.
     pub notices: Vec<String>,
     /// Listings that are being written to the search index anew; until then search misses some.
     pub indexing: usize,
 }
 
-/// How much there is.
+/// The size of a catalog, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Listings, tombstones not included.
@@ -190,7 +190,7 @@ impl Catalog {
         self.inner.shared.changes.subscribe()
     }
 
-    /// Whether this exact version is here.
+    /// Returns whether this exact version is here.
     #[must_use]
     pub fn has(&self, content_hash: &Hash) -> bool {
         self.inner.shared.listings().find_item(&ItemName::of(content_hash)).is_some()

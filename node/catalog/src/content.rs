@@ -17,7 +17,7 @@ use crate::{
     store::{attempt, cause_of, is_empty_file, move_aside},
 };
 
-/// What a blob counts at least: its rows, and its place in the index in memory, cost as much however small it is.
+/// The least size that a blob counts: its rows, and its place in the index in memory, cost as much however small it is.
 const BLOB_COST_MIN: u64 = 512;
 const BLOBS: TableDefinition<&[u8; 32], &[u8]> = TableDefinition::new("blobs");
 /// Size in bytes and when it was last used, as a count of uses.
@@ -39,7 +39,7 @@ impl std::fmt::Debug for Content {
     }
 }
 
-/// When each blob was last used. In memory; put to disk with the next blob, because a use that is forgotten in a
+/// The time of each blob's last use. In memory; put to disk with the next blob, because a use that is forgotten in a
 /// crash costs one fetch at most.
 #[derive(Debug, Default)]
 struct Uses {
@@ -172,7 +172,7 @@ impl Uses {
         }
     }
 
-    /// What has to leave, used longest ago first, until `bytes_max` are left beside `hash`.
+    /// Lists what has to leave, used longest ago first, until `bytes_max` are left beside `hash`.
     fn leaving(&self, bytes_max: u64, hash: &Hash) -> Vec<Hash> {
         let size = |hash: &Hash| self.by_hash.get(hash).map_or(0, |(bytes, _)| *bytes);
         let mut bytes = self.bytes - size(hash);

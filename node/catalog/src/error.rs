@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 /// The result of every operation.
 pub type Result<T, E = CatalogError> = std::result::Result<T, E>;
 
-/// Why an operation of the catalog failed.
+/// The reason that an operation of the catalog failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CatalogError {
     #[error("the catalog's folder {path} cannot be used")]
@@ -25,7 +25,7 @@ pub enum CatalogError {
 }
 
 impl CatalogError {
-    /// What to do next, where there is something.
+    /// Returns the step to take next, if there is one.
     #[must_use]
     pub const fn next_step(&self) -> Option<&'static str> {
         match self {

@@ -38,11 +38,11 @@ const WORDS_MAX: usize = 12;
 const TYPO_CHARS_MIN: usize = 5;
 const INNER_CHARS_MIN: usize = 4;
 
-/// What a word in each field is worth.
+/// The worth of a word in each field.
 const NAME_BOOST: Score = 4.0;
 const TEXT_BOOST: Score = 1.0;
 const OPERATIONS_BOOST: Score = 0.5;
-/// What the beginning of a word, and a mistyped word or a part of one, are worth, against the word itself.
+/// The worth of the beginning of a word, and of a mistyped word or a part of one, against the word itself.
 const PREFIX_SCORE: Score = 1.0;
 const TYPO_SCORE: Score = 0.5;
 
@@ -81,7 +81,7 @@ impl std::fmt::Debug for Index {
 #[derive(Debug)]
 pub(crate) struct OpenedIndex {
     pub(crate) index: Index,
-    /// Whether it has to learn everything anew, and why, when there was one before.
+    /// True if it has to learn everything anew; `notice` says why, when there was one before.
     pub(crate) rebuild: bool,
     pub(crate) notice: Option<String>,
 }
@@ -153,7 +153,7 @@ impl Index {
         })
     }
 
-    /// What was committed is found from now on.
+    /// Makes everything that was committed visible to searches from now on.
     pub(crate) fn reload(&self) -> Result<()> {
         Ok(self.reader.reload()?)
     }
@@ -221,7 +221,7 @@ impl Index {
     }
 }
 
-/// Whether anybody wrote the word, or one that begins with it.
+/// Returns whether anybody wrote the word, or one that begins with it.
 fn exists(searcher: &Searcher, field: Field, word: &str, prefix: bool) -> Result<bool> {
     for segment in searcher.segment_readers() {
         let inverted = segment.inverted_index(field)?;

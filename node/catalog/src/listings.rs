@@ -52,22 +52,22 @@ pub(crate) struct Entry {
     /// The name's first sixteen bytes in lower case, which sort like the name.
     pub(crate) name_begins: u128,
     updates: Bucket,
-    /// Where it came from first; nothing for this node's own.
+    /// The bringer that it came from first; nothing for this node's own.
     brought_by: Option<Bringer>,
 }
 
-/// How a listing came here.
+/// The arrival of a listing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Came {
     /// Any version of it.
     pub(crate) first_seen_secs: u64,
     /// This version.
     pub(crate) arrived_secs: u64,
-    /// Where it came from first; nothing for this node's own.
+    /// The bringer that it came from first; nothing for this node's own.
     pub(crate) brought_by: Option<Bringer>,
 }
 
-/// What became of the listings when a listing was put there.
+/// The result of putting a listing among the others.
 #[derive(Debug)]
 pub(crate) struct Placed {
     pub(crate) slot: Slot,
@@ -141,7 +141,7 @@ impl Listings {
         self.slots.get(slot as usize)?.as_ref()
     }
 
-    /// What search looks at, by slot.
+    /// Returns the cards that search looks at, by slot.
     pub(crate) fn cards(&self) -> &[Card] {
         &self.cards
     }
@@ -160,7 +160,7 @@ impl Listings {
         numbered.filter_map(|(entry, slot)| entry.as_ref().map(|entry| (slot, entry)))
     }
 
-    /// Whether the listing would be taken; cheap, and nothing changes.
+    /// Checks whether the listing would be taken; cheap, and nothing changes.
     pub(crate) fn check(&self, listing: &Listing, item: ItemName, now_secs: u64) -> Result<(), Reason> {
         if listing.network != self.network {
             return Err(Reason::WrongNetwork);

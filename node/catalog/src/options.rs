@@ -2,7 +2,7 @@
 
 use farthing_protocol::{Address, limits};
 
-/// How a catalog is set up.
+/// The setup of a catalog.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The network's name; listings of others are refused.
@@ -47,20 +47,20 @@ pub struct Limits {
     /// New objects this node takes from one neighbour it asked, at once; a sixtieth of it is added each minute.
     /// A newcomer learns a whole network this way.
     pub fetched_burst: u32,
-    /// What a neighbour's sessions may make this node compare at once, in units of 16 KiB, a session's first comparison
-    /// counting as eight at least; a sixteenth is added each minute. Two catalogs of 200,000 listings without one in
-    /// common take a quarter of it.
+    /// The most that a neighbour's sessions may make this node compare at once, in units of 16 KiB; a session's first
+    /// comparison counts as eight at least, and a sixteenth is added each minute. Two catalogs of 200,000 listings
+    /// without one in common take a quarter of it.
     pub compared_burst: u32,
-    /// What they may make it read and pack at once, in the same units; a thirty-second part is added each minute. As
-    /// much as 200,000 listings of 1,300 bytes are.
+    /// The most that they may make it read and pack at once, in the same units; a thirty-second part is added each
+    /// minute. As much as 200,000 listings of 1,300 bytes are.
     pub packed_burst: u32,
     /// Neighbours whose budgets are remembered; four times the connections of a node.
     pub sources_max: usize,
     /// Refused and superseded versions remembered so that they are not fetched again: about 4 MB.
     pub refused_max: usize,
-    /// How long a listing is still shown after its owner's record expired.
+    /// The time that a listing is still shown after its owner's record expired.
     pub greyed_secs: u64,
-    /// How long it is kept.
+    /// The time that it is kept after its owner's record expired.
     pub kept_secs: u64,
     /// Content kept on disk.
     pub content_bytes_max: u64,

@@ -19,7 +19,7 @@ use crate::listings::{Card, Listings, LookAlike, Slot, State};
 pub const WORDS_CHARS_MAX: usize = 256;
 /// Hits of one page.
 pub const PAGE_HITS_MAX: usize = 100;
-/// How far into the hits one can turn the pages; beyond, a filter is the better way.
+/// The furthest that one can turn the pages into the hits; beyond, a filter is the better way.
 pub const OFFSET_MAX: usize = 10_000;
 /// Values of one facet, the most frequent first.
 pub const FACET_VALUES_MAX: usize = 30;
@@ -27,7 +27,7 @@ pub const FACET_VALUES_MAX: usize = 30;
 /// Upper ends of the price ranges, in micro-USDC; the last range has none.
 const PRICE_BANDS_MICROS: [u64; 5] = [0, 1_000, 10_000, 100_000, 1_000_000];
 
-/// What is looked for. The default finds everything, what this node uses first.
+/// The criteria of a search. The default finds everything, what this node uses first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
     /// Words in any order; all must occur. The last may be unfinished.
@@ -66,7 +66,7 @@ pub enum Sort {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
     pub hits: Vec<Hit>,
-    /// How many there are on all pages.
+    /// The number of hits on all pages.
     pub total: usize,
     pub facets: Facets,
 }
@@ -80,7 +80,7 @@ pub struct Hit {
     pub look_alike: Option<LookAlike>,
 }
 
-/// How many hits there would be with each choice.
+/// The number of hits that there would be with each choice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facets {
     pub categories: Vec<(String, usize)>,
@@ -103,7 +103,7 @@ pub struct PriceBand {
     pub count: usize,
 }
 
-/// What the pass over the listings found.
+/// The result of the pass over the listings.
 #[derive(Debug)]
 pub(crate) struct Found {
     /// Of the page, in order.

@@ -82,7 +82,7 @@ impl Shared {
     }
 }
 
-/// How long a refusal holds. A bad signature says nothing about the version, which somebody else may send with
+/// Returns how long a refusal holds. A bad signature says nothing about the version, which somebody else may send with
 /// the right one. A stolen service is held against everybody who brings it, so it is looked at each time.
 pub(crate) const fn remember_secs(reason: &Reason) -> u64 {
     match reason {

@@ -48,7 +48,7 @@ pub(crate) struct Row {
     brought_by: Option<Address>,
     #[n(4)]
     brought_from: Option<IpAddr>,
-    /// When this version came; rows of an older version of this program tell only of the first.
+    /// The time at which this version came; rows of an older version of this program tell only that of the first.
     #[n(5)]
     arrived_secs: Option<u64>,
 }
@@ -85,7 +85,7 @@ struct OwnerRow {
     until_secs: u64,
 }
 
-/// What one transaction changes.
+/// The changes of one transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     pub(crate) put: Vec<(ServiceId, Vec<u8>)>,
@@ -321,7 +321,7 @@ pub(crate) fn cause_of(error: &CatalogError) -> String {
     }
 }
 
-/// Whether there is a file without a byte in it.
+/// Returns whether there is a file without a byte in it.
 pub(crate) fn is_empty_file(path: &Path) -> bool {
     path.metadata().is_ok_and(|about| about.is_file() && about.len() == 0)
 }

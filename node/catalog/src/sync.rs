@@ -42,10 +42,10 @@ pub const SESSION_MESSAGES_MAX: u32 = 2_048;
 pub const SESSION_ROUNDS_MAX: u32 = 64;
 /// A listing as most are, signature included.
 const LISTING_BYTES: usize = 1_300;
-/// How long a session may take. Checking the signatures of 200,000 listings takes about two minutes.
+/// The longest time that a session may take. Checking the signatures of 200,000 listings takes about two minutes.
 pub const SESSION_SECS_MAX: u64 = 600;
 
-/// Why a session ended early.
+/// The reason that a session ended early.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SyncError {
     #[error("the peer's message cannot be read: {0}")]
@@ -67,7 +67,7 @@ pub enum SyncError {
 }
 
 impl SyncError {
-    /// Whether the peer should be held to account.
+    /// Returns whether the peer should be held to account.
     #[must_use]
     pub const fn is_hostile(&self) -> bool {
         matches!(self, Self::Malformed(_) | Self::Unexpected(_) | Self::Unasked | Self::Forged)
@@ -82,7 +82,7 @@ impl Catalog {
         Ok(self.inner.snapshot.at(listings.revision(), items)?)
     }
 
-    /// Whether this neighbour may have more work done in sessions that it opened, `done_bytes` having been done.
+    /// Checks that this neighbour may have more work done in sessions that it opened, `done_bytes` having been done.
     ///
     /// # Errors
     /// [`SyncError::OverBudget`] when it may not.
@@ -108,8 +108,8 @@ impl Catalog {
         done.map_err(|_| SyncError::Catalog(CatalogError::Closed))
     }
 
-    /// What a neighbour asks for, as much as fits into a frame. Its address range is counted for the work, whoever opened
-    /// the session and however often it asks for the same.
+    /// Hands out what a neighbour asks for, as much as fits into a frame. Its address range is counted for the work,
+    /// whoever opened the session and however often it asks for the same.
     async fn hand_out(
         &self,
         peer: Neighbour,
@@ -147,7 +147,7 @@ impl Catalog {
         batch.pack()
     }
 
-    /// Which of these are worth fetching: not here, and not refused a while ago.
+    /// Keeps only the names that are worth fetching: not here, and not refused a while ago.
     fn wanted(&self, names: &mut Vec<ItemName>, now_secs: u64) {
         {
             let listings = self.inner.shared.listings();
@@ -158,7 +158,7 @@ impl Catalog {
     }
 }
 
-/// What a batch of received listings came to.
+/// The result of a batch of received listings.
 struct Taken {
     stored: usize,
     /// The neighbour sent more than its share; there is no use in asking on.

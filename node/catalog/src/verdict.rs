@@ -12,7 +12,7 @@ pub struct Neighbour {
     pub range: Option<IpAddr>,
 }
 
-/// What neighbours are counted by: who has one wallet has as many as it likes, but not as many address ranges.
+/// The unit by which neighbours are counted: anybody can have any number of wallets, but not of address ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Bringer {
     Range(IpAddr),
@@ -32,7 +32,7 @@ impl From<Address> for Neighbour {
     }
 }
 
-/// Where a listing came from; decides how many may come.
+/// The origin of a listing; decides how many may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     /// This node published it.
@@ -54,7 +54,7 @@ impl Source {
     }
 }
 
-/// What became of a listing.
+/// The decision on a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is new or newer, verified, and on disk.
@@ -64,7 +64,7 @@ pub enum Verdict {
     Refused(Reason),
 }
 
-/// Why a listing is not taken.
+/// The reason that a listing is not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     #[error("it is too large, cannot be read or breaks a rule: {0}")]
@@ -96,7 +96,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Whether no honest node would have passed it on: every node checks this before it keeps a listing.
+    /// Returns whether no honest node would have passed it on: every node checks this before it keeps a listing.
     #[must_use]
     pub const fn is_hostile(&self) -> bool {
         matches!(self, Self::Malformed(_) | Self::BadSignature | Self::Stolen(_) | Self::WrongNetwork)
@@ -104,7 +104,7 @@ impl Reason {
 }
 
 impl Verdict {
-    /// Whether the neighbour that sent it should be held to account.
+    /// Returns whether the neighbour that sent it should be held to account.
     #[must_use]
     pub const fn is_hostile(&self) -> bool {
         matches!(self, Self::Refused(reason) if reason.is_hostile())

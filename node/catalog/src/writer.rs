@@ -42,7 +42,7 @@ const INDEX_RETRY: Duration = Duration::from_secs(60);
 const INDEX_SLOTS_MAX: usize = 4_096;
 /// After this long without work the index writer goes.
 const IDLE: Duration = Duration::from_secs(10);
-/// How long what left is not asked for again. Its owner keeps others from bringing it back after that.
+/// The time that a listing that left is not asked for again. Its owner keeps others from bringing it back after that.
 const LEFT_SECS: u64 = 24 * 3600;
 
 /// Something to write.
@@ -151,7 +151,7 @@ impl StoreWriter {
         }
     }
 
-    /// How long to wait for a job before there is something else to do.
+    /// Returns how long to wait for a job before there is something else to do.
     fn patience(&self) -> Duration {
         let since = self.indexed_at.map(|at| at.elapsed());
         match since {

@@ -32,7 +32,7 @@ pub(crate) use artifacts::{
 };
 
 sol! {
-    /// What EIP-3009 has the payer sign.
+    /// The message that EIP-3009 has the payer sign.
     #[derive(Debug)]
     struct ReceiveWithAuthorization {
         address from;
@@ -45,14 +45,14 @@ sol! {
 }
 
 sol! {
-    /// What an OP-stack chain says of its layer 1.
+    /// The contract that tells what layer 1 charges an OP-stack chain.
     #[derive(Debug)]
     interface GasPriceOracle {
         function getL1Fee(bytes data) external view returns (uint256);
     }
 }
 
-/// Where it is, on every OP-stack chain; nothing is there on others.
+/// The address of the oracle, on every OP-stack chain; nothing is there on others.
 pub(crate) const GAS_PRICE_ORACLE: EthAddress = address!("420000000000000000000000000000000000000F");
 
 sol! {
@@ -65,7 +65,7 @@ sol! {
     }
 }
 
-/// Where it is, on every usual chain.
+/// The address of Multicall3, on every usual chain.
 pub(crate) const MULTICALL3: EthAddress = address!("cA11bde05977b3631167028862bE2a173976CA11");
 /// Of its code; whatever else is there is not asked.
 pub(crate) const MULTICALL3_CODE_HASH: B256 =

@@ -25,7 +25,7 @@ use crate::{
 /// The phrase behind anvil's funded accounts: publicly known, for chains on this machine only.
 pub const DEV_PHRASE: &str = "test test test test test test test test test test test junk";
 
-/// How long a transaction may take. A local chain mines at once; a public test chain within seconds.
+/// The longest time that a transaction may take. A local chain mines at once; a public test chain within seconds.
 const MINED_WITHIN: Duration = Duration::from_secs(120);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Far above what any of these chains asks; test ETH is free.
@@ -45,8 +45,8 @@ pub fn dev_account(index: u32) -> Result<SecretKey, ChainError> {
     SecretKey::from_bytes(&signer.to_bytes().0).map_err(|error| invalid(error.to_string()))
 }
 
-/// Where a contract lands that a key deploys with the first transaction it ever sends (CREATE with nonce 0), so
-/// that nodes can be told of a test chain's token before there is a chain.
+/// Computes the address of the contract that a key deploys with the first transaction it ever sends (CREATE with
+/// nonce 0), so that nodes can be told of a test chain's token before there is a chain.
 #[must_use]
 pub fn first_contract_of(deployer: Address) -> Address {
     from_eth(to_eth(deployer).create(0))

@@ -4,7 +4,7 @@ use farthing_protocol::{Address, Usdc};
 
 use crate::journal::{JournalError, TxHash};
 
-/// Why an operation on the chain did not happen. Nothing was paid unless the text says so.
+/// The reason that an operation on the chain did not happen. Nothing was paid unless the text says so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
     /// No endpoint answered.
@@ -68,8 +68,8 @@ pub enum ChainError {
 }
 
 impl ChainError {
-    /// Whether a transfer that ended like this may have been made all the same, or may be yet: whoever sends again before
-    /// it was looked for may pay twice. A commit that failed may be found after a restart.
+    /// Returns whether a transfer that ended like this may have been made all the same, or may be yet: sending again
+    /// before it was looked for may pay twice. A commit that failed may be found after a restart.
     #[must_use]
     pub const fn may_have_been_made(&self) -> bool {
         matches!(

@@ -38,8 +38,8 @@ pub(crate) fn tip_max(base_fee_wei: u128, tips: Tips, cap_wei: u128) -> u128 {
     base_fee_wei.saturating_mul(2).max(tips.usual_wei).min(tips.most_wei).min(cap_wei / 10)
 }
 
-/// What a transaction of this chain bids now, at the tip that an endpoint tells: of the writer, which sends it, and of
-/// whoever asks beforehand whether a wallet pays for it. `None` when gas costs more than the cap.
+/// Computes the bid of a transaction of this chain now, at the tip that an endpoint tells: for the writer, which sends
+/// it, and for whoever asks beforehand whether a wallet pays for it. `None` when gas costs more than the cap.
 pub(crate) fn bid(spec: &ChainSpec, base_fee_wei: u128, tip_wei: Option<u128>) -> Option<Fees> {
     suggest(base_fee_wei, tip_wei, Tips::of(spec.is_l2), spec.gas_price_cap_wei)
 }

@@ -35,11 +35,11 @@ pub struct TxReport {
     pub tx_hash: Option<TxHash>,
     pub block: u64,
     pub gas_used: u64,
-    /// What the wallet paid for gas, an OP-stack chain's layer-1 part included.
+    /// The fee that the wallet paid for gas, an OP-stack chain's layer-1 part included.
     pub fee_wei: u128,
 }
 
-/// What a claim came to.
+/// The result of a claim.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClaimReport {
     /// One for each [`crate::CLAIM_ROWS_MAX`] rows; none where nothing was due.
@@ -48,11 +48,11 @@ pub struct ClaimReport {
     pub claimed: Vec<(ChannelId, Usdc)>,
     /// Rows the contract does not pay, and why.
     pub refused: Vec<(ChannelId, String)>,
-    /// Why the last rows were not brought to the chain, after others were.
+    /// The reason that the last rows were not brought to the chain, after others were.
     pub failed: Option<ChainError>,
 }
 
-/// Where a transaction is, and what came of it.
+/// The block and the result of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Landed {
     pub block: u64,
@@ -60,7 +60,7 @@ pub struct Landed {
     pub succeeded: bool,
 }
 
-/// What the contract holds and says of channels, in one confirmed block and in the newest one.
+/// The contract's USDC and its state of channels, in one confirmed block and in the newest one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContractBooks {
     /// The newest block, and the newest that counts.
@@ -210,7 +210,7 @@ impl ChainHandle {
         self.0.views.base_fee.subscribe()
     }
 
-    /// How far events were read; what depends on it is the discovery of new channels alone.
+    /// Watches how far events were read; only the discovery of new channels depends on it.
     #[must_use]
     pub fn logs(&self) -> watch::Receiver<LogsView> {
         self.0.views.logs.subscribe()

@@ -18,10 +18,10 @@ use crate::{
 pub struct ClaimRow {
     #[n(0)]
     pub config: ChannelConfig,
-    /// What the voucher promises.
+    /// The total that the voucher promises.
     #[n(1)]
     pub cumulative: Usdc,
-    /// What the owner charged so far, at most `cumulative`; the contract pays the part not yet claimed.
+    /// The total that the owner charged so far, at most `cumulative`; the contract pays the part not yet claimed.
     #[n(2)]
     pub amount: Usdc,
     /// The voucher's.

@@ -8,14 +8,14 @@ use crate::{
     spec::ChainSpec,
 };
 
-/// What one endpoint said.
+/// The answer of one endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probed {
     /// Host and port: the address itself may hold an access key.
     pub endpoint: String,
     /// It answers, and for another chain.
     pub wrong_chain: bool,
-    /// What it serves, or why it cannot be used.
+    /// The state that it serves, or the reason that it cannot be used.
     pub outcome: Result<Served, String>,
 }
 
@@ -24,7 +24,7 @@ pub struct Probed {
 pub struct Served {
     /// Number of the newest block.
     pub head: u64,
-    /// When that block was made, in seconds since the Unix epoch.
+    /// The time at which that block was made, in seconds since the Unix epoch.
     pub head_secs: u64,
     /// From the question to the answer.
     pub took: Duration,

@@ -72,7 +72,7 @@ pub(crate) struct Receipt {
     effective_gas_price: U256,
     status: U64,
     contract_address: Option<EthAddress>,
-    /// What an OP-stack chain adds for publishing the transaction on Ethereum.
+    /// The fee that an OP-stack chain adds for publishing the transaction on Ethereum.
     #[serde(default)]
     l1_fee: Option<U256>,
 }
@@ -114,7 +114,7 @@ pub struct ChannelState {
     pub claimed: Usdc,
     /// A close is pending: from this second on (the chain's clock) the rest may be withdrawn.
     pub close_at_secs: Option<u64>,
-    /// How often the channel was emptied by a close or a withdrawal.
+    /// The number of times that the channel was emptied by a close or a withdrawal.
     pub round: u32,
 }
 
@@ -126,7 +126,7 @@ impl ChannelState {
     }
 }
 
-/// What the wallet holds.
+/// Balances of a wallet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Balances {
     pub usdc: Usdc,
@@ -251,7 +251,7 @@ impl Reader {
         states.pop().ok_or_else(|| RpcError::Unreachable("an empty answer".into()))
     }
 
-    /// What the contract says of channels, in their order: many at once where the chain has Multicall3.
+    /// Asks the contract for the states of channels, in their order: many at once where the chain has Multicall3.
     pub(crate) async fn channels(&self, ids: &[ChannelId], at: At) -> Result<Vec<ChannelState>, RpcError> {
         let calls: Vec<_> =
             ids.iter().map(|id| PayChannels::stateCall { id: (*id.as_bytes()).into() }).collect();
@@ -355,7 +355,7 @@ impl Reader {
         Ok(gas.to())
     }
 
-    /// What layer 1 charges for transactions with such data, on OP-stack chains; 0 where nobody says.
+    /// Asks what layer 1 charges for transactions with such data, on OP-stack chains; 0 where nobody says.
     pub(crate) async fn l1_fees_wei(&self, data: [Bytes; 2]) -> Result<[u128; 2], RpcError> {
         let ask = |data: Bytes| {
             let call = GasPriceOracle::getL1FeeCall { data };

@@ -25,7 +25,7 @@ mod answer;
 
 pub(crate) use answer::{Answered, Call, Refusal, typed};
 
-/// Why a request was made.
+/// The reason that a request was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// The background watcher: heads, channels, balances.
@@ -44,7 +44,7 @@ pub struct RequestCounts {
     pub on_demand: u64,
 }
 
-/// Why there is no answer.
+/// The reason that there is no answer.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum RpcError {
     /// The chain answered with an error: a revert, or a transaction it does not take.
@@ -53,7 +53,7 @@ pub(crate) enum RpcError {
     /// Every endpoint was tried.
     #[error("{0}")]
     Unreachable(String),
-    /// Whoever answers serves another chain.
+    /// The endpoint that answers serves another chain.
     #[error("{0}")]
     WrongChain(String),
 }
@@ -81,7 +81,7 @@ pub(crate) struct Rpc {
     preferred: AtomicUsize,
     chain_id: u64,
     timeout: Duration,
-    /// Whether the chain has Multicall3; asked once.
+    /// True if the chain has Multicall3; asked once.
     pub(crate) multicall: OnceLock<bool>,
     counts: [AtomicU64; 3],
 }
@@ -249,7 +249,7 @@ impl Rpc {
     }
 }
 
-/// Why one endpoint gave no usable answer.
+/// The reason that one endpoint gave no usable answer.
 struct Failure {
     text: String,
     wrong_chain: bool,

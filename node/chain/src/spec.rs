@@ -7,7 +7,7 @@ use farthing_protocol::{Address, Usdc, limits::CLOSE_DELAY_SECS_DEFAULT};
 
 use crate::contracts;
 
-/// Whether the money on a chain is real.
+/// The kind of a chain: whether the money on it is real.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChainKind {
     /// Real USDC.
@@ -42,7 +42,7 @@ pub struct ChainSpec {
     pub rpc_urls: Vec<String>,
     /// The USDC contract.
     pub token: Address,
-    /// What the token's EIP-712 name is expected to be. A hint: the chain decides.
+    /// The expected EIP-712 name of the token. A hint: the chain decides.
     pub token_name_hint: String,
     /// `PayChannels`. The same on every chain, see [`pay_channels_address`].
     pub contract: Address,
@@ -58,19 +58,19 @@ pub struct ChainSpec {
     pub request_timeout_ms: u64,
     /// A transaction that is not mined after this time is sent again with a higher fee.
     pub resend_after_ms: u64,
-    /// How long the receipt of a transfer is looked for once its nonce is used: nothing else tells whether it was made,
-    /// and endpoints may know nonces long before receipts.
+    /// The longest time that the receipt of a transfer is looked for once its nonce is used: nothing else tells whether
+    /// it was made, and endpoints may know nonces long before receipts.
     pub receipt_patience_ms: u64,
-    /// Who asked for a transfer that is not mined so long after is told its hash, while it is pursued further.
+    /// The time after which whoever asked for a transfer not yet mined is told its hash, while it is pursued further.
     pub transfer_told_within_ms: u64,
     /// The most this node pays per unit of gas, tip included.
     pub gas_price_cap_wei: u128,
     /// Blocks in one log query; public endpoints refuse wide ranges.
     pub logs_range_blocks: u64,
-    /// How often the events of the last hour or so are asked for again: an endpoint may have indexed them late.
+    /// The interval at which events of the last hour or so are asked for again: an endpoint may have indexed them late.
     pub logs_again_ms: u64,
     pub is_l2: bool,
-    /// Whether a deposit counts as safe only once the chain's block tag `safe` has reached it. Set for public
+    /// True if a deposit counts as safe only once the chain's block tag `safe` has reached it. Set for public
     /// layer 2s, whose sequencer may take back what Ethereum does not hold yet. Elsewhere what is confirmed is
     /// safe: Ethereum's own confirmations say so, and a local chain has nobody to distrust.
     pub safe_tag: bool,
@@ -80,7 +80,7 @@ pub struct ChainSpec {
     pub channels_max: usize,
 }
 
-/// How far back a node without records looks for its channels: a week of two-second blocks. Older ones
+/// The blocks that a node without records searches for its channels: a week of two-second blocks. Older channels
 /// come back when their configuration is given to [`crate::ChainHandle::track`].
 pub const LOOKBACK_BLOCKS: u64 = 302_400;
 
@@ -230,7 +230,7 @@ pub fn local(rpc_url: impl Into<String>, chain_id: u64, token: Address) -> Chain
     }
 }
 
-/// Where `PayChannels` lives on every chain: decided by its init code, the salt zero and the CREATE2 proxy.
+/// Returns the address of `PayChannels` on every chain: decided by its init code, the salt zero and the CREATE2 proxy.
 #[must_use]
 pub fn pay_channels_address() -> Address {
     contracts::pay_channels_address()

@@ -15,7 +15,7 @@ pub(crate) struct Store {
     prefix: String,
 }
 
-/// What the journal remembers.
+/// The state that the journal remembers.
 #[derive(Debug, Default)]
 pub(crate) struct Remembered {
     /// By nonce, the lowest first.

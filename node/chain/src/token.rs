@@ -54,7 +54,7 @@ impl TokenDomain {
         self.0.name.as_deref().unwrap_or_default()
     }
 
-    /// What a ReceiveWithAuthorization (EIP-3009) of `authorization` has its payer sign.
+    /// Computes the hash that a payer signs for a `ReceiveWithAuthorization` (EIP-3009) of `authorization`.
     pub(crate) fn digest(&self, authorization: &Authorization, contract: Address) -> Hash {
         ReceiveWithAuthorization {
             from: to_eth(authorization.payer),

@@ -12,7 +12,7 @@ use crate::{
     token::TokenDomain,
 };
 
-/// Why a chain cannot be used.
+/// The reason that a chain cannot be used.
 #[derive(Debug)]
 pub(crate) enum Unfit {
     Unreachable(String),

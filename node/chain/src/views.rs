@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::{reader::Balances, spec::ChainKind};
 
-/// Whether the chain can be used now.
+/// The state of the chain: whether it can be used now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChainStatus {
     /// No answer yet.
@@ -34,15 +34,15 @@ pub struct Head {
     pub number: u64,
     pub timestamp_secs: u64,
     pub base_fee_wei: u128,
-    /// When this node last learned that this is the chain's head.
+    /// The time at which this node last learned that this is the chain's head.
     pub seen_at: Instant,
     pub(crate) kind: ChainKind,
-    /// How often the chain took back blocks since the start.
+    /// The number of times that the chain took back blocks since the start.
     pub(crate) reorganisations: u64,
 }
 
 impl Head {
-    /// Whether the view of the chain is at most `max_age` old. On a public chain the block's own time
+    /// Returns whether the view of the chain is at most `max_age` old. On a public chain the block's own time
     /// counts as well, so that an endpoint stuck in the past does not pass for a quiet chain; a local chain
     /// may rest, and a poll that finds the same head is enough.
     #[must_use]
@@ -58,8 +58,8 @@ impl Head {
     }
 }
 
-/// How old the view of the chain may be before new value is refused on a channel: a quarter of the time the
-/// payee has to answer a close, at most ten minutes.
+/// Computes the greatest age of the view of the chain at which a channel still takes new value: a quarter of the
+/// time the payee has to answer a close, at most ten minutes.
 #[must_use]
 pub fn view_age_max(close_delay_secs: u64) -> Duration {
     Duration::from_secs((close_delay_secs / 4).min(600))
@@ -88,11 +88,11 @@ pub struct ChannelView {
     /// A close is pending, also when only the newest block says so: from this second on (the chain's clock)
     /// the rest may be withdrawn.
     pub close_at_secs: Option<u64>,
-    /// How often the channel was emptied; what signed closes and requests to close are bound to.
+    /// The number of times that the channel was emptied; signed closes and requests to close are bound to it.
     pub round: u32,
 }
 
-/// How far the contract's events were read. Only the discovery of new channels depends on it: known ones are
+/// Progress in reading the contract's events. Only the discovery of new channels depends on it: known ones are
 /// read by their ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogsView {
@@ -138,18 +138,18 @@ impl LogsView {
 /// Every known channel by its id. One that holds nothing was closed, or is not opened yet.
 pub type ChannelViews = Arc<HashMap<ChannelId, ChannelView>>;
 
-/// What gas costs, for the decision when to claim.
+/// The price of gas, for the decision when to claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BaseFee {
     pub current_wei: u128,
     /// Over what this process has seen of the last seven days.
     pub median_wei: u128,
-    /// What miners and sequencers usually get on top.
+    /// The tip that miners and sequencers usually get on top.
     pub tip_wei: u128,
-    /// What a transaction that is sent now offers at most for each unit of gas, its tip included: a wallet has to hold that
+    /// The most that a transaction sent now offers for each unit of gas, its tip included: a wallet has to hold that
     /// for all of its limit. The cap where gas costs more.
     pub bid_wei: u128,
-    /// What layer 1 charges for a claim's data, where there is one.
+    /// The fee that layer 1 charges for a claim's data, where there is a layer 1.
     pub l1: L1Fee,
 }
 

@@ -37,7 +37,7 @@ use fees::FeeHistory;
 use finder::{Finder, Found};
 use step::{STUCK_AFTER, Step, step};
 
-/// What others ask of the watcher.
+/// A request of others to the watcher.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Read everything again now; answered when it was tried.
@@ -46,7 +46,7 @@ pub(crate) enum Command {
     Track(ChannelConfig),
 }
 
-/// How often everything is read again although no event asked for it: a lagging endpoint may have hidden one.
+/// The interval at which everything is read again without an event to ask for it: a lagging endpoint may hide one.
 const REREAD_EVERY: Duration = Duration::from_secs(60);
 /// The same while events cannot be read at all.
 const REREAD_WITHOUT_EVENTS_EVERY: Duration = Duration::from_secs(10);
@@ -74,14 +74,14 @@ pub(crate) struct Watcher {
     seen_at: Instant,
     reread_at: Instant,
     contract_checked: bool,
-    /// What the next poll reads; it stays until a poll has read it.
+    /// The channels that the next poll reads, kept until a poll has read them.
     scope: Scope,
     /// Polls in a row that found a head but could not read its state.
     refusals: u32,
     reorganisations: u64,
 }
 
-/// Why a round of following ended.
+/// The reason that a round of following ended.
 enum Interrupted {
     Unreachable(String),
     Refused(String),
@@ -283,7 +283,7 @@ impl Watcher {
         if failing { REREAD_WITHOUT_EVENTS_EVERY } else { REREAD_EVERY }
     }
 
-    /// How the new head relates to the last one; asks the chain when blocks lie between.
+    /// Tells how the new head relates to the last one; asks the chain when blocks lie between.
     async fn step_to(&self, head: &Header) -> Result<Step, RpcError> {
         let Some(last) = &self.last else { return Ok(Step::Advanced) };
         let decided = step(last, head, self.reader.spec.kind);

@@ -45,10 +45,10 @@ use plan::Plan;
 
 /// Rows of one claim transaction: 1.8 million gas, well within a block, and 40 KiB of call data.
 pub const CLAIM_ROWS_MAX: usize = 100;
-/// How often an intent is planned anew because a foreign transaction took its nonce.
+/// The most times that an intent is planned anew because a foreign transaction took its nonce.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// What an intent came to.
+/// The result of an intent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     /// `None` when the chain was already in the wanted state.

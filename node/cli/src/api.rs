@@ -175,7 +175,7 @@ fn how_far(health: &ListingHealth) -> String {
     }
 }
 
-/// What is published under a wrong clock may reach nobody, and its owner would not know why.
+/// Warns when this node's clock is off: a service published then may reach nobody, and its owner would not know why.
 async fn warn_of_clock(context: &Context, node: &ControlClient) -> Result<(), Failure> {
     let status = node.ask(endpoint::Status).await?;
     if let Some(Alert { cause, action, .. }) =

@@ -50,14 +50,14 @@ pub(super) async fn inspect(context: &Context, arguments: Inspect) -> Result<(),
     report::show(context, &intake, &candidates)
 }
 
-/// What is inspected, and what else a search found.
+/// The description that is inspected, and what else a search found.
 struct Found {
     intake: Intake,
     candidates: Vec<Candidate>,
 }
 
 impl Found {
-    /// Which of several was taken; nothing about the only one.
+    /// Tells which of several descriptions was taken; says nothing about the only one.
     fn tell_others(&self, context: &Context) {
         if self.candidates.len() > 1 {
             let table = report::candidates(&self.candidates);

@@ -137,7 +137,7 @@ fn query(search: args::Search) -> CatalogQuery {
     }
 }
 
-/// What could find more, of what was asked for.
+/// Says that nothing fits, and which parts of the query to leave out to find more.
 fn nothing_fits(query: &CatalogQuery) -> String {
     let set: Vec<&str> = [
         ("--category", query.category.is_some()),
@@ -200,7 +200,7 @@ fn found(page: &CatalogPage) -> String {
     text
 }
 
-/// Whether a call has a chance, in a word.
+/// Tells in a word whether a call has a chance.
 fn state_of(hit: &CatalogHit) -> String {
     if hit.not_buyable.is_some() { "not buyable".to_owned() } else { hit.state.to_string() }
 }
@@ -210,7 +210,7 @@ fn not_buyable(hit: &CatalogHit) -> Option<String> {
     Some(one_line(&format!("This node does not buy \"{}\" ({}): {why}.", hit.name, hit.id)))
 }
 
-/// What this node's own calls say against a service.
+/// Warns of a service that is flagged because of this node's own calls.
 fn flagged(hit: &CatalogHit) -> Option<String> {
     let ServiceFlag { words, rule, .. } = hit.flag.as_ref()?;
     let what = match rule {
@@ -220,7 +220,7 @@ fn flagged(hit: &CatalogHit) -> Option<String> {
     Some(one_line(&format!("(!) \"{}\" ({}) {what}: {words}.", hit.name, hit.id)))
 }
 
-/// Who stands behind a name is decided by the wallet, not by the name.
+/// Warns of a name that resembles another one: the wallet shows who stands behind a service, the name does not.
 fn warning(hit: &CatalogHit, other: &LookAlike) -> String {
     let text = format!(
         "(!) \"{}\" of {} resembles {}\"{}\" of {} ({}).",

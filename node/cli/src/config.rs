@@ -20,7 +20,7 @@ pub(super) fn config(context: &Context, verb: &args::Config) -> Result<(), Failu
     }
 }
 
-/// What the network says of its addresses besides, which a start would refuse as well.
+/// Checks the addresses in the network's settings as well: a start refuses those that are wrong.
 ///
 /// # Errors
 /// Every address that cannot be what it is configured for.

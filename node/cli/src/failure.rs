@@ -40,7 +40,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command was not carried out.
+/// The reason that a command was not carried out.
 #[derive(Debug)]
 pub struct Failure {
     pub exit: Exit,
@@ -55,13 +55,13 @@ struct ErrorObject {
     /// A problem's name where there is one, else what kind of failure the exit code means.
     code: String,
     message: String,
-    /// What to do next.
+    /// The next step for the user.
     next: Option<String>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     call: Option<CallFacts>,
 }
 
-/// What became of the money of a call.
+/// Facts about the money of a call.
 #[derive(Debug, Serialize)]
 pub(super) struct CallFacts {
     /// `None`: not known yet.
@@ -102,7 +102,7 @@ impl Failure {
         self
     }
 
-    /// What clap has to say of the command line, without colours and without the whole help.
+    /// Takes over what clap says of the command line, without colours and without the whole help.
     pub(super) fn of_command_line(error: &clap::Error) -> Self {
         let text = error.render().to_string();
         let mut paragraphs =
@@ -251,7 +251,7 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
-/// What one of the errors of a start says of what to do next.
+/// Returns the next step that one of a start's errors suggests.
 fn next_step<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a str> {
     macro_rules! first {
         ($($type:ty),+) => {

@@ -42,7 +42,7 @@ pub use self::{
     failure::{Exit, Failure},
 };
 
-/// What a command has to work with.
+/// The flags and the output that a command works with.
 struct Context {
     global: Global,
     output: Output,

@@ -71,7 +71,7 @@ fn told(lookup: &Lookup) -> String {
     format!("{steps}\n{found}")
 }
 
-/// What keeps the wallet's node from being called, by what the look-up found.
+/// Fails with what keeps the wallet's node from being called, according to the look-up.
 fn verdict(lookup: &Lookup) -> Result<(), Failure> {
     let failed = |what: String| Failure::told(Exit::Failure, what);
     Err(match &lookup.record {

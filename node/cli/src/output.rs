@@ -13,7 +13,7 @@ use super::{
     visible::{one_line, visible},
 };
 
-/// Where and how answers are written.
+/// A writer of answers, as text or JSON.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Output {
     json: bool,
@@ -24,7 +24,7 @@ impl Output {
         Self { json }
     }
 
-    /// Whether a program reads, to whom prose says nothing.
+    /// Returns whether a program reads the answers; no prose is written for it.
     pub(super) const fn is_json(self) -> bool {
         self.json
     }

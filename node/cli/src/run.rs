@@ -29,7 +29,7 @@ mod ports;
 
 use ports::Ports;
 
-/// How long calls that run when the node is told to end may still promise something.
+/// The time in which running calls may still promise something after the node is told to end.
 const PROMISES_FOR: Duration = Duration::from_secs(3);
 
 pub(super) async fn run(context: &Context) -> Result<(), Failure> {

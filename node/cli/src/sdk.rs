@@ -25,7 +25,7 @@ use super::{
 const TEMPLATE_BYTES_MAX: u64 = 1024 * 1024;
 const TEMPLATES_MAX: usize = 100;
 
-/// What was written, for programs.
+/// The package that was written, for programs.
 #[derive(Debug, Serialize)]
 struct Written<'a> {
     package: &'a str,

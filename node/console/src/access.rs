@@ -42,7 +42,7 @@ const FILE: &str = "console.json";
 /// Far below the 12 hours after which a session is idle.
 const USE_STORED_EVERY_SECS: u64 = 3600;
 
-/// Why somebody is not let in, worded for the person at the browser.
+/// The reason that somebody is not let in, worded for the person at the browser.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     #[error(
@@ -69,7 +69,7 @@ pub enum Refused {
     System,
 }
 
-/// Why the stored access cannot be used.
+/// The reason that the stored access cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
     #[error("{path} cannot be read", path = .path.display())]
@@ -81,7 +81,7 @@ pub enum AccessError {
 }
 
 impl AccessError {
-    /// What to do next.
+    /// Returns what to do next.
     #[must_use]
     pub const fn next_step(&self) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ impl AccessError {
     }
 }
 
-/// What is stored.
+/// The content of `console.json`.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Stored {
@@ -102,7 +102,7 @@ struct Stored {
     devices: Devices,
 }
 
-/// Where a password comes from.
+/// The sender of a password.
 #[derive(Debug, Clone)]
 pub struct Asker {
     pub address: IpAddr,
@@ -140,7 +140,7 @@ struct AccessInner {
     hasher: Hasher,
     /// The password of the configuration, hashed.
     configured: Option<String>,
-    /// When the use of sessions was last stored.
+    /// The time at which the use of sessions was last stored.
     use_stored_secs: AtomicU64,
     /// Held while writing, so that what is written last is what is newest.
     writing: Mutex<()>,
@@ -326,7 +326,7 @@ impl Access {
         self.state().stored.sessions.count()
     }
 
-    /// Whether the password comes from the configuration, and is changed there.
+    /// Returns whether the password comes from the configuration, and is changed there.
     #[must_use]
     pub fn is_configured(&self) -> bool {
         self.0.configured.is_some()

@@ -46,8 +46,8 @@ pub(super) fn routes(panel: &ConsoleState) -> Router<ConsoleState> {
         .layer(map_response(as_problem))
 }
 
-/// What the framework refuses before a command sees it is a bare text or nothing at all. Programs get a problem document
-/// as for everything else. The answer of a service that was called stays as it is.
+/// Turns what the framework refuses before a command sees it, a bare text or nothing at all, into a problem document:
+/// programs get one for everything else as well. The answer of a service that was called stays as it is.
 async fn as_problem(response: Response) -> Response {
     let status = response.status();
     let is_bare = |headers: &HeaderMap| {
@@ -185,7 +185,7 @@ fn path_of(request: &Request) -> &str {
     path.strip_prefix(PREFIX).unwrap_or(path)
 }
 
-/// What stands before every route says to programs.
+/// Answers a program that a check before every route refuses.
 pub(super) fn refused(failure: Failure) -> Response {
     match failure {
         Failure::Said(said) => problem(said.status, &said.detail, &said.next),
@@ -201,7 +201,7 @@ pub(super) fn other_method() -> Response {
     problem(StatusCode::METHOD_NOT_ALLOWED, "The address takes another method.", DESCRIBED)
 }
 
-/// Whether a request is a program's.
+/// Returns whether a request is a program's.
 pub(super) fn is_asked(path: &str) -> bool {
     path.starts_with(PREFIX)
 }

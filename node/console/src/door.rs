@@ -26,7 +26,7 @@ use super::{
 
 const PLAIN: &str = "localhost";
 
-/// Whether a request came to the name that every program of this machine shares, although there is a better one.
+/// True if a request came to the name that every program of this machine shares, although there is a better one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SharedName(pub(super) bool);
 
@@ -36,11 +36,11 @@ struct DoorTemplate {
     theme: Theme,
     /// `https://0123….localhost:3002`
     there: String,
-    /// Where one goes on without scripts.
+    /// The address to go on to without scripts.
     stay: String,
 }
 
-/// What a page to log in at, at the shared name, needs to try the other one once more.
+/// The data with which a log-in page at the shared name tries the other name once more.
 #[derive(Debug)]
 pub(super) struct Again {
     pub(super) there: String,
@@ -57,7 +57,7 @@ pub(super) fn is_plain(host: &str) -> bool {
     parts(host).0.trim_end_matches('.').eq_ignore_ascii_case(PLAIN)
 }
 
-/// What [`SharedName`] says of a request to `host`.
+/// Finds out whether a request to `host` came to the [`SharedName`].
 pub(super) fn shared(panel: &ConsoleState, host: &str) -> SharedName {
     SharedName(panel.0.parts.name.is_some() && is_plain(host))
 }

@@ -12,7 +12,7 @@ use super::{
     theme::Theme,
 };
 
-/// Why a page is not shown, or a change not made.
+/// The reason that a page is not shown, or a change not made.
 #[derive(Debug)]
 pub enum Failure {
     /// There is no password yet.
@@ -94,7 +94,7 @@ impl Failure {
         Self::refused(StatusCode::BAD_REQUEST, detail)
     }
 
-    /// What was sent is not what the page takes.
+    /// Refuses input that the page does not take.
     pub(super) fn refused(status: StatusCode, detail: impl Into<String>) -> Self {
         Self::new(status, "That cannot be read", detail, "Go back and correct what is named.")
     }
@@ -108,7 +108,7 @@ impl Failure {
         )
     }
 
-    /// What was begun is not there any more.
+    /// Reports that something begun here is not there any more.
     pub(super) fn gone(what: &str, next: &str) -> Self {
         let detail = format!(
             "{what} is not there any more: what is begun here is kept in memory for two hours, ends with a restart \

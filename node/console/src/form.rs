@@ -34,10 +34,10 @@ pub(super) mod upload;
 pub(super) const KEY_FIELD: &str = "console_key";
 pub(super) const PASSWORD_FIELD: &str = "console_password";
 
-/// Who is not logged in sends a password, and anybody may do that many times at once.
+/// The largest form of somebody who is not logged in: it carries a password, and anybody may send many at once.
 pub(super) const GUEST_BYTES_MAX: usize = 8 * 1024;
 
-/// What a form brought beside its fields.
+/// The proof that a form brought beside its fields.
 #[derive(Debug, Clone, Copy)]
 enum Proof {
     Nothing,
@@ -152,7 +152,7 @@ impl<T: DeserializeOwned> FromRequest<ConsoleState> for Form<T> {
     }
 }
 
-/// Who sent a form, what it proves, and a request with its own fields alone.
+/// Reads who sent a form, what it proves, and a request with its own fields alone.
 async fn came(request: Request, panel: &ConsoleState) -> Result<(Visit, Sent, Request), Failure> {
     let (parts, body) = request.into_parts();
     let session = session_of(panel, &parts.headers).ok_or_else(|| not_logged_in(panel, &parts))?;

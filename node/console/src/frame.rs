@@ -130,7 +130,7 @@ pub(super) fn chain_name(chain: &ChainStatus) -> &str {
     if chain.name == "local" { "the local test chain" } else { &chain.name }
 }
 
-/// What a page's template takes for everything around it.
+/// Everything around a page, as its template takes it.
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) theme: Theme,
@@ -140,7 +140,7 @@ pub(super) struct Frame {
     pub(super) words: String,
     /// The page answers a form, and cannot be fetched again.
     pub(super) is_answer: bool,
-    /// What the form before has done.
+    /// The action that the form before has done.
     pub(super) done: Option<Done>,
     pub(super) alerts: Vec<Alert>,
     pub(super) status: Status,

@@ -14,7 +14,7 @@ use super::{
 
 /// The prefix makes browsers refuse it from other hosts, paths and plain connections.
 pub(super) const COOKIE: &str = "__Host-farthing-console";
-/// Where programs put the session's key.
+/// The header in which programs send the session's key.
 pub(super) const KEY_HEADER: &str = "x-console-key";
 
 pub(super) fn is_unsafe(method: &Method) -> bool {
@@ -45,7 +45,7 @@ pub(super) fn not_logged_in(panel: &ConsoleState, parts: &Parts) -> Failure {
     if panel.access().setup_code().is_some() { Failure::NotSetUp } else { Failure::NotLoggedIn(place(parts)) }
 }
 
-/// Where to go on afterwards: the page that was asked for, when going there again does no harm.
+/// Returns the address to go on to afterwards: the page that was asked for, when going there again does no harm.
 fn place(parts: &Parts) -> Option<String> {
     let path = parts.uri.path_and_query()?.as_str();
     (parts.method == Method::GET).then(|| path.to_owned())

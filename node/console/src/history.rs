@@ -29,7 +29,7 @@ pub(super) struct Exchange {
     pub(super) call_id: CallId,
     pub(super) service: ServiceId,
     pub(super) at_secs: u64,
-    /// Whether it was a call, or a free sample.
+    /// True for a call, false for a free sample.
     pub(super) live: bool,
     /// `GET /v1/things`
     pub(super) operation: String,
@@ -38,12 +38,12 @@ pub(super) struct Exchange {
     pub(super) answer: Answer,
 }
 
-/// What came back.
+/// The answer that came back.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) media_type: String,
-    /// Where a sample comes from, in words.
+    /// The origin of a sample, in words.
     pub(super) origin: &'static str,
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Bytes,
@@ -52,7 +52,7 @@ pub(super) struct Answer {
     /// USDC as the gateway says it; empty when it does not.
     pub(super) charged: String,
     pub(super) receipt: String,
-    /// Where the time went: name and microseconds.
+    /// Parts of the time taken: name and microseconds.
     pub(super) timing: Vec<(String, u64)>,
     /// As this page waited, in microseconds.
     pub(super) took_us: u64,

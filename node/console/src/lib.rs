@@ -58,7 +58,7 @@ const LIVE_PAGES_MAX: usize = 24;
 /// Each may take 16 MiB while it arrives, and a backup 64 MiB.
 const UPLOADS_AT_ONCE_MAX: usize = 2;
 
-/// What the console is made of.
+/// The parts that the console is made of.
 #[derive(Debug)]
 pub struct Parts {
     pub access: Access,
@@ -68,11 +68,11 @@ pub struct Parts {
     pub hosts: Vec<String>,
     /// The node's own, below localhost, that browsers are led to; none where the certificate does not have it.
     pub name: Option<String>,
-    /// Whether browsers speak TLS to this port itself, rather than to a proxy in front.
+    /// True if browsers speak TLS to this port itself, rather than to a proxy in front.
     pub tls: bool,
     /// The authority's certificate (PEM), for people to trust.
     pub ca_pem: Option<String>,
-    /// When open pages are let go.
+    /// Cancelled when open pages are let go.
     pub stopping: CancellationToken,
 }
 
@@ -143,7 +143,7 @@ pub fn router(panel: ConsoleState) -> Router {
         .layer(from_fn(headers::secure))
 }
 
-/// Where a request came from. Without the accept loop, as in tests of a router, it is from this machine.
+/// Returns the address that a request came from. Without the accept loop, as in tests of a router, it is this machine.
 fn address_or_here(from: Option<Extension<ClientAddress>>) -> IpAddr {
     from.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |Extension(from)| from.0.ip())
 }

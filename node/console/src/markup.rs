@@ -43,7 +43,7 @@ pub(super) fn ticked(text: impl AsRef<str>) -> Markup {
     Markup(html)
 }
 
-/// What stands before, in and behind the first pair of backticks.
+/// Splits a text into what stands before, in and behind the first pair of backticks.
 fn next_code(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once('`')?;
     let (code, after) = rest.split_once('`')?;

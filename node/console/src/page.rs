@@ -38,7 +38,7 @@ pub(super) fn encoded(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
-/// Where to go on: a place of this console, however it was asked for.
+/// Returns the place to go on to: `next` if it is a place of this console, otherwise Home.
 pub(super) fn next_or_home(next: Option<&str>) -> &str {
     next.filter(|next| is_place(next)).unwrap_or(HOME)
 }

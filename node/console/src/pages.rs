@@ -98,7 +98,7 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .layer(map_response(as_page))
 }
 
-/// What the framework refuses before a page sees it, such as a number that is none, is a bare text: it is shown as a page.
+/// Shows as a page what the framework refuses with a bare text before a page sees it, such as a number that is none.
 async fn as_page(response: Response) -> Response {
     let status = response.status();
     let is_bare = |kind: &HeaderValue| kind.as_bytes().starts_with(b"text/plain");
@@ -109,7 +109,7 @@ async fn as_page(response: Response) -> Response {
     Failure::refused(status, String::from_utf8_lossy(&text)).into_response()
 }
 
-/// What follows the first password, a page for each step.
+/// Routes the pages that follow the first password, one for each step.
 fn first_steps() -> Router<ConsoleState> {
     use setup::{fund, reach, sample, words};
     Router::new()
@@ -120,7 +120,7 @@ fn first_steps() -> Router<ConsoleState> {
         .route("/panel/setup/sample", get(sample::show))
 }
 
-/// What the node can be had back from, and what it starts with.
+/// Routes the pages of what the node can be restored from, and of what it starts with.
 fn kept() -> Router<ConsoleState> {
     use settings::{backup, chain, phrase};
     let file = DefaultBodyLimit::max(backup::UPLOAD_BYTES_MAX);
@@ -138,7 +138,7 @@ fn kept() -> Router<ConsoleState> {
         .route("/panel/settings/backup/upload", post(backup::upload).layer(file))
 }
 
-/// What is spent, by whom, and what came of it.
+/// Routes the pages on money: what is spent, by whom, and what came of it.
 fn money() -> Router<ConsoleState> {
     use finance::{alerts, history, limits};
     use settings::secrets;
@@ -161,7 +161,7 @@ fn money() -> Router<ConsoleState> {
         .route("/panel/settings/secrets/{name}/revoke", post(secrets::revoke))
 }
 
-/// What the owner offers.
+/// Routes the pages of the APIs that the owner offers.
 fn apis() -> Router<ConsoleState> {
     let texts = || DefaultBodyLimit::max(TEXT_BYTES_MAX);
     let files = || DefaultBodyLimit::max(UPLOAD_BYTES_MAX);

@@ -8,7 +8,7 @@ use http::{StatusCode, header};
 
 use super::{access::Refused, page::Rendered, theme::Theme};
 
-/// Why the password is asked for.
+/// The reason that the password is asked for.
 #[derive(Debug)]
 pub(super) enum Why {
     Dangerous,
@@ -50,7 +50,7 @@ pub(super) fn not_taken(page: &impl Template, refused: &Refused) -> Response {
     response
 }
 
-/// How a page says that a password was not taken.
+/// Returns the status of a page which says that a password was not taken.
 pub(super) const fn status_of(refused: &Refused) -> StatusCode {
     match refused {
         Refused::Wait(_) | Refused::Busy => StatusCode::TOO_MANY_REQUESTS,

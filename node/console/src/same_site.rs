@@ -36,7 +36,7 @@ pub(super) async fn same_site(
     }
 }
 
-/// Whether one of our own pages asks. Browsers say so by at least one of these headers, and by none wrongly.
+/// Returns whether one of our own pages asks. Browsers say so by at least one of these headers, and by none wrongly.
 fn is_own(headers: &HeaderMap, host: &str, tls: bool) -> bool {
     let one = |name: &str| {
         let mut values = headers.get_all(name).iter();
@@ -58,7 +58,7 @@ fn is_own(headers: &HeaderMap, host: &str, tls: bool) -> bool {
     }
 }
 
-/// Whether an origin is this host. Behind a proxy the scheme is the proxy's.
+/// Returns whether an origin is this host. Behind a proxy the scheme is the proxy's.
 fn is_origin(origin: &[u8], host: &str, tls: bool) -> bool {
     let rest = match origin.strip_prefix(b"https://") {
         Some(rest) => Some(rest),

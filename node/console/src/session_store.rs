@@ -14,7 +14,7 @@ use super::access::SessionId;
 /// A long lunch.
 const IDLE_MAX: Duration = Duration::from_secs(2 * 3600);
 
-/// How much is kept.
+/// Limits of what is kept.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) entries_max: usize,

@@ -24,7 +24,7 @@ pub(super) fn eth(amount: &Eth) -> String {
     }
 }
 
-/// What a thousand calls cost.
+/// Computes the price of a thousand calls.
 pub(super) fn per_thousand(price: Usdc) -> String {
     usdc(Usdc::from_micros(price.micros().saturating_mul(1_000)))
 }

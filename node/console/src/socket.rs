@@ -8,13 +8,13 @@ use farthing_control::{
 
 use crate::Access;
 
-/// What is known of the console besides who may use it.
+/// Facts about the console besides who may use it.
 #[derive(Debug, Clone)]
 pub struct About {
     pub access: Access,
     /// `https://localhost:3002/panel`
     pub url: String,
-    /// Where browsers are led from there.
+    /// The address that browsers are led to from there.
     pub led_to: Option<String>,
     pub ca_fingerprint: Option<String>,
 }

@@ -11,10 +11,10 @@ const TIMES: [&str; 6] = ["time", "timestamp", "updated", "created", "date", "da
 /// 1973 to 2096: no number of this range is milliseconds of the same range.
 const PLAUSIBLE_FROM_SECS: u64 = 100_000_000;
 const PLAUSIBLE_UNTIL_SECS: u64 = 4_000_000_000;
-/// How deep a list of rows is looked for.
+/// The greatest depth at which a list of rows is looked for.
 const DEPTH_MAX: usize = 3;
 
-/// What a template shows.
+/// A table as a template shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Table {
     pub(super) columns: Vec<String>,

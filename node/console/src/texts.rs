@@ -3,6 +3,7 @@
 
 use axum::response::Redirect;
 use farthing_control::types::{self, AlertKind, NodePart};
+pub(super) use farthing_control::{capital, sentence};
 
 /// Something that keeps the node from doing all of its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,7 +11,7 @@ pub(super) struct Alert {
     pub(super) title: &'static str,
     pub(super) cause: String,
     pub(super) action: &'static str,
-    /// Where the action is, when it is in the console.
+    /// The address of the action, when it is in the console.
     pub(super) link: Option<&'static str>,
 }
 
@@ -162,28 +163,12 @@ impl Done {
         Redirect::to(&format!("{path}{sign}done={}", self.name()))
     }
 
-    /// What the address of a page says was done.
+    /// Reads from the address of a page what was done.
     pub(super) fn of(address: &str) -> Option<Self> {
         let (_, query) = address.split_once('?')?;
         let named = query.split('&').find_map(|pair| pair.strip_prefix("done="))?;
         Self::ALL.into_iter().find(|done| done.name() == named)
     }
-}
-
-/// Begins with a capital and ends with a full stop.
-pub(super) fn sentence(text: &str) -> String {
-    let end = if text.ends_with(['.', '!', '?', '…']) { "" } else { "." };
-    format!("{}{end}", capital(text))
-}
-
-/// Begins with a capital, unless it begins with an address.
-pub(super) fn capital(text: &str) -> String {
-    if text.starts_with("http") {
-        return text.to_owned();
-    }
-    let mut chars = text.chars();
-    let first = chars.next().map_or_else(String::new, |first| first.to_uppercase().collect());
-    format!("{first}{}", chars.as_str())
 }
 
 #[cfg(test)]

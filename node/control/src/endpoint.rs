@@ -35,7 +35,7 @@ pub trait Endpoint: Copy + Send + 'static {
 #[derive(Debug)]
 pub struct Raw;
 
-/// What a stolen log-in could do with an endpoint.
+/// The harm that a stolen log-in could do with an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Danger {
     /// It looks, or does what can be undone.
@@ -45,7 +45,7 @@ pub enum Danger {
     High,
 }
 
-/// What the document and the guard read of an endpoint.
+/// The facts of an endpoint that the document and the guard read.
 #[derive(Debug)]
 pub struct Facts {
     pub method: Method,
@@ -60,12 +60,12 @@ pub struct Facts {
     response: Shape,
 }
 
-/// What programs are offered: at the control socket, and behind a log-in at the console's port.
+/// Lists the endpoints offered to programs: at the control socket, and behind a log-in at the console's port.
 fn offered() -> impl Iterator<Item = &'static Facts> {
     [Commands::FACTS, Settings::FACTS, Session::FACTS].into_iter().flatten()
 }
 
-/// Whether a request is for an endpoint of great danger, under every spelling of its path that the router takes.
+/// Tells whether a request is for an endpoint of great danger, under every spelling of its path that the router takes.
 #[must_use]
 pub fn asks_for_password(method: &Method, path: &str) -> bool {
     // A HEAD is carried out as the GET that it asks the head of.
@@ -73,7 +73,7 @@ pub fn asks_for_password(method: &Method, path: &str) -> bool {
     offered().any(|facts| facts.danger == Danger::High && facts.method == method && fits(facts.path, path))
 }
 
-/// Whether a path has the segments of a pattern; a trailing slash is no way around.
+/// Tells whether a path has the segments of a pattern; a trailing slash is no way around.
 fn fits(pattern: &str, path: &str) -> bool {
     let (mut pattern, mut path) = (pattern.split('/'), path.trim_end_matches('/').split('/'));
     loop {

@@ -6,6 +6,7 @@
 pub mod endpoint;
 mod eth;
 mod local;
+mod sentences;
 mod text;
 pub mod types;
 
@@ -29,10 +30,13 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 
-pub use self::local::Local;
 use self::{
     endpoint::{Endpoint, Raw, Target},
     types::Problem,
+};
+pub use self::{
+    local::Local,
+    sentences::{capital, sentence},
 };
 
 const SOCKET_FILE: &str = "control.sock";
@@ -69,7 +73,7 @@ fn listen(data_dir: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Why a command was not carried out.
+/// The reason that a command was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     #[error("no node is running on {path}", path = .path.display())]
@@ -85,7 +89,7 @@ pub enum ControlError {
 }
 
 impl ControlError {
-    /// What to do next, where there is something.
+    /// Returns the step to take next, if there is one.
     #[must_use]
     pub fn next_step(&self) -> Option<&str> {
         match self {
@@ -211,8 +215,8 @@ impl ControlClient {
         Ok(answer)
     }
 
-    /// Who put the socket there is told this user's secrets and orders, and must be this user. The system's user may
-    /// command everybody's node.
+    /// Checks that whoever put the socket there is this user: it is told this user's secrets and orders. The system's
+    /// user may command everybody's node.
     fn check_answerer(&self, stream: &UnixStream) -> Result<(), ControlError> {
         let own = rustix::process::geteuid().as_raw();
         let user = stream.peer_cred().map_err(|error| self.no_connection(&error))?.uid();
@@ -304,8 +308,8 @@ fn read<T: DeserializeOwned>(answer: &RawAnswer) -> Result<T, ControlError> {
 }
 
 impl RawAnswer {
-    /// Whether this is the network's word rather than a service's, which may answer with problems of its own: what
-    /// was bought has its price.
+    /// Returns whether this is a problem of the network rather than an answer of a service, which may be a problem too:
+    /// what was bought has its price.
     #[must_use]
     pub fn is_problem(&self) -> bool {
         let kind = self.headers.get(header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);

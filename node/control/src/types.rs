@@ -86,9 +86,9 @@ pub struct Status {
     #[schema(value_type = String)]
     pub address: Text<Address>,
     pub peer_id: String,
-    /// Where other nodes are told to reach this one; where it listens, while it tells none.
+    /// Addresses at which other nodes are told to reach this one; those it listens on, while it tells none.
     pub addresses: Vec<String>,
-    /// Whether they do, in a few words.
+    /// A few words on whether other nodes reach this one.
     #[serde(default)]
     pub reach: String,
     pub gateway_url: String,
@@ -101,7 +101,7 @@ pub struct Status {
     pub spending: bool,
     #[schema(value_type = String)]
     pub spent_today: Text<Usdc>,
-    /// What keeps the node from doing all of its work, each with its next step.
+    /// Everything that keeps the node from doing all of its work, each with its next step.
     pub alerts: Vec<Alert>,
 }
 
@@ -113,7 +113,7 @@ pub struct ChainStatus {
     pub testnet: bool,
     pub head: Option<u64>,
     pub head_age_secs: Option<u64>,
-    /// What went wrong, when the chain is not usable.
+    /// The reason that the chain is not usable, if it is not.
     pub problem: Option<String>,
 }
 
@@ -121,7 +121,7 @@ pub struct ChainStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Health {
     pub ready: bool,
-    /// Why not.
+    /// The reasons that it is not ready.
     pub waiting_for: Vec<String>,
 }
 
@@ -137,7 +137,7 @@ pub struct Check {
     /// The node can do its work; with a `next` there is something to mind all the same.
     pub good: bool,
     pub detail: String,
-    /// What mends it.
+    /// The step that mends it.
     pub next: Option<String>,
 }
 
@@ -180,7 +180,7 @@ pub struct WalletBalance {
     /// Earned and not yet claimed.
     #[schema(value_type = String)]
     pub unclaimed: Text<Usdc>,
-    /// Why the chain is not looked at now, and `usdc` and `eth` are what was last seen.
+    /// The reason that the chain is not looked at now; `usdc` and `eth` are then what was last seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale: Option<String>,
 }
@@ -280,7 +280,7 @@ pub struct AuditQuery {
     pub offline: bool,
 }
 
-/// What came of comparing the books with an owner's, call by call and channel by channel.
+/// The result of comparing the books with an owner's, call by call and channel by channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Compared {
     #[schema(value_type = String)]
@@ -299,7 +299,7 @@ pub struct Compared {
     /// Channels at rest whose totals were compared, and channels that were not: why.
     pub channels: u64,
     pub channels_left_out: Vec<String>,
-    /// What these channels come to in both books.
+    /// The totals of these channels in both books.
     #[schema(value_type = String)]
     pub spent_here: Text<Usdc>,
     #[schema(value_type = String)]
@@ -309,7 +309,7 @@ pub struct Compared {
     pub differences: Vec<String>,
 }
 
-/// What the contract holds, and of how many channels it said what the books say.
+/// The contract's holdings, and the number of channels of which it said what the books say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OnChain {
     /// The newest confirmed block.
@@ -321,7 +321,7 @@ pub struct OnChain {
     /// USDC in the channels of this node.
     #[schema(value_type = String)]
     pub at_stake: Text<Usdc>,
-    /// What is not confirmed yet, or on its way into the books; at most 1,000.
+    /// Everything that is not confirmed yet, or on its way into the books; at most 1,000.
     pub unconfirmed: Vec<String>,
 }
 
@@ -337,7 +337,7 @@ pub struct Audit {
     pub violations_total: u64,
     /// At most 2,000 of them.
     pub violations: Vec<String>,
-    /// What was not looked at, and why.
+    /// Parts that were not looked at, and why.
     pub not_checked: Vec<String>,
     /// Held against the contract; `null` when that was not possible, which `not_checked` then says.
     pub chain: Option<OnChain>,
@@ -377,16 +377,16 @@ pub struct LookupRequest {
     pub wallet: Text<Address>,
 }
 
-/// What a look-up found, and what every step of it brought.
+/// The result of a look-up, and what every step of it brought.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Lookup {
-    /// Whether the wallet's node is connected now, or is this node.
+    /// True if the wallet's node is connected now, or is this node.
     pub connected: bool,
     pub record: Option<LookupRecord>,
     pub steps: Vec<LookupStep>,
 }
 
-/// Where a wallet's node says it is.
+/// The record in which a wallet's node says where it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LookupRecord {
     pub seq: u64,
@@ -394,7 +394,7 @@ pub struct LookupRecord {
     pub expires_secs: u64,
     pub addresses: Vec<String>,
     pub listings: u32,
-    /// Why it is of no use, to follow `it`: it has expired, says that its node has left, or is of the future.
+    /// The reason it is of no use, to follow `it`: it has expired, says that its node has left, or is of the future.
     pub amiss: Option<String>,
 }
 
@@ -406,7 +406,7 @@ pub struct LookupStep {
     pub helped: bool,
 }
 
-/// What [`farthing_protocol::CallId`] a finished call had, among the gateway's headers.
+/// The gateway's header with the [`farthing_protocol::CallId`] of a finished call.
 pub const HEADER_CALL_ID: &str = "x-farthing-call-id";
 pub const HEADER_PRICE: &str = "x-farthing-price-usdc";
 pub const HEADER_CHARGED: &str = "x-farthing-charged";

@@ -37,7 +37,7 @@ pub enum Side {
     Payee,
 }
 
-/// Why a channel counts what no call here explains.
+/// The reason that a channel counts what no call here explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Cause {
@@ -70,13 +70,13 @@ pub struct Adjustment {
     pub amount: Usdc,
     #[n(4)]
     pub cause: Cause,
-    /// When it was found, in seconds since the Unix epoch.
+    /// The time it was found, in seconds since the Unix epoch.
     #[n(5)]
     pub time_secs: u64,
 }
 
 impl Adjustment {
-    /// Whether it counts for the day it was found on; what is older counted on days that are over.
+    /// Returns whether it counts for the day it was found on; what is older counted on days that are over.
     pub(crate) fn is_of_its_day(&self) -> bool {
         self.cause != Cause::Earlier
     }
@@ -106,7 +106,7 @@ impl Ledger {
         })
     }
 
-    /// What adjustments of one side count with a wallet on the other.
+    /// Sums what adjustments of one side count with a wallet on the other.
     ///
     /// # Errors
     /// Only failures of storage.
@@ -135,8 +135,8 @@ impl Ledger {
         .await
     }
 
-    /// Why this ledger may lack calls on a channel that it pays on: nothing was promised on it since the ledger came
-    /// from a backup, or a crash.
+    /// Returns the reason that this ledger may lack calls on a channel that it pays on: nothing was promised on it
+    /// since the ledger came from a backup, or there was a crash.
     ///
     /// # Errors
     /// Only failures of storage.
@@ -149,7 +149,7 @@ impl Ledger {
     }
 }
 
-/// When this ledger came from a backup, if it did.
+/// Returns the second at which this ledger came from a backup, if it did.
 pub(crate) fn restored_secs(tx: &WriteTransaction) -> Result<Option<u64>> {
     Ok(tx.open_table(META)?.get(RESTORED_SECS)?.map(|secs| secs.value()))
 }
@@ -194,8 +194,8 @@ fn book(tx: &WriteTransaction, adjustment: &Adjustment) -> Result<()> {
     count_for_limits(tx, adjustment, u64::saturating_add)
 }
 
-/// Whether what an owner found on a channel is added to what it found there the same day, for the same cause: a payer may
-/// show what was lost in as many parts as it likes.
+/// Adds what an owner found on a channel to what it found there the same day, for the same cause, and returns whether
+/// there was such a row: a payer may show what was lost in as many parts as it likes.
 fn add_to_its_day(tx: &WriteTransaction, adjustment: &Adjustment) -> Result<bool> {
     let mut table = tx.open_table(ADJUSTMENTS)?;
     let mut earlier = None;

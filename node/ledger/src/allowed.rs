@@ -14,7 +14,7 @@ use crate::{error::Result, tables::DAY_LIMITS};
 /// In [`DAY_LIMITS`], the node as a whole. No secret has this name.
 pub(crate) const NODE: &str = "";
 
-/// What could be spent in a day when a price was held against it.
+/// The amounts that could be spent in a day when a price was held against them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DayLimits {
     pub node: Usdc,

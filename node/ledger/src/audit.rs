@@ -26,7 +26,7 @@ use crate::{
 /// Violations listed; more are only counted. One is already a reason to stop.
 const VIOLATIONS_LISTED_MAX: usize = 1_000;
 
-/// What an audit looked at, and what it found.
+/// The counts of what an audit looked at, and what it found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
     pub payee_channels: u64,
@@ -73,7 +73,7 @@ pub struct Violation {
     pub invariant: &'static str,
     /// The channel, call or day concerned.
     pub subject: String,
-    /// What was found instead.
+    /// The state that was found instead.
     pub detail: String,
 }
 
@@ -105,7 +105,7 @@ impl Ledger {
     }
 }
 
-/// What adjustments explain: per side and channel, and per day and secret.
+/// Amounts that adjustments explain: per side and channel, and per day and secret.
 #[derive(Debug, Default)]
 struct Adjusted {
     by_channel: HashMap<(Side, ChannelId), Usdc>,

@@ -16,8 +16,8 @@ pub const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// A document's key.
 pub const DOCUMENT_KEY_BYTES_MAX: usize = 256;
 
-/// Whose documents. The numbers are stored and never change meaning; 1, 2, 5 and 7 were given once and are not given
-/// again.
+/// The kind of a document. The numbers are stored and never change meaning; 1, 2, 5 and 7 were given once and are not
+/// given again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Namespace {
@@ -27,15 +27,15 @@ pub enum Namespace {
     Transactions = 3,
     /// Settings made in the console.
     Settings = 4,
-    /// When consumer secrets were last presented, by name; the secrets are elsewhere.
+    /// The times at which consumer secrets were last presented, by name; the secrets are elsewhere.
     Secrets = 6,
     /// Last listings of services that the owner retired.
     Retired = 8,
-    /// What calls of a service may cost, by service and operation.
+    /// Prices that were accepted for calls of a service, by service and operation.
     Prices = 9,
-    /// What owners have promised to close, by channel.
+    /// Closes that owners have promised, by channel.
     Closes = 10,
-    /// What the latest calls of services came to, by service.
+    /// Outcomes of the latest calls of services, by service.
     Conduct = 11,
 }
 

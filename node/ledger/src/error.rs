@@ -39,7 +39,7 @@ impl std::fmt::Display for EarlierMoney {
     }
 }
 
-/// Why a ledger does not open.
+/// An error that keeps a ledger from opening.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error(
@@ -69,7 +69,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// What to do next, where there is something.
+    /// Returns the step to take next, where there is one.
     #[must_use]
     pub const fn next_step(&self) -> Option<&'static str> {
         Some(match self {
@@ -108,7 +108,7 @@ pub struct Closed {
     pub cause: Arc<dyn std::error::Error + Send + Sync>,
 }
 
-/// Why an operation did not happen.
+/// The reason that an operation did not happen.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     #[error(transparent)]
@@ -166,7 +166,7 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
-    /// Whether the storage failed, as opposed to a rule being kept.
+    /// Returns whether the storage failed, as opposed to a rule being kept.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         matches!(self, Self::Closed(_) | Self::Storage(_) | Self::Damaged { .. })

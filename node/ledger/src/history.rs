@@ -58,7 +58,7 @@ impl Position {
     }
 }
 
-/// What to read of the history, backwards from `before`.
+/// The part of the history to read, backwards from `before`.
 #[derive(Clone, Debug)]
 pub struct Window {
     /// Nothing at or behind this place.
@@ -79,7 +79,7 @@ pub struct Stretch<T> {
     pub next: Option<Position>,
 }
 
-/// What one day (UTC) came to: calls that a service answered, and what was charged for them and in adjustments.
+/// The figures of one day (UTC): calls that a service answered, and what was charged for them and in adjustments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DayFigures {
     pub bought: u64,
@@ -99,7 +99,7 @@ pub struct Transaction {
     /// Seconds since the Unix epoch, on this node's clock.
     #[n(2)]
     pub time_secs: u64,
-    /// What for, in a word or two of the chain's module.
+    /// The purpose, in a word or two of the chain's module.
     #[n(3)]
     pub purpose: String,
     /// The channel it concerns, when it is one.
@@ -122,7 +122,7 @@ pub struct Transaction {
     pub standing: Option<Standing>,
 }
 
-/// What the chain said of a transaction when it was asked again.
+/// The chain's word on a transaction when it was asked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Standing {
@@ -284,7 +284,7 @@ impl Ledger {
         self.write(move |tx| put_transaction(&mut tx.open_table(TRANSACTIONS)?, &transaction)).await
     }
 
-    /// What the days from `first` to `last` came to, the earliest first; days without calls are left out.
+    /// Returns the figures of the days from `first` to `last`, the earliest first; days without calls are left out.
     ///
     /// # Errors
     /// Only failures of storage.

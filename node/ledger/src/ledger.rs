@@ -23,7 +23,7 @@ use crate::{
 /// a node that idles under 80 MB has this much to spare.
 const CACHE_BYTES: usize = 32 * 1024 * 1024;
 
-/// Whether a missing ledger is created.
+/// The way to open a ledger that may be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenMode {
     /// Create it when it is missing: only for a wallet that is new.
@@ -84,13 +84,13 @@ impl Ledger {
         self.queue.end_promises().await
     }
 
-    /// Why the ledger takes no more writes, if so.
+    /// Returns the reason that the ledger takes no more writes, if so.
     #[must_use]
     pub fn closed(&self) -> Option<Closed> {
         self.queue.store().closed()
     }
 
-    /// What the writer has done since the ledger was opened.
+    /// Returns the writer's counts since the ledger was opened.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.queue.stats()

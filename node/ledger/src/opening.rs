@@ -80,7 +80,7 @@ fn add_since_schema_1(transaction: &WriteTransaction) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// What went wrong with an entry, told by whoever opens the ledger.
+/// Turns an error about an entry into an error of opening the ledger.
 fn while_opening(error: LedgerError) -> OpenError {
     match error {
         LedgerError::Storage(cause) => OpenError::Storage(cause),

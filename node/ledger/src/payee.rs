@@ -43,7 +43,7 @@ use crate::{
     tables::{self, BODIES, CALLS, CALLS_BY_TIME, PAYEE_CHANNELS},
 };
 
-/// What [`Ledger::serve`] records.
+/// A call as [`Ledger::serve`] records it.
 #[derive(Clone, Debug)]
 pub struct Served {
     pub payer: Address,
@@ -98,7 +98,7 @@ impl Ledger {
         self.write(move |tx| repeat(tx, payer, call_id, time_secs)).await
     }
 
-    /// What is known of a call, with its body while that is kept.
+    /// Returns the record of a call, with its body while that is kept.
     ///
     /// # Errors
     /// Only failures of storage.

@@ -97,8 +97,8 @@ impl Ledger {
         .await
     }
 
-    /// Whether a channel counts as charged what the chain alone shows: the owner is asked to prove it before anything more
-    /// is promised.
+    /// Returns whether a channel counts as charged what the chain alone shows: the owner is asked to prove it before
+    /// anything more is promised.
     ///
     /// # Errors
     /// Only failures of storage.
@@ -267,7 +267,7 @@ impl Ledger {
         })
     }
 
-    /// How a call ended, if it did.
+    /// Returns how a call ended, if it did.
     ///
     /// # Errors
     /// Only failures of storage.

@@ -28,7 +28,7 @@ const DAY_SECS: u64 = 86_400;
 /// after that is a new call. No consumer retries for a week.
 const ROWS_KEPT_SECS_MIN: u64 = 7 * DAY_SECS;
 
-/// What is kept, and for how long.
+/// Bounds on what is kept, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
     /// Bodies for repeating an answer.
@@ -58,7 +58,7 @@ impl Retention {
     }
 }
 
-/// How much was removed.
+/// The numbers of what was removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     pub bodies: u64,

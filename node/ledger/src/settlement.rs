@@ -28,7 +28,7 @@ use crate::{
 /// Channels in one claim; the contract's batch has a gas limit far below.
 pub const SETTLEMENT_ROWS_MAX: usize = 1_000;
 
-/// What became of a claim transaction.
+/// The state of a claim transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum SettlementState {
@@ -55,7 +55,7 @@ pub struct SettlementRow {
 }
 
 impl SettlementRow {
-    /// What it pays, or would have.
+    /// Returns the amount that it pays, or would have paid.
     #[must_use]
     pub fn amount(&self) -> Usdc {
         self.to.saturating_sub(self.from)
@@ -131,7 +131,7 @@ fn record_claim(tx: &WriteTransaction, settlement: Settlement) -> Result<Settlem
     Ok(state)
 }
 
-/// Whether the channels' states show these rows as paid.
+/// Returns whether the channels' states show these rows as paid.
 fn is_paid(tx: &WriteTransaction, rows: &[SettlementRow]) -> Result<bool> {
     let channels = tx.open_table(PAYEE_CHANNELS)?;
     for row in rows {
@@ -211,7 +211,7 @@ pub(crate) fn note_returned(
     Ok(())
 }
 
-/// What losses of each channel come to.
+/// Sums the losses of each channel.
 pub(crate) fn losses(table: &impl ReadableTable<u64, &'static [u8]>) -> Result<BTreeMap<ChannelId, Usdc>> {
     let mut losses: BTreeMap<ChannelId, Usdc> = BTreeMap::new();
     for settlement in newest_first(table)? {

@@ -68,7 +68,7 @@ struct Counters {
     group_largest: AtomicU64,
 }
 
-/// What the writer has done since the ledger was opened.
+/// Counts of the writer's work since the ledger was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Durable commits.

@@ -13,7 +13,7 @@ use crate::NetworkError;
 /// RFC 1035, section 2.3.4, as text.
 const NAME_BYTES_MAX: usize = 253;
 
-/// What an address in the configuration is for.
+/// The purpose of an address in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressUse {
     Listen,
@@ -33,7 +33,7 @@ impl AddressUse {
     }
 }
 
-/// Whether an address can be what it is configured for: the same check for a look at the settings and for a start.
+/// Checks that an address can serve its configured purpose: the same check for a look at the settings and for a start.
 ///
 /// # Errors
 /// What is wrong with it, and how to write it; one line.
@@ -243,7 +243,7 @@ pub(crate) fn is_dialable(address: &Multiaddr, allow_private: bool) -> bool {
     is_one_port(parts) && !ip.is_unspecified() && !ip.is_multicast() && (allow_private || is_global(ip))
 }
 
-/// Whether what follows an IP or a name is a port of TCP or QUIC, and nothing else but whose it is.
+/// Returns whether an IP or a name is followed by one port of TCP or QUIC, and by nothing else but a peer id.
 fn is_one_port<'a>(mut parts: impl Iterator<Item = Protocol<'a>>) -> bool {
     let transport = match (parts.next(), parts.next()) {
         (Some(Protocol::Tcp(port)), None | Some(Protocol::P2p(_))) => port != 0,

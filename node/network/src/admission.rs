@@ -8,18 +8,18 @@ use std::{
 
 use farthing_protocol::Address;
 
-/// Who asks for a place.
+/// A peer that asks for a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Visitor {
     pub(crate) wallet: Address,
-    /// Where it comes from, as [`farthing_bounds::range`] has it; nothing in private networks and within this process,
-    /// where one address may stand for many nodes.
+    /// Its address range, by [`farthing_bounds::range`]; `None` in private networks and within this process, where
+    /// one address may stand for many nodes.
     pub(crate) range: Option<IpAddr>,
-    /// Whether a channel is open with it. Everybody else is a stranger: wallets cost nothing.
+    /// True if a channel is open with it. Everybody else is a stranger: wallets cost nothing.
     pub(crate) is_partner: bool,
 }
 
-/// How places are shared out.
+/// The division of places among visitors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shares {
     pub(crate) total_max: usize,

@@ -45,14 +45,14 @@ const STREAMS_MAX: usize = 256;
 /// QUIC windows per stream and connection. Bodies are read in pieces, so more would only be memory.
 const QUIC_STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
 const QUIC_CONNECTION_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
-/// How often every part of the routing table is looked at, as the Kademlia paper has it (section 2.3). It takes
+/// The time between two refreshes of all parts of the routing table, as in the Kademlia paper (section 2.3). Each takes
 /// connections to about a hundred nodes, so more often would be most of what an idle node sends.
 const DIRECTORY_REFRESH_INTERVAL: Duration = Duration::from_secs(3600);
 const DIRECTORY_QUERY_TIMEOUT: Duration = Duration::from_secs(8);
 /// Questions of one look-up under way at once. With the usual three, a look-up that meets three silent nodes waits for
 /// them until its time is over: when 30 % of 400 simulated nodes went silent, one look-up of six found what it sought.
 const DIRECTORY_QUESTIONS_AT_ONCE: NonZeroUsize = NonZeroUsize::new(8).expect("8 is not zero");
-/// How long one of them is waited for: less than the four seconds of a look-up, much more than a round trip.
+/// The longest wait for the answer to one of them: less than the four seconds of a look-up, far more than a round trip.
 const DIRECTORY_ANSWER_WITHIN: Duration = Duration::from_secs(3);
 
 /// Everything that happens on a connection. Limits and the gate come first: what they deny, the others
@@ -75,7 +75,7 @@ pub(crate) struct NodeBehaviour {
     pub(crate) mdns: Toggle<mdns::tokio::Behaviour>,
 }
 
-/// What happens to the streams that peers open, by protocol.
+/// The handlers of the streams that peers open, by protocol.
 pub(crate) struct Accepts {
     pub(crate) call: Accept,
     pub(crate) info: Accept,

@@ -20,7 +20,7 @@ const RETRY_MAX: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 struct BootstrapEntry {
     address: Multiaddr,
-    /// Who answered there last.
+    /// The peer that answered there last, or the one that the address names.
     peer: Option<PeerId>,
     dialing: Option<ConnectionId>,
     failures: u32,
@@ -55,7 +55,7 @@ impl Bootstrap {
         Self { own, entries: once.into_iter().map(entry).collect() }
     }
 
-    /// When to look again; nothing while every entry is connected or being dialled.
+    /// Returns the time of the next look; `None` while every entry is connected or being dialled.
     pub(crate) fn next_due(&self, is_connected: impl Fn(&PeerId) -> bool) -> Option<Instant> {
         self.entries.iter().filter(|entry| entry.is_wanted(&is_connected)).map(|entry| entry.due).min()
     }

@@ -22,7 +22,7 @@ use crate::line::Origin;
 pub struct InboundCall {
     /// The wallet that calls, proven by its connection.
     pub peer: Address,
-    /// Whether a channel is open with it.
+    /// True if a channel is open with it.
     pub is_partner: bool,
     pub origin: Origin,
     pub message: CallMessage,
@@ -30,7 +30,7 @@ pub struct InboundCall {
     pub reply: Responder,
 }
 
-/// Where the answer to one inbound call goes. Dropping it closes the stream without an answer, which leaves
+/// The way back for the answer to one inbound call. Dropping it closes the stream without an answer, which leaves
 /// the caller in doubt; refuse instead wherever possible.
 #[derive(Debug)]
 pub struct Responder(oneshot::Sender<(CallReply, Bytes)>);
@@ -51,18 +51,18 @@ impl Responder {
     }
 }
 
-/// Where a call's time went, as its caller saw it.
+/// The parts of a call's duration, as its caller saw them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallTiming {
     /// Finding the owner and connecting. Nearly nothing on a warm connection.
     pub connect: Duration,
     /// From the first byte sent to the last byte received.
     pub exchange: Duration,
-    /// Whether a connection was there already.
+    /// True if a connection was there already.
     pub warm: bool,
 }
 
-/// Why a call has no answer, and what that means for money.
+/// The reason that a call has no answer, and what that means for money.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallFailure {
     /// Surely not delivered: nothing is owed, and trying again is free.
@@ -73,7 +73,7 @@ pub enum CallFailure {
     Unknown(#[source] Interrupted),
 }
 
-/// Why nothing was sent.
+/// The reason that nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotStarted {
     #[error("{0} is this node's own wallet")]
@@ -106,7 +106,7 @@ pub enum NotStarted {
     Stopped,
 }
 
-/// How an exchange ended after its first byte was sent.
+/// The end of an exchange that failed after its first byte was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Interrupted {
     #[error("the deadline passed")]

@@ -57,7 +57,7 @@ impl Clocks {
         self.0.get(&peer).is_some_and(|ahead| *ahead > 0)
     }
 
-    /// What they show together: the middle one, when two agree that it is off, or one of two peers at most.
+    /// Returns the median of what they show, when two agree that this clock is off, or one of two peers at most.
     pub(crate) fn skew(&self, connected: usize) -> Option<ClockSkew> {
         let mut ahead: Vec<i64> = self.0.values().copied().collect();
         let (fast, slow): (Vec<i64>, Vec<i64>) = ahead.iter().partition(|ahead| **ahead > 0);
@@ -87,12 +87,12 @@ fn signed(secs: u64) -> i64 {
     i64::try_from(secs.min(OFF_SECS_MAX)).unwrap_or(i64::MAX)
 }
 
-/// How a node tells another one that the record it gave of itself is dated ahead.
+/// Writes the words that tell another node that the record it gave of itself is dated ahead.
 pub(crate) fn refusal(ahead_secs: u64) -> String {
     format!("the record is dated {ahead_secs} s ahead of this node's clock; check both nodes' clocks")
 }
 
-/// How far ahead a record of ours is, in a peer's words; nothing when they are about something else.
+/// Reads from a peer's words how far ahead a record of ours is; `None` when they are about something else.
 pub(crate) fn ahead_in(words: &str) -> Option<u64> {
     words.strip_prefix("the record is dated ")?.split(' ').next()?.parse().ok()
 }

@@ -11,7 +11,7 @@ use crate::{
     publisher::Publication,
 };
 
-/// Which protocol a stream is for.
+/// The protocol of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
     Call,
@@ -20,14 +20,14 @@ pub(crate) enum Protocol {
     Reach,
 }
 
-/// Why there is no stream. In every case nothing was sent.
+/// The reason that there is no stream. In every case nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoStream {
     NotConnected,
     Refused(NotStarted),
 }
 
-/// What handles ask of the task.
+/// A request of a handle to the task.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// A stream to a connected peer.
@@ -62,19 +62,19 @@ pub(crate) enum Command {
     Neighbours {
         reply: oneshot::Sender<Vec<Neighbour>>,
     },
-    /// Where a connected peer comes from.
+    /// The identity of a connected peer, and the IPs of its connections.
     Asker {
         peer: Address,
         reply: oneshot::Sender<Option<Asker>>,
     },
-    /// Who could dial on behalf of a peer that has written to nobody at their IPs: up to so many, in random order.
+    /// Peers that could dial on behalf of one that has written to nobody at their IPs: up to `count`, in random order.
     Strangers {
         not_at: Vec<IpAddr>,
         salt: Hash,
         count: usize,
         reply: oneshot::Sender<Vec<Address>>,
     },
-    /// What a peer that was asked to dial back says.
+    /// The answer of a peer that was asked to dial back.
     DialledBack {
         peer: Address,
         answer: Result<ReachResponse, String>,
@@ -96,7 +96,7 @@ pub(crate) enum Command {
     },
 }
 
-/// Who a connected peer is, and where its connections come from.
+/// A connected peer, with the IPs of its connections.
 #[derive(Debug)]
 pub(crate) struct Asker {
     pub(crate) id: PeerId,

@@ -10,7 +10,7 @@ use crate::frame::MinimumPace;
 /// The budget of a network that is not given one.
 const BODY_BYTES_MAX: usize = 128 * 1024 * 1024;
 
-/// How one node takes part in the network.
+/// The settings with which one node takes part in the network.
 ///
 /// Multiaddresses are text, such as `/ip4/203.0.113.7/tcp/3001` or `/dns4/node.example/udp/3001/quic-v1`. Nodes
 /// of one process may use `/memory/7` where private addresses are allowed; `/memory/0` takes a free number.
@@ -19,19 +19,19 @@ pub struct NetworkConfig {
     /// The wallet's key is the node's network key: connections prove the wallet.
     pub key: SecretKey,
     pub network: NetworkName,
-    /// Where to listen. Starting fails unless every address can be bound.
+    /// The addresses to listen on. Starting fails unless every one can be bound.
     pub listen: Vec<String>,
     /// Addresses under which the outside reaches this node; believed and published at once.
     pub announce: Vec<String>,
     /// Peers to begin with, with or without `/p2p/…`; tried for ever.
     pub bootstrap: Vec<String>,
-    /// Whether private and loopback addresses are published, learned and dialled. For tests, compose files
+    /// True if private and loopback addresses are published, learned and dialled. For tests, compose files
     /// and LANs; on the public network a stranger's record must not point us at somebody's router.
     pub allow_private: bool,
-    /// Whether new records and listings are told to neighbours at once. Without it they travel by
+    /// Set to tell neighbours of new records and listings at once. Without it they travel by
     /// reconciliation and look-ups alone.
     pub gossip: bool,
-    /// Whether nodes of the same local network are looked for by multicast.
+    /// Set to look for nodes of the same local network by multicast.
     pub mdns: bool,
     /// The folder in which known peers and records are kept across restarts, as `network.redb`.
     pub state_dir: Option<PathBuf>,
@@ -76,10 +76,10 @@ impl NetworkConfig {
     }
 }
 
-/// How this node finds out whether it can be reached, and how it helps others to.
+/// Settings by which this node finds out whether it can be reached, and helps others to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReachConfig {
-    /// Whether the router is asked by UPnP to forward the listening ports.
+    /// Set to ask the router by UPnP to forward the listening ports.
     pub upnp: bool,
     /// From the start to the first test: peers have been found by then.
     pub first: Duration,
@@ -91,7 +91,7 @@ pub struct ReachConfig {
     pub debounce: Duration,
     /// Peers that are asked in a test; two of three decide.
     pub peers: usize,
-    /// How often one peer is dialled back, and asked to.
+    /// The shortest time between two dial-backs of one peer, and between two requests to it.
     pub asker_interval: Duration,
     /// One dial of a peer that asked for it.
     pub dial_deadline: Duration,
@@ -169,14 +169,14 @@ pub struct NetworkLimits {
     /// range. One peer has one. A session may hold a few MiB.
     pub inbound_syncs_max: usize,
     pub inbound_syncs_per_range_max: usize,
-    /// When there is no place for another session, one whose opener has been silent for so long, or which has lasted
-    /// for so long, makes room: what it lacks comes with the next one.
+    /// The silence of its opener, and the duration, after which a session makes room when no place is left for another:
+    /// what it lacks comes with the next one.
     pub sync_quiet_max: Duration,
     pub sync_turn_max: Duration,
     /// The longest silence in a catalog session, and its longest duration.
     pub sync_idle_max: Duration,
     pub sync_session_max: Duration,
-    /// How long a shutdown waits for calls being served.
+    /// The longest time that a shutdown waits for calls being served.
     pub drain_deadline: Duration,
 }
 
@@ -218,7 +218,7 @@ impl Default for NetworkLimits {
 }
 
 impl NetworkLimits {
-    /// How slowly bodies and frames may move.
+    /// Returns the slowest pace at which bodies and frames may move.
     pub(crate) fn pace(&self) -> MinimumPace {
         MinimumPace { idle_max: self.body_idle_max, bytes_per_sec_min: self.body_bytes_per_sec_min }
     }
@@ -243,7 +243,7 @@ fn how_to_listen(error: &std::io::Error) -> &'static str {
     }
 }
 
-/// Why the network did not start, or cannot do what it was asked.
+/// The reason that the network did not start, or cannot do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
     #[error("network.{setting}: {problem}")]
@@ -263,7 +263,7 @@ pub enum NetworkError {
 }
 
 impl NetworkError {
-    /// What to do next, where there is something.
+    /// Returns advice on what to do next, where there is something.
     #[must_use]
     pub fn next_step(&self) -> Option<&'static str> {
         match self {

@@ -12,7 +12,7 @@ use libp2p::core::muxing::{StreamMuxer, StreamMuxerEvent};
 
 use crate::status::Counters;
 
-/// Where bytes are counted. Cheap to clone.
+/// A counter of bytes. Cheap to clone.
 #[derive(Clone)]
 pub(crate) enum Meter {
     /// Of the streams of a connection over sockets: without what encryption and the wire add.

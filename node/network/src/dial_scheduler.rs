@@ -32,7 +32,7 @@ pub(crate) struct DialCandidate {
     pub(crate) peer: PeerId,
     /// The network of its best address; nothing when that is private.
     pub(crate) network: Option<IpAddr>,
-    /// What its best address has behind it.
+    /// Failures of its best address since the last success, and all successes.
     pub(crate) failures: u32,
     pub(crate) successes: u32,
 }
@@ -55,7 +55,7 @@ impl DialScheduler {
         Self { own, tries: HashMap::new() }
     }
 
-    /// How many more to dial now, given the networks of those who are connected.
+    /// Returns the number of dials to make now, given the networks of those who are connected.
     pub(crate) fn wanted(connected: &[Option<IpAddr>]) -> usize {
         // Whoever has a private address counts as a network of its own: there is nothing better to be had.
         let private = connected.iter().filter(|network| network.is_none()).count();

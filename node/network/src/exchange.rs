@@ -34,7 +34,7 @@ use crate::{
     usage::Usage,
 };
 
-/// What happens to a stream that a peer opens. Must return at once.
+/// The handler of a stream that a peer opens. Must return at once.
 pub(crate) type Accept = Arc<dyn Fn(Address, Line) + Send + Sync>;
 
 /// A request for a stream. Dropped when the connection goes away first.

@@ -14,7 +14,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 /// A body up to this size leaves together with its head, so that a small exchange is one packet each way.
 const INLINE_BODY_BYTES_MAX: usize = 16 * 1024;
 
-/// Why a frame could not be read or written.
+/// The reason that a frame could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FrameError {
     #[error("the {part} has {bytes} bytes, at most {bytes_max} are allowed")]
@@ -29,7 +29,7 @@ pub(crate) enum FrameError {
     Io(#[from] std::io::Error),
 }
 
-/// How slowly a frame may move: nothing for so long at most, and so many bytes a second on the whole. Both together
+/// The slowest pace of a frame: the longest silence, and the fewest bytes a second on the whole. Both together
 /// bound how long a frame of a known size can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MinimumPace {
@@ -63,7 +63,7 @@ impl Movement {
         Self { pace, began: Instant::now(), bytes: 0 }
     }
 
-    /// When the next piece must have moved.
+    /// Returns the time by which the next piece must have moved.
     fn deadline(&self) -> Instant {
         let next = Instant::now() + self.pace.idle_max;
         self.pace.whole(self.bytes).map_or(next, |whole| next.min(self.began + whole))

@@ -71,7 +71,7 @@ struct Open {
     came_from: Option<Came>,
 }
 
-/// Where a connection comes from; nothing of it within this process.
+/// The origin of a connection: its subscriber and its address range; both `None` within this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Came {
     subscriber: Option<IpAddr>,
@@ -144,7 +144,7 @@ impl GateBehaviour {
         self.expected.contains(peer) || self.partners.contains(wallet)
     }
 
-    /// Whether so many come from where this one does that another of them has to go first.
+    /// Returns whether so many come from the same subscriber that another of them has to go first.
     fn is_crowded(&self, came: &Came) -> bool {
         let Some(ip) = came.subscriber else { return false };
         let max =
@@ -215,7 +215,7 @@ impl GateBehaviour {
     }
 }
 
-/// What somebody who comes has a right to.
+/// The place that a newcomer has a right to.
 #[derive(Clone, Copy, Debug)]
 enum Claim {
     /// Any stranger's place.

@@ -48,7 +48,7 @@ const OFFERED_IDS_MAX: usize = 200;
 const CONTROL_BYTES_MAX: usize = 8 * 1024;
 /// One frame: an object or a control message. Also what a neighbour can make us hold of an unfinished one.
 const FRAME_BYTES_MAX: usize = 16 * 1024;
-/// What a message has besides its content: the topic's name and field headers.
+/// Bytes of a message besides its content: the topic's name and field headers.
 const ENVELOPE_BYTES_MAX: usize = 128;
 /// A listing as it travels: the document's bytes, signature and framing.
 const LISTING_VALUE_BYTES_MAX: usize = limits::LISTING_BYTES_MAX + 128;
@@ -57,7 +57,7 @@ const OBJECTS_IN_FRAME_MAX: usize = 1;
 /// For how long the id of an object is known again, be it good or bad: until a mesh of neighbours has brought all of its
 /// copies and offered it for the last time. What comes back later is told from news by its sequence number.
 const KNOWN_AGAIN: Duration = Duration::from_secs(20);
-/// How often the library forgets those that have left.
+/// The interval at which the library forgets those that have left.
 const FORGOTTEN_EVERY: Duration = Duration::from_secs(60);
 /// Messages waiting for one slow neighbour; more are dropped, reconciliation makes up for it.
 const QUEUE_MAX: usize = 64;
@@ -108,18 +108,18 @@ pub struct InboundListing {
     pub reply: ListingResponder,
 }
 
-/// What the node makes of a gossiped listing.
+/// The node's decision on a gossiped listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Taken; neighbours are told.
     New,
     /// Held already, or older than what is held, or beyond a limit: nobody is told, nobody is at fault.
     Known,
-    /// What no honest neighbour passes on. Counts against it.
+    /// A listing that no honest neighbour passes on. Counts against the one that did.
     Refused,
 }
 
-/// Where the verdict on one listing goes. Dropping it means [`Verdict::Known`].
+/// The way back for the verdict on one listing. Dropping it means [`Verdict::Known`].
 #[derive(Debug)]
 pub struct ListingResponder(oneshot::Sender<Verdict>);
 

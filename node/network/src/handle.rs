@@ -66,7 +66,7 @@ pub(crate) struct Inner {
     missed: Missed,
 }
 
-/// How many calls go out at a time, and to whom one pays.
+/// The places for calls that go out, and the wallets that this node pays.
 pub(crate) struct Calls {
     pub(crate) calling: Arc<Admission>,
     pub(crate) partners: Partners,
@@ -307,8 +307,8 @@ impl NetworkHandle {
         answer.await.map_err(|_| NetworkError::Stopped)
     }
 
-    /// Whether another node runs with this wallet's key, as far as neighbours know: asks some of them which record
-    /// of this node they hold. [`NetworkStatus::duplicate_identity`] says the same from then on.
+    /// Finds out whether another node runs with this wallet's key, as far as neighbours know: asks some of them which
+    /// record of this node they hold. [`NetworkStatus::duplicate_identity`] says the same from then on.
     pub async fn look_for_twin(&self) -> bool {
         let own = self.0.own;
         let peers = self.connected_peers().await.into_iter().take(TWIN_ASKED_MAX);
@@ -331,7 +331,7 @@ impl NetworkHandle {
         self.0.status.clone()
     }
 
-    /// What was counted since the start.
+    /// Returns the counts since the start.
     #[must_use]
     pub fn counters(&self) -> CounterSnapshot {
         self.0.counters.snapshot()
@@ -384,7 +384,7 @@ impl Inner {
         }
     }
 
-    /// What an answer is read into. Whoever has no room for any answer had better not buy one; one that found none
+    /// Takes room for an answer. Whoever has no room for any answer had better not buy one; one that found none
     /// before is not asked for again until there is enough, because an owner gives it a second time at most.
     fn room_for(&self, message: &CallMessage) -> Option<HeldBytes> {
         let needed = self.missed.bytes(message);

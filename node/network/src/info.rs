@@ -32,7 +32,7 @@ use crate::{
 
 /// A question and its answer together; the largest answer, 1 MiB, takes this long at 1 Mbit/s.
 pub(crate) const INFO_DEADLINE: Duration = Duration::from_secs(10);
-/// How slowly a question and its answer may come; the deadline bounds both together.
+/// The slowest pace of a question and its answer; the deadline bounds both together.
 const PACE: MinimumPace = MinimumPace::any(INFO_DEADLINE);
 /// Questions being answered, per peer and in all, half of them of peers with open channels alone.
 const INFO_PER_PEER_MAX: usize = 16;
@@ -52,7 +52,7 @@ pub struct InboundInfo {
     pub reply: InfoResponder,
 }
 
-/// Where the answer to one question goes. Dropping it closes the stream without an answer.
+/// The way back for the answer to one question. Dropping it closes the stream without an answer.
 #[derive(Debug)]
 pub struct InfoResponder(oneshot::Sender<InfoResponse>);
 
@@ -214,7 +214,7 @@ impl InfoServer {
     }
 }
 
-/// How far ahead of our clock a peer's own record is dated.
+/// Returns how many seconds a peer's own record is dated ahead of our clock, if more than the allowed skew.
 fn ahead_of_us(record: &Signed<NodeRecord>, peer: Address) -> Option<u64> {
     let record = record.claimed().ok().filter(|record| record.public_key.address() == peer)?;
     record.issued_secs.checked_sub(crate::now_secs()).filter(|ahead| *ahead > limits::CLOCK_SKEW_SECS_MAX)

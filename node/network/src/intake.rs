@@ -7,7 +7,7 @@ use farthing_protocol::Address;
 /// Sources counted in a minute: four times as many as can be connected.
 const SOURCES_MAX: usize = 1024;
 
-/// What a neighbour is counted by: who has one wallet has as many as it likes, but not as many address ranges.
+/// The key that a neighbour is counted by: whoever has one wallet can have any number, but not as many address ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum NeighbourOrigin {
     Range(IpAddr),
@@ -34,7 +34,7 @@ impl<S: Copy + Eq + Hash> Intake<S> {
         Self { per_minute_max, minute: 0, by_source: HashMap::new() }
     }
 
-    /// Whether to look at one more offer of `source`.
+    /// Counts one more offer of `source`, and returns whether to look at it.
     pub(crate) fn admits(&mut self, source: S, now_secs: u64) -> bool {
         self.count(source, now_secs) <= self.per_minute_max
     }

@@ -46,7 +46,7 @@ impl KeepAliveBehaviour {
         self.wanted.insert(connection);
     }
 
-    /// Whether this node made the connection, and on purpose.
+    /// Returns whether this node made the connection, and on purpose.
     pub(crate) fn was_wanted(&self, connection: ConnectionId) -> bool {
         self.made.contains(&connection)
     }

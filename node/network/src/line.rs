@@ -32,7 +32,7 @@ use crate::{
 pub struct Origin {
     /// Another one for each connection of this process.
     pub number: u64,
-    /// When the connection was made.
+    /// The time at which the connection was made.
     pub since: Instant,
 }
 
@@ -43,7 +43,7 @@ impl Origin {
     }
 }
 
-/// What the streams of one protocol on one connection have in common. The connection's own part: when it is dropped,
+/// The state that all streams of one protocol on one connection share. The connection's own part: when it is dropped,
 /// they end.
 #[derive(Debug)]
 pub(crate) struct ConnectionStreams {
@@ -76,7 +76,7 @@ impl ConnectionStreams {
     }
 }
 
-/// Which connection a stream is on, and how much its protocol moves there.
+/// The connection that a stream is on, and a count of what its protocol moves there.
 #[derive(Clone, Debug)]
 pub(crate) struct Traffic {
     pub(crate) connection: ConnectionId,
@@ -120,7 +120,7 @@ impl Line {
         self.range
     }
 
-    /// What was to be waited for, unless the connection ended meanwhile: then it never comes.
+    /// Passes `poll` on, or gives an error if it is pending and the connection has ended: then nothing comes any more.
     fn unless_ended<T>(&mut self, cx: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if poll.is_pending() && self.end.as_mut().poll(cx).is_ready() {
             // Polling a future again that has ended is not allowed, and the next poll may come here again.

@@ -18,9 +18,9 @@ use crate::{
 
 /// Silence after which the line is looked at; doubled each time it turns out to be alive.
 const SILENCE: Duration = Duration::from_secs(3);
-/// How long an answer of a few bytes may take. A second is much for a round trip, and a lost packet costs one or two.
+/// The longest time for an answer of a few bytes. A second is much for a round trip; a lost packet costs one or two.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// What a request's body adds to the silence: it may lie in buffers while it travels, behind which a question waits.
+/// The rate at which a request's body adds to the silence: a question waits behind it in buffers while it travels.
 const BODY_BYTES_PER_SEC: usize = 32 * 1024;
 
 impl Inner {
@@ -64,8 +64,8 @@ impl Inner {
         }
     }
 
-    /// Whether the peer answers a question over this connection. When the question cannot be asked there, nothing
-    /// speaks against it.
+    /// Returns whether the peer answers a question over this connection; true as well when it cannot be asked there:
+    /// nothing speaks against the connection then.
     async fn answers(self: &Arc<Self>, peer: Address, line: &Traffic) -> bool {
         let Ok(Some(question)) = self.open(peer, Protocol::Info).await else { return true };
         if question.traffic().connection != line.connection {

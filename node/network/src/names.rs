@@ -21,7 +21,7 @@ use crate::{addresses, forward::forward};
 /// As many as there are connections; the oldest is forgotten first.
 const REMEMBERED_MAX: usize = 256;
 
-/// What names led to, the newest last. A cheap handle.
+/// The addresses that names led to, the newest last. A cheap handle.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Led(Arc<Mutex<VecDeque<Way>>>);
 
@@ -47,7 +47,7 @@ impl Led {
         ways.push_back(Way { peer, named, reached: addresses::without_peer(reached) });
     }
 
-    /// Where `peer` really is that was dialled at `address`: the address itself, or what its name led to.
+    /// Returns the real address of `peer`, which was dialled at `address`: that address, or what its name led to.
     pub(crate) fn reached(&self, peer: &PeerId, address: &Multiaddr) -> Multiaddr {
         if addresses::ip(address).is_none() {
             let named = addresses::without_peer(address);
@@ -71,7 +71,7 @@ impl IdentifyBehaviour {
         Self { inner: identify::Behaviour::new(config), led }
     }
 
-    /// What the names led to that were dialled.
+    /// Returns the addresses that the dialled names led to.
     pub(crate) const fn led(&self) -> &Led {
         &self.led
     }

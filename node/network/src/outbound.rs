@@ -30,7 +30,7 @@ use libp2p::{
 
 use crate::{addresses, names::Led};
 
-/// What a transport makes: who is at the other end, and the connection.
+/// The product of a transport: the peer at the other end, and the connection.
 pub(crate) type Connected = (PeerId, StreamMuxerBox);
 
 const INSIDE: &str = "this leads into a private network, and `network.allow_private` is off";

@@ -28,7 +28,7 @@ pub(crate) struct KnownAddress {
     pub(crate) successes: u32,
     /// Attempts that failed since the last success.
     pub(crate) failures: u32,
-    /// When it was last connected to or named by its peer, in seconds since the Unix epoch.
+    /// The last time it was connected to or named by its peer, in seconds since the Unix epoch.
     pub(crate) seen_secs: u64,
 }
 

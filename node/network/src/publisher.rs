@@ -26,7 +26,7 @@ const NUMBERS_PER_SEC: u64 = 1000;
 /// Version of the protocols this node speaks.
 const PROTOCOL_VERSION: u16 = 1;
 
-/// What the node wants known of itself, besides where it is.
+/// The facts that the node publishes about itself, besides where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Publication {
     /// `record::FLAG_…`
@@ -184,7 +184,7 @@ impl Publisher {
         self.put_due = Some(self.put_due.map_or(earliest, |due| due.min(earliest)));
     }
 
-    /// When the record is to be put next.
+    /// Returns the time at which the record is to be put next.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         self.publication.and(self.put_due)
     }

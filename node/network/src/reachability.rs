@@ -53,7 +53,7 @@ pub(crate) use self::{
 };
 use crate::{ReachConfig, addresses};
 
-/// How long those who cannot change the outcome of a test any more are waited for.
+/// The longest wait for those who cannot change the outcome of a test any more.
 const LATECOMERS_WITHIN: Duration = Duration::from_secs(3);
 /// Without anybody to ask the prober looks again no sooner than this.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
@@ -160,7 +160,7 @@ impl Prober {
         self.gateway = gateway;
     }
 
-    /// What is published besides the addresses that are tested.
+    /// Sets what is published besides the addresses that are tested.
     pub(crate) fn set_untested(&mut self, untested: Vec<Multiaddr>) {
         self.untested = untested;
     }
@@ -200,7 +200,7 @@ impl Prober {
         }
     }
 
-    /// When the next test is due, or the end of the one that is under way; nothing while that depends on answers.
+    /// Returns the time of the next test, or of the end of the one under way; `None` while that depends on answers.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         match &self.round {
             None => Some(self.due),
@@ -318,7 +318,7 @@ impl Prober {
         self.round.as_mut().is_some_and(|round| round.arrived(key, &arrival, ways))
     }
 
-    /// What a peer answered, or why it did not. True when that ends the test.
+    /// Takes a peer's answer, or the reason that there is none. True when that ends the test.
     pub(crate) fn answered(
         &mut self,
         peer: Address,

@@ -27,7 +27,7 @@ use crate::{clocks::Clocks, identity, intake::Intake, partners::Partners};
 
 /// A record as it travels: the document's bytes and about 75 more for signature and framing.
 pub(crate) const RECORD_VALUE_BYTES_MAX: usize = limits::RECORD_BYTES_MAX + 128;
-/// How long a record that says goodbye is kept, so that an older one is not believed again.
+/// The time for which a record that says goodbye is kept, so that an older one is not believed again.
 const GOODBYE_SECS: u64 = limits::RECORD_LIFETIME_SECS_MAX;
 
 /// Owners heard of and not asked for yet, at least: what all neighbours may offer within seconds.
@@ -36,7 +36,7 @@ const HEARD_MAX: usize = 16_384;
 /// others when it is met.
 const OFFERS_PER_MINUTE_MAX: u32 = 240;
 
-/// Why a record was not taken.
+/// The reason that a record was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Rejected {
     #[error("the record has {0} bytes")]
@@ -112,12 +112,12 @@ pub(crate) struct Records {
     records_max: usize,
     per_source_max: usize,
     intake: Intake<Address>,
-    /// What the peers that give them show of this node's clock.
+    /// This node's clock, as the peers that give records show it.
     pub(crate) clocks: Clocks,
     /// Wallets whose records are never displaced.
     partners: Partners,
-    /// Whose records came since somebody asked last, and when each expires: also of those that found no room, because
-    /// that says nothing of whether their owners are there.
+    /// Owners whose records came since somebody asked last, and when each expires: also if there was no room for them,
+    /// because that says nothing of whether their owners are there.
     heard: HashMap<Address, u64>,
     /// Wallets whose entries changed since they were last stored; nothing while nobody stores them.
     changed: Option<HashSet<Address>>,
@@ -147,12 +147,12 @@ impl Records {
         }
     }
 
-    /// Whether to spend a signature check on one more record that `source` offers.
+    /// Counts a record that `source` offers. An error means that it is one too many for a signature check.
     pub(crate) fn hear(&mut self, source: Address, now_secs: u64) -> Result<(), Rejected> {
         if self.intake.admits(source, now_secs) { Ok(()) } else { Err(Rejected::TooMany) }
     }
 
-    /// Whether the record, as far as it can be believed, is newer than what is held.
+    /// Checks that the record, as far as it can be believed, is newer than what is held.
     pub(crate) fn check_news(&self, claimed: &NodeRecord) -> Result<(), Rejected> {
         match self.get(claimed.public_key.address()) {
             Some(held) if held.seq >= claimed.seq => Err(Rejected::NotNewer { held: held.seq }),
@@ -189,7 +189,7 @@ impl Records {
         Ok(())
     }
 
-    /// Whose records came since this was last asked, and when each expires: in the past for who said goodbye.
+    /// Takes the owners whose records came since the last call, and when each expires: in the past after a goodbye.
     pub(crate) fn take_heard(&mut self) -> HashMap<Address, u64> {
         std::mem::take(&mut self.heard)
     }

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 /// Five of these in ten minutes are no accident.
 const STRIKES_MAX: usize = 5;
 const STRIKES_WINDOW: Duration = Duration::from_secs(600);
-/// How long a peer stays blocked the first time; twice as long each time it comes to that again.
+/// The length of a peer's first block; twice as long each time it comes to that again.
 const BLOCK_MIN: Duration = Duration::from_secs(600);
 const BLOCK_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Peers with strikes that are remembered.
@@ -19,7 +19,7 @@ const STRUCK_PEERS_MAX: usize = 1024;
 /// Reports waiting for the swarm's task; more are dropped, a flood needs no exact count.
 pub(crate) const REPORTS_MAX: usize = 64;
 
-/// What a well-behaved peer never sends.
+/// A fault that a well-behaved peer never commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strike {
     Malformed,

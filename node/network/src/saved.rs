@@ -25,7 +25,7 @@ use crate::{
     records::{self, SharedRecords},
 };
 
-/// How often changes are written: rare enough that a busy minute becomes one commit, often enough that a
+/// The time between two writes of changes: long enough that a busy minute becomes one commit, short enough that a
 /// crash forgets nobody who matters.
 const WRITE_EVERY: Duration = Duration::from_secs(10);
 /// Records written in one commit, so that the store is locked for a moment only.

@@ -55,7 +55,7 @@ const LISTEN_IPV6_DEADLINE: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct Network;
 
-/// What other nodes want from this one. The queues end when the network stops.
+/// Requests of other nodes to this one. The queues end when the network stops.
 #[derive(Debug)]
 pub struct Inbound {
     /// Has a place for every call that is admitted.
@@ -214,7 +214,7 @@ async fn open_saved(config: &NetworkConfig, book: &SharedBook, records: &SharedR
     opening.await.ok().flatten()
 }
 
-/// What the swarm said while its addresses were being bound; connections may come in from the first one on.
+/// Events of the swarm while its addresses were being bound; connections may come in from the first one on.
 type Early = Vec<SwarmEvent<NodeBehaviourEvent>>;
 
 /// Listens on every address. A system without IPv6 does without the wildcards that come with the defaults.

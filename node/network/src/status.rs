@@ -13,13 +13,13 @@ use crate::{BootstrapPeer, ClockSkew, Reachability};
 /// The network at a glance; a new value whenever something in it changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkStatus {
-    /// Where the node listens, one per interface.
+    /// The addresses that the node listens on, one per interface.
     pub listening: Vec<String>,
     /// The ports that it was told to listen on, and those of TCP that the system gave it.
     pub ports: BTreeSet<u16>,
-    /// Where the node says it can be reached.
+    /// The addresses under which the node says it can be reached.
     pub external: Vec<String>,
-    /// How peers see this node; candidates, believed by nobody.
+    /// The addresses under which peers see this node; candidates, believed by nobody.
     pub observed: Vec<String>,
     pub connections: usize,
     /// Peers of this network that are connected.
@@ -31,7 +31,7 @@ pub struct NetworkStatus {
     pub record_seq: u64,
     /// Node records held for others.
     pub records: usize,
-    /// Whether the outside can dial this node.
+    /// The findings on whether the outside can dial this node.
     pub reachability: Reachability,
     /// Peers that were met and are remembered with their addresses.
     pub peers_known: usize,
@@ -62,11 +62,11 @@ pub struct PeerInfo {
     /// The latest ping.
     pub rtt: Option<Duration>,
     pub direction: Direction,
-    /// Whether this node dialled it on purpose, and not for a question of the directory.
+    /// True if this node dialled it on purpose, and not for a question of the directory.
     pub was_sought: bool,
-    /// Whether it dialled this node, be it beside.
+    /// True if it dialled this node, even if this node dialled it too.
     pub came: bool,
-    /// What it calls itself; a stranger's text.
+    /// The name that it gives its software; a stranger's text.
     pub agent: String,
     pub since: SystemTime,
 }
@@ -75,13 +75,13 @@ pub struct PeerInfo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbour {
     pub address: Address,
-    /// Whether this node dialled it on purpose, and not for a question of the directory.
+    /// True if this node dialled it on purpose, and not for a question of the directory.
     pub was_sought: bool,
-    /// Whether it dialled this node, be it beside.
+    /// True if it dialled this node, even if this node dialled it too.
     pub came: bool,
 }
 
-/// Who opened a connection.
+/// The side that opened a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     Inbound,
@@ -96,7 +96,7 @@ macro_rules! counters {
             $(pub(crate) $name: AtomicU64),+
         }
 
-        /// What was counted since the start; the documentation of a field is its help text.
+        /// The counts since the start; the documentation of a field is its help text.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct CounterSnapshot {
             $($(#[doc = $help])+ pub $name: u64),+

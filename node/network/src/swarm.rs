@@ -51,17 +51,17 @@ use crate::{
 
 /// Commands waiting for the task; a full queue makes handles wait.
 pub(crate) const COMMANDS_MAX: usize = 256;
-/// How often the task looks around without being asked.
+/// The interval at which the task looks around without being asked.
 const TICK: Duration = Duration::from_secs(1);
-/// How many of these pass until the status is made anew although nothing seems to have changed.
+/// The number of these that pass until the status is made anew although nothing seems to have changed.
 const STATUS_EVERY_TICKS: usize = 10;
-/// How long a goodbye may take to reach the directory.
+/// The longest time that a goodbye may take to reach the directory.
 const GOODBYE_DEADLINE: Duration = Duration::from_millis(1500);
 
 /// Lines about peers that were blocked.
 const BLOCKS_TOLD_PER_MINUTE_MAX: u32 = 10;
 
-/// What the task is made of.
+/// The parts that the task is made of.
 pub(crate) struct Parts {
     pub(crate) swarm: Swarm<NodeBehaviour>,
     pub(crate) commands: mpsc::Receiver<Command>,
@@ -110,17 +110,17 @@ pub(crate) struct SwarmTask {
     /// Nodes of the local network, which change too often to be written down.
     nearby: HashMap<PeerId, Vec<Multiaddr>>,
     twin: Twin,
-    /// When this run began.
+    /// The time at which this run began.
     started: Instant,
     started_secs: u64,
-    /// When a peer is asked for our own record next, and how many were.
+    /// The next time that a peer is asked for our own record, and how many were.
     own_record_due: Instant,
     own_record_asked: usize,
     strikes: Strikes,
     blocks_told: Sparing,
-    /// How peers see this node, and how many said so.
+    /// The addresses under which peers see this node, and how many said so.
     observed: BTreeMap<Multiaddr, u32>,
-    /// Who waits for the end of a test of reachability.
+    /// Those who wait for the end of a test of reachability.
     awaiting_reach: Vec<oneshot::Sender<Reachability>>,
     tick_due: Instant,
     /// Counts ticks, so that everybody gets a turn at being dialled.
@@ -295,7 +295,7 @@ impl SwarmTask {
         }
     }
 
-    /// Whether the status would show something else that came about without an event: other tasks take records, the
+    /// Returns whether the status has to show a change that came about without an event: other tasks take records, the
     /// book is written when peers are met, and suspicions pass. Once in a while it is made anew whatever happened.
     fn has_changed_unseen(&mut self, now: Instant) -> bool {
         let records = self.parts.records.lock().len();
@@ -310,7 +310,7 @@ impl SwarmTask {
         }
     }
 
-    /// Whether or not it is connected: who leaves in time must find the door shut as well.
+    /// Blocks a peer, connected or not: one that leaves in time must find the door shut as well.
     fn block(&mut self, peer: Address, duration: Duration) {
         let minutes = duration.as_secs() / 60;
         // Wallets are free, so a stranger can have as many of these as it likes.
@@ -389,7 +389,7 @@ impl SwarmTask {
     }
 }
 
-/// Whether the status may show something else after this. What an idle node hears all day, pings, gossip and questions of
+/// Returns whether this event may change the status. What an idle node hears all day, pings, gossip and questions of
 /// the directory, changes nothing in it; making it anew for each was a good part of what an idle node did.
 fn may_change_status(event: &SwarmEvent<NodeBehaviourEvent>) -> bool {
     match event {

@@ -116,7 +116,7 @@ impl SyncStream {
     }
 }
 
-/// What the other side does in time, unless its session has to make room.
+/// Waits for the other side; `None` when it takes too long, or when its session has to make room.
 async fn in_turn<T>(
     inbound: Option<&(Reporter, Place)>,
     ends: Instant,

@@ -16,13 +16,13 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// The suspicion ends when nothing has been noticed for so long. Two nodes outbid each other once a minute.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
-/// What has been noticed.
+/// The signs of a twin that have been noticed.
 #[derive(Debug, Default)]
 pub(crate) struct Twin {
     rises: u32,
     /// The number we found above ours last.
     risen_to: u64,
-    /// When a connection last began, ours to others and theirs to us.
+    /// The time at which a connection last began, ours to others and theirs to us.
     dial_began: Option<Instant>,
     arrival_began: Option<Instant>,
     /// Something that nobody but a twin does.
@@ -79,7 +79,7 @@ impl Twin {
         fresh && (self.is_seen || self.rises >= RISES_SUSPICIOUS)
     }
 
-    /// Whether the last rise is worth an answer at once.
+    /// Returns whether the last rise is worth an answer at once.
     pub(crate) const fn is_news(&self) -> bool {
         0 < self.rises && self.rises <= RISES_ANSWERED
     }

@@ -9,7 +9,7 @@ use std::{
 
 use libp2p::swarm::ConnectionId;
 
-/// What is known of every open connection. A cheap handle.
+/// The use that is made of every open connection. A cheap handle.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Usage(Arc<Mutex<HashMap<ConnectionId, Use>>>);
 

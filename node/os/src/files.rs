@@ -94,7 +94,7 @@ impl Folder {
         Err(io::Error::new(io::ErrorKind::PermissionDenied, told))
     }
 
-    /// Whether `path` leads to this very folder.
+    /// Returns whether `path` leads to this very folder.
     ///
     /// # Errors
     /// What the file system says.

@@ -14,7 +14,7 @@ use std::{
 
 use crate::files::Folder;
 
-/// Why the data folder cannot be used.
+/// The reason that the data folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DataFolderError {
     #[error("{path} is in use by another node{holder}", path = .path.display())]
@@ -28,7 +28,7 @@ pub enum DataFolderError {
 }
 
 impl DataFolderError {
-    /// What to do next: the command that helps, where there is one.
+    /// Returns what to do next: the command that helps, where there is one.
     #[must_use]
     pub fn next_step(&self) -> &str {
         match self {

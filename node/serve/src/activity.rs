@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Limits;
 
-/// What is known of one connection.
+/// The activity of one connection, with its time limits.
 #[derive(Debug)]
 pub(super) struct Activity {
     head: Duration,
@@ -46,13 +46,13 @@ struct State {
     waiting: usize,
     /// Answers that are being sent.
     answering: usize,
-    /// When the first byte of an incomplete head arrived.
+    /// The time at which the first byte of an incomplete head arrived.
     head_began: Option<Instant>,
     moved: Instant,
 }
 
-/// How soon a connection makes room for another one: the least first, and of equals who was silent for longest. One
-/// whose request is being worked on does not.
+/// The order in which connections make room for another one: the least first, and of equals the one that was silent for
+/// longest. One whose request is being worked on does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Standing {
     /// Never asked anything.
@@ -116,7 +116,7 @@ impl Activity {
         self.evicted.cancel();
     }
 
-    /// How soon it makes room, and since when nothing moves; `None` while it does not.
+    /// Returns its standing, and since when nothing moves; `None` while it makes no room.
     pub(super) fn standing(&self, now: Instant) -> Option<(Standing, Instant)> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let standing = if state.working > state.waiting {

@@ -18,7 +18,7 @@ const PART_BYTES: usize = 64 * 1024;
 /// The body of an answer, in parts.
 pub(super) struct Answer {
     inner: Body,
-    /// What came in one piece and is not taken yet.
+    /// The part that came in one piece and is not taken yet.
     rest: Bytes,
     activity: Arc<Activity>,
     _answering: Guard,

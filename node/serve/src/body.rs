@@ -24,7 +24,7 @@ use super::activity::{Activity, Guard};
 const DRAINED_BYTES_MAX: usize = 16 * 1024 * 1024;
 const DRAINED_WITHIN: Duration = Duration::from_secs(5);
 
-/// What the body of one request holds, until the request is answered.
+/// The memory that the body of one request holds, until the request is answered.
 #[derive(Clone)]
 pub(super) struct Room(Arc<Mutex<HeldBody>>);
 
@@ -45,7 +45,7 @@ impl Room {
         grown
     }
 
-    /// Whether there was too little for the body, which nobody has read to its end then.
+    /// Returns whether there was too little for the body, which nobody has read to its end then.
     pub(super) fn was_short(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).was_short
     }
@@ -64,7 +64,7 @@ pub(super) struct TimedBody {
     rest: Arc<Mutex<Option<Incoming>>>,
 }
 
-/// What the reader of a [`TimedBody`] left over.
+/// The part of a [`TimedBody`] that its reader left over.
 pub(super) struct Unread(Arc<Mutex<Option<Incoming>>>);
 
 impl TimedBody {

@@ -40,7 +40,7 @@ impl Hosts {
         self.allow(host).then_some(host)
     }
 
-    /// Whether `host`, with or without a port, is one of them. The port is not compared: the one that a
+    /// Returns whether `host`, with or without a port, is one of them. The port is not compared: the one that a
     /// container publishes may differ from the one it listens on, and proves nothing.
     #[must_use]
     pub fn allow(&self, host: &str) -> bool {

@@ -64,7 +64,7 @@ const HTTP2_CONNECTION_BYTES: u32 = 256 * 1024;
 /// A connection that is closed for doing nothing.
 const SAYS_GOODBYE_WITHIN: Duration = Duration::from_millis(250);
 
-/// What one port may be made to hold.
+/// Limits on what one port may be made to hold.
 #[derive(Debug, Clone)]
 pub struct Limits {
     pub connections_max: usize,
@@ -85,7 +85,7 @@ pub struct Limits {
     pub uri_bytes_max: usize,
     /// Requests at once on one HTTP/2 connection.
     pub streams_max: u32,
-    /// How long shutdown waits for running requests.
+    /// The longest time that shutdown waits for running requests.
     pub drain: Duration,
 }
 
@@ -127,10 +127,10 @@ impl std::fmt::Debug for Tls {
 pub struct Port {
     pub router: Router,
     pub tls: Option<Tls>,
-    /// When not empty, only these addresses may connect; they share one large allowance.
+    /// The only addresses that may connect, when not empty; they share one large allowance.
     pub trusted_proxies: Vec<IpAddr>,
     pub limits: Limits,
-    /// What the bodies of all requests may hold.
+    /// The memory that the bodies of all requests may hold.
     pub budget: ByteBudget,
     pub wording: Wording,
 }
@@ -146,7 +146,7 @@ pub enum TurnedAway {
     NoRoom,
 }
 
-/// How an edge words what its port turns away.
+/// A function that words an edge's answer to what its port turns away.
 pub type Wording = fn(TurnedAway) -> Response<Body>;
 
 /// The address a request came from, among its extensions.
@@ -405,7 +405,7 @@ impl Shared {
     }
 }
 
-/// What is refused before any route sees it.
+/// Refuses a request whose address is too long or whose headers are too many, before any route sees it.
 fn refuse(request: &Request<Incoming>, limits: &Limits) -> Option<Response<Body>> {
     let uri_bytes = request.uri().path_and_query().map_or(0, |uri| uri.as_str().len());
     if uri_bytes > limits.uri_bytes_max {
@@ -431,7 +431,7 @@ async fn begins_tls(stream: &TcpStream) -> io::Result<bool> {
     Ok(read == 0 || first[0] == 22)
 }
 
-/// How this machine's folders are called is told to those at this machine alone.
+/// Tells a caller to use HTTPS; only those at this machine are told the path of the authority's certificate.
 fn use_https(ca_file: Option<&Path>, from: IpAddr) -> String {
     let ca_file = ca_file.filter(|_| from.to_canonical().is_loopback());
     let trust =

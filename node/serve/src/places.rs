@@ -72,7 +72,7 @@ pub(super) struct Place(Numbered);
 #[derive(Debug)]
 pub(super) struct Waiting(Numbered);
 
-/// Why there is no place.
+/// The reason that there is no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Full {
     /// All of the port's are at work.
@@ -186,7 +186,7 @@ impl HeldPlaces {
         Some(())
     }
 
-    /// Whether one connection more may work for `party`, of the `max` that `among` may have.
+    /// Returns whether one connection more may work for `party`, of the `max` that `among` may have.
     fn leaves_room(
         &self,
         own: &Connection,
@@ -231,7 +231,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Where one request is worked on, among its extensions.
+/// The desk at which one request is worked on, among its extensions.
 #[derive(Debug, Clone)]
 pub struct Desk(Arc<Working>);
 
@@ -242,7 +242,7 @@ struct Working {
 }
 
 impl Place {
-    /// What makes the desks of this connection.
+    /// Returns the maker of this connection's desks.
     pub(super) fn desks(&self) -> Numbered {
         self.0.clone()
     }
@@ -255,8 +255,8 @@ impl Numbered {
 }
 
 impl Desk {
-    /// Whether the request may be worked on for `party`, such as who has a certain secret. No, when so many connections
-    /// work for it that too few would be left to others; then nothing may be begun. It counts until it is answered.
+    /// Returns whether the request may be worked on for `party`, such as who has a certain secret: not when the
+    /// connections that work for it leave too few to others; nothing may be begun then. It counts until it is answered.
     #[must_use]
     pub fn works_for(&self, party: &str) -> bool {
         let mut kept = self.0.party.lock().unwrap_or_else(PoisonError::into_inner);
@@ -294,7 +294,7 @@ mod tests {
         Activity::new(&Limits::default())
     }
 
-    /// Whether it was told to go.
+    /// Returns whether it was told to go.
     fn is_gone(activity: &Activity) -> bool {
         futures::FutureExt::now_or_never(activity.evicted()).is_some()
     }

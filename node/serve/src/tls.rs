@@ -30,12 +30,12 @@ use self::{authority::Authority, pair::Pair};
 /// This program was written later: a clock that shows less is wrong, and what is made by it has to serve once it is set.
 const WRITTEN: Duration = Duration::from_secs(1_793_491_200);
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// What browsers accept of a server's certificate.
+/// The longest lifetime that browsers accept of a server's certificate.
 const SERVER_LIFETIME: Duration = Duration::from_secs(397 * 24 * 3600);
 /// A certificate with less than this left is replaced at start.
 const SERVER_RENEW_BEFORE: Duration = Duration::from_secs(60 * 24 * 3600);
 
-/// Why there is no TLS.
+/// An error that keeps a port from speaking TLS.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error("{path} cannot be read or written", path = .path.display())]
@@ -51,7 +51,7 @@ pub enum TlsError {
 }
 
 impl TlsError {
-    /// What to do next, where there is something.
+    /// Returns the step to take next, where there is one.
     #[must_use]
     pub const fn next_step(&self) -> Option<&str> {
         match self {
@@ -63,11 +63,11 @@ impl TlsError {
     }
 }
 
-/// What a port needs to speak TLS.
+/// The parts that a port needs to speak TLS.
 #[derive(Debug, Clone)]
 pub struct ServerTls {
     pub config: Arc<ServerConfig>,
-    /// What clients trust; `None` for a certificate from elsewhere.
+    /// The file of the certificate that clients trust; `None` for a certificate from elsewhere.
     pub ca_file: Option<PathBuf>,
     /// SHA-256 of the authority's certificate, for comparing by eye.
     pub ca_fingerprint: Option<String>,
@@ -189,10 +189,10 @@ fn own_name(folder: &Path) -> Result<String, TlsError> {
     Err(TlsError::Unusable { path, what })
 }
 
-/// What a file of ours says about itself, as a comment before its blocks.
+/// Facts about a file of ours, in a comment before its blocks.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct About {
-    /// What the certificate is good for; of an authority, what it may vouch for.
+    /// The names that the certificate is good for; of an authority, those that it may vouch for.
     names: BTreeSet<String>,
     expires_secs: u64,
     /// Not told by earlier programs.

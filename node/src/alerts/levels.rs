@@ -37,7 +37,7 @@ impl Default for Levels {
     }
 }
 
-/// Why levels were not set.
+/// An error that keeps levels from being set.
 #[derive(Debug, thiserror::Error)]
 pub enum LevelsError {
     #[error(transparent)]
@@ -52,7 +52,7 @@ struct StoredLevels {
     eth_below: Text<Eth>,
     channel_below: Text<Usdc>,
     webhook: Option<String>,
-    /// How far away it was when it was set.
+    /// The class of its address when it was set: how far away it was.
     #[serde(default)]
     webhook_class: Option<AddressClass>,
 }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{Alert, Alerts, Delivery, Key, WebhookError, key};
 
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// What passes by itself within this time is told to nobody.
+/// The seconds for which an alert must hold; what passes by itself within this time is told to nobody.
 const HOLDS_FOR_SECS: u64 = 5;
 /// Waits before the second, third and fourth attempt; then the next change is waited for.
 const AGAIN_AFTER: [Duration; 3] =

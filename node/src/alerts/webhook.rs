@@ -17,15 +17,15 @@ use crate::owner::upstream::{self, AddressClass, ForbiddenAddress, ResolverError
 const ADDRESS_CHARS_MAX: usize = 2_048;
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
-/// Where alerts are posted to.
+/// The address that alerts are posted to.
 #[derive(Clone)]
 pub struct WebhookAddress {
     text: SecretText,
-    /// How far away it may be.
+    /// The class of the address: how far away it may be.
     class: Arc<OnceLock<AddressClass>>,
 }
 
-/// Why an address is none for a webhook, or why it was not told.
+/// The reason that an address is none for a webhook, or that it was not told.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WebhookError {
     #[error("`webhook` must be an address such as https://example.org/hook, without user name and password")]
@@ -42,12 +42,12 @@ pub enum WebhookError {
     Declined { host: String, status: u16 },
 }
 
-/// How it went last.
+/// The outcome of the last deliveries to a webhook.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delivery {
     /// Seconds since the Unix epoch, of the last time it was told.
     pub told_secs: Option<u64>,
-    /// Why it was not, the last time; `None` when it was.
+    /// The reason that the last attempt failed; `None` when it did not.
     pub problem: Option<String>,
 }
 

@@ -31,14 +31,14 @@ const SPARE_BYTES: u64 = 64 * 1024 * 1024;
 pub const KEEP_DEFAULT: u32 = 14;
 pub const KEEP_MAX: u32 = 365;
 
-/// How it is done, as it is stored.
+/// The plan for automatic backups, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct BackupSchedule {
     recipient: Recipient,
     keep: u32,
 }
 
-/// Why there was none, since when, and when it was tried last.
+/// The reason that there was no backup, since when, and the time of the last attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failing {
     pub cause: String,
@@ -48,7 +48,7 @@ pub struct Failing {
     times: usize,
 }
 
-/// How it stands.
+/// The state of automatic backups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     pub on: bool,
@@ -61,7 +61,7 @@ pub struct Standing {
     pub failing: Option<Failing>,
 }
 
-/// Why it was not turned on or changed.
+/// The reason that they were not turned on or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum AutomaticError {
     #[error(transparent)]
@@ -141,7 +141,7 @@ impl Automatic {
         }
     }
 
-    /// Whether it is on, what there is, and what is wrong.
+    /// Returns whether they are on, what there is, and what is wrong.
     pub async fn standing(&self) -> Standing {
         let plan = self.plan();
         let backups = self.0.backups.clone();
@@ -160,7 +160,7 @@ impl Automatic {
         }
     }
 
-    /// Why the newest attempt failed, since when.
+    /// Returns the reason that the newest attempt failed, and since when.
     #[must_use]
     pub fn failing(&self) -> Option<Failing> {
         self.0.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -280,7 +280,7 @@ fn told(error: &BackupError) -> String {
     format!("{error}{cause}")
 }
 
-/// When the next one is due: a day after the newest, or a while after the last failure.
+/// Computes when the next one is due: a day after the newest, or a while after the last failure.
 fn next_secs(newest_secs: Option<u64>, failing: Option<&Failing>, now_secs: u64) -> u64 {
     if let Some(failing) = failing {
         let wait = AGAIN_AFTER_SECS[failing.times.clamp(1, AGAIN_AFTER_SECS.len()) - 1];
@@ -292,7 +292,7 @@ fn next_secs(newest_secs: Option<u64>, failing: Option<&Failing>, now_secs: u64)
         .map_or(now_secs, |newest| newest + EVERY_SECS)
 }
 
-/// Whether a copy of the ledger, a backup of it, and some room for the ledger itself fit.
+/// Returns whether a copy of the ledger, a backup of it, and some room for the ledger itself fit.
 const fn has_room(free_bytes: u64, ledger_bytes: u64) -> bool {
     free_bytes >= 2 * ledger_bytes + SPARE_BYTES
 }

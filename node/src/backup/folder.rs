@@ -25,7 +25,7 @@ pub struct BackupFile {
     pub written_secs: u64,
 }
 
-/// Where a backup came from; said in its name.
+/// The origin of a backup; said in its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Made {
     Here,

@@ -34,17 +34,17 @@ const NONCE_BYTES: usize = 24;
 const POINT_BYTES: usize = 33;
 /// Magic, scrypt's numbers and the salt, which both forms begin with.
 const COMMON_BYTES: usize = 8 + 3 + SALT_BYTES;
-/// What stands before the sealed contents, by form.
+/// The length of what stands before the sealed contents, by form.
 pub(super) const HEAD_BYTES: usize = COMMON_BYTES + NONCE_BYTES;
 const HEAD_BYTES_RECIPIENT: usize = COMMON_BYTES + POINT_BYTES + NONCE_BYTES;
 /// As for the wallet: about a second and 256 MiB.
 pub(super) const SCRYPT: [u8; 3] = [18, 8, 1];
-/// What a foreign file may ask for: 1 GiB.
+/// The highest log2 N that a foreign file may ask for: 1 GiB.
 const SCRYPT_LOG_N_MAX: u8 = 20;
 /// A backup's passphrase travels further than the node: shorter ones are guessed.
 pub(super) const PASSPHRASE_CHARS_MIN: usize = 10;
 
-/// Whoever knows a passphrase, without the passphrase: what is needed to close backups, and no more.
+/// The public side of a passphrase: what is needed to close backups, and no more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recipient {
     /// log2 N, r, p
@@ -73,14 +73,14 @@ impl Recipient {
     }
 }
 
-/// What a backup is closed with.
+/// The means that a backup is closed with.
 #[derive(Debug, Clone)]
 pub enum Lock {
     Passphrase(SecretText),
     Recipient(Recipient),
 }
 
-/// Whether a passphrase is long enough for a new backup.
+/// Checks that a passphrase is long enough for a new backup.
 pub(super) fn fit(passphrase: &SecretText) -> Result<(), BackupError> {
     if passphrase.expose().chars().count() < PASSPHRASE_CHARS_MIN {
         return Err(BackupError::ShortPassphrase);
@@ -88,7 +88,7 @@ pub(super) fn fit(passphrase: &SecretText) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// Whether a file begins as a backup does; only opening it tells more.
+/// Returns whether a file begins as a backup does; only opening it tells more.
 pub(super) fn is_sealed(bytes: &[u8]) -> bool {
     bytes.starts_with(UNDER_PASSPHRASE) && bytes.len() > HEAD_BYTES
         || bytes.starts_with(FOR_RECIPIENT) && bytes.len() > HEAD_BYTES_RECIPIENT

@@ -19,12 +19,12 @@ use crate::wallet::Wallet;
 const FOLDER: &str = ".restore";
 const READY: &str = "ready";
 
-/// What `ready` says.
+/// The contents of `ready`.
 #[derive(Serialize, Deserialize)]
 struct StagedPlan {
     /// The folder, within the data folder, that the files of the replaced node are moved to.
     kept_in: String,
-    /// What the backup has.
+    /// The files that the backup has.
     files: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ fn write_plan(folder: &Path, plan: &StagedPlan) -> Result<(), BackupError> {
     files::create_private(&path, &json).map_err(|source| BackupError::Io { path, source })
 }
 
-/// Whether a backup waits to take the node's place.
+/// Returns whether a backup waits to take the node's place.
 #[must_use]
 pub fn is_waiting(data_dir: &Path) -> bool {
     data_dir.join(FOLDER).join(READY).exists()

@@ -13,7 +13,7 @@ use std::{
 
 use farthing_protocol::Address;
 
-/// How often a random neighbour is asked.
+/// The average time after which a random neighbour is asked.
 pub const REGULARLY: Duration = Duration::from_secs(300);
 /// Several changes in a row make one round of sessions.
 const GATHER: Duration = Duration::from_millis(400);
@@ -26,10 +26,10 @@ const WAITING_MAX: usize = 32;
 const RUNNING_MAX: usize = 4;
 /// A session that failed is tried again after this: the other side may have been busy with another.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
-/// How often in a row; after that the regular sessions make up for it.
+/// The most repeats in a row of a failed session; after that the regular sessions make up for it.
 const AGAIN_MAX: u32 = 3;
 
-/// How a session ended.
+/// The way in which a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// Both have what they could get; whether something was new here.
@@ -43,13 +43,13 @@ pub enum Ended {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Neighbour {
     pub wallet: Address,
-    /// Whether this node dialled it on purpose, and not for a question of the directory.
+    /// True if this node dialled it on purpose, and not for a question of the directory.
     pub was_sought: bool,
-    /// Whether it dialled this node.
+    /// True if it dialled this node.
     pub came: bool,
 }
 
-/// What is still to be done.
+/// The sessions that are still to be held.
 #[derive(Debug)]
 pub struct Agenda {
     own: Address,
@@ -82,7 +82,7 @@ impl Agenda {
         agenda
     }
 
-    /// Who is connected now.
+    /// Takes note of who is connected now.
     pub fn connected(&mut self, neighbours: &[Neighbour], now: Instant) {
         for Neighbour { wallet, was_sought, came } in neighbours {
             let is_ours = *was_sought && (!came || self.own < *wallet);

@@ -84,7 +84,7 @@ impl Catalog {
         }
     }
 
-    /// Whether there is nothing more to be done.
+    /// Fetches what is missing of a service, and returns whether there is nothing more to be done.
     async fn fetch_ahead(&self, look: Look) -> Result<bool, CatalogError> {
         let Some(entry) = self.0.store.get(look.service, clock::now_secs())? else { return Ok(true) };
         if let Some(own) = self.0.own.service(look.service) {
@@ -136,7 +136,7 @@ fn whom_to_ask(connected: &[Address], owner: Address, hash: &Hash, times: u32) -
     connected.iter().copied().filter(|peer| *peer == owner).chain(some).collect()
 }
 
-/// What nobody had, and when it is asked for again.
+/// The looks that found nobody, and the times at which they are repeated.
 #[derive(Debug, Default)]
 struct Again(HashMap<ServiceId, (Instant, Look)>);
 

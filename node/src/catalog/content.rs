@@ -126,7 +126,7 @@ impl Catalog {
         self.read_details(listing, blob, Bounds::ASKED_FOR, &self.0.turns.asked_for).await
     }
 
-    /// What nobody asked for, within the bounds of that.
+    /// Reads a service that nobody asked for, within the bounds of that.
     pub(super) async fn read_ahead(
         &self,
         listing: Verified<Listing>,

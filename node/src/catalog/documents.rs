@@ -26,13 +26,13 @@ pub struct ServiceDocument {
     pub body: String,
 }
 
-/// Whether there may be a document at `path`.
+/// Returns whether there may be a document at `path`.
 #[must_use]
 pub fn is_path(path: &str) -> bool {
     [OPENAPI, SCHEMA].contains(&path)
 }
 
-/// Which document a call asks for, if it asks for one.
+/// Returns the document that a call asks for, if it asks for one.
 #[must_use]
 pub fn asked(known: &KnownService, method: Method, path: &str) -> Option<&'static str> {
     let path = [OPENAPI, SCHEMA].into_iter().find(|document| *document == path)?;

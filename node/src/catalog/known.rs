@@ -30,7 +30,7 @@ pub struct KnownService {
     memory_bytes: usize,
 }
 
-/// Why a service cannot be used.
+/// The reason that a service cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KnownError {
     #[error(transparent)]
@@ -51,13 +51,13 @@ pub struct CallPlan {
     pub price: Usdc,
     /// Method and path of the operation, as [`operation_name`] writes them.
     pub operation: String,
-    /// What the upstream is asked.
+    /// The request to the upstream.
     pub request: Request,
     /// The caller's headers that say what it sends and can read; names in lower case.
     pub headers: BTreeMap<String, String>,
 }
 
-/// Why a call does not fit; nothing is priced or sent.
+/// The reason that a call does not fit; nothing is priced or sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     #[error("{0}")]
@@ -145,7 +145,7 @@ impl KnownService {
         keccak256(&[lines.concat().as_bytes()])
     }
 
-    /// What a call of this operation costs, without looking at what is asked of it.
+    /// Returns the price of a call of this operation, without looking at what is asked of it.
     #[must_use]
     pub fn price_at(&self, method: Method, path: &str) -> Option<Usdc> {
         let operation = self.api.operation_at(method.as_str(), path)?;
@@ -190,7 +190,7 @@ fn check_header(name: &str, value: &str) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// What kind of upstream an API has.
+/// Returns the kind of upstream that an API has.
 #[must_use]
 pub fn kind_of(api: &Api) -> ServiceKind {
     if api.description().graphql.is_some() { ServiceKind::Graphql } else { ServiceKind::Rest }

@@ -12,9 +12,9 @@ use farthing_protocol::{Address, ServiceId, Usdc};
 
 use super::Catalog;
 
-/// How often the network's records are looked through. Reads memory only.
+/// The time between two looks through the network's records. A look reads memory only.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// How often what is too old is dropped.
+/// The number of looks after which what is too old is dropped.
 const SWEEP_EVERY_LOOKS: u32 = 300;
 /// Purchases before the start that say what this node uses.
 const PURCHASES_MAX: usize = 10_000;

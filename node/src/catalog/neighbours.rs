@@ -28,12 +28,12 @@ use super::{
     agenda::{Agenda, Ended, Neighbour},
 };
 
-/// How often connections are looked at.
+/// The time between two looks at the connections.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Owners of new listings whose records are asked for after one session.
 const OWNERS_ASKED_MAX: usize = 1_024;
 
-/// Why a session ended before both catalogs agreed.
+/// An error that ends a session before both catalogs agree.
 #[derive(Debug, thiserror::Error)]
 enum CatalogSessionError {
     #[error("no stream: {0}")]
@@ -49,7 +49,7 @@ enum CatalogSessionError {
 }
 
 impl CatalogSessionError {
-    /// Whether no honest node does this.
+    /// Returns whether no honest node does this.
     const fn is_hostile(&self) -> bool {
         match self {
             Self::Malformed(_) => true,

@@ -13,7 +13,7 @@ use farthing_protocol::{
 
 use super::{ASK_TIMEOUT, Catalog, CatalogError, KnownService, replaces};
 
-/// How often an owner is asked for a newer version of one service.
+/// The time after which an owner is asked again for a newer version of one service.
 const REFRESH_EVERY: Duration = Duration::from_secs(2);
 
 impl Catalog {
@@ -82,7 +82,7 @@ impl Catalog {
         true
     }
 
-    /// What the store has beyond a service in use. Almost always nothing, which costs a look into memory.
+    /// Returns the store's newer listing of a service in use. Mostly there is none, which costs a look into memory.
     pub(super) fn newer_listing(&self, known: &KnownService) -> Option<Verified<Listing>> {
         let current = known.listing();
         if self.0.store.seq(current.service)? <= current.seq {

@@ -12,7 +12,7 @@ use zip::{CompressionMethod, ZipWriter, result::ZipError, write::SimpleFileOptio
 
 use super::KnownService;
 
-/// What a caller wishes beyond the language.
+/// A caller's wishes beyond the language.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wishes {
     /// Name of the package instead of one made from the service's name.

@@ -18,7 +18,7 @@ const BYTES_MAX: usize = 128 * 1024 * 1024;
 pub(super) struct Unused(Mutex<HashMap<ServiceId, Arc<KnownService>>>);
 
 impl Unused {
-    /// What was read of exactly this version.
+    /// Returns what was read of exactly this version.
     pub(super) fn get(&self, listing: &Listing) -> Option<Arc<KnownService>> {
         let versions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         versions.get(&listing.service).filter(|known| is_same(known.listing(), listing)).cloned()

@@ -79,7 +79,7 @@ pub(super) fn read_told(document: &[u8], newest: u64) -> Vec<VersionNote> {
     notes
 }
 
-/// What the owner tells, with what this node saw and the owner does not tell, or tells otherwise; the newest last.
+/// Joins what the owner tells with what this node saw and the owner omits or tells otherwise; the newest last.
 pub(super) fn joined(mut told: Vec<VersionNote>, seen: Vec<VersionNote>) -> Vec<VersionNote> {
     for own in seen {
         match told.iter_mut().find(|note| note.version == own.version) {
@@ -162,7 +162,7 @@ fn named(operation: &Operation) -> (&'static str, &str) {
 /// Services whose versions are remembered; beyond that those noted first are forgotten.
 const SERVICES_SEEN_MAX: usize = 500;
 
-/// What this node saw of strangers' services: their owners tell the newest version only.
+/// The versions that this node saw of strangers' services: their owners tell the newest version only.
 #[derive(Debug, Default)]
 pub(super) struct SeenVersions(Mutex<NotedVersions>);
 

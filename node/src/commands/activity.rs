@@ -120,7 +120,7 @@ pub(super) async fn figures(
 }
 
 impl CountedFigures {
-    /// What is there, and whether the caller is the one who should count anew.
+    /// Returns what is there, and whether the caller is the one who should count anew.
     fn look(&self) -> (Option<Figures>, bool) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_old = state.at.is_none_or(|at| at.elapsed() >= COUNTED_EVERY);
@@ -174,7 +174,7 @@ fn measured(purchases: &[Purchase]) -> Vec<Measured> {
     by_service.into_iter().map(one).collect()
 }
 
-/// How long an answer took; `None` when the service did not give one.
+/// Returns how long an answer took; `None` when the service did not give one.
 fn took_us(purchase: &Purchase) -> Option<u64> {
     match &purchase.end {
         PurchaseEnd::Acknowledged { status, timing, .. } if *status < 500 => Some(timing.total_us),

@@ -17,7 +17,7 @@ use crate::{
     settlement::contract::{Checked, NotChecked},
 };
 
-/// What nothing that a node can read shows.
+/// The note on what a node cannot check from anything it reads.
 const BEYOND: &str = "M1: the sum of all balances is the chain's to say; the contract's own tests show it";
 const WITHOUT_OWNER: &str = "X1, M4 over both sides, and O3 as a payer sees it: the other side's books; \
      `farthing audit --with <owner>` compares them";

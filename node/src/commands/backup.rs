@@ -26,7 +26,7 @@ use crate::{
 pub(super) mod automatic;
 pub(super) mod replaced;
 
-/// What a backup may have when it is brought over HTTP; a larger one is put into the folder by hand.
+/// The largest backup that may be brought over HTTP; a larger one is put into the folder by hand.
 pub(super) const UPLOAD_BYTES_MAX: usize = 64 * 1024 * 1024;
 const WRITTEN_DOWN_KEY: &[u8] = b"phrase-written-down";
 

@@ -141,7 +141,7 @@ pub(super) async fn sample(
     Ok(Json(CatalogSamples { id, samples: samples::read(&document) }))
 }
 
-/// Which operation of a service.
+/// The operation of a service that is asked about.
 #[derive(Debug, Deserialize)]
 pub(super) struct OperationQuery {
     method: Text<Method>,

@@ -38,7 +38,7 @@ const DAYS_DEFAULT: u32 = 30;
 /// Ten years: more is a mistake.
 const DAYS_MAX: u32 = 3_660;
 
-/// What is asked for; everything unless named.
+/// The part of the history that is asked for; everything unless named.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HistoryQuery {
@@ -51,7 +51,7 @@ pub(super) struct HistoryQuery {
     cursor: Option<String>,
 }
 
-/// What is looked for.
+/// The entries that are looked for.
 #[derive(Debug)]
 struct Filter {
     kinds: BTreeSet<HistoryKind>,

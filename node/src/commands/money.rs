@@ -121,7 +121,7 @@ fn all_channels(node: &Node) -> Vec<Channel> {
     all
 }
 
-/// Where a channel stands that this node pays on, and until when.
+/// Returns the state of a channel that this node pays on, and until when it lasts.
 fn payer_state(node: &Node, channel: &PayerChannel) -> (ChannelState, Option<u64>) {
     match channel.close_at_secs {
         _ if channel.state.deposited <= channel.claimed => (ChannelState::Closed, None),

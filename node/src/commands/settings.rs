@@ -36,13 +36,13 @@ const HEAD_AGE_MAX_SECS: u64 = 600;
 const RPC_URLS: &str = "chain.rpc_urls";
 const CONFIRMATIONS: &str = "chain.confirmations";
 
-/// What these commands work with.
+/// The parts that these commands work with.
 #[derive(Clone, Debug)]
 pub struct RunningNode {
     pub node: Node,
-    /// What the process was given.
+    /// The sources of settings that the process was given.
     pub sources: Arc<Sources>,
-    /// What it made of it at its start.
+    /// The settings that it made of them at its start.
     pub settings: Arc<Vec<Setting>>,
     /// Cancelled to start again.
     pub restart: CancellationToken,
@@ -85,7 +85,7 @@ pub(super) async fn chain(State(running): State<RunningNode>) -> Result<Json<Cha
     Ok(Json(chain_now(&running)?))
 }
 
-/// What is set now, which holds from the next start on.
+/// Reads what is set now, which holds from the next start on.
 fn chain_now(running: &RunningNode) -> Result<ChainSettings, Failed> {
     let loaded = config::load(&running.sources).map_err(|error| unusable(&error))?;
     let shown = loaded.shown();
@@ -143,7 +143,7 @@ pub(super) async fn set_chain(
     Ok(Json(ChainSettingsSaved { settings: chain_now(&running)?, tested }))
 }
 
-/// What is stored with what is asked for.
+/// Joins what is stored with what is asked for.
 fn chosen(running: &RunningNode, request: &ChainSettingsRequest) -> Result<UserSettings, Failed> {
     let refused = |detail: &str, next: &str| Failed::new(StatusCode::BAD_REQUEST, &detail, next);
     let (urls, confirmations) =
@@ -219,7 +219,7 @@ pub(super) async fn restore(
     Ok(Json(Restoring { facts, kept_in: kept_in.display().to_string() }))
 }
 
-/// Whether the node would start with the settings file of a backup. One that is named elsewhere stays.
+/// Checks that the node would start with the settings file of a backup. One that is named elsewhere stays.
 fn check_settings(sources: &Sources, file: &Path) -> Result<(), String> {
     if sources.file.is_some() {
         return Ok(());

@@ -172,7 +172,7 @@ fn wallet(node: &Node) -> Check {
     needs.check(detail)
 }
 
-/// What a node does that takes money.
+/// The trade of a node, as far as it takes money.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Trade {
     /// Has neither services nor channels.
@@ -183,7 +183,7 @@ enum Trade {
     Buys,
 }
 
-/// What a wallet lacks, and what for.
+/// The money that a wallet lacks, and its purpose.
 #[derive(Clone, Copy)]
 struct Needs {
     /// There is none.
@@ -196,7 +196,7 @@ struct Needs {
 }
 
 impl Needs {
-    /// Who only sells needs nothing but gas, and that only for claiming what was earned; who does neither, nothing.
+    /// Checks the money: who only sells needs gas alone, to claim what was earned; who does neither needs nothing.
     fn check(self, detail: String) -> Check {
         if !self.usdc && !self.eth {
             return check("wallet", Ok(detail));
@@ -222,7 +222,7 @@ impl Needs {
     }
 }
 
-/// What a node without peers can do about it.
+/// Returns what a node without peers can do about it.
 const fn alone(network: &crate::config::NetworkConfig) -> &'static str {
     match (network.bootstrap.is_empty(), network.mdns) {
         (false, _) => "see below what became of each node in `network.bootstrap`, and name one that is there",
@@ -233,7 +233,7 @@ const fn alone(network: &crate::config::NetworkConfig) -> &'static str {
     }
 }
 
-/// Whether this machine's clock is right, by the chain's and others'.
+/// Checks that this machine's clock is right, by the chain's and others'.
 fn clock_check(node: &Node, network: &NetworkStatus) -> Check {
     const NEXT: &str = "set this machine's clock, for instance with `timedatectl set-ntp true`: from five minutes \
                         on, others refuse what this node signs, or it refuses theirs";
@@ -248,8 +248,8 @@ fn clock_check(node: &Node, network: &NetworkStatus) -> Check {
     }
 }
 
-/// Whether there is something to do about a configured peer: every mistake, and whoever does not answer a node that
-/// has nobody.
+/// Returns whether there is something to do about a configured peer: every mistake, and whoever does not answer a node
+/// that has nobody.
 fn is_amiss(peer: &BootstrapPeer, network: &NetworkStatus) -> bool {
     peer.state.is_mistake() || network.peers == 0 && peer.state.next().is_some()
 }

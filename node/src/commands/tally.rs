@@ -39,7 +39,7 @@ type Counts = HashMap<ServiceId, Count>;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tally(Arc<Mutex<Settled>>);
 
-/// What counts of a call.
+/// The part of a call that counts.
 #[derive(Debug, Clone, Copy)]
 struct CountedCall {
     service: ServiceId,
@@ -68,7 +68,7 @@ struct Settled {
 }
 
 impl Tally {
-    /// What every service served, exactly as the ledger has it now.
+    /// Counts what every service served, exactly as the ledger has it now.
     ///
     /// # Errors
     /// [`LedgerError`] when the ledger cannot be read.

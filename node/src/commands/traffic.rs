@@ -11,7 +11,7 @@ use farthing_control::types::Traffic;
 
 use crate::node::Node;
 
-/// What "now" means for a pace.
+/// The time that "now" means for a pace.
 const WINDOW: Duration = Duration::from_secs(60);
 /// Looks closer together than this share a sample.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);

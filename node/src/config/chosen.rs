@@ -9,7 +9,7 @@ use super::{CONSOLE_SETTINGS_FILE, keys::SettingKey};
 const HEAD: &str = "# Written by the node when settings are changed in the console or with `farthing chain set`.\n\
                     # It wins over farthing.toml; remove a line, or the file, to go back to that.\n";
 
-/// What was chosen so far.
+/// The settings that were chosen so far.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct UserSettings(toml::Table);
 

@@ -16,8 +16,8 @@ use super::{
     settings::{KEYS, Read},
 };
 
-/// What may lie in the channel with one owner unless more is deposited at once: a day of spending, as the other
-/// defaults have it.
+/// The most that may lie in the channel with one owner unless more is deposited at once: a day of spending, as the
+/// other defaults have it.
 const AT_REST_PER_OWNER: Usdc = Usdc::from_micros(5_000_000);
 
 /// Settings that were changed while the node ran, in the data folder: they win over the user's own file.
@@ -26,7 +26,7 @@ pub const CONSOLE_SETTINGS_FILE: &str = "settings.toml";
 /// Variables that are known by another name than the one the table makes.
 const ALIASES: [(&str, &str); 1] = [("FARTHING_PANEL_PASSWORD_FILE", "panel.password_file")];
 
-/// What the process was given, apart from the file. Tests fill it by hand.
+/// The input that the process was given, apart from the file. Tests fill it by hand.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
     /// `--data`
@@ -37,7 +37,7 @@ pub struct Sources {
     pub set: Vec<String>,
     /// The environment, or the part of it that begins with `FARTHING_`.
     pub variables: Vec<(String, String)>,
-    /// What is to be set in the console, in place of what is stored of it: to see whether it would do.
+    /// The text to be set in the console, in place of what is stored of it: to see whether it would do.
     pub chosen: Option<String>,
 }
 
@@ -135,7 +135,7 @@ impl Raw {
         }
     }
 
-    /// What was set in the console lies in the data folder, wherever the user's own file is.
+    /// Reads what was set in the console. It lies in the data folder, wherever the user's own file is.
     fn read_console_settings(&mut self, sources: &Sources, above_file: &BTreeMap<&'static str, Setting>) {
         let data_dir = above_file.get("node.data_dir").and_then(|setting| setting.values.first());
         let Some(path) = data_dir.map(|data_dir| Path::new(data_dir).join(CONSOLE_SETTINGS_FILE)) else {

@@ -33,7 +33,7 @@ macro_rules! settings {
     ($($(#[doc = $purpose:literal])+ $section:ident: $config:ident {$(
         $(#[doc = $about:literal])+ $field:ident $(as $key:literal)?: $type:ty = $form:expr, $default:expr;
     )+})+) => {
-        /// What the node does, in plain data.
+        /// The settings of the node, in plain data.
         #[derive(Debug, Clone)]
         pub struct Config {
             $($(#[doc = $purpose])+ pub $section: $config,)+
@@ -280,7 +280,7 @@ impl SettingKey {
     }
 }
 
-/// What settings are read as; their forms were checked before.
+/// A type that a setting is read as; its form was checked before.
 pub(super) trait Read: Sized {
     fn read(raw: &Raw, name: &str) -> Result<Self, ConfigError>;
 }

@@ -37,14 +37,14 @@ use crate::{keyed_mutex::KeyedMutex, killpoint};
 /// Stands for the secrets of calls that nobody remembers; none has this name.
 const NO_SECRET: &str = "";
 
-/// What a call may cost, counted against the limits of its day. Dropped, it is given back.
+/// The sum that a call may cost, counted against the limits of its day. Dropped, it is given back.
 #[derive(Debug)]
 pub struct Hold {
     accounts: Arc<Accounts>,
     day: u32,
     secret: String,
     price: Usdc,
-    /// What the limits allowed then.
+    /// The limits at that time.
     pub limits: DayLimits,
 }
 
@@ -64,7 +64,7 @@ impl Drop for Hold {
 /// Everything one attempt promised, until it ends.
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    /// What is sent, and what the ledger keeps of it.
+    /// The call that is sent, and what the ledger keeps of it.
     pub promise: Promise,
     /// Of the request; empty where nothing is sent any more.
     pub body: Bytes,
@@ -107,14 +107,14 @@ impl Attempt {
     }
 }
 
-/// Whether what an owner says so long after a start tells of every copy that an earlier run sent: before, one may still
-/// arrive. Nothing else tells of calls that a crash kept out of the ledger.
+/// Tells whether an owner's word so long after a start covers every copy that an earlier run sent: before, one may
+/// still arrive. Nothing else tells of calls that a crash kept out of the ledger.
 #[must_use]
 pub fn tells_of_all(since_start: Duration) -> bool {
     !Copies::in_doubt(Duration::ZERO).may_arrive(since_start)
 }
 
-/// What a receipt for a call that has ended must agree with.
+/// Returns what a receipt for a call that has ended must agree with.
 #[must_use]
 pub const fn expected_of(purchase: &Purchase) -> Expected {
     Expected {
@@ -127,7 +127,7 @@ pub const fn expected_of(purchase: &Purchase) -> Expected {
     }
 }
 
-/// What the ledger knows of a call id.
+/// The ledger's knowledge of a call id.
 #[derive(Debug)]
 pub enum Earlier {
     Nothing,
@@ -149,7 +149,7 @@ pub struct CountedReceipt {
 }
 
 impl CountedReceipt {
-    /// Whether its charge is part of a total that was seen before, and counted with what was forgotten.
+    /// Tells whether its charge is part of a total that was seen before, and counted with what was forgotten.
     #[must_use]
     pub const fn is_found(&self) -> bool {
         self.found.is_some()
@@ -195,7 +195,7 @@ impl Accounts {
         self.spending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the ledger knows of a call id. A call that ended uncharged may be made anew.
+    /// Reads what the ledger knows of a call id. A call that ended uncharged may be made anew.
     ///
     /// # Errors
     /// When the ledger cannot be read.
@@ -263,7 +263,7 @@ impl Accounts {
         }
     }
 
-    /// Whether a receipt that nobody asked for can be that of a call which this node made and then forgot in a crash.
+    /// Tells whether an unasked receipt can be that of a call which this node made and then forgot in a crash.
     #[must_use]
     pub fn may_be_forgotten(&self, attempt: &Attempt, receipt: &Receipt) -> bool {
         let Some(reservation) = &attempt.reservation else { return false };
@@ -431,7 +431,7 @@ impl Accounts {
         }
     }
 
-    /// Whether the owner of an emptied channel was paid on chain for what no call explains.
+    /// Tells whether the owner of an emptied channel was paid on chain for what no call explains.
     ///
     /// # Errors
     /// When the ledger cannot be read.

@@ -10,7 +10,7 @@ use farthing_protocol::{
     channel::Receipt,
 };
 
-/// What was asked, as far as the answer must agree with it.
+/// The request, as far as the answer must agree with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
     pub owner: Address,

@@ -31,7 +31,7 @@ use super::{
     spending,
 };
 
-/// How often a call finds its channel's headroom used up, and waits for more.
+/// The most times that a call finds its channel's headroom used up, and waits for more.
 const RESERVE_TRIES_MAX: usize = 10;
 
 impl Consumer {
@@ -152,7 +152,7 @@ impl Consumer {
         share.map(Some).map_err(refused)
     }
 
-    /// What was accepted for the operation before this call.
+    /// Returns the price that was accepted for the operation before this call.
     fn accepted(&self, order: &Order, service: &KnownService, plan: &CallPlan) -> Result<Accepted, BuyError> {
         let accepted =
             self.0.prices.accepted(order.service, (&plan.operation, &order.path), || service.price_list());
@@ -175,7 +175,7 @@ impl Consumer {
         stored.map_err(|error| BuyError::LedgerClosed(error.to_string()))
     }
 
-    /// What the caller is told of a price that rose above what was accepted.
+    /// Builds the error that tells the caller of a price above what was accepted.
     fn price_changed(&self, order: &Order, before: Usdc, now: Usdc) -> BuyError {
         let over_limit = || {
             let day = farthing_ledger::day_of(clock::now_secs());
@@ -287,7 +287,7 @@ impl Consumer {
         })
     }
 
-    /// Why this node would not buy a service, by what its listing says alone.
+    /// Explains why this node would not buy a service, by what its listing says alone.
     #[must_use]
     pub fn why_not(&self, listing: &Listing) -> Option<String> {
         if listing.price.is_zero() {

@@ -25,29 +25,29 @@ pub struct PayerChannel {
     pub state: PayerState,
     /// The part of what is in flight that this node signed and then forgot.
     pub forgotten: Usdc,
-    /// What forgotten calls may have been charged at most, beyond what is booked. More than the part in flight while
+    /// The most that forgotten calls may have been charged, beyond what is booked. More than the part in flight while
     /// known calls are open: those may have cost less, and forgotten ones have been charged instead.
     pub forgettable: Usdc,
-    /// Why it did.
+    /// The reason that it forgot.
     pub forgotten_cause: Cause,
     /// The highest total that the owner has told, or the chain has paid to it.
     pub seen_total: Usdc,
     /// The highest total of a receipt that the ledger keeps.
     pub receipted: Usdc,
-    /// What a crash made this node forget is known: nothing is lacking in the ledger, or calls were promised since the start.
+    /// True if all that a crash lost is known: the ledger lacks nothing, or calls were promised since the start.
     pub is_compared: bool,
     pub claimed: Usdc,
     /// The payer's withdrawal is possible from this second on.
     pub close_at_secs: Option<u64>,
     /// The last increase of the deposit, from which a top-up is computed.
     pub last_deposit: Usdc,
-    /// When this node saw its last deposit; the owner may see it later.
+    /// The time when this node saw its last deposit; the owner may see it later.
     pub filled_at: Option<Instant>,
     pub last_used_secs: u64,
 }
 
 impl PayerChannel {
-    /// What the owner counts beyond everything known here.
+    /// Returns what the owner counts beyond everything known here.
     #[must_use]
     pub fn unexplained(&self) -> Usdc {
         self.state.unexplained(self.seen_total)
@@ -62,7 +62,7 @@ impl PayerChannel {
         self.state.acknowledged = self.state.acknowledged.saturating_add(charged);
     }
 
-    /// Whether the channel still has a deposit or a call in progress.
+    /// Tells whether the channel still has a deposit or a call in progress.
     #[must_use]
     pub fn holds_something(&self) -> bool {
         self.state.deposited > self.claimed || !self.state.in_flight.is_zero()
@@ -75,16 +75,16 @@ pub struct Reservation {
     pub channel: ChannelId,
     pub owner: Address,
     pub price: Usdc,
-    /// What to sign.
+    /// The total to sign.
     pub cumulative: Usdc,
-    /// What the channel holds; no signature goes beyond it.
+    /// The sum that the channel holds; no signature goes beyond it.
     pub deposited: Usdc,
     /// The highest total that the owner had told before this promise.
     pub seen_total: Usdc,
 }
 
 impl Reservation {
-    /// Whether the owner charged the call before this promise for it was made: a call that was promised,
+    /// Tells whether the owner charged the call before this promise for it was made: such a call was promised,
     /// forgotten in a crash, and is now asked for again. Its charge is part of a total that was seen already,
     /// and is booked with what was forgotten; booking it here too would count it twice.
     #[must_use]
@@ -93,7 +93,7 @@ impl Reservation {
     }
 }
 
-/// What calls that this node forgot were charged.
+/// The charge of calls that this node forgot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Explained {
     pub channel: ChannelId,
@@ -101,7 +101,7 @@ pub struct Explained {
     pub cause: Cause,
 }
 
-/// Why a channel cannot carry a call now.
+/// The reason that a channel cannot carry a call now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shortage {
     /// No deposit with this owner yet, or it was withdrawn.
@@ -177,8 +177,8 @@ impl PayerChannels {
         }
     }
 
-    /// Whether the owner was paid on chain for what no call of this node explains. `false` while this node may have
-    /// forgotten calls in a crash.
+    /// Tells whether the owner was paid on chain for what no call of this node explains. `false` while this node may
+    /// have forgotten calls in a crash.
     #[must_use]
     pub fn is_overclaimed(&self, owner: Address, id: ChannelId, claimed: Usdc) -> bool {
         let channels = self.lock();
@@ -274,7 +274,7 @@ impl PayerChannels {
         }
     }
 
-    /// What the owner is to count at least on a channel, because its receipts and the calls known here both do.
+    /// Returns the least that the owner must count on a channel, because its receipts and the calls known here both do.
     #[must_use]
     pub fn receipted(&self, owner: Address, id: ChannelId) -> Option<Usdc> {
         let channels = self.lock();
@@ -290,7 +290,7 @@ impl PayerChannels {
         }
     }
 
-    /// What the owner counts beyond everything known here; zero on a channel that is stopped for it.
+    /// Returns what the owner counts beyond everything known here; zero on a channel that is stopped for it.
     #[must_use]
     pub fn unexplained(&self, owner: Address) -> Usdc {
         let channels = self.lock();

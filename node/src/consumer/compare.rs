@@ -39,7 +39,7 @@ const KEPT_SECS_MIN: u64 = 7 * 86_400;
 /// More does not help anybody who looks; all are counted.
 const LISTED_MAX: usize = 1_000;
 
-/// What this node has of a call.
+/// This node's record of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mine {
     Undecided,
@@ -58,7 +58,7 @@ impl From<&Purchase> for Mine {
     }
 }
 
-/// How two records of one call differ.
+/// A difference between two records of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Difference {
     /// A receipt is here, and its owner has no such call.
@@ -118,7 +118,7 @@ impl std::fmt::Display for Difference {
     }
 }
 
-/// How both sides' records of one call differ. What cost nothing an owner need not have kept, and what was not answered
+/// Compares both sides' records of one call. An owner need not have kept what cost nothing, and what was not answered
 /// either may have been tried several times.
 #[must_use]
 pub fn differ(mine: Option<Mine>, theirs: Option<&CallRecord>) -> Option<Difference> {
@@ -151,7 +151,7 @@ pub fn differ(mine: Option<Mine>, theirs: Option<&CallRecord>) -> Option<Differe
     }
 }
 
-/// What came of comparing the books with an owner's.
+/// The result of comparing the books with an owner's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BookComparison {
     pub calls: u64,
@@ -203,8 +203,8 @@ impl Unknown {
         }
     }
 
-    /// What `adjustments` stand for is no difference; more than that is. Where they stand for a part, the rest is one
-    /// difference: which call each of them counts nobody knows. Gives what they stand for.
+    /// Adds what `adjustments` do not stand for as differences, and returns what they stand for. Where they stand for a
+    /// part, the rest is one difference: nobody knows which call each of them counts.
     fn weigh(
         self,
         adjustments: Usdc,
@@ -259,7 +259,7 @@ pub fn check_page(after: Option<CallId>, page: &CallsPage) -> Result<(), String>
     }
 }
 
-/// Whether an owner may have forgotten a call by its age. Every owner keeps a week, whatever it says.
+/// Tells whether an owner may have forgotten a call by its age. Every owner keeps a week, whatever it says.
 #[must_use]
 pub fn may_be_forgotten(promised_secs: u64, kept_since_secs: u64, now_secs: u64) -> bool {
     promised_secs <= kept_since_secs.min(now_secs.saturating_sub(KEPT_SECS_MIN))

@@ -41,7 +41,7 @@ pub struct ConductSettings {
     pub trial_after_secs: u64,
 }
 
-/// Why nothing is bought from a service.
+/// The reason that nothing is bought from a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceRefusal {
     pub flag: Flag,
@@ -49,12 +49,12 @@ pub struct ServiceRefusal {
     pub wait_secs: u64,
 }
 
-/// What is known of a service.
+/// The conduct of a service, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceConduct {
     pub service: ServiceId,
     pub flag: Option<Flag>,
-    /// What the user said of it.
+    /// The user's own rule for it.
     pub own_rule: Option<FlagRule>,
     /// In force.
     pub rule: FlagRule,
@@ -90,7 +90,7 @@ struct ConductInner {
 struct ConductState {
     windows: HashMap<CallerKey, ConductWindow>,
     trying: BTreeSet<CallerKey>,
-    /// What differs from the ledger.
+    /// The entries that differ from the ledger.
     dirty: BTreeSet<CallerKey>,
 }
 
@@ -121,8 +121,8 @@ impl Conduct {
         })))
     }
 
-    /// Whether a paid call of the service may be made now with a secret; the trial it is, if the service is flagged for
-    /// that secret and stopped.
+    /// Admits a paid call of the service with a secret, if it may be made now; returns the trial it is, if the service
+    /// is flagged for that secret and stopped.
     ///
     /// # Errors
     /// [`ServiceRefusal`].
@@ -194,7 +194,7 @@ impl Conduct {
         self.0.settings
     }
 
-    /// What is known of a service, from the calls of all secrets.
+    /// Returns what is known of a service, from the calls of all secrets.
     #[must_use]
     pub fn of(&self, service: ServiceId) -> ServiceConduct {
         self.known(&self.state(), service, clock::now_secs())

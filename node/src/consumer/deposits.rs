@@ -28,7 +28,7 @@ impl Default for DepositPolicy {
 }
 
 impl DepositPolicy {
-    /// How much to put into a new channel: 200 calls' worth, within the configured bounds, never less than
+    /// Computes the deposit of a new channel: 200 calls' worth, within the configured bounds, never less than
     /// the owner asks for or one call costs. `None` when the wallet cannot cover the least that makes sense.
     #[must_use]
     pub fn first_deposit(&self, price: Usdc, owner_min: Usdc, balance: Usdc) -> Option<Usdc> {
@@ -38,7 +38,7 @@ impl DepositPolicy {
         (amount >= least && !amount.is_zero()).then_some(amount)
     }
 
-    /// How much to add when what is available runs low: twice the last deposit up to the cap, so a busy
+    /// Computes what to add when the available sum runs low: twice the last deposit up to the cap, so a busy
     /// channel needs few transactions. `None` while there is enough, or nothing to add.
     #[must_use]
     pub fn top_up(&self, price: Usdc, available: Usdc, last_deposit: Usdc, balance: Usdc) -> Option<Usdc> {

@@ -25,15 +25,15 @@ use crate::killpoint;
 
 use super::{Consumer, accounts::Attempt};
 
-/// How long a channel that was just opened may be unknown to the owner, whose view of the chain may lag.
+/// The time for which the owner may not know a channel that was just opened: its view of the chain may lag.
 const CHANNEL_LAG: Duration = Duration::from_secs(20);
-/// How long an owner that has just started may need for its first look at the chain.
+/// The time that an owner which has just started may need for its first look at the chain.
 const START_LAG: Duration = Duration::from_secs(3);
 const RETRY_EVERY: Duration = Duration::from_millis(250);
 /// An owner answers a question from its memory or its ledger.
 pub(super) const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How an exchange ended.
+/// The end of an exchange.
 #[derive(Debug)]
 pub(super) enum Exchanged {
     Response(CallResponse, Bytes),
@@ -55,16 +55,16 @@ pub(super) enum Exchanged {
     },
 }
 
-/// What the network brought for one message.
+/// The result that the network brought for one message.
 type Brought = Result<(CallReply, Bytes, CallTiming), CallFailure>;
 
-/// What an owner's words carry beside their meaning.
+/// The content of an owner's words beside their meaning.
 #[derive(Debug)]
 pub(super) enum OwnerWord {
     Response(CallResponse, Bytes),
     Receipt(Receipt, Signature),
     Refused(Refusal),
-    /// Why this node had no room for the call.
+    /// The reason that this node had no room for the call.
     NoRoom(String),
     /// For people.
     Text(String),
@@ -130,7 +130,7 @@ impl Consumer {
         self.0.network.call(attempt.expected.owner, message, attempt.body.clone(), left).await
     }
 
-    /// What the owner says became of the call.
+    /// Asks the owner what became of the call.
     pub(super) async fn ask(
         &self,
         owner: Address,
@@ -145,7 +145,7 @@ impl Consumer {
         (said.map_or(End::Open, |said| said.end(copies, asked)), word)
     }
 
-    /// Whether the owner refuses only because its view of the chain lags: it has not seen a confirmed deposit
+    /// Tells whether the owner refuses only because its view of the chain lags: it has not seen a confirmed deposit
     /// yet, or has just started.
     fn is_lagging(&self, word: &OwnerWord, attempt: &Attempt, started: Instant) -> bool {
         let OwnerWord::Refused(refusal) = word else { return false };
@@ -160,14 +160,14 @@ impl Consumer {
         attempt.reservation.is_some() && started.elapsed() < lag_max
     }
 
-    /// Whether the owner may still see the channel as it was before the last deposit.
+    /// Tells whether the owner may still see the channel as it was before the last deposit.
     fn was_just_filled(&self, attempt: &Attempt) -> bool {
         let channel = attempt.reservation.and_then(|reservation| self.0.channels.get(reservation.owner));
         channel.and_then(|channel| channel.filled_at).is_some_and(|at| at.elapsed() < CHANNEL_LAG)
     }
 }
 
-/// What a copy of a call brought, for the rule and for people.
+/// Reads what a copy of a call brought, for the rule and for people.
 fn heard(brought: Brought) -> (Heard, OwnerWord) {
     let heard = match &brought {
         Ok((reply, ..)) => Heard::of(reply),
@@ -177,7 +177,7 @@ fn heard(brought: Brought) -> (Heard, OwnerWord) {
     (heard, word(brought))
 }
 
-/// What a question brought; `None` when that is nothing.
+/// Reads what a question brought; `None` when that is nothing.
 fn said(brought: Brought) -> (Option<OwnerAnswer>, OwnerWord) {
     let said = brought.as_ref().ok().and_then(|(reply, ..)| OwnerAnswer::of(reply));
     (said, word(brought))
@@ -235,7 +235,7 @@ fn not_charged(refused: Option<Refusal>, word: OwnerWord) -> Exchanged {
     }
 }
 
-/// What counts for a person is how the copy that may have arrived ended.
+/// Tells a person the end that counts: the end of the copy that may have arrived.
 fn told(lost: Option<&str>, word: &OwnerWord) -> String {
     let word = word.to_string();
     match lost {

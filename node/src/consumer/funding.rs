@@ -26,18 +26,18 @@ use super::{
 const ETH_WEI_MIN: u128 = 20_000_000_000_000;
 
 const AUTHORIZATION_LIFETIME: Duration = Duration::from_secs(AUTHORIZATION_SECS);
-/// How long a confirmed deposit may take from the chain's view into the books: 30 s in all.
+/// The most looks for a confirmed deposit on its way from the chain's view into the books: 30 s in all.
 const DEPOSIT_LOOKS_MAX: u32 = 3_000;
 const DEPOSIT_LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// What the wallet lacks, with everything needed to mend it.
+/// The money that the wallet lacks, with everything needed to mend that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     pub address: Address,
     pub chain: String,
     pub usdc_have: Usdc,
     pub usdc_need: Usdc,
-    /// Whether ETH for gas is missing too.
+    /// True if ETH for gas is missing too.
     pub eth_missing: bool,
 }
 
@@ -79,7 +79,7 @@ struct FundingInner {
     tasks: TaskTracker,
 }
 
-/// What funding works with.
+/// The parts that funding works with.
 #[derive(Debug)]
 pub struct FundingParts {
     pub wallet: Address,
@@ -92,10 +92,10 @@ pub struct FundingParts {
     pub tasks: TaskTracker,
 }
 
-/// How much is to be deposited: what is wanted, and what must be.
+/// The size of a deposit: the amount that is wanted, and the least that must be.
 #[derive(Clone, Copy, Debug)]
 struct WantedDeposit {
-    /// What the channel holds.
+    /// The sum that the channel holds.
     deposited: Usdc,
     least: Usdc,
     amount: Usdc,
@@ -131,7 +131,7 @@ impl Funding {
         self.0.bounds
     }
 
-    /// What lies in channels, and how much may.
+    /// Returns the money that lies in channels, with its limits.
     #[must_use]
     pub fn at_rest(&self) -> &AtRest {
         &self.0.at_rest
@@ -170,7 +170,7 @@ impl Funding {
         self.deposit(accept, WantedDeposit { deposited, least, amount }).await
     }
 
-    /// Whether a channel in use can be withdrawn from no sooner than its owner lists now: the owner serves no other.
+    /// Checks that a channel in use can be withdrawn from no sooner than its owner lists now: others are not served.
     ///
     /// # Errors
     /// [`BuyError::DelayTooShort`], which says what to do.
@@ -310,8 +310,8 @@ impl Funding {
         chain_view::ready(&self.0.chain).map_err(BuyError::ChainNotReady)
     }
 
-    /// Whether the wallet pays for the gas of a deposit: without it an authorization would be signed that nobody needs, and
-    /// count as money at rest until it lapses.
+    /// Checks that the wallet pays for the gas of a deposit: without it an authorization would be signed that nobody
+    /// needs, and count as money at rest until it lapses.
     fn check_eth(&self, balance: Balances, amount: Usdc) -> Result<(), BuyError> {
         if balance.eth_wei < ETH_WEI_MIN {
             return Err(self.missing(balance, amount.min(balance.usdc)));
@@ -335,7 +335,7 @@ impl Funding {
     }
 }
 
-/// Whether a deposit ended before its authorization was signed, so that nobody can bring it.
+/// Tells whether a deposit ended before its authorization was signed, so that nobody can bring it.
 const fn is_unsigned(error: &ChainError) -> bool {
     matches!(
         error,

@@ -35,13 +35,13 @@ struct ChargedAnswer {
 }
 
 impl Consumer {
-    /// How services behave that this node pays.
+    /// Returns the conduct of the services that this node pays.
     #[must_use]
     pub fn conduct(&self) -> &Conduct {
         &self.0.conduct
     }
 
-    /// Whether the rule about flagged services lets a call be bought; nothing is promised yet.
+    /// Checks that the rule about flagged services lets a call be bought; nothing is promised yet.
     pub(super) fn admitted(&self, order: &Order, plan: &CallPlan) -> Result<Option<TrialPermit>, BuyError> {
         if plan.price.is_zero() {
             return Ok(None);
@@ -103,7 +103,7 @@ impl ChargedAnswer {
         }
     }
 
-    /// How it breaks the description, in words.
+    /// Describes in words how it breaks the description.
     async fn judged(self) -> Option<String> {
         if self.body.len() < BESIDE_BYTES_MIN {
             return self.judge();
@@ -125,7 +125,7 @@ impl ChargedAnswer {
     }
 }
 
-/// Whether the owner took the call, answered, and keeps its end to itself, with nothing lost on the way.
+/// Tells whether the owner took the call, answered, and keeps its end to itself, with nothing lost on the way.
 pub(super) const fn is_left_open(exchanged: &Exchanged) -> bool {
     matches!(exchanged, Exchanged::Undecided { by_owner: true, .. })
 }

@@ -26,8 +26,8 @@ impl Prices {
         Self(ledger)
     }
 
-    /// What a call of the operation, which has `path`, may cost. `price_list` is the digest of all that the service
-    /// offers now, which is asked for only when the operation was never called.
+    /// Returns what a call of the operation, which has `path`, may cost. `price_list` is the digest of all that the
+    /// service offers now, which is asked for only when the operation was never called.
     ///
     /// # Errors
     /// [`LedgerError`] when the ledger cannot be read.
@@ -103,7 +103,7 @@ impl Prices {
     }
 }
 
-/// What calls of an operation may cost without naming a price.
+/// The most that calls of an operation may cost without naming a price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accepted {
     /// `None` when nothing bounds it but the limits.
@@ -112,7 +112,7 @@ pub struct Accepted {
     pub is_first: bool,
 }
 
-/// What is kept of the first purchase of a service: 32 + 8 bytes.
+/// The record of the first purchase of a service: 32 + 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FirstBought {
     /// Digest of the operations and their prices as they were then.
@@ -139,7 +139,7 @@ fn begun(value: &[u8]) -> Option<(Usdc, &str)> {
     Some((Usdc::from_micros(u64::from_be_bytes(*price)), std::str::from_utf8(operation).ok()?))
 }
 
-/// Whether a call of `path` was a call of `operation`, such as `GET /users/{id}`.
+/// Tells whether a call of `path` was a call of `operation`, such as `GET /users/{id}`.
 fn is_path_of(operation: &str, method: &str, path: &str) -> bool {
     let Some((own_method, template)) = operation.split_once(' ').filter(|(own, _)| *own == method) else {
         return false;

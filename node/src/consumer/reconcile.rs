@@ -26,7 +26,7 @@ const ASK_EVERY_MAX: Duration = Duration::from_secs(60);
 /// No call runs longer, and none that was sent waits longer before it runs.
 const FORGOTTEN_MAX: Duration = Duration::from_millis(2 * limits::CALL_DEADLINE_MS_MAX);
 
-/// How far the books of each channel were compared since the start; each is asked about by one at a time. A channel that
+/// The progress of comparing each channel's books since the start; each is asked about by one at a time. A channel that
 /// the chain shows later, as after a restore, stands here no less than those of the ledger.
 #[derive(Debug, Default)]
 pub(super) struct ComparisonProgress(Mutex<HashMap<ChannelId, BookProgress>>);
@@ -42,11 +42,11 @@ enum BookProgress {
 struct ComparedBooks {
     /// Once at least.
     is_seen: bool,
-    /// When the owner last did not tell.
+    /// The last time that the owner did not tell.
     failed: Option<Instant>,
 }
 
-/// What is left to do for a caller whose turn has come.
+/// The work that is left for a caller whose turn has come.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     Nothing,
@@ -56,7 +56,7 @@ enum Next {
 }
 
 impl ComparedBooks {
-    /// Who asks does it for all that came before the answer, whatever the answer was.
+    /// Decides what is left to do: one caller asks for all that came before the answer, whatever the answer was.
     fn next(&self, came: Instant, asks_again: bool) -> Next {
         if self.is_seen && !asks_again {
             return Next::Nothing;
@@ -98,7 +98,7 @@ impl Consumer {
         }
     }
 
-    /// What an owner counts beyond every call that is known is told without waiting for the next call to it.
+    /// Explains what an owner counts beyond every call that is known, without waiting for the next call to it.
     async fn explain_total(&self, owner: Address) {
         if !self.0.channels.unexplained(owner).is_zero()
             && let Err(reason) = self.heal(owner).await

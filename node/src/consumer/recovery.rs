@@ -27,7 +27,7 @@ const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);
 const ASK_EVERY_MAX: Duration = Duration::from_secs(60);
 
 impl Earlier {
-    /// Whether a caller may have the call's answer: its own, or every one with the node's own secret.
+    /// Tells whether a caller may have the call's answer: its own, or every one with the node's own secret.
     pub(super) fn belongs_to(&self, grant: &Grant) -> bool {
         let (secret, secs) = match self {
             Self::Nothing | Self::InDoubt => return true,
@@ -37,7 +37,7 @@ impl Earlier {
         grant.name == DEFAULT_SECRET || (*secret == grant.name && secs >= grant.since_secs)
     }
 
-    /// What keeps a call from being bought, told with what the call may have cost before.
+    /// Turns what keeps a call from being bought into an error that tells what the call may have cost before.
     pub(super) fn tell(&self, error: BuyError) -> BuyError {
         match self {
             Self::Nothing | Self::InDoubt => error,

@@ -36,12 +36,12 @@ pub struct AtRest {
 /// one of all authorizations that add to the same deposit, and each of those that add to others.
 type UnderWay = HashMap<Address, BTreeMap<Usdc, DepositPlace>>;
 
-/// What a deposit takes up.
+/// The room that a deposit takes up.
 #[derive(Clone, Copy, Debug)]
 struct DepositPlace {
     /// The total that the channel holds once it is confirmed.
     total: Usdc,
-    /// How long it may still happen, when its end is not known.
+    /// The time until which it may still happen, when its end is not known.
     until: Option<Instant>,
 }
 
@@ -130,7 +130,7 @@ impl AtRest {
 }
 
 impl RestLimits {
-    /// How much of `wanted` there is room for.
+    /// Returns the part of `wanted` that there is room for.
     fn room(
         &self,
         amounts: &HashMap<Address, Usdc>,

@@ -17,7 +17,7 @@ use super::spending::SpendingCaps;
 
 const STORED_KEY: &[u8] = b"spending";
 
-/// Who stopped spending.
+/// The one who stopped spending: the configuration or the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
     /// `spending.enabled` is `false`.
@@ -80,7 +80,7 @@ pub async fn stop_in(ledger: &Ledger) -> Result<(), LedgerError> {
     ledger.put(Namespace::Settings, STORED_KEY, bytes).await
 }
 
-/// Why a change was not made.
+/// The reason that a change was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
     #[error("spending is stopped, but that could not be stored, so it ends with the next restart")]
@@ -148,7 +148,7 @@ impl Rules {
         self.current().limits
     }
 
-    /// Who stopped spending, when it is.
+    /// Returns who stopped spending, when it is.
     #[must_use]
     pub fn stopped(&self) -> Option<Stopped> {
         if !self.0.enabled {

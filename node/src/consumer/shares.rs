@@ -27,7 +27,7 @@ const RETRY_UNDER_WAY: Duration = Duration::from_secs(1);
 /// Operations and owners remembered at once; those of whose minute is over go first.
 const COUNTED_MAX: usize = 2_048;
 
-/// What an owner counts uncharged calls for.
+/// The key by which an owner counts uncharged calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum CountedFor {
     Owner(Address),

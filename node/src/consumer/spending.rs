@@ -15,7 +15,7 @@ pub struct SpendingCaps {
     pub per_secret_day: Usdc,
 }
 
-/// What the holder of one consumer secret may do, within what the node may.
+/// The rights of the holder of one consumer secret, within what the node may.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
     /// Name of the secret; budgets and history count by it.
@@ -26,7 +26,7 @@ pub struct Grant {
     pub per_day: Option<Usdc>,
     /// Only these services; all when `None`.
     pub services: Option<BTreeSet<ServiceId>>,
-    /// When the secret was made, in seconds since the Unix epoch: another one had its name before.
+    /// The time when the secret was made, in seconds since the Unix epoch: another one had its name before.
     pub since_secs: u64,
 }
 
@@ -108,7 +108,7 @@ struct Day {
 }
 
 impl Spending {
-    /// Whether `day` is counted. One that is not begins with [`Spending::begin`], from what the ledger holds of it.
+    /// Tells whether `day` is counted. Another begins with [`Spending::begin`], from what the ledger holds of it.
     #[must_use]
     pub fn counts(&self, day: u32) -> bool {
         self.day(day).is_some()
@@ -146,7 +146,7 @@ impl Spending {
         Ok(())
     }
 
-    /// Whether `price` could be reserved now.
+    /// Checks that `price` could be reserved now.
     ///
     /// # Errors
     /// As [`Spending::reserve`].
@@ -226,8 +226,8 @@ impl Day {
     }
 }
 
-/// Whether a newer version replaces the one in use without asking, by what the order costs in each; `None` where it
-/// does not fit. A dearer one does so only within the price that the caller named: to all others the owner's
+/// Tells whether a newer version replaces the one in use without asking, by what the order costs in each; `None` where
+/// it does not fit. A dearer one does so only within the price that the caller named: to all others the owner's
 /// refusal says it first.
 #[must_use]
 pub fn is_welcome(used: Option<Usdc>, newer: Option<Usdc>, max_price: Option<Usdc>) -> bool {

@@ -12,7 +12,7 @@ pub struct Bounds {
     pub close_delay_max_secs: u64,
 }
 
-/// What a listing asks for beyond the bounds.
+/// A term of a listing that is beyond the bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     #[error(

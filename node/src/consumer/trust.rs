@@ -7,7 +7,7 @@ use farthing_protocol::ChannelId;
 
 use super::Consumer;
 
-/// Why a channel stays as it is.
+/// The reason that a channel stays as it is.
 #[derive(Debug, thiserror::Error)]
 pub enum NotResumed {
     #[error("this node pays on no channel {0}")]

@@ -36,7 +36,7 @@ pub struct Secrets {
     current: RwLock<StoredSecrets>,
     /// Changes are made one after the other; nobody who compares waits for the disk.
     changing: Mutex<()>,
-    /// When each was last presented, by name, in seconds since the Unix epoch.
+    /// The time at which each was last presented, by name, in seconds since the Unix epoch.
     used: Mutex<BTreeMap<String, u64>>,
 }
 
@@ -50,7 +50,7 @@ pub struct SecretFacts {
     pub last_used_secs: Option<u64>,
 }
 
-/// Why a secret was not made, changed or shown.
+/// An error that keeps a secret from being made, changed or shown.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretsError {
     #[error(transparent)]
@@ -76,7 +76,7 @@ impl Secrets {
         Self { file, current: RwLock::new(current), changing: Mutex::new(()), used: Mutex::new(used) }
     }
 
-    /// What the holder of the presented secret may do, if it is one. Every secret is compared, whichever fits.
+    /// Returns what the holder of the presented secret may do, if it is one. Every secret is compared, whichever fits.
     #[must_use]
     pub fn grant_of(&self, presented: &str) -> Option<Grant> {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
@@ -114,7 +114,7 @@ impl Secrets {
         std::iter::once(default).chain(named).collect()
     }
 
-    /// When each secret was last presented.
+    /// Returns the time at which each secret was last presented.
     #[must_use]
     pub fn used(&self) -> BTreeMap<String, u64> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).clone()

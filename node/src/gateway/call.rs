@@ -191,7 +191,7 @@ impl<'de> Visitor<'de> for TextsVisitor {
     }
 }
 
-/// What a JSON string says; `None` for anything else.
+/// Returns the text of a JSON string; `None` for anything else.
 fn text(value: &RawValue) -> Option<String> {
     value.get().starts_with('"').then(|| serde_json::from_str(value.get()).ok()).flatten()
 }

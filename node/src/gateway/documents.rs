@@ -32,28 +32,23 @@ pub(super) struct WrittenDocument {
     body: Bytes,
 }
 
-/// What is written for whom.
-#[derive(Debug)]
-pub(super) struct WantedDocument {
-    pub known: Arc<KnownService>,
-    pub document: &'static str,
-    /// The service's address as the caller sees it.
-    pub server: String,
-    pub params: BTreeMap<String, String>,
-}
-
 impl Documents {
     #[must_use]
     pub const fn new(budget: ByteBudget, catalog: Catalog) -> Self {
         Self { budget, catalog }
     }
 
-    /// Waits for its turn, and writes.
+    /// Waits for its turn, and writes. `server` is the service's address as the caller sees it.
     ///
     /// # Errors
     /// A parameter that the document does not have; no room.
-    pub(super) async fn write(&self, wanted: WantedDocument) -> Result<WrittenDocument, Problem> {
-        let WantedDocument { known, document, server, params } = wanted;
+    pub(super) async fn write(
+        &self,
+        known: Arc<KnownService>,
+        document: &'static str,
+        server: String,
+        params: BTreeMap<String, String>,
+    ) -> Result<WrittenDocument, Problem> {
         let write = move || documents::write_document(&known, document, &server, &params);
         let written = self.catalog.in_turn(write).await.ok_or_else(Problem::no_room)?;
         let documents::ServiceDocument { content_type, body } =

@@ -43,7 +43,7 @@ pub async fn show(
     response
 }
 
-/// What is read from the node's parts whenever it is asked for.
+/// The counts that are read from the node's parts whenever they are asked for.
 #[derive(Debug)]
 struct Counts(Readiness);
 

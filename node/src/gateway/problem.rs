@@ -21,7 +21,7 @@ use refused::refused;
 /// After which a call may find room in this node.
 const ROOM_AFTER_MS: u64 = 1000;
 
-/// Whether money moved.
+/// The answer to the question whether money moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChargeStatus {
     No,
@@ -39,7 +39,7 @@ pub struct Problem {
     pub name: &'static str,
     pub title: &'static str,
     pub detail: String,
-    /// What to do next.
+    /// The next step for the caller.
     pub next: &'static str,
     pub charged: ChargeStatus,
     pub call_id: Option<CallId>,
@@ -76,7 +76,7 @@ impl Problem {
         self
     }
 
-    /// What was charged; `None` while it is not known.
+    /// Sets what was charged; `None` while it is not known.
     fn charging(mut self, charged: Option<Usdc>) -> Self {
         self.charged = match charged {
             None => ChargeStatus::Undecided,
@@ -194,7 +194,7 @@ impl Problem {
     }
 }
 
-/// What a port turns away before the gateway sees it.
+/// Answers what a port turns away before the gateway sees it.
 #[must_use]
 pub fn turned_away(what: TurnedAway) -> Response {
     match what {

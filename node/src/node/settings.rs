@@ -51,7 +51,7 @@ pub(crate) fn chain_spec(config: &Config) -> anyhow::Result<ChainSpec> {
     Ok(spec)
 }
 
-/// Which channels this owner serves.
+/// Returns the terms for the channels that this owner serves.
 pub(super) fn terms(config: &Config) -> Terms {
     let settlement = &config.settlement;
     Terms {
@@ -90,7 +90,7 @@ pub(super) fn policy(config: &Config) -> Policy {
     }
 }
 
-/// How much goes into channels, of the section `[spending]`.
+/// Reads how much goes into channels, from the section `[spending]`.
 pub(super) fn deposits(config: &Config) -> DepositPolicy {
     let spending = &config.spending;
     DepositPolicy {
@@ -112,13 +112,13 @@ pub(super) fn spending_limits(config: &Config) -> spending::SpendingCaps {
     }
 }
 
-/// What becomes of services that are flagged.
+/// Reads what becomes of services that are flagged.
 pub(super) fn flagging(config: &Config) -> conduct::ConductSettings {
     let spending = &config.spending;
     conduct::ConductSettings { rule: spending.flagged, trial_after_secs: spending.flagged_trial.as_secs() }
 }
 
-/// How much may lie in channels.
+/// Reads how much may lie in channels.
 pub(super) fn rest_limits(config: &Config) -> RestLimits {
     let spending = &config.spending;
     RestLimits { per_owner: spending.at_rest_per_owner, in_all: spending.at_rest_max }
@@ -152,7 +152,7 @@ pub(super) fn upstream_options(
     }
 }
 
-/// Where the gateway can be called from this machine.
+/// Builds the address at which the gateway can be called from this machine.
 #[must_use]
 pub fn gateway_url(listen: SocketAddr, tls: bool) -> String {
     let scheme = if tls { "https" } else { "http" };

@@ -41,7 +41,7 @@ pub(super) async fn prune(ledger: Ledger, chain: ChainHandle) {
     }
 }
 
-/// When each secret was last presented, as far as it was stored.
+/// Reads when each secret was last presented, as far as it was stored.
 pub(super) fn used_before(ledger: &Ledger) -> anyhow::Result<BTreeMap<String, u64>> {
     let stored = ledger.get(Namespace::Secrets, USED_KEY)?;
     // Only a date for people: nothing depends on it.
@@ -121,13 +121,13 @@ async fn ask_again(ledger: &Ledger, chain: &ChainHandle) -> Result<(), LedgerErr
     Ok(())
 }
 
-/// Whether the chain has the last word on a transaction now, and has not said it.
+/// Returns whether the chain has the last word on a transaction now, and has not said it.
 fn is_asked(transaction: &Transaction, settled: u64) -> bool {
     transaction.block <= settled && matches!(transaction.standing, None | Some(Standing::Nowhere))
 }
 
-/// What is to be noted of a transaction instead. One that is nowhere is asked about on, because an endpoint can be wrong in
-/// that, too.
+/// Returns what is to be noted of a transaction instead, if anything. One that is nowhere is asked about on, because an
+/// endpoint can be wrong in that, too.
 fn corrected(transaction: &Transaction, landed: Option<Landed>) -> Option<Transaction> {
     let noted = transaction.clone();
     let corrected = match landed {

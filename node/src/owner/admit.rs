@@ -109,9 +109,9 @@ impl Owner {
         Ok(admitted)
     }
 
-    /// Whether a finished call may reach its service once more: what is offered today still has it, at no higher
-    /// price than was paid. Capacity is checked as for any call; the payment is not, because it was
-    /// made. `None` when it is not offered any more.
+    /// Lets a finished call reach its service once more, if what is offered today still has it, at no higher price than
+    /// was paid. Capacity is checked as for any call; the payment is not, because it was made. `None` when it is not
+    /// offered any more.
     ///
     /// # Errors
     /// A refusal that time mends: the service is paused, or the node is busy.
@@ -141,7 +141,7 @@ impl Owner {
         self.0.registry.get(request.service).ok_or_else(unknown)
     }
 
-    /// Why a channel that may well be on chain is not served.
+    /// Returns the reason that a channel which may well be on chain is not served.
     fn not_in_the_book(&self, payer: Address, channel: ChannelId) -> Refusal {
         match self.0.chain.channel(&channel) {
             Some(view) if view.config.payer == payer && view.config.payee == self.0.signer.address() => {
@@ -186,8 +186,8 @@ impl Owner {
         Refusal::new(code, detail)
     }
 
-    /// Whether a call that costs `price` names a channel that can pay for it, as far as that is to be had without
-    /// arithmetic; `None` when it costs nothing.
+    /// Checks that a call at `price` names a channel that can pay for it, as far as that shows without arithmetic;
+    /// `None` when it costs nothing.
     fn check_means<'a>(
         &self,
         payer: Address,
@@ -283,7 +283,7 @@ fn plan(service: &Registered, request: &CallRequest, body: &[u8]) -> Result<Call
     Ok(plan)
 }
 
-/// What a call asks of its service, or why it does not fit, which may take as long as its owner's description lets it.
+/// Works out what a call asks of its service, or why it does not fit; takes as long as its owner's description lets it.
 ///
 /// # Errors
 /// A refusal when this node failed.
@@ -328,9 +328,9 @@ fn upstream_request(plan: &CallPlan, request: &CallRequest, body: &Bytes) -> Ups
     }
 }
 
-/// How long the service may take. A call with effects has the owner's own limit, whatever its payer asks for: who
-/// hangs up early would otherwise have the effect and not its price. A payer's deadline shortens the work for
-/// calls without effects, down to what a service may need at least.
+/// Computes the time that the service may take. A call with effects has the owner's own limit, whatever its payer asks
+/// for: a payer that hangs up early would otherwise have the effect and not its price. A payer's deadline shortens the
+/// work for calls without effects, down to what a service may need at least.
 fn upstream_deadline_ms(method: Method, deadline_ms: u64) -> u64 {
     let (min, max) = (limits::CALL_DEADLINE_MS_MIN, limits::CALL_DEADLINE_MS_MAX);
     if method.is_safe() { deadline_ms.clamp(min, max) } else { max }

@@ -30,11 +30,11 @@ pub struct Answer {
     body: Bytes,
 }
 
-/// How a receipt is signed; the refusal says that the books do not add up.
+/// The signature of a receipt; the refusal says that the books do not add up.
 type Signed = Result<Signature, Refusal>;
 
 impl Answer {
-    /// What the service said to a call that was just recorded. `took` is the owner's time for all of it.
+    /// Builds the answer to a call just recorded: what the service said. `took` is the owner's time for all of it.
     ///
     /// # Errors
     /// The refusal of `sign`.
@@ -63,7 +63,7 @@ impl Answer {
         Self::response(row.receipt, said, Duration::ZERO, sign).map(Some)
     }
 
-    /// What the service said to the one repeat of a stored call: the charge stays, and the receipt names this answer.
+    /// Builds the answer to the one repeat of a stored call: the charge stays, and the receipt names this answer.
     ///
     /// # Errors
     /// The refusal of `sign`.
@@ -103,7 +103,7 @@ impl Answer {
         Arc::new(Self { reply: CallReply::Status(status), body: Bytes::new() })
     }
 
-    /// Why a call is not served.
+    /// Builds the answer to a call that is not served, with the reason.
     #[must_use]
     pub fn refused(refusal: Refusal) -> Arc<Self> {
         Arc::new(Self { reply: CallReply::Refused(refusal), body: Bytes::new() })
@@ -119,7 +119,7 @@ impl Answer {
         &self.body
     }
 
-    /// What goes over the wire.
+    /// Returns the reply and the body that go over the wire.
     #[must_use]
     pub fn to_wire(&self) -> (CallReply, Bytes) {
         (self.reply.clone(), self.body.clone())

@@ -165,7 +165,7 @@ fn no_such_operation(api: &ApiDescription, chosen: &OperationFile, i: usize) -> 
     )
 }
 
-/// What the owner's node fills in is no business of a caller's.
+/// Removes the parameters that the owner's node fills in: they are no business of a caller's.
 pub(super) fn remove_secret_parameters(
     api: &mut ApiDescription,
     report: &mut Report,

@@ -38,7 +38,7 @@ pub fn proof(row: &PayeeChannelRow, domain: &Domain) -> Option<Verified<Voucher>
     voucher.verify(domain, row.best_signature?, row.config.signer).ok()
 }
 
-/// Whether a channel that is new to the book may enter it.
+/// Room in the book for a channel that is new to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     Free,
@@ -108,13 +108,13 @@ impl Book {
         self.lock().claims.note(paid, refused);
     }
 
-    /// How it went with the last claims.
+    /// Returns the outcome of the last claims.
     #[must_use]
     pub fn claims(&self) -> Claims {
         self.lock().claims.clone()
     }
 
-    /// Whether a channel that holds `left` finds a place.
+    /// Tells whether a channel that holds `left` finds a place.
     #[must_use]
     pub fn room_for(&self, id: ChannelId, left: Usdc) -> Room {
         let channels = &self.lock().channels;
@@ -234,7 +234,7 @@ impl Book {
         })
     }
 
-    /// Whether this node counts less on a channel, calls in progress included, than its own receipt that the payer names.
+    /// Tells whether this node counts less on a channel, with calls in progress, than its receipt that the payer names.
     #[must_use]
     pub fn is_behind(&self, id: ChannelId, receipted: Usdc) -> bool {
         let channels = &self.lock().channels;
@@ -279,7 +279,7 @@ fn weakest(channels: &HashMap<ChannelId, PayeeChannel>) -> Option<(Usdc, Channel
     channels.iter().filter_map(|(id, channel)| Some((channel.standing()?, *id))).min()
 }
 
-/// What the payer of a channel is served for on others of its channels, with deposits that are not safe.
+/// Sums what the payer of a channel is served for on others of its channels, with deposits that are not safe.
 fn at_risk_beside(channels: &HashMap<ChannelId, PayeeChannel>, id: ChannelId) -> Usdc {
     let payer = channels.get(&id).map(|channel| channel.config.payer);
     let beside = channels.iter().filter(|(other, _)| **other != id).map(|(_, channel)| channel);

@@ -15,11 +15,11 @@ use farthing_protocol::{
 use super::{Owner, book::PayeeChannel};
 use crate::{chain_view, killpoint};
 
-/// How long a signed close counts: enough for a transaction on a busy chain.
+/// The time for which a signed close counts: enough for a transaction on a busy chain.
 const SIGNED_FOR_SECS: u64 = 3_600;
 
 impl Owner {
-    /// What the payer shows of the channel counts first, so that the close pays for it.
+    /// Closes a channel for its payer. What the payer shows of it counts first, so that the close pays for it.
     pub(super) async fn close(&self, payer: Address, channel: ChannelId, shown: Option<Shown>) -> CallReply {
         if let Some(shown) = &shown
             && let Err(refusal) = self.recover(payer, channel, shown).await

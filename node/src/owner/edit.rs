@@ -20,7 +20,7 @@ use super::{
     samples,
 };
 
-/// Whether a secret that is gone afterwards was asked to go: removed by name, or others were given in its place.
+/// Tells whether the edit means to end a secret that is gone afterwards: by its name, or with others in its place.
 #[must_use]
 pub fn means_to_end(edit: &EditRequest, name: &str) -> bool {
     gives_secrets(edit) || edit.remove_secrets.iter().any(|own| own.trim().eq_ignore_ascii_case(name))

@@ -44,7 +44,7 @@ const FAILURES_TOLD: u32 = 2;
 const SPREADS_WITHIN_SECS: u64 = 120;
 const STORED_KEY: &[u8] = b"services-health";
 
-/// What is known of a service, over restarts.
+/// Memory of a service's health, kept over restarts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct NotedHealth {
     health: ListingHealth,
@@ -53,12 +53,12 @@ struct NotedHealth {
     /// The server's address is one of this node's own.
     #[serde(default)]
     leads_here: bool,
-    /// Which server was measured, and what its newest answers took, in microseconds.
+    /// The server that was measured, and the times that its newest answers took, in microseconds.
     upstream: String,
     times_us: Vec<u64>,
 }
 
-/// What needs the owner.
+/// A problem that needs the owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ailing {
     pub kind: AlertKind,
@@ -68,7 +68,7 @@ pub struct Ailing {
 }
 
 impl NotedHealth {
-    /// What is bad about a service that is for sale.
+    /// Lists the problems of a service that is for sale.
     fn ails(&self, listing: &Listing) -> Vec<Ailing> {
         let ailing = |kind, cause: String, action| Ailing { kind, service: listing.service, cause, action };
         let (health, name) = (&self.health, &listing.name);
@@ -134,14 +134,14 @@ impl Health {
         Ok(Self(Arc::new(HealthInner { registry, network, ledger, noted, stored: Mutex::new(stored) })))
     }
 
-    /// What was found last; `None` before anything was.
+    /// Returns what was found last; `None` before anything was.
     #[must_use]
     pub fn last(&self, service: ServiceId) -> Option<ListingHealth> {
         let health = self.0.lock().get(&Text(service)).map(|noted| noted.health.clone());
         health.filter(|health| *health != ListingHealth::default())
     }
 
-    /// What needs the owner now.
+    /// Lists the problems that need the owner now.
     #[must_use]
     pub fn ailing(&self) -> Vec<Ailing> {
         let services = self.0.registry.all();
@@ -186,7 +186,7 @@ impl Health {
         }
     }
 
-    /// What is worth storing: services that are there, with what their servers took.
+    /// Collects what is worth storing: services that are there, with what their servers took.
     fn to_store(&self, services: &[Arc<Registered>]) -> AsStored {
         let mut all = self.0.lock();
         let is_there = |id: &Text<ServiceId>| services.iter().any(|own| own.listing().service == id.0);
@@ -284,7 +284,7 @@ impl HealthInner {
         Some(listings)
     }
 
-    /// Whether one of those who have the listing gives out what it pins.
+    /// Asks those who have the listing whether one of them gives out what it pins.
     async fn served(&self, hash: Hash, holders: &[Address]) -> Option<bool> {
         if holders.is_empty() {
             return None;
@@ -301,7 +301,7 @@ impl HealthInner {
     }
 }
 
-/// What one neighbour has of a service.
+/// The version of a service that one neighbour has, if any.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Has {
     Current,
@@ -324,13 +324,13 @@ fn has(answer: Option<&[Signed<Listing>]>, service: &Registered) -> Has {
     }
 }
 
-/// Why the owner's server is not there.
+/// The reason that the owner's server is not reached.
 struct Away {
     words: String,
     leads_here: bool,
 }
 
-/// Whether something listens where the owner's server should be. No request is sent: it might cost the owner.
+/// Checks that something listens where the owner's server should be. No request is sent: it might cost the owner.
 async fn connect(service: &Registered) -> Result<String, Away> {
     let away = |words: String, leads_here| Away { words: format!("takes no connection{words}"), leads_here };
     let connecting = async {

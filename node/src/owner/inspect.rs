@@ -29,17 +29,17 @@ const BEGINNING_CHARS_MAX: usize = 2_000;
 #[derive(Debug)]
 pub struct Inspected {
     pub intake: Intake,
-    /// What a service of it is registered with.
+    /// The source that a service of it is registered with.
     pub source: SourceFile,
     /// Everything that a search found.
     pub candidates: Vec<Candidate>,
 }
 
-/// What the server said to one request.
+/// The server's answer to one request.
 #[derive(Debug)]
 pub struct ProbeAnswer {
     pub operation: String,
-    /// Whether a caller would get it as the service's answer.
+    /// True if a caller would get it as the service's answer.
     pub answered: bool,
     /// 0 when nothing was said.
     pub status: u16,
@@ -123,7 +123,7 @@ impl Reader {
     }
 }
 
-/// How to register what a search found.
+/// Returns the source with which to register what a search found.
 #[must_use]
 pub fn found_source(intake: &Intake) -> SourceFile {
     let (kind, url) = (source_kind(intake.kind()), Some(intake.origin.clone()));

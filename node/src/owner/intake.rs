@@ -43,12 +43,12 @@ const EACH: Duration = Duration::from_secs(5);
 /// Everything.
 const TOTAL: Duration = Duration::from_secs(30);
 
-/// What an owner has.
+/// The description that an owner has, or the place to find it.
 #[derive(Debug, Clone)]
 pub enum Source {
     /// The document itself, and what to call it in errors: the name of its file.
     Document { bytes: Bytes, name: String },
-    /// Where an OpenAPI or Swagger document lies.
+    /// The address of an OpenAPI or Swagger document.
     OpenApiUrl(Url),
     /// A GraphQL endpoint, a server that has one in a usual place, or where a schema lies as text.
     GraphqlUrl(Url),
@@ -56,7 +56,7 @@ pub enum Source {
     ScanUrl(Url),
 }
 
-/// How to ask servers.
+/// Options for asking servers.
 #[derive(Debug, Clone)]
 pub struct IntakeOptions {
     /// Sent with every request to the named host, such as an API key.
@@ -66,7 +66,7 @@ pub struct IntakeOptions {
     pub total: Duration,
     /// Ports of this node on this machine; nobody's API is there.
     pub own_ports: OwnPorts,
-    /// What the answers may hold until they are understood.
+    /// Room for the answers until they are understood.
     pub budget: ByteBudget,
 }
 
@@ -90,7 +90,7 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// What kind of upstream the description is of.
+    /// Returns the kind of upstream that the description is of.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         if self.reading.description.graphql.is_some() { Kind::Graphql } else { Kind::Rest }

@@ -23,7 +23,7 @@ const CALLS_MAX: usize = 64;
 /// Payers, of those with channels and of strangers.
 const PAYERS_MAX: usize = 1_024;
 
-/// Who asked what, when, and over which connection.
+/// The questions that were answered with “never served”: each with its payer, call, time and connection.
 #[derive(Debug, Default)]
 pub struct Unserved {
     partners: Mutex<Payers>,
@@ -47,7 +47,7 @@ impl Unserved {
         lock(payers).note(payer, LateNotice { call_id, at: now, origin });
     }
 
-    /// Whether a copy that comes over `origin` was sent before its payer was told so.
+    /// Refuses a copy that comes over `origin` and was sent before its payer was told so.
     ///
     /// # Errors
     /// A refusal then.

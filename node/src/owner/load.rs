@@ -28,7 +28,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// Keys remembered at once; unused ones are dropped first.
 const KEYS_MAX: usize = 4096;
 
-/// How much at once.
+/// The numbers of calls that are allowed at once.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadLimits {
     pub calls_max: usize,
@@ -53,14 +53,14 @@ pub struct Load {
     /// A payer's first few places.
     first: Keyed<Address>,
     all: Places,
-    /// What payers may take of them beyond their first few.
+    /// The share of them that payers may take beyond their first few.
     beyond_first: Places,
-    /// What strangers may take of them.
+    /// The share of them that strangers may take.
     strangers: Places,
     uncharged: Mutex<HashMap<Counted, UnchargedWindow>>,
 }
 
-/// What calls of one payer are counted together for.
+/// A group of one payer's calls that are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Counted {
     payer: Address,
@@ -70,12 +70,12 @@ struct Counted {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum CountedCalls {
     All,
-    /// What fits no operation. Honest nodes check their calls before they send them.
+    /// Calls that fit no operation. Honest nodes check their calls before they send them.
     Misfits,
     Of(ServiceId, String),
 }
 
-/// Who calls, as far as places go.
+/// The caller, as far as places go.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller {
     pub wallet: Address,
@@ -178,7 +178,7 @@ impl Load {
         tokio::time::timeout(WAIT_MAX, places).await.ok().flatten().ok_or_else(busy)
     }
 
-    /// Whether `payer` may still cause uncharged work this minute, at any operation.
+    /// Checks that `payer` may still cause uncharged work this minute, at any operation.
     ///
     /// # Errors
     /// A `RateLimited` refusal naming when to come back.

@@ -21,7 +21,7 @@ pub struct NewService {
     pub tags: Vec<String>,
     /// Base URL of the owner's server; for GraphQL the endpoint itself.
     pub upstream: String,
-    /// Whether the owner names it now. Otherwise its name may lead no further than in the version before.
+    /// True if the owner names it now. Otherwise its name may lead no further than in the version before.
     pub upstream_is_named: bool,
     pub secrets: UpstreamSecrets,
     /// Otherwise none mean those of the version before.
@@ -31,7 +31,7 @@ pub struct NewService {
     /// Only what is offered.
     pub api: ApiDescription,
     pub prices: Vec<OperationPrice>,
-    /// How it was registered, secrets and texts left out: what a later reading is compared with.
+    /// The file it was registered with, secrets and texts left out: a later reading is compared with it.
     pub file: ServiceFile,
     pub report: Report,
     /// The samples document, when there is one.
@@ -58,7 +58,7 @@ impl UpstreamSecrets {
         if same_origin(before, now) { self } else { Self::default() }
     }
 
-    /// Whether a caller's parameter of this name would meet one of them.
+    /// Tells whether a caller's parameter of this name would meet one of them.
     #[must_use]
     pub fn has(&self, place: Place, name: &str) -> bool {
         let of = |names: &BTreeMap<String, String>| names.keys().any(|own| own.eq_ignore_ascii_case(name));
@@ -92,7 +92,7 @@ impl std::fmt::Debug for NewService {
     }
 }
 
-/// Why a service cannot be published.
+/// A mistake that keeps a service from being published.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}` {problem}")]
 pub struct NewServiceError {

@@ -18,7 +18,7 @@ use super::{
     upstream::{Upstream, UpstreamError, UpstreamOptions},
 };
 
-/// Why a service file cannot be published.
+/// An error that keeps a service file from being published.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
     #[error(transparent)]
@@ -33,7 +33,7 @@ pub enum PublishError {
     NoSource(ServiceId),
 }
 
-/// What reading needs from the node.
+/// The options of the node that reading needs.
 #[derive(Debug, Clone)]
 pub struct Reader {
     pub intake: IntakeOptions,
@@ -163,7 +163,7 @@ impl Reader {
     }
 }
 
-/// What kind of source a service of this kind is read from.
+/// Returns the kind of source that a service of this kind is read from.
 pub(super) const fn source_kind(kind: Kind) -> SourceKind {
     match kind {
         Kind::Rest => SourceKind::Openapi,
@@ -171,7 +171,7 @@ pub(super) const fn source_kind(kind: Kind) -> SourceKind {
     }
 }
 
-/// How the service would be registered today: its file, with the prices and secrets it has now.
+/// Builds the file that would register the service today, with the prices and secrets it has now.
 fn choices_of(service: &Registered) -> Option<ServiceFile> {
     let listing = service.listing();
     let mut file = service.file()?;

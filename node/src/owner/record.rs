@@ -77,7 +77,7 @@ impl Owner {
         }
     }
 
-    /// What this node has recorded of the call: its answer, or that it is to be served (`None`).
+    /// Looks up the call in this node's records: its answer, or `None` when it is to be served.
     ///
     /// # Errors
     /// A refusal when the call may have run, or time mends what keeps its answer.
@@ -106,7 +106,7 @@ impl Owner {
         }
     }
 
-    /// What the ledger says of a call that is not in memory.
+    /// Reads from the ledger what became of a call that is not in memory.
     pub(super) fn status_in_ledger(&self, payer: Address, call_id: CallId) -> Result<Arc<Answer>, Refusal> {
         match self.known(payer, call_id)? {
             None => Ok(Answer::status(CallStatus::Unknown)),
@@ -118,7 +118,7 @@ impl Owner {
         }
     }
 
-    /// What is recorded of a call, when that is certain. After a failed commit only what was charged is: the rest
+    /// Reads what is recorded of a call, when that is certain. After a failed commit only what was charged is: the rest
     /// may turn out otherwise after a restart.
     fn known(&self, payer: Address, call_id: CallId) -> Result<Option<ServedRow>, Refusal> {
         let row = self.0.ledger.served(payer, call_id).map_err(|e| ledger_refusal(&e))?;
@@ -164,7 +164,7 @@ impl Owner {
     }
 }
 
-/// What the rule of repeats knows of a finished call.
+/// Builds the record of a finished call for the rule of repeats.
 #[must_use]
 pub fn record_of(row: &CallRow, is_kept: bool) -> Record {
     Record::Finished {

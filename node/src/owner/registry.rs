@@ -77,19 +77,19 @@ impl Registered {
         self.stored.headers.keys().chain(self.stored.query.keys()).map(String::as_str)
     }
 
-    /// How it was registered, secrets left out; `None` for a service of an older version of this program.
+    /// Returns its file of registration, secrets left out; `None` for a service of an older version of this program.
     #[must_use]
     pub fn file(&self) -> Option<ServiceFile> {
         serde_json::from_str(&self.stored.file).ok()
     }
 
-    /// What became of its description at registration.
+    /// Returns the report on its description at registration.
     #[must_use]
     pub fn report(&self) -> Report {
         serde_json::from_str(&self.stored.report).unwrap_or_default()
     }
 
-    /// What was different in each version, the newest last; nothing of versions before notes were taken.
+    /// Lists the changes of each version, the newest last; nothing of versions before notes were taken.
     #[must_use]
     pub fn versions(&self) -> Vec<VersionNote> {
         serde_json::from_str(&self.stored.versions).unwrap_or_default()
@@ -101,7 +101,7 @@ impl Registered {
         &self.stored.samples
     }
 
-    /// What a new version of it is sent with: the secrets stay when none are given.
+    /// Returns the secrets that a new version of it is sent with when none are given.
     #[must_use]
     pub fn secrets(&self) -> UpstreamSecrets {
         UpstreamSecrets { headers: self.stored.headers.clone(), query: self.stored.query.clone() }

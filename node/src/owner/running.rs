@@ -20,13 +20,13 @@ use super::answer::Answer;
 const KEEP_FOR: Duration = Duration::from_secs(600);
 const KEEP_BODY_BYTES_MAX: usize = 1024 * 1024;
 const KEEP_TOTAL_BYTES_MAX: usize = 128 * 1024 * 1024;
-/// What an entry costs beside its body: head, receipt, map entries.
+/// The cost of an entry beside its body: head, receipt, map entries.
 const ENTRY_BYTES: usize = 1024;
 
-/// Who calls, and which call.
+/// The caller, and the id of its call.
 pub type CallKey = (Address, CallId);
 
-/// What to do with a call that just arrived.
+/// The treatment of a call that just arrived.
 #[derive(Debug)]
 pub enum Arrival {
     /// Nobody works on it: serve it, and end with the guard.
@@ -35,7 +35,7 @@ pub enum Arrival {
     Repeat(Joined),
 }
 
-/// What is known of a call.
+/// The progress of a call, as far as it is known.
 #[derive(Debug, Default)]
 struct CallProgress {
     /// Not known of a call that was refused before it was looked at.

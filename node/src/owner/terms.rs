@@ -5,7 +5,7 @@
 
 use farthing_protocol::{ChannelConfig, Refusal, RefusalCode, Usdc};
 
-/// What a channel must be like. The listing tells the first two.
+/// Requirements for a channel. The listing tells the first two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// Least that was ever deposited, claimed parts included. It makes filling this node with channels dear.

@@ -25,7 +25,7 @@ const LOOKED_AT_MAX: usize = 4_096;
 const PAYERS_MAX: usize = 4_096;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// How much was told lately.
+/// A count of the pages that payers were told lately.
 #[derive(Debug, Default)]
 pub struct BooksLimiter(Mutex<HashMap<Address, BooksWindow>>);
 

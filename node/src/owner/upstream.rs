@@ -70,7 +70,7 @@ const NO_ROOM: &str = "this node holds as many bytes as limits.bodies_bytes_max 
 /// Lines about answers that upstreams did not give: callers cause them, some for nothing.
 static FAILURES_TOLD: Sparing = Sparing::new(30);
 
-/// Why an address cannot be an upstream.
+/// The reason that an address cannot be an upstream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UpstreamError {
     #[error("`{0}` is not an address such as http://127.0.0.1:8080/api")]
@@ -111,11 +111,11 @@ impl fmt::Debug for Upstream {
     }
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Debug, Clone)]
 pub struct UpstreamAnswer {
     pub outcome: Outcome,
-    /// What the upstream said; 0 when it did not say anything.
+    /// The status that the upstream gave; 0 when it did not say anything.
     pub status: u16,
     /// Names in lower case. Empty unless the outcome is the service's own answer, and so is `body`.
     pub headers: BTreeMap<String, String>,
@@ -125,7 +125,7 @@ pub struct UpstreamAnswer {
     pub reason: &'static str,
 }
 
-/// Why there is no answer.
+/// A request that brought no answer, and the reason.
 struct Failure {
     outcome: Outcome,
     status: u16,
@@ -169,7 +169,7 @@ impl Upstream {
         &self.base
     }
 
-    /// How far away it is; `None` until its name was first resolved.
+    /// Returns how far away it is; `None` until its name was first resolved.
     #[must_use]
     pub fn class(&self) -> Option<AddressClass> {
         self.class.get().copied()
@@ -187,12 +187,12 @@ impl Upstream {
         })
     }
 
-    /// Where it may be connected to now.
+    /// Resolves the addresses that it may be connected to now.
     pub(super) async fn addresses(&self) -> Result<Vec<SocketAddr>, ResolverError> {
         addresses(&self.base, &self.class, &self.options).await
     }
 
-    /// Whether it leads to this node now, so that no call reaches it.
+    /// Tells whether it leads to this node now, so that no call reaches it.
     pub(super) async fn leads_here(&self) -> bool {
         if !self.options.own_ports.contains(base::port_of(&self.base)) {
             return false;
@@ -201,13 +201,13 @@ impl Upstream {
         matches!(found, Ok(Err(ResolverError::Forbidden(ForbiddenAddress::Own))))
     }
 
-    /// What the newest answers took, in microseconds; `None` before the first.
+    /// Returns the median time that the newest answers took, in microseconds; `None` before the first.
     #[must_use]
     pub fn median_us(&self) -> Option<u64> {
         self.times.median_us()
     }
 
-    /// What the newest answers took, in microseconds, the oldest first.
+    /// Lists the times that the newest answers took, in microseconds, the oldest first.
     pub(super) fn newest_us(&self) -> Vec<u64> {
         self.times.newest_us()
     }
@@ -288,7 +288,7 @@ impl Upstream {
         }
     }
 
-    /// What the head of an answer rules out, whatever the server speaks.
+    /// Rejects an answer that its head rules out, whatever the server speaks.
     fn check_head(&self, response: &reqwest::Response) -> Result<(), Failure> {
         let status = response.status();
         let failure = |outcome, reason| Err(Failure::new(outcome, status.as_u16(), reason));
@@ -311,7 +311,7 @@ impl Upstream {
         Ok(())
     }
 
-    /// What the status of an HTTP service tells.
+    /// Judges the answer of an HTTP service by its status and its content type.
     fn judge(&self, response: &reqwest::Response) -> Result<Outcome, Failure> {
         let status = response.status();
         if status.is_server_error() {

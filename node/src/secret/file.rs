@@ -36,7 +36,7 @@ pub const NAME_CHARS_MAX: usize = 40;
 /// Services that one secret may be made for.
 pub const SERVICES_MAX: usize = 256;
 
-/// Why the stored secrets cannot be used.
+/// An error that keeps the stored secrets from use.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretFileError {
     #[error("{path} cannot be read or written", path = .path.display())]
@@ -46,7 +46,7 @@ pub enum SecretFileError {
 }
 
 impl SecretFileError {
-    /// What to do next.
+    /// Returns the step to take next.
     #[must_use]
     pub const fn next_step(&self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ pub struct NamedSecret {
     pub limits: SecretLimits,
 }
 
-/// What the holder of a secret may do, within what the node may.
+/// Limits on what the holder of a secret may do, within what the node may.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecretLimits {
     /// The most one call may cost.
@@ -83,14 +83,14 @@ pub struct SecretLimits {
     pub services: Option<BTreeSet<ServiceId>>,
 }
 
-/// Why a text is no name for a secret.
+/// The error for a text that is no name for a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`name` must be 1 to {NAME_CHARS_MAX} letters, digits, `-`, `_` or `.`, and begin with a letter or digit"
 )]
 pub struct BadName;
 
-/// Whether a secret can have this name.
+/// Checks that a secret can have this name.
 ///
 /// # Errors
 /// [`BadName`], which says what can.

@@ -38,7 +38,7 @@ pub enum Side {
     Payee,
 }
 
-/// What one channel's books and the contract say of each other.
+/// The verdict on one channel: its books against the contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Agrees,
@@ -47,7 +47,7 @@ pub enum Verdict {
     Violates(String),
 }
 
-/// What came of it.
+/// The result of the check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     pub block: u64,
@@ -72,7 +72,7 @@ impl Checked {
     }
 }
 
-/// Why the contract was not looked at.
+/// The reason that the contract was not looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum NotChecked {
     #[error("{0}")]
@@ -125,7 +125,7 @@ impl Settlement {
     }
 }
 
-/// Why the books cannot be held against what the chain says now.
+/// Returns the reason that the books cannot be held against what the chain says now, if there is one.
 const fn why_not(done: CaughtUp) -> Option<&'static str> {
     match done {
         CaughtUp { is_stored: false, .. } => Some("what the chain says could not be stored"),
@@ -209,7 +209,7 @@ fn check(
     checked
 }
 
-/// What the contract said of one channel.
+/// The contract's word on one channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContractView {
     /// Confirmed, before the books were brought up to date.
@@ -219,7 +219,7 @@ pub struct ContractView {
     pub newest: ChannelState,
 }
 
-/// Whether a channel's books are what the contract says, or can still become it.
+/// Judges whether a channel's books are what the contract says, or can still become it.
 #[must_use]
 pub fn judge(booked: &Booked, seen: &ContractView) -> Verdict {
     let ContractView { before, confirmed, newest } = *seen;

@@ -27,7 +27,7 @@ use crate::{
 
 /// Channels stored at once: the ledger's writer makes one commit of what waits together.
 const STORED_AT_ONCE: usize = 64;
-/// What could not be stored, or found no place, is tried again.
+/// The pause before another try of what could not be stored, or found no place.
 const RETRY_EVERY: Duration = Duration::from_secs(5);
 
 /// The way from the chain's views into the books. Cheap to clone.
@@ -82,7 +82,7 @@ impl IntakeProgress {
     }
 }
 
-/// What became of a view.
+/// The outcome of taking over a view.
 #[derive(Clone, Copy, Debug)]
 enum ViewOutcome {
     /// It is in the books, perhaps in the place of another channel; or its terms keep it out of them, and that only
@@ -90,11 +90,11 @@ enum ViewOutcome {
     Taken { of: Option<ChannelId> },
     /// All places are held by channels that matter more, until they do not.
     None,
-    /// What it shows has not stood for long enough to be acted on.
+    /// It shows something that has not stood for long enough to be acted on.
     Unsure,
 }
 
-/// How far the books follow the chain's views.
+/// The progress of the books in following the chain's views.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CaughtUp {
     pub is_stored: bool,
@@ -232,7 +232,7 @@ impl ChainIntake {
         Ok(true)
     }
 
-    /// How long the chain has shown that an owner was paid what no call explains.
+    /// Returns how long the chain has shown that an owner was paid what no call explains.
     fn accused_for(&self, channel: ChannelId, is_overclaimed: bool) -> Option<Duration> {
         let mut accused = self.accused();
         if !is_overclaimed {
@@ -247,13 +247,13 @@ impl ChainIntake {
     }
 }
 
-/// Whether the chain says the same of a channel when it is asked anew: nothing else reads an emptied one again.
+/// Asks the chain anew whether it says the same of a channel: nothing else reads an emptied one again.
 async fn is_still(chain: &ChainHandle, view: &ChannelView) -> bool {
     let now = chain.read_channel(view.config).await;
     now.is_ok_and(|now| (now.deposited, now.claimed, now.round) == (view.deposited, view.claimed, view.round))
 }
 
-/// What a channel still holds.
+/// Computes the sum that a channel still holds.
 fn left(view: &ChannelView) -> Usdc {
     view.deposited.saturating_sub(view.claimed)
 }

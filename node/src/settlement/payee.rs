@@ -35,7 +35,7 @@ const INTERRUPTED_LOOK_BACK: usize = 32;
 /// Calls on a channel end soon; a chain that refuses a close does not change its mind at once.
 const RETRY_BUSY_EVERY: Duration = Duration::from_millis(500);
 const RETRY_FAILED_AFTER: Duration = Duration::from_secs(5);
-/// What the contract refuses seldom changes, and asking again costs the endpoints a question for each channel.
+/// The pause after a refusal: it seldom changes, and asking again costs the endpoints a question for each channel.
 const RETRY_REFUSED_AFTER: Duration = Duration::from_secs(300);
 /// An endpoint that stands still shows no claim as paid, and each costs gas.
 const RETRY_UNSHOWN_AFTER: Duration = Duration::from_secs(60);
@@ -55,7 +55,7 @@ pub(super) struct Payee {
     pub ordered: BTreeSet<ChannelId>,
     /// Channels that the chain's watcher was asked to keep.
     pub kept: HashSet<ChannelId>,
-    /// When the contract is asked again about what it refused.
+    /// The time to ask the contract again about what it refused.
     pub retry_refused: Instant,
     /// The last claim before the start failed, and by whom is not known any more.
     pub is_probe_due: bool,
@@ -107,7 +107,7 @@ impl Payee {
         }
     }
 
-    /// Whoever asked may have gone away; what was asked is done all the same.
+    /// Carries out what was asked, even if whoever asked has gone away.
     async fn carry_out(&mut self, request: SettlementRequest) {
         match request {
             SettlementRequest::Claim(answer) => {
@@ -195,7 +195,7 @@ impl Payee {
         self.book.all().into_iter().filter_map(with_voucher).collect()
     }
 
-    /// When the first of the channels is looked at again whose claims are not shown as paid.
+    /// Returns the time of the next look at a channel whose claims are not shown as paid.
     fn looked_at_again(&self) -> Instant {
         self.unshown.values().min().copied().unwrap_or_else(Instant::now)
     }
@@ -357,7 +357,7 @@ impl Payee {
         }
     }
 
-    /// Whether the chain says so when it is asked anew.
+    /// Asks the chain anew whether the channel was filled again after the signed close.
     async fn is_still_refilled(&self, channel: ChannelId) -> bool {
         let Some(entry) = self.book.get(channel) else { return false };
         let Ending::SignedAway { round, .. } = entry.ending else { return false };

@@ -46,7 +46,7 @@ const ASKED_AT_ONCE: usize = 8;
 /// An owner that was asked to close an unused channel is asked again after that.
 const ASK_AGAIN_SECS: u64 = 3600;
 
-/// What became of a request to close.
+/// The outcome of a request to close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closed {
     Already,
@@ -64,7 +64,7 @@ pub enum Closed {
     },
 }
 
-/// What an owner says to a request to close.
+/// An owner's reply to a request to close.
 enum CloseReply {
     Promised,
     /// It does not close at its own cost.
@@ -82,12 +82,12 @@ pub(super) struct Payer {
     pub channels: Arc<PayerChannels>,
     pub policy: Policy,
     pub promised: Promised,
-    /// When owners were last asked about a channel that is not used any more.
+    /// The times when owners were last asked about a channel that is not used any more.
     pub asked_secs: Arc<Mutex<HashMap<ChannelId, u64>>>,
 }
 
 impl Payer {
-    /// What needs only the chain: withdrawals, and closes that owners promised and did not carry out.
+    /// Does what needs only the chain: withdrawals, and closes that owners promised and did not carry out.
     pub(super) async fn follow(self, interval: Duration) {
         let mut tick = tokio::time::interval(interval);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -110,8 +110,8 @@ impl Payer {
         }
     }
 
-    /// What may need owners: channels that this node no longer uses are closed, and who is owed something on one that the
-    /// chain closes is shown it.
+    /// Does what may need owners: closes channels that this node no longer uses, and shows an owner what it is owed on
+    /// one that the chain closes.
     pub(super) async fn ask(self, interval: Duration) {
         let mut tick = tokio::time::interval(interval);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -263,7 +263,7 @@ impl Payer {
         }
     }
 
-    /// Whether a delay that ends `at` is over, by this machine's clock or the chain's: the chain alone decides.
+    /// Tells whether a delay that ends `at` is over, by this machine's clock or the chain's: the chain alone decides.
     fn is_over(&self, at: u64) -> bool {
         at <= clock::now_secs() || chain_view::time_secs(&self.chain).is_some_and(|now_secs| at <= now_secs)
     }
@@ -322,7 +322,7 @@ impl Payer {
     }
 }
 
-/// How the rest of a deposit is to be had back.
+/// The way to get the rest of a deposit back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     /// The owner is asked, and nothing is done when it does not answer.

@@ -18,7 +18,7 @@ pub struct Policy {
     /// Close a channel unused for this long; without the owner's answer for this long, alone.
     pub idle_close_secs: u64,
     pub close_answer_secs: u64,
-    /// How long an owner's word to close is trusted before this node asks the chain.
+    /// The time for which an owner's word to close is trusted before this node asks the chain.
     pub close_promise_secs: u64,
 }
 

@@ -16,8 +16,8 @@ pub(super) struct Promised {
     until_secs: Arc<Mutex<BTreeMap<ChannelId, u64>>>,
 }
 
-/// Whether a word that is trusted `until_secs` still is. A clock that was far ahead when the word was given does not
-/// make it last longer than a term.
+/// Tells whether a word that is trusted `until_secs` still is. A clock that was far ahead when the word was given does
+/// not make it last longer than a term.
 pub(super) const fn lasts(until_secs: u64, now_secs: u64, term_secs: u64) -> bool {
     let left_secs = until_secs.saturating_sub(now_secs);
     0 < left_secs && left_secs <= term_secs

@@ -6,11 +6,11 @@ use farthing_chain::{ChainHandle, ChainKind};
 
 /// A chain may replace its newest blocks by others, which are dated no earlier than so much before.
 const REORGANISED_SECS_MAX: u64 = 120;
-/// What accuses the other side, or lets it take something back, an endpoint has to show for so long.
+/// The time for which an endpoint has to show what accuses the other side, or lets it take something back.
 const SHOWN_FOR: Duration = Duration::from_secs(REORGANISED_SECS_MAX);
 
-/// Whether nobody can bring a close any more that counts until then. A public chain's blocks are dated as clocks are: a later
-/// date is an endpoint's invention.
+/// Tells whether a close that counts until then is void: nobody can bring it any more. A public chain's blocks are
+/// dated as clocks are: a later date is an endpoint's invention.
 pub(super) fn is_void(until_secs: u64, block_secs: u64, clock_secs: u64, is_local: bool) -> bool {
     let now_secs = if is_local { block_secs } else { block_secs.min(clock_secs) };
     now_secs > until_secs.saturating_add(REORGANISED_SECS_MAX)
@@ -22,8 +22,8 @@ pub(super) fn sure_secs(clock_secs: u64, public_block_secs: Option<u64>) -> u64 
     public_block_secs.map_or(clock_secs, |block_secs| clock_secs.min(block_secs))
 }
 
-/// Whether what the chain has shown for so long is acted on: an endpoint may lie for a moment, except that of a chain of
-/// one's own.
+/// Tells whether to act on what the chain has shown for so long: an endpoint may lie for a moment, except that of a
+/// chain of one's own.
 pub(super) fn is_believed(chain: &ChainHandle, shown: Duration) -> bool {
     has_stood(shown, chain.spec().kind == ChainKind::Local)
 }

@@ -11,13 +11,13 @@ use farthing_protocol::{ChannelId, Usdc};
 use super::policy::Policy;
 use crate::gas::{CLAIM_ROWS_MAX, Gas};
 
-/// What is worth more than its gas is worth this much more.
+/// The least by which something is worth more than its gas.
 const LEAST: Usdc = Usdc::from_micros(1);
 /// One channel as the decision sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     pub channel: ChannelId,
-    /// What the contract would pay: min(spent, deposited) − claimed.
+    /// The sum that the contract would pay: min(spent, deposited) − claimed.
     pub due: Usdc,
     /// Age of the oldest unclaimed charge.
     pub age_secs: u64,
@@ -27,7 +27,7 @@ pub struct Row {
     pub close_at_secs: Option<u64>,
 }
 
-/// Why a claim is made; shown to the owner.
+/// The reason for a claim; shown to the owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimReason {
     ClosePending,
@@ -37,7 +37,7 @@ pub enum ClaimReason {
     Age,
 }
 
-/// What to claim now, the most urgent first.
+/// The channels to claim on now, the most urgent first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     pub reason: ClaimReason,
@@ -45,7 +45,7 @@ pub struct Claim {
 }
 
 impl Policy {
-    /// What to claim now. Pending closes come first, in the order in which their delays end; everything else
+    /// Chooses what to claim now. Pending closes come first, in the order in which their delays end; everything else
     /// waits for a cheap moment and a sum that is worth it.
     #[must_use]
     pub fn claim(&self, rows: &[Row], gas: Gas) -> Option<Claim> {

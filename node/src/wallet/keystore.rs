@@ -73,7 +73,7 @@ struct EncryptedPhrase {
     version: String,
 }
 
-/// Why a wallet file gives no key.
+/// The reason that a wallet file gives no key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeystoreError {
     #[error("it is not a Web3 keystore of version 3 with scrypt and aes-128-ctr")]
@@ -86,7 +86,7 @@ pub enum KeystoreError {
     Resources,
 }
 
-/// What a wallet file holds.
+/// The contents of a wallet file.
 pub(super) struct KeystoreContents {
     pub(super) key: SecretKey,
     /// Absent in files of other programs.

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 /// 256 bits of entropy make 24 words.
 pub(super) const ENTROPY_BYTES: usize = 32;
-/// Where the first account of an Ethereum wallet lies.
+/// The path of the first account of an Ethereum wallet.
 pub(super) const DERIVATION_PATH: &str = "m/44'/60'/0'/0/0";
 
 pub(super) type Entropy = Zeroizing<[u8; ENTROPY_BYTES]>;
@@ -24,7 +24,7 @@ pub(super) fn phrase(entropy: &Entropy) -> Result<SecretText, PhraseError> {
     Ok(SecretText::new(mnemonic.to_phrase()))
 }
 
-/// What 24 words stand for; `None` for fewer words, and for what is no phrase.
+/// Decodes what 24 words stand for; `None` for fewer words, and for what is no phrase.
 pub(super) fn entropy(phrase: &SecretText) -> Option<Entropy> {
     // Eleven bits a word, the last eight of them a checksum.
     let mut bits = Zeroizing::new(Vec::with_capacity(264));

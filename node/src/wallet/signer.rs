@@ -13,7 +13,7 @@ use farthing_protocol::{
     signed::{Document, DocumentError},
 };
 
-/// Why a statement is not signed.
+/// The reason that a statement is not signed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     #[error("a voucher for {cumulative} USDC exceeds the channel's deposit of {deposited} USDC")]

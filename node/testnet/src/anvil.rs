@@ -24,7 +24,7 @@ pub struct Anvil {
 }
 
 impl Anvil {
-    /// What anvil calls its chain unless told otherwise.
+    /// The id that anvil gives its chain unless told otherwise.
     pub const CHAIN_ID: u64 = 31_337;
 
     /// Starts a chain on a free port that mines every transaction at once.
@@ -56,7 +56,7 @@ impl Anvil {
         Ok(anvil)
     }
 
-    /// Whether the process has ended.
+    /// Returns whether the process has ended.
     pub fn has_ended(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
@@ -103,7 +103,7 @@ fn choose(named: Option<PathBuf>, others: impl IntoIterator<Item = PathBuf>) -> 
     )
 }
 
-/// Where npm puts it, in the current folder or one above. npm names platforms as Node.js does.
+/// Lists the places where npm puts it, in the current folder or one above. npm names platforms as Node.js does.
 fn packaged() -> Vec<PathBuf> {
     let os = match env::consts::OS {
         "macos" => "darwin",

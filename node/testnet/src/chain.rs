@@ -35,7 +35,7 @@ impl LocalChain {
         Ok(Self { anvil, deployer, token, contract })
     }
 
-    /// Whether the chain's process has ended.
+    /// Returns whether the chain's process has ended.
     pub fn has_ended(&mut self) -> bool {
         self.anvil.has_ended()
     }

@@ -29,14 +29,14 @@ mod story;
 pub use offers::{recent_earthquakes, transiting_planets};
 pub use story::{Report, run};
 
-/// How often it is looked whether everything still runs.
+/// The time between two checks that everything still runs.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 const GATEWAY_PORT: u16 = 3000;
 const QUAKE_MAP_PORT: u16 = 4003;
 const PANEL_PORT: u16 = 3002;
 
-/// What the demo starts with.
+/// The settings that the demo starts with.
 #[derive(Debug, Clone)]
 pub struct Setup {
     /// Test USDC in the consumer's wallet.
@@ -154,7 +154,7 @@ impl Demo {
         ServiceProcess::start_on("quake-map", port, arguments).await
     }
 
-    /// What has ended although nobody stopped it.
+    /// Lists what has ended although nobody stopped it.
     fn ended(&mut self) -> Vec<&'static str> {
         [
             ("The chain", self.chain.has_ended()),

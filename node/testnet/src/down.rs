@@ -16,13 +16,13 @@ use tokio::{
     net::{UnixListener, UnixStream},
 };
 
-/// What the temporary folders of networks that are up begin with.
+/// The prefix of the names of temporary folders of networks that are up.
 pub(super) const FOLDER_PREFIX: &str = "farthing-testnet-";
 const SOCKET: &str = "stop.sock";
 /// Nodes finish their calls first.
 const STOPPED_WITHIN: Duration = Duration::from_secs(60);
 
-/// Where a network that is up can be told to stop.
+/// The socket at which a network that is up can be told to stop.
 #[derive(Debug)]
 pub(super) struct Stop(UnixListener);
 

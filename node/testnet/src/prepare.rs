@@ -56,10 +56,10 @@ const LOOK_EVERY_WHEN_READY: Duration = Duration::from_secs(10);
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// Publishing reads the service's description from its server first.
 const MENDED_WITHIN: Duration = Duration::from_secs(60);
-/// What is still missing is said again after this long.
+/// The time after which the program says again what is still missing.
 const SAY_EVERY: Duration = Duration::from_secs(10);
 
-/// Where the parts of the network are.
+/// The places where the parts of the network are.
 #[derive(Debug, Clone)]
 pub struct Market {
     /// JSON-RPC of an anvil chain.
@@ -129,7 +129,7 @@ pub async fn check(market: &Market) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether an HTTP server answers at `url`, whatever it says: for health checks of containers without tools.
+/// Checks that an HTTP server answers at `url`, whatever it says: for health checks of containers without tools.
 ///
 /// # Errors
 /// When nothing answers within a few seconds.
@@ -277,7 +277,7 @@ impl Market {
         Ok(())
     }
 
-    /// What the node of this name sells.
+    /// Returns what the node of this name sells.
     fn offer(&self, name: &str) -> Option<ServiceFile> {
         match name {
             EARTHQUAKE_OWNER => Some(earthquakes(&self.earthquakes_url)),

@@ -19,12 +19,12 @@ use tokio::{
 
 use super::{anvil::Anvil, chain::LocalChain};
 
-/// How long anything may take to come up. A wallet's protection alone takes a second per node.
+/// The longest time that anything may take to come up. A wallet's protection alone takes a second per node.
 const UP_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 const STOP_WITHIN: Duration = Duration::from_secs(30);
 
-/// How to run one node.
+/// Options for running one node.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
     pub data_dir: PathBuf,
@@ -146,7 +146,7 @@ impl NodeProcess {
         Ok(reqwest::Client::builder().no_proxy().tls_certs_only([ca]).build()?)
     }
 
-    /// Where this machine's other nodes reach it over TCP.
+    /// Returns the address at which this machine's other nodes reach it over TCP.
     ///
     /// # Errors
     /// When the node does not answer or does not listen.
@@ -198,7 +198,7 @@ impl NodeProcess {
         self.child.id()
     }
 
-    /// Whether the process has ended.
+    /// Returns whether the process has ended.
     pub fn has_ended(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
@@ -250,7 +250,7 @@ impl NodeProcess {
         self.wait_until_up().await
     }
 
-    /// What the node has written to its log so far.
+    /// Reads what the node has written to its log so far.
     #[must_use]
     pub fn log(&self) -> String {
         std::fs::read_to_string(log_file(&self.options.data_dir)).unwrap_or_default()
@@ -360,7 +360,7 @@ impl ServiceProcess {
         Ok(Self { child, url, log })
     }
 
-    /// What follows `mark` in the newest line of the log that has it.
+    /// Waits for `mark` in the log, and returns what follows it in the newest line that has it.
     pub async fn last_line_with(&self, mark: &str) -> Option<String> {
         let until = tokio::time::Instant::now() + UP_WITHIN;
         while tokio::time::Instant::now() < until {
@@ -377,7 +377,7 @@ impl ServiceProcess {
         log.iter().rev().find_map(|line| line.split_once(mark)).map(|(_, rest)| rest.to_owned())
     }
 
-    /// Whether the process has ended.
+    /// Returns whether the process has ended.
     pub fn has_ended(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }

@@ -44,7 +44,7 @@ pub async fn eth_of(url: &str, wallet: Address) -> anyhow::Result<u128> {
     Ok(u128::from_str_radix(text.trim_start_matches("0x"), 16)?)
 }
 
-/// Whether there is a contract at this address.
+/// Returns whether there is a contract at this address.
 ///
 /// # Errors
 /// When the chain does not answer, or answers something else.

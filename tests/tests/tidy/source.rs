@@ -123,6 +123,16 @@ impl SourceFile {
         })
     }
 
+    /// First lines of documentation.
+    pub(crate) fn documentation(&self) -> impl Iterator<Item = &str> {
+        let is_documentation = |line: &str| line.trim_start().starts_with("///");
+        let before = std::iter::once("").chain(self.text.lines());
+        let first = before
+            .zip(self.text.lines())
+            .filter(move |(before, line)| is_documentation(line) && !is_documentation(before));
+        first.filter_map(|(_, line)| line.trim_start().strip_prefix("/// "))
+    }
+
     pub(crate) fn opens_with_its_purpose(&self) -> bool {
         self.text.starts_with("//! ")
     }

@@ -13,7 +13,7 @@ pub(crate) struct NameTable {
     /// Members of objects, enums and unions by type.
     pub members: Vec<Vec<String>>,
     pub operations: Vec<String>,
-    /// What gets all pages of an operation.
+    /// Functions that get all pages of an operation.
     pub pagers: Vec<String>,
     /// A type for the parameters of an operation, where the language has no optional ones.
     pub parameter_types: Vec<String>,

@@ -40,7 +40,7 @@ struct Param {
     name: String,
     column: usize,
     wire: Value,
-    /// Whether `name` is what it is called outside.
+    /// True if `name` is its name outside as well.
     same: bool,
     doc: Value,
     required: bool,
@@ -49,7 +49,7 @@ struct Param {
     json: bool,
     #[serde(rename = "type")]
     of: TypeRef,
-    /// What the service takes when it is left out, as JSON; undefined when that is not known.
+    /// The value that the service takes when it is left out, as JSON; undefined when that is not known.
     default: Option<Value>,
 }
 
@@ -114,7 +114,7 @@ pub(crate) struct Argument {
     required: bool,
     /// `text`, `number`, `boolean` or `choice`.
     kind: &'static str,
-    /// What the value is outside.
+    /// The value as it is outside.
     text: Value,
     /// Digits; with a point when the type is no integer.
     number: String,

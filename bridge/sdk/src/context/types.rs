@@ -15,7 +15,7 @@ pub(super) struct DeclaredContext {
     /// `object`, `enum` or `union`.
     kind: &'static str,
     name: String,
-    /// What the description calls it.
+    /// Its name in the description.
     source: Value,
     doc: Value,
     in_requests: bool,
@@ -37,7 +37,7 @@ struct MemberContext {
     name: String,
     column: usize,
     wire: Value,
-    /// Whether `name` is what it is called outside.
+    /// True if `name` is its name outside as well.
     same: bool,
     doc: Value,
     required: bool,

@@ -22,7 +22,7 @@ pub(super) fn bound_trials(types: &mut [Declared]) -> Vec<String> {
     named
 }
 
-/// Whether code tries more than one alternative on the same value. Lists and objects are told apart at once.
+/// Returns whether code tries more than one alternative on the same value. Lists and objects are told apart at once.
 fn is_tried(declared: &Declared) -> bool {
     let Kind::Union(union) = &declared.kind else { return false };
     let holding = || union.variants.iter().filter(|variant| variant.of.declared().is_some());
@@ -34,7 +34,7 @@ fn next(types: &[Declared]) -> Vec<Vec<usize>> {
     types.iter().map(|declared| declared.holds().filter_map(Type::declared).collect()).collect()
 }
 
-/// How many tried unions are within each other, from each type down.
+/// Counts the tried unions that are within each other, from each type down.
 fn depths(next: &[Vec<usize>], component: &[usize], tried: &[bool]) -> Vec<usize> {
     let mut members: Vec<usize> = (0..next.len()).collect();
     // What holds others has a lower number than they.
@@ -49,7 +49,7 @@ fn depths(next: &[Vec<usize>], component: &[usize], tried: &[bool]) -> Vec<usize
     component.iter().map(|number| of_components[*number]).collect()
 }
 
-/// What is read while alternatives are tried.
+/// Marks the types that are read while alternatives are tried.
 fn inside(next: &[Vec<usize>], tried: &[bool]) -> Vec<bool> {
     let mut inside = tried.to_vec();
     let mut waiting: Vec<usize> = (0..next.len()).filter(|index| tried[*index]).collect();

@@ -39,7 +39,7 @@ pub(super) fn find(
     Some(values)
 }
 
-/// Whether there is nothing to choose.
+/// Returns whether there is nothing to choose.
 fn is_only_choice(parameter: &Parameter, types: &[Declared]) -> bool {
     let declared = parameter.of.declared().and_then(|index| types.get(index));
     match declared.map(|declared| &declared.kind) {

@@ -57,7 +57,7 @@ pub(super) fn read<'d>(operation: &'d description::Operation, types: &mut Builde
     }
 }
 
-/// Whether it is the caller's own choice of fields, which is a language of its own: `name,host(name,mass)`.
+/// Returns whether it is the caller's own choice of fields, which is a language of its own: `name,host(name,mass)`.
 fn is_selection(operation: &description::Operation, parameter: &description::Parameter) -> bool {
     operation.root.is_some()
         && parameter.name.ends_with("fields")

@@ -33,10 +33,10 @@ const PAGES: [&str; 3] = ["page", "pagenumber", "pageno"];
 const OFFSETS: [&str; 4] = ["offset", "skip", "start", "startindex"];
 const LIMITS: [&str; 9] =
     ["limit", "pagesize", "perpage", "size", "count", "maxresults", "first", "take", "pagelimit"];
-/// Where items are when there are several lists.
+/// The names of the list that holds the items, when there are several lists.
 const ITEMS: [&str; 7] = ["items", "results", "data", "nodes", "records", "entries", "values"];
 
-/// How to get all pages.
+/// The way to get all pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Paging {
     pub pace: Pace,
@@ -60,7 +60,7 @@ pub(crate) enum Pace {
     Offset { first: i64 },
 }
 
-/// How the operation is paged; `None` when it is not, or that cannot be told.
+/// Finds out how the operation is paged; `None` when it is not, or that cannot be told.
 pub(super) fn find(
     operation: &Operation,
     described: &description::Operation,

@@ -33,12 +33,12 @@ pub(super) struct Builder<'d, 'w> {
     named: HashMap<SchemaId, NamedSchema>,
     /// Inline enums by the last word of their name and their choices.
     enums: HashMap<(String, String), usize>,
-    /// What declarations hold, still to be read.
+    /// Declarations whose content is still to be read.
     waiting: VecDeque<(usize, String, Declares<'d>)>,
     depth: usize,
 }
 
-/// What is known of a named schema.
+/// The progress in reading a named schema.
 enum NamedSchema {
     Begun,
     Done(Type),
@@ -257,7 +257,7 @@ impl<'d, 'w> Builder<'d, 'w> {
     }
 }
 
-/// What a schema declares, if it declares anything.
+/// The type that a schema declares, if it declares anything.
 enum Declares<'d> {
     Object(&'d description::Object),
     Enum(Enum),
@@ -284,7 +284,7 @@ fn declaration(schema: &Schema) -> Option<Declares<'_>> {
     integers.map(|integers| Declares::Enum(Enum::Integers(integers)))
 }
 
-/// What an inline variant is called.
+/// Returns the words that name an inline variant.
 fn words(of: &Type, hint: &str, number: usize) -> String {
     match of {
         Type::Any => "any".to_owned(),

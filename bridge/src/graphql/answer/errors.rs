@@ -61,12 +61,12 @@ impl UpstreamError {
     }
 }
 
-/// What a response's `errors` say.
+/// The contents of a response's `errors`.
 #[derive(Debug, Default)]
 pub(super) struct Errors {
     pub count: usize,
     pub list: Vec<UpstreamError>,
-    /// What the first error that says so stands for.
+    /// The HTTP status that the first error with a known one stands for.
     pub status: Option<u16>,
 }
 

@@ -13,7 +13,7 @@ use crate::{
     values::ValuePath,
 };
 
-/// What was given for one field of an input object by dotted names.
+/// The texts given for one field of an input object by dotted names.
 #[derive(Default)]
 struct GivenField<'a> {
     whole: Option<&'a str>,

@@ -38,7 +38,7 @@ impl<'s> InputSchemas<'s> {
         schema
     }
 
-    /// How an argument is written as text.
+    /// Returns the style in which an argument is written as text.
     pub fn style(&self, ty: &TypeRef) -> Style {
         let is_leaf = |id: TypeId| match self.schema.get(id).map(|ty| &ty.kind) {
             Some(TypeKind::Scalar(scalar)) => scalar.form != ScalarForm::CustomJson,

@@ -7,7 +7,7 @@ use crate::{
     shown,
 };
 
-/// What is wanted of one object.
+/// The fields that are wanted of one object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Wanted<'a> {
     /// `*`
@@ -22,7 +22,7 @@ pub(super) struct Name<'a> {
     pub text: &'a str,
     /// Counted in characters, from 1.
     pub position: usize,
-    /// Whether it was written without anything below it.
+    /// True if it was written without anything below it.
     pub alone: bool,
     pub below: Option<Wanted<'a>>,
 }
@@ -138,7 +138,7 @@ impl<'a> Name<'a> {
         &mut into.names[index]
     }
 
-    /// What is wanted below it.
+    /// Returns the fields that are wanted below it, none at first.
     fn below<'w>(self, into: &'w mut Wanted<'a>) -> &'w mut Wanted<'a> {
         self.entry(into).below.get_or_insert_default()
     }

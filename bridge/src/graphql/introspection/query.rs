@@ -24,7 +24,7 @@ macro_rules! query {
     };
 }
 
-/// What every server answers. Its nine levels of `ofType` reach into `[[[[T!]!]!]!]!`.
+/// The query that every server answers. Its nine levels of `ofType` reach into `[[[[T!]!]!]!]!`.
 pub const QUERY: &str = query!(types: "", deprecated: "", inputs: "");
 
 /// The same with `@oneOf`, `@specifiedBy` and deprecated arguments, which older servers refuse: ask it first, and

@@ -46,7 +46,7 @@ pub(super) fn merge(
     merged
 }
 
-/// Whether a definition is the owner's: not a built-in scalar, not a part of introspection.
+/// Checks whether a definition is the owner's: not a built-in scalar, not a part of introspection.
 fn is_own(ty: &DraftDefinition, report: &mut Report) -> bool {
     let name = ty.head.name.as_str();
     if scalars::BUILT_IN.contains(&name) {

@@ -13,7 +13,7 @@ use crate::{
     values::ValuePath,
 };
 
-/// What was given for one argument.
+/// The value given for one argument.
 #[derive(Debug)]
 pub(super) enum GivenArgument<'a> {
     Nothing,
@@ -23,7 +23,7 @@ pub(super) enum GivenArgument<'a> {
     Members(Vec<(&'a str, &'a str)>),
 }
 
-/// What was given for an operation.
+/// The values given for an operation.
 #[derive(Debug)]
 pub(super) struct GivenArguments<'a> {
     given: Vec<GivenArgument<'a>>,

@@ -70,7 +70,7 @@ impl<'a> ValuePrinter<'a> {
     }
 }
 
-/// Whether a text can stand bare.
+/// Tells whether a text can stand without quotes, as a member of an enum.
 fn is_member(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|first| first == b'_' || first.is_ascii_alphabetic())

@@ -25,7 +25,7 @@ use crate::graphql::{
 /// The reason of a deprecation without one (the directive's default).
 pub(in crate::graphql) const NO_REASON: &str = "No longer supported";
 
-/// What a definition is wrong about, and where in the owner's text.
+/// A mistake in a definition, and its place in the owner's text.
 #[derive(Debug)]
 pub(super) struct Mistake {
     pub at: (u64, u64),
@@ -201,7 +201,7 @@ impl SdlReader<'_> {
     }
 }
 
-/// What stands at a position, for an error.
+/// Describes what stands at a position, for an error.
 fn rest_of(text: &str, pos: Pos) -> String {
     let line = text.split('\n').nth(pos.line.saturating_sub(1)).unwrap_or_default();
     let rest: String = line.chars().skip(pos.column.saturating_sub(1)).collect();

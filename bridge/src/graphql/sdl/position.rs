@@ -5,7 +5,7 @@ pub(super) fn of(text: &str, offset: usize) -> (u64, u64) {
     advance((1, 1), text.get(..offset).unwrap_or(text))
 }
 
-/// Where `text` ends when it begins at `position`.
+/// Returns the end of `text` when it begins at `position`.
 pub(super) fn advance(position: (u64, u64), text: &str) -> (u64, u64) {
     text.chars().fold(position, |(line, column), c| match c {
         '\n' => (line + 1, 1),

@@ -7,7 +7,7 @@ use crate::{
     report::ReadError,
 };
 
-/// What a token is. Numbers are only recognised, not checked.
+/// The kind of a token. Numbers are only recognised, not checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Name,
@@ -170,7 +170,7 @@ fn line_length(bytes: &[u8]) -> usize {
     run(bytes, 0, |byte| byte != b'\n' && byte != b'\r')
 }
 
-/// How many bytes from `at` on are of a kind.
+/// Counts the bytes in a row, from `at` on, that are of a kind.
 fn run(bytes: &[u8], at: usize, is_part: impl Fn(u8) -> bool) -> usize {
     bytes.get(at..).unwrap_or_default().iter().take_while(|byte| is_part(**byte)).count()
 }

@@ -13,7 +13,7 @@ pub(super) struct Definition<'a> {
     pub keyword: Option<Token>,
 }
 
-/// What a definition begins with.
+/// Tells whether a word is one that a definition begins with.
 fn is_keyword(word: &str) -> bool {
     matches!(
         word,
@@ -84,7 +84,7 @@ impl Definition<'_> {
         self.keyword.map_or("", |keyword| keyword.text(text))
     }
 
-    /// What it defines, as far as it has a name.
+    /// Returns the name of what it defines; empty when there is none.
     pub fn name<'t>(&self, text: &'t str) -> &'t str {
         let mut tokens = self.tokens.iter();
         tokens.find(|token| self.keyword.is_some_and(|keyword| keyword.start == token.start));

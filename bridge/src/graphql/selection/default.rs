@@ -49,7 +49,7 @@ pub(in crate::graphql) fn selection(
     }
 }
 
-/// Whether the field shows a plain value that costs the caller nothing to ask for.
+/// Tells whether the field shows a plain value that costs the caller nothing to ask for.
 pub(in crate::graphql) fn is_plain(schema: &GraphqlSchema, field: &Field) -> bool {
     field.deprecated.is_none() && is_selectable(schema, field) && !is_composite(schema, field.ty.named())
 }
@@ -58,7 +58,7 @@ fn is_list(ty: &TypeRef) -> bool {
     matches!(ty.nullable(), TypeRef::List(_))
 }
 
-/// What of an object is shown.
+/// The part of an object that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Result,
@@ -80,9 +80,9 @@ struct SelectionDraft {
     parent: Option<usize>,
     /// Text that opens and closes it.
     opening_bytes: usize,
-    /// Whether opening it adds a field (a fragment adds none).
+    /// 1 if opening it adds a field, 0 if not (a fragment adds none).
     opening_fields: usize,
-    /// Whether something of it is selected, and its opening therefore paid for.
+    /// True if something of it is selected, and its opening therefore paid for.
     is_open: bool,
     typename: bool,
     /// Index of the field, and its draft.
@@ -168,7 +168,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Whether `field` of `draft`'s type is shown, as far as the field itself says.
+    /// Tells whether `field` of `draft`'s type is shown, as far as the field itself says.
     fn wants(&self, draft: usize, field: &Field) -> bool {
         if field.deprecated.is_some() || !is_selectable(self.schema, field) {
             return false;
@@ -191,7 +191,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// What a connection's content is reached by.
+    /// Names the field by which a connection's content is reached.
     fn pages(&self, connection: TypeId) -> &'static str {
         let fields = self.schema.fields(connection).unwrap_or_default();
         let is_usable = |field: &Field| {
@@ -307,7 +307,7 @@ impl<'a> Builder<'a> {
 }
 
 impl SelectionDraft {
-    /// Whether fragments below it would only repeat what it asks for itself.
+    /// Tells whether fragments below it would only repeat what it asks for itself.
     fn fragments_can_repeat(&self, schema: &GraphqlSchema) -> bool {
         matches!(schema.get(self.on).map(|ty| &ty.kind), Some(TypeKind::Interface(_)))
     }

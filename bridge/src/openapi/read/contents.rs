@@ -92,7 +92,7 @@ impl<'d> DocumentReader<'d> {
     }
 }
 
-/// What may come instead of `chosen`.
+/// Lists the media types that may come instead of `chosen`.
 fn also(contents: &Members, chosen: &str) -> Vec<String> {
     if contents.keys().any(|kind| is_anything(&media_type(kind))) {
         return vec![ANYTHING.to_owned()];
@@ -101,7 +101,7 @@ fn also(contents: &Members, chosen: &str) -> Vec<String> {
     others.filter(|kind| is_plain(kind)).take(ALSO_MAX).collect()
 }
 
-/// How a body of this media type is read, and the media type to send; `None` when it cannot be sent.
+/// Returns the kind of a body of this media type, and the media type to send; `None` when it cannot be sent.
 fn body_kind(kind: &str) -> Option<(BodyKind, String)> {
     /// Texts that are not called so.
     const TEXTS: &[&str] = &[
@@ -133,7 +133,7 @@ fn is_anything(media_type: &str) -> bool {
     matches!(media_type, "*/*" | "application/*" | "json" | "*")
 }
 
-/// Whether it can stand in a header.
+/// Tells whether a media type can stand in a header.
 fn is_plain(media_type: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/.+-_*!#$&^".contains(c);
     media_type.len() <= 128 && media_type.split('/').count() == 2 && media_type.chars().all(plain)

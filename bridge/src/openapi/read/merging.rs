@@ -137,7 +137,7 @@ fn is_bare_object(schema: &Schema) -> bool {
     object.properties.is_empty() && object.additional.as_deref() == Some(&Schema::default())
 }
 
-/// Whether a bare object beside it adds nothing.
+/// Tells whether a bare object beside the schema adds nothing.
 const fn is_structured(schema: &Schema) -> bool {
     matches!(schema.shape, Shape::Ref(_) | Shape::OneOf(_) | Shape::Object(_))
 }

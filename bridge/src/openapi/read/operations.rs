@@ -181,7 +181,7 @@ impl<'d> DocumentReader<'d> {
     }
 }
 
-/// What two templates have in common that match the same paths.
+/// Returns a template without its parameters' names: it is the same for templates that match the same paths.
 fn shape_of(path: &str) -> String {
     let mut shape = String::with_capacity(path.len());
     let mut inside = false;

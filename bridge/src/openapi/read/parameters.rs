@@ -253,7 +253,7 @@ impl<'d> DocumentReader<'d> {
     }
 }
 
-/// What a name may have.
+/// The longest name of a parameter.
 const NAME_BYTES_MAX: usize = 128;
 
 /// `None` for a style that is not offered.
@@ -273,7 +273,7 @@ fn style(place: Place, source: &Members) -> Option<Style> {
     }
 }
 
-/// Whether the owner's node adds it: whoever could set it, could replace the owner's key.
+/// Tells whether the owner's node adds the parameter: a caller who could set it could replace the owner's key.
 fn is_injected(source: &Members, security: &[SecurityScheme]) -> bool {
     let (name, place) = (text(source, "name"), text(source, "in"));
     security.iter().any(|scheme| match scheme {

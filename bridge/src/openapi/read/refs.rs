@@ -25,7 +25,7 @@ pub(super) enum RefProblem {
 }
 
 impl<'d> Document<'d> {
-    /// What `reference` means, which may be a reference again.
+    /// Finds the value that `reference` means, which may be a reference again.
     pub(super) fn target(self, reference: &str) -> Result<&'d Value, RefProblem> {
         let Some(fragment) = reference.strip_prefix('#') else {
             return Err(RefProblem::External(shown(reference)));
@@ -85,7 +85,7 @@ pub(super) fn name_of(reference: &str) -> String {
     if name.is_empty() { "Schema".into() } else { name }
 }
 
-/// What a name may have; longer ones are cut.
+/// The longest name of a schema; longer ones are cut.
 const NAME_CHARS_MAX: usize = 128;
 
 /// `/users/{id}` as `UsersId`.

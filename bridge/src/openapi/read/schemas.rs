@@ -191,7 +191,7 @@ impl<'d> DocumentReader<'d> {
         Some(SchemaId(id))
     }
 
-    /// What a named schema means, read where it is used; `None` within itself.
+    /// Reads the meaning of a named schema where it is used; `None` within itself.
     pub(super) fn opened(&mut self, schema: Schema) -> Option<Schema> {
         let mut schema = schema;
         for _ in 0..REFERENCES_MAX {
@@ -294,7 +294,7 @@ fn says_nullable(members: &Members) -> bool {
     flag(members, "nullable") || flag(members, "x-nullable") || has_null_type()
 }
 
-/// Whether only `null` fits.
+/// Tells whether only `null` fits.
 pub(super) fn is_null(source: &Value) -> bool {
     let only_null =
         |values: &Value| values.as_array().is_some_and(|list| list.len() == 1 && list[0].is_null());
@@ -328,7 +328,7 @@ fn annotate(schema: &mut Schema, members: &Members) {
     }
 }
 
-/// Whether a schema is a chain of references that never ends, or hardly.
+/// Tells whether a schema is a chain of references that never ends, or only after very many.
 fn leads_nowhere(schemas: &[NamedSchema], from: usize) -> bool {
     let mut at = from;
     for _ in 0..REFERENCES_MAX {

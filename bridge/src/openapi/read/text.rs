@@ -52,7 +52,7 @@ pub(super) fn decode<'b>(format: &'static str, bytes: &'b [u8]) -> Result<&'b st
     })
 }
 
-/// Whether it is JSON: a flow mapping of YAML seldom begins with a quote.
+/// Tells whether a text is JSON: a flow mapping of YAML seldom begins with a quote.
 fn is_json(text: &str) -> bool {
     let text = text.trim_start();
     text.starts_with('[')
@@ -133,17 +133,17 @@ fn in_our_words(error: &str) -> String {
     format!("not valid YAML: {error}")
 }
 
-/// What YAML's aliases may unfold to.
+/// The most events that YAML's aliases may unfold to.
 const ALIAS_EVENTS_MAX: usize = 500_000;
 
-/// Whether `info.version` is taken as text: in YAML `1.10` would lose its zero as a number.
+/// The way `info.version` is read. In YAML it is taken as text: `1.10` would lose its zero as a number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum VersionText {
     AsItIs,
     AsText,
 }
 
-/// What has been read so far.
+/// A tally of what has been read so far.
 #[derive(Debug)]
 struct Tally {
     values_left: Cell<usize>,

@@ -22,7 +22,7 @@ pub(super) fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether a member is `true`.
+/// Tells whether a member is `true`.
 pub(super) fn flag(members: &Members, key: &str) -> bool {
     members.get(key).is_some_and(|value| *value == Value::Bool(true))
 }
@@ -56,7 +56,7 @@ fn is_deeper(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// What copying a part's own texts and values takes, counted in schemas: what is within its other members is
+/// Computes the cost of copying a part's own texts and values, counted in schemas: what is within its other members is
 /// counted when they are read.
 pub(super) fn cost(members: &Members) -> usize {
     const COPIED_WHOLE: &[&str] = &["default", "example", "examples", "x-example", "enum", "const"];
@@ -96,7 +96,7 @@ pub(super) fn media_type(text: &str) -> String {
     text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// Whether a media type without parameters is JSON.
+/// Tells whether a media type without parameters is JSON.
 pub(super) fn is_json(media_type: &str) -> bool {
     media_type == "application/json" || media_type == "text/json" || media_type.ends_with("+json")
 }

@@ -88,7 +88,7 @@ impl DocumentVersion {
         self.family == Family::OpenApi30
     }
 
-    /// Whether keywords beside `$ref` count.
+    /// Tells whether keywords beside `$ref` count.
     pub(super) fn has_siblings(&self) -> bool {
         self.family == Family::OpenApi31
     }
@@ -159,7 +159,7 @@ pub(super) fn looks_like_openapi(bytes: &[u8]) -> bool {
     })
 }
 
-/// Whether `key` occurs as a key whose value begins with a 2 or a 3.
+/// Tells whether `key` occurs as a key whose value begins with a 2 or a 3.
 fn is_followed_by_version(head: &str, key: &str) -> bool {
     head.match_indices(key).any(|(at, _)| {
         let rest = head[at + key.len()..].trim_start();

@@ -31,7 +31,7 @@ pub(super) struct Operations<'a, 'd> {
     ids: NameAllocator,
     /// Statuses whose answer is the same for several operations.
     shared: BTreeSet<u16>,
-    /// What made up examples may still add to the document.
+    /// Bytes that made up examples may still add to the document.
     example_bytes_left: usize,
 }
 
@@ -318,7 +318,7 @@ fn parts(template: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
     })
 }
 
-/// What a reader of the document should know beyond what the service says.
+/// Writes what a reader of the document should know, also beyond what the service says.
 fn describe(operation: &Operation, price: Option<&str>) -> String {
     let mut paragraphs = Vec::new();
     if !operation.description.is_empty() {
@@ -346,7 +346,7 @@ fn describe(operation: &Operation, price: Option<&str>) -> String {
     paragraphs.join("\n\n")
 }
 
-/// Whether a value can be an array or an object, which alone are written differently from style to style.
+/// Tells whether a value can be an array or an object; only these are written differently from style to style.
 fn may_be_composite(description: &ApiDescription, schema: &Schema) -> bool {
     let is_composite = |schema: &Schema| {
         let resolved = description.resolve(schema).map(|schema| &schema.shape);

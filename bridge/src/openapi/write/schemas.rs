@@ -46,7 +46,7 @@ impl<'d> SchemaWriter<'d> {
         Self { description, version, names, problem, problem_is_referred: false, referred, unwritten, steps }
     }
 
-    /// What refers to the network's problems.
+    /// Returns a reference to the network's problems.
     pub(super) fn problem_reference(&mut self) -> Value {
         self.problem_is_referred = true;
         json!({ "$ref": pointer(&self.problem) })
@@ -89,7 +89,7 @@ impl<'d> SchemaWriter<'d> {
         written.into()
     }
 
-    /// Whether a value can stand in the document as an example of `schema`. Tools follow a `$ref` wherever it
+    /// Tells whether a value can stand in the document as an example of `schema`. Tools follow a `$ref` wherever it
     /// stands, also in a value.
     pub(super) fn can_show(&mut self, schema: &Schema, value: &Value) -> bool {
         !has_reference(value) && fits(self.description, schema, value, &mut self.steps)
@@ -295,7 +295,7 @@ fn pointer(name: &str) -> String {
     format!("#/components/schemas/{name}")
 }
 
-/// Where a schema points that is a reference and nothing else.
+/// Returns the target of a schema that is a reference and nothing else.
 fn pure_reference(schema: &Value) -> Option<String> {
     let members = schema.as_object().filter(|members| members.len() == 1)?;
     Some(members.get("$ref")?.as_str()?.to_owned())

@@ -54,7 +54,7 @@ struct Arguments {
     max_price: String,
 }
 
-/// How often a call whose end is not known is sent in all, and the pause between.
+/// The most times that a call whose end is not known is sent in all, and the pause between.
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -132,7 +132,7 @@ impl Node {
     }
 }
 
-/// Why nothing was bought, as far as is known.
+/// The reason that nothing was bought, as far as is known.
 #[derive(Debug)]
 struct Failed {
     what: String,

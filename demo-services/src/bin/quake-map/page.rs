@@ -15,7 +15,7 @@ const POLICY: &str =
     "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 const CHOICES: [&str; 6] = ["2.5", "3.5", "4.5", "5", "5.5", "6"];
 
-/// What one call brought.
+/// The result of one call.
 #[derive(Debug)]
 pub(super) struct Bought {
     pub(super) quakes: Vec<Quake>,

@@ -47,7 +47,7 @@ pub(super) struct PageInfo {
     end_cursor: Option<String>,
 }
 
-/// Which page a client asked for.
+/// The page that a client asked for.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) first: Option<i32>,
@@ -96,7 +96,7 @@ fn cursor(record: &Record) -> String {
     format!("row-{}", record.row)
 }
 
-/// Where in the list the planet of a cursor is.
+/// Finds the position in the list of a cursor's planet.
 fn place(name: &str, cursor: Option<&str>, list: &[&Arc<Record>]) -> Result<Option<usize>, Refusal> {
     let Some(cursor) = cursor else { return Ok(None) };
     let row = cursor.strip_prefix("row-").and_then(|row| row.parse().ok());

@@ -124,7 +124,7 @@ impl PlanetFilter {
 }
 
 impl FloatRange {
-    /// What is unknown is only admitted when nothing was asked.
+    /// Tells whether `value` is admitted. An unknown one is only admitted when nothing was asked.
     fn admits(&self, value: Option<f64>) -> bool {
         let Some(value) = value else {
             return [self.gt, self.gte, self.lt, self.lte].iter().all(Option::is_none);

@@ -12,7 +12,7 @@ use super::{
 #[repr(align(64))]
 pub(crate) struct Card {
     pub(crate) price_micros: u64,
-    /// When it was updated, as its owner says, but not later than it came. Good until the year 2106.
+    /// The time at which it was updated, as its owner says, but not later than it came. Good until the year 2106.
     pub(crate) updated_secs: u32,
     pub(crate) first_seen_secs: u32,
     /// Calls of it that this node paid for and got.
@@ -22,14 +22,14 @@ pub(crate) struct Card {
     tags: [WordId; limits::LISTING_TAGS_MAX],
     tags_count: u8,
     pub(crate) kind: ServiceKind,
-    /// Whether there is a listing here, and it is not a tombstone.
+    /// True if there is a listing here, and it is not a tombstone.
     pub(crate) listed: bool,
-    /// Whether something of it can be seen without paying.
+    /// True if something of it can be seen without paying.
     pub(crate) samples: bool,
 }
 
 impl Card {
-    /// Where there is no listing.
+    /// The card of a slot without a listing.
     pub(super) const EMPTY: Self = Self {
         price_micros: 0,
         updated_secs: 0,

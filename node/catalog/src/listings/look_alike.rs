@@ -13,7 +13,7 @@ pub struct LookAlike {
     pub service: ServiceId,
     pub name: String,
     pub owner: Address,
-    /// Whether this node knew the other one at least a day earlier. If not, both carry the warning: the dates
+    /// True if this node knew the other one at least a day earlier. If not, both carry the warning: the dates
     /// in listings are their owners' word.
     pub older: bool,
 }

@@ -44,7 +44,7 @@ static CLAIMED: LazyLock<Vec<Vec<char>>> =
 static FILLED: LazyLock<Vec<Vec<char>>> =
     LazyLock::new(|| FILLERS.iter().map(|word| looks_of(word)).collect());
 
-/// Where names are found by how they look. Numbers are slots of the listings.
+/// An index of names by how they look. Numbers are slots of the listings.
 #[derive(Debug)]
 pub(crate) struct Names {
     /// Four bytes of a hash find candidates, which are then compared.
@@ -129,13 +129,13 @@ impl Names {
     }
 }
 
-/// Whether a person may take one name for the other.
+/// Tells whether a person may take one name for the other.
 pub(crate) fn alike(one: &str, other: &str) -> bool {
     let (one, other) = (skeleton(one), skeleton(other));
     one == other || (one.len().max(other.len()) >= CLOSE_CHARS_MIN && one_apart(&one, &other))
 }
 
-/// What a name looks like. A name of nothing but signs stands for itself.
+/// Reduces a name to what it looks like. A name of nothing but signs stands for itself.
 fn skeleton(name: &str) -> Vec<char> {
     let looks = looks_of(name);
     let words: Vec<&[char]> = looks.split(|c| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -187,7 +187,7 @@ fn whatever_case(letter: char) -> impl Iterator<Item = char> {
     iter::once(first).chain(second)
 }
 
-/// Whether one letter was replaced, added or left out, or two neighbours were swapped.
+/// Tells whether one letter was replaced, added or left out, or two neighbours were swapped.
 fn one_apart(one: &[char], other: &[char]) -> bool {
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
     let same = short.iter().zip(long).take_while(|(a, b)| a == b).count();

@@ -14,7 +14,7 @@ use crate::options::Limits;
 /// A number for an owner.
 pub(crate) type OwnerId = u32;
 
-/// Whether a listing's owner can be expected to answer.
+/// The state of a listing's owner, which tells whether it can be expected to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
     /// Its node record is valid.
@@ -25,7 +25,7 @@ pub enum State {
     Dormant,
 }
 
-/// How safe an owner's listings are when the listings is full.
+/// The degree to which an owner's listings are safe when there is no more room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// This node's own, and of those with whom it has channels: they never leave for others.
@@ -42,15 +42,15 @@ pub(crate) struct Owner {
     pub(crate) address: Address,
     /// Decided by [`Owners::class_of`] when something changes, so that listings are counted where they were put.
     pub(crate) class: Class,
-    /// When the first of its listings that are here came.
+    /// The time at which the first of its listings that are here came.
     pub(crate) since_secs: u64,
-    /// Whether a node record of it was ever seen.
+    /// True if a node record of it was ever seen.
     pub(crate) known: bool,
-    /// When the newest record expires; for strangers when they were first heard of.
+    /// The time at which the newest record expires; for strangers, when they were first heard of.
     pub(crate) until_secs: u64,
     /// Its listings and tombstones.
     pub(crate) slots: Vec<u32>,
-    /// Whether the store has it as it is here.
+    /// True if the store has it as it is here.
     pub(crate) stored: bool,
 }
 
@@ -135,7 +135,7 @@ impl Owners {
         }
     }
 
-    /// Whether it has been away for so long that its listings leave.
+    /// Returns whether it has been away for so long that its listings leave.
     pub(crate) fn has_left(&self, owner: &Owner, now_secs: u64) -> bool {
         owner.address != self.own && now_secs.saturating_sub(owner.until_secs) >= self.limits.kept_secs
     }
@@ -260,7 +260,7 @@ impl Owners {
         self.ids.len()
     }
 
-    /// How many of them have listings or tombstones here.
+    /// Returns how many of them have listings or tombstones here.
     pub(crate) fn with_listings(&self) -> usize {
         self.len() - self.without_listings
     }

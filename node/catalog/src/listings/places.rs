@@ -41,9 +41,9 @@ impl Places {
         self.count
     }
 
-    /// Which listing leaves for one more of an owner that has `owned` here, which `bringer` brings: one of the largest
-    /// group, if that has more than the bringer's own would have. Else, in the bringer's own group, one of an owner
-    /// that has more than this one would have. `owned_by` says how many the owner of a slot has.
+    /// Chooses the listing that leaves for one more of an owner that has `owned` here, which `bringer` brings: one of
+    /// the largest group, if that has more than the bringer's own would have. Else, in the bringer's own group, one of
+    /// an owner that has more than this one would have. `owned_by` says how many the owner of a slot has.
     pub(super) fn room_for(
         &self,
         bringer: Option<Bringer>,
@@ -59,7 +59,7 @@ impl Places {
         (most > owned + 1).then_some(slot)
     }
 
-    /// Which listing leaves for one of another class: one of the largest group.
+    /// Chooses the listing that leaves for one of another class: one of the largest group.
     pub(super) fn room(&self, owned_by: impl Fn(Slot) -> usize) -> Option<Slot> {
         let largest = self.groups.values().max_by_key(|group| group.len())?;
         leaving(largest, owned_by).map(|(slot, _)| slot)
@@ -103,7 +103,7 @@ impl Classes {
         self.strangers.count()
     }
 
-    /// Which live listing leaves a full listings of `listings_max` for one more of `class`.
+    /// Chooses the live listing that leaves for one more of `class`, when all places of `listings_max` are taken.
     pub(super) fn live_room_for(
         &self,
         class: Class,

@@ -14,8 +14,8 @@ pub(crate) struct Left {
 }
 
 impl Listings {
-    /// Which listings leave for a new one: strangers' for a stranger's beyond their share; then those of the owners
-    /// that have been away longest; then live ones, as [`super::places`] shares them out.
+    /// Chooses the listings that leave for a new one: strangers' for a stranger's beyond their share; then those of the
+    /// owners that have been away longest; then live ones, as [`super::places`] shares them out.
     pub(super) fn make_room(
         &self,
         owner: Address,
@@ -57,7 +57,7 @@ impl Listings {
         slots.filter_map(|slot| self.left(slot)).collect()
     }
 
-    /// How many listings the owner of the one at `slot` has.
+    /// Counts the listings of the owner of the one at `slot`.
     fn owned_by(&self, slot: Slot) -> usize {
         let owner = self.get(slot).and_then(|entry| self.owners.get(entry.owner));
         owner.map_or(0, |owner| owner.slots.len())

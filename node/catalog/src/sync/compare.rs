@@ -21,7 +21,7 @@ pub(super) struct Comparison {
     bytes: usize,
 }
 
-/// What the initiator knows after a round.
+/// The difference that the initiator knows after a round.
 #[derive(Debug, Default)]
 pub(super) struct Difference {
     /// Only here.
@@ -54,7 +54,7 @@ impl Comparison {
         self.bytes
     }
 
-    /// What the responder's answer tells, and the next message unless everything is known.
+    /// Reads what the responder's answer tells, and makes the next message unless everything is known.
     pub(super) fn learn(&mut self, message: &[u8]) -> Result<(Difference, Option<Vec<u8>>), SyncError> {
         let message = self.read(message)?;
         let (mut have, mut need) = (Vec::new(), Vec::new());

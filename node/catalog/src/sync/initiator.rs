@@ -17,7 +17,7 @@ use crate::{
     verdict::{Neighbour, Source},
 };
 
-/// What comes next.
+/// The next step of a session.
 #[derive(Debug)]
 pub enum Step {
     /// Send this and bring back the answer.
@@ -26,7 +26,7 @@ pub enum Step {
     Done(Summary),
 }
 
-/// What a session did.
+/// The result of a session, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Messages of comparison sent.
@@ -132,7 +132,7 @@ impl Initiator {
         }
     }
 
-    /// What the peer's part of the comparison tells, worked out away from the tasks that serve calls.
+    /// Works out what the peer's part of the comparison tells, away from the tasks that serve calls.
     async fn learn(&mut self, message: Vec<u8>) -> Result<(Difference, Option<Vec<u8>>), SyncError> {
         let phase = std::mem::replace(&mut self.phase, Phase::Fetching(HashSet::new()));
         let Phase::Comparing(mut comparison) = phase else {

@@ -13,8 +13,8 @@ use crate::{
     verdict::{Neighbour, Source},
 };
 
-/// What a session's first comparison counts as at least: taking a picture of a large catalog takes as long as comparing
-/// this much.
+/// The least size that a session's first comparison counts as: taking a picture of a large catalog takes as long as
+/// comparing this much.
 const FIRST_BYTES: usize = 128 * 1024;
 
 /// A reconciliation that a peer began.

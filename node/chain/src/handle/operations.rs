@@ -103,7 +103,7 @@ impl ChainHandle {
         Ok(claim)
     }
 
-    /// Which of these claims the contract refuses now, and why. Nothing is sent.
+    /// Lists those of these claims that the contract refuses now, and the reasons. Nothing is sent.
     ///
     /// # Errors
     /// See [`ChainError`]; an endpoint that does not answer says nothing of the contract.
@@ -241,7 +241,7 @@ impl ChainHandle {
         told.await.map_err(|_| ChainError::Stopped)
     }
 
-    /// What any wallet holds now, asked of the chain.
+    /// Asks the chain what any wallet holds now.
     ///
     /// # Errors
     /// See [`ChainError`].
@@ -258,7 +258,7 @@ impl ChainHandle {
         Ok(self.confirmed_block().await?.min(safe.unwrap_or_default()))
     }
 
-    /// Where a transaction is; `None` when no block has it: the one it was in was replaced, or an endpoint had invented it.
+    /// Looks for a transaction; `None` when no block has it: its block was replaced, or an endpoint had invented it.
     ///
     /// # Errors
     /// See [`ChainError`].
@@ -271,7 +271,7 @@ impl ChainHandle {
         }))
     }
 
-    /// What the chain says of any channel now, as a view that is not remembered.
+    /// Asks the chain for the state of any channel now, as a view that is not remembered.
     ///
     /// # Errors
     /// See [`ChainError`].
@@ -285,7 +285,7 @@ impl ChainHandle {
         Ok(ChannelView { id, config, role, deposited, safe_deposited, claimed, close_at_secs, round })
     }
 
-    /// What the newest confirmed block says of channels, by their ids, in their order. Asks the chain and
+    /// Reads the states of channels in the newest confirmed block, by their ids, in their order. Asks the chain and
     /// waits for nothing else: neither logs nor what is remembered.
     ///
     /// # Errors
@@ -295,7 +295,7 @@ impl ChainHandle {
         self.0.reader.channels(ids, at).await.map_err(|error| self.unread(error))
     }
 
-    /// What the contract holds and says of channels, by their ids: for an audit, which waits for nothing that is
+    /// Reads the contract's USDC and its state of channels, by their ids: for an audit, which waits for nothing that is
     /// remembered.
     ///
     /// # Errors
@@ -315,14 +315,14 @@ impl ChainHandle {
         Ok(ContractBooks { head, block, escrow, confirmed, newest })
     }
 
-    /// What this wallet may have deposited before the start, and the chain has not shown: channels, what they held,
-    /// and what they are to hold then.
+    /// Lists deposits that this wallet may have made before the start, and the chain has not shown: channels, what they
+    /// held, and what they are to hold then.
     #[must_use]
     pub fn deposits_under_way_at_start(&self) -> &[(ChannelConfig, Usdc, Usdc)] {
         &self.0.deposits
     }
 
-    /// Whoever waits for a transfer is told how far it is, so that a node which stops does not wait for the chain.
+    /// Tells whoever waits for a transfer how far it is, so that a node which stops does not wait for the chain.
     pub fn let_go(&self) {
         self.0.let_go.cancel();
     }
@@ -343,7 +343,7 @@ impl ChainHandle {
         self.operate(intent).await.map(|outcome| report(&outcome))
     }
 
-    /// What was signed is never told as unsent: without a word on its end, its hashes are told.
+    /// Makes a transfer. A signed one is never told as unsent: without a word on its end, its hashes are told.
     async fn transfer(&self, intent: Intent) -> Result<TxReport, ChainError> {
         let (what, forms) = (intent.what(), Forms::default());
         let patience = Duration::from_millis(self.spec().transfer_told_within_ms);
@@ -444,8 +444,8 @@ fn require(condition: bool, otherwise: &str) -> Result<(), ChainError> {
     if condition { Ok(()) } else { Err(ChainError::Invalid(otherwise.to_owned())) }
 }
 
-/// How many of `rows` to try next when so much ETH is there and so much is needed for all of them: half of them at most,
-/// because a transaction costs something without any row.
+/// Computes how many of `rows` to try next when so much ETH is there and so much is needed for all of them: half of
+/// them at most, because a transaction costs something without any row.
 fn fewer_rows(rows: usize, need_wei: u128, have_wei: u128) -> usize {
     let share = have_wei.saturating_mul(rows as u128) / need_wei.max(1);
     usize::try_from(share).unwrap_or(rows).clamp(1, (rows / 2).max(1))

@@ -23,7 +23,7 @@ pub(crate) struct Call {
 pub(crate) struct Refusal {
     code: i64,
     pub message: String,
-    /// What the contract reverted with.
+    /// The data that the contract reverted with.
     data: Option<Vec<u8>>,
 }
 
@@ -54,8 +54,8 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// What an endpoint answered a request with, as it was written: dense JSON takes many times its own size once it is read
-/// into values, and only what a method is documented to answer is.
+/// An endpoint's answer to a request, as it was written: dense JSON takes many times its own size once it is read into
+/// values, and only what a method is documented to answer is read.
 pub(crate) type Answered = Result<Box<RawValue>, Refusal>;
 
 #[derive(Deserialize)]
@@ -155,7 +155,7 @@ fn refusal(error: &AnswerError<'_>) -> Refusal {
     Refusal { code: error.code, message, data }
 }
 
-/// What a method is documented to answer; anything else is an endpoint's fault.
+/// Reads an answer as the method is documented to give it; anything else is an endpoint's fault.
 pub(crate) fn typed<T: DeserializeOwned>(method: &str, answer: &RawValue) -> Result<T, RpcError> {
     serde_json::from_str(answer.get())
         .map_err(|error| RpcError::Unreachable(format!("{method} was answered in an unknown form: {error}")))

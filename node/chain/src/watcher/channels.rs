@@ -16,7 +16,7 @@ use crate::{
     views::{ChannelView, ChannelViews, Role},
 };
 
-/// Which channels are read besides those that events touched.
+/// The channels that are read besides those that events touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Scope {
     Touched,
@@ -68,7 +68,7 @@ impl FollowedChannel {
         self.confirmed.is_empty() && self.newest.is_empty()
     }
 
-    /// What it holds, if it may make room: it was read, nobody has a use for it, and it is empty or never paid.
+    /// Returns what it holds, if it may make room: it was read, nobody has a use for it, and it is empty or never paid.
     fn standing(&self) -> Option<Usdc> {
         let may_go = !self.kept && self.seen_in > 0 && (self.is_empty() || self.confirmed.claimed.is_zero());
         may_go.then(|| self.newest.deposited.saturating_sub(self.newest.claimed))
@@ -131,7 +131,7 @@ impl Channels {
         }
     }
 
-    /// How many wait for the contract's word.
+    /// Counts the channels that wait for the contract's word.
     pub(super) fn candidates(&self) -> usize {
         self.candidates.len()
     }
@@ -164,7 +164,7 @@ impl Channels {
         Ok((admitted || changed || safer || scope == Scope::All).then(|| self.views()))
     }
 
-    /// What the newest block shows money in becomes known, as far as there is room; the rest is forgotten.
+    /// Takes in candidates in which the newest block shows money, as far as there is room; the rest is forgotten.
     async fn admit_candidates(&mut self, head: u64) -> Result<bool, RpcError> {
         let ids: Vec<ChannelId> = self.candidates.keys().copied().collect();
         let states = self.reader.channels(&ids, At::Block(head)).await?;
@@ -189,8 +189,8 @@ impl Channels {
         is_party && config.token == self.reader.spec.token
     }
 
-    /// Whether a channel that holds so much may be followed. This wallet's own deposits always may; among those of
-    /// others the one that holds least makes room for one that holds more.
+    /// Tells whether a channel that holds so much may be followed. This wallet's own deposits always may; among those
+    /// of others the one that holds least makes room for one that holds more.
     async fn has_room(&mut self, config: &ChannelConfig, held: Usdc) -> bool {
         if self.known.len() < self.reader.spec.channels_max || config.payer == self.wallet {
             return true;
@@ -230,7 +230,7 @@ impl Channels {
         Ok(changed)
     }
 
-    /// What a layer 2 cannot take back any more. A deposit counts once the safe block has reached the block in
+    /// Reads what a layer 2 cannot take back any more. A deposit counts once the safe block has reached the block in
     /// which it was first read. Right after a start that block is unknown, so the safe block's state is asked.
     async fn read_safe(&mut self, head: u64) -> Result<bool, RpcError> {
         let is_unsafe = |known: &FollowedChannel| known.safe_deposited() < known.deposited();

@@ -31,7 +31,7 @@ const L1_FACTOR_MAX: u128 = 10;
 const GAS_BASE: u128 = 65_000;
 const GAS_ROW: u128 = 19_000;
 
-/// What layer 1 charges for claims now, as far as that is believed; nothing where there is none.
+/// Reads what layer 1 charges for claims now, as far as that is believed; nothing where there is no layer 1.
 pub(super) async fn l1(reader: &Reader, base_fee_wei: u128, tip_wei: u128) -> Result<L1Fee, RpcError> {
     if !reader.spec.is_l2 {
         return Ok(L1Fee::default());

@@ -34,7 +34,7 @@ pub(super) type Found = Vec<(ChannelId, Option<ChannelConfig>)>;
 
 /// Channels handed over at once: as many as are read in a few requests.
 pub(super) const FOUND_MAX: usize = 200;
-/// How far a reorganisation may reach back; the deepest on record for these chains are far shorter.
+/// The most blocks that a reorganisation may reach back; the deepest on record for these chains are far shorter.
 const REORG_BLOCKS_MAX: u64 = 64;
 /// Beyond the confirmations: how late an endpoint may index a block's events.
 const OVERLAP_BLOCKS: u64 = 4;
@@ -59,7 +59,7 @@ pub(super) struct Finder {
     reorganisations: u64,
 }
 
-/// Which of all the heads it is: two with the same number are told apart by what was replaced before them.
+/// Identifies a head among all: two with the same number are told apart by what was replaced before them.
 const fn place(head: &Head) -> (u64, u64) {
     (head.number, head.reorganisations)
 }
@@ -244,7 +244,7 @@ impl Finder {
     }
 }
 
-/// Why a round ended early.
+/// The reason that a round ended early.
 enum Stopped {
     Failing(String),
     NoWatcher,

@@ -22,7 +22,7 @@ use crate::{
     verify,
 };
 
-/// What is left to do for an intent.
+/// The work that is left to do for an intent.
 #[derive(Default)]
 pub(super) struct Plan {
     /// `None` when the chain is already in the wanted state, or nothing of the intent can be had.
@@ -31,7 +31,7 @@ pub(super) struct Plan {
     pub refused: Vec<(ChannelId, String)>,
 }
 
-/// What a transaction does, before nonce and fees.
+/// A transaction before nonce and fees.
 pub(super) struct Body {
     pub intent: Intent,
     pub to: EthAddress,
@@ -39,8 +39,8 @@ pub(super) struct Body {
     pub data: Bytes,
 }
 
-/// How long an authorization to deposit can be used, by whoever has seen it: it outlives a long wait for a dear chain, and
-/// dies before anyone forgets it.
+/// The time for which an authorization to deposit can be used, by whoever has seen it: it outlives a long wait for a
+/// dear chain, and dies before anyone forgets it.
 pub const AUTHORIZATION_SECS: u64 = 24 * 3600;
 
 impl From<Body> for Plan {
@@ -113,7 +113,7 @@ impl Writer {
         })
     }
 
-    /// Whether the chain's state shows that an intent has come true. Transfers leave no such trace.
+    /// Returns whether the chain's state shows that an intent has come true. Transfers leave no such trace.
     pub(super) async fn is_fulfilled(&self, intent: &Intent, at: At) -> Result<bool, RpcError> {
         Ok(match intent {
             Intent::Deposit { config, target, terms, .. } => {
@@ -218,7 +218,7 @@ impl Writer {
         Ok(Plan { body: Some(Body { intent: Intent::Claim { rows }, to, value_wei: 0, data }), refused })
     }
 
-    /// Why these rows together would not pay all they owe; `None` when they would.
+    /// Returns the reason that these rows together would not pay all they owe; `None` when they would.
     async fn probe_claim(&self, rows: Vec<(ClaimRow, Usdc)>) -> Result<Option<String>, RpcError> {
         let due: u128 = rows.iter().map(|(_, owed)| u128::from(*owed)).sum();
         let contract = self.reader.spec.contract;
@@ -265,7 +265,7 @@ impl Writer {
     }
 }
 
-/// What a row still has coming, as the contract counts: never more than the deposit.
+/// Computes what a row still has coming, as the contract counts: never more than the deposit.
 fn owed(row: &ClaimRow, state: ChannelState) -> Usdc {
     row.amount.min(state.deposited).saturating_sub(state.claimed)
 }

@@ -88,7 +88,7 @@ impl Writer {
         Err(RpcError::Unreachable("it names another nonce of this wallet each time".to_owned()))
     }
 
-    /// What the next blocks ask for.
+    /// Returns the fees that the next blocks ask for.
     pub(super) async fn fees(&self) -> Result<Fees, ChainError> {
         self.fees_and_tip_max().await.map(|(fees, _)| fees)
     }

@@ -27,9 +27,9 @@ const FORMS_MAX: usize = 60;
 const LOOKS_MAX: u32 = 5;
 /// While a transaction is under way somebody waits: look at least this often.
 const LOOK_EVERY_MS_MAX: u64 = 1_000;
-/// How often a receipt is looked for that has been missing for longer than that.
+/// The number of looks, over the patience for receipts, for a receipt that `LOOKS_MAX` looks did not find.
 const LATE_LOOKS: u32 = 60;
-/// What a plain transfer takes.
+/// Gas of a plain transfer.
 const TRANSFER_GAS: u64 = 21_000;
 /// Transactions of this wallet that a reorganisation may have dropped below one that waits. More are missing only where an
 /// endpoint lied about the nonce, and filling them would burn the wallet's ETH.
@@ -47,7 +47,7 @@ fn note_sent(entry: &Entry, sent: Result<(), RpcError>) {
     }
 }
 
-/// What the chain says of a transaction.
+/// The fate of a transaction, as the chain tells it.
 enum Fate {
     /// Not decided. Carries the wallet's next nonce.
     Open {
@@ -244,9 +244,9 @@ impl Writer {
     }
 }
 
-/// Whether the chain cannot take a transaction, because an endpoint lied when it was made: too many nonces lie before it, or
-/// it may cost more than the wallet has. A transfer that waits for money is not given up: money may come, and then it is
-/// made.
+/// Returns whether the chain cannot take a transaction, because an endpoint lied when it was made: too many nonces lie
+/// before it, or it may cost more than the wallet has. A transfer that waits for money is not given up: money may come,
+/// and then it is made.
 fn is_hopeless(entry: &Entry, next_nonce: u64, has_wei: Option<u128>) -> bool {
     if entry.nonce.saturating_sub(next_nonce) > GAP_MAX {
         return true;

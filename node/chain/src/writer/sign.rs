@@ -44,7 +44,7 @@ pub(crate) fn sign(unsigned: Unsigned, fees: Fees, key: &SecretKey) -> SignedTra
     SignedTransaction { raw: signed.encoded_2718(), hash: *signed.hash(), fees }
 }
 
-/// What a signed transaction does; `None` when the bytes are no transaction of the form made by [`sign`].
+/// Reads what a signed transaction does; `None` when the bytes are no transaction of the form made by [`sign`].
 pub(super) fn unsigned(raw: &[u8]) -> Option<Unsigned> {
     let TxEnvelope::Eip1559(signed) = TxEnvelope::decode_2718(&mut &*raw).ok()? else { return None };
     let transaction = signed.strip_signature();

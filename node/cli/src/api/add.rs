@@ -33,7 +33,7 @@ pub(super) async fn service_file(context: &Context, add: Add) -> Result<ServiceF
     Ok(file)
 }
 
-/// Where the API is described, when it is not by a service file.
+/// Returns the source that describes the API; `None` when a service file describes it.
 async fn source(context: &Context, add: &Add) -> Result<Option<SourceFile>, Failure> {
     Ok(match (&add.openapi, &add.graphql, &add.scan) {
         (Some(place), _, _) => Some(source_at(place, SourceKind::Openapi)?),

@@ -12,7 +12,7 @@ use crate::{
     visible::one_line,
 };
 
-/// What was just published.
+/// Writes the text about an API that was just published.
 pub(super) fn added(shown: &ApiShown) -> String {
     let mut text = findings_text(&shown.report);
     line(&mut text, format_args!(""));
@@ -53,7 +53,7 @@ pub(super) fn shown(shown: &ApiShown) -> String {
     text
 }
 
-/// Who has the listing.
+/// Writes how many connected nodes have the listing, and how the owner's server is.
 pub(super) fn health(health: &ListingHealth) -> String {
     let ListingHealth { asked, current, earlier, missing, silent, .. } = health;
     let details = match health.details_served {
@@ -72,7 +72,7 @@ pub(super) fn health(health: &ListingHealth) -> String {
     ])
 }
 
-/// What was different in each version; names in it may be a stranger's.
+/// Lists what was different in each version; names in it may be a stranger's.
 pub(crate) fn versions(versions: &[VersionNote]) -> String {
     let row = |note: &VersionNote| {
         let what = if note.what.is_empty() {
@@ -130,7 +130,7 @@ pub(crate) fn offers(offers: &[Offer]) -> String {
     table(["METHOD", "PATH", "USDC", "TAKES"], offers.iter().map(row))
 }
 
-/// What a newer reading brings.
+/// Lists the changes that a newer reading brings.
 pub(super) fn rescan(rescan: &Rescan) -> String {
     let changes = &rescan.changes;
     if changes.is_empty() {

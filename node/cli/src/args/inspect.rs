@@ -65,7 +65,7 @@ impl OpenApiVersion {
     }
 }
 
-/// What a custom scalar's values are, against the guess by its name.
+/// The form of a custom scalar's values, against the guess by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScalarOverride {
     pub name: String,

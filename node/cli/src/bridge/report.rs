@@ -68,7 +68,7 @@ pub(super) fn show(context: &Context, intake: &Intake, candidates: &[Candidate])
     context.output.data(&inspection(intake, candidates), text)
 }
 
-/// What a search found, for choosing.
+/// Lists the descriptions that a search found, for choosing.
 pub(crate) fn candidates(candidates: &[Candidate]) -> String {
     let rows = candidates.iter().map(alternative).map(|one| {
         [
@@ -154,7 +154,7 @@ fn text(inspection: &Inspection<'_>) -> String {
     text
 }
 
-/// What was repaired, skipped and doubted.
+/// Lists what was repaired, skipped and doubted.
 pub(crate) fn findings_text(report: &Report) -> String {
     let mut text = String::new();
     for (heading, list) in

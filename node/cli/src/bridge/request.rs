@@ -19,7 +19,7 @@ use crate::{
     input,
 };
 
-/// Where a request would go when nothing names an upstream.
+/// The server that a request is shown with when nothing names an upstream.
 const PLACEHOLDER: &str = "http://upstream";
 
 /// Prints the request of one call, or fails with what the caller would be told.

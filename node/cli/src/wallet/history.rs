@@ -18,7 +18,7 @@ use crate::{
 };
 
 const LISTED_DEFAULT: u64 = 50;
-/// What the node gives in one step.
+/// The most entries that the node gives in one step.
 const STEP_MAX: u64 = 500;
 
 pub(super) async fn history(

@@ -29,7 +29,7 @@ const PROVEN_MAX: usize = 64;
 const POOL: u32 = 30;
 const POOL_REFILL: Duration = Duration::from_secs(2);
 
-/// What is remembered of wrong tries.
+/// A record of wrong tries.
 #[derive(Debug)]
 pub struct Attempts {
     by_address: Buckets<IpAddr>,
@@ -39,7 +39,7 @@ pub struct Attempts {
     pool_at: Instant,
 }
 
-/// Whose tries count together.
+/// The device or address whose tries count together.
 #[derive(Debug, Clone, Copy)]
 pub enum Guesser {
     Device(DeviceId),

@@ -19,7 +19,7 @@ const HASHED_AT_ONCE: usize = 2;
 /// for a fraction of a second.
 const PLACES: usize = 10;
 
-/// Why a new password is not taken.
+/// The reason that a new password is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     #[error(
@@ -30,7 +30,7 @@ pub enum Unfit {
     Long,
 }
 
-/// Whether `password` may become the password.
+/// Checks whether `password` may become the password.
 ///
 /// # Errors
 /// [`Unfit`], worded for whoever chose it.
@@ -68,7 +68,7 @@ pub struct HashingPlace<'h> {
 }
 
 impl HashingPlace<'_> {
-    /// Whether `password` is the one that `stored` was made from.
+    /// Returns whether `password` is the one that `stored` was made from.
     pub async fn matches(self, password: SecretText, stored: String) -> bool {
         if password.expose().len() > PASSWORD_BYTES_MAX {
             return false;

@@ -78,7 +78,7 @@ impl Key {
     }
 }
 
-/// What a log-in hands out: the token becomes the cookie, the keys go to the console's own origin.
+/// The result of a log-in: the token becomes the cookie, the keys go to the console's own origin.
 #[derive(Debug)]
 pub struct Begun {
     pub token: Token,
@@ -149,13 +149,13 @@ impl Session {
         self.id
     }
 
-    /// Whether what a form or a request carried is the session's key. A session of an earlier version has none.
+    /// Returns whether a form or a request carried the session's key. A session of an earlier version has none.
     #[must_use]
     pub fn has_key(&self, presented: &str) -> bool {
         self.key.is_some_and(|key| key.is_equal(&Key::hash(presented)))
     }
 
-    /// Who logged in.
+    /// Returns the device that logged in.
     pub(super) const fn device(&self) -> Option<DeviceId> {
         self.device
     }
@@ -231,7 +231,7 @@ impl Sessions {
         self.0.retain(|entry| entry.id != id);
     }
 
-    /// How many there are.
+    /// Returns the number of sessions.
     #[must_use]
     pub const fn count(&self) -> usize {
         self.0.len()

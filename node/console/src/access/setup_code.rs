@@ -39,7 +39,7 @@ impl SetupCode {
         self.0.expose()
     }
 
-    /// Whether `typed` is this code, however it is spaced and in either case.
+    /// Returns whether `typed` is this code, however it is spaced and in either case.
     #[must_use]
     pub fn matches(&self, typed: &str) -> bool {
         let bare = |text: &str| {

@@ -104,7 +104,7 @@ struct Typed {
 }
 
 impl Upload {
-    /// What was typed, or stands in the file; empty when there is nothing.
+    /// Returns the text that was typed, or stands in the file; empty when there is none.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.fields.get(name).map_or("", |field| &field.text)
     }

@@ -15,7 +15,7 @@ const HTML_BYTES_MAX: usize = 36 * 1024;
 /// Of many languages, read when code is first shown.
 static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
 
-/// Which scopes have a class of their own, the most telling first.
+/// Scopes that have a class of their own, the most telling first.
 static CLASSES: LazyLock<Vec<(Scope, &'static str)>> = LazyLock::new(|| {
     let named = [
         ("comment", "c"),
@@ -59,7 +59,7 @@ pub(crate) fn of(path: &str, text: &str) -> (Markup, bool) {
     (html.end(), false)
 }
 
-/// What is written so far. Neighbours of one class share an element.
+/// The HTML written so far. Neighbours of one class share an element.
 #[derive(Default)]
 struct CodeWriter {
     text: String,

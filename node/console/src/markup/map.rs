@@ -15,10 +15,10 @@ mod land;
 /// In drawing units, two to one as the world is.
 const WIDTH: i64 = 720;
 const HEIGHT: i64 = 360;
-/// What `120°W` takes with the largest letters that the style sheet gives it.
+/// The space that `120°W` takes with the largest letters that the style sheet gives it.
 const LABEL_WIDTH: i64 = 76;
 const LABEL_HEIGHT: i64 = 30;
-/// What a page of 60 KB has room for, names included.
+/// The most that a page of 60 KB has room for, names included.
 const FEATURES_MAX: usize = 250;
 const POSITIONS_MAX: usize = 2_500;
 const LABEL_CHARS_MAX: usize = 80;
@@ -37,7 +37,7 @@ enum Shape {
     Area(Vec<Position>),
 }
 
-/// What part of the world is drawn.
+/// The part of the world that is drawn.
 struct MapView {
     west: i64,
     north: i64,

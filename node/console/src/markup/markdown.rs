@@ -79,7 +79,7 @@ pub(crate) fn own(text: &str, link: impl Fn(&str) -> Option<String>) -> Markup {
     Markup(rendered(text, 1, Pictures::LeftOut, link))
 }
 
-/// What becomes of pictures, none of which is ever loaded.
+/// The treatment of pictures, none of which is ever loaded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pictures {
     AsWords,

@@ -51,14 +51,14 @@ pub(super) struct ApiRow {
     pub(super) earned: String,
     pub(super) errors: String,
     pub(super) last_call: String,
-    /// What the upstream takes.
+    /// The median time that the upstream takes.
     pub(super) took: String,
     pub(super) upstream: String,
     pub(super) upstream_class: String,
     /// `7 of 8`
     pub(super) seen: String,
     pub(super) seen_class: &'static str,
-    /// Whether the server takes connections, in a word.
+    /// The state of the server in a word: whether it takes connections.
     pub(super) server: &'static str,
     pub(super) server_class: &'static str,
 }

@@ -30,13 +30,13 @@ use crate::{
 const PAGE_HITS: usize = 24;
 /// Facets with more choices show the most frequent.
 const CHOICES_MAX: usize = 10;
-/// What a search may be long.
+/// The greatest length of a search.
 const WORDS_CHARS_MAX: usize = 200;
-/// What is chosen by yes or no.
+/// Choices made by yes or no.
 const ONLINE: &str = "Online now";
 const SAMPLES: &str = "Free samples";
 
-/// What was asked for, as it stands in the address. Nothing is everything.
+/// The search as it stands in the address. An empty one asks for everything.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct CatalogParams {
@@ -62,7 +62,7 @@ struct CatalogTemplate {
     chosen: Vec<Choice>,
     previous: Option<String>,
     next: Option<String>,
-    /// Why nothing could be searched for.
+    /// The reason that nothing could be searched for.
     problem: Option<String>,
     sorts: [(&'static str, &'static str); 4],
 }
@@ -86,7 +86,7 @@ pub(super) struct Card {
     pub(super) updated: String,
     pub(super) look_alike: Option<String>,
     pub(super) not_buyable: Option<String>,
-    /// What this node's own calls say against it.
+    /// The warning that follows from this node's own calls.
     pub(super) flag: Option<String>,
 }
 
@@ -189,7 +189,7 @@ impl CatalogParams {
     }
 }
 
-/// What this node measured, by service.
+/// Maps each service to what this node measured of it.
 pub(super) fn by_service(figures: &Figures) -> HashMap<ServiceId, &Measured> {
     figures.measured.iter().map(|measured| (measured.service.0, measured)).collect()
 }
@@ -235,7 +235,7 @@ pub(super) fn card(hit: &CatalogHit, measured: &HashMap<ServiceId, &Measured>, n
     }
 }
 
-/// What a flag says, and does.
+/// Puts into words what a flag says, and does.
 fn flagged(flag: &ServiceFlag) -> String {
     let words = texts::sentence(&show::visible(&flag.words));
     match flag.rule {
@@ -314,7 +314,7 @@ fn prices(asked: &CatalogParams, bands: &[PriceCount]) -> Vec<Choice> {
     bands.iter().filter_map(choice).collect()
 }
 
-/// What narrows the search, each with the way to take it back.
+/// Lists what narrows the search, each with the way to take it back.
 fn chosen(asked: &CatalogParams) -> Vec<Choice> {
     let one = |value: &str, label: String, clear: fn(&mut CatalogParams)| {
         let link = asked.with(|asked| {

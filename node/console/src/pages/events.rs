@@ -76,7 +76,7 @@ async fn digest(node: &Local) -> Option<[u8; 32]> {
     Some(keccak256(&[&text]))
 }
 
-/// How many services are known, and how many of them are online.
+/// Counts the services that are known, and those of them that are online.
 async fn services(node: &Local) -> Option<(usize, usize)> {
     let query = CatalogQuery { limit: Some(0), ..CatalogQuery::default() };
     let page: CatalogPage = node.tell(endpoint::CatalogSearch, &query).await.ok()?;

@@ -43,7 +43,7 @@ struct FinanceTemplate {
     days: Vec<(String, String, String)>,
     channels: Vec<ChannelRow>,
     channels_hidden: usize,
-    /// What came of the last action.
+    /// The result of the last action.
     done: Option<String>,
     problem: Option<String>,
 }

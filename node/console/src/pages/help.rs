@@ -13,7 +13,7 @@ use crate::{
     page::Rendered,
 };
 
-/// Where a link of one document leads: to another of them, or out.
+/// Returns the target of a link in one document: another of them, or an address outside.
 fn link(address: &str) -> Option<String> {
     if address.starts_with("https://") {
         return Some(address.to_owned());

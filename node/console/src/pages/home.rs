@@ -31,7 +31,7 @@ struct HomeTemplate {
     frame: Frame,
     welcome: bool,
     steps: Vec<HomeStep>,
-    /// Where the set-up goes on, for a node that nothing was done with yet.
+    /// The address at which the set-up goes on, for a node that nothing was done with yet.
     set_up: Option<&'static str>,
     figures: Figures,
     /// In words, or a dash.
@@ -47,7 +47,7 @@ struct HomeTemplate {
 struct HomeStep {
     done: bool,
     title: &'static str,
-    /// What is, or what to do.
+    /// The present state, or what to do.
     detail: String,
     link: Option<(&'static str, &'static str)>,
 }

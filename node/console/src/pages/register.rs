@@ -50,7 +50,7 @@ struct RegisterTemplate {
     unfinished: Vec<(String, String)>,
 }
 
-/// What the first step asks for, as it was typed.
+/// Input of the first step, as it was typed.
 #[derive(Default)]
 struct RegisterFields {
     name: String,
@@ -82,7 +82,7 @@ impl RegisterStep {
         }
     }
 
-    /// Where a draft's step is.
+    /// Returns the address of a draft's step.
     pub(super) fn path(self, draft: &str) -> String {
         match self {
             Self::Source => "/panel/apis/new".to_owned(),
@@ -178,7 +178,7 @@ fn source(file: String, file_name: &str, text: &str, url: &str) -> Result<Source
     }
 }
 
-/// What the node makes of it; the inner error is the owner's to mend.
+/// Asks the node what it makes of a source; the inner error is the owner's to mend.
 async fn inspect(
     panel: &ConsoleState,
     source: &SourceFile,

@@ -132,7 +132,7 @@ pub(super) async fn act(
     Ok(Redirect::to(&format!("{}?call={call_id}#answer", address(id))).into_response())
 }
 
-/// What the owner published of an operation.
+/// Finds the sample that the owner published of an operation.
 async fn sample(node: &Local, id: ServiceId, operation: &str, fields: Fields) -> Result<Exchange, Failure> {
     let samples = node.ask(endpoint::CatalogSamples.of(id)).await?;
     let found = samples.samples.iter().find(|sample| sample.operation == operation);

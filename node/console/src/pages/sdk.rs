@@ -50,7 +50,7 @@ struct SdkTemplate {
     made: Option<Made>,
 }
 
-/// What was made in the chosen language.
+/// The client that was made in the chosen language.
 struct Made {
     language: SdkLanguage,
     single: bool,

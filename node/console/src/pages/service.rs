@@ -89,7 +89,7 @@ impl VersionShown {
 
 /// One operation as the page shows it: everything in it is a stranger's.
 struct OfferShown {
-    /// Where it can be tried.
+    /// The address at which it can be tried.
     sandbox: String,
     method: String,
     path: String,
@@ -149,7 +149,7 @@ impl Part {
         named.filter(|part| !matches!(part, Self::Sandbox | Self::Sdk)).unwrap_or(Self::Overview)
     }
 
-    /// Where the part of a service is.
+    /// Returns the address of this part of a service.
     pub(super) fn address(self, id: &str) -> String {
         match self {
             Self::Overview => format!("/panel/catalog/{id}"),
@@ -220,7 +220,7 @@ pub(super) fn service_id(text: &str) -> Result<ServiceId, Failure> {
     text.parse().map_err(|_| Failure::not_found())
 }
 
-/// What stands above every part of a service.
+/// Builds the card that stands above every part of a service.
 pub(super) async fn head(node: &Local, service: &CatalogService) -> Result<Card, Failure> {
     let figures = node.ask(endpoint::Figures).await?;
     Ok(card(&service.hit, &by_service(&figures), clock::now_secs()))

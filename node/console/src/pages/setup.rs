@@ -76,13 +76,13 @@ impl SetupStep {
         Self::ALL.iter().position(|one| *one == self).map_or(1, |at| at + 1)
     }
 
-    /// Where the one before is; the password is chosen once.
+    /// Returns the address of the step before; there is no way back to the password, which is chosen once.
     pub(super) fn back(self) -> Option<&'static str> {
         let before = self.number().checked_sub(2).and_then(|at| Self::ALL.get(at));
         before.filter(|one| **one != Self::Access).map(|one| one.path())
     }
 
-    /// Where to go on; after the last to Home.
+    /// Returns the address to go on to; after the last step, Home.
     pub(super) fn next(self) -> &'static str {
         Self::ALL.get(self.number()).map_or("/panel?welcome=1", |one| one.path())
     }
@@ -148,7 +148,7 @@ pub(super) async fn set_up(
     }
 }
 
-/// Whether nothing was ever bought, sold, offered or backed up here. Who only forgot the password is spared the rest.
+/// Tells if nothing was ever bought, sold, offered or backed up here. An owner who only lost a password skips the rest.
 async fn is_new(node: &Local) -> Result<bool, ControlError> {
     let activity = node.ask(endpoint::Activity.with("limit", 1)).await?;
     let apis = node.ask(endpoint::Apis).await?;

@@ -88,7 +88,7 @@ impl Param {
     }
 }
 
-/// What a body holds.
+/// The content of a body.
 #[derive(Debug)]
 pub(super) enum Shape {
     Nothing,

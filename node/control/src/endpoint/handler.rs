@@ -13,7 +13,7 @@ use http::HeaderMap;
 
 use super::Endpoint;
 
-/// What answers an endpoint. `S` is the state of its router.
+/// A handler that answers an endpoint. `S` is the state of its router.
 pub struct Handler<E, S> {
     pub(super) route: MethodRouter<S>,
     endpoint: PhantomData<E>,
@@ -99,7 +99,7 @@ impl<T> Takes<T> for Json<T> {}
 /// It reads the request by itself.
 impl<T> Takes<T> for Bytes {}
 
-/// What can be the answer of an endpoint with this response.
+/// A type that can be the answer of an endpoint with this response.
 pub trait Answers<Response> {}
 
 impl<T> Answers<T> for Json<T> {}

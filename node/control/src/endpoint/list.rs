@@ -83,7 +83,7 @@ macro_rules! endpoints {
         }
 
         impl $group<()> {
-            /// What is said of them without their types.
+            /// The facts of all these endpoints, without their types.
             pub const FACTS: &'static [Facts] = &[$($(Facts {
                 method: $name::METHOD,
                 path: $name::PATH,

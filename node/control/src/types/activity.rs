@@ -30,7 +30,7 @@ pub struct BoughtCall {
     pub time_secs: u64,
     /// As the service answered; `None` when it did not.
     pub status: Option<u16>,
-    /// Why it was not charged, when it ended without an answer.
+    /// The reason that it was not charged, when it ended without an answer.
     pub reason: Option<String>,
     #[schema(value_type = String)]
     pub charged: Text<Usdc>,
@@ -60,7 +60,7 @@ pub struct ServedCall {
     pub charged: Text<Usdc>,
 }
 
-/// What the newest calls amount to. Up to a few seconds old.
+/// A summary of the newest calls. Up to a few seconds old.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Figures {
     /// The last days, the oldest first and today last.
@@ -69,7 +69,7 @@ pub struct Figures {
     pub served_today: u64,
     /// Of the calls bought today, in microseconds.
     pub median_us: Option<u64>,
-    /// What this node measured of services that it called.
+    /// This node's measurements of services that it called.
     pub measured: Vec<Measured>,
 }
 

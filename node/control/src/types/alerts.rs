@@ -10,17 +10,17 @@ use super::{Eth, Text};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Alert {
     pub kind: AlertKind,
-    /// Which of several of a kind: a part of the node, a channel's or a service's id. Empty where there is only one.
+    /// The one of several of a kind: a part of the node, a channel's or a service's id. Empty where there is only one.
     pub subject: String,
     pub severity: AlertSeverity,
     pub cause: String,
-    /// What to do.
+    /// The step to take.
     pub action: String,
     /// Seconds since the Unix epoch; since the start of the node at most.
     pub since_secs: u64,
 }
 
-/// What kind of thing needs a person.
+/// The kind of thing that needs a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AlertKind {
@@ -114,7 +114,7 @@ impl Alert {
     }
 }
 
-/// Whether something has stopped or is about to.
+/// The severity of an alert: something has stopped, or is about to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertSeverity {
@@ -138,7 +138,7 @@ pub struct AlertLevels {
     pub webhook: Option<String>,
     /// Seconds since the Unix epoch, when the webhook was told last since the node started.
     pub told_secs: Option<u64>,
-    /// Why the webhook was not told, the last time.
+    /// The reason that the webhook was not told, the last time.
     pub problem: Option<String>,
 }
 

@@ -23,7 +23,7 @@ pub struct Backup {
     /// On the node's machine.
     pub path: String,
     pub bytes: u64,
-    /// When the file was written, in seconds since the Unix epoch.
+    /// The time at which the file was written, in seconds since the Unix epoch.
     #[serde(default)]
     pub written_secs: u64,
 }
@@ -38,9 +38,9 @@ pub struct AutomaticBackups {
     pub folder: String,
     /// The newest that is there.
     pub newest: Option<Backup>,
-    /// When the next is due, in seconds since the Unix epoch; `None` while they are off.
+    /// The time at which the next is due, in seconds since the Unix epoch; `None` while they are off.
     pub next_secs: Option<u64>,
-    /// Why the newest attempt failed.
+    /// The reason that the newest attempt failed.
     pub problem: Option<String>,
     /// Seconds since the Unix epoch.
     pub failing_since_secs: Option<u64>,
@@ -79,7 +79,7 @@ pub struct ReplacedNode {
     pub wallet: Option<String>,
 }
 
-/// What a backup says of itself.
+/// The facts that a backup states about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BackupFacts {
     /// Seconds since the Unix epoch.
@@ -97,16 +97,16 @@ pub struct BackupFacts {
 pub struct Restoring {
     #[serde(flatten)]
     pub facts: BackupFacts,
-    /// Where the files of the present node are kept, on the node's machine.
+    /// The folder that keeps the files of the present node, on the node's machine.
     pub kept_in: String,
 }
 
-/// What the wallet can be had back from.
+/// The means to get the wallet back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WalletBackup {
-    /// When its owner showed that the phrase is written down, in seconds since the Unix epoch.
+    /// The time at which its owner showed that the phrase is written down, in seconds since the Unix epoch.
     pub written_down_secs: Option<u64>,
-    /// When the newest backup in the data folder was made, in seconds since the Unix epoch.
+    /// The time at which the newest backup in the data folder was made, in seconds since the Unix epoch.
     pub newest_backup_secs: Option<u64>,
 }
 

@@ -69,7 +69,7 @@ pub struct CatalogPage {
     pub total: usize,
     pub offset: usize,
     pub hits: Vec<CatalogHit>,
-    /// How many of all that fit have which category, tag, …
+    /// The number of all that fit in each category, with each tag, …
     pub counts: Counts,
 }
 
@@ -133,15 +133,15 @@ pub struct CatalogHit {
     /// Another owner has a service of nearly this name, and not for less long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look_alike: Option<LookAlike>,
-    /// Why this node does not buy it: the way of payment, or terms beyond the limits of this node.
+    /// The reason that this node does not buy it: the way of payment, or terms beyond the limits of this node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_buyable: Option<String>,
-    /// What this node's own paid calls say against it.
+    /// The evidence against it from this node's own paid calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flag: Option<ServiceFlag>,
 }
 
-/// Whether a call has a chance.
+/// The state of a service, which tells whether a call has a chance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CatalogState {
@@ -171,7 +171,7 @@ pub struct LookAlike {
     pub name: String,
     #[schema(value_type = String)]
     pub owner: Text<Address>,
-    /// Whether this node has known the other one for longer, by a day at least.
+    /// True if this node has known the other one for longer, by a day at least.
     pub older: bool,
 }
 
@@ -184,9 +184,9 @@ pub struct CatalogService {
     pub description: String,
     pub offers: Vec<Offer>,
     pub samples: usize,
-    /// Where calls of it go on this node.
+    /// The address on this node to which calls of it go.
     pub address: String,
-    /// Why only the listing can be shown, when its details cannot be had.
+    /// The reason that only the listing can be shown, when its details cannot be had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details_missing: Option<String>,
 }

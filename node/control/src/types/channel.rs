@@ -33,7 +33,7 @@ pub struct Channel {
     pub claimed: Text<Usdc>,
 }
 
-/// Where a channel stands.
+/// The state of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChannelState {

@@ -11,9 +11,9 @@ pub const PASSWORD_CHARS_MIN: usize = 10;
 /// `farthing console url` and `reset-password`
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Console {
-    /// Where to open it.
+    /// The address at which it opens.
     pub url: String,
-    /// Where browsers are led from there: a name that this node alone has.
+    /// The address to which browsers are led from there, under a name that this node alone has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub led_to: Option<String>,
     /// The one-time code, while the console has no password.
@@ -53,12 +53,12 @@ pub struct SetUp {
 #[serde(deny_unknown_fields)]
 pub struct LogIn {
     pub password: String,
-    /// What an earlier log-in answered as `device`: then wrong passwords of other programs do not make this one wait.
+    /// The `device` that an earlier log-in answered: then wrong passwords of other programs do not make this one wait.
     #[serde(default)]
     pub device: String,
 }
 
-/// What a program sends along with every request, as `x-console-key`, beside the cookie it was given.
+/// The answer to a log-in: a program sends `key` with every request, as `x-console-key`, beside the cookie it got.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 pub struct LoggedIn {
     pub key: String,
@@ -78,20 +78,20 @@ pub struct Setting {
     pub origin: String,
 }
 
-/// How the chain is reached: `farthing chain show`.
+/// The way the chain is reached: `farthing chain show`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ChainSettings {
     /// `base`, `local`, …; chosen before the first start.
     pub preset: String,
     /// Host and port of each endpoint in order of preference: the addresses may hold access keys.
     pub endpoints: Vec<String>,
-    /// Where the endpoints come from, as the configuration says it; `preset` for its own.
+    /// The source of the endpoints, as the configuration names it; `preset` for its own.
     pub endpoints_from: String,
     /// Blocks until a deposit counts.
     pub confirmations: u64,
-    /// Where that number comes from.
+    /// The source of that number.
     pub confirmations_from: String,
-    /// Whether what runs is what is set: `false` after a change, until the restart.
+    /// True if the settings that run are those that are set; `false` after a change, until the restart.
     pub in_force: bool,
 }
 
@@ -118,15 +118,15 @@ impl fmt::Debug for ChainSettingsRequest {
     }
 }
 
-/// What was stored; it holds from the next start on.
+/// The settings that were stored; they hold from the next start on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ChainSettingsSaved {
     pub settings: ChainSettings,
-    /// What each endpoint said when it was asked.
+    /// The answer of each endpoint when it was asked.
     pub tested: Vec<EndpointTested>,
 }
 
-/// What one endpoint said.
+/// The answer of one endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EndpointTested {
     /// Host and port.

@@ -22,11 +22,11 @@ pub struct FlaggedService {
     #[schema(value_type = String)]
     pub service: Text<ServiceId>,
     pub flag: Option<ServiceFlag>,
-    /// What the user said of this service, in place of the setting.
+    /// The user's rule for this service, in place of the setting.
     pub own_rule: Option<FlagRule>,
 }
 
-/// Why a service is flagged.
+/// The reason that a service is flagged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ServiceFlag {
     /// The larger part of it.
@@ -52,7 +52,7 @@ pub enum FlagCause {
     Fails,
 }
 
-/// What a flag does.
+/// The effect of a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FlagRule {
@@ -71,7 +71,7 @@ impl fmt::Display for FlagRule {
     }
 }
 
-/// What becomes of calls to one service while it is flagged.
+/// The rule for calls to one service while it is flagged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlagRequest {

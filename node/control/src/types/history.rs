@@ -26,7 +26,7 @@ pub struct HistoryEntry {
     pub state: HistoryState,
     /// Call id, hash of the transaction, or number of the settlement or the adjustment.
     pub id: String,
-    /// What was paid for a call or moved by a transaction, and what a call or a settlement earned.
+    /// The amount paid for a call or moved by a transaction, or earned by a call or a settlement.
     #[schema(value_type = String)]
     pub amount: Text<Usdc>,
     #[schema(value_type = Option<String>)]
@@ -49,10 +49,10 @@ pub struct HistoryEntry {
     /// ETH that a transaction moved, beside its fee.
     #[schema(value_type = Option<String>)]
     pub eth: Option<Text<Eth>>,
-    /// What a transaction paid for gas, in ETH.
+    /// The fee that a transaction paid for gas, in ETH.
     #[schema(value_type = Option<String>)]
     pub fee: Option<Text<Eth>>,
-    /// Why a call cost nothing, when it was not answered; what caused an adjustment.
+    /// The reason that a call cost nothing, when it was not answered; the cause of an adjustment.
     pub reason: Option<String>,
 }
 
@@ -67,7 +67,7 @@ pub enum HistoryKind {
     Settlement,
     /// A transaction of this wallet.
     Transaction,
-    /// What a channel counts and no call explains, with its cause.
+    /// An amount that a channel counts and no call explains, with its cause.
     Adjustment,
 }
 
@@ -88,7 +88,7 @@ pub enum HistoryState {
     Lost,
 }
 
-/// What a text should have been.
+/// The error for a text that is none of those expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is none of {expected}")]
 pub struct NoneOf {

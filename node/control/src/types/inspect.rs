@@ -29,10 +29,10 @@ impl fmt::Debug for InspectRequest {
     }
 }
 
-/// What a description offers.
+/// The content of a description: what it offers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Inspection {
-    /// What to register it with; a text is left out, for whoever asks has it.
+    /// The source to register it with; a text is left out, because whoever asks has it.
     pub source: SourceFile,
     /// `REST` or `GraphQL`
     pub kind: String,
@@ -42,7 +42,7 @@ pub struct Inspection {
     pub description: String,
     /// Addresses that can be the upstream, the proposed one first.
     pub upstreams: Vec<String>,
-    /// What the upstream asks for, in the document's order.
+    /// The security schemes that the upstream asks for, in the document's order.
     #[schema(value_type = Vec<Object>)]
     pub security: Vec<SecurityScheme>,
     #[schema(value_type = Object)]
@@ -79,7 +79,7 @@ pub struct InspectedCandidate {
     pub format: String,
     pub title: String,
     pub operations: u64,
-    /// How it was found, in words.
+    /// The way in which it was found, in words.
     pub found: String,
 }
 
@@ -124,16 +124,16 @@ impl fmt::Debug for TryRequest {
     }
 }
 
-/// What the server said.
+/// The server's answer to a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Tried {
     /// `GET /v1/things`
     pub operation: String,
-    /// Whether callers would get this as the service's answer.
+    /// True if callers would get this as the service's answer.
     pub answered: bool,
     /// 0 when the server did not say anything.
     pub status: u16,
-    /// Why it is no answer; empty when it is one.
+    /// The reason that it is no answer; empty when it is one.
     pub reason: String,
     pub took_us: u64,
     /// `public`, `LAN` or `same machine`, once it is known.
@@ -141,6 +141,6 @@ pub struct Tried {
     pub media_type: String,
     /// Of the whole answer.
     pub bytes: u64,
-    /// How the answer begins, as text.
+    /// The beginning of the answer, as text.
     pub beginning: String,
 }

@@ -8,7 +8,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Why a request was not carried out (RFC 9457).
+/// The reason that a request was not carried out (RFC 9457).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     /// Last part of the problem's address, or `about:blank`.
@@ -19,7 +19,7 @@ pub struct Problem {
     pub status: u16,
     #[serde(default)]
     pub detail: String,
-    /// What to do next.
+    /// The step to take next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -13,7 +13,7 @@ use super::Text;
 pub struct Reach {
     /// In plain words, with what to do.
     pub summary: String,
-    /// Whether somebody outside was shown to reach this node, over TCP or QUIC.
+    /// True if somebody outside was shown to reach this node, over TCP or QUIC.
     pub reachable: bool,
     /// `unknown`, `testing`, `reachable` or `not_reachable`.
     pub tcp: String,
@@ -23,7 +23,7 @@ pub struct Reach {
     pub peers_asked: u64,
     /// In how many seconds a test can be made, for whoever asked for one too soon: peers dial back once a minute.
     pub again_secs: Option<u64>,
-    /// Where a router has to forward to.
+    /// The address to which a router has to forward.
     #[schema(value_type = Option<String>)]
     pub local_ip: Option<IpAddr>,
     /// The ports that this node listens on, which a router has to forward to.
@@ -43,7 +43,7 @@ pub struct ReachedAddress {
     pub source: String,
     /// As [`Reach::tcp`].
     pub state: String,
-    /// Whether other nodes are told of it.
+    /// True if other nodes are told of it.
     pub published: bool,
     /// Peers that came through, of those that were asked.
     pub arrived: u64,

@@ -13,7 +13,7 @@ pub struct SdkLanguage {
     pub name: String,
     /// As people write it.
     pub title: String,
-    /// What the code needs to run.
+    /// The requirements for running the code.
     pub needs: String,
 }
 
@@ -48,7 +48,7 @@ pub struct Sdk {
     /// Name of the package, good as the name of a folder.
     pub package: String,
     pub files: Vec<SdkFile>,
-    /// What is called otherwise than in the service's description, and what could not be typed.
+    /// Names that differ from those in the service's description, and parts that could not be typed.
     pub warnings: Vec<String>,
 }
 

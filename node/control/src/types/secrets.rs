@@ -29,7 +29,7 @@ pub struct SecretShown {
     pub limits: SecretLimits,
 }
 
-/// What the holder of a secret may do, within what the node may.
+/// The limits of the holder of a secret, within those of the node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SecretLimits {

@@ -34,7 +34,7 @@ pub struct ServiceFile {
     /// Markdown; the source's own when empty.
     #[serde(default)]
     pub description: String,
-    /// Where the API is described.
+    /// The source that describes the API.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceFile>,
     /// The owner's own server, for instance `http://127.0.0.1:8080/api`; the one the source names when empty.
@@ -52,10 +52,10 @@ pub struct ServiceFile {
     pub price: Text<Usdc>,
     #[serde(default)]
     pub charge: Charge,
-    /// Whether GraphQL mutations are offered that `operations` does not name.
+    /// True if GraphQL mutations are offered that `operations` does not name.
     #[serde(default)]
     pub mutations: bool,
-    /// How values of GraphQL's custom scalars are read, where their names mislead.
+    /// The way to read values of GraphQL's custom scalars, where their names mislead.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scalars: BTreeMap<String, ScalarFile>,
     #[serde(default)]
@@ -142,7 +142,7 @@ impl ScalarFile {
     }
 }
 
-/// Which answers are charged.
+/// The answers that are charged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Charge {
@@ -168,7 +168,7 @@ pub struct OperationFile {
     pub price: Option<Text<Usdc>>,
     #[serde(default)]
     pub parameters: Vec<ParameterFile>,
-    /// Whether a request body is passed on.
+    /// True if a request body is passed on.
     #[serde(default)]
     pub body: bool,
     /// Undeclared parameters go to the query instead of being refused.

@@ -19,7 +19,7 @@ pub struct VersionNote {
     /// Of operations that name none of their own.
     #[schema(value_type = String)]
     pub price: Text<Usdc>,
-    /// What is different from the version before, one sentence each; empty where callers see no difference.
+    /// The differences from the version before, one sentence each; empty where callers see no difference.
     pub what: Vec<String>,
     /// This node came by the version itself; the owner does not tell of it.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -32,10 +32,10 @@ const fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// Whether others have the listing of one of my services.
+/// The health of one of my services: whether others have its listing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ListingHealth {
-    /// When neighbours were asked, in seconds since the Unix epoch; 0 before the first time.
+    /// The time at which neighbours were asked, in seconds since the Unix epoch; 0 before the first time.
     pub asked_secs: u64,
     /// Connected nodes that were asked: 16 at most.
     pub asked: u64,
@@ -47,9 +47,9 @@ pub struct ListingHealth {
     pub missing: u64,
     /// That did not answer.
     pub silent: u64,
-    /// Whether one of them gave out the details by their hash; `None` when nobody with the listing could be asked.
+    /// True if one of them gave out the details by their hash; `None` when nobody with the listing could be asked.
     pub details_served: Option<bool>,
-    /// Whether one's own server takes connections, in words; empty before it was looked at.
+    /// A few words on whether one's own server takes connections; empty before it was looked at.
     pub upstream: String,
     pub upstream_good: bool,
 }
@@ -88,10 +88,10 @@ pub struct Api {
     /// Seconds since the Unix epoch, of the newest call.
     #[serde(default)]
     pub last_call_secs: Option<u64>,
-    /// What the upstream took, of the newest requests, in microseconds.
+    /// The median time that the upstream took for the newest requests, in microseconds.
     #[serde(default)]
     pub upstream_median_us: Option<u64>,
-    /// What was found last of its listing and its server; `None` before the first look.
+    /// The last findings on its listing and its server; `None` before the first look.
     #[serde(default)]
     pub health: Option<ListingHealth>,
 }
@@ -158,7 +158,7 @@ pub struct ApiShown {
     pub source: String,
     /// Names of what this node adds to every upstream request.
     pub secrets: Vec<String>,
-    /// What became of the description at registration.
+    /// The report on the description from its registration.
     #[schema(value_type = Object)]
     pub report: Report,
     pub offers: Vec<Offer>,
@@ -166,7 +166,7 @@ pub struct ApiShown {
     /// Operations of the description that are not offered, as the owner chose.
     #[serde(default)]
     pub hidden: Vec<OperationName>,
-    /// Which answers are charged.
+    /// The answers that are charged.
     #[serde(default)]
     pub charge: Charge,
 }
@@ -215,7 +215,7 @@ pub struct EditRequest {
     pub version: Option<u64>,
 }
 
-/// What came of `farthing api edit`.
+/// The result of `farthing api edit`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Edited {
     #[serde(flatten)]
@@ -270,14 +270,14 @@ pub struct RescanRequest {
     pub apply: bool,
 }
 
-/// What a newer reading of a service's source brings.
+/// The result of a newer reading of a service's source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Rescan {
     #[schema(value_type = Object)]
     pub changes: Changes,
     #[schema(value_type = Object)]
     pub report: Report,
-    /// Whether a new version was published.
+    /// True if a new version was published.
     pub applied: bool,
     pub api: Api,
 }

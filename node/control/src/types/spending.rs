@@ -23,7 +23,7 @@ pub struct SpendingState {
     pub at_rest: MoneyAtRest,
 }
 
-/// What lies in channels, deposited and not paid out, and the most that may; set in the section `[spending]`.
+/// The money in channels, deposited and not paid out, and the most that may lie there; set in the section `[spending]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MoneyAtRest {
     /// In all channels, deposits under way included.
@@ -66,7 +66,7 @@ pub struct SpendingLimits {
 pub struct AcceptPrice {
     #[schema(value_type = String)]
     pub service: Text<ServiceId>,
-    /// What was looked at: a price that rises further meanwhile is not accepted with it.
+    /// The price that was looked at: one that rises further meanwhile is not accepted with it.
     #[schema(value_type = String)]
     pub up_to: Text<Usdc>,
 }

@@ -74,7 +74,7 @@ pub(super) fn purchases(
     Ok(by_channel)
 }
 
-/// Whether the owner signed what it charged.
+/// Returns whether the owner signed what it charged.
 fn is_signed(purchase: &StoredPurchase, call_id: CallId, domain: &Domain) -> bool {
     let StoredEnd::Acknowledged { signature, .. } = &purchase.end else { return false };
     let receipt = purchase.end.receipt(call_id);

@@ -140,8 +140,8 @@ pub(super) fn channels(
     Ok(())
 }
 
-/// Whether the contract would take the best voucher: it is there, and the channel's signer signed it. Channels of
-/// another contract are for the program that served them.
+/// Returns whether the contract would take the best voucher: it is there, and the channel's signer signed it. Channels
+/// of another contract are for the program that served them.
 fn is_claimable(row: &payee::StoredPayeeChannel, id: ChannelId, domain: Option<&Domain>) -> bool {
     let Some(signature) = row.best_signature else { return false };
     let terms = row.config();

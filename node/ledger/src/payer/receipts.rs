@@ -112,7 +112,7 @@ fn charge(
     history::count_bought(tx, promised_secs, receipt)
 }
 
-/// What a receipt has to agree with.
+/// The facts that a receipt has to agree with.
 struct RecordedRequest {
     owner: Address,
     request_hash: Hash,

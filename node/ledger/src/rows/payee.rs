@@ -55,15 +55,15 @@ pub struct Accepted {
 pub struct CallRow {
     pub payer: Address,
     pub call: Call,
-    /// What was, or would have been, signed for it.
+    /// The receipt that was signed for it, or would have been.
     pub receipt: Receipt,
     /// Size of the kept body, 0 when none is kept; lists leave `call.body` out.
     pub body_bytes: u64,
-    /// When the service was asked once more for a lost answer; see [`crate::Ledger::repeat`].
+    /// The time at which the service was asked once more for a lost answer; see [`crate::Ledger::repeat`].
     pub repeated_secs: Option<u64>,
 }
 
-/// What is known of a call id.
+/// The record of a call id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServedRow {
     /// Given to its service; unless that is in progress now, it may have run.

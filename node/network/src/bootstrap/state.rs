@@ -22,7 +22,7 @@ pub struct BootstrapPeer {
     pub state: BootstrapState,
 }
 
-/// What came of a configured address.
+/// The state of a configured address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BootstrapState {
     /// The first dial is not over.
@@ -48,7 +48,7 @@ pub enum BootstrapState {
     },
     /// Nobody has the name.
     UnknownName,
-    /// Whoever should know the name could not be asked.
+    /// No resolver could be asked for the name.
     NoResolver,
     /// Something answers, and not as a node does.
     NoNode,
@@ -61,7 +61,7 @@ pub enum BootstrapState {
 }
 
 impl BootstrapState {
-    /// What a failed dial says; nothing when it was not a dial at all, because there is a connection already.
+    /// Reads the state from a failed dial; `None` if it was not a dial at all, because there is a connection already.
     pub(crate) fn of(error: &DialError, expected: Option<Address>) -> Option<Self> {
         Some(match error {
             DialError::LocalPeerId { .. } => Self::OwnWallet,
@@ -79,7 +79,7 @@ impl BootstrapState {
         })
     }
 
-    /// What a failed dial of one address says.
+    /// Reads the state from a failed dial of one address.
     pub(crate) fn of_address(address: &Multiaddr, error: &TransportError<io::Error>) -> Self {
         match error {
             TransportError::Other(error) if has_transport(address) => {
@@ -105,8 +105,8 @@ impl BootstrapState {
         }
     }
 
-    /// What came of looking the name up, by the words as well: they show the question as the resolver holds it, which
-    /// says nothing to a person. Nothing when there was an answer.
+    /// Reads what came of looking the name up, by the words as well: they show the question as the resolver holds it,
+    /// which says nothing to a person. `None` when there was an answer.
     fn of_name(error: &io::Error) -> Option<Self> {
         let words = format!("{error} {}", innermost(error)).to_lowercase();
         let is_said = |signs: &[&str]| signs.iter().any(|sign| words.contains(sign));
@@ -128,7 +128,7 @@ impl BootstrapState {
         matches!(self, Self::Connected { .. })
     }
 
-    /// Whether no patience helps: the configuration, here or there, has to change.
+    /// Returns whether patience cannot help: the configuration, here or there, has to change.
     #[must_use]
     pub const fn is_mistake(&self) -> bool {
         matches!(
@@ -137,7 +137,7 @@ impl BootstrapState {
         )
     }
 
-    /// What to do about it; nothing when all is well or only time is needed.
+    /// Returns what to do about it; `None` when all is well or only time is needed.
     #[must_use]
     pub const fn next(&self) -> Option<&'static str> {
         Some(match self {
@@ -204,7 +204,7 @@ impl std::fmt::Display for BootstrapState {
     }
 }
 
-/// Whether it says how to get there: TCP, QUIC, or within this process.
+/// Returns whether the address says how to get there: TCP, QUIC, or within this process.
 fn has_transport(address: &Multiaddr) -> bool {
     address.iter().any(|part| matches!(part, Protocol::Tcp(_) | Protocol::QuicV1 | Protocol::Memory(_)))
 }

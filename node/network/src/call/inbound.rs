@@ -30,7 +30,7 @@ use crate::{
     status::Counters,
 };
 
-/// How long a caller should wait after `Busy`: a typical call is over by then.
+/// The time that a caller should wait after `Busy`: a typical call is over by then.
 const BUSY_RETRY_AFTER_MS: u64 = 500;
 /// Refusals being written at once. Above this, streams are reset: a caller that opens this many at once
 /// without waiting for answers is not owed one.
@@ -40,7 +40,7 @@ const REFUSALS_MAX: usize = 512;
 const REQUESTS_PART: usize = 2;
 const STRANGERS_PART: usize = 4;
 
-/// What calls are served with.
+/// The server of inbound calls.
 #[derive(Debug)]
 pub(crate) struct CallServer {
     streams: Arc<Admission>,
@@ -225,7 +225,7 @@ fn shutting_down() -> CallReply {
     CallReply::Refused(Refusal::new(RefusalCode::Unavailable, "the node is shutting down"))
 }
 
-/// Why a request was not taken. In every case it was surely not served.
+/// The reason that a request was not taken. In every case it was surely not served.
 enum Unread {
     Gone,
     NoRoom,

@@ -20,7 +20,7 @@ const MISSED_MAX: usize = 1024;
 pub(crate) struct Missed(Mutex<VecDeque<(CallId, usize)>>);
 
 impl Missed {
-    /// What the answer to `message` is known to need; 0 when nothing is known.
+    /// Returns the bytes that the answer to `message` is known to need; 0 when nothing is known.
     pub(crate) fn bytes(&self, message: &CallMessage) -> usize {
         let Some(id) = call_of(message) else { return 0 };
         self.lock().iter().find(|(missed, _)| *missed == id).map_or(0, |(_, bytes)| *bytes)

@@ -27,7 +27,7 @@ pub(crate) struct ExchangeHandler {
     source: ConnectionStreams,
     protocol: StreamProtocol,
     accept: Accept,
-    /// How long the connection is kept after a stream was opened, and until when that is.
+    /// The time for which the connection is kept after a stream was opened, and the end of that time.
     kept: Duration,
     kept_until: Option<Instant>,
     openings: VecDeque<Opening>,

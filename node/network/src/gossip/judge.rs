@@ -46,7 +46,7 @@ const FLOOD_STRIKE_EVERY: u32 = 100;
 /// Objects being judged: of one neighbour as many as it may send in a minute, and in all.
 const JUDGED_PER_PEER_MAX: usize = (LISTINGS_PER_MINUTE_MAX + RECORDS_PER_MINUTE_MAX) as usize;
 pub(crate) const JUDGED_MAX: usize = 256;
-/// How long the node may think about a listing.
+/// The longest time that the node may think about a listing.
 const VERDICT_DEADLINE: Duration = Duration::from_secs(5);
 
 /// The neighbour that sent a message.
@@ -57,7 +57,7 @@ pub(crate) struct Sender {
     pub(crate) range: Option<IpAddr>,
 }
 
-/// What is to be done with one message.
+/// The decision on one message.
 #[derive(Debug)]
 pub(crate) struct Judged {
     pub(crate) message: MessageId,
@@ -65,7 +65,7 @@ pub(crate) struct Judged {
     pub(crate) acceptance: MessageAcceptance,
 }
 
-/// What judging needs, shared by the tasks that do it.
+/// The state that judging needs, shared by the tasks that do it.
 #[derive(Debug)]
 struct Court {
     records: SharedRecords,
@@ -156,7 +156,7 @@ impl Judge {
 }
 
 impl Court {
-    /// What is good is kept all the same when it is not passed on.
+    /// Turns `Accept` into `Ignore` once enough was passed on. What is good is kept all the same.
     fn if_passed_on(&self, subject: Subject, acceptance: MessageAcceptance) -> MessageAcceptance {
         // Changed by single operations, so a panic elsewhere leaves it whole.
         let passed_on = || self.passed_on.lock().unwrap_or_else(PoisonError::into_inner);

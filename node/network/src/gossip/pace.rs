@@ -22,7 +22,7 @@ const WAIT_MAX: Duration = Duration::from_secs(1);
 /// Origins that are counted: more than can be connected. Those that owe nothing are forgotten first.
 const ORIGINS_MAX: usize = 1024;
 
-/// What every origin has left of its frames. A cheap handle, shared by all connections.
+/// The frames that every origin has left. A cheap handle, shared by all connections.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Frames(Arc<Mutex<HashMap<NeighbourOrigin, Instant>>>);
 
@@ -48,7 +48,7 @@ fn spend(whole_at: Option<Instant>, now: Instant) -> (Instant, Duration) {
     (after, after.saturating_duration_since(now + at_once))
 }
 
-/// Whoever would have all of its frames soonest loses least by being forgotten.
+/// Forgets those that have all of their frames, or else the one that would have them soonest: it loses least.
 fn make_room(whole_at: &mut HashMap<NeighbourOrigin, Instant>, now: Instant) {
     whole_at.retain(|_, at| *at > now);
     if whole_at.len() >= ORIGINS_MAX
@@ -68,7 +68,7 @@ mod tests {
         NeighbourOrigin::Range([9, 9, third, 0].into())
     }
 
-    /// How many frames of `connections` that always have another one are read in this time.
+    /// Counts the frames read in this time from `connections` that always have another one.
     fn read_in(seconds: u64, connections: usize) -> usize {
         let (frames, start) = (Frames::default(), Instant::now());
         let mut next = vec![start; connections];

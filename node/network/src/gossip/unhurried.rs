@@ -107,7 +107,7 @@ pub(crate) struct GossipHandler {
     pace: ReadPace,
 }
 
-/// When the next frame may be read.
+/// The pace of reading: the time at which the next frame may be read.
 struct ReadPace {
     origin: NeighbourOrigin,
     frames: Frames,

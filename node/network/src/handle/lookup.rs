@@ -15,16 +15,16 @@ use crate::{NotStarted, addresses};
 
 const DIRECTORY: &str = "directory";
 
-/// What a look-up found, and how.
+/// The result of a look-up, and the steps to it.
 #[derive(Clone, Debug)]
 pub struct Lookup {
     /// The newest record of the wallet, which may say that its node has left.
     pub record: Option<Verified<NodeRecord>>,
-    /// Where that record says the node is, as multiaddresses.
+    /// The addresses of the node in that record, as multiaddresses.
     pub addresses: Vec<String>,
-    /// Why that record is of no use, if it is not.
+    /// The reason why that record is of no use; `None` if it can be used.
     pub amiss: Option<&'static str>,
-    /// Whether the wallet's node is connected by now, or is this node.
+    /// True if the wallet's node is connected by now, or is this node.
     pub is_connected: bool,
     pub steps: Vec<LookupStep>,
 }
@@ -51,11 +51,11 @@ pub struct LookupStep {
     pub took: Duration,
     /// In words; whatever of it strangers wrote is bounded.
     pub outcome: String,
-    /// Whether this step brought the look-up further.
+    /// True if this step brought the look-up further.
     pub helped: bool,
 }
 
-/// What the two sources of a search had to say.
+/// The answers of the two sources of a search.
 #[derive(Debug, Default)]
 pub(crate) struct Sightings {
     pub(crate) directory: SourceAnswers,
@@ -170,7 +170,7 @@ impl Inner {
     }
 }
 
-/// Why a record is of no use, in words that follow `it`.
+/// Returns the reason that a record is of no use, in words that follow `it`.
 fn amiss(record: &NodeRecord, now_secs: u64) -> Option<&'static str> {
     if record.check_time(now_secs).is_ok() {
         None

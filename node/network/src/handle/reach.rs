@@ -60,17 +60,17 @@ const ASKED_AGAIN: usize = 64;
 const FOUND_MAX: usize = 16;
 /// Wallets being reached, and being looked for.
 const FLIGHTS_MAX: usize = 64;
-/// How long a wallet that was not found is not looked for again: doubling.
+/// The first pause before a wallet that was not found is looked for again: doubling.
 const ABSENT_MIN: Duration = Duration::from_secs(30);
 const ABSENT_MAX: Duration = Duration::from_secs(600);
-/// How long a wallet is not dialled again for a question after its record led nowhere: doubling.
+/// The first pause before a wallet whose record led nowhere is dialled again for a question: doubling.
 const UNREACHED_MIN: Duration = Duration::from_secs(1);
 const UNREACHED_MAX: Duration = Duration::from_secs(60);
 /// A call waits for this long after the last dial in vain, and dials then: its owner may have come back meanwhile, and
 /// whoever calls wants it to be asked.
 const CALL_DIALS_AGAIN: Duration = Duration::from_secs(1);
 
-/// What is being reached or looked for, and what was not found.
+/// The wallets that are being reached or looked for, and those that were not found.
 #[derive(Debug)]
 pub(crate) struct Reach {
     /// For calls.
@@ -100,14 +100,14 @@ impl Reach {
         lock(&self.unreached).found(owner);
     }
 
-    /// What is left of a call's pause after the last dial in vain.
+    /// Returns the rest of a call's pause after the last dial in vain.
     fn pause_of_call(&self, owner: Address) -> Duration {
         let since = lock(&self.unreached).since(owner, Instant::now());
         since.map_or(Duration::ZERO, |since| CALL_DIALS_AGAIN.saturating_sub(since))
     }
 }
 
-/// What a wallet is to be reached for.
+/// The purpose for which a wallet is to be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Call,

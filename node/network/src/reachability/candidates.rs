@@ -20,7 +20,7 @@ const OBSERVERS_MAX: usize = 64;
 /// Distinct networks that must agree on this node's IP: one could lie, or sit on the same LAN.
 const WITNESSES_MIN: usize = 2;
 
-/// Where a candidate comes from.
+/// The source of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressSource {
     /// The configuration's `announce`; published until it fails.
@@ -35,13 +35,13 @@ pub enum AddressSource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AddressCandidate {
     pub(super) address: Multiaddr,
-    /// What peers are asked to dial: the address, with a name replaced by the IP that peers see. Nothing
+    /// The address that peers are asked to dial: the candidate's, with a name replaced by the IP that peers see. `None`
     /// while that is unknown, or when no peer would dial it.
     pub(super) dialled: Option<Multiaddr>,
     pub(super) source: AddressSource,
 }
 
-/// How connected peers see this node.
+/// The IPs under which connected peers see this node.
 #[derive(Debug, Default)]
 pub(super) struct Observations {
     by_peer: BTreeMap<Address, Observation>,
@@ -98,7 +98,7 @@ impl Observations {
         }
     }
 
-    /// Whether a peer sees this node under an address that providers share among customers.
+    /// Returns whether a peer sees this node under an address that providers share among customers.
     pub(super) fn is_shared(&self) -> bool {
         self.by_peer.values().any(|seen| place::is_shared(seen.own))
     }
@@ -110,7 +110,7 @@ enum Witness {
     Network(IpAddr),
 }
 
-/// What is known about this node's addresses.
+/// All that is known about this node's addresses.
 #[derive(Debug)]
 pub(super) struct OwnAddresses<'a> {
     pub(super) announced: &'a [Multiaddr],
@@ -122,7 +122,7 @@ pub(super) struct OwnAddresses<'a> {
 }
 
 impl OwnAddresses<'_> {
-    /// What is to be tested; at most as many as one request holds.
+    /// Lists the addresses to be tested; at most as many as one request holds.
     pub(super) fn candidates(&self) -> Vec<AddressCandidate> {
         let announced = self.announced.iter().map(|address| self.announced(address));
         let mapped = self.mapped.iter().map(|address| self.literal(address.clone(), AddressSource::Mapped));

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use super::Transport;
 use crate::{BootstrapState, identity};
 
-/// How long a connection is kept after its handshake for the asker to close: it has seen it then.
+/// The longest time that a connection is kept after its handshake for the asker to close: it has seen it then.
 const HOLD_MAX: Duration = Duration::from_secs(1);
 /// Streams that the asker may open meanwhile; nothing is said on them.
 const STREAMS_MAX: usize = 16;

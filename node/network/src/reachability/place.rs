@@ -6,7 +6,7 @@ use libp2p::{Multiaddr, multiaddr::Protocol};
 
 use crate::addresses;
 
-/// What carries a connection.
+/// The transport of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Transport {
     Tcp,
@@ -14,7 +14,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// What a router forwards.
+    /// Returns the kind of port that a router forwards.
     #[must_use]
     pub const fn port_kind(self) -> &'static str {
         match self {
@@ -75,13 +75,13 @@ pub(super) fn address(ip: IpAddr, transport: Transport, port: u16) -> Multiaddr 
     }
 }
 
-/// Whether both addresses are of the same transport and family, and so one may arrive at the other.
+/// Returns whether both addresses are of the same transport and family, and so one may arrive at the other.
 pub(super) fn are_alike(one: &Multiaddr, other: &Multiaddr) -> bool {
     let kind = |address| (Transport::of(address).map(|(transport, _)| transport), Family::of(address));
     kind(one) == kind(other)
 }
 
-/// Whether providers share this address among their customers (RFC 6598, 100.64.0.0/10).
+/// Returns whether providers share this address among their customers (RFC 6598, 100.64.0.0/10).
 pub(super) fn is_shared(ip: IpAddr) -> bool {
     matches!(ip, IpAddr::V4(ip) if ip.octets()[0] == 100 && (64..128).contains(&ip.octets()[1]))
 }

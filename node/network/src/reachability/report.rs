@@ -10,14 +10,14 @@ use super::{
     verdict::{Standing, Vote},
 };
 
-/// Whether the outside reaches this node, and how that is known.
+/// A report on whether the outside reaches this node, and how that is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reachability {
     /// Every address that is tested.
     pub checks: Vec<AddressCheck>,
     /// A test is under way.
     pub testing: bool,
-    /// When the last test ended, in seconds since the Unix epoch.
+    /// The end of the last test, in seconds since the Unix epoch.
     pub checked_secs: Option<u64>,
     /// Peers that were asked in the last test.
     pub peers_asked: usize,
@@ -41,7 +41,7 @@ pub struct Reachability {
     pub again_secs: Option<u64>,
 }
 
-/// What a test says of an address or a transport.
+/// The result of a test for an address or a transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReachState {
     /// No test has decided yet.
@@ -61,7 +61,7 @@ pub struct AddressCheck {
     pub port: u16,
     pub source: AddressSource,
     pub state: ReachState,
-    /// Whether it is in this node's record.
+    /// True if it is in this node's record.
     pub published: bool,
     /// Peers whose dial arrived, of those that were asked.
     pub arrived: usize,
@@ -69,7 +69,7 @@ pub struct AddressCheck {
     pub failures: Vec<CheckFailure>,
 }
 
-/// Why a peer did not come through.
+/// A peer that did not come through, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckFailure {
     pub peer: Address,
@@ -105,7 +105,7 @@ impl Reachability {
             .unwrap_or_default()
     }
 
-    /// Whether somebody outside was shown to reach this node.
+    /// Returns whether somebody outside was shown to reach this node.
     #[must_use]
     pub fn is_reachable(&self) -> bool {
         self.checks.iter().any(|check| check.state == ReachState::Reachable)

@@ -33,7 +33,7 @@ pub(super) struct Round {
     known: Vec<IpAddr>,
     /// Something changed meanwhile, so that another test follows at once.
     pub(super) outdated: bool,
-    /// When those are waited for no longer who cannot change the outcome.
+    /// The end of the wait for those who cannot change the outcome.
     pub(super) ends: Option<Instant>,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Round {
 #[derive(Debug)]
 pub(super) struct ReachabilityRequest {
     peer: Address,
-    /// Whether this node has written to it, so that a router may let it in for that.
+    /// True if this node has written to it, so that a router may let it in for that.
     is_known: bool,
     pub(super) dials: Vec<ProbeDial>,
     answer: Option<Result<ReachResponse, String>>,
@@ -52,7 +52,7 @@ pub(super) struct ProbeDial {
     /// The candidate, as it is published, and as the peer was told to dial it.
     address: Multiaddr,
     dialled: Multiaddr,
-    /// Who the peer is on this dial.
+    /// The id of the peer on this dial.
     key: PeerId,
     arrival: Option<Vote>,
     /// The same of a neighbour of the peer.
@@ -113,7 +113,7 @@ impl ReachabilityRequest {
         }
     }
 
-    /// What the peer found. One that was asked too soon took no part.
+    /// Returns what the peer found. One that was asked too soon took no part.
     fn vote(&self, address: &Multiaddr) -> Option<(Address, Vote)> {
         if self.too_soon().is_some() {
             return None;
@@ -147,12 +147,12 @@ impl Round {
         Self { asked, known, outdated: false, ends: None }
     }
 
-    /// How many took part.
+    /// Returns the number of peers that took part.
     pub(super) fn peers(&self) -> usize {
         self.asked.len() - self.too_soon().count()
     }
 
-    /// Who did not, and for how long they do not want to be asked again.
+    /// Lists the peers that did not take part, and for how long they do not want to be asked again.
     pub(super) fn too_soon(&self) -> impl Iterator<Item = (Address, Duration)> {
         self.asked.iter().filter_map(|asked| Some((asked.peer, asked.too_soon()?)))
     }
@@ -194,8 +194,8 @@ impl Round {
         self.asked.iter().all(|asked| asked.answer.is_some())
     }
 
-    /// Whether those who have not answered could not change what comes out, whatever they found: the line to one of
-    /// them may be dead, as after a change of address, and waiting for it takes longer than the whole test.
+    /// Returns whether the outcome is certain, whatever the missing answers are: the line to one of these peers may be
+    /// dead, as after a change of address, and waiting for it takes longer than the whole test.
     pub(super) fn is_decided(&self) -> bool {
         let mut dials = self.asked.iter().flat_map(|asked| &asked.dials);
         dials.all(|dial| {
@@ -209,7 +209,7 @@ impl Round {
         })
     }
 
-    /// What everybody who was asked about a candidate found.
+    /// Lists the votes of everybody who was asked about a candidate.
     pub(super) fn votes(&self, address: &Multiaddr) -> Vec<(Address, Vote)> {
         self.asked.iter().filter_map(|asked| asked.vote(address)).collect()
     }

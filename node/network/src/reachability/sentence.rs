@@ -67,7 +67,7 @@ impl Reachability {
         }
     }
 
-    /// What came of asking the router by UPnP, where that matters: a forward that it made, or one that is missing.
+    /// Says what came of asking the router by UPnP, where that matters: a forward that it made, or one that is missing.
     fn router(&self) -> &'static str {
         let is_missing = [Transport::Tcp, Transport::Quic]
             .into_iter()
@@ -102,7 +102,7 @@ impl Reachability {
         }
     }
 
-    /// What a test has shown of the addresses that are published, in a few words.
+    /// Says in a few words what a test has shown of the addresses that are published.
     #[must_use]
     pub fn standing(&self) -> &'static str {
         let any = |state| self.checks.iter().any(|check| check.state == state);

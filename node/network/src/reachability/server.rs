@@ -42,14 +42,14 @@ use crate::{
 /// Requests being served, per peer and in all; each dials at most eight addresses.
 const REQUESTS_PER_PEER_MAX: usize = 1;
 const REQUESTS_MAX: usize = 8;
-/// What a request takes besides its dials: two frames on a slow line.
+/// The time for a request besides its dials: two frames on a slow line.
 const FRAMES_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Neighbours that are asked one after the other to dial as well, while they refuse.
 const STRANGERS_MAX: usize = 4;
 /// All that is told of a dial on behalf of another that failed.
 const NOT_REACHED: &str = "not reached";
-/// What a neighbour's request takes besides its dials; the asker waits for both.
+/// The time for a neighbour's request besides its dials; the asker waits for both.
 const ANOTHER_S_FRAMES_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Sends one request and reads its answer, at most as long as an honest peer takes.

@@ -30,7 +30,7 @@ impl Tester {
     }
 }
 
-/// When each peer may be asked again, so that none is asked more often than it answers.
+/// The times at which peers may be asked again, so that none is asked more often than it answers.
 #[derive(Debug)]
 pub(super) struct AskSchedule {
     interval: Duration,

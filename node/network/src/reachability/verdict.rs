@@ -14,7 +14,7 @@ const FAILURES_MAX: u32 = 2;
 /// may be none any more who could tell that a forward was added.
 const STRANGERLESS_MAX: u32 = 8;
 
-/// What one peer's dial says.
+/// The result of one peer's dial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Vote {
     /// It came through, or its neighbour did, and this node had not written to it; we saw it.
@@ -100,7 +100,7 @@ impl Count {
     }
 }
 
-/// Whether as many votes as are `missing` could not change what these decide, whatever they were.
+/// Returns whether these votes decide, whatever the `missing` ones are.
 pub(super) fn is_certain<'a>(votes: impl IntoIterator<Item = &'a Vote>, missing: usize) -> bool {
     let count = Count::of(votes);
     let failed = count.failed + count.kept_out;
@@ -119,9 +119,9 @@ pub(super) struct Standing {
     /// The router lets in whoever this node wrote to and keeps strangers out, as a test has shown; and how many tests
     /// since then have had no stranger.
     strangerless: Option<u32>,
-    /// Whether it is published.
+    /// True if it is published.
     pub(super) believed: bool,
-    /// Whether the last test decided nothing.
+    /// True if the last test decided nothing.
     is_undecided: bool,
     pub(super) votes: Vec<(Address, Vote)>,
 }
@@ -167,7 +167,7 @@ impl Standing {
         self.votes = votes;
     }
 
-    /// Whether the next test should not wait for its turn: the last one failed an address that is still
+    /// Returns whether the next test should not wait for its turn: the last one failed an address that is still
     /// published, or decided nothing.
     pub(super) fn is_in_doubt(&self) -> bool {
         self.is_undecided || (self.believed && self.failures > 0)

@@ -260,7 +260,7 @@ impl SwarmTask {
         }
     }
 
-    /// How a peer sees this node, to show. The map forgets the rarest when it is full.
+    /// Notes how a peer sees this node, to show. The map forgets the rarest when it is full.
     fn observe(&mut self, address: &Multiaddr) {
         *self.observed.entry(addresses::without_peer(address)).or_default() += 1;
         if self.observed.len() > OBSERVED_MAX

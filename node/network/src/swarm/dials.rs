@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use libp2p::{Multiaddr, PeerId, swarm::ConnectionId};
 
-/// Which addresses of whom are being dialled.
+/// The addresses that are being dialled, and whose they are.
 #[derive(Debug, Default)]
 pub(super) struct Dials(HashMap<ConnectionId, (PeerId, Vec<Multiaddr>)>);
 
@@ -21,7 +21,7 @@ impl Dials {
         self.0.remove(&connection);
     }
 
-    /// Whether `peer` is being dialled anywhere.
+    /// Returns whether `peer` is being dialled anywhere.
     pub(super) fn is_dialled(&self, peer: &PeerId) -> bool {
         self.0.values().any(|(dialled, _)| dialled == peer)
     }

@@ -19,8 +19,8 @@ use crate::{
     status::Counters,
 };
 
-/// How often a peer is asked which record of ours it holds, the next one each time. A node with our key that
-/// shares our neighbours is heard of in no other way: to them it is we who speak, and nobody is told by gossip or
+/// The time between two questions for the record of ours that a peer holds, each to the next peer. A node with our key
+/// that shares our neighbours is heard of in no other way: to them it is we who speak, and nobody is told by gossip or
 /// at a meeting what he said himself.
 const OWN_RECORD_ASKED_EVERY: Duration = Duration::from_secs(10);
 
@@ -221,7 +221,7 @@ impl SwarmTask {
         }
     }
 
-    /// Whether the routing table has a place for `peer`: a full part of it keeps whom it has, as long as they
+    /// Returns whether the routing table has a place for `peer`: a full part of it keeps whom it has, as long as they
     /// can be reached. (kad would dial the one it has not heard of for longest each time somebody is met.)
     pub(super) fn has_place_in_table(&mut self, peer: &PeerId) -> bool {
         let bucket = self.parts.swarm.behaviour_mut().kad.kbucket(*peer);
@@ -258,7 +258,7 @@ impl SwarmTask {
         }
     }
 
-    /// What look-ups cost: requests until somebody held a record, and until the end.
+    /// Counts the cost of look-ups: requests until somebody held a record, and until the end.
     fn count_requests(&mut self, id: QueryId, result: &QueryResult, stats: &QueryStats, last: bool) {
         let Some(lookup) = self.lookups.get_mut(&id) else { return };
         let (counters, requests) = (&self.parts.counters, stats.num_requests() as usize);

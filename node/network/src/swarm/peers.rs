@@ -16,7 +16,7 @@ use crate::{
     Direction, Neighbour, NotStarted, PeerInfo, addresses, command::Asker, identity, reachability::Tester,
 };
 
-/// Whoever waits for one peer to be connected and identified.
+/// A channel to somebody who waits for one peer to be connected and identified.
 pub(super) type Waiter = oneshot::Sender<Result<(), NotStarted>>;
 /// A stranger's text is cut to this.
 const AGENT_CHARS_MAX: usize = 64;
@@ -51,20 +51,20 @@ impl Peer {
         self.connections.iter().any(|connection| connection.direction == Direction::Inbound)
     }
 
-    /// Where this node dialled it.
+    /// Returns the IPs at which this node dialled it.
     fn ips_dialled(&self) -> Vec<IpAddr> {
         let dialled =
             self.connections.iter().filter(|connection| connection.direction == Direction::Outbound);
         dialled.filter_map(|connection| addresses::ip(&connection.reached)).collect()
     }
 
-    /// Where its connections come from or go to.
+    /// Returns the IPs that its connections come from or go to.
     fn ips(&self) -> Vec<IpAddr> {
         self.connections.iter().filter_map(|connection| addresses::ip(&connection.reached)).collect()
     }
 }
 
-/// Where connections lead, each way once; whose they are is known.
+/// Lists the addresses that connections lead to, each once, without the peer, which is known.
 fn ways(connections: &[Connection]) -> Vec<String> {
     let mut ways: Vec<String> = Vec::new();
     for connection in connections {
@@ -76,7 +76,7 @@ fn ways(connections: &[Connection]) -> Vec<String> {
     ways
 }
 
-/// What a peer says about itself.
+/// The facts that a peer states about itself.
 #[derive(Debug)]
 pub(super) struct Identified {
     pub(super) agent: String,
@@ -193,7 +193,7 @@ impl Peers {
         known.filter_map(|peer| Some(addresses::public_network(&peer.connections.first()?.reached))).collect()
     }
 
-    /// Where this node dialled the peer and was let in, by name if that is how it was dialled.
+    /// Returns the addresses at which this node dialled the peer and was let in, by name if it was dialled by name.
     pub(super) fn dialled(&self, id: &PeerId) -> Vec<Multiaddr> {
         let connections = self.by_id.get(id).map_or(&[][..], |peer| &peer.connections);
         let outbound = connections.iter().filter(|connection| connection.direction == Direction::Outbound);
@@ -257,7 +257,7 @@ impl Peers {
             .collect()
     }
 
-    /// Who could dial on behalf of a peer, as somebody that peer has not written to: identified, at none of these
+    /// Lists peers that could dial on behalf of a peer that has not written to them: identified, at none of these
     /// IPs, and reached by us over QUIC, so that neither transport is closed to it. Up to `count`, as `salt` orders them.
     pub(super) fn strangers(&self, not_at: &[IpAddr], salt: &Hash, count: usize) -> Vec<Address> {
         let is_quic =

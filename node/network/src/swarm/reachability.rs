@@ -74,7 +74,7 @@ impl SwarmTask {
         }
     }
 
-    /// Whether a new connection is a peer's dial-back, which has done its work by coming up.
+    /// Notes a peer's dial-back, which has done its work by coming up; false if the new connection is none.
     pub(super) fn is_dial_back(&mut self, id: &PeerId, endpoint: &ConnectedPoint) -> bool {
         let ConnectedPoint::Listener { local_addr, send_back_addr } = endpoint else { return false };
         let peers = &self.peers;
@@ -106,7 +106,7 @@ impl SwarmTask {
         Reachability { again_secs, ..self.parts.prober.report() }
     }
 
-    /// How a peer sees this node, which is worth as much as where it looks from.
+    /// Notes how a peer sees this node, which is worth as much as where it looks from.
     pub(super) fn take_view_of(&mut self, id: PeerId, own: &Multiaddr) {
         let observer = self.peers.remote_of(&id).and_then(addresses::ip);
         if let (Some(peer), Some(own), Some(observer)) =

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use crate::{NetworkLimits, admission::Visitor};
 
-/// Who has a session now. A cheap handle.
+/// The sessions under way. A cheap handle.
 #[derive(Clone, Debug)]
 pub(super) struct Places(Arc<Mutex<State>>);
 

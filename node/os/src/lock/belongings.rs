@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What clients of other users read; it holds no secret.
+/// The file that clients of other users read; it holds no secret.
 const PUBLIC_FILE: &str = "tls/ca.pem";
 /// Deeper than anything this program makes.
 const DEPTH_MAX: usize = 8;

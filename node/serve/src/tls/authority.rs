@@ -26,7 +26,7 @@ use super::{
 };
 
 pub(super) const LIFETIME: Duration = Duration::from_secs(3650 * 24 * 3600);
-/// What every node is called; `localhost` stands for everything below it as well.
+/// The names of every node; `localhost` stands for everything below it as well.
 const ALWAYS: [&str; 3] = ["localhost", "127.0.0.0/8", "::1/128"];
 
 /// The authority with its key.
@@ -91,7 +91,7 @@ impl Authority {
         Ok(Self { issuer, certificate, permitted, valid })
     }
 
-    /// Why it cannot stay.
+    /// Returns the reason that it cannot stay, if there is one.
     fn falls_short(&self, chosen: &BTreeSet<String>, now: Duration) -> Option<&'static str> {
         // A clock that is wrong for sure judges nothing.
         let is_valid = now == WRITTEN || (self.valid.0 <= now && now < self.valid.1);
@@ -106,7 +106,7 @@ impl Authority {
         }
     }
 
-    /// Whether clients believe it that a server has this name.
+    /// Returns whether clients believe the authority that a server has this name.
     pub(super) fn vouches_for(&self, name: &str) -> bool {
         let name = bare(name);
         self.permitted.iter().any(|permitted| match (name.parse::<IpAddr>(), permitted.split_once('/')) {
@@ -134,7 +134,7 @@ fn bare(name: &str) -> &str {
     name.strip_prefix("*.").unwrap_or(name).trim_end_matches('.')
 }
 
-/// What an authority for `names` may vouch for: names with everything below them, and ranges of addresses.
+/// Returns what an authority for `names` may vouch for: names with everything below them, and ranges of addresses.
 fn permitted<'n>(names: impl Iterator<Item = &'n String>) -> BTreeSet<String> {
     let of = |name: &String| match name.parse::<IpAddr>() {
         Ok(ip) if ip.is_loopback() => None,

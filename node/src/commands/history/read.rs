@@ -198,7 +198,7 @@ fn state_of_transaction(transaction: &Transaction) -> HistoryState {
     }
 }
 
-/// What a settlement pays, or would have.
+/// Sums what a settlement pays, or would have paid.
 pub(super) fn amount_of(settlement: &Settlement) -> Usdc {
     settlement.rows.iter().map(SettlementRow::amount).fold(Usdc::ZERO, Usdc::saturating_add)
 }

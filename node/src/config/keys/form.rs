@@ -17,7 +17,7 @@ pub const CHAIN_PRESETS: &[&str] = &[
     "custom",
 ];
 
-/// What holds when nothing else is said.
+/// The value that holds when nothing else is said.
 #[derive(Debug, Clone, Copy)]
 pub enum Fallback {
     Value(&'static str),
@@ -26,7 +26,7 @@ pub enum Fallback {
     Unset,
 }
 
-/// What a value looks like.
+/// The form of a value.
 #[derive(Debug, Clone, Copy)]
 pub enum Form {
     Text,
@@ -49,7 +49,7 @@ pub enum Form {
     List(Item),
 }
 
-/// What a list is made of.
+/// The form of what a list is made of.
 #[derive(Debug, Clone, Copy)]
 pub enum Item {
     Host,
@@ -59,7 +59,7 @@ pub enum Item {
 }
 
 impl Form {
-    /// Whether one value has this form; otherwise what was expected, to follow "expected".
+    /// Checks that one value has this form; the error says what was expected.
     ///
     /// # Errors
     /// The expectation in words.

@@ -12,18 +12,18 @@ use crate::{consumer::shown::newest_word, disk::aside};
 /// Channels of one owner that are asked about: those that hold money first.
 const CHANNELS_MAX: usize = 64;
 
-/// What came of comparing the channels.
+/// The result of comparing the channels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChannelComparison {
     pub compared: u64,
-    /// Which were not compared, and why.
+    /// The channels that were not compared, each with the reason.
     pub left_out: Vec<String>,
-    /// What the compared ones come to, here and there.
+    /// The totals of the compared ones, here and there.
     pub spent_here: Usdc,
     pub earned_there: Usdc,
 }
 
-/// How the books of one channel at rest differ.
+/// A difference in the books of one channel at rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unequal {
     /// Calls and adjustments here, and what its owner earned.
@@ -60,7 +60,7 @@ impl std::fmt::Display for Unequal {
     }
 }
 
-/// How the books of a channel at rest differ; `None` is an owner that does not know it.
+/// Lists how the books of a channel at rest differ; `None` is an owner that does not know it.
 #[must_use]
 pub fn judge(row: &PayerChannelRow, told: Option<&ChannelSync>, domain: &Domain) -> Vec<Unequal> {
     let here = row.acknowledged;
@@ -127,7 +127,7 @@ impl Consumer {
         Ok(())
     }
 
-    /// What this node signed, by the owner's proof, and has not booked yet.
+    /// Tells whether this node signed something, by the owner's proof, that it has not booked yet.
     fn forgets_on(&self, id: ChannelId) -> bool {
         let all = self.0.channels.all();
         all.iter().any(|channel| channel.id == id && !channel.forgotten.is_zero())

@@ -25,7 +25,7 @@ impl CallerKey {
         Self { service, secret: (secret != DEFAULT_SECRET).then(hashed) }
     }
 
-    /// Where what the user said of the service is kept.
+    /// Returns the key under which the user's word on the service is kept.
     pub(super) const fn of_user(service: ServiceId) -> Self {
         Self { service, secret: None }
     }

@@ -24,7 +24,7 @@ const DOUBLED_MAX: u32 = 6;
 /// Of a reason, in bytes.
 const WHY_BYTES_MAX: usize = 200;
 
-/// How a call ended that was, or would have been, paid for.
+/// The end of a call that was, or would have been, paid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CallEnd {
     #[serde(rename = "g")]
@@ -37,7 +37,7 @@ pub enum CallEnd {
     Broke,
 }
 
-/// Why a service is flagged: what is the larger part of it.
+/// The reason that a service is flagged: the larger part of its bad calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Flag {
     Breaks(Figures),
@@ -53,7 +53,7 @@ pub struct Figures {
     pub of: usize,
     /// Seconds since the Unix epoch.
     pub since_secs: u64,
-    /// What was wrong the last time.
+    /// The problem of the last bad call.
     pub last: String,
 }
 
@@ -92,7 +92,7 @@ pub struct ConductWindow {
     why: String,
     flagged_secs: Option<u64>,
     trials_failed: u32,
-    /// What the user said of this service, in place of the setting.
+    /// The user's rule for this service, in place of the setting.
     pub rule: Option<FlagRule>,
 }
 
@@ -121,7 +121,7 @@ impl ConductWindow {
         }
     }
 
-    /// Why the service is flagged, if it is.
+    /// Returns the reason that the service is flagged, if it is.
     #[must_use]
     pub fn flag(&self, now_secs: u64) -> Option<Flag> {
         let since_secs = self.flagged_secs.filter(|_| !self.is_old(now_secs))?;
@@ -130,7 +130,7 @@ impl ConductWindow {
         Some(if broke >= failed { Flag::Breaks(figures) } else { Flag::Fails(figures) })
     }
 
-    /// How long until a call of the flagged service may be tried. After a good one the next follows at once.
+    /// Computes the wait until a call of the flagged service may be tried. After a good one the next follows at once.
     #[must_use]
     pub fn wait_secs(&self, now_secs: u64, trial_after_secs: u64) -> u64 {
         if self.good_in_a_row() > 0 {
@@ -141,14 +141,14 @@ impl ConductWindow {
         self.bad_secs.saturating_add(wait_secs).saturating_sub(now_secs).min(wait_secs)
     }
 
-    /// Whether something would be lost without it: a service whose calls are all well is not worth writing about.
+    /// Tells whether something would be lost without it: a service whose calls are all well is not worth writing about.
     #[must_use]
     pub fn is_worth_keeping(&self, now_secs: u64) -> bool {
         let is_bad = self.came.iter().any(|came| *came != CallEnd::Good) || self.trials_failed > 0;
         self.rule.is_some() || is_bad && !self.is_old(now_secs)
     }
 
-    /// What is given up first when there are too many: what says nothing, then what is oldest.
+    /// Ranks it for when there are too many: what says nothing is given up first, then what is oldest.
     #[must_use]
     pub fn worth(&self) -> (bool, bool, u64) {
         (self.rule.is_some(), self.flagged_secs.is_some(), self.last_secs)

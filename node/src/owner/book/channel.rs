@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use farthing_ledger::{Ending, PayeeChannelRow};
 use farthing_protocol::{ChannelConfig, ChannelId, Usdc, Verified, Voucher, channel::PayeeState};
 
-/// How often in a minute what a payer shows of a channel is looked at: a proof costs two signatures, as a call does.
+/// The most looks in a minute at what a payer shows of a channel: a proof costs two signatures, as a call does.
 const LOOKS_PER_MINUTE: u32 = 30;
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -16,31 +16,31 @@ pub struct PayeeChannel {
     pub state: PayeeState,
     /// The highest one of these books.
     pub best_voucher: Option<Verified<Voucher>>,
-    /// When the oldest unclaimed charge was made.
+    /// The time of the oldest unclaimed charge.
     pub unclaimed_since_secs: Option<u64>,
     /// `None` before the chain was read since the start.
     pub view: Option<View>,
-    /// What this node has taken on towards the channel's end; nothing is served until that is done.
+    /// The step towards the channel's end that this node has taken on; nothing is served until it is done.
     pub ending: Ending,
     /// Since when every reading of the chain has shown that the close which was signed is done.
     closed_since: Option<Instant>,
     /// The part of what is spent that the ledger has carried over and no call explains.
     opening: Usdc,
     opening_version: u64,
-    /// How often it was looked at since when.
+    /// The number of looks, and the time since when they are counted.
     looks: Option<(u32, Instant)>,
-    /// What its payer shows is being looked at, so its total may rise.
+    /// True while this node looks at what the payer shows, so the total may rise.
     pub(super) is_looked_at: bool,
 }
 
-/// What the chain alone tells of a channel, and no ledger keeps.
+/// The facts of a channel that the chain alone tells, and no ledger keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
     /// The part of the deposit that the chain does not take back any more.
     pub safe_deposited: Usdc,
     /// The payer started the delay after which it may withdraw, which ends then.
     pub close_at_secs: Option<u64>,
-    /// How often the channel was emptied.
+    /// The number of times that the channel was emptied.
     pub round: u32,
 }
 
@@ -50,7 +50,7 @@ pub struct SignedAway {
     pub channel: ChannelId,
     /// It counts until then, on the chain's clock.
     pub until_secs: u64,
-    /// How long every reading of the chain has shown that it is done.
+    /// The time for which every reading of the chain has shown that it is done.
     pub done_for: Option<Duration>,
 }
 
@@ -72,8 +72,8 @@ impl PayeeChannel {
         }
     }
 
-    /// Whether what its payer shows may be looked at now. Calls in progress rely on what is promised beyond the total as it
-    /// is, so none runs meanwhile.
+    /// Begins a look at what its payer shows; false when none may begin now. Calls in progress rely on what is promised
+    /// beyond the total as it is, so none runs meanwhile.
     pub(super) fn begin_look(&mut self) -> bool {
         if self.is_looked_at || !self.state.reserved.is_zero() {
             return false;
@@ -144,7 +144,7 @@ impl PayeeChannel {
         Some(SignedAway { channel, until_secs, done_for: self.closed_since.map(|since| since.elapsed()) })
     }
 
-    /// What is served, calls in progress included, and not claimed.
+    /// Returns the sum that is served, calls in progress included, and not claimed.
     pub(super) fn due(&self) -> Usdc {
         self.state.unclaimed().saturating_add(self.state.reserved)
     }
@@ -159,14 +159,14 @@ impl PayeeChannel {
         self.view.and_then(|view| view.close_at_secs)
     }
 
-    /// What is served, were `price` added, against a deposit that the chain may still take back.
+    /// Computes what is served, with `price` added, against a deposit that the chain may still take back.
     pub(super) fn at_risk(&self, price: Usdc) -> Usdc {
         let served = self.state.spent.saturating_add(self.state.reserved).saturating_add(price);
         let safe_deposited = self.view.map_or(self.state.claimed, |view| view.safe_deposited);
         served.min(self.state.deposited).saturating_sub(safe_deposited)
     }
 
-    /// How much it matters to keep a place for this channel; `None` when it must be kept.
+    /// Returns how much it matters to keep a place for this channel; `None` when it must be kept.
     pub(super) fn standing(&self) -> Option<Usdc> {
         let left = self.state.deposited.saturating_sub(self.state.claimed);
         let pays = !self.state.spent.is_zero() && !left.is_zero();

@@ -7,7 +7,7 @@ use farthing_protocol::{ChannelId, Usdc};
 use super::PayeeChannel;
 use crate::gas::GasMeans;
 
-/// How it went with the last claims.
+/// The outcome of the last claims.
 #[derive(Clone, Debug, Default)]
 pub struct Claims {
     /// Channels whose claims the contract refuses, and why.
@@ -33,7 +33,7 @@ impl Claims {
         self.are_all_refused &= !was_paid && !self.refused.is_empty();
     }
 
-    /// What is served, were a call on one of the channels, and will not be claimed.
+    /// Computes what is served and will not be claimed, if a call at `price` is added on channel `id`.
     pub(super) fn left_behind(
         &self,
         channels: &HashMap<ChannelId, PayeeChannel>,

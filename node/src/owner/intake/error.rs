@@ -8,7 +8,7 @@ use url::Url;
 use super::{Tried, fetch::Miss};
 use crate::owner::upstream::UpstreamError;
 
-/// Why there is no description.
+/// The reason that there is no description.
 #[derive(Debug, thiserror::Error)]
 pub enum IntakeError {
     /// The address cannot be asked, or a header cannot be sent.
@@ -32,7 +32,7 @@ pub enum IntakeError {
 }
 
 impl IntakeError {
-    /// What to do next, where there is something.
+    /// Suggests what to do next, where there is something.
     #[must_use]
     pub fn next_step(&self) -> Option<&'static str> {
         match self {
@@ -47,7 +47,7 @@ impl IntakeError {
         }
     }
 
-    /// Whether a header of the owner's may be all that is missing.
+    /// Tells whether a header of the owner's may be all that is missing.
     #[must_use]
     pub fn wants_authentication(&self) -> bool {
         match self {

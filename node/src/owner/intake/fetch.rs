@@ -21,7 +21,7 @@ use url::Url;
 use super::{IntakeError, IntakeOptions};
 use crate::owner::upstream::{self, AddressClass, UpstreamOptions};
 
-/// What a description may have; the bridge reads no more.
+/// The largest size of a description; the bridge reads no more.
 const DOCUMENT_BYTES_MAX: usize = farthing_bridge::limits::DOCUMENT_BYTES_MAX;
 /// Documentation pages and their scripts have some kilobytes, unless they are the tool itself.
 const PAGE_BYTES_MAX: usize = 1024 * 1024;
@@ -36,14 +36,14 @@ const ACCEPT_GRAPHQL: &str = "application/graphql-response+json, application/jso
 /// An answer.
 #[derive(Debug)]
 pub(super) struct Page {
-    /// Where it came from in the end.
+    /// The address that it came from in the end.
     pub(super) url: Url,
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
 }
 
-/// Why there is no answer.
+/// The reason that there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Miss {
     /// No connection, and why.
@@ -149,7 +149,7 @@ impl Fetcher {
         })
     }
 
-    /// Whether requests may go there: the host is the one that was named, on its port, or on any with TLS where
+    /// Tells whether requests may go there: the host is the one that was named, on its port, or on any with TLS where
     /// it was named without.
     pub(super) fn may_ask(&self, url: &Url) -> bool {
         let same_server = url.scheme() == self.origin.scheme()

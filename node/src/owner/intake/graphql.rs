@@ -17,7 +17,7 @@ use super::{
 /// Query of Apollo Federation for the schema of one service.
 const SERVICE_SDL: &str = "{ _service { sdl } }";
 
-/// What an address said when asked for its schema.
+/// The answer of an address that was asked for its schema.
 pub(super) enum Endpoint {
     Schema(Box<Reading>),
     /// It told its schema, which cannot be read.

@@ -68,10 +68,10 @@ pub(super) fn catalogued(body: &[u8], base: &Url) -> Vec<Url> {
     targets.filter_map(|target| base.join(target).ok()).take(LEADS_MAX).collect()
 }
 
-/// What a page or script tells.
+/// The leads that a page or script gives.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Leads {
-    /// Where a document may be.
+    /// Addresses where a document may be.
     pub(super) documents: Vec<Url>,
     /// Scripts that configure the page.
     pub(super) scripts: Vec<Url>,
@@ -106,7 +106,7 @@ enum Meaning {
     Script,
 }
 
-/// What a quoted text is, by what stands before it.
+/// Judges a quoted text by what stands before it.
 fn meaning(before: &str, quoted: &str) -> Option<Meaning> {
     let is_an_address = !quoted.is_empty()
         && quoted.len() <= ADDRESS_BYTES_MAX

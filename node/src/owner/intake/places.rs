@@ -93,7 +93,7 @@ const PAGES: &[&str] = &[
     "rapidoc",
 ];
 
-/// Where GraphQL servers listen.
+/// Paths where GraphQL servers listen.
 const GRAPHQL: &[&str] = &["graphql", "api/graphql", "v1/graphql", "query", "gql"];
 
 /// RFC 9727.

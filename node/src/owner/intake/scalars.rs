@@ -8,7 +8,7 @@ use farthing_bridge::{
     report::{Reading, Report},
 };
 
-/// Why a custom scalar cannot be overridden.
+/// The reason that a custom scalar cannot be overridden.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScalarError {
     #[error("custom scalars are GraphQL's, and this is not a GraphQL schema")]

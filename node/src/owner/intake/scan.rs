@@ -60,7 +60,7 @@ pub async fn scan(url: &Url, options: &IntakeOptions) -> Result<Scan, IntakeErro
     Ok(search.finish(url))
 }
 
-/// Whether the name of a file says that it is a GraphQL schema.
+/// Tells whether the name of a file says that it is a GraphQL schema.
 pub(super) fn is_schema_file(url: &Url) -> bool {
     [".graphql", ".graphqls", ".gql", ".sdl"].iter().any(|kind| url.path().ends_with(kind))
 }
@@ -78,7 +78,7 @@ fn nonce() -> Result<u64, IntakeError> {
 struct ScanTarget {
     url: Url,
     found: Found,
-    /// Whether other places may be taken from what comes, and what they are relative to.
+    /// Set when other places may be taken from what comes: the address that they are relative to.
     follow: Option<Url>,
 }
 

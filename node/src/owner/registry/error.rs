@@ -9,7 +9,7 @@ use crate::{
     owner::{new_service::NewServiceError, upstream::UpstreamError},
 };
 
-/// Why a service cannot be registered or changed.
+/// The reason that a service cannot be registered or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
     #[error("no service {0} is registered here; `farthing api list` shows them")]

@@ -75,7 +75,7 @@ impl Registry {
     }
 }
 
-/// Whether nobody takes the listing before its time has come.
+/// Tells whether the listing is dated so far ahead that nobody takes it before its time has come.
 fn is_of_the_future(listing: &Listing, now_secs: u64) -> bool {
     listing.updated_secs > now_secs.saturating_add(limits::CLOCK_SKEW_SECS_MAX)
 }

@@ -40,7 +40,7 @@ pub(super) struct StoredService {
     /// The document that the listing pins of them.
     #[cbor(n(9), with = "minicbor::bytes", default)]
     pub(super) history: Vec<u8>,
-    /// How far away the upstream was when it was named; a restart does not let its name lead elsewhere.
+    /// The distance of the upstream when it was named; a restart does not let its name lead elsewhere.
     #[n(10)]
     pub(super) class: Option<AddressClass>,
 }

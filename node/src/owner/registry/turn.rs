@@ -13,7 +13,7 @@ pub struct PublishTurn {
 }
 
 impl PublishTurn {
-    /// Whether the service is the version that somebody saw who wants to change it.
+    /// Checks that the service is still the version that somebody saw who wants to change it.
     ///
     /// # Errors
     /// [`RegistryError::Changed`] when it is another one.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::OwnPorts;
 
-/// How far away an upstream is.
+/// The distance of an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cbor(index_only)]
@@ -132,14 +132,14 @@ impl Resolver {
     }
 }
 
-/// Whether connecting to `address` ends on this machine: loopback, or what one of its interfaces has.
+/// Tells whether a connection to `address` ends on this machine: it is loopback, or one of its interfaces has it.
 pub(super) fn is_of_this_machine(address: IpAddr) -> bool {
     // The system lets nobody bind what it does not have; no packet is sent.
     AddressClass::of(address) == Some(AddressClass::SameMachine)
         || UdpSocket::bind(SocketAddr::new(address, 0)).is_ok()
 }
 
-/// Why a name has no address to connect to.
+/// The reason that a name has no address to connect to.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolverError {
     #[error("its name is not found: {0}")]
@@ -161,7 +161,7 @@ pub enum ForbiddenAddress {
     Moved { class: AddressClass },
 }
 
-/// Why there was no connection, for the owner's log.
+/// Returns the reason that there was no connection, for the owner's log.
 pub(super) fn why_not(error: &reqwest::Error) -> &'static str {
     match resolver_error(error) {
         Some(ResolverError::Forbidden(ForbiddenAddress::Own)) => LEADS_HERE,
@@ -176,7 +176,7 @@ pub(super) fn why_not(error: &reqwest::Error) -> &'static str {
     }
 }
 
-/// Why a name had no address to connect to, where that is why a request failed.
+/// Returns the reason that a name had no address to connect to, if the request failed for that.
 pub(crate) fn resolver_error(error: &reqwest::Error) -> Option<&ResolverError> {
     anyhow::Chain::new(error).find_map(|cause| cause.downcast_ref())
 }

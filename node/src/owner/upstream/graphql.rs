@@ -11,7 +11,7 @@ use super::{Answered, FAILURES_TOLD, Failure};
 /// Errors of the service beside its data.
 const WARNINGS: &str = "x-farthing-warnings";
 
-/// What the log repeats of a server's messages.
+/// The most characters of a server's messages that the log repeats.
 const MESSAGES_CHARS_MAX: usize = 500;
 
 /// A larger answer is read beside the tasks that serve calls.

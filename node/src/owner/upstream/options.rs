@@ -21,7 +21,7 @@ pub struct UpstreamOptions {
     /// The whole exchange, where the call's deadline is not shorter.
     pub total: Duration,
     pub body_bytes_max: usize,
-    /// What the bodies of all answers may hold, until they are passed on.
+    /// Room for the bodies of all answers, until they are passed on.
     pub budget: ByteBudget,
     /// Response headers beside the usual ones, in lower case.
     pub response_headers: BTreeSet<String>,
@@ -29,7 +29,7 @@ pub struct UpstreamOptions {
     pub class: Option<AddressClass>,
     /// Ports of this node on this machine, which can be nobody's upstream.
     pub own_ports: OwnPorts,
-    /// Whether HTML is an answer. An API that answers it usually shows a proxy's or framework's error page.
+    /// True if HTML is an answer. An API that answers it usually shows a proxy's or framework's error page.
     pub html: bool,
 }
 

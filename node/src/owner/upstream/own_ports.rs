@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use farthing_network::NetworkStatus;
 use tokio::sync::watch;
 
-/// What this node listens on. A cheap handle.
+/// The ports that this node listens on. A cheap handle.
 #[derive(Debug, Clone, Default)]
 pub struct OwnPorts(Arc<OwnPortsInner>);
 

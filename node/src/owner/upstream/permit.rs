@@ -6,7 +6,7 @@
 
 use super::UpstreamRequest;
 
-/// What may be asked of a service's server. A request alone is not enough:
+/// Permission to ask a service's server. A request alone is not enough:
 ///
 /// ```compile_fail,E0277
 /// use farthing_node::owner::upstream::{Upstream, UpstreamRequest};
@@ -40,7 +40,7 @@ use super::UpstreamRequest;
 /// }
 /// ```
 pub trait Permit: Sealed {
-    /// What is asked.
+    /// Returns the request that is permitted.
     fn request(&self) -> UpstreamRequest;
 }
 

@@ -32,12 +32,12 @@ pub struct UpstreamRequest {
     pub headers: BTreeMap<String, String>,
     /// The caller's.
     pub body: Bytes,
-    /// What is left of the call's time.
+    /// The time that is left of the call.
     pub deadline: Duration,
 }
 
 impl UpstreamRequest {
-    /// Whether the upstream may be asked a second time.
+    /// Tells whether the upstream may be asked a second time.
     pub(super) fn is_safe(&self) -> bool {
         match &self.request {
             Request::Http(request) => matches!(request.method, Method::Get | Method::Head),

@@ -21,7 +21,7 @@ pub fn settings(rpc_url: &str, token: Address, bootstrap: &[String]) -> String {
     )
 }
 
-/// How to run it, and how to give it test money out of the consumer's wallet.
+/// Writes the commands that run the newcomer's node, and that give it test money out of the consumer's wallet.
 pub(super) fn commands(program: &Path, consumer: &Path) -> String {
     let (program, consumer) = (program.display(), consumer.display());
     let send = format!(

@@ -40,7 +40,7 @@ pub struct Report {
     /// The first call of the planet service: through the bridge, to GraphQL.
     pub bridged_call_ms: f64,
     pub planets_returned: usize,
-    /// What the planet service received.
+    /// The query that the planet service received.
     pub graphql_sent: String,
     /// Chain requests that a call waited for, on both nodes. Rule 1 says none.
     pub rpc_requests_during_calls: u64,
@@ -184,7 +184,7 @@ impl Balances {
         })
     }
 
-    /// What the owners gained and the consumer lost.
+    /// Computes what the owners gained and the consumer lost.
     fn changes(&self, after: &Self) -> anyhow::Result<(Usdc, Usdc, Usdc)> {
         let gain = |before: Usdc, after: Usdc| after.checked_sub(before).context("an owner lost money");
         let loss = self.consumer.checked_sub(after.consumer).context("the consumer gained money")?;
@@ -192,7 +192,7 @@ impl Balances {
     }
 }
 
-/// What came of many calls in a row.
+/// The results of many calls in a row.
 struct Calls {
     charged: Usdc,
     p50: f64,

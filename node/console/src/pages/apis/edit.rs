@@ -167,12 +167,12 @@ pub(in crate::pages) async fn save(
     }
 }
 
-/// Whether a change names another server, or what it is sent.
+/// Returns whether a change names another server, or what that server is sent.
 fn decides_who_gets_keys(request: &EditRequest) -> bool {
     request.upstream.is_some() || !request.upstream_headers.is_empty() || !request.upstream_query.is_empty()
 }
 
-/// Whether it changes nothing, whatever the version.
+/// Returns whether the request changes nothing, whatever the version.
 fn is_empty(request: &EditRequest) -> bool {
     *request == EditRequest { version: request.version, ..EditRequest::default() }
 }

@@ -94,7 +94,7 @@ struct OfferRow {
     price: String,
 }
 
-/// Whether others find it.
+/// The health of a service: whether others find it, and how its upstream is.
 struct HealthShown {
     good: bool,
     /// `Seen by 7 of 8 connected nodes`

@@ -27,9 +27,9 @@ struct AlertsTemplate {
     frame: Frame,
     rows: Vec<AlertRow>,
     fields: AlertFields,
-    /// Where alerts are posted to, without what may be a secret.
+    /// The address that alerts are posted to, without what may be a secret.
     webhook: Option<String>,
-    /// What came of the last posting.
+    /// The result of the last posting.
     told: String,
     problem: Option<String>,
 }

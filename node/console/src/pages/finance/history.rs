@@ -247,7 +247,7 @@ struct SettlementPage {
     transaction: String,
     /// Channel, payer, amount.
     channels: Vec<(String, String, String)>,
-    /// When, service, operation, amount.
+    /// Time, service, operation, amount.
     calls: Vec<(String, String, String, String)>,
     calls_hidden: usize,
     partial: bool,

@@ -35,7 +35,7 @@ struct LimitsTemplate {
     at_rest_per_owner: String,
     /// Name of the field, words, hint, as it is typed, of the configuration.
     limits: [Limit; 3],
-    /// Whether flagged services are stopped, by the configuration.
+    /// True if the configuration stops flagged services.
     stops_flagged: bool,
     flagged: Vec<Flagged>,
     problem: Option<String>,

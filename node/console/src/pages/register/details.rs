@@ -50,7 +50,7 @@ struct DetailsTemplate {
     problem: Option<String>,
 }
 
-/// What a test request asked for, as it was typed.
+/// Input of a test request, as it was typed.
 #[derive(Default)]
 struct DetailsParams {
     operation: String,

@@ -58,7 +58,7 @@ impl Drafts {
         self.0.take(session, name);
     }
 
-    /// What a session has not finished, the newest first: name, title.
+    /// Lists the drafts that a session has not finished, the newest first: name, title.
     pub(crate) fn unfinished(&self, session: SessionId) -> Vec<(String, String)> {
         let all = self.0.of(session).into_iter();
         let open = all.filter(|(_, draft)| matches!(draft.state, DraftState::Open));
@@ -70,7 +70,7 @@ fn gone() -> Failure {
     Failure::gone("This draft of a service", "Register it anew: My APIs, then “Register an API”.")
 }
 
-/// How far it is.
+/// The progress of a draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DraftState {
     Open,
@@ -89,7 +89,7 @@ pub(super) struct Draft {
     pub(super) choices: Choices,
 }
 
-/// What the owner says, as it was typed.
+/// The owner's statements, as they were typed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Choices {
     pub(super) name: String,
@@ -108,7 +108,7 @@ pub(super) struct Choices {
     pub(super) operations: Vec<OperationChoice>,
 }
 
-/// What the node adds to every request to the upstream; the value is shown to nobody.
+/// A header or parameter that the node adds to every request to the upstream; the value is shown to nobody.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Added {
     pub(super) name: String,
@@ -194,7 +194,7 @@ impl Draft {
         self.choices.operations.iter().filter(|chosen| chosen.offered).count()
     }
 
-    /// What the node takes.
+    /// Builds the file that the node takes.
     ///
     /// # Errors
     /// The first field that cannot be taken.
@@ -266,7 +266,7 @@ pub(in crate::pages) fn tags(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(ToOwned::to_owned).collect()
 }
 
-/// Which answers are charged, as forms offer it: value, words, chosen.
+/// Lists the choices of charged answers, as forms offer them: value, words, chosen.
 pub(in crate::pages) fn charges(chosen: Charge) -> [(&'static str, &'static str, bool); 2] {
     [
         ("success", "Answers that succeed (status below 400)", chosen == Charge::Success),

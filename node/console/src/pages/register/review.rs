@@ -47,7 +47,7 @@ struct ReviewTemplate {
     problem: Option<String>,
 }
 
-/// What was read, in a line or two.
+/// A summary, in a line or two, of the description that was read.
 struct Read {
     format: String,
     origin: String,
@@ -170,7 +170,7 @@ fn candidates(inspection: &Inspection) -> Vec<CandidateRow> {
     inspection.candidates.iter().map(row).collect()
 }
 
-/// What was repaired, skipped and doubted; kinds without a finding are left out.
+/// Lists what was repaired, skipped and doubted; kinds without a finding are left out.
 pub(in crate::pages) fn report_findings(report: &Report) -> Vec<Finding> {
     let one = |(title, found): (&'static str, &Findings)| Finding {
         title,

@@ -64,14 +64,14 @@ impl AnswerView {
     }
 }
 
-/// What the template shows.
+/// An answer as the template shows it.
 pub(super) struct ShownAnswer {
     pub(super) call_id: String,
     pub(super) live: bool,
     pub(super) good: bool,
     /// `200 OK`
     pub(super) status: String,
-    /// Where a sample comes from.
+    /// The origin of a sample.
     pub(super) origin: &'static str,
     pub(super) cost: String,
     pub(super) took: String,
@@ -83,14 +83,14 @@ pub(super) struct ShownAnswer {
     pub(super) map: Markup,
     pub(super) table: Table,
     pub(super) text: String,
-    /// Whether the text is only the beginning.
+    /// True if the text is only the beginning.
     pub(super) is_cut: bool,
     pub(super) is_binary: bool,
     pub(super) headers: Vec<(String, String)>,
     pub(super) timing: Vec<TimingRow>,
     pub(super) receipt: String,
     pub(super) can_be_downloaded: bool,
-    /// Whether the body was dropped to make room.
+    /// True if the body was dropped to make room.
     pub(super) is_gone: bool,
 }
 
@@ -100,7 +100,7 @@ pub(super) struct ProblemShown {
     pub(super) next: String,
 }
 
-/// Where a part of the time went.
+/// One part of the time taken.
 pub(super) struct TimingRow {
     pub(super) name: &'static str,
     pub(super) took: String,

@@ -9,18 +9,18 @@ use crate::{history::Answer, show};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Before {
     pub(super) words: String,
-    /// What speaks against it.
+    /// Present when something speaks against the call.
     pub(super) warning: Option<Warning>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Warning {
     pub(super) words: String,
-    /// Whether a call is bound to fail.
+    /// True if a call is bound to fail.
     pub(super) is_final: bool,
 }
 
-/// What a call of `price` to `owner` means for this wallet.
+/// Tells what a call of `price` to `owner` means for this wallet.
 pub(super) fn before(price: Usdc, owner: Address, status: &Status, channels: &[Channel]) -> Before {
     let stopped = |words: &str| Some(Warning { words: words.to_owned(), is_final: true });
     let mut warning = None;
@@ -51,7 +51,7 @@ pub(super) fn before(price: Usdc, owner: Address, status: &Status, channels: &[C
     Before { words: words.to_owned(), warning }
 }
 
-/// What an exchange cost.
+/// Tells what an exchange cost.
 pub(super) fn paid(live: bool, answer: &Answer) -> String {
     if !live {
         return "Free: nothing was sent, and you were not charged.".to_owned();

@@ -20,7 +20,7 @@ const EXTRA: &str = "extra";
 const NONCE: &str = "nonce";
 const PRICE: &str = "price";
 
-/// What was typed.
+/// Input of the form, as it was typed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Filled {
     /// By parameter.
@@ -93,7 +93,7 @@ impl Filled {
         }
     }
 
-    /// Whether the form came with what the button said.
+    /// Returns whether the form came with the price that the button carried.
     pub(super) const fn has_price(&self) -> bool {
         self.agreed.is_some()
     }

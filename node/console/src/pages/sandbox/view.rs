@@ -34,14 +34,14 @@ const CODE_BODY_BYTES_MAX: usize = 4 * 1024;
 /// Of a field's description; whole paragraphs are in the OpenAPI document.
 const HINT_CHARS_MAX: usize = 240;
 
-/// What a page is made of.
+/// The parts that a page is made of.
 pub(super) struct SandboxParts {
     pub(super) service: CatalogService,
     pub(super) form: Option<CallForm>,
     pub(super) filled: Filled,
     /// The call with the service's client, in every language.
     pub(super) snippets: Vec<Snippet>,
-    /// Why what was typed was not sent.
+    /// The reason that the input was not sent.
     pub(super) problem: Option<String>,
     pub(super) shown: Option<StoredExchange>,
     /// An answer was asked for; if there is none, it is not kept any more.
@@ -103,7 +103,7 @@ struct SandboxOperation {
     code: Vec<Code>,
     code_note: Option<&'static str>,
     snippets: Vec<Snippet>,
-    /// Where the client is.
+    /// The address of the page that makes the client.
     client: String,
 }
 

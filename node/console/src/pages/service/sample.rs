@@ -16,11 +16,11 @@ use crate::{
 const ROWS_MAX: usize = 12;
 const TEXT_CHARS_MAX: usize = 4_000;
 
-/// What the template shows of one sample.
+/// One sample as the template shows it.
 pub(in crate::pages) struct Sample {
     pub(in crate::pages) operation: String,
     pub(in crate::pages) status: u16,
-    /// Where it comes from, in words.
+    /// The origin of the sample, in words.
     pub(in crate::pages) origin: &'static str,
     pub(in crate::pages) map: Markup,
     pub(in crate::pages) table: Table,
@@ -46,7 +46,7 @@ impl Sample {
     }
 }
 
-/// Where a sample comes from.
+/// Puts the origin of a sample into words.
 pub(crate) const fn origin_words(origin: Origin) -> &'static str {
     match origin {
         Origin::Recorded => "Recorded from the owner's server",

@@ -42,7 +42,7 @@ struct BackupsTemplate {
     written_down: Option<String>,
     /// Made just now.
     made: Option<BackupRow>,
-    /// What was done just now.
+    /// The action that was done just now.
     done: &'static str,
     daily: Daily,
     replaced: Vec<Replaced>,
@@ -50,7 +50,7 @@ struct BackupsTemplate {
     problem: Option<String>,
 }
 
-/// What the list says beside what there is.
+/// A notice that the list shows beside the backups.
 pub(super) enum BackupNotice {
     Nothing,
     Made(Backup),
@@ -60,7 +60,7 @@ pub(super) enum BackupNotice {
 
 #[derive(Deserialize)]
 pub(in crate::pages) struct BackupParams {
-    /// What became of the daily ones, or of a replaced node, by the action before.
+    /// The result that the action before had for the daily ones, or for a replaced node.
     #[serde(default)]
     daily: String,
 }
@@ -206,7 +206,7 @@ struct BackupTemplate {
     problem: Option<String>,
 }
 
-/// What is in it, once it was opened.
+/// The content of a backup, once it was opened.
 struct Facts {
     made: String,
     wallet: String,

@@ -18,7 +18,7 @@ use crate::{
 };
 
 const LIST: &str = "/panel/settings/backup";
-/// Who has these has most likely all of them.
+/// The number of words that are asked for: a person who has these has most likely all of them.
 const ASKED: usize = 3;
 const WORDS: usize = 24;
 
@@ -96,7 +96,7 @@ pub(in crate::pages) async fn check(form: Form<BTreeMap<String, String>>) -> Res
     }
 }
 
-/// What came of words that were typed.
+/// The result of checking words that were typed.
 pub(in crate::pages) enum Checked {
     Right,
     /// These are asked for again.

@@ -170,7 +170,7 @@ async fn one_page(
     Ok(answer(&page, page.problem.as_ref()))
 }
 
-/// Where a secret's own page is, and what the node calls it.
+/// Puts the name of a secret into `route`, in place of `{name}`.
 fn named(route: &str, name: &str) -> String {
     route.replace("{name}", &encoded(name))
 }

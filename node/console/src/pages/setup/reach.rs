@@ -34,7 +34,7 @@ pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
 }
 
 impl ReachTemplate {
-    /// What a router has to forward.
+    /// Names the ports that a router has to forward.
     fn ports(&self) -> String {
         match (self.reach.tcp_port, self.reach.udp_port) {
             (Some(tcp), Some(udp)) if tcp == udp => format!("port {tcp}, TCP and UDP,"),

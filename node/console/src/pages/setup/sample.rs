@@ -88,7 +88,7 @@ async fn try_out(node: &Local, id: ServiceId) -> Result<Tried, Failure> {
     })
 }
 
-/// What is seen best: a map before a table before text.
+/// Picks the sample that is seen best: a map before a table before text.
 fn best(samples: impl Iterator<Item = Sample>) -> Option<Sample> {
     samples.min_by_key(|sample| (sample.map.is_empty(), sample.table.rows.is_empty()))
 }

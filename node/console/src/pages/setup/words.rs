@@ -31,7 +31,7 @@ struct WordsTemplate {
     step: SetupStep,
     /// Empty until they are asked for.
     words: Vec<String>,
-    /// How long ago it was shown that they are written down.
+    /// The time since it was shown that they are written down.
     written_down: Option<String>,
     problem: Option<String>,
 }

@@ -2,7 +2,7 @@
 
 use farthing_protocol::{ChannelConfig, ChannelId, Signature, Usdc, channel::PayeeState};
 
-/// What the chain says of a channel whose payee this node is.
+/// The chain's view of a channel whose payee this node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PayeeChannel {
     pub id: ChannelId,
@@ -31,14 +31,14 @@ pub struct PayeeChannelRow {
     pub spent: Usdc,
     /// The part of `spent` that no call of this ledger explains.
     pub opening: Usdc,
-    /// How often `opening` changed: of two rows, the one with the higher number tells of the later one.
+    /// The number of changes of `opening`: of two rows, the one with the higher number tells of the later one.
     pub opening_version: u64,
     pub ending: Ending,
-    /// What the payer withdrew although it was charged, as far as it is booked.
+    /// The amount that the payer withdrew although it was charged, as far as it is booked.
     pub lost: Usdc,
 }
 
-/// What this node has taken on towards the end of a channel.
+/// The duty that this node has taken on towards the end of a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
     #[default]

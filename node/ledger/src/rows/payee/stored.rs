@@ -141,7 +141,7 @@ impl StoredPayeeChannel {
         self.best.max(self.claimed)
     }
 
-    /// What cannot be claimed any more, where that has changed since this was last asked.
+    /// Books what cannot be claimed any more, and returns it where it has changed since the last time.
     pub(crate) fn book_loss(&mut self) -> Option<Usdc> {
         let lost = self.spent.saturating_sub(self.deposited.max(self.claimed));
         let booked = std::mem::replace(&mut self.lost, Some(lost).filter(|lost| !lost.is_zero()));
@@ -254,7 +254,7 @@ pub(crate) struct StoredDone {
     /// The channel's total including this call.
     #[n(7)]
     pub(crate) spent_total: Usdc,
-    /// When the service was asked once more for a lost answer.
+    /// The time at which the service was asked once more for a lost answer.
     #[n(8)]
     pub(crate) repeated_secs: Option<u64>,
 }

@@ -30,10 +30,10 @@ pub(crate) struct StoredPayerChannel {
     /// Charges of purchases whose rows were pruned.
     #[n(8)]
     pub(crate) pruned: Usdc,
-    /// When the newest promise on it was made, in seconds since the Unix epoch.
+    /// The time of the newest promise on it, in seconds since the Unix epoch.
     #[n(9)]
     pub(crate) promised_secs: Option<u64>,
-    /// When the deposit was last seen to rise, in seconds since the Unix epoch.
+    /// The time at which the deposit was last seen to rise, in seconds since the Unix epoch.
     #[n(10)]
     filled_secs: Option<u64>,
     /// The owner's receipt with the highest total, for an owner that loses its own records.
@@ -42,7 +42,7 @@ pub(crate) struct StoredPayerChannel {
     /// The part of `opening` that rests on the chain's word alone: neither a receipt nor a signature shows it.
     #[n(12)]
     pub(crate) carried: Option<Usdc>,
-    /// How often it was emptied; `None` before that was noted.
+    /// The number of times it was emptied; `None` before that was noted.
     #[n(13)]
     pub(crate) round: Option<u32>,
     /// Set while calls may be lacking ([`super::mark_all`]); `None` for no.

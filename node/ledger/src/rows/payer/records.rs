@@ -9,7 +9,7 @@ use farthing_protocol::{
 
 use crate::allowed::DayLimits;
 
-/// What the chain and this node say of a channel this node pays on.
+/// The view that the chain and this node have of a channel this node pays on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PayerChannel {
     pub id: ChannelId,
@@ -18,7 +18,7 @@ pub struct PayerChannel {
     pub deposited: Usdc,
     /// Paid out. It never falls.
     pub claimed: Usdc,
-    /// How often the channel was emptied, where the chain was read.
+    /// The number of times the channel was emptied, where the chain was read.
     pub round: Option<u32>,
     /// Closed, closing or distrusted. Once set it stays until [`crate::Ledger::resume_payer_channel`], so that a
     /// chain update cannot revive a channel that was stopped for a reason of its own.
@@ -41,8 +41,8 @@ pub struct PayerChannelRow {
     pub signed: Usdc,
     /// Sum of the prices of open promises.
     pub in_flight: Usdc,
-    /// When the newest promise on it was made or its deposit last rose, in seconds since the Unix epoch; `None` in
-    /// ledgers of before.
+    /// The time at which the newest promise on it was made or its deposit last rose, in seconds since the Unix epoch;
+    /// `None` in ledgers of before.
     pub used_secs: Option<u64>,
     /// This ledger knows a promise on it.
     pub is_promised_on: bool,
@@ -50,13 +50,13 @@ pub struct PayerChannelRow {
     pub may_lack_calls: bool,
 }
 
-/// What became of a channel's row.
+/// The outcome of an update of a channel's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observed {
     pub row: PayerChannelRow,
-    /// What an adjustment adds to the limits of a day, which the row's change brought.
+    /// A day, and the amount that the row's change adds to its limits as an adjustment.
     pub counted: Option<(u32, Usdc)>,
-    /// What the chain's word alone had shown as charged, and shows no more.
+    /// The amount that the chain's word alone had shown as charged, and shows no more.
     pub let_go: Usdc,
     /// The part of it that no longer counts for today's limits.
     pub uncounted: Usdc,
@@ -89,7 +89,7 @@ pub struct Promise {
     pub secret: String,
     /// Seconds since the Unix epoch; its day is the one that is charged.
     pub time_secs: u64,
-    /// What its price was held against; `None` where that was another promise for the same call.
+    /// The limits that its price was held against; `None` where that was another promise for the same call.
     pub limits: Option<DayLimits>,
     /// The highest total that the owner had told before. What was charged by then was not charged for this promise,
     /// but for an earlier one of the same call that this ledger lacks.
@@ -113,7 +113,7 @@ impl Promise {
     }
 }
 
-/// Where a call's time went, in microseconds.
+/// The parts of a call's time, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
     /// From the request's arrival at this node to its answer.
@@ -123,7 +123,7 @@ pub struct Timing {
     pub upstream_us: u64,
 }
 
-/// How a call ended, with the owner's word on it.
+/// The end of a call, with the owner's word on it.
 #[derive(Clone, Debug)]
 pub struct Acknowledgement {
     pub receipt: Verified<Receipt>,
@@ -134,7 +134,7 @@ pub struct Acknowledgement {
     pub time_secs: u64,
 }
 
-/// How a promise ended.
+/// The way in which a promise ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PurchaseEnd {
     Acknowledged {

@@ -94,7 +94,7 @@ impl StoredPromise {
         self.voucher.map(|voucher| voucher.channel)
     }
 
-    /// Whether both ask one owner for one thing over one channel.
+    /// Returns whether both ask one owner for one thing over one channel.
     pub(crate) fn is_same_call(&self, other: &Self) -> bool {
         self.request_hash == other.request_hash
             && self.owner == other.owner

@@ -32,13 +32,13 @@ impl Pauses {
         Self { first, longest, wallets: HashMap::new() }
     }
 
-    /// How long to leave `wallet` alone yet. A record newer than those that were tried is worth a try at once.
+    /// Returns how much longer to leave `wallet` alone. A record newer than those tried is worth a try at once.
     pub(super) fn wait(&self, wallet: Address, seq: u64, now: Instant) -> Option<Duration> {
         let pause = self.wallets.get(&wallet).filter(|pause| pause.seq >= seq)?;
         pause.until.checked_duration_since(now).filter(|wait| !wait.is_zero())
     }
 
-    /// How long ago `wallet` was last tried in vain.
+    /// Returns the time since `wallet` was last tried in vain.
     pub(super) fn since(&self, wallet: Address, now: Instant) -> Option<Duration> {
         self.wallets.get(&wallet).map(|pause| now.saturating_duration_since(pause.since))
     }

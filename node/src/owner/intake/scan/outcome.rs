@@ -6,7 +6,7 @@ use farthing_bridge::report::ReadError;
 
 use crate::owner::intake::{Intake, IntakeError, fetch::Miss, graphql::Endpoint};
 
-/// What a search found.
+/// The results of a search.
 #[derive(Debug)]
 pub struct Scan {
     /// The address that was searched.
@@ -25,7 +25,7 @@ pub struct Candidate {
     pub intake: Intake,
 }
 
-/// How a description was found. In order of trust.
+/// The way in which a description was found. In order of trust.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Found {
     Given,
@@ -55,7 +55,7 @@ pub struct Tried {
     pub came: ScanOutcome,
 }
 
-/// What came from a place.
+/// The outcome of asking one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScanOutcome {
     Description,

@@ -42,7 +42,7 @@ impl Daily {
     }
 }
 
-/// When the next one comes, in words.
+/// Tells when the next backup comes, in words.
 pub(in crate::pages::settings) fn next(next_secs: Option<u64>, now_secs: u64) -> String {
     match next_secs {
         None => String::new(),
