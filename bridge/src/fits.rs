@@ -19,16 +19,18 @@ const STEPS_MAX: usize = 20_000;
 /// References and alternatives that may follow each other; those that lead in circles never get to a value.
 const DEPTH_MAX: usize = 4 * VALUE_DEPTH_MAX;
 /// Longer patterns are not tried.
-const PATTERN_BYTES_MAX: usize = 1024;
+const PATTERN_BYTES_MAX: usize = 256;
 /// Compiled patterns: enough for a bounded repetition of a class.
-const PATTERN_PROGRAM_BYTES_MAX: usize = 256 * 1024;
+const PATTERN_PROGRAM_BYTES_MAX: usize = 16 * 1024;
+/// Steps of trying a pattern: it is compiled, and then takes as long as the product of program and text.
+const PATTERN_STEPS: usize = 2_000;
 
 /// Choices that are compared with a value in the time of one step.
 const CHOICES_PER_STEP: usize = 16;
 
 /// The steps that are left for one document: each part of it is a stranger's, and looks at any other part.
 #[derive(Debug)]
-pub(crate) struct Steps(usize);
+pub struct Steps(usize);
 
 impl Steps {
     pub(crate) const fn new(steps: usize) -> Self {
@@ -59,7 +61,12 @@ struct Fitting<'d> {
 
 impl Fitting<'_> {
     fn fits(&mut self, schema: &Schema, value: &Value, depth: usize) -> bool {
-        if depth > DEPTH_MAX || !self.steps.take(1 + schema.choices.len() / CHOICES_PER_STEP) {
+        // A choice may be as large as the value.
+        let compared = match schema.choices.len() {
+            0 => 0,
+            choices => choices.saturating_mul(size(value)) / CHOICES_PER_STEP,
+        };
+        if depth > DEPTH_MAX || !self.steps.take(1 + compared) {
             return false;
         }
         if value.is_null() && schema.nullable {
@@ -76,7 +83,10 @@ impl Fitting<'_> {
                 is_integer(number, &bounds.format) && within(number, bounds)
             }
             (Shape::Number(bounds), Value::Number(number)) => within(number, bounds),
-            (Shape::String(bounds), Value::String(text)) => has_form(text, bounds),
+            (Shape::String(bounds), Value::String(text)) => {
+                let is_tried = bounds.pattern.is_empty() || self.steps.take(PATTERN_STEPS);
+                is_tried && has_form(text, bounds)
+            }
             (Shape::Array(array), Value::Array(items)) => self.fits_array(array, items, depth),
             (Shape::Object(object), Value::Object(members)) => self.fits_object(object, members, depth),
             (Shape::OneOf(one_of), _) => self.fits_one_of(one_of, value, depth),
@@ -107,6 +117,9 @@ impl Fitting<'_> {
         members: &serde_json::Map<String, Value>,
         depth: usize,
     ) -> bool {
+        if !self.steps.take(object.properties.len().saturating_mul(members.len()) / CHOICES_PER_STEP) {
+            return false;
+        }
         let has_required = object
             .properties
             .iter()
@@ -122,6 +135,16 @@ impl Fitting<'_> {
                     (None, None) => false,
                 }
             })
+    }
+}
+
+/// Returns what comparing a value takes: its values, and 64 bytes of a text as one.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
+        Value::Object(members) => 1 + members.values().map(size).sum::<usize>(),
+        Value::String(text) => 1 + text.len() / 64,
+        _ => 1,
     }
 }
 

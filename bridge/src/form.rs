@@ -19,6 +19,10 @@ const CHOICES_MAX: usize = 250;
 /// Examples that are longer in lines stand in one.
 const EXAMPLE_BYTES_MAX: usize = 64 * 1024;
 
+/// What a field begins with, its description and its choices are left out or cut where they are longer: 64 parameters may
+/// refer to one text.
+const FIELD_BYTES_MAX: usize = 16 * 1024;
+
 /// Everything that a call of one operation is made of.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Form {
@@ -124,8 +128,8 @@ pub fn of(description: &ApiDescription, operation: &Operation) -> Form {
             kind: body.kind,
             media_type: body.media_type.clone(),
             required: body.required,
-            type_name: description.type_name(&body.schema),
-            description: body.description.clone(),
+            type_name: cut(&description.type_name(&body.schema)),
+            description: cut(&body.description),
             example: example.map(|example| match example {
                 Value::String(text) if !matches!(body.kind, BodyKind::Json | BodyKind::Form) => text,
                 value => lines(&value),
@@ -147,19 +151,27 @@ fn field(description: &ApiDescription, parameter: &Parameter) -> FormField {
     let (minimum, maximum) = bounds(schema);
     let choices = choices(schema);
     let first = |one: &Option<Value>, other: &Option<Value>| {
-        one.as_ref().or(other.as_ref()).filter(|value| !value.is_null()).map(text)
+        one.as_ref().or(other.as_ref()).filter(|value| !value.is_null()).and_then(text_of_field)
     };
     let describes = [&parameter.description, &own.description, &schema.description];
     FormField {
         name: parameter.name.clone(),
         place: parameter.place,
         required: parameter.required,
-        kind: description.type_name(own),
+        kind: cut(&description.type_name(own)),
         input: if choices.is_empty() { input(description, schema) } else { FormInput::Choice },
-        description: describes.into_iter().find(|text| !text.is_empty()).cloned().unwrap_or_default(),
+        description: describes
+            .into_iter()
+            .find(|text| !text.is_empty())
+            .map(|text| cut(text))
+            .unwrap_or_default(),
         choices,
         default: first(&own.default, &schema.default),
-        example: parameter.example.as_ref().map(text).or_else(|| first(&own.example, &schema.example)),
+        example: parameter
+            .example
+            .as_ref()
+            .and_then(text_of_field)
+            .or_else(|| first(&own.example, &schema.example)),
         minimum,
         maximum,
         deprecated: parameter.deprecated || own.deprecated,
@@ -171,7 +183,16 @@ fn choices(schema: &Schema) -> Vec<String> {
     if schema.choices.len() > CHOICES_MAX || !schema.choices.iter().all(is_scalar) {
         return Vec::new();
     }
-    schema.choices.iter().map(text).collect()
+    let choices: Vec<String> = schema.choices.iter().map(text).collect();
+    if choices.iter().map(String::len).sum::<usize>() <= FIELD_BYTES_MAX { choices } else { Vec::new() }
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(FIELD_BYTES_MAX / 4).collect()
+}
+
+fn text_of_field(value: &Value) -> Option<String> {
+    Some(text(value)).filter(|text| text.len() <= FIELD_BYTES_MAX)
 }
 
 fn input(description: &ApiDescription, schema: &Schema) -> FormInput {
@@ -271,5 +292,19 @@ mod tests {
         assert_eq!(text["name"], "Ada");
         let given = body(json!({ "application/json": { "schema": schema, "example": { "name": "Bo" } } }));
         assert!(given.example.unwrap().contains("Bo"));
+    }
+
+    #[test]
+    fn texts_that_many_fields_may_refer_to_are_cut_or_left_out() {
+        let long = "x".repeat(100_000);
+        let schema = json!({ "type": "string", "description": long, "default": long, "example": long });
+        let choices = json!({ "type": "string", "enum": vec![long.clone(); 3] });
+        let form = form(&json!({
+            "responses": { "200": { "description": "ok" } },
+            "parameters": [{ "name": "a", "in": "query", "description": long, "schema": schema },
+                { "name": "b", "in": "query", "schema": choices }],
+        }));
+        let bytes = serde_json::to_vec(&form).unwrap().len();
+        assert!(bytes < 20_000, "{bytes} bytes");
     }
 }

@@ -10,14 +10,22 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use crate::fits::Steps;
 use crate::{
     description::{ApiDescription, Content, Operation, Schema, Status},
-    fits::Steps,
     limits::{SAMPLE_BYTES_MAX, SAMPLES_BYTES_MAX},
 };
 
-/// Steps of one sample: some milliseconds.
+/// Steps of one value: some milliseconds.
 const STEPS_MAX: usize = 20_000;
+/// Steps of all samples of a service; the rest is left out.
+const SERVICE_STEPS_MAX: usize = 1_000_000;
+
+/// Returns what making up the samples of one service may take.
+#[must_use]
+pub const fn steps_of_service() -> Steps {
+    Steps::new(SERVICE_STEPS_MAX)
+}
 
 /// An answer as it could be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +55,7 @@ pub enum Origin {
 
 /// A sample of the operation's success; `None` when nothing is known of it.
 #[must_use]
-pub fn for_operation(description: &ApiDescription, index: usize) -> Option<Sample> {
+pub fn for_operation(description: &ApiDescription, index: usize, steps: &mut Steps) -> Option<Sample> {
     let operation = description.operations.get(index)?;
     let Some((status, content)) = shown_answer(operation) else {
         let empty = operation.responses.iter().find(|response| response.status.is_success())?;
@@ -61,23 +69,18 @@ pub fn for_operation(description: &ApiDescription, index: usize) -> Option<Sampl
         Some(Sample { origin, status: code(status), media_type: content.media_type.clone(), body })
     };
     let media = content.example.as_ref().and_then(|example| sample(Origin::MediaExample, example));
-    media.or_else(|| schema_example.and_then(|example| sample(Origin::SchemaExample, example))).or_else(
-        || {
-            sample(
-                Origin::Synthesised,
-                &made_up::value(description, &content.schema, &mut Steps::new(STEPS_MAX))?,
-            )
-        },
-    )
+    media
+        .or_else(|| schema_example.and_then(|example| sample(Origin::SchemaExample, example)))
+        .or_else(|| sample(Origin::Synthesised, &made_up::value(description, &content.schema, steps)?))
 }
 
 /// Samples by operation id, as many as fit into [`SAMPLES_BYTES_MAX`] together, in the description's order.
 #[must_use]
 pub fn for_service(description: &ApiDescription) -> BTreeMap<String, Sample> {
-    let mut bytes_left = SAMPLES_BYTES_MAX;
+    let (mut bytes_left, mut steps) = (SAMPLES_BYTES_MAX, steps_of_service());
     let mut samples = BTreeMap::new();
     for (index, operation) in description.operations.iter().enumerate() {
-        let Some(sample) = for_operation(description, index) else { continue };
+        let Some(sample) = for_operation(description, index, &mut steps) else { continue };
         let bytes = operation.id.len() + sample.media_type.len() + sample.body.len();
         if let Some(left) = bytes_left.checked_sub(bytes) {
             bytes_left = left;

@@ -247,6 +247,10 @@ impl<'d> Checker<'d> {
         object: &'d Object,
         depth: usize,
     ) -> bool {
+        self.spend(object.properties.len().saturating_mul(members.len()) / CHOICES_PER_CHECK);
+        if self.checks_left == 0 {
+            return self.give_up(place);
+        }
         let mut fits =
             self.has_required(place, object, |name| members.iter().any(|(given, _)| given == name));
         for (name, value) in members {
@@ -264,6 +268,12 @@ impl<'d> Checker<'d> {
             object,
             members.iter().filter(|(_, value)| *value != Json::Null).count(),
         )
+    }
+
+    /// Says that the budget or the depth is used up; `false`, since nothing was found to fit.
+    fn give_up(&mut self, place: &ValuePath<'_>) -> bool {
+        self.tell(Problem::Other(format!("`{place}` is nested too deeply, or too intricate to be checked")));
+        false
     }
 
     /// Checks whether every required member was given.
@@ -409,9 +419,7 @@ impl<'d> Checker<'d> {
         self.spend(1);
         let resolved = self.resolved(schema).filter(|_| depth > 0 && self.checks_left > 0);
         if resolved.is_none() {
-            self.tell(Problem::Other(format!(
-                "`{place}` is nested too deeply, or too intricate to be checked"
-            )));
+            self.give_up(place);
         }
         resolved.map(|resolved| Resolved { schema: resolved, nullable: schema.nullable || resolved.nullable })
     }

@@ -96,3 +96,28 @@ fn schemas_that_lead_in_circles_end() {
     }
     assert!(!alone(&Schema::reference(SchemaId(7)), &json!(1)));
 }
+
+/// Steps that holding `value` against the schema takes.
+fn steps(schema: &Value, value: &Value) -> usize {
+    let schema: Schema = serde_json::from_value(schema.clone()).expect("a schema");
+    let mut steps = Steps::new(STEPS_MAX);
+    fits(&ApiDescription::default(), &schema, value, &mut steps);
+    STEPS_MAX - steps.0
+}
+
+#[test]
+fn what_takes_long_takes_many_steps() {
+    let pattern = json!({ "shape": { "string": { "pattern": "(a*)*b" } } });
+    assert!(steps(&pattern, &json!("a")) >= PATTERN_STEPS, "a pattern is compiled");
+    let large = json!(vec![1; 1_000]);
+    let choices = json!({ "shape": "any", "choices": vec![large.clone(); 16] });
+    assert!(steps(&choices, &large) >= 1_000, "each choice is as large as the value");
+    let text = json!("a".repeat(64_000));
+    let texts = json!({ "shape": "any", "choices": vec![text.clone(); 16] });
+    assert!(steps(&texts, &text) >= 1_000, "a long text is compared byte by byte");
+    let property = |n| json!({ "name": format!("p{n}"), "schema": { "shape": "any" } });
+    let properties: Vec<_> = (0..160).map(property).collect();
+    let object = json!({ "shape": { "object": { "properties": properties } } });
+    let members: serde_json::Map<_, _> = (0..100).map(|n| (format!("p{n}"), json!(1))).collect();
+    assert!(steps(&object, &members.into()) >= 1_000, "each member is looked for among the properties");
+}

@@ -20,7 +20,7 @@ fn answer(content: &Value) -> ApiDescription {
 }
 
 fn sample(description: &ApiDescription) -> (Origin, u16, String) {
-    let sample = for_operation(description, 0).expect("a sample");
+    let sample = for_operation(description, 0, &mut Steps::new(usize::MAX)).expect("a sample");
     (sample.origin, sample.status, sample.body)
 }
 
@@ -49,13 +49,13 @@ fn json_is_shown_before_other_successes_and_failures_never() {
     ]));
     assert_eq!(sample(&description), (Origin::Synthesised, 200, "\"text\"".into()));
     let only_failure = operation(&json!([{ "status": "default", "content": content("application/json") }]));
-    assert_eq!(for_operation(&only_failure, 0), None);
+    assert_eq!(for_operation(&only_failure, 0, &mut Steps::new(usize::MAX)), None);
     assert_eq!(
         sample(&operation(&json!([{ "status": { "code": 204 } }]))),
         (Origin::Synthesised, 204, String::new())
     );
     let xml = answer(&json!({ "media_type": "application/xml", "schema": { "shape": { "object": {} } } }));
-    assert_eq!(for_operation(&xml, 0), None);
+    assert_eq!(for_operation(&xml, 0, &mut Steps::new(usize::MAX)), None);
 }
 
 #[test]

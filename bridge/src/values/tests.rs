@@ -349,3 +349,17 @@ fn choices_and_hints_for_every_item_are_paid_for() {
     let (left, told) = checks_left(&schema, &json!(vec!["choise 1999"; 5_000]).to_string());
     assert_eq!(left, 0, "{told}");
 }
+
+#[test]
+fn required_members_among_many_given_ones_are_paid_for() {
+    let property =
+        |n: usize| json!({ "name": format!("p{n}"), "required": true, "schema": { "shape": "boolean" } });
+    let properties: Vec<_> = (0..2_000).map(property).collect();
+    let schema =
+        json!({ "shape": { "object": { "properties": properties, "additional": { "shape": "boolean" } } } });
+    let schema: Schema = serde_json::from_value(schema).unwrap();
+    let members: Vec<String> = (0..20_000).map(|n| format!("\"x{n}\":true")).collect();
+    let (left, told) = checks_left(&schema, &format!("{{{}}}", members.join(",")));
+    assert_eq!(left, 0);
+    assert!(told.contains("too intricate"), "{told}");
+}

@@ -178,15 +178,24 @@ pub(super) async fn form(
             "`farthing catalog show` lists its operations.",
         ));
     };
-    Ok(Json(CallForm {
+    let shown = CallForm {
         method: wanted.method,
         path: operation.path.clone(),
         price: price.into(),
         summary: operation.summary.clone(),
         description: operation.description.clone(),
         deprecated: operation.deprecated,
-        form: form::of(known.api().description(), operation),
-    }))
+        form: form::Form::default(),
+    };
+    let (path, method) = (shown.path.clone(), wanted.method.0);
+    let of_known = known.clone();
+    let form = node.catalog.in_turn(move || {
+        let description = of_known.api().description();
+        let operation =
+            description.operations.iter().find(|one| one.path == path && method_of(one) == method);
+        operation.map(|operation| form::of(description, operation)).unwrap_or_default()
+    });
+    Ok(Json(CallForm { form: form.await.unwrap_or_default(), ..shown }))
 }
 
 fn shown(

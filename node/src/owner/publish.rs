@@ -6,7 +6,7 @@ use farthing_os::secret::SecretText;
 use farthing_protocol::ServiceId;
 use url::Url;
 
-use crate::catalog::method_of;
+use crate::{catalog::method_of, disk::aside};
 
 use super::{
     assemble::assemble,
@@ -152,7 +152,10 @@ impl Reader {
         let mut service = assemble(file, reading)?;
         service.samples = match wanted {
             SamplesFile::None => None,
-            SamplesFile::Described => samples::described(&service.api),
+            SamplesFile::Described => {
+                let api = service.api.clone();
+                aside(move || samples::described(&api)).await
+            }
             SamplesFile::Recorded => {
                 let options = self.upstream.clone();
                 let upstream = Upstream::new(&service.upstream, service.secrets.clone(), options)?;

@@ -11,7 +11,7 @@ use farthing_bridge::{
     api::Call,
     description::{ApiDescription, Method},
     limits::SAMPLES_BYTES_MAX,
-    samples::{self, Origin, Sample},
+    samples::{self, Origin, Sample, Steps},
 };
 use farthing_control::types::{OperationName, OperationSample};
 use farthing_protocol::Outcome;
@@ -27,18 +27,19 @@ const RECORDING_DEADLINE: Duration = Duration::from_secs(10);
 /// The samples document of what the description says; `None` when it says nothing.
 #[must_use]
 pub fn described(api: &ApiDescription) -> Option<Vec<u8>> {
-    document((0..api.operations.len()).filter_map(|index| described_one(api, index)))
+    let mut steps = samples::steps_of_service();
+    document((0..api.operations.len()).filter_map(|index| described_one(api, index, &mut steps)))
 }
 
-fn described_one(api: &ApiDescription, index: usize) -> Option<OperationSample> {
-    Some(OperationSample { operation: name(api, index)?, sample: samples::for_operation(api, index)? })
+fn described_one(api: &ApiDescription, index: usize, steps: &mut Steps) -> Option<OperationSample> {
+    Some(OperationSample { operation: name(api, index)?, sample: samples::for_operation(api, index, steps)? })
 }
 
 /// The same with answers of the upstream to calls that need no parameters; the rest as [`described`].
 pub async fn recorded(api: &ApiDescription, upstream: &Upstream) -> Option<Vec<u8>> {
     let planner = Api::new(api.clone()).ok()?;
     let mut all = Vec::new();
-    let mut calls = 0;
+    let (mut calls, mut steps) = (0, samples::steps_of_service());
     for index in 0..api.operations.len() {
         let asks_nothing = api.operations[index].method == Method::Get && calls < RECORDED_MAX;
         let sample = if asks_nothing {
@@ -53,7 +54,7 @@ pub async fn recorded(api: &ApiDescription, upstream: &Upstream) -> Option<Vec<u
         };
         match (sample, name(api, index)) {
             (Some(sample), Some(operation)) => all.push(OperationSample { operation, sample }),
-            _ => all.extend(described_one(api, index)),
+            _ => all.extend(described_one(api, index, &mut steps)),
         }
     }
     document(all.into_iter())
