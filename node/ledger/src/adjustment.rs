@@ -135,6 +135,14 @@ impl Ledger {
         .await
     }
 
+    /// Returns when this ledger took the place of another one, in seconds since the Unix epoch.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn restored_secs(&self) -> Result<Option<u64>> {
+        self.read(|tx| Ok(tx.open_table(META)?.get(RESTORED_SECS)?.map(|secs| secs.value())))
+    }
+
     /// Returns the reason that this ledger may lack calls on a channel that it pays on: nothing was promised on it
     /// since the ledger came from a backup, or there was a crash.
     ///

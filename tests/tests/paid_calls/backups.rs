@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::{endpoint, types::ChannelState};
+use farthing_control::{
+    endpoint,
+    types::{ChannelState, PriceRequest},
+};
 use farthing_protocol::Usdc;
 use farthing_testnet::{NodeOptions, NodeProcess};
 use farthing_tests::{
@@ -126,6 +129,32 @@ async fn an_owner_that_comes_back_from_a_backup_of_before_a_claim_can_claim_what
     assert_eq!(claim(&world).await?, cost(2), "what was earned since");
     assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, cost(6));
     Ok(())
+}
+
+#[tokio::test]
+async fn an_owner_that_comes_back_from_a_backup_of_before_a_new_price_is_bought_from_at_the_price_of_then()
+-> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let setup = fixed_owner()?;
+    let listen = setup.owner_settings.clone();
+    let mut world = World::with(setup).await?;
+    expect_served(&world.get("/ok").await?)?;
+    back_up(&world.owner, folder.path()).await?;
+    // Two versions that are not in the backup, and that the consumer has used.
+    for price in [1, 1].map(Usdc::from_micros) {
+        let request = PriceRequest { price: price.into(), operation: None };
+        world.owner.control().tell(endpoint::PriceApi.of(world.api.id.0), &request).await?;
+    }
+    eventually("a call at the new price", async || {
+        world.get("/ok").await?;
+        let shown = farthing(&world.consumer, &["catalog", "show", &world.api.id.to_string()]).await?;
+        Ok(shown.out.contains("0.000001"))
+    })
+    .await?;
+    world.wait_until_decided().await?;
+    restore_owner(&mut world, folder.path(), listen).await?;
+    eventually("the restored owner serves", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    world.wait_until_decided().await
 }
 
 #[tokio::test]

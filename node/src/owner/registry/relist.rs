@@ -1,4 +1,4 @@
-//! Listing anew at the start what was listed for another network, or by a wrong clock.
+//! Listing anew at the start what was listed for another network, by a wrong clock, or before a backup.
 
 use farthing_ledger::{LedgerError, Namespace};
 use farthing_os::clock;
@@ -8,23 +8,26 @@ use super::{Registry, RegistryError, date, samples_count};
 
 impl Registry {
     /// Lists what was listed for another network, or another way to pay, for this one, and what was dated by a clock
-    /// that was ahead: each as a new version, so that it is the newest wherever it comes by; and says so.
+    /// that was ahead, or came from a backup: each as a new version, so that it is the newest wherever it comes by; and says so.
     ///
     /// # Errors
     /// [`LedgerError`] when the ledger fails. A service that cannot be listed is left as it is, with a warning.
     pub async fn relist(&self) -> Result<(), LedgerError> {
-        let (mut moved, mut dated) = (0, 0);
-        let now_secs = clock::now_secs();
+        let (mut moved, mut dated, mut back) = (0, 0, 0);
+        let (now_secs, restored_secs) = (clock::now_secs(), self.0.ledger.restored_secs()?.unwrap_or(0));
         for service in self.all() {
             let listing = service.listing();
             let accepts = &self.0.accepts;
             let is_dated_ahead = is_of_the_future(listing, now_secs);
             // Listings of an older version of this program tell of neither.
             let tells_all = listing.history.is_some();
+            // Others may know versions that are not in the backup, and take none below them.
+            let is_of_backup = listing.seq < restored_secs && listing.updated_secs < restored_secs;
             if listing.network == self.0.network
                 && listing.accepts == *accepts
                 && !is_dated_ahead
                 && tells_all
+                && !is_of_backup
             {
                 continue;
             }
@@ -33,6 +36,10 @@ impl Registry {
                 listing.network.clone_from(&self.0.network);
                 listing.accepts.clone_from(accepts);
                 listing.samples_count = samples_count;
+                if is_of_backup {
+                    // More than a version a second is never made.
+                    listing.seq = restored_secs;
+                }
             };
             let changed = match self.turn(listing.service).await {
                 Ok(turn) => self.change(turn, here).await,
@@ -40,6 +47,7 @@ impl Registry {
             };
             match changed {
                 Ok(_) if is_dated_ahead => dated += 1,
+                Ok(_) if is_of_backup => back += 1,
                 Ok(_) => moved += 1,
                 Err(RegistryError::Ledger(error)) => return Err(error),
                 Err(error) => {
@@ -59,6 +67,12 @@ impl Registry {
                 self.0.ledger.put(Namespace::Retired, key, wire::encode(&here)).await?;
                 moved += 1;
             }
+        }
+        if back > 0 {
+            tracing::info!(
+                services = back,
+                "services of a backup are listed anew, above the versions that others may know"
+            );
         }
         if dated > 0 {
             tracing::info!(services = dated, "services that a wrong clock had dated ahead are listed anew");
