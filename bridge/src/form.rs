@@ -19,7 +19,7 @@ const CHOICES_MAX: usize = 250;
 /// Examples that are longer in lines stand in one.
 const EXAMPLE_BYTES_MAX: usize = 64 * 1024;
 
-/// What a field begins with, its description and its choices are left out or cut where they are longer: 64 parameters may
+/// The longest text of a field. Longer defaults, examples and choices are left out, descriptions are cut: 64 parameters may
 /// refer to one text.
 const FIELD_BYTES_MAX: usize = 16 * 1024;
 
