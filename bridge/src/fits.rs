@@ -18,12 +18,14 @@ use crate::{
 const STEPS_MAX: usize = 20_000;
 /// References and alternatives that may follow each other; those that lead in circles never get to a value.
 const DEPTH_MAX: usize = 4 * VALUE_DEPTH_MAX;
-/// Longer patterns are not tried.
-const PATTERN_BYTES_MAX: usize = 256;
+/// Longer patterns are not tried, nor are longer texts.
+const PATTERN_BYTES_MAX: usize = 1024;
+const PATTERN_TEXT_BYTES_MAX: usize = 512;
 /// Compiled patterns: enough for a bounded repetition of a class.
-const PATTERN_PROGRAM_BYTES_MAX: usize = 16 * 1024;
+const PATTERN_PROGRAM_BYTES_MAX: usize = 64 * 1024;
 /// Steps of trying a pattern: it is compiled, and then takes as long as the product of program and text.
-const PATTERN_STEPS: usize = 2_000;
+const PATTERN_STEPS: usize = 100;
+const PATTERN_STEPS_PER_BYTE: usize = 32;
 
 /// Choices that are compared with a value in the time of one step.
 const CHOICES_PER_STEP: usize = 16;
@@ -35,6 +37,10 @@ pub struct Steps(usize);
 impl Steps {
     pub(crate) const fn new(steps: usize) -> Self {
         Self(steps)
+    }
+
+    pub(crate) const fn are_spent(&self) -> bool {
+        self.0 == 0
     }
 
     /// Takes `steps` and returns whether so many were left. If they were not, none is left any more.
@@ -84,7 +90,8 @@ impl Fitting<'_> {
             }
             (Shape::Number(bounds), Value::Number(number)) => within(number, bounds),
             (Shape::String(bounds), Value::String(text)) => {
-                let is_tried = bounds.pattern.is_empty() || self.steps.take(PATTERN_STEPS);
+                let is_tried = bounds.pattern.is_empty()
+                    || self.steps.take(PATTERN_STEPS + PATTERN_STEPS_PER_BYTE * text.len());
                 is_tried && has_form(text, bounds)
             }
             (Shape::Array(array), Value::Array(items)) => self.fits_array(array, items, depth),
@@ -194,7 +201,7 @@ fn has_form(text: &str, bounds: &StringBounds) -> bool {
 
 fn matches(text: &str, pattern: &str) -> bool {
     pattern.len() <= PATTERN_BYTES_MAX
-        && text.len() <= PATTERN_BYTES_MAX
+        && text.len() <= PATTERN_TEXT_BYTES_MAX
         && RegexBuilder::new(pattern)
             .size_limit(PATTERN_PROGRAM_BYTES_MAX)
             .build()

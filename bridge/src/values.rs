@@ -26,8 +26,10 @@ pub(crate) const STEPS_DEPTH_MAX: usize = 2 * VALUE_DEPTH_MAX;
 
 /// The cost of refusing a value, in steps of checking; as many bytes of its text are another step.
 const REFUSAL_CHECKS: usize = 20;
-/// Choices that are compared with a value in the time of one step.
-const CHOICES_PER_CHECK: usize = 16;
+/// Choices that are compared with a value for one step: the largest body may hold a choice of 250 in each place.
+const CHOICES_PER_CHECK: usize = 256;
+/// Members that are compared with a property in the time of one step.
+const MEMBERS_PER_CHECK: usize = 16;
 /// Characters that are compared in that time, to say what may have been meant.
 const CELLS_PER_CHECK: usize = 20;
 
@@ -54,6 +56,8 @@ pub(crate) struct Checker<'d> {
     description: &'d ApiDescription,
     problems: Vec<Problem>,
     checks_left: usize,
+    /// Problems that are found now may never be told: no hint is made for them.
+    is_probing: bool,
 }
 
 /// A schema behind its references.
@@ -65,7 +69,7 @@ pub(crate) struct Resolved<'d> {
 
 impl<'d> Checker<'d> {
     pub(crate) const fn new(description: &'d ApiDescription) -> Self {
-        Self { description, problems: Vec::new(), checks_left: CHECKS_MAX }
+        Self { description, problems: Vec::new(), checks_left: CHECKS_MAX, is_probing: false }
     }
 
     pub(crate) const fn description(&self) -> &'d ApiDescription {
@@ -85,7 +89,7 @@ impl<'d> Checker<'d> {
 
     /// Finds what may have been meant by `name`, which is paid for: alternatives are tried for every value there is.
     fn nearest<'a>(&mut self, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
-        if self.is_full() || self.checks_left == 0 {
+        if self.is_full() || self.is_probing || self.checks_left == 0 {
             return None;
         }
         let cells = known.clone().map(|known| known.len() * name.len()).sum::<usize>().min(CELLS_MAX);
@@ -247,7 +251,7 @@ impl<'d> Checker<'d> {
         object: &'d Object,
         depth: usize,
     ) -> bool {
-        self.spend(object.properties.len().saturating_mul(members.len()) / CHOICES_PER_CHECK);
+        self.spend(object.properties.len().saturating_mul(members.len()) / MEMBERS_PER_CHECK);
         if self.checks_left == 0 {
             return self.give_up(place);
         }
@@ -373,9 +377,9 @@ impl<'d> Checker<'d> {
         if let Some(variant) = discriminated(value, one_of) {
             return self.json(place, value, variant, depth - 1);
         }
-        let mut near: Vec<Vec<Problem>> = Vec::new();
+        let mut near = Vec::new();
         for variant in &one_of.variants {
-            let (fits, problems) = self.probe(|checker| checker.json(place, value, variant, depth - 1));
+            let (fits, _) = self.probe(|checker| checker.json(place, value, variant, depth - 1));
             if fits {
                 return true;
             }
@@ -384,11 +388,12 @@ impl<'d> Checker<'d> {
                 (shape, value),
                 (Some(Shape::Object(_)), Json::Object(_)) | (Some(Shape::Array(_)), Json::Array(_))
             ) {
-                near.push(problems);
+                near.push(variant);
             }
         }
-        if let [problems] = &mut near[..] {
-            std::mem::take(problems).into_iter().for_each(|problem| self.tell(problem));
+        if let [variant] = near[..] {
+            // Once more, for its problems.
+            self.json(place, value, variant, depth - 1);
         } else {
             self.refuse(place, &value.to_text(), expected(self.description, schema));
         }
@@ -397,9 +402,10 @@ impl<'d> Checker<'d> {
 
     /// Runs `check` and returns what it finds wrong instead of keeping it.
     pub(crate) fn probe<T>(&mut self, check: impl FnOnce(&mut Self) -> T) -> (T, Vec<Problem>) {
-        let kept = std::mem::take(&mut self.problems);
+        let kept = (std::mem::take(&mut self.problems), std::mem::replace(&mut self.is_probing, true));
         let outcome = check(self);
-        (outcome, std::mem::replace(&mut self.problems, kept))
+        self.is_probing = kept.1;
+        (outcome, std::mem::replace(&mut self.problems, kept.0))
     }
 
     fn wrong_choice(&mut self, place: &ValuePath<'_>, text: &str, schema: &Schema) {

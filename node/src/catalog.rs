@@ -304,11 +304,8 @@ impl Catalog {
         let used = used.filter(|known| is_same(known.listing(), &listing));
         let outcome = match used.or_else(|| self.0.unused.get(&listing)) {
             Some(read) => Ok(read),
-            None => self.read(listing).await.map(Arc::new),
+            None => self.read(listing).await.map(Arc::new).inspect(|read| self.0.unused.keep(read)),
         };
-        if let Ok(read) = &outcome {
-            self.0.unused.keep(read);
-        }
         *turn = Some(outcome.clone());
         outcome
     }

@@ -109,6 +109,7 @@ fn steps(schema: &Value, value: &Value) -> usize {
 fn what_takes_long_takes_many_steps() {
     let pattern = json!({ "shape": { "string": { "pattern": "(a*)*b" } } });
     assert!(steps(&pattern, &json!("a")) >= PATTERN_STEPS, "a pattern is compiled");
+    assert!(steps(&pattern, &json!("a".repeat(300))) >= 9_000, "and tried at each place of the text");
     let large = json!(vec![1; 1_000]);
     let choices = json!({ "shape": "any", "choices": vec![large.clone(); 16] });
     assert!(steps(&choices, &large) >= 1_000, "each choice is as large as the value");

@@ -48,6 +48,10 @@ impl Maker<'_> {
         if let Some(value) = given.find(|value| fits::fits(self.description, schema, value, self.steps)) {
             return self.pay(value).then(|| value.clone());
         }
+        if self.steps.are_spent() {
+            // What was given may fit.
+            return None;
+        }
         let value = self.shape(&schema.shape, name, depth + 1);
         value.or_else(|| schema.nullable.then_some(Value::Null))
     }

@@ -13,7 +13,7 @@ impl Registry {
     /// # Errors
     /// [`LedgerError`] when the ledger fails. A service that cannot be listed is left as it is, with a warning.
     pub async fn relist(&self) -> Result<(), LedgerError> {
-        let (mut moved, mut dated, mut back) = (0, 0, 0);
+        let (mut moved, mut dated) = (0, 0);
         let (now_secs, restored_secs) = (clock::now_secs(), self.0.ledger.restored_secs()?.unwrap_or(0));
         for service in self.all() {
             let listing = service.listing();
@@ -22,7 +22,7 @@ impl Registry {
             // Listings of an older version of this program tell of neither.
             let tells_all = listing.history.is_some();
             // Others may know versions that are not in the backup, and take none below them.
-            let is_of_backup = listing.seq < restored_secs && listing.updated_secs < restored_secs;
+            let is_of_backup = listing.seq < restored_secs;
             if listing.network == self.0.network
                 && listing.accepts == *accepts
                 && !is_dated_ahead
@@ -37,8 +37,8 @@ impl Registry {
                 listing.accepts.clone_from(accepts);
                 listing.samples_count = samples_count;
                 if is_of_backup {
-                    // More than a version a second is never made.
-                    listing.seq = restored_secs;
+                    // More than a version a second is never made, whatever clock they were dated by.
+                    listing.seq = restored_secs.max(listing.updated_secs).max(now_secs);
                 }
             };
             let changed = match self.turn(listing.service).await {
@@ -47,7 +47,10 @@ impl Registry {
             };
             match changed {
                 Ok(_) if is_dated_ahead => dated += 1,
-                Ok(_) if is_of_backup => back += 1,
+                Ok(_) if is_of_backup => {
+                    let Listing { service, name, price, .. } = &**listing;
+                    tracing::warn!(%service, name, %price, "is offered as the backup has it: look whether that is right");
+                }
                 Ok(_) => moved += 1,
                 Err(RegistryError::Ledger(error)) => return Err(error),
                 Err(error) => {
@@ -57,22 +60,19 @@ impl Registry {
         }
         for (key, bytes) in self.0.ledger.list(Namespace::Retired)? {
             let last = wire::decode::<Signed<Listing>>(&bytes).ok().and_then(|last| last.claimed().ok());
-            let is_stale =
-                |last: &Listing| last.network != self.0.network || is_of_the_future(last, now_secs);
+            let is_stale = |last: &Listing| {
+                last.network != self.0.network || is_of_the_future(last, now_secs) || last.seq < restored_secs
+            };
             let Some(last) = last.filter(is_stale) else { continue };
-            let mut here = Listing { network: self.0.network.clone(), seq: last.seq + 1, ..last };
+            // What is retired stays above every version that another backup brought back.
+            let above = if last.seq < restored_secs { restored_secs.max(now_secs) } else { last.seq };
+            let mut here = Listing { network: self.0.network.clone(), seq: above + 1, ..last };
             let dated_secs = here.updated_secs.min(now_secs);
             date(&mut here, dated_secs);
             if let Ok(here) = self.0.signer.sign_document(&here) {
                 self.0.ledger.put(Namespace::Retired, key, wire::encode(&here)).await?;
                 moved += 1;
             }
-        }
-        if back > 0 {
-            tracing::info!(
-                services = back,
-                "services of a backup are listed anew, above the versions that others may know"
-            );
         }
         if dated > 0 {
             tracing::info!(services = dated, "services that a wrong clock had dated ahead are listed anew");

@@ -11,7 +11,7 @@ async fn an_owner_restored_from_a_backup_gives_nothing_away_and_claims_what_it_s
     let folder = tempfile::tempdir()?;
     let owner_settings = on_a_fixed_port()?;
     let mut world = World::with(Setup { owner_settings: owner_settings.clone(), ..Setup::default() }).await?;
-    let payer = Payer::join(&world, 0x63, cost(10)).await?;
+    let mut payer = Payer::join(&world, 0x63, cost(10)).await?;
 
     payer.served(payer.request("1", cost(1))).await?;
     back_up(&world.owner, folder.path()).await?;
@@ -21,6 +21,7 @@ async fn an_owner_restored_from_a_backup_gives_nothing_away_and_claims_what_it_s
     let settled = world.owner.control().ask(endpoint::Settle).await?;
     assert_eq!(settled.claimed.0, cost(4));
     restore_owner(&mut world, folder.path(), owner_settings).await?;
+    payer.looks_again(&world).await?;
 
     // What was paid out already buys nothing, neither at once nor later.
     for n in 0..3 {
@@ -46,6 +47,18 @@ async fn an_owner_restored_from_a_backup_gives_nothing_away_and_claims_what_it_s
 }
 
 impl Payer {
+    /// Takes the version that a restored owner offers, which is above those of before.
+    async fn looks_again(&mut self, world: &World) -> Result<()> {
+        let before = self.listing.seq;
+        eventually("the restored owner's listing", async || {
+            if let Ok(listing) = listing_of(&self.network, world).await {
+                self.listing = listing;
+            }
+            Ok(self.listing.seq > before)
+        })
+        .await
+    }
+
     /// What the owner says of the channel when it is shown something.
     async fn shows(&self, channel: ChannelId, shown: Shown) -> Result<ChannelSync> {
         let question = CallMessage::Sync(channel, Some(shown));
@@ -61,7 +74,7 @@ async fn a_restored_owner_takes_its_own_word_alone_and_serves_nothing_before_it_
     let folder = tempfile::tempdir()?;
     let owner_settings = on_a_fixed_port()?;
     let mut world = World::with(Setup { owner_settings: owner_settings.clone(), ..Setup::default() }).await?;
-    let payer = Payer::join(&world, 0x64, cost(10)).await?;
+    let mut payer = Payer::join(&world, 0x64, cost(10)).await?;
     let mut words = Vec::new();
     for n in 1..=4 {
         words.push(payer.served(payer.request(&format!("{n}"), cost(n))).await?);
@@ -70,6 +83,7 @@ async fn a_restored_owner_takes_its_own_word_alone_and_serves_nothing_before_it_
         }
     }
     restore_owner(&mut world, folder.path(), owner_settings).await?;
+    payer.looks_again(&world).await?;
 
     // A payer that names what it holds is not served; one that keeps it to itself is, for less than it owes.
     let names = |id: &str, receipted| {
