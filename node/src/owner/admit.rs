@@ -293,8 +293,8 @@ async fn planned(
     body: &Bytes,
 ) -> Result<Result<CallPlan, Refusal>, Refusal> {
     // To say what may have been meant takes a while, too.
-    let is_known = service.known().api().operation_at(request.method.as_str(), &request.path).is_some();
-    if is_known && request.params.is_empty() && body.is_empty() {
+    let is_known = || service.known().api().operation_at(request.method.as_str(), &request.path).is_some();
+    if request.params.is_empty() && body.is_empty() && is_known() {
         return Ok(plan(service, request, body));
     }
     let (service, request, body) = (service.clone(), request.clone(), body.clone());
