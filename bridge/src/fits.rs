@@ -12,6 +12,7 @@ use crate::{
     description::{ApiDescription, ArrayOf, NumberBounds, Object, OneOf, Schema, Shape, StringBounds},
     formats,
     limits::VALUE_DEPTH_MAX,
+    steps::Steps,
 };
 
 /// Comparisons of one value with one schema: alternatives within alternatives could multiply without end.
@@ -30,42 +31,17 @@ const PATTERN_STEPS_PER_BYTE: usize = 32;
 /// Choices that are compared with a value in the time of one step.
 const CHOICES_PER_STEP: usize = 16;
 
-/// The steps that are left for one document: each part of it is a stranger's, and looks at any other part.
-#[derive(Debug)]
-pub struct Steps(usize);
-
-impl Steps {
-    pub(crate) const fn new(steps: usize) -> Self {
-        Self(steps)
-    }
-
-    pub(crate) const fn are_spent(&self) -> bool {
-        self.0 == 0
-    }
-
-    /// Takes `steps` and returns whether so many were left. If they were not, none is left any more.
-    pub(crate) const fn take(&mut self, steps: usize) -> bool {
-        let had = self.0 >= steps;
-        self.0 = self.0.saturating_sub(steps);
-        had
-    }
-}
-
 /// Returns whether `value` is valid under `schema`; false where that cannot be decided within `steps`.
 pub(crate) fn fits(description: &ApiDescription, schema: &Schema, value: &Value, steps: &mut Steps) -> bool {
-    let begun = steps.0.min(STEPS_MAX);
-    let mut fitting = Fitting { description, steps: Steps(begun) };
-    let fits = fitting.fits(schema, value, 0);
-    steps.take(begun - fitting.steps.0);
-    fits
+    steps.part(STEPS_MAX, |steps| Fitting { description, steps }.fits(schema, value, 0))
 }
 
-struct Fitting<'d> {
+struct Fitting<'d, 's> {
     description: &'d ApiDescription,
-    steps: Steps,
+    steps: &'s mut Steps,
 }
 
-impl Fitting<'_> {
+impl Fitting<'_, '_> {
     fn fits(&mut self, schema: &Schema, value: &Value, depth: usize) -> bool {
         // A choice may be as large as the value.
         let compared = match schema.choices.len() {

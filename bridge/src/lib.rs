@@ -20,6 +20,7 @@ pub mod graphql;
 pub mod headers;
 mod json;
 pub mod limits;
+mod names;
 pub mod openapi;
 mod parameters;
 pub mod pretty;
@@ -31,6 +32,7 @@ pub mod request;
 pub mod routing;
 pub mod samples;
 pub mod share;
+mod steps;
 #[cfg(test)]
 mod testing;
 mod values;

@@ -63,6 +63,11 @@ pub const CHECKS_MAX: usize = 1_000_000;
 pub const REFERENCES_MAX: usize = 32;
 /// Objects that a default selection looks into; it selects fewer than [`DEFAULT_FIELDS_MAX`] of them.
 pub const SELECTION_VISITS_MAX: usize = 2_000;
+/// Fields that are looked at for one selection, the caller's own or the default one: about 20 ms.
+pub const SELECTION_STEPS_MAX: usize = 2_000_000;
+/// Fields that are looked at to describe all operations of a GraphQL schema: 3 s of its owner's time. One of 400 types
+/// with 130 fields each, half of them lists, takes half of it.
+pub const DESCRIPTION_STEPS_MAX: usize = 100_000_000;
 /// Fields of one type that a default selection looks at; GitHub's largest type has 130.
 pub const TYPE_FIELDS_VISITED_MAX: usize = 1_000;
 /// Members of a union, or object types behind an interface, whose fields can be selected; GitHub's largest union

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use crate::fits::Steps;
+pub use crate::steps::Steps;
 use crate::{
     description::{ApiDescription, Content, Operation, Schema, Status},
     limits::{SAMPLE_BYTES_MAX, SAMPLES_BYTES_MAX},

@@ -6,13 +6,14 @@
 //! The meaning stays the same, and doing it twice changes nothing more. Names come from titles, properties and
 //! operations, so that the same description always gets the same ones.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use serde_json::Value;
 
 use crate::{
     description::{ApiDescription, NamedSchema, Schema, SchemaId, Shape},
     limits::{SCHEMAS_MAX, VALUE_DEPTH_MAX},
+    names::TakenNames,
     walk::{SchemaPath, Then, walk_below, walk_operations},
 };
 
@@ -61,7 +62,7 @@ struct Moves {
     counts: HashMap<String, usize>,
     /// Shapes that have a name.
     named: HashMap<String, SchemaId>,
-    names: BTreeSet<String>,
+    names: TakenNames,
     /// Moved here, to be appended to the named schemas in this order.
     unvisited: std::collections::VecDeque<NamedSchema>,
     schemas: usize,
@@ -97,23 +98,13 @@ impl Moves {
         let Ok(index) = u32::try_from(self.schemas) else { return Then::Descend };
         self.schemas += 1;
         let hint = if schema.title.is_empty() { at.hint } else { &schema.title };
-        let name = self.unique(&camel(hint));
+        let name = self.names.unique(&camel(hint), "");
         let shape = std::mem::replace(&mut schema.shape, Shape::Ref(SchemaId(index)));
         self.unvisited.push_back(NamedSchema { name, schema: Schema::of(shape) });
         if let Some(key) = key {
             self.named.insert(key, SchemaId(index));
         }
         Then::Skip
-    }
-
-    fn unique(&mut self, wanted: &str) -> String {
-        let mut name = wanted.to_owned();
-        let mut number = 2;
-        while !self.names.insert(name.clone()) {
-            name = format!("{wanted}{number}");
-            number += 1;
-        }
-        name
     }
 }
 

@@ -265,12 +265,6 @@ impl GraphqlSchema {
         }
     }
 
-    /// A field of a root type.
-    #[must_use]
-    pub fn root_field(&self, kind: RootKind, name: &str) -> Option<&Field> {
-        self.fields(self.root(kind)?)?.iter().find(|field| field.name == name)
-    }
-
     /// Fields of an object or interface.
     #[must_use]
     pub fn fields(&self, id: TypeId) -> Option<&[Field]> {

@@ -102,7 +102,7 @@ fn steps(schema: &Value, value: &Value) -> usize {
     let schema: Schema = serde_json::from_value(schema.clone()).expect("a schema");
     let mut steps = Steps::new(STEPS_MAX);
     fits(&ApiDescription::default(), &schema, value, &mut steps);
-    STEPS_MAX - steps.0
+    STEPS_MAX - steps.left()
 }
 
 #[test]

@@ -9,24 +9,25 @@ mod outputs;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use self::{inputs::InputSchemas, outputs::output};
 use super::{
     fields,
     plan::{self, FIRST_DEFAULT},
-    schema::{Field, GraphqlSchema, InputValue, TypeRef},
+    schema::{Field, GraphqlSchema, InputValue, TypeId, TypeRef},
     selection::is_selectable,
-    worst::worst,
+    worst::{Worst, worst},
 };
 use crate::{
     description::{
         ApiDescription, ArrayOf, Body, BodyKind, Content, Method, Operation, Parameter, Place, Response,
         RootField, RootKind, Schema, Shape, Status, Style,
     },
-    limits::{LISTS_DEPTH_MAX, OPERATIONS_MAX},
+    limits::{DESCRIPTION_STEPS_MAX, LISTS_DEPTH_MAX, OPERATIONS_MAX, TYPE_FIELDS_VISITED_MAX},
     report::Report,
     share::share,
+    steps::Steps,
 };
 
 /// Choices that `fields` lists; with more, only those of the result itself.
@@ -40,20 +41,25 @@ const MACHINERY: [&str; 2] = ["_service", "_entities"];
 /// Describes what can be called, and reports why the rest cannot.
 #[must_use]
 pub fn describe(schema: GraphqlSchema, title: &str, report: &mut Report) -> ApiDescription {
+    describe_within(schema, title, report, Steps::new(DESCRIPTION_STEPS_MAX))
+}
+
+fn describe_within(schema: GraphqlSchema, title: &str, report: &mut Report, steps: Steps) -> ApiDescription {
     let mut description = ApiDescription { title: title.to_owned(), ..ApiDescription::default() };
+    let inputs = InputSchemas::new(&schema);
     let mut describer =
-        Describer { schema: &schema, inputs: InputSchemas::new(&schema), ids: HashSet::new() };
+        Describer { schema: &schema, inputs, ids: HashSet::new(), results: HashMap::new(), steps };
     for kind in [RootKind::Query, RootKind::Mutation] {
         let fields = schema.root(kind).and_then(|id| schema.fields(id)).unwrap_or_default();
-        for field in fields {
+        for (index, field) in fields.iter().enumerate() {
             let place = format!("{} {}", kind.keyword(), field.name);
             if description.operations.len() == OPERATIONS_MAX {
                 report.skipped.add(place, format!("a service has at most {OPERATIONS_MAX} operations"));
                 continue;
             }
-            match describer.operation(kind, field) {
-                Ok(operation) => {
-                    if let Some(worst) = worst(&schema, &field.ty, LISTS_DEPTH_MAX) {
+            match describer.operation(kind, index, field) {
+                Ok((operation, worst)) => {
+                    if let Some(worst) = worst {
                         report.warnings.add(place, worst.to_string());
                     }
                     description.operations.push(operation);
@@ -76,15 +82,32 @@ struct Describer<'s> {
     schema: &'s GraphqlSchema,
     inputs: InputSchemas<'s>,
     ids: HashSet<String>,
+    /// By result, and the lists it is in: many operations have the same.
+    results: HashMap<(TypeId, u8), ResultFields>,
+    steps: Steps,
+}
+
+/// What a caller may ask of a result.
+#[derive(Clone)]
+struct ResultFields {
+    /// As [`Describer::field_choices`] tells them.
+    choices: Vec<String>,
+    worst: Option<Worst>,
 }
 
 impl Describer<'_> {
-    fn operation(&mut self, kind: RootKind, field: &Field) -> Result<Operation, String> {
+    /// Describes the root field at `place` among those of its kind, with the worst query of it.
+    fn operation(
+        &mut self,
+        kind: RootKind,
+        place: usize,
+        field: &Field,
+    ) -> Result<(Operation, Option<Worst>), String> {
         if field.name.starts_with("__") || MACHINERY.contains(&field.name.as_str()) {
             return Err("it is machinery of GraphQL or of federation, not the service's own".into());
         }
         let root = RootField::new(kind, field.name.clone());
-        let planned = plan::OperationPlan::new(self.schema, &root)?;
+        let planned = plan::OperationPlan::new(self.schema, &root, Some(place))?;
         let mut operation = Operation {
             method: if kind == RootKind::Query { Method::Get } else { Method::Post },
             path: format!("/{}", field.name),
@@ -105,8 +128,14 @@ impl Describer<'_> {
             }
             RootKind::Mutation => operation.body = self.body(field),
         }
-        operation.parameters.extend(planned.fields.map(|name| self.fields_parameter(name, field)));
-        Ok(operation)
+        let result = self.result(&field.ty);
+        operation.parameters.extend(planned.fields.map(|name| fields_parameter(name, result.choices)));
+        if self.steps.are_spent() {
+            return Err(
+                "the schema is too large to look at what all its fields lead to; offer a part of it".into()
+            );
+        }
+        Ok((operation, result.worst))
     }
 
     /// The field's name; a mutation that is named like a query says so.
@@ -149,7 +178,7 @@ impl Describer<'_> {
     }
 
     fn response(&mut self, field: &Field, planned: &plan::OperationPlan) -> Response {
-        let selection = planned.default_selection(self.schema, field);
+        let selection = planned.default_selection(self.schema, field, &mut self.steps);
         let schema = output(self.schema, &mut self.inputs, &field.ty, selection.as_ref());
         let content =
             Content { media_type: "application/json".into(), schema, example: None, also: Vec::new() };
@@ -160,50 +189,60 @@ impl Describer<'_> {
         }
     }
 
-    /// The parameter with the caller's own selection. Its choices are those that are accepted as they are; what
-    /// can be put together from them is told in words.
-    fn fields_parameter(&self, name: &str, field: &Field) -> Parameter {
-        let choices = self.field_choices(&field.ty);
-        let plain = choices.iter().filter(|choice| !choice.contains(['*', '.'])).take(2);
-        let example = plain.map(|choice| choice.as_str().into()).collect::<Vec<serde_json::Value>>();
-        let items = Schema { choices: choices.into_iter().map(Into::into).collect(), ..Schema::string() };
-        let array = ArrayOf { items, items_min: Some(1), items_max: None };
-        Parameter {
-            name: name.to_owned(),
-            place: Place::Query,
-            style: Style::Comma,
-            required: false,
-            schema: Schema::of(Shape::Array(Box::new(array))),
-            description: "The fields of the answer instead of the usual ones, separated by commas: `name`, \
-                          `host.name`, `host(name,mass)`; `*` stands for all plain values of an object. Fewer \
-                          fields make a smaller request."
-                .into(),
-            deprecated: false,
-            example: (!example.is_empty()).then_some(example.into()),
+    fn result(&mut self, ty: &TypeRef) -> ResultFields {
+        let key = (ty.named(), ty.lists());
+        if let Some(known) = self.results.get(&key) {
+            return known.clone();
         }
+        let choices = self.field_choices(ty);
+        let worst = worst(self.schema, ty, LISTS_DEPTH_MAX, &mut self.steps);
+        let result = ResultFields { choices, worst };
+        self.results.insert(key, result.clone());
+        result
     }
 
     /// `*` and the names that mean something by themselves, and those one level deeper while they are few.
-    fn field_choices(&self, result: &TypeRef) -> Vec<String> {
-        let is_accepted = |text: &String| fields::select(self.schema, result, LISTS_DEPTH_MAX, text).is_ok();
-        let own = self.schema.fields(result.named()).unwrap_or_default();
-        let usable = |field: &&Field| field.deprecated.is_none() && is_selectable(self.schema, field);
-        let own = || own.iter().filter(usable).take(FIELD_CHOICES_MAX);
+    fn field_choices(&mut self, result: &TypeRef) -> Vec<String> {
+        let (schema, steps) = (self.schema, &mut self.steps);
+        let looked_at = |on| schema.fields(on).unwrap_or_default().iter().take(TYPE_FIELDS_VISITED_MAX);
+        let usable = |field: &&Field| field.deprecated.is_none() && is_selectable(schema, field);
+        let usable_of = |on| looked_at(on).filter(usable).take(FIELD_CHOICES_MAX);
+        let own = || usable_of(result.named());
+        steps.take(own().map(|field| looked_at(field.ty.named()).len()).sum());
+        let mut is_accepted =
+            |text: &String| fields::select(schema, result, LISTS_DEPTH_MAX, text, steps).is_ok();
         let names = ["*".to_owned()].into_iter().chain(own().map(|field| field.name.clone()));
-        let mut choices: Vec<String> = names.filter(is_accepted).collect();
+        let mut choices: Vec<String> = names.filter(&mut is_accepted).collect();
         let deeper = own().flat_map(|field| {
-            let below = self.schema.fields(field.ty.named()).unwrap_or_default();
-            below
-                .iter()
-                .filter(usable)
-                .take(FIELD_CHOICES_MAX)
-                .map(move |below| format!("{}.{}", field.name, below.name))
+            usable_of(field.ty.named()).map(move |below| format!("{}.{}", field.name, below.name))
         });
         let deeper: Vec<String> = deeper.take(FIELD_CHOICES_MAX).filter(is_accepted).collect();
         if choices.len() + deeper.len() < FIELD_CHOICES_MAX {
             choices.extend(deeper);
         }
         choices
+    }
+}
+
+/// The parameter with the caller's own selection. Its choices are those that are accepted as they are; what can be put
+/// together from them is told in words.
+fn fields_parameter(name: &str, choices: Vec<String>) -> Parameter {
+    let plain = choices.iter().filter(|choice| !choice.contains(['*', '.'])).take(2);
+    let example = plain.map(|choice| choice.as_str().into()).collect::<Vec<serde_json::Value>>();
+    let items = Schema { choices: choices.into_iter().map(Into::into).collect(), ..Schema::string() };
+    let array = ArrayOf { items, items_min: Some(1), items_max: None };
+    Parameter {
+        name: name.to_owned(),
+        place: Place::Query,
+        style: Style::Comma,
+        required: false,
+        schema: Schema::of(Shape::Array(Box::new(array))),
+        description: "The fields of the answer instead of the usual ones, separated by commas: `name`, \
+                      `host.name`, `host(name,mass)`; `*` stands for all plain values of an object. Fewer \
+                      fields make a smaller request."
+            .into(),
+        deprecated: false,
+        example: (!example.is_empty()).then_some(example.into()),
     }
 }
 

@@ -12,6 +12,7 @@ mod tests;
 
 use std::{
     borrow::Cow,
+    collections::HashSet,
     fmt::{Display, Write as _},
 };
 
@@ -27,24 +28,24 @@ use super::{
 use crate::{
     limits::{FIELDS_MAX, UNION_MEMBERS_MAX},
     nearest, shown,
+    steps::Steps,
 };
 
 /// Names that an error lists when none is like the wrong one.
 const LISTED_MAX: usize = 20;
-/// Names looked up for one call: those of members of unions within unions multiply.
-const LOOKUPS_MAX: usize = 20 * FIELDS_MAX;
 
 /// The selection that `text` asks of a field's result, or a sentence saying where it goes wrong. At most so many lists
-/// of objects are within each other.
+/// of objects are within each other. A field that is looked at is a step.
 pub(super) fn select(
     schema: &GraphqlSchema,
     result: &TypeRef,
     lists_max: u8,
     text: &str,
+    steps: &mut Steps,
 ) -> Result<Selection, String> {
     let text = joined(text);
     let wanted = parse(&text)?;
-    let mut lookup = Lookup { schema, lists_max, selected: 0, lookups: 0 };
+    let mut lookup = Lookup { schema, lists_max, selected: 0, steps };
     let mut selection = lookup.composite(result.named(), result.lists(), &wanted, 1)?;
     aliases::apply(schema, &mut selection);
     Ok(selection)
@@ -56,14 +57,14 @@ fn joined(text: &str) -> Cow<'_, str> {
     list.flatten().map_or(Cow::Borrowed(text), |names| names.join(",").into())
 }
 
-struct Lookup<'s> {
+struct Lookup<'s, 'l> {
     schema: &'s GraphqlSchema,
     lists_max: u8,
     selected: usize,
-    lookups: usize,
+    steps: &'l mut Steps,
 }
 
-impl<'s> Lookup<'s> {
+impl<'s> Lookup<'s, '_> {
     /// Selects what is wanted of a type that lies in so many lists. `position` is the place where the caller wrote it.
     fn composite(
         &mut self,
@@ -111,8 +112,10 @@ impl<'s> Lookup<'s> {
 
     fn plain_fields(&mut self, selection: &mut Selection, except: &[Field]) -> Result<(), String> {
         let fields = self.schema.fields(selection.on).unwrap_or_default();
+        self.look_at(fields.len() + except.len())?;
+        let except: HashSet<&str> = except.iter().map(|own| own.name.as_str()).collect();
         for (index, field) in fields.iter().enumerate() {
-            if is_plain(self.schema, field) && !except.iter().any(|own| own.name == field.name) {
+            if is_plain(self.schema, field) && !except.contains(field.name.as_str()) {
                 self.count(1)?;
                 selection.fields.push(Selected { field: index, alias: None, children: None });
             }
@@ -127,15 +130,14 @@ impl<'s> Lookup<'s> {
             selection.typename = true;
             return self.count(1);
         }
-        if self.find(on, name.text).is_some() {
+        if self.find(on, name.text)?.is_some() {
             return self.field(selection, lists, name);
         }
         let members = possible_types(self.schema, on).unwrap_or_default();
         let mut error = None;
         let mut found = false;
         for member in members.iter().take(UNION_MEMBERS_MAX) {
-            self.look_up()?;
-            if self.find(*member, name.text).is_none() {
+            if self.find(*member, name.text)?.is_none() {
                 continue;
             }
             let known = selection.fragments.iter().position(|fragment| fragment.on == *member);
@@ -157,8 +159,7 @@ impl<'s> Lookup<'s> {
 
     /// Selects a field that `selection`'s type has.
     fn field(&mut self, selection: &mut Selection, lists: u8, name: &Name<'_>) -> Result<(), String> {
-        self.look_up()?;
-        let Some((index, field)) = self.find(selection.on, name.text) else {
+        let Some((index, field)) = self.find(selection.on, name.text)? else {
             return Err(self.no_such(selection.on, name));
         };
         if !is_selectable(self.schema, field) {
@@ -190,8 +191,11 @@ impl<'s> Lookup<'s> {
         Ok(())
     }
 
-    fn find(&self, on: TypeId, name: &str) -> Option<(usize, &'s Field)> {
-        self.schema.fields(on)?.iter().enumerate().find(|(_, field)| field.name == name)
+    fn find(&mut self, on: TypeId, name: &str) -> Result<Option<(usize, &'s Field)>, String> {
+        let fields = self.schema.fields(on).unwrap_or_default();
+        let place = fields.iter().position(|field| field.name == name);
+        self.look_at(place.map_or(fields.len(), |place| place + 1))?;
+        Ok(place.map(|place| (place, &fields[place])))
     }
 
     fn count(&mut self, fields: usize) -> Result<(), String> {
@@ -202,12 +206,12 @@ impl<'s> Lookup<'s> {
         Ok(())
     }
 
-    fn look_up(&mut self) -> Result<(), String> {
-        self.lookups += 1;
-        if self.lookups > LOOKUPS_MAX {
-            return Err("`fields` is too intricate: it goes through too many unions; choose fewer".into());
+    /// Counts fields that are looked at, and the type itself: those of members of unions within unions multiply.
+    fn look_at(&mut self, fields: usize) -> Result<(), String> {
+        if self.steps.take(1 + fields) {
+            return Ok(());
         }
-        Ok(())
+        Err("`fields` is too intricate: it goes through too many types and fields; choose fewer".into())
     }
 
     fn no_such(&self, on: TypeId, name: &Name<'_>) -> String {

@@ -12,7 +12,7 @@ mod arguments;
 mod tests;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     fmt,
     sync::{Arc, OnceLock},
 };
@@ -28,9 +28,10 @@ use super::{
 };
 use crate::{
     ApiError,
-    description::{ApiDescription, RootField},
-    limits::{PARAMETERS_MAX, QUERY_BYTES_MAX},
+    description::{ApiDescription, RootField, RootKind},
+    limits::{PARAMETERS_MAX, QUERY_BYTES_MAX, SELECTION_STEPS_MAX},
     problem::Problem,
+    steps::Steps,
     values::ValuePath,
 };
 
@@ -59,6 +60,15 @@ impl GraphqlRequest {
         body.push('}');
         body.into_bytes()
     }
+}
+
+/// The place of every root field among those of its kind.
+fn root_places(schema: &GraphqlSchema) -> HashMap<(RootKind, &str), usize> {
+    let fields = |kind| schema.root(kind).and_then(|id| schema.fields(id)).unwrap_or_default();
+    let places = |kind| {
+        fields(kind).iter().enumerate().map(move |(place, field)| ((kind, field.name.as_str()), place))
+    };
+    [RootKind::Query, RootKind::Mutation].into_iter().flat_map(places).collect()
 }
 
 /// Plans calls of one API. It goes with the description it was made of.
@@ -118,7 +128,11 @@ impl Planner {
     pub fn new(description: &ApiDescription) -> Result<Self, ApiError> {
         let Some(schema) = &description.graphql else { return Ok(Self::default()) };
         check(schema).map_err(ApiError::Graphql)?;
-        let plan = |root: &RootField| OperationPlan::new(schema, root).map_err(ApiError::Graphql);
+        let places = root_places(schema);
+        let plan = |root: &RootField| {
+            let place = places.get(&(root.kind, root.field.as_str())).copied();
+            OperationPlan::new(schema, root, place).map_err(ApiError::Graphql)
+        };
         let operations = description.operations.iter().map(|operation| operation.root.as_ref().map(plan));
         Ok(Self { operations: operations.map(Option::transpose).collect::<Result<_, _>>()? })
     }
@@ -148,11 +162,11 @@ impl Planner {
 }
 
 impl OperationPlan {
-    /// Prepares a root field, or says why it cannot be asked for.
-    pub fn new(schema: &GraphqlSchema, root: &RootField) -> Result<Self, String> {
+    /// Prepares the root field at `place` among those of its kind, or says why it cannot be asked for.
+    pub fn new(schema: &GraphqlSchema, root: &RootField, place: Option<usize>) -> Result<Self, String> {
         let name = &root.field;
         let fields = schema.root(root.kind).and_then(|id| schema.fields(id)).unwrap_or_default();
-        let Some((index, field)) = fields.iter().enumerate().find(|(_, field)| field.name == *name) else {
+        let Some((index, field)) = place.and_then(|place| Some((place, fields.get(place)?))) else {
             return Err(format!("there is no {} field `{}`", root.kind.keyword(), crate::shown(name)));
         };
         if is_root(schema, field.ty.named()) {
@@ -197,8 +211,15 @@ impl OperationPlan {
     }
 
     /// Returns the selection for a caller who does not choose; `None` when the result has no fields.
-    pub fn default_selection(&self, schema: &GraphqlSchema, field: &Field) -> Option<Selection> {
-        default::selection(schema, &field.ty, self.root.lists_max(), self.selection_bytes_max)
+    pub fn default_selection(
+        &self,
+        schema: &GraphqlSchema,
+        field: &Field,
+        steps: &mut Steps,
+    ) -> Option<Selection> {
+        steps.part(SELECTION_STEPS_MAX, |steps| {
+            default::selection(schema, &field.ty, self.root.lists_max(), self.selection_bytes_max, steps)
+        })
     }
 
     fn plan(
@@ -267,11 +288,17 @@ impl OperationPlan {
         use std::borrow::Cow;
         let Some(text) = fields else {
             return Cow::Borrowed(self.default.get_or_init(|| {
-                self.default_selection(schema, field)
+                self.default_selection(schema, field, &mut Steps::new(SELECTION_STEPS_MAX))
                     .map_or_else(FieldSelection::default, |selection| FieldSelection::of(schema, &selection))
             }));
         };
-        match fields::select(schema, &field.ty, self.root.lists_max(), text) {
+        match fields::select(
+            schema,
+            &field.ty,
+            self.root.lists_max(),
+            text,
+            &mut Steps::new(SELECTION_STEPS_MAX),
+        ) {
             Ok(selection) => Cow::Owned(FieldSelection::of(schema, &selection)),
             Err(problem) => {
                 // It speaks of `fields`, which may have another name here.

@@ -12,7 +12,10 @@ use super::{
     schema::{GraphqlSchema, TypeRef},
     selection::{is_composite, is_selectable, possible_types},
 };
-use crate::limits::{FIELDS_DEPTH_MAX, SELECTION_VISITS_MAX, TYPE_FIELDS_VISITED_MAX, UNION_MEMBERS_MAX};
+use crate::{
+    limits::{FIELDS_DEPTH_MAX, SELECTION_VISITS_MAX, TYPE_FIELDS_VISITED_MAX, UNION_MEMBERS_MAX},
+    steps::Steps,
+};
 
 /// A query that asks for as many lists within each other as it may.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +42,14 @@ impl fmt::Display for Worst {
     }
 }
 
-/// The worst query of a field's result; `None` when no list is within another one, whatever is asked.
-pub(super) fn worst(schema: &GraphqlSchema, result: &TypeRef, lists_max: u8) -> Option<Worst> {
+/// The worst query of a field's result; `None` when no list is within another one, whatever is asked. A field that is
+/// looked at is a step.
+pub(super) fn worst(
+    schema: &GraphqlSchema,
+    result: &TypeRef,
+    lists_max: u8,
+    steps: &mut Steps,
+) -> Option<Worst> {
     let start = (result.named(), result.lists());
     let mut waiting = VecDeque::from([(start, Vec::<&str>::new())]);
     let mut seen = HashSet::from([start]);
@@ -51,6 +60,9 @@ pub(super) fn worst(schema: &GraphqlSchema, result: &TypeRef, lists_max: u8) -> 
         let fields =
             types.flat_map(|on| schema.fields(on).unwrap_or_default().iter().take(TYPE_FIELDS_VISITED_MAX));
         for field in fields {
+            if !steps.take(1) {
+                return None;
+            }
             let below = field.ty.named();
             if !is_selectable(schema, field) || !is_composite(schema, below) {
                 continue;
@@ -60,14 +72,18 @@ pub(super) fn worst(schema: &GraphqlSchema, result: &TypeRef, lists_max: u8) -> 
                 worst.is_cut = true;
                 continue;
             }
+            let is_worse = below_lists > worst.lists;
+            let is_new = seen.len() < SELECTION_VISITS_MAX && seen.insert((below, below_lists));
+            if !is_worse && !is_new {
+                continue;
+            }
             let mut path = path.clone();
             path.push(&field.name);
-            if below_lists > worst.lists {
+            if is_worse {
                 worst.lists = below_lists;
                 worst.path = path.join(".");
             }
-            let is_known = seen.len() >= SELECTION_VISITS_MAX || !seen.insert((below, below_lists));
-            if path.len() < FIELDS_DEPTH_MAX && !is_known {
+            if is_new && path.len() < FIELDS_DEPTH_MAX {
                 waiting.push_back(((below, below_lists), path));
             }
         }
@@ -91,7 +107,8 @@ mod tests {
         let fields =
             schema.root(crate::description::RootKind::Query).and_then(|id| schema.fields(id)).unwrap();
         let field = fields.iter().find(|own| own.name == field).unwrap();
-        worst(schema, &field.ty, lists_max).map(|worst| (worst.path, worst.lists, worst.is_cut))
+        worst(schema, &field.ty, lists_max, &mut Steps::new(1_000))
+            .map(|worst| (worst.path, worst.lists, worst.is_cut))
     }
 
     #[test]

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::fits::Steps;
+use crate::steps::Steps;
 use crate::{Api, openapi, testing};
 
 /// `GET /x` with these answers.

@@ -9,9 +9,9 @@ use serde_json::{Map, Number, Value, json};
 
 use crate::{
     description::{ApiDescription, ArrayOf, NumberBounds, Object, OneOf, Schema, Shape, StringBounds},
-    fits::{self, Steps},
-    formats,
+    fits, formats,
     limits::SAMPLE_BYTES_MAX,
+    steps::Steps,
 };
 
 /// Below this, optional members are left out.

@@ -4,11 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{
-    description::Schema,
-    fits::{Steps, fits},
-    testing,
-};
+use crate::{description::Schema, fits::fits, steps::Steps, testing};
 
 fn operation(responses: &Value) -> ApiDescription {
     let operations = json!([{ "method": "GET", "path": "/", "id": "get", "responses": responses }]);

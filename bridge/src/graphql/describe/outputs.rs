@@ -71,12 +71,13 @@ impl Outputs<'_, '_, '_> {
             variants.push(self.object(selection, Some(fragment), &[fragment.on]));
         }
         let has_fragment = |id: &TypeId| selection.fragments.iter().any(|fragment| fragment.on == *id);
-        let others: Vec<TypeId> = possible.iter().copied().filter(|id| !has_fragment(id)).collect();
-        if !others.is_empty() {
+        // Every fragment is of one of them. More than are named are not sought.
+        let others = possible.len().saturating_sub(selection.fragments.len());
+        if others > 0 {
+            let named = if others <= TYPE_NAMES_MAX { possible } else { &[] };
+            let others: Vec<TypeId> = named.iter().copied().filter(|id| !has_fragment(id)).collect();
             let other = u32::try_from(variants.len()).unwrap_or(u32::MAX);
-            if others.len() <= TYPE_NAMES_MAX {
-                mapping.extend(others.iter().map(|id| (self.name(*id), other)));
-            }
+            mapping.extend(others.iter().map(|id| (self.name(*id), other)));
             variants.push(self.object(selection, None, &others));
         }
         let discriminator =

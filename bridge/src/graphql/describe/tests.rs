@@ -2,16 +2,15 @@
 
 use serde_json::{Value, json};
 
+use super::*;
 use crate::{
-    description::{ApiDescription, Method, RootKind, Style},
-    fits::{Steps, fits},
+    fits::fits,
     graphql::{
-        Planner, describe, plan, prune,
-        schema::{GraphqlSchema, TypeKind, TypeRef},
+        Planner, prune,
+        schema::TypeKind,
         selection::{Selection, possible_types},
         testing::{SKY, api, sky},
     },
-    report::Report,
 };
 
 #[test]
@@ -122,11 +121,10 @@ fn made_up_value(schema: &GraphqlSchema, ty: &TypeRef, selection: Option<&Select
 fn what_the_default_selection_gives_is_what_the_description_promises() {
     let sky = sky();
     let schema = sky.description.graphql.as_ref().unwrap();
-    for operation in &sky.description.operations {
-        let root = operation.root.as_ref().unwrap();
-        let field = schema.root_field(root.kind, &root.field).unwrap();
-        let planned = plan::OperationPlan::new(schema, root).unwrap();
-        let selection = planned.default_selection(schema, field);
+    for (index, operation) in sky.description.operations.iter().enumerate() {
+        let planned = sky.planner.operation(index).unwrap();
+        let field = planned.declared(schema).unwrap();
+        let selection = planned.default_selection(schema, field, &mut Steps::new(usize::MAX));
         let promised = &operation.responses[0].content.as_ref().unwrap().schema;
         for turn in 0..42 {
             let value = made_up(schema, &field.ty, selection.as_ref(), turn);
@@ -151,20 +149,17 @@ fn what_the_default_selection_gives_is_what_the_description_promises() {
 fn every_choice_of_fields_can_be_planned() {
     let sky = sky();
     let mut planned = 0;
-    for operation in &sky.description.operations {
+    for (index, operation) in sky.description.operations.iter().enumerate() {
         for parameter in operation.parameters.iter().filter(|parameter| parameter.name.ends_with("fields")) {
             let text = serde_json::to_value(&parameter.schema).unwrap();
             let choices = text.pointer("/shape/array/items/choices").and_then(Value::as_array).cloned();
             for choice in choices.unwrap_or_default() {
-                let root = operation.root.as_ref().unwrap();
                 let schema = sky.description.graphql.as_ref().unwrap();
-                let field = schema.root_field(root.kind, &root.field).unwrap();
+                let field = sky.planner.operation(index).unwrap().declared(schema).unwrap();
                 let choice = choice.as_str().unwrap();
-                assert!(
-                    crate::graphql::fields::select(schema, &field.ty, crate::limits::LISTS_DEPTH_MAX, choice)
-                        .is_ok(),
-                    "{choice}"
-                );
+                let steps = &mut Steps::new(usize::MAX);
+                let selected = fields::select(schema, &field.ty, LISTS_DEPTH_MAX, choice, steps);
+                assert!(selected.is_ok(), "{choice}: {selected:?}");
                 planned += 1;
             }
         }
@@ -201,4 +196,47 @@ fn a_pruned_description_keeps_its_operations_and_drops_what_they_do_not_need() {
 fn describing_twice_gives_the_same_description() {
     let again = describe(api(SKY).description.graphql.unwrap(), "Sky", &mut Report::default());
     assert_eq!(again, sky().description);
+}
+
+/// Every operation leads to a type of its own, from there to every other, and all of them have many fields that count
+/// for nothing.
+fn entangled(operations: usize, types: usize) -> GraphqlSchema {
+    let list = |item: &dyn Fn(usize) -> String, n: usize| (0..n).map(item).collect::<Vec<_>>().join(" ");
+    let leading = |ty: usize| list(&|i| format!("f{i}: [T{}]", (ty + i) % types), types);
+    let silent = list(&|i| format!("o{i}: Int @deprecated"), 200);
+    let sdl = format!(
+        "type Query {{ {} }} {}",
+        list(&|i| format!("a{i}: T{}", i % types), operations),
+        list(&|i| format!("type T{i} {{ {} {silent} z: Int }}", leading(i)), types),
+    );
+    api(&sdl).description.graphql.unwrap()
+}
+
+#[test]
+fn operations_of_a_schema_that_is_too_intricate_are_skipped_and_the_reason_is_told() {
+    let schema = entangled(60, 40);
+    for (steps, described) in [(usize::MAX, 60..=60), (2_000_000, 1..=59), (100, 0..=0)] {
+        let mut report = Report::default();
+        let description = describe_within(schema.clone(), "Entangled", &mut report, Steps::new(steps));
+        let offered = description.operations.len();
+        assert!(described.contains(&offered), "{offered} with {steps}");
+        assert_eq!(report.skipped.list.len(), 60 - offered);
+        let told = report.skipped.list.iter().all(|finding| finding.what.contains("too large to look at"));
+        assert!(told, "{:?}", report.skipped.list);
+    }
+}
+
+#[test]
+fn what_a_result_leads_to_is_looked_at_once_for_all_operations_that_have_it() {
+    let looked_at = |operations| {
+        let schema = entangled(operations, 10);
+        let inputs = InputSchemas::new(&schema);
+        let (ids, results, steps) = (HashSet::new(), HashMap::new(), Steps::new(usize::MAX));
+        let mut describer = Describer { schema: &schema, inputs, ids, results, steps };
+        for field in schema.fields(schema.query.unwrap()).unwrap() {
+            describer.result(&field.ty);
+        }
+        usize::MAX - describer.steps.left()
+    };
+    assert_eq!(looked_at(500), looked_at(10));
 }

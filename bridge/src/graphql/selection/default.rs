@@ -8,12 +8,13 @@
 //!
 //! Left out everywhere: deprecated fields, and fields that cannot be asked for without an argument.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use super::{Selected, Selection, aliases, is_composite, is_connection, is_selectable, possible_types};
 use crate::{
     graphql::schema::{Field, GraphqlSchema, TypeId, TypeKind, TypeRef},
     limits::{DEFAULT_FIELDS_MAX, SELECTION_VISITS_MAX, TYPE_FIELDS_VISITED_MAX, UNION_MEMBERS_MAX},
+    steps::Steps,
 };
 
 /// Levels of nested objects that are shown with their plain values.
@@ -21,12 +22,14 @@ const LEVELS_MAX: usize = 2;
 /// Object types behind an interface whose own fields are shown.
 pub(in crate::graphql) const IMPLEMENTORS_MAX: usize = 12;
 
-/// The default selection of a field's result, at most `bytes_max` long; `None` when the result has no fields.
+/// The default selection of a field's result, at most `bytes_max` long; `None` when the result has no fields. A field
+/// that is looked at is a step; without any left, the selection is the smaller.
 pub(in crate::graphql) fn selection(
     schema: &GraphqlSchema,
     result: &TypeRef,
     lists_max: u8,
     bytes_max: usize,
+    steps: &mut Steps,
 ) -> Option<Selection> {
     let on = result.named();
     if !is_composite(schema, on) {
@@ -35,7 +38,7 @@ pub(in crate::graphql) fn selection(
     let role = if is_connection(schema, on) && !is_list(result) { Role::Connection } else { Role::Result };
     let mut bytes = bytes_max;
     loop {
-        let mut selection = Builder::new(schema, lists_max, bytes).build(on, result.lists(), role);
+        let mut selection = Builder::new(schema, lists_max, bytes, steps).build(on, result.lists(), role);
         aliases::apply(schema, &mut selection);
         if selection.is_empty() {
             selection.typename = true;
@@ -90,8 +93,9 @@ struct SelectionDraft {
     fragments: Vec<usize>,
 }
 
-struct Builder<'a> {
+struct Builder<'a, 's> {
     schema: &'a GraphqlSchema,
+    steps: &'s mut Steps,
     lists_max: u8,
     drafts: Vec<SelectionDraft>,
     waiting: [VecDeque<usize>; LEVELS_MAX + 2],
@@ -99,11 +103,12 @@ struct Builder<'a> {
     fields_left: usize,
 }
 
-impl<'a> Builder<'a> {
-    fn new(schema: &'a GraphqlSchema, lists_max: u8, bytes_max: usize) -> Self {
+impl<'a, 's> Builder<'a, 's> {
+    fn new(schema: &'a GraphqlSchema, lists_max: u8, bytes_max: usize, steps: &'s mut Steps) -> Self {
         let bytes_left = bytes_max.saturating_sub("{}".len());
         Self {
             schema,
+            steps,
             lists_max,
             drafts: Vec::new(),
             waiting: Default::default(),
@@ -144,9 +149,13 @@ impl<'a> Builder<'a> {
         if members.is_some() && role != Role::Stub {
             self.drafts[draft].typename = self.pay(draft, "__typename".len() + 1, 1);
         }
-        let fields = schema.fields(on).unwrap_or_default();
-        for (index, field) in fields.iter().enumerate().take(TYPE_FIELDS_VISITED_MAX) {
-            if !self.wants(draft, field) {
+        let fields = visited(schema, on);
+        let asked = self.asked_by_interface(draft);
+        if !self.steps.take(fields.len() + asked.len()) {
+            return;
+        }
+        for (index, field) in fields.iter().enumerate() {
+            if asked.contains(field.name.as_str()) || !self.wants(draft, field) {
                 continue;
             }
             if is_composite(schema, field.ty.named()) {
@@ -175,14 +184,8 @@ impl<'a> Builder<'a> {
         }
         let draft = &self.drafts[draft];
         let is_composite = is_composite(self.schema, field.ty.named());
-        let is_asked_by_interface = || {
-            let parent = draft.parent.map(|parent| &self.drafts[parent]);
-            let interface = parent.filter(|parent| parent.fragments_can_repeat(self.schema));
-            let own = interface.and_then(|interface| self.schema.fields(interface.on)).unwrap_or_default();
-            draft.opening_fields == 0 && own.iter().any(|own| own.name == field.name)
-        };
         match draft.role {
-            Role::Result => !is_asked_by_interface(),
+            Role::Result => true,
             Role::Connection => {
                 !is_composite || field.name == "pageInfo" || field.name == self.pages(draft.on)
             }
@@ -191,9 +194,18 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Names what a fragment need not ask for, as the interface around it does.
+    fn asked_by_interface(&self, draft: usize) -> HashSet<&'a str> {
+        let draft = &self.drafts[draft];
+        let parent = draft.parent.filter(|_| draft.opening_fields == 0).map(|parent| self.drafts[parent].on);
+        // The members of a union share no fields.
+        let own = parent.map(|on| visited(self.schema, on)).unwrap_or_default();
+        own.iter().map(|field| field.name.as_str()).collect()
+    }
+
     /// Names the field by which a connection's content is reached.
     fn pages(&self, connection: TypeId) -> &'static str {
-        let fields = self.schema.fields(connection).unwrap_or_default();
+        let fields = visited(self.schema, connection);
         let is_usable = |field: &Field| {
             field.name == "nodes"
                 && field.deprecated.is_none()
@@ -211,12 +223,15 @@ impl<'a> Builder<'a> {
         if lists > 0 && parent.lists.saturating_add(lists) > self.lists_max {
             return;
         }
-        let (role, levels) = match parent.role {
+        if !self.steps.take(self.schema.fields(on).map_or(0, <[Field]>::len)) {
+            return;
+        }
+        let (role, levels) = match self.drafts[draft].role {
             Role::Connection if field.name == "edges" => (Role::Edge, 0),
             Role::Connection if field.name == "nodes" => (Role::Result, 0),
             Role::Edge => (Role::Result, 0),
             _ if is_connection(self.schema, on) => return,
-            _ if parent.level >= LEVELS_MAX || self.has_ancestor(draft, on) => (Role::Stub, 1),
+            _ if self.drafts[draft].level >= LEVELS_MAX || self.has_ancestor(draft, on) => (Role::Stub, 1),
             _ => (Role::Result, 1),
         };
         let opening = (field.name.len() + "{} ".len(), 1);
@@ -306,9 +321,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-impl SelectionDraft {
-    /// Tells whether fragments below it would only repeat what it asks for itself.
-    fn fragments_can_repeat(&self, schema: &GraphqlSchema) -> bool {
-        matches!(schema.get(self.on).map(|ty| &ty.kind), Some(TypeKind::Interface(_)))
-    }
+/// The fields of a type that are looked at.
+fn visited(schema: &GraphqlSchema, on: TypeId) -> &[Field] {
+    let fields = schema.fields(on).unwrap_or_default();
+    &fields[..fields.len().min(TYPE_FIELDS_VISITED_MAX)]
 }

@@ -1,7 +1,7 @@
 //! Operation ids: kept when there are any, made otherwise, always unique.
 
-use super::{DocumentReader, refs::words, schemas::TakenNames};
-use crate::description::Operation;
+use super::{DocumentReader, refs::words};
+use crate::{description::Operation, names::TakenNames};
 
 /// A longer id is of no use to anyone.
 const ID_CHARS_MAX: usize = 128;
@@ -11,7 +11,7 @@ impl DocumentReader<'_> {
     pub(super) fn name_operations(&mut self, operations: &mut [Operation]) {
         let mut names = TakenNames::default();
         for operation in operations.iter_mut().filter(|operation| !operation.id.is_empty()) {
-            let unique = names.unique(&operation.id);
+            let unique = names.unique(&operation.id, "");
             if unique != operation.id {
                 let place = format!("{} {}", operation.method, operation.path);
                 let what = format!("another operation has the id {}; this one is {unique}", operation.id);
@@ -21,7 +21,7 @@ impl DocumentReader<'_> {
         }
         let mut made = 0;
         for operation in operations.iter_mut().filter(|operation| operation.id.is_empty()) {
-            operation.id = names.unique(&made_id(operation));
+            operation.id = names.unique(&made_id(operation), "");
             made += 1;
         }
         if made > 0 {

@@ -4,7 +4,10 @@
 //! them. Two that no value fits, or two lists of alternatives, become any JSON with a warning: the upstream will
 //! know better.
 
-use std::collections::HashMap;
+use std::{
+    collections::{HashMap, HashSet},
+    mem::take,
+};
 
 use serde_json::{Number, Value};
 
@@ -36,22 +39,22 @@ impl DocumentReader<'_> {
     }
 
     fn merged(&mut self, a: Schema, b: Schema) -> Schema {
-        let (Some(a), Some(b)) = (self.opened(a), self.opened(b)) else {
+        let (Some(mut a), Some(mut b)) = (self.opened(a), self.opened(b)) else {
             self.warn("`allOf` contains itself; that part is taken as any JSON");
             return Schema::default();
         };
         let nullable = a.nullable && b.nullable;
-        let choices = both_choices(&a.choices, &b.choices);
-        let (text_a, text_b) = (of_text(&a), of_text(&b));
-        let (shape, choices) = match (self.both_shapes(a.shape, b.shape), choices) {
-            (Some(shape), Some(choices)) => (shape, choices),
-            _ => {
+        // Taken, not copied: what many parts have made together is handed on from one to the next.
+        let choices = both_choices(take(&mut a.choices), take(&mut b.choices));
+        let shape = self.both_shapes(take(&mut a.shape), take(&mut b.shape));
+        let (shape, choices) = match shape.zip(choices) {
+            Some(both) => both,
+            None => {
                 self.warn("what `allOf`, `oneOf` and `anyOf` say cannot be combined; taken as any JSON");
                 (Shape::Any, Vec::new())
             }
         };
-        let schema = Schema { shape, nullable, choices, ..text_b };
-        annotated(schema, text_a)
+        annotated(Schema { shape, nullable, choices, ..b }, a)
     }
 
     /// `None` when no value has both.
@@ -71,7 +74,7 @@ impl DocumentReader<'_> {
                     items_max: least(a.items_max, b.items_max),
                 }))
             }
-            (Shape::Object(a), Shape::Object(b)) => Shape::Object(self.both_objects(a, b)),
+            (Shape::Object(a), Shape::Object(b)) => self.both_objects(a, b),
             (Shape::OneOf(_), Shape::OneOf(_)) => return None,
             (Shape::OneOf(one_of), shape) | (shape, Shape::OneOf(one_of)) => {
                 let other = Schema::of(shape);
@@ -86,7 +89,11 @@ impl DocumentReader<'_> {
         })
     }
 
-    fn both_objects(&mut self, a: Object, b: Object) -> Object {
+    fn both_objects(&mut self, a: Object, b: Object) -> Shape {
+        // Each of many parts looks through the members of all before it.
+        if !self.spend(a.properties.len()) {
+            return Shape::Any;
+        }
         let mut properties = a.properties;
         let mut places: HashMap<String, usize> =
             properties.iter().enumerate().map(|(place, property)| (property.name.clone(), place)).collect();
@@ -96,7 +103,7 @@ impl DocumentReader<'_> {
                 properties.push(property);
                 continue;
             };
-            let first = std::mem::take(&mut properties[place]);
+            let first = take(&mut properties[place]);
             properties[place] = Property {
                 required: first.required || property.required,
                 schema: self.below(|reader| reader.both(first.schema, property.schema)),
@@ -107,7 +114,7 @@ impl DocumentReader<'_> {
             (Some(a), Some(b)) => Some(Box::new(self.below(|reader| reader.both(*a, *b)))),
             _ => None,
         };
-        Object { properties, additional, exactly_one: a.exactly_one || b.exactly_one }
+        Shape::Object(Object { properties, additional, exactly_one: a.exactly_one || b.exactly_one })
     }
 }
 
@@ -155,24 +162,12 @@ fn annotated(schema: Schema, from: Schema) -> Schema {
     }
 }
 
-/// A schema's titles and the like.
-fn of_text(schema: &Schema) -> Schema {
-    Schema {
-        title: schema.title.clone(),
-        description: schema.description.clone(),
-        default: schema.default.clone(),
-        example: schema.example.clone(),
-        deprecated: schema.deprecated,
-        ..Schema::default()
-    }
-}
-
-fn both_choices(a: &[Value], b: &[Value]) -> Option<Vec<Value>> {
+fn both_choices(a: Vec<Value>, b: Vec<Value>) -> Option<Vec<Value>> {
     if a.is_empty() || b.is_empty() {
-        return Some(if a.is_empty() { b } else { a }.to_vec());
+        return Some(if a.is_empty() { b } else { a });
     }
-    let texts: std::collections::HashSet<String> = b.iter().map(Value::to_string).collect();
-    let common: Vec<Value> = a.iter().filter(|choice| texts.contains(&choice.to_string())).cloned().collect();
+    let texts: HashSet<String> = b.iter().map(Value::to_string).collect();
+    let common: Vec<Value> = a.into_iter().filter(|choice| texts.contains(&choice.to_string())).collect();
     (!common.is_empty()).then_some(common)
 }
 

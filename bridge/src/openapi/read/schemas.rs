@@ -9,7 +9,7 @@
 //! Schemas that are nested deeply get a name of their own, so that a description stays flat. Their number is
 //! bounded; what lies beyond is taken as any JSON, with a warning.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -21,6 +21,7 @@ use super::{
 use crate::{
     description::{Discriminator, NamedSchema, OneOf, Schema, SchemaId, Shape},
     limits::{REFERENCES_MAX, SCHEMA_NODES_MAX, SCHEMAS_MAX},
+    names::TakenNames,
 };
 
 /// Schemas within schemas; the next one gets a name. Each takes five brackets of a packed description.
@@ -185,7 +186,7 @@ impl<'d> DocumentReader<'d> {
             self.warn_once("the named schemas are too many; the rest is taken as any JSON");
             return None;
         };
-        let name = schemas.names.unique(&name_of(reference));
+        let name = schemas.names.unique(&name_of(reference), "");
         schemas.ids.insert(key, SchemaId(id));
         schemas.sources.push((source, name));
         Some(SchemaId(id))
@@ -237,22 +238,25 @@ impl<'d> DocumentReader<'d> {
     fn discriminator(&self, members: &Members, variants: &[Schema]) -> Option<Discriminator> {
         let source = members.get("discriminator")?.as_object()?;
         let property = Some(text(source, "propertyName")).filter(|name| !name.is_empty())?;
-        let index = |id: SchemaId| {
-            let position = variants.iter().position(|variant| variant.shape == Shape::Ref(id));
-            position.and_then(|index| u32::try_from(index).ok())
-        };
+        let mut places: HashMap<SchemaId, u32> = HashMap::new();
+        for (place, variant) in (0..).zip(variants) {
+            if let Shape::Ref(id) = variant.shape {
+                places.entry(id).or_insert(place);
+            }
+        }
         let explicit = source.get("mapping").and_then(Value::as_object).into_iter().flatten();
-        let mut mapping: Vec<(String, u32)> = explicit
-            .filter_map(|(value, meant)| Some((value.clone(), index(self.known_schema(meant.as_str()?)?)?)))
-            .collect();
+        let place = |meant: &Value| places.get(&self.known_schema(meant.as_str()?)?).copied();
+        let mut mapping: Vec<(String, u32)> =
+            explicit.filter_map(|(value, meant)| Some((value.clone(), place(meant)?))).collect();
+        let mut values: HashSet<String> = mapping.iter().map(|(value, _)| value.clone()).collect();
+        let mapped: HashSet<u32> = mapping.iter().map(|(_, place)| *place).collect();
         // A variant that is not mapped goes by its own name.
-        for variant in variants {
+        for (place, variant) in (0..).zip(variants) {
             let Shape::Ref(id) = variant.shape else { continue };
-            let (Some(index), Some((_, name))) = (index(id), self.schemas.sources.get(id.0 as usize)) else {
-                continue;
-            };
-            if !mapping.iter().any(|(value, mapped)| *mapped == index || value == name) {
-                mapping.push((name.clone(), index));
+            let Some((_, name)) = self.schemas.sources.get(id.0 as usize) else { continue };
+            let is_first = places.get(&id) == Some(&place);
+            if is_first && !mapped.contains(&place) && values.insert(name.clone()) {
+                mapping.push((name.clone(), place));
             }
         }
         Some(Discriminator { property, mapping })
@@ -263,27 +267,6 @@ impl<'d> DocumentReader<'d> {
         let by_name = || self.document.target(&format!("#/components/schemas/{meant}"));
         let source = self.document.target(meant).or_else(|_| by_name()).ok()?;
         self.schemas.ids.get(&std::ptr::from_ref(source)).copied()
-    }
-}
-
-/// Names that are taken.
-#[derive(Debug, Default)]
-pub(super) struct TakenNames {
-    /// With the number that is tried next when one is asked for again.
-    taken: HashMap<String, u32>,
-}
-
-impl TakenNames {
-    /// `name`, or the first of `name2`, `name3`, … that is free.
-    pub(super) fn unique(&mut self, name: &str) -> String {
-        let mut candidate = name.to_owned();
-        while self.taken.contains_key(&candidate) {
-            let number = self.taken.entry(name.to_owned()).or_insert(2);
-            candidate = format!("{name}{number}");
-            *number += 1;
-        }
-        self.taken.insert(candidate.clone(), 2);
-        candidate
     }
 }
 

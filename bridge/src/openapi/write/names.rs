@@ -1,31 +1,20 @@
 //! Names that OpenAPI allows, each of them once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::names::TakenNames;
 
 /// Longer names are cut; a stranger chose them.
 const NAME_CHARS_MAX: usize = 100;
 
 /// Hands out names.
 #[derive(Debug, Default)]
-pub(super) struct NameAllocator {
-    taken: BTreeSet<String>,
-    /// The next number to try for a name that is taken.
-    next: BTreeMap<String, usize>,
-}
+pub(super) struct NameAllocator(TakenNames);
 
 impl NameAllocator {
     /// `wanted` in the alphabet of component names, `^[A-Za-z0-9._-]+$`; `fallback` when nothing of it is left;
     /// with a number when it is taken.
     pub(super) fn unique(&mut self, wanted: &str, fallback: &str) -> String {
         let plain = plain(wanted);
-        let name = if plain.is_empty() { fallback.to_owned() } else { plain };
-        let mut candidate = name.clone();
-        while !self.taken.insert(candidate.clone()) {
-            let number = self.next.entry(name.clone()).or_insert(2);
-            candidate = format!("{name}_{number}");
-            *number += 1;
-        }
-        candidate
+        self.0.unique(if plain.is_empty() { fallback } else { &plain }, "_")
     }
 }
 
@@ -45,6 +34,8 @@ fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]

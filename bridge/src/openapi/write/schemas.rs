@@ -17,7 +17,8 @@ use crate::{
     description::{
         ApiDescription, ArrayOf, NumberBounds, Object, OneOf, Schema, SchemaId, Shape, StringBounds,
     },
-    fits::{Steps, fits},
+    fits::fits,
+    steps::Steps,
 };
 
 /// Writes schemas, and remembers which named ones they refer to.

@@ -1,25 +1,17 @@
 //! Documents that mean harm, and documents that are damaged: no panic, no long wait, no deep stack.
 
-use std::time::{Duration, Instant};
+use std::collections::HashMap;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{read, reading, says, schema_in, with_paths};
 use crate::{
+    description::Shape,
     document::encode,
     limits::{SCHEMA_NODES_MAX, SCHEMAS_MAX},
+    testing::timed,
 };
-
-/// Generous: the slowest of these takes a second in an unoptimised build on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-fn timed<T>(work: impl FnOnce() -> T) -> T {
-    let start = Instant::now();
-    let result = work();
-    assert!(start.elapsed() < PATIENCE, "it took {:?}", start.elapsed());
-    result
-}
 
 fn to(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
@@ -64,6 +56,40 @@ fn alternatives_that_multiply_are_cut_off() {
         ((), reading)
     });
     assert!(says(&reading.report.warnings, "merge into too many"));
+}
+
+#[test]
+fn what_many_parts_have_made_together_is_not_copied_for_each_of_them() {
+    let long = "y".repeat(100_000);
+    let choices: Vec<String> = (0..20_000).map(|i| format!("c{i}")).collect();
+    let first = json!({ "type": "string", "enum": choices, "example": long, "default": long });
+    let parts = [first].into_iter().chain((0..20_000).map(|i| json!({ "type": "string", "minLength": i })));
+    let whole = json!({ "allOf": parts.collect::<Value>() });
+    let (schema, _) = timed(|| schema_in("3.0.3", &whole, &json!({})));
+    assert_eq!((schema.choices.len(), schema.example), (20_000, Some(long.into())));
+}
+
+#[test]
+fn many_parts_with_members_of_their_own_are_cut_off() {
+    let parts: Value = (0..50_000).map(|i| json!({ "properties": { (format!("p{i}")): {} } })).collect();
+    let (_, reading) = timed(|| schema_in("3.0.3", &json!({ "allOf": parts }), &json!({})));
+    assert!(says(&reading.report.warnings, "merge into too many"));
+}
+
+#[test]
+fn a_discriminator_of_many_variants_is_read_in_one_step_for_each() {
+    let named: serde_json::Map<_, _> =
+        (0..SCHEMAS_MAX).map(|i| (format!("S{i}"), json!({ "type": "object" }))).collect();
+    let variants: Value = (0..SCHEMAS_MAX).map(|i| to(&format!("S{i}"))).collect();
+    let mapping: serde_json::Map<_, _> =
+        (0..SCHEMAS_MAX).step_by(2).map(|i| (format!("m{i}"), format!("S{i}").into())).collect();
+    let source =
+        json!({ "oneOf": variants, "discriminator": { "propertyName": "kind", "mapping": mapping } });
+    let (schema, _) = timed(|| schema_in("3.0.3", &source, &Value::Object(named)));
+    let Shape::OneOf(one_of) = schema.shape else { panic!("{:?}", schema.shape) };
+    let mapped: HashMap<_, _> = one_of.discriminator.unwrap().mapping.into_iter().collect();
+    assert_eq!(mapped.len(), SCHEMAS_MAX);
+    assert_eq!((mapped["m10"], mapped["S11"]), (10, 11));
 }
 
 #[test]
