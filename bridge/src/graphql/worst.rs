@@ -132,6 +132,18 @@ mod tests {
     }
 
     #[test]
+    fn a_search_without_steps_left_finds_nothing() {
+        let api = api(CHAIN);
+        let schema = api.description.graphql.as_ref().unwrap();
+        let fields = schema.fields(schema.query.unwrap()).unwrap();
+        for (steps, found) in [(100, true), (5, false)] {
+            let mut steps = Steps::new(steps);
+            assert_eq!(worst(schema, &fields[0].ty, 2, &mut steps).is_some(), found);
+            assert_eq!(steps.are_spent(), !found);
+        }
+    }
+
+    #[test]
     fn nothing_is_told_of_an_operation_without_lists_in_lists() {
         let api =
             api("type Query { users: [User!]! } type User { name: String boss: User tags: [String!]! }");

@@ -10,7 +10,6 @@ use crate::{
         testing::{api, sky},
     },
     limits::{PARAMETERS_MAX, QUERY_BYTES_MAX},
-    testing::timed,
 };
 
 #[test]
@@ -237,13 +236,4 @@ fn an_operation_that_is_not_the_planners_is_refused_without_a_panic() {
     let other = api("type Query { a: Int }").description;
     assert!(sky.planner.plan(&other, sky.index("planets"), &nothing, b"").is_err());
     assert!(sky.planner.plan(&ApiDescription::default(), 0, &nothing, b"").is_err());
-}
-
-#[test]
-fn the_root_fields_of_all_operations_are_found_in_one_step_each() {
-    let others: Vec<_> = (0..60_000).map(|i| format!("b{i:06}: Query")).collect();
-    let fields: Vec<_> = (0..2_000).map(|i| format!("a{i:06}: Int")).collect();
-    let sky = api(&format!("type Query {{ {} {} }}", others.join(" "), fields.join(" ")));
-    assert_eq!(sky.description.operations.len(), 2_000);
-    timed(|| (0..20).for_each(|_| drop(Planner::new(&sky.description).unwrap())));
 }

@@ -4,7 +4,6 @@ use crate::{
     graphql::testing::{api, sky},
     limits::{DEFAULT_FIELDS_MAX, QUERY_BYTES_MAX},
     steps::Steps,
-    testing::timed,
 };
 
 /// The query without its selection's siblings: one line for each operation.
@@ -91,22 +90,6 @@ fn a_query_with_aliases_keeps_the_limit_too() {
     ));
     let query = sky.plan("u", &[], "").unwrap().query;
     assert!(query.len() <= QUERY_BYTES_MAX && query.len() > QUERY_BYTES_MAX / 2, "{}", query.len());
-}
-
-/// An interface with many fields, which many fields lead to, and types behind it that have as many others.
-fn wide_interface(own: usize) -> String {
-    let list = |n: usize, item: &dyn Fn(usize) -> String| (0..n).map(item).collect::<Vec<_>>().join(" ");
-    let asked = list(own, &|i| format!("o{i}: Int"));
-    let ways = list(200, &|i| format!("a{i}: Wide"));
-    let others = |ty: usize| list(1_000, &|i| format!("y{ty}_{i}: Int"));
-    let types = list(12, &|ty| format!("type T{ty} implements Wide {{ {} {asked} }}", others(ty)));
-    format!("type Query {{ a: Ways }} type Ways {{ {ways} }} interface Wide {{ {asked} }} {types}")
-}
-
-#[test]
-fn what_an_interface_asks_for_is_looked_up_and_not_searched_for_each_field_behind_it() {
-    let query = timed(|| api(&wide_interface(5_000)).plan("a", &[], "").unwrap().query);
-    assert!(query.contains("__typename o0 o1 "), "{query}");
 }
 
 #[test]
