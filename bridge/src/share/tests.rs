@@ -81,14 +81,6 @@ fn names_do_not_collide() {
 }
 
 #[test]
-fn many_shapes_of_one_title_are_named_in_one_step_each() {
-    let shapes = (0..SCHEMAS_MAX).map(|i| Schema { title: "T".into(), ..object(&[&format!("p{i}")]) });
-    let mut description = answering(shapes.clone().chain(shapes).collect());
-    testing::timed(|| share(&mut description));
-    assert_eq!(names(&description).last(), Some(&format!("T{SCHEMAS_MAX}").as_str()));
-}
-
-#[test]
 fn schemas_of_any_depth_can_be_encoded_once_shared() {
     let deep = (0..90).fold(object(&["a"]), |schema, level| {
         let property = Property { name: format!("level{level}"), required: true, schema };

@@ -34,8 +34,6 @@ fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]
@@ -60,10 +58,8 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_with_many_equal_names_is_served_in_time() {
+    fn long_names_are_cut() {
         let mut names = NameAllocator::default();
-        let given: BTreeSet<_> = (0..20_000).map(|_| names.unique("惑星", "Schema")).collect();
-        assert_eq!(given.len(), 20_000);
         assert!(names.unique(&"x".repeat(10_000), "Schema").len() <= NAME_CHARS_MAX);
     }
 }
