@@ -40,8 +40,8 @@ mod tests {
     #[test]
     fn a_stranger_who_wants_one_name_very_often_gets_each_in_one_step() {
         let mut names: TakenNames = ["Planet3".to_owned()].into_iter().collect();
-        let given = timed(|| (0..300_000).map(|_| names.unique("Planet", "")).collect::<Vec<_>>());
+        let given = timed(|| (0..50_000).map(|_| names.unique("Planet", "")).collect::<Vec<_>>());
         assert_eq!(given[..3], ["Planet", "Planet2", "Planet4"]);
-        assert_eq!(given[299_999], "Planet300001");
+        assert_eq!(given[49_999], "Planet50001");
     }
 }

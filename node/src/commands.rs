@@ -22,6 +22,7 @@ use farthing_network::CallFailure;
 use farthing_os::clock;
 
 use crate::{
+    catalog::documents::WritingFailed,
     consumer::{BuyError, spending::Grant, trust::NotResumed},
     gateway::{auth::DEFAULT_SECRET, problem},
     node::Node,
@@ -271,6 +272,13 @@ fn with_next_step(done: &str, next: Option<&str>) -> String {
 impl IntoResponse for Failed {
     fn into_response(self) -> Response {
         self.0.into_response()
+    }
+}
+
+impl From<WritingFailed> for Failed {
+    fn from(error: WritingFailed) -> Self {
+        let next = "The node's log says more; please report it.";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, &error, next)
     }
 }
 

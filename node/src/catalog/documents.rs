@@ -66,18 +66,29 @@ pub fn write_document(
 }
 
 impl Catalog {
-    /// Writes documents, one at a time and beside the tasks that serve calls: a large one takes a second. `None` when this
-    /// node failed.
-    pub async fn in_turn<T: Send + 'static>(&self, write: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-        let turn = Arc::clone(&self.0.writing).acquire_owned().await.ok()?;
+    /// Writes what is written of a description: documents, forms and client code, one at a time and beside the tasks
+    /// that serve calls. A large one takes a second.
+    ///
+    /// # Errors
+    /// [`WritingFailed`] when `write` panics.
+    pub async fn in_turn<T: Send + 'static>(
+        &self,
+        write: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, WritingFailed> {
+        let turn = Arc::clone(&self.0.writing).acquire_owned().await.map_err(|_| WritingFailed)?;
         let writing = tokio::task::spawn_blocking(move || {
             // Who stops waiting does not let the next one write beside it.
             let _turn = turn;
             write()
         });
-        writing.await.ok()
+        writing.await.map_err(|_| WritingFailed)
     }
 }
+
+/// This node failed while it wrote something of a description.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this node failed while it wrote the answer")]
+pub struct WritingFailed;
 
 /// The OpenAPI document of a service, as JSON text.
 #[must_use]

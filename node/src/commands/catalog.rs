@@ -121,14 +121,7 @@ pub(super) async fn openapi(
 ) -> Result<Response, Failed> {
     let known = node.catalog.newest(id.0).await?;
     let (at, version) = (address(&node.gateway_url(), id.0), query.version());
-    let document = node.catalog.in_turn(move || documents::openapi(&known, &at, version)).await;
-    let document = document.ok_or_else(|| {
-        Failed::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            &"the node failed while it wrote the document",
-            "Try again.",
-        )
-    })?;
+    let document = node.catalog.in_turn(move || documents::openapi(&known, &at, version)).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], document).into_response())
 }
 
@@ -167,10 +160,10 @@ pub(super) async fn form(
     Query(wanted): Query<OperationQuery>,
 ) -> Result<Json<CallForm>, Failed> {
     let known = node.catalog.newest(id.0).await?;
-    let found = known
-        .operations()
-        .find(|(operation, _)| method_of(operation) == wanted.method.0 && operation.path == wanted.path);
-    let Some((operation, price)) = found else {
+    let mut operations = known.operations().enumerate();
+    let found = operations
+        .find(|(_, (operation, _))| method_of(operation) == wanted.method.0 && operation.path == wanted.path);
+    let Some((index, (operation, price))) = found else {
         let detail = format!("the service has no operation {} at that path", wanted.method);
         return Err(Failed::new(
             StatusCode::NOT_FOUND,
@@ -187,15 +180,12 @@ pub(super) async fn form(
         deprecated: operation.deprecated,
         form: form::Form::default(),
     };
-    let (path, method) = (shown.path.clone(), wanted.method.0);
     let of_known = known.clone();
     let form = node.catalog.in_turn(move || {
         let description = of_known.api().description();
-        let operation =
-            description.operations.iter().find(|one| one.path == path && method_of(one) == method);
-        operation.map(|operation| form::of(description, operation)).unwrap_or_default()
+        form::of(description, &description.operations[index])
     });
-    Ok(Json(CallForm { form: form.await.unwrap_or_default(), ..shown }))
+    Ok(Json(CallForm { form: form.await?, ..shown }))
 }
 
 fn shown(

@@ -48,13 +48,14 @@ pub(super) async fn download(
         }
     };
     let wishes = Wishes { package: query.package, single_file: query.single_file, ..Wishes::default() };
-    let made = make(&node, id.0, &language, wishes).await?;
     if !is_zip {
-        return Ok(Json(shown(made)).into_response());
+        return Ok(Json(make(&node, id.0, &language, wishes, shown).await?).into_response());
     }
-    let archive = sdk::zip(&made)
+    let zipped = |made: farthing_sdk::Sdk| (sdk::zip(&made), made.package);
+    let (archive, package) = make(&node, id.0, &language, wishes, zipped).await?;
+    let archive = archive
         .map_err(|error| Failed::new(StatusCode::INTERNAL_SERVER_ERROR, &error, "Ask for JSON instead."))?;
-    let disposition = format!("attachment; filename=\"{}-{language}.zip\"", made.package);
+    let disposition = format!("attachment; filename=\"{package}-{language}.zip\"");
     let headers =
         [(header::CONTENT_TYPE, "application/zip".to_owned()), (header::CONTENT_DISPOSITION, disposition)];
     Ok((headers, archive).into_response())
@@ -67,15 +68,17 @@ pub(super) async fn generate(
 ) -> Result<Json<Sdk>, Failed> {
     let SdkRequest { package, single_file, templates } = request;
     let wishes = Wishes { package, single_file, templates };
-    make(&node, id.0, &language, wishes).await.map(|made| Json(shown(made)))
+    make(&node, id.0, &language, wishes, shown).await.map(Json)
 }
 
-async fn make(
+/// Generates the code and packs it.
+async fn make<T: Send + 'static>(
     node: &Node,
     id: ServiceId,
     language: &str,
     wishes: Wishes,
-) -> Result<farthing_sdk::Sdk, Failed> {
+    pack: impl FnOnce(farthing_sdk::Sdk) -> T + Send + 'static,
+) -> Result<T, Failed> {
     let Some(language) = Language::parse(language) else {
         let names: Vec<&str> = Language::all().map(Language::name).collect();
         let detail = format!("there is no such language; expected one of {}", names.join(", "));
@@ -83,11 +86,8 @@ async fn make(
     };
     let known = node.catalog.newest(id).await?;
     let origin = node.gateway_url();
-    let made = tokio::task::spawn_blocking(move || sdk::generate(&known, language, &origin, wishes)).await;
-    let made = made.map_err(|error| {
-        Failed::new(StatusCode::INTERNAL_SERVER_ERROR, &error, "The node's log says more; please report it.")
-    })?;
-    Ok(made?)
+    let made = node.catalog.in_turn(move || sdk::generate(&known, language, &origin, wishes).map(pack));
+    Ok(made.await??)
 }
 
 pub(super) async fn snippets(
@@ -109,11 +109,8 @@ pub(super) async fn snippets(
         let text = sdk::snippet(&known, index, &call.params, call.body.as_deref(), language, &origin)?;
         Ok(Snippet { language: language.name().to_owned(), title: language.title().to_owned(), text })
     };
-    let made = tokio::task::spawn_blocking(move || Language::all().map(write).collect()).await;
-    let made: Result<Vec<Snippet>, SdkError> = made.map_err(|error| {
-        Failed::new(StatusCode::INTERNAL_SERVER_ERROR, &error, "The node's log says more; please report it.")
-    })?;
-    Ok(Json(made?))
+    let made = node.catalog.in_turn(move || Language::all().map(write).collect::<Result<Vec<_>, SdkError>>());
+    Ok(Json(made.await??))
 }
 
 fn shown(sdk: farthing_sdk::Sdk) -> Sdk {

@@ -50,7 +50,7 @@ impl Documents {
         params: BTreeMap<String, String>,
     ) -> Result<WrittenDocument, Problem> {
         let write = move || documents::write_document(&known, document, &server, &params);
-        let written = self.catalog.in_turn(write).await.ok_or_else(Problem::no_room)?;
+        let written = self.catalog.in_turn(write).await.map_err(|_| Problem::no_room())?;
         let documents::ServiceDocument { content_type, body } =
             written.map_err(|error| Problem::from(&BuyError::from(error)))?;
         let room = self.budget.take(body.len()).ok_or_else(Problem::no_room)?;
