@@ -21,7 +21,7 @@ use farthing_control::types::VersionNote;
 use farthing_network::NetworkHandle;
 use farthing_os::{clock, files};
 use farthing_protocol::{
-    Address, Hash, Listing, ServiceId, Signed, Verified,
+    Address, Listing, ServiceId, Signed, Verified,
     info::{InfoRequest, InfoResponse},
 };
 use futures::{StreamExt, stream::FuturesUnordered};
@@ -83,8 +83,8 @@ pub enum CatalogError {
 #[derive(Clone, Debug)]
 pub struct Catalog(Arc<CatalogInner>);
 
-/// A version of a service: its number, and the hash of its details.
-type Version = (ServiceId, u64, Hash);
+/// What came of reading one version of a service.
+type ReadVersion = (Verified<Listing>, Result<Arc<KnownService>, CatalogError>);
 
 #[derive(Debug)]
 struct CatalogInner {
@@ -94,7 +94,7 @@ struct CatalogInner {
     own: Arc<dyn OwnServices>,
     services: Mutex<Recent<ServiceId, Arc<KnownService>>>,
     looking: looking::LookupLocks,
-    reading: KeyedMutex<Version, Option<Result<Arc<KnownService>, CatalogError>>>,
+    reading: KeyedMutex<ServiceId, Option<ReadVersion>>,
     turns: content::ReadingTurns,
     /// Documents are written one at a time.
     writing: Arc<Semaphore>,
@@ -289,6 +289,7 @@ impl Catalog {
 
     /// A service with its details, kept in memory for the next call.
     async fn open(&self, listing: Verified<Listing>) -> Result<Arc<KnownService>, CatalogError> {
+        unless_retired(&listing)?;
         let known = self.read_once(listing).await?;
         self.use_from_now(&known).await;
         Ok(known)
@@ -296,17 +297,19 @@ impl Catalog {
 
     /// A version with its details. Calls that are refused together all bring it, and share what came of one reading.
     async fn read_once(&self, listing: Verified<Listing>) -> Result<Arc<KnownService>, CatalogError> {
-        let mut turn = self.0.reading.take((listing.service, listing.seq, listing.details_hash)).await;
-        if let Some(outcome) = &*turn {
+        let mut turn = self.0.reading.take(listing.service).await;
+        if let Some((read, outcome)) = &*turn
+            && **read == *listing
+        {
             return outcome.clone();
         }
         let used = self.0.services.lock().unwrap_or_else(PoisonError::into_inner).get(&listing.service);
-        let used = used.filter(|known| is_same(known.listing(), &listing));
+        let used = used.filter(|known| **known.listing() == *listing);
         let outcome = match used.or_else(|| self.0.unused.get(&listing)) {
             Some(read) => Ok(read),
-            None => self.read(listing).await.map(Arc::new).inspect(|read| self.0.unused.keep(read)),
+            None => self.read(listing.clone()).await.map(Arc::new).inspect(|read| self.0.unused.keep(read)),
         };
-        *turn = Some(outcome.clone());
+        *turn = Some((listing, outcome.clone()));
         outcome
     }
 
@@ -397,11 +400,6 @@ fn unless_retired(listing: &Listing) -> Result<(), CatalogError> {
 /// Of two listings of one service the higher version counts. Both are of one owner, as the id follows from it.
 fn replaces(candidate: &Listing, stored: &Listing) -> bool {
     candidate.service == stored.service && candidate.owner == stored.owner && candidate.seq > stored.seq
-}
-
-/// Returns whether both are one version with the same details.
-fn is_same(one: &Listing, other: &Listing) -> bool {
-    (one.service, one.seq, one.details_hash) == (other.service, other.seq, other.details_hash)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::{
 
 use farthing_protocol::{Listing, ServiceId};
 
-use super::{KnownService, is_same};
+use super::KnownService;
 
 const VERSIONS_MAX: usize = 64;
 const BYTES_MAX: usize = 128 * 1024 * 1024;
@@ -21,7 +21,7 @@ impl Unused {
     /// Returns what was read of exactly this version.
     pub(super) fn get(&self, listing: &Listing) -> Option<Arc<KnownService>> {
         let versions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        versions.get(&listing.service).filter(|known| is_same(known.listing(), listing)).cloned()
+        versions.get(&listing.service).filter(|known| **known.listing() == *listing).cloned()
     }
 
     /// A version that is in use now is kept there.

@@ -45,6 +45,30 @@ fn refused_with_offer(owner: &Owner, _: &CallRequest, _: usize) -> Option<CallRe
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_service_that_an_owner_retires_with_its_refusal_is_told_as_retired() -> Result<()> {
+    let mut world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let (owner, network) = Owner::replaces(&mut world, refused_with_offer).await?;
+    let services = network.ask(world.consumer_wallet, InfoRequest::Services(vec![world.api.id.0])).await?;
+    let InfoResponse::Listings(listings) = services else { anyhow::bail!("{services:?}") };
+    let before = listings.into_iter().next().context("no listing")?.verify()?;
+    let retired = Listing { seq: before.seq + 1, tombstone: true, ..Listing::clone(&before) };
+    let listing = Signed::sign(&retired, &owner.key)?;
+    let offer = Offer { listing, hash: before.details_hash, details: Vec::new() };
+    owner.state.lock().unwrap_or_else(PoisonError::into_inner).offer = Some(offer);
+
+    for _ in 0..2 {
+        let answer = world.get("/ok").await?;
+        ensure!(answer.status == 410 && answer.problem() == "service-retired", "{answer:?}");
+        ensure!(answer.charged() == json!(false), "{answer:?}");
+    }
+    // The second call does not leave its buyer.
+    assert_eq!(owner.state.lock().unwrap_or_else(PoisonError::into_inner).calls.len(), 1);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_offer_that_many_refusals_bring_is_asked_for_once() -> Result<()> {
     let mut world = World::start().await?;
     expect_served(&world.get("/ok").await?)?;
