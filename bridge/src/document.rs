@@ -41,20 +41,20 @@ pub enum DocumentError {
     )]
     TooLarge { bytes: usize },
     #[error(
-        "the description has more than {UNPACKED_BYTES_MAX} bytes; \
+        "the description has more than {bytes_max} bytes; \
          leave operations out, or offer them as several services"
     )]
-    TooLargeUnpacked,
+    TooLargeUnpacked { bytes_max: usize },
     #[error(
-        "the description has more than {UNPACKED_VALUES_MAX} values; \
+        "the description has more than {values_max} values; \
          leave operations out, or offer them as several services"
     )]
-    TooManyValues,
+    TooManyValues { values_max: usize },
     #[error(
-        "the paths of the description have more than {PATH_SEGMENTS_MAX} segments; \
+        "the paths of the description have more than {segments_max} segments; \
          leave operations out, or offer them as several services"
     )]
-    TooManySegments,
+    TooManySegments { segments_max: usize },
     #[error(
         "the description nests more than {UNPACKED_DEPTH_MAX} levels deep; \
          give its inner schemas names, or leave the operations that use them out"
@@ -75,7 +75,7 @@ pub enum DocumentError {
 pub fn encode(description: &ApiDescription) -> Result<Vec<u8>, DocumentError> {
     let json = serde_json::to_vec(description).map_err(DocumentError::Json)?;
     if json.len() > UNPACKED_BYTES_MAX {
-        return Err(DocumentError::TooLargeUnpacked);
+        return Err(DocumentError::TooLargeUnpacked { bytes_max: UNPACKED_BYTES_MAX });
     }
     check_bounds(&json, UNPACKED_VALUES_MAX)?;
     path_memory(description, PATH_SEGMENTS_MAX)?;
@@ -135,7 +135,7 @@ pub fn unpack(document: &[u8], bounds: Bounds) -> Result<Unpacked, DocumentError
     let packed = document.strip_prefix(MAGIC).ok_or(DocumentError::UnknownForm)?;
     let json = decompress_to_vec_with_limit(packed, bounds.unpacked_bytes_max).map_err(|error| {
         if error.output.len() >= bounds.unpacked_bytes_max {
-            DocumentError::TooLargeUnpacked
+            DocumentError::TooLargeUnpacked { bytes_max: bounds.unpacked_bytes_max }
         } else {
             DocumentError::Damaged
         }
@@ -151,7 +151,7 @@ fn path_memory(description: &ApiDescription, segments_max: usize) -> Result<usiz
     let paths = || description.operations.iter().map(|operation| &operation.path);
     let segments: usize = paths().map(|path| path.matches('/').count()).sum();
     if segments > segments_max {
-        return Err(DocumentError::TooManySegments);
+        return Err(DocumentError::TooManySegments { segments_max });
     }
     Ok(segments * SEGMENT_BYTES + paths().map(String::len).sum::<usize>() * PATH_COPIES)
 }
@@ -175,7 +175,7 @@ fn check_bounds(json: &[u8], values_max: usize) -> Result<usize, DocumentError> 
             return Err(DocumentError::TooDeep);
         }
         if values > values_max {
-            return Err(DocumentError::TooManyValues);
+            return Err(DocumentError::TooManyValues { values_max });
         }
     }
     Ok(values)

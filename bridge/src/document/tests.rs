@@ -56,7 +56,7 @@ fn a_description_too_large_to_publish_says_what_to_do() {
     assert!(matches!(error, DocumentError::TooLarge { .. }));
     assert!(error.to_string().contains("leave operations out"), "{error}");
     let error = encode(&described(&" ".repeat(UNPACKED_BYTES_MAX))).expect_err("above the bound");
-    assert!(matches!(error, DocumentError::TooLargeUnpacked));
+    assert!(matches!(error, DocumentError::TooLargeUnpacked { .. }));
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_small_document_never_unpacks_to_more_than_the_bound() {
     assert!(document.len() < 100_000);
     assert_eq!(decode(&document).expect("at the bound"), largest);
     let bomb = packed(&" ".repeat(UNPACKED_BYTES_MAX + 1));
-    assert!(matches!(decode(&bomb), Err(DocumentError::TooLargeUnpacked)));
+    assert!(matches!(decode(&bomb), Err(DocumentError::TooLargeUnpacked { .. })));
 }
 
 #[test]
@@ -82,10 +82,16 @@ fn what_nobody_asked_for_is_read_within_narrower_bounds_and_says_what_it_costs()
     let few = unpack(&objects(9_000), Bounds::UNASKED).expect("within the narrower bounds");
     assert!((9_000 * 600..9_000 * 1_000).contains(&few.memory_bytes), "{}", few.memory_bytes);
     let many = objects(12_000);
-    assert!(matches!(unpack(&many, Bounds::UNASKED), Err(DocumentError::TooManyValues)));
+    assert!(matches!(
+        unpack(&many, Bounds::UNASKED),
+        Err(DocumentError::TooManyValues { values_max: 50_000 })
+    ));
     assert!(unpack(&many, Bounds::ASKED_FOR).is_ok());
     let long = encode(&described(&" ".repeat(2 * 1024 * 1024))).expect("within the bounds of all readers");
-    assert!(matches!(unpack(&long, Bounds::UNASKED), Err(DocumentError::TooLargeUnpacked)));
+    assert!(matches!(
+        unpack(&long, Bounds::UNASKED),
+        Err(DocumentError::TooLargeUnpacked { bytes_max: 1_048_576 })
+    ));
 }
 
 #[test]
@@ -93,7 +99,7 @@ fn brackets_and_values_are_counted_before_anything_is_built() {
     let deep = packed(&"[".repeat(100_000));
     assert!(matches!(decode(&deep), Err(DocumentError::TooDeep)));
     let many = packed(&format!("[{}0]", "0,".repeat(UNPACKED_VALUES_MAX)));
-    assert!(matches!(decode(&many), Err(DocumentError::TooManyValues)));
+    assert!(matches!(decode(&many), Err(DocumentError::TooManyValues { .. })));
 }
 
 #[test]
@@ -139,9 +145,9 @@ fn paths_are_bounded_together_when_a_description_is_packed_and_when_it_is_read()
     assert!(refused.contains("leave operations out"), "{refused}");
     // Whoever writes documents by itself packs it all the same.
     let document = packed(&serde_json::to_string(&wide(401)).unwrap());
-    assert!(matches!(decode(&document), Err(DocumentError::TooManySegments)));
+    assert!(matches!(decode(&document), Err(DocumentError::TooManySegments { .. })));
     let unasked =
         |operations| unpack(&packed(&serde_json::to_string(&wide(operations)).unwrap()), Bounds::UNASKED);
     assert!(unasked(100).is_ok(), "5,000 segments");
-    assert!(matches!(unasked(101), Err(DocumentError::TooManySegments)));
+    assert!(matches!(unasked(101), Err(DocumentError::TooManySegments { segments_max: 5_000 })));
 }
