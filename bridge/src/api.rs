@@ -19,6 +19,7 @@ use crate::{
     problem::{PlanError, Problem},
     request::HttpRequest,
     routing::{BadPath, RouteError, Routed, Routes, Template},
+    shown,
     values::Checker,
 };
 
@@ -127,9 +128,18 @@ impl Api {
             .map(|argument| (argument.parameter.name.to_ascii_lowercase(), style::header_text(argument)))
             .collect();
         headers.extend(body.media_type.map(|media_type| ("content-type".to_owned(), media_type)));
+        let segments = segments(self.routes.template(routed.route), &arguments)?;
+        // A concrete path was routed as what it is; a template is priced before its values are known.
+        if routed.path_values.is_none()
+            && let Some(other) = self.routes.other_than(routed, &segments)
+        {
+            let (path, other) = (shown(call.path), shown(other.text()));
+            let what = format!("with these values {path} is {other}, an operation of its own; call that one");
+            return Err(PlanError::Problems(vec![Problem::Other(what)]));
+        }
         Ok(HttpRequest {
             method: operation.method,
-            segments: segments(self.routes.template(routed.route), &arguments)?,
+            segments,
             query: query(&arguments),
             headers,
             body: body.payload,

@@ -100,6 +100,7 @@ fn differences(
         }
         if new_outlines.outline(&parameter.schema) != old_outlines.outline(&earlier.schema) {
             let (from, to) = (old.type_name(&earlier.schema), new.type_name(&parameter.schema));
+            let (from, to) = (crate::shown(&from), crate::shown(&to));
             what.push(if from == to {
                 format!("{shown} takes other values")
             } else {
@@ -181,7 +182,7 @@ fn hash(value: &Value) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::description::{Place, Style};
+    use crate::description::{NamedSchema, Place, SchemaId, Style};
 
     fn operation(path: &str, parameters: Vec<Parameter>) -> Operation {
         Operation {
@@ -242,5 +243,23 @@ mod tests {
             ]
         );
         assert!(changes(&new, &new).is_empty());
+    }
+
+    #[test]
+    fn names_of_schemas_are_cut_in_what_is_told() {
+        let named = |name: &str| NamedSchema { name: name.repeat(100_000), schema: Schema::string() };
+        let of = |name| ApiDescription {
+            schemas: vec![named(name)],
+            ..api(vec![operation(
+                "/a",
+                vec![parameter("p", Schema::array(Schema::reference(SchemaId(0))), false)],
+            )])
+        };
+        let integers = ApiDescription {
+            schemas: vec![NamedSchema { schema: Schema::integer(), ..named("b") }],
+            ..of("b")
+        };
+        let told = format!("{:?}", changes(&of("a"), &integers));
+        assert!(told.contains("aaa") && told.len() < 1_000, "{} bytes", told.len());
     }
 }

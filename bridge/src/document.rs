@@ -19,7 +19,7 @@ use crate::{
 /// Values that an object or a list counts as: those that hold others take more memory than those that do not.
 const COMPOUND_VALUES: usize = 4;
 /// Memory that a value may take: an empty entry of a map with its key, or a schema in which nothing is set.
-const VALUE_BYTES: usize = 150;
+const VALUE_BYTES: usize = 230;
 /// Memory that a segment of a path may take once it is indexed: its pieces, a branch of the tree of routes, and a
 /// parameter that is declared by the path alone.
 const SEGMENT_BYTES: usize = 2_000;
@@ -146,10 +146,11 @@ pub fn unpack(document: &[u8], bounds: Bounds) -> Result<Unpacked, DocumentError
     Ok(Unpacked { description, memory_bytes: json.len() + values * VALUE_BYTES + of_paths })
 }
 
-/// Estimates the memory of paths beside their text in the description. A path of a few bytes is a branch of its own.
+/// Estimates the memory of paths, their segments and parameters, beside their text in the description. A path of a few bytes is a branch of its own.
 fn path_memory(description: &ApiDescription, segments_max: usize) -> Result<usize, DocumentError> {
     let paths = || description.operations.iter().map(|operation| &operation.path);
-    let segments: usize = paths().map(|path| path.matches('/').count()).sum();
+    // A parameter may be declared by its path alone.
+    let segments: usize = paths().map(|path| path.matches(['/', '{']).count()).sum();
     if segments > segments_max {
         return Err(DocumentError::TooManySegments { segments_max });
     }

@@ -8,6 +8,11 @@ pub const SDL_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const SDL_DEPTH_MAX: usize = 64;
 /// Tokens of SDL; GitHub's has about 150,000.
 pub const SDL_TOKENS_MAX: usize = 400_000;
+/// A name that others repeat: of types, fields, arguments, named schemas and operations. The longest of GitHub's and
+/// Microsoft's has some 100.
+pub const NAME_BYTES_MAX: usize = 512;
+/// Members of all interfaces and unions of a GraphQL schema; GitHub's has some 2,000.
+pub const TYPE_MEMBERS_MAX: usize = 100_000;
 /// Types of a GraphQL schema; GitHub's has 1,700.
 pub const TYPES_MAX: usize = 20_000;
 /// Objects within objects of a JSON or YAML description.
@@ -30,7 +35,7 @@ pub const ENCODED_BYTES_MAX: usize = 480 * 1024;
 pub const UNPACKED_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Levels of brackets in an unpacked description: what `serde_json` reads, 127, and room for 16 inline schemas.
 pub const UNPACKED_DEPTH_MAX: usize = 127;
-/// Values in an unpacked description, an object or a list counted as four; a value may take 150 bytes of memory.
+/// Values in an unpacked description, an object or a list counted as four; a value may take 230 bytes of memory.
 pub const UNPACKED_VALUES_MAX: usize = 1_000_000;
 /// Segments of all paths of an unpacked description; GitHub's REST API has about 6,000. Each may take 2,000 bytes of
 /// memory: with its parameter, and a branch of its own in the tree of routes.

@@ -164,6 +164,17 @@ impl Routes {
         None
     }
 
+    /// The operation whose path a request has become by the values in its template, when that is another one than
+    /// `routed`: also for an upstream that takes an encoded slash for a slash.
+    pub(crate) fn other_than(&self, routed: &Routed<'_>, segments: &[String]) -> Option<&Template> {
+        let method = self.routes[routed.route].method.as_str();
+        let path = segments.iter().fold(String::new(), |path, segment| path + "/" + segment);
+        [path.replace("%2F", "/"), path].iter().find_map(|path| {
+            let found = self.search(method, &RequestPath::of_request(path)?, &mut Vec::new())?;
+            (found.operation != routed.operation).then(|| self.template(found.route))
+        })
+    }
+
     /// The template of a route.
     pub(crate) fn template(&self, route: usize) -> &Template {
         &self.routes[route].template

@@ -83,7 +83,7 @@ pub enum CatalogError {
 #[derive(Clone, Debug)]
 pub struct Catalog(Arc<CatalogInner>);
 
-/// What came of reading one version of a service.
+/// A version of a service that was read, with the outcome.
 type ReadVersion = (Verified<Listing>, Result<Arc<KnownService>, CatalogError>);
 
 #[derive(Debug)]

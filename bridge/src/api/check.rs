@@ -9,7 +9,9 @@ use std::collections::HashSet;
 use crate::{
     description::{ApiDescription, Method, Operation, Parameter, Place, RootKind, Schema, Shape, Style},
     headers::header_is_forbidden,
-    limits::{DOCUMENT_DEPTH_MAX, OPERATIONS_MAX, PARAMETERS_MAX, REFERENCES_MAX, SCHEMAS_MAX},
+    limits::{
+        DOCUMENT_DEPTH_MAX, NAME_BYTES_MAX, OPERATIONS_MAX, PARAMETERS_MAX, REFERENCES_MAX, SCHEMAS_MAX,
+    },
     routing::{Route, Routes, TemplateError},
     shown,
 };
@@ -42,6 +44,9 @@ pub(super) fn check(description: &mut ApiDescription) -> Result<Routes, ApiError
     let is_graphql = description.graphql.is_some();
     for (index, operation) in description.operations.iter_mut().enumerate() {
         let refuse = |reason| Err(ApiError::Operation { operation: name(operation), reason });
+        if operation.id.len() > NAME_BYTES_MAX {
+            return refuse("has an id that is too long");
+        }
         if !ids.insert(operation.id.clone()) {
             return refuse("has the id of another operation");
         }
@@ -53,7 +58,9 @@ pub(super) fn check(description: &mut ApiDescription) -> Result<Routes, ApiError
             return refuse("stands for a GraphQL field, and there is no schema");
         }
         at_most("parameters", operation.parameters.len(), PARAMETERS_MAX)?;
+        at_most("parameters in one path", in_path.len(), PARAMETERS_MAX)?;
         complete(operation, &in_path)?;
+        at_most("parameters", operation.parameters.len(), PARAMETERS_MAX)?;
         let parameters = operation.parameters.iter().map(|parameter| &parameter.schema);
         let body = operation.body.iter().map(|body| &body.schema);
         let contents = operation.responses.iter().filter_map(|response| response.content.as_ref());
@@ -95,7 +102,9 @@ fn routes(description: &ApiDescription) -> Vec<Route> {
 fn check_schemas(description: &ApiDescription) -> Result<(), ApiError> {
     let mut names = HashSet::new();
     for named in &description.schemas {
-        let reason = if !names.insert(&named.name) {
+        let reason = if named.name.len() > NAME_BYTES_MAX {
+            Some("has a name that is too long")
+        } else if !names.insert(&named.name) {
             Some("is named like another")
         } else if let Some(reason) = objection(&named.schema, description.schemas.len(), DOCUMENT_DEPTH_MAX) {
             Some(reason)

@@ -5,7 +5,10 @@
 //! reverse of how requests are written: planning the result and reading it again changes nothing. What belongs to
 //! no parameter is kept as it is, so that planning refuses it by name.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap, HashSet},
+};
 
 use super::Api;
 use crate::{
@@ -29,10 +32,7 @@ impl Api {
         query: &str,
     ) -> Result<BTreeMap<String, String>, PlanError> {
         let routed = self.routes.find(method, path)?;
-        let reader = QueryReader {
-            description: &self.description,
-            operation: &self.description.operations[routed.operation],
-        };
+        let reader = QueryReader::new(&self.description, &self.description.operations[routed.operation]);
         let mut problems = Vec::new();
         let mut by_name: BTreeMap<String, (Target<'_>, Vec<&str>)> = BTreeMap::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -80,9 +80,30 @@ enum Value {
 struct QueryReader<'d> {
     description: &'d ApiDescription,
     operation: &'d Operation,
+    /// Objects whose members are parameters of the query.
+    exploded: Vec<(&'d Parameter, &'d Object)>,
+    /// The first of them that has a member, by its name: a query has thousands of names, and an object as many members.
+    members: HashMap<&'d str, (&'d Parameter, &'d Object)>,
 }
 
 impl<'d> QueryReader<'d> {
+    fn new(description: &'d ApiDescription, operation: &'d Operation) -> Self {
+        let mut reader = Self { description, operation, exploded: Vec::new(), members: HashMap::new() };
+        let mut seen = HashSet::new();
+        let is_exploded =
+            |parameter: &&Parameter| parameter.place == Place::Query && parameter.style == Style::Exploded;
+        for parameter in operation.parameters.iter().filter(is_exploded) {
+            let Some(object) = reader.object(&parameter.schema) else { continue };
+            reader.exploded.push((parameter, object));
+            if seen.insert(std::ptr::from_ref(object)) {
+                for property in &object.properties {
+                    reader.members.entry(&property.name).or_insert((parameter, object));
+                }
+            }
+        }
+        reader
+    }
+
     /// The name in `params`, and what it stands for.
     fn target(&self, name: &str) -> (String, Target<'d>) {
         let unbracketed = name.strip_suffix("[]").unwrap_or(name);
@@ -114,17 +135,9 @@ impl<'d> QueryReader<'d> {
 
     /// The object parameter whose members are parameters of the query, and that has `name` or takes any.
     fn exploded_with(&self, name: &str) -> Option<(&'d Parameter, &'d Object)> {
-        let exploded = || {
-            let parameters = self.operation.parameters.iter();
-            parameters
-                .filter(|parameter| parameter.place == Place::Query && parameter.style == Style::Exploded)
-                .filter_map(|parameter| Some((parameter, self.object(&parameter.schema)?)))
-        };
-        let has = |object: &Object| object.properties.iter().any(|property| property.name == name);
-        let named = exploded().find(|(_, object)| has(object));
-        named.or_else(|| {
-            exploded().find(|(_, object)| object.additional.is_some() && !self.operation.any_params)
-        })
+        let takes_any = |object: &Object| object.additional.is_some() && !self.operation.any_params;
+        let any = || self.exploded.iter().find(|(_, object)| takes_any(object));
+        self.members.get(name).or_else(any).copied()
     }
 
     fn shape(&self, schema: &'d Schema) -> Option<&'d Shape> {
@@ -198,27 +211,55 @@ impl<'d> QueryReader<'d> {
         {
             return Some(text.to_string());
         }
-        let items: Vec<_> = texts.iter().map(|text| self.item(items, text)).collect();
+        let kinds = self.kinds(items);
+        let items: Vec<_> = texts.iter().map(|text| kinds.item(text)).collect();
         Some(format!("[{}]", items.join(",")))
     }
 
-    /// `text` as JSON of the kind that a list holds, or as a string, which checking then refuses.
-    fn item(&self, schema: &'d Schema, text: &str) -> String {
-        let resolved = self.description.resolve(schema);
-        let is_null = text == "null" && (schema.nullable || resolved.is_some_and(|schema| schema.nullable));
-        let is_raw = match resolved.map(|schema| &schema.shape) {
-            Some(Shape::Integer(_) | Shape::Number(_)) => is_null || is_number(text),
-            Some(Shape::Boolean) => is_null || matches!(text, "true" | "false"),
-            Some(Shape::Array(_) | Shape::Object(_)) => Json::parse(text, VALUE_DEPTH_MAX).is_ok(),
+    /// The kinds of a list's items; of alternatives within alternatives, none.
+    fn kinds(&self, items: &'d Schema) -> ItemKinds {
+        let mut kinds = ItemKinds::default();
+        match self.shape(items) {
             Some(Shape::OneOf(one_of)) => {
-                let fits = |variant| Some(self.item(variant, text)).filter(|item| !item.starts_with('"'));
-                // One level: `item` of an alternative of alternatives is a string.
-                let plain =
-                    one_of.variants.iter().filter(|v| !matches!(self.shape(v), Some(Shape::OneOf(_))));
-                return plain.into_iter().find_map(fits).unwrap_or_else(|| quoted(text));
+                for variant in &one_of.variants {
+                    self.add(&mut kinds, variant);
+                }
             }
-            _ => false,
-        };
+            _ => self.add(&mut kinds, items),
+        }
+        kinds
+    }
+
+    fn add(&self, kinds: &mut ItemKinds, schema: &Schema) {
+        let Some(resolved) = self.description.resolve(schema) else { return };
+        let may_be_null = schema.nullable || resolved.nullable;
+        match resolved.shape {
+            Shape::Integer(_) | Shape::Number(_) => kinds.number = true,
+            Shape::Boolean => kinds.boolean = true,
+            Shape::Array(_) | Shape::Object(_) => kinds.compound = true,
+            _ => return,
+        }
+        kinds.null |= may_be_null;
+    }
+}
+
+/// The kinds that a list's items may have, beside text.
+#[derive(Default)]
+struct ItemKinds {
+    number: bool,
+    boolean: bool,
+    compound: bool,
+    null: bool,
+}
+
+impl ItemKinds {
+    /// `text` as JSON of the kind that a list holds, or as a string, which checking then refuses.
+    fn item(&self, text: &str) -> String {
+        let is_compound = || !text.starts_with('"') && Json::parse(text, VALUE_DEPTH_MAX).is_ok();
+        let is_raw = (self.null && text == "null")
+            || (self.number && is_number(text))
+            || (self.boolean && matches!(text, "true" | "false"))
+            || (self.compound && is_compound());
         if is_raw { text.to_owned() } else { quoted(text) }
     }
 }

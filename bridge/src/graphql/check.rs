@@ -5,10 +5,14 @@
 
 use std::collections::HashSet;
 
-use super::schema::{
-    Composite, Field, GraphqlSchema, InputValue, LIST_DEPTH_MAX, Type, TypeId, TypeKind, TypeRef,
+use super::{
+    schema::{Composite, Field, GraphqlSchema, InputValue, LIST_DEPTH_MAX, Type, TypeId, TypeKind, TypeRef},
+    selection::is_root,
 };
-use crate::{limits::TYPES_MAX, shown};
+use crate::{
+    limits::{NAME_BYTES_MAX, TYPE_MEMBERS_MAX, TYPES_MAX},
+    shown,
+};
 
 /// Ok, or what is wrong first.
 pub(super) fn check(schema: &GraphqlSchema) -> Result<(), String> {
@@ -16,6 +20,12 @@ pub(super) fn check(schema: &GraphqlSchema) -> Result<(), String> {
         return Err(format!("the schema has {} types, {TYPES_MAX} are allowed", schema.types.len()));
     }
     names("the schema", schema.types.iter().map(|ty| &ty.name))?;
+    let members: usize = schema.types.iter().map(|ty| members_of(ty).len()).sum();
+    if members > TYPE_MEMBERS_MAX {
+        return Err(format!(
+            "its interfaces and unions have {members} members, {TYPE_MEMBERS_MAX} are allowed"
+        ));
+    }
     for (root, id) in [("query", schema.query), ("mutation", schema.mutation)] {
         if id.is_some_and(|id| !is_object(schema, id)) {
             return Err(format!("the {root} root is not an object type"));
@@ -32,9 +42,9 @@ fn check_type(schema: &GraphqlSchema, ty: &Type) -> Result<(), String> {
         TypeKind::Object(Composite { fields, .. }) => check_fields(schema, at, fields),
         TypeKind::Interface(interface) => {
             check_fields(schema, at, &interface.fields)?;
-            members(schema, at, &interface.implementors)
+            check_members(schema, at, members_of(ty))
         }
-        TypeKind::Union(union) => members(schema, at, &union.members),
+        TypeKind::Union(_) => check_members(schema, at, members_of(ty)),
         TypeKind::Input(input) => inputs(schema, at, &input.fields),
     }
 }
@@ -81,13 +91,26 @@ fn check_ref(
     }
 }
 
-fn members(schema: &GraphqlSchema, at: &str, members: &[TypeId]) -> Result<(), String> {
+/// The object types that an interface or union can be.
+fn members_of(ty: &Type) -> &[TypeId] {
+    match &ty.kind {
+        TypeKind::Interface(interface) => &interface.implementors,
+        TypeKind::Union(union) => &union.members,
+        _ => &[],
+    }
+}
+
+fn check_members(schema: &GraphqlSchema, at: &str, members: &[TypeId]) -> Result<(), String> {
     let mut seen = HashSet::with_capacity(members.len());
     let is_member = |id: &TypeId| is_object(schema, *id) && seen.insert(*id);
-    if members.iter().all(is_member) {
-        return Ok(());
+    if !members.iter().all(is_member) {
+        return Err(format!("{at} has a member that is not an object type, or one twice"));
     }
-    Err(format!("{at} has a member that is not an object type, or one twice"))
+    // What is asked of it would be asked of operations that have a price of their own.
+    if members.iter().any(|id| is_root(schema, *id)) {
+        return Err(format!("{at} has a root type as a member"));
+    }
+    Ok(())
 }
 
 fn is_object(schema: &GraphqlSchema, id: TypeId) -> bool {
@@ -100,6 +123,10 @@ fn names<'a>(at: &str, names: impl Iterator<Item = &'a String>) -> Result<(), St
     for name in names {
         if !is_name(name) {
             return Err(format!("`{}` in {at} is not a GraphQL name", shown(name)));
+        }
+        // It is repeated wherever it is referred to.
+        if name.len() > NAME_BYTES_MAX {
+            return Err(format!("`{}` in {at} has more than {NAME_BYTES_MAX} bytes", shown(name)));
         }
         if !seen.insert(name) {
             return Err(format!("`{}` is in {at} twice", shown(name)));

@@ -9,12 +9,15 @@ mod object;
 #[cfg(test)]
 mod tests;
 
+use std::fmt::Display;
+
 pub(super) use self::leaf::quote;
 use super::schema::{GraphqlSchema, ScalarForm, TypeId, TypeKind, TypeRef};
 use crate::{
     json::Json,
-    limits::{PROBLEMS_MAX, VALUE_DEPTH_MAX},
+    limits::{CHECKS_MAX, PROBLEMS_MAX, VALUE_DEPTH_MAX},
     problem::Problem,
+    steps::Steps,
     values::ValuePath,
 };
 
@@ -24,13 +27,28 @@ pub(super) struct Coercer<'s> {
     /// JSON, complete only when there are no problems.
     pub out: String,
     /// Required values that were not given, by their paths.
-    pub missing: Vec<String>,
+    missing: Vec<String>,
     problems: Vec<Problem>,
+    steps: Steps,
 }
 
 impl<'s> Coercer<'s> {
     pub const fn new(schema: &'s GraphqlSchema, out: String) -> Self {
-        Self { schema, out, missing: Vec::new(), problems: Vec::new() }
+        Self { schema, out, missing: Vec::new(), problems: Vec::new(), steps: Steps::new(CHECKS_MAX) }
+    }
+
+    /// Adds a required value that was not given.
+    pub fn miss(&mut self, place: impl Display) {
+        if self.missing.len() < PROBLEMS_MAX {
+            self.missing.push(place.to_string());
+        }
+    }
+
+    /// Takes steps of looking at values. Without any left, nothing more is looked at.
+    fn spend(&mut self, steps: usize) {
+        if !self.steps.take(steps) && self.problems.is_empty() {
+            self.problems.push(Problem::Other("the arguments are too intricate to be checked".into()));
+        }
     }
 
     /// Adds a problem. Beyond a screenful nobody reads on.
@@ -43,14 +61,14 @@ impl<'s> Coercer<'s> {
     /// The JSON, or everything that is wrong: first all that is missing.
     pub fn finish(mut self) -> Result<String, Vec<Problem>> {
         if !self.missing.is_empty() {
-            self.missing.truncate(PROBLEMS_MAX);
             self.problems.insert(0, Problem::Missing(self.missing));
         }
         if self.problems.is_empty() { Ok(self.out) } else { Err(self.problems) }
     }
 
-    const fn is_full(&self) -> bool {
-        self.problems.len() >= PROBLEMS_MAX
+    /// Tells whether nothing more is told.
+    pub const fn is_full(&self) -> bool {
+        self.problems.len() >= PROBLEMS_MAX || self.missing.len() >= PROBLEMS_MAX || self.steps.are_spent()
     }
 
     fn kind(&self, id: TypeId) -> Option<&'s TypeKind> {
@@ -78,6 +96,7 @@ impl<'s> Coercer<'s> {
 
     /// A value given as JSON.
     pub fn json(&mut self, place: &ValuePath<'_>, ty: &TypeRef, value: &Json<'_>) {
+        self.spend(1);
         if self.is_full() {
             return;
         }

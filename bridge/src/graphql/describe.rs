@@ -15,7 +15,7 @@ use self::{inputs::InputSchemas, outputs::output};
 use super::{
     fields,
     plan::{self, FIRST_DEFAULT},
-    schema::{Field, GraphqlSchema, InputValue, TypeId, TypeRef},
+    schema::{Composite, Field, GraphqlSchema, InputValue, TypeId, TypeKind, TypeRef, Union},
     selection::is_selectable,
     worst::{Worst, worst},
 };
@@ -40,7 +40,8 @@ const MACHINERY: [&str; 2] = ["_service", "_entities"];
 
 /// Describes what can be called, and reports why the rest cannot.
 #[must_use]
-pub fn describe(schema: GraphqlSchema, title: &str, report: &mut Report) -> ApiDescription {
+pub fn describe(mut schema: GraphqlSchema, title: &str, report: &mut Report) -> ApiDescription {
+    leave_out_roots(&mut schema);
     describe_within(schema, title, report, Steps::new(DESCRIPTION_STEPS_MAX))
 }
 
@@ -78,6 +79,19 @@ fn describe_within(schema: GraphqlSchema, title: &str, report: &mut Report, step
     description
 }
 
+/// Takes the root types out of interfaces and unions: what is asked of them are operations of their own, each with its
+/// price.
+fn leave_out_roots(schema: &mut GraphqlSchema) {
+    let roots = [schema.query, schema.mutation];
+    for ty in &mut schema.types {
+        if let TypeKind::Interface(Composite { implementors: members, .. })
+        | TypeKind::Union(Union { members }) = &mut ty.kind
+        {
+            members.retain(|member| !roots.contains(&Some(*member)));
+        }
+    }
+}
+
 struct Describer<'s> {
     schema: &'s GraphqlSchema,
     inputs: InputSchemas<'s>,
@@ -87,7 +101,7 @@ struct Describer<'s> {
     steps: Steps,
 }
 
-/// What a caller may ask of a result.
+/// The fields that a caller may ask of a result.
 #[derive(Clone)]
 struct ResultFields {
     /// As [`Describer::field_choices`] tells them.

@@ -31,6 +31,8 @@ use crate::{
     steps::Steps,
 };
 
+/// Steps of looking for what may have been meant: some 5 ms at most.
+const HINT_STEPS: usize = 50_000;
 /// Names that an error lists when none is like the wrong one.
 const LISTED_MAX: usize = 20;
 
@@ -154,7 +156,11 @@ impl<'s> Lookup<'s, '_> {
                 selection.fragments.insert(at, fragment);
             }
         }
-        if found { Ok(()) } else { Err(error.unwrap_or_else(|| self.no_such(on, name))) }
+        match error {
+            _ if found => Ok(()),
+            Some(error) => Err(error),
+            None => Err(self.no_such(on, name)),
+        }
     }
 
     /// Selects a field that `selection`'s type has.
@@ -214,7 +220,11 @@ impl<'s> Lookup<'s, '_> {
         Err("`fields` is too intricate: it goes through too many types and fields; choose fewer".into())
     }
 
-    fn no_such(&self, on: TypeId, name: &Name<'_>) -> String {
+    fn no_such(&mut self, on: TypeId, name: &Name<'_>) -> String {
+        // Every member of a union may lack the name.
+        if let Err(intricate) = self.look_at(HINT_STEPS) {
+            return intricate;
+        }
         let names = self.names(on);
         let mut error = at(name, format!("{} has no field `{}`", self.type_name(on), shown(name.text)));
         let nearest = if name.text.len() <= 64 { nearest(name.text, names.iter().copied()) } else { None };
@@ -232,13 +242,10 @@ impl<'s> Lookup<'s, '_> {
         let members = possible_types(self.schema, on).unwrap_or_default();
         let of_members = members.iter().take(IMPLEMENTORS_MAX);
         let of_members = of_members.flat_map(|member| self.schema.fields(*member).unwrap_or_default());
-        let mut names: Vec<&str> = Vec::new();
-        for field in own.iter().chain(of_members).take(4 * FIELDS_MAX) {
-            if is_selectable(self.schema, field) && !names.contains(&field.name.as_str()) {
-                names.push(&field.name);
-            }
-        }
-        names
+        let fields = own.iter().chain(of_members).take(4 * FIELDS_MAX);
+        let mut seen = HashSet::new();
+        let names = fields.filter(|field| is_selectable(self.schema, field)).map(|field| field.name.as_str());
+        names.filter(|name| seen.insert(*name)).collect()
     }
 
     fn type_name(&self, on: TypeId) -> &'s str {

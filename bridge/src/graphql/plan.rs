@@ -261,7 +261,7 @@ impl OperationPlan {
             let given = arguments.given(index);
             if matches!(given, GivenArgument::Nothing) && first != Some(index) {
                 if arg.is_required() {
-                    coercer.missing.push(arg.name.clone());
+                    coercer.miss(&arg.name);
                 }
                 continue;
             }

@@ -6,15 +6,19 @@
 //! decoding, so an item that holds one is refused, and so is what cannot be written at all: an empty list or
 //! object. What is nested deeper than a style goes is written as JSON.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
 use super::{ArgumentValue, ArgumentValues};
 use crate::{
-    description::{Operation, Parameter, Place, Style},
+    description::{Operation, Parameter, Place, Shape, Style},
     escape::{encode, encoded},
     json::Json,
     problem::Problem,
     routing::leads_elsewhere,
+    shown,
     values::{Checker, ValuePath},
 };
 
@@ -32,21 +36,84 @@ pub(super) fn objection(parameter: &Parameter, text: &str) -> Option<&'static st
 /// Tells what cannot be written.
 pub(super) fn check(checker: &mut Checker<'_>, operation: &Operation, arguments: &ArgumentValues<'_>) {
     for argument in &arguments.declared {
-        let ArgumentValue { parameter, value, .. } = argument;
-        let at = ValuePath::Root(&parameter.name);
         if let Some(expected) = unwritable(argument) {
+            let at = ValuePath::Root(&argument.parameter.name);
             checker.refuse(&at, &argument.json_text(), expected);
         }
-        if parameter.place == Place::Query
-            && parameter.style == Style::Exploded
-            && let Json::Object(members) = value
-        {
-            let taken = |name: &str| operation.parameters.iter().any(|other| other.name == name);
-            for (name, _) in members.iter().filter(|(name, _)| taken(name)) {
-                let name = ValuePath::Member(&at, name).to_string();
+    }
+    let objects = || arguments.declared.iter().filter_map(exploded_object);
+    if objects().next().is_none() && arguments.others.is_empty() {
+        return;
+    }
+    let mut names = QueryNames::of(checker, operation);
+    for (parameter, members) in objects() {
+        for (name, _) in members {
+            if !names.take(name, Some(parameter)) {
+                let name = ValuePath::Member(&ValuePath::Root(&parameter.name), name).to_string();
                 checker.tell(Problem::Twice { name, places: "as a member and as a parameter of its own" });
             }
         }
+    }
+    for (name, _) in &arguments.others {
+        if !names.take(name, None) {
+            let places = "as a parameter of its own and as a part of another";
+            checker.tell(Problem::Twice { name: shown(name), places });
+        }
+    }
+}
+
+/// An object whose members stand in the query as if they were parameters.
+fn exploded_object<'a, 'v>(argument: &'v ArgumentValue<'a>) -> Option<(&'a Parameter, &'v Members<'a>)> {
+    let Parameter { place, style, .. } = argument.parameter;
+    match &argument.value {
+        Json::Object(members) if (*place, *style) == (Place::Query, Style::Exploded) => {
+            Some((argument.parameter, members))
+        }
+        _ => None,
+    }
+}
+
+type Members<'a> = [(Cow<'a, str>, Json<'a>)];
+
+/// The names in a query, and whose they are: a name that the caller chooses may be no other parameter's, whose bounds
+/// its value would pass by.
+struct QueryNames<'a> {
+    /// Of parameters.
+    parameters: HashSet<&'a str>,
+    /// Of members that exploded objects declare, with the objects' names.
+    members: HashMap<&'a str, Vec<&'a str>>,
+    /// Names that the caller has chosen.
+    taken: HashSet<&'a str>,
+}
+
+impl<'a> QueryNames<'a> {
+    fn of<'d: 'a>(checker: &Checker<'d>, operation: &'d Operation) -> Self {
+        let parameters = operation.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+        let mut members: HashMap<&str, Vec<&str>> = HashMap::new();
+        let exploded = |parameter: &&Parameter| parameter.style == Style::Exploded;
+        for parameter in operation.parameters.iter().filter(exploded) {
+            if let Some(Shape::Object(object)) =
+                checker.resolved(&parameter.schema).map(|schema| &schema.shape)
+            {
+                for property in &object.properties {
+                    members.entry(&property.name).or_default().push(&parameter.name);
+                }
+            }
+        }
+        Self { parameters, members, taken: HashSet::new() }
+    }
+
+    /// Takes a name of the caller's for a member of `parameter`, or for one that is not declared. False when it is
+    /// another's: many servers take `name[x]` for a part of `name`.
+    fn take(&mut self, name: &'a str, parameter: Option<&Parameter>) -> bool {
+        let whole = name.split('[').next().unwrap_or_default();
+        let is_anothers = |name: &str| {
+            let owners = self.members.get(name);
+            let is_own =
+                |owners: &Vec<&str>| parameter.is_some_and(|own| owners.contains(&own.name.as_str()));
+            self.parameters.contains(name) || owners.is_some_and(|owners| !is_own(owners))
+        };
+        !is_anothers(name) && !is_anothers(whole) && self.taken.insert(name)
     }
 }
 
@@ -66,6 +133,9 @@ fn unwritable(argument: &ArgumentValue<'_>) -> Option<&'static str> {
         _ => return None,
     };
     let delimited = |delimiter: char| texts.iter().any(|text| text.contains(delimiter));
+    if parameter.style == Style::DeepObject && has_brackets(value) {
+        return Some("members without [ and ], which stand around their names");
+    }
     match (parameter.place, parameter.style) {
         (Place::Query, Style::Space) if delimited(' ') => Some("items without blanks, which separate them"),
         (Place::Query, Style::Pipe) if delimited('|') => Some("items without |, which separates them"),
@@ -82,6 +152,12 @@ fn has_empty_part(value: &Json<'_>) -> bool {
         Json::Object(members) => members.is_empty() || members.iter().any(|(_, value)| has_empty_part(value)),
         _ => false,
     }
+}
+
+/// Tells whether a member's name would be read as a path to another member.
+fn has_brackets(value: &Json<'_>) -> bool {
+    let Json::Object(members) = value else { return false };
+    members.iter().any(|(name, value)| name.contains(['[', ']']) || has_brackets(value))
 }
 
 /// Appends `argument` to a query.

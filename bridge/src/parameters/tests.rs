@@ -308,3 +308,60 @@ fn lists_have_their_bounds() {
         assert_eq!(outcome.as_deref(), expected, "{text}");
     }
 }
+
+#[test]
+fn a_name_that_the_caller_chooses_is_no_other_parameters() {
+    let any = |properties| match object(properties) {
+        Schema { shape: Shape::Object(object), .. } => {
+            Schema::of(Shape::Object(Object { additional: Some(Box::default()), ..object }))
+        }
+        other => other,
+    };
+    let bounded = |maximum: u32| {
+        let bounds = NumberBounds { maximum: Some(maximum.into()), ..NumberBounds::default() };
+        Schema::of(Shape::Integer(bounds))
+    };
+    let query = |name, style, schema| parameter(name, Place::Query, style, schema);
+    let api = api(
+        "/a",
+        vec![
+            query("size", Style::Exploded, bounded(100)),
+            query(
+                "filter",
+                Style::DeepObject,
+                any(vec![("page", false, any(vec![("size", false, bounded(100))]))]),
+            ),
+            query("a", Style::Exploded, any(vec![("limit", false, bounded(100))])),
+            query("b", Style::Exploded, any(vec![])),
+        ],
+    );
+    for given in [
+        [("filter.page][size", "100000")].as_slice(),
+        &[("filter.page.x[y", "1")],
+        &[("b.limit", "100000")],
+        &[("b.limit[0]", "100000")],
+        &[("b.size[]", "100000")],
+        &[("b.filter[page][size]", "100000")],
+        &[("a.other", "1"), ("b.other", "2")],
+    ] {
+        let refused = plan(&api, "/a", given);
+        assert!(refused.is_err(), "{given:?}: {refused:?}");
+    }
+    let given =
+        [("filter.page.size", "100"), ("filter.x", "1"), ("a.limit", "7"), ("a.z", "1"), ("b.y[0]", "2")];
+    let query = plan(&api, "/a", &given).unwrap().query;
+    assert_eq!(query, "filter%5Bx%5D=1&filter%5Bpage%5D%5Bsize%5D=100&z=1&limit=7&y%5B0%5D=2");
+    let open = Operation {
+        method: Method::Get,
+        path: "/a".into(),
+        parameters: api.description().operations[0].parameters.clone(),
+        any_params: true,
+        ..Operation::default()
+    };
+    let open = Api::new(ApiDescription { operations: vec![open], ..ApiDescription::default() }).unwrap();
+    for (name, is_right) in
+        [("limit", false), ("filter[page][size]", false), ("size[]", false), ("other", true)]
+    {
+        assert_eq!(plan(&open, "/a", &[(name, "100000")]).is_ok(), is_right, "{name}");
+    }
+}

@@ -67,6 +67,14 @@ impl<'a> RequestPath<'a> {
         Ok(Self { raw, segments })
     }
 
+    /// The segments of a request that is made, joined as `raw`: what is encoded in them is a value's. `None` for a bad
+    /// escape.
+    pub(super) fn of_request(raw: &'a str) -> Option<Self> {
+        let segment = |raw| decode(raw).map(|decoded| PathSegment { raw, decoded });
+        let segments = raw.strip_prefix('/')?.split('/').map(segment).collect::<Option<_>>()?;
+        Some(Self { raw, segments })
+    }
+
     pub(super) const fn raw(&self) -> &'a str {
         self.raw
     }

@@ -204,7 +204,9 @@ fn code(path: &str, text: &str) -> String {
 
 /// Whether a file is compiled for tests only, by its place.
 fn is_test(path: &str) -> bool {
-    path.contains("/tests/") || path.ends_with("/tests.rs") || path.contains("/benches/")
+    let ends = ["/tests.rs", "/testing.rs"];
+    ["/tests/", "/testing/", "/benches/"].iter().any(|folder| path.contains(folder))
+        || ends.iter().any(|end| path.ends_with(end))
 }
 
 /// Path and text of every file with `extension` under `folder`, in order of path.

@@ -13,6 +13,10 @@ use crate::{
     values::ValuePath,
 };
 
+/// Fields that are passed over, and names that are compared, in the time of one step.
+const FIELDS_PER_STEP: usize = 16;
+const NAMES_PER_STEP: usize = 64;
+
 /// The texts given for one field of an input object by dotted names.
 #[derive(Default)]
 struct GivenField<'a> {
@@ -28,6 +32,10 @@ impl Coercer<'_> {
         input: &Input,
         members: &[(Cow<'_, str>, Json<'_>)],
     ) {
+        self.spend_on(input, members.len());
+        if self.is_full() {
+            return;
+        }
         let mut given: Vec<Option<&Json<'_>>> = vec![None; input.fields.len()];
         for (name, value) in members {
             match input.fields.iter().position(|field| field.name == *name) {
@@ -40,13 +48,7 @@ impl Coercer<'_> {
         }
         let not_null: Vec<bool> = given.iter().flatten().map(|value| **value != Json::Null).collect();
         self.exactly_one(place, input, &not_null);
-        self.fields(place, input, |coercer, place, index| match given[index] {
-            Some(value) => {
-                coercer.json(place, &input.fields[index].ty, value);
-                true
-            }
-            None => false,
-        });
+        self.fields(place, input, &given, |coercer, place, ty, value| coercer.json(place, ty, value));
     }
 
     /// A value given member by member: rests of names, such as `mass.gt` of `filter.mass.gt`, and texts.
@@ -62,14 +64,18 @@ impl Coercer<'_> {
             let member = members.first().map_or("", |(name, _)| name.split('.').next().unwrap_or(name));
             return self.no_member(place, member, None);
         };
-        let mut given: Vec<GivenField<'_>> = input.fields.iter().map(|_| GivenField::default()).collect();
+        self.spend_on(input, members.len());
+        let mut given: Vec<Option<GivenField<'_>>> = input.fields.iter().map(|_| None).collect();
         for (name, text) in members {
             let (head, rest) = name.split_once('.').map_or((*name, None), |(head, rest)| (head, Some(rest)));
             match input.fields.iter().position(|field| field.name == head) {
-                Some(index) => match rest {
-                    Some(rest) => given[index].members.push((rest, text)),
-                    None => given[index].whole = Some(text),
-                },
+                Some(index) => {
+                    let given = given[index].get_or_insert_default();
+                    match rest {
+                        Some(rest) => given.members.push((rest, text)),
+                        None => given.whole = Some(text),
+                    }
+                }
                 None => self.no_member(place, head, Some(input)),
             }
             if self.is_full() {
@@ -77,24 +83,28 @@ impl Coercer<'_> {
             }
         }
         let fields = given.iter().zip(&input.fields);
-        let fields = fields.filter(|(given, _)| given.whole.is_some() || !given.members.is_empty());
+        let fields = fields.filter_map(|(given, field)| Some((given.as_ref()?, field)));
         let not_null: Vec<bool> =
             fields.map(|(given, field)| given.whole != Some("null") || self.is_verbatim(&field.ty)).collect();
         self.exactly_one(place, input, &not_null);
-        self.fields(place, input, |coercer, place, index| {
-            coercer.given(place, &input.fields[index].ty, &given[index], depth + 1)
+        self.fields(place, input, &given, |coercer, place, ty, given| {
+            coercer.given(place, ty, given, depth + 1);
         });
     }
 
-    /// One field's value; false when there is none.
-    fn given(&mut self, place: &ValuePath<'_>, ty: &TypeRef, given: &GivenField<'_>, depth: usize) -> bool {
+    /// One field's value.
+    fn given(&mut self, place: &ValuePath<'_>, ty: &TypeRef, given: &GivenField<'_>, depth: usize) {
         match (given.whole, &given.members[..]) {
-            (None, []) => return false,
             (Some(text), []) => self.text(place, ty, text),
             (None, members) => self.dotted(place, ty, members, depth),
             (Some(_), _) => self.twice(place),
         }
-        true
+    }
+
+    /// Takes the steps of an object: each member is looked up among the fields, and each field among the members.
+    fn spend_on(&mut self, input: &Input, members: usize) {
+        let fields = input.fields.len();
+        self.spend(fields / FIELDS_PER_STEP + fields.saturating_mul(members) / NAMES_PER_STEP);
     }
 
     /// Says that a value came whole and by its members.
@@ -102,27 +112,28 @@ impl Coercer<'_> {
         self.object(Problem::Twice { name: place.to_string(), places: "whole, and member by member" });
     }
 
-    /// Writes an object. `write` writes one field's value, or says that there is none.
-    fn fields(
+    /// Writes an object. `given` has what was given for each field, and `write` writes it.
+    fn fields<T>(
         &mut self,
         place: &ValuePath<'_>,
         input: &Input,
-        write: impl Fn(&mut Self, &ValuePath<'_>, usize) -> bool,
+        given: &[Option<T>],
+        write: impl Fn(&mut Self, &ValuePath<'_>, &TypeRef, &T),
     ) {
         self.out.push('{');
-        for (index, field) in input.fields.iter().enumerate() {
+        for (field, given) in input.fields.iter().zip(given) {
             let place = ValuePath::Member(place, &field.name);
-            let start = self.out.len();
-            if !self.out.ends_with('{') {
-                self.out.push(',');
-            }
-            quote(&field.name, &mut self.out);
-            self.out.push(':');
-            if !write(self, &place, index) {
-                self.out.truncate(start);
-                if field.is_required() {
-                    self.missing.push(place.to_string());
+            match given {
+                Some(given) => {
+                    if !self.out.ends_with('{') {
+                        self.out.push(',');
+                    }
+                    quote(&field.name, &mut self.out);
+                    self.out.push(':');
+                    write(self, &place, &field.ty, given);
                 }
+                None if field.is_required() => self.miss(place),
+                None => {}
             }
         }
         self.out.push('}');

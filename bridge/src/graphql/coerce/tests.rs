@@ -1,6 +1,11 @@
 //! The table of bridge.md, "Arguments", row by row.
 
-use crate::graphql::testing::sky;
+use crate::{
+    graphql::testing::{api, sky},
+    limits::PROBLEMS_MAX,
+    problem::Problem,
+    testing::timed,
+};
 
 /// Accepted text and the variable it becomes.
 const ACCEPTED: &[(&str, &str, &str)] = &[
@@ -224,9 +229,26 @@ fn problems_are_bounded_and_so_is_what_they_repeat() {
     let sky = sky();
     let many = vec!["x"; 100_000].join(",");
     let problems = sky.plan("values", &[("ints", &many)], "").unwrap_err();
-    assert_eq!(problems.len(), crate::limits::PROBLEMS_MAX);
+    assert_eq!(problems.len(), PROBLEMS_MAX);
     let long = "y".repeat(1_000_000);
     for name in ["int", "sort", "filter", "any"] {
         assert!(sky.refused("values", &[(name, &long)], "").len() < 500, "{name}");
     }
+}
+
+#[test]
+fn what_is_missing_and_the_steps_of_looking_at_values_are_bounded() {
+    let list = |n: usize, item: &dyn Fn(usize) -> String| (0..n).map(item).collect::<Vec<_>>().join(" ");
+    let (needed, wide) = (list(6, &|i| format!("n{i}: Int!")), list(50_000, &|i| format!("o{i}: Int")));
+    let api = api(&format!(
+        "type Query {{ a(needed: [Needed], wide: [Wide]): Int }} input Needed {{ {needed} }} input Wide {{ {wide} }}"
+    ));
+    let empty = vec!["{}"; 100_000].join(",");
+    let refused = timed(|| api.plan("a", &[("needed", &format!("[{empty}]"))], "").unwrap_err());
+    let [Problem::Missing(names)] = &refused[..] else { panic!("{refused:?}") };
+    assert_eq!(names.len(), PROBLEMS_MAX);
+    let refused = timed(|| api.refused("a", &[("wide", &format!("[{empty}]"))], ""));
+    assert_eq!(refused, "the arguments are too intricate to be checked");
+    let few = vec!["{}"; 20].join(",");
+    assert_eq!(api.plan("a", &[("wide", &format!("[{few}]"))], "").unwrap().variables.len(), 10 + 3 * 20);
 }

@@ -240,3 +240,21 @@ fn what_a_result_leads_to_is_looked_at_once_for_all_operations_that_have_it() {
     };
     assert_eq!(looked_at(500), looked_at(10));
 }
+
+#[test]
+fn a_root_type_is_no_member_of_what_an_operation_answers() {
+    let api = api("schema { query: Query mutation: Mutation }
+        interface Node { id: ID } union Any = Query | Mutation | User
+        type Query implements Node { id: ID node: Node any: Any users: [User] secret: Int }
+        type Mutation { wipe: Int } type User implements Node { id: ID name: String }");
+    for operation in ["node", "any"] {
+        let query = api.plan(operation, &[], "").unwrap().query;
+        assert!(
+            query.contains("...on User{") && !query.contains("Query") && !query.contains("Mutation"),
+            "{query}"
+        );
+        for fields in ["secret", "users.name", "wipe"] {
+            assert!(api.plan(operation, &[("fields", fields)], "").is_err(), "{operation} {fields}");
+        }
+    }
+}

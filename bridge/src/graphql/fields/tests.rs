@@ -3,6 +3,7 @@
 use crate::{
     graphql::testing::{api, sky},
     limits::{FIELDS_BYTES_MAX, FIELDS_DEPTH_MAX, FIELDS_MAX},
+    testing::timed,
 };
 
 /// The query's selection.
@@ -139,4 +140,15 @@ fn unions_within_unions_do_not_multiply_without_end() {
     let sky = api(&format!("type Query {{ u: U }} union U = {} {}", members.join("|"), types.join(" ")));
     let refused = sky.refused("u", &[("fields", "next.next.next.next.next.leaf")], "");
     assert!(refused.contains("choose fewer"), "{refused}");
+}
+
+#[test]
+fn hints_of_all_members_of_a_union_are_bounded() {
+    let own = |ty: usize| (0..300).map(|i| format!("f{ty}_{i}: Int")).collect::<Vec<_>>().join(" ");
+    let members: Vec<_> = (0..90).map(|i| format!("M{i}")).collect();
+    let types: Vec<_> =
+        members.iter().enumerate().map(|(i, name)| format!("type {name} {{ next: U {} }}", own(i))).collect();
+    let api = api(&format!("type Query {{ u: U }} union U = {} {}", members.join("|"), types.join(" ")));
+    let refused = timed(|| api.refused("u", &[("fields", "next.next.next.f0_999")], ""));
+    assert!(refused.contains("has no field") || refused.contains("choose fewer"), "{refused}");
 }

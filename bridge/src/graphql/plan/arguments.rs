@@ -105,6 +105,9 @@ impl<'a> GivenArguments<'a> {
             }
         };
         for (name, value) in members {
+            if coercer.is_full() {
+                return;
+            }
             self.body_member(field, &name, value, coercer);
         }
     }
