@@ -57,8 +57,6 @@ pub(super) fn check(description: &mut ApiDescription) -> Result<Routes, ApiError
         if operation.root.is_some() && !is_graphql {
             return refuse("stands for a GraphQL field, and there is no schema");
         }
-        at_most("parameters", operation.parameters.len(), PARAMETERS_MAX)?;
-        at_most("parameters in one path", in_path.len(), PARAMETERS_MAX)?;
         complete(operation, &in_path)?;
         at_most("parameters", operation.parameters.len(), PARAMETERS_MAX)?;
         let parameters = operation.parameters.iter().map(|parameter| &parameter.schema);
