@@ -103,7 +103,7 @@ impl Bounds {
         values_max: UNPACKED_VALUES_MAX,
         segments_max: PATH_SEGMENTS_MAX,
     };
-    /// The bounds for what nobody asked for: 20 MB of memory at most.
+    /// The bounds for what nobody asked for: 23 MB of memory at most.
     pub const UNASKED: Self =
         Self { unpacked_bytes_max: 1024 * 1024, values_max: 50_000, segments_max: 5_000 };
 }

@@ -31,8 +31,8 @@ use crate::{
     steps::Steps,
 };
 
-/// Steps of looking for what may have been meant: some 5 ms at most.
-const HINT_STEPS: usize = 50_000;
+/// Steps of looking for what may have been meant, which takes some 5 ms at most: 2 s for one call.
+const HINT_STEPS: usize = 5_000;
 /// Names that an error lists when none is like the wrong one.
 const LISTED_MAX: usize = 20;
 
