@@ -308,6 +308,17 @@ impl CallMessage {
             Self::Status(_) | Self::Sync(..) | Self::Close(..) | Self::Calls(_) => 0,
         }
     }
+
+    /// Checks what nothing but its own fields says. Whoever sends it and whoever takes it asks.
+    ///
+    /// # Errors
+    /// [`OutOfBounds`] for the first bound that is broken.
+    pub fn check_bounds(&self) -> Result<(), OutOfBounds> {
+        match self {
+            Self::Call(request) => request.check_bounds(),
+            Self::Status(_) | Self::Sync(..) | Self::Close(..) | Self::Calls(_) => Ok(()),
+        }
+    }
 }
 
 /// Answers of `/farthing/<net>/call/1`.

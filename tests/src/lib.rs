@@ -3,6 +3,7 @@
 pub mod agreement;
 pub mod anvil;
 pub mod command;
+pub mod console_pages;
 pub mod crowd;
 pub mod flood;
 pub mod full;

@@ -439,9 +439,7 @@ fn check_message(message: &CallMessage, body: &Bytes) -> Result<Vec<u8>, NotStar
     if message.body_bytes() != body.len() as u64 {
         return refuse(format!("its head names {} bytes, its body has {}", message.body_bytes(), body.len()));
     }
-    if let CallMessage::Call(request) = message
-        && let Err(error) = request.check_bounds()
-    {
+    if let Err(error) = message.check_bounds() {
         return refuse(error.to_string());
     }
     let head = wire::encode(message);

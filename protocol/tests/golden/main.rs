@@ -14,7 +14,7 @@ mod diagnostic;
 #[path = "../support/examples.rs"]
 mod examples;
 
-use std::{fmt::Write as _, path::PathBuf};
+use std::{collections::BTreeSet, fmt::Write as _, path::PathBuf};
 
 use farthing_protocol::{
     ChannelConfig, CloseConsent, CloseRequest, Listing, NodeRecord, Receipt, Refusal, Signed,
@@ -110,4 +110,27 @@ pub fn hex(bytes: &[u8]) -> String {
 
 fn unhex(digits: &str) -> Vec<u8> {
     (0..digits.len()).step_by(2).map(|i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap()).collect()
+}
+
+/// Every message has an example: a variant whose number decodes is among those that are encoded.
+fn has_every_variant<T: for<'b> Decode<'b, ()> + Encode<()>>(what: &str, examples: &[(&str, T)]) {
+    let numbers: BTreeSet<u8> = examples.iter().map(|(_, example)| wire::encode(example)[1]).collect();
+    // Numbers below 24 are one byte of CBOR. A variant that is known misses its fields; another one is unknown.
+    let is_known = |number: &u8| {
+        let refused = minicbor::decode::<T>(&[0x82, *number, 0x80]);
+        !refused.err().is_some_and(|error| error.is_unknown_variant())
+    };
+    let known: BTreeSet<u8> = (0..24).filter(is_known).collect();
+    assert_eq!(numbers, known, "{what}: add an example to tests/support/examples.rs");
+}
+
+#[test]
+fn every_variant_of_a_message_has_an_example() {
+    has_every_variant("call_message", &examples::call_messages());
+    has_every_variant("call_reply", &examples::call_replies());
+    has_every_variant("info_request", &examples::info_requests());
+    has_every_variant("info_response", &examples::info_responses());
+    has_every_variant("sync_message", &examples::sync_messages());
+    has_every_variant("reach_request", &examples::reach_requests());
+    has_every_variant("reach_response", &examples::reach_responses());
 }

@@ -1,14 +1,13 @@
 //! Every page of the console, by name: what is judged in both themes, at every width and without scripts.
 
-use std::{collections::BTreeSet, path::Path};
-
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
+use farthing_tests::console_pages::pages_of_the_source;
 
 /// Before anybody is logged in.
-pub const GUESTS: [(&str, &str); 2] = [("setup", "/panel/setup"), ("login", "/panel/login")];
+pub const GUESTS: &[(&str, &str)] = &[("setup", "/panel/setup"), ("login", "/panel/login")];
 
 /// Name and address; what stands in braces is filled in by [`crate::site::Site::address`].
-pub const PLACES: [(&str, &str); 59] = [
+pub const PLACES: &[(&str, &str)] = &[
     ("setup-words", "/panel/setup/words"),
     ("setup-words-check", "/panel/setup/words/check"),
     ("setup-fund", "/panel/setup/fund"),
@@ -70,20 +69,6 @@ pub const PLACES: [(&str, &str); 59] = [
     ("password", "/panel/password"),
 ];
 
-/// What answers GET and is no page.
-const NO_PAGES: [&str; 10] = [
-    "/panel/",
-    "/panel/stay",
-    "/panel/enter",
-    "/panel/catalog/{id}/openapi.json",
-    "/panel/catalog/{id}/sandbox/answer",
-    "/panel/catalog/{id}/sdk/file",
-    "/panel/catalog/{id}/sdk/archive",
-    "/panel/finance/history.csv",
-    "/panel/finance/history.json",
-    "/panel/events",
-];
-
 /// Whether an address is one of a route's.
 fn fits(route: &str, address: &str) -> bool {
     let path = address.split('?').next().unwrap_or_default();
@@ -97,34 +82,19 @@ fn fits(route: &str, address: &str) -> bool {
     }
 }
 
-/// The routes that answer GET, as they stand in the source.
-fn pages_of_the_source() -> Result<BTreeSet<String>> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../node/console/src/pages.rs");
-    let source = std::fs::read_to_string(file)?;
-    let mut pages = BTreeSet::new();
-    for route in source.split(".route(").skip(1) {
-        let path = route.split('"').nth(1).context("a route without a path")?;
-        if route.contains("get(") && path.starts_with("/panel") {
-            pages.insert(path.to_owned());
-        }
-    }
-    Ok(pages)
-}
-
 #[test]
 fn no_page_of_the_console_is_left_out_in_a_browser() -> Result<()> {
     let pages = pages_of_the_source()?;
     ensure!(pages.len() > 30, "{pages:?}");
     let forgotten: Vec<&String> = pages
         .iter()
-        .filter(|page| !NO_PAGES.contains(&page.as_str()))
         // An address with a word of its own is no example of one with a name in its place.
         .filter(|page| {
             let own = |address: &str| {
                 let closest = pages.iter().filter(|other| fits(other, address));
                 closest.min_by_key(|other| other.matches('{').count()) == Some(*page)
             };
-            !PLACES.iter().chain(&GUESTS).any(|(_, address)| own(address))
+            !PLACES.iter().chain(GUESTS).any(|(_, address)| own(address))
         })
         .collect();
     ensure!(forgotten.is_empty(), "add these to PLACES in tests/tests/browser/places.rs: {forgotten:?}");

@@ -6,11 +6,11 @@ use farthing_control::{
     types::{Api, OperationFile, SamplesFile, ServiceFile, SourceFile, SourceKind},
 };
 use farthing_protocol::call::Method;
-use farthing_tests::{command::farthing, world::PRICE};
+use farthing_tests::{command::farthing, console_pages::pages_of_the_source, world::PRICE};
 
 use crate::support::{Browser, Node, Page};
 
-pub const PAGES: [&str; 32] = [
+pub const PAGES: &[&str] = &[
     "/panel",
     "/panel/setup/words",
     "/panel/setup/words/check",
@@ -44,6 +44,22 @@ pub const PAGES: [&str; 32] = [
     "/panel/password",
     "/panel/nothing-here",
 ];
+
+/// Pages of whom nobody has logged in, which others have no part in.
+const GUESTS: &[&str] = &["/panel/login", "/panel/setup"];
+
+#[test]
+fn no_page_of_the_console_is_left_out() -> Result<()> {
+    let known = |page: &String| PAGES.iter().any(|own| own.split('?').next() == Some(page));
+    let pages = pages_of_the_source()?;
+    let forgotten: Vec<&String> = pages
+        .iter()
+        .filter(|page| !page.contains('{') && !GUESTS.contains(&page.as_str()) && !known(page))
+        .collect();
+    ensure!(forgotten.is_empty(), "add these to PAGES in tests/tests/console/pages.rs: {forgotten:?}");
+    Ok(())
+}
+
 /// Larger ones are slow on a phone and hide what matters.
 pub const HTML_BYTES_MAX: usize = 60 * 1024;
 

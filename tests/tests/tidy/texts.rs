@@ -1,6 +1,8 @@
 //! Documentation says what things are and do.
 
-use crate::{Breaches, all_sources};
+use std::collections::BTreeSet;
+
+use crate::{Breaches, all_sources, source::repository};
 
 /// Texts that people read elsewhere: help, the example file, the catalogue of endpoints, a schema.
 const TEXTS_FOR_USERS: [&str; 6] = [
@@ -31,4 +33,23 @@ fn documentation_begins_with_what_a_thing_is_or_does() {
         }
     }
     breaches.none();
+}
+
+#[test]
+fn every_id_that_an_audit_names_stands_in_a_table_and_has_a_test() {
+    let read = |path: &str| std::fs::read_to_string(repository().join(path)).expect(path);
+    let documents: String = ["docs/ledger.md", "docs/contracts.md"].map(read).concat();
+    let tests = read("node/ledger/src/audit/tests.rs");
+    let mut ids = BTreeSet::new();
+    for file in ["node/ledger/src/audit/owner.rs", "node/ledger/src/audit/consumer.rs"] {
+        // `audit.require(holds, "ID", || …)`; the ledger's own index has no row.
+        let text = read(file);
+        let called = text.split("audit.require(").skip(1).filter_map(|call| call.split('"').nth(1));
+        ids.extend(called.filter(|id| *id != "index").map(str::to_owned));
+    }
+    assert!(ids.len() > 10, "{ids:?}");
+    let is_shown =
+        |id: &&String| documents.contains(&format!("\n| {id} |")) && tests.contains(&format!("\"{id}\""));
+    let without: Vec<&String> = ids.iter().filter(|id| !is_shown(id)).collect();
+    assert!(without.is_empty(), "{without:?}: add a row to docs/ledger.md and a test to audit/tests.rs");
 }
