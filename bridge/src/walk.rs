@@ -18,6 +18,15 @@ pub struct SchemaPath<'n> {
     pub depth: usize,
 }
 
+/// Bytes of an id or a property's name that a hint repeats: a stranger's may have megabytes, and stands above many
+/// schemas. Names made of hints are shorter.
+const HINT_BYTES_MAX: usize = 256;
+
+/// The beginning of a name.
+fn beginning(name: &str) -> &str {
+    &name[..name.floor_char_boundary(HINT_BYTES_MAX)]
+}
+
 /// Visits `schema`, then what is in it. Named schemas are not entered.
 pub fn walk(
     schema: &mut Schema,
@@ -36,7 +45,7 @@ pub fn walk_below(
     at: SchemaPath<'_>,
     visit: &mut dyn FnMut(&mut Schema, SchemaPath<'_>) -> Then,
 ) {
-    let inside = |hint| SchemaPath { hint, depth: at.depth + 1 };
+    let inside = |name| SchemaPath { hint: beginning(name), depth: at.depth + 1 };
     match &mut schema.shape {
         Shape::Array(array) => walk(&mut array.items, inside(at.hint), visit),
         Shape::Object(object) => {
@@ -67,13 +76,13 @@ pub fn walk_operations(
     visit: &mut dyn FnMut(&mut Schema, SchemaPath<'_>) -> Then,
 ) {
     for operation in &mut description.operations {
-        let at = |hint| SchemaPath { hint, depth: 0 };
-        let id = operation.id.clone();
+        let at = |name| SchemaPath { hint: beginning(name), depth: 0 };
         for parameter in &mut operation.parameters {
             walk(&mut parameter.schema, at(&parameter.name), visit);
         }
         if let Some(body) = &mut operation.body {
-            walk(&mut body.schema, at(&format!("{id} request")), visit);
+            let hint = format!("{} request", beginning(&operation.id));
+            walk(&mut body.schema, SchemaPath { hint: &hint, depth: 0 }, visit);
         }
         walk_answers(operation, visit);
     }
@@ -83,9 +92,39 @@ pub fn walk_operations(
 pub fn walk_answers(operation: &mut Operation, visit: &mut dyn FnMut(&mut Schema, SchemaPath<'_>) -> Then) {
     for response in &mut operation.responses {
         let what = if response.status.is_success() { "answer" } else { "error" };
-        let hint = format!("{} {what}", operation.id);
+        let hint = format!("{} {what}", beginning(&operation.id));
         if let Some(content) = &mut response.content {
             walk(&mut content.schema, SchemaPath { hint: &hint, depth: 0 }, visit);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn no_hint_repeats_a_strangers_long_name() {
+        let long = "é".repeat(10_000);
+        let inner = json!({ "shape": { "object": { "properties": [{ "name": long, "schema": { "shape": "any" } }] } } });
+        let content = json!({ "media_type": "application/json", "schema": inner });
+        let body = json!({ "kind": "json", "media_type": "application/json", "schema": inner });
+        let parameter = json!({ "name": long, "in": "query", "schema": inner });
+        let responses = json!([{ "status": { "code": 200 }, "content": content }]);
+        let operation = json!({
+            "method": "POST", "path": "/a", "id": long,
+            "parameters": [parameter], "body": body, "responses": responses,
+        });
+        let described = json!({ "title": "", "operations": [operation] });
+        let mut description: ApiDescription = serde_json::from_value(described).expect("a description");
+        let mut hints = Vec::new();
+        walk_operations(&mut description, &mut |_, at| {
+            hints.push(at.hint.len());
+            Then::Descend
+        });
+        let (name, request, answer) = (HINT_BYTES_MAX, HINT_BYTES_MAX + 8, HINT_BYTES_MAX + 7);
+        assert_eq!(hints, [name, name, request, name, answer, name]);
     }
 }

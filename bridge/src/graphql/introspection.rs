@@ -9,7 +9,7 @@ mod raw;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, rc::Rc};
 
 use super::{
     draft::{
@@ -87,12 +87,20 @@ fn draft(schema: raw::RawSchema, report: &mut Report) -> Result<SchemaDraft, Rea
         let what = format!("the schema has {} types, {TYPES_MAX} are the most that is read", types.len());
         return Err(ReadError::new(FORMAT, what));
     }
-    let mut possible: Vec<(String, String)> = Vec::new();
+    // By object, each interface once: one may name an object very often.
+    let mut possible: HashMap<String, Vec<Rc<str>>> = HashMap::new();
     let mut draft = SchemaDraft::default();
-    for ty in types {
-        if let ("INTERFACE", Some(name)) = (ty.kind.as_deref().unwrap_or_default(), &ty.name) {
-            let objects = ty.possible_types.iter().flatten().filter_map(|object| object.name.clone());
-            possible.extend(objects.map(|object| (object, name.clone())));
+    for mut ty in types {
+        // A longer name is left out later, and should not be copied for each of its objects before.
+        let name = ty.name.as_deref().filter(|name| name.len() <= judge::NAME_BYTES_MAX);
+        if let (Some("INTERFACE"), Some(name)) = (ty.kind.as_deref(), name) {
+            let interface: Rc<str> = name.into();
+            for object in ty.possible_types.take().into_iter().flatten().filter_map(|object| object.name) {
+                let interfaces = possible.entry(object).or_default();
+                if !interfaces.last().is_some_and(|last| Rc::ptr_eq(last, &interface)) {
+                    interfaces.push(interface.clone());
+                }
+            }
         }
         draft.types.extend(Converter { report: &mut *report }.definition(ty)?);
     }
@@ -108,15 +116,11 @@ fn draft(schema: raw::RawSchema, report: &mut Report) -> Result<SchemaDraft, Rea
 }
 
 /// Interfaces name their objects, and objects their interfaces; some servers say only the former.
-fn implement(types: &mut [DraftDefinition], possible: Vec<(String, String)>) {
-    let mut interfaces: HashMap<String, Vec<String>> = HashMap::new();
-    for (object, interface) in possible {
-        interfaces.entry(object).or_default().push(interface);
-    }
+fn implement(types: &mut [DraftDefinition], mut interfaces: HashMap<String, Vec<Rc<str>>>) {
     for ty in types {
         if let (DraftBody::Object(object), Some(names)) = (&mut ty.body, interfaces.remove(&ty.head.name)) {
             // Those named on both sides are told apart when duplicates go.
-            object.implements.extend(names.into_iter().map(|name| Named { name, at: None }));
+            object.implements.extend(names.iter().map(|name| Named { name: name.to_string(), at: None }));
         }
     }
 }
@@ -137,20 +141,22 @@ impl Converter<'_> {
             return Ok(None);
         }
         let interfaces = || ty.interfaces.iter().flatten();
+        // Findings show no more of it, and it begins the place of every field.
+        let owner = crate::shown(&name);
         let body = match ty.kind.as_deref().unwrap_or_default() {
             "SCALAR" => DraftBody::Scalar,
-            "OBJECT" => DraftBody::Object(self.fields(&name, ty.fields, names(interfaces()))?),
-            "INTERFACE" => DraftBody::Interface(self.fields(&name, ty.fields, names(interfaces()))?),
+            "OBJECT" => DraftBody::Object(self.fields(&owner, ty.fields, names(interfaces()))?),
+            "INTERFACE" => DraftBody::Interface(self.fields(&owner, ty.fields, names(interfaces()))?),
             "UNION" => DraftBody::Union(names(ty.possible_types.iter().flatten())),
             "ENUM" => DraftBody::Enum(
                 ty.enum_values.unwrap_or_default().into_iter().map(raw::RawEnumValue::head).collect(),
             ),
             "INPUT_OBJECT" => DraftBody::Input(DraftInputs {
-                fields: self.arguments(&name, ty.input_fields)?,
+                fields: self.arguments(&owner, ty.input_fields)?,
                 one_of: ty.is_one_of.unwrap_or_default(),
             }),
             other => {
-                let place = format!("type {}", crate::shown(&name));
+                let place = format!("type {owner}");
                 self.report.skipped.add(place, format!("its kind `{}` is unknown", crate::shown(other)));
                 return Ok(None);
             }
@@ -175,7 +181,7 @@ impl Converter<'_> {
         let mut converted = Vec::new();
         for field in fields.unwrap_or_default() {
             let name = field.name.unwrap_or_default();
-            let place = format!("{owner}.{name}");
+            let place = format!("{owner}.{}", crate::shown(&name));
             converted.push(DraftField {
                 args: self.arguments(&place, field.args)?,
                 ty: reference(&place, field.ty)?,
@@ -193,7 +199,7 @@ impl Converter<'_> {
         let mut converted = Vec::new();
         for argument in args.unwrap_or_default() {
             let name = argument.name.unwrap_or_default();
-            let place = format!("{owner}.{name}");
+            let place = format!("{owner}.{}", crate::shown(&name));
             converted.push(DraftArgument {
                 ty: reference(&place, argument.ty)?,
                 default: argument.default_value.and_then(|text| self.default(&place, text)),

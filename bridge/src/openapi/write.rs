@@ -18,6 +18,7 @@ mod schemas;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use self::{operations::Operations, schemas::SchemaWriter};
@@ -64,6 +65,7 @@ pub fn write(description: &ApiDescription, options: &WriteOptions) -> Value {
     relax::answers(&mut shown);
     share(&mut shown);
     let document = document(&shown, options);
+    drop(shown);
     match options.version {
         Version::V31 => document,
         Version::V30 => agreed(document),
@@ -158,7 +160,7 @@ fn markdown(text: &str) -> String {
 /// The document as the typed crate understands it. Tests show that it takes everything that is written here;
 /// if it ever did not, the document itself is the better answer than none.
 fn agreed(document: Value) -> Value {
-    let typed = serde_json::from_value::<openapiv3::OpenAPI>(document.clone());
+    let typed = openapiv3::OpenAPI::deserialize(&document);
     typed.and_then(serde_json::to_value).unwrap_or(document)
 }
 

@@ -3,7 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{QUERY, QUERY_RICH, looks_like_introspection, read};
-use crate::graphql::{SchemaReading, print, sdl};
+use crate::{
+    graphql::{SchemaReading, draft::DraftBody, print, sdl},
+    report::Report,
+    testing::timed,
+};
 
 /// A schema, and what graphql-js answers to [`QUERY_RICH`] for it.
 const LIBRARY: &str = include_str!("tests/library.graphql");
@@ -219,4 +223,59 @@ fn the_queries_are_one_line_and_differ_only_in_what_newer_servers_know() {
         .replace("defaultValue isDeprecated deprecationReason", "defaultValue");
     assert_eq!(plain, QUERY);
     assert!(!QUERY.contains(['\n', '"', '\\']) && QUERY.matches("ofType").count() == 9);
+}
+
+/// The interfaces of the query root, as those interfaces tell.
+fn implemented(interfaces: &[Value]) -> Vec<String> {
+    let types: Value = std::iter::once(json!({"kind": "OBJECT", "name": "Query"}))
+        .chain(interfaces.iter().cloned())
+        .collect();
+    let raw = serde_json::from_value(json!({"types": types})).expect("a schema");
+    let draft = super::draft(raw, &mut Report::default()).expect("a draft");
+    let DraftBody::Object(query) = &draft.types[0].body else { panic!("not an object") };
+    query.implements.iter().map(|named| named.name.clone()).collect()
+}
+
+#[test]
+fn an_interface_is_noted_once_at_an_object() {
+    let objects = vec![json!({"name": "Query"}); 1_000];
+    assert_eq!(implemented(&[json!({"kind": "INTERFACE", "name": "I", "possibleTypes": objects})]), ["I"]);
+}
+
+#[test]
+fn an_interface_whose_name_is_too_long_is_noted_at_no_object() {
+    let with = |bytes: usize| json!({"kind": "INTERFACE", "name": "N".repeat(bytes), "possibleTypes": [{"name": "Query"}]});
+    assert_eq!(implemented(&[with(255), with(256)]), ["N".repeat(255)]);
+}
+
+#[test]
+fn the_long_name_of_a_type_is_not_repeated_for_its_fields() {
+    let int = json!({"name": "Int"});
+    let field = |i: u32| json!({"name": format!("f{i}"), "type": int, "args": [{"name": "x", "type": int}]});
+    let fields: Value = (0..100_000).map(field).collect();
+    let query = json!({"kind": "OBJECT", "name": "Query", "fields": [field(0)]});
+    let types = answer(&json!([query, {"kind": "OBJECT", "name": "T".repeat(6_000_000), "fields": fields}]));
+    let reading = timed(|| read(&types)).expect("a schema");
+    assert_eq!(reading.schema.types.len(), 2);
+}
+
+#[test]
+fn the_long_name_of_a_field_is_not_repeated_for_its_arguments() {
+    let int = json!({"name": "Int"});
+    let args: Value = (0..200_000).map(|i| json!({"name": format!("x{i}"), "type": int})).collect();
+    let types = answer(&query_with(&json!({"name": "f".repeat(6_000_000), "type": int, "args": args})));
+    let error = timed(|| read(&types)).expect_err("no field has a name");
+    assert!(error.to_string().contains("there is no query"), "{error}");
+}
+
+#[test]
+fn the_nearest_name_is_looked_for_while_the_problem_will_be_told() {
+    let field = |i: u32| json!({"name": format!("f{i}"), "type": {"name": format!("Zz{i:05}x")}});
+    let scalar = |i: u32| json!({"kind": "SCALAR", "name": format!("Zz{i:05}y")});
+    let fields: Value = (0..60_000).map(field).collect();
+    let query = json!({"kind": "OBJECT", "name": "Query", "fields": fields});
+    let types = answer(&std::iter::once(query).chain((0..19_000).map(scalar)).collect());
+    let error = timed(|| read(&types)).expect_err("undefined types");
+    assert_eq!(error.problems.len(), 20);
+    assert!(error.problems.iter().all(|problem| problem.what.contains("did you mean")));
 }

@@ -15,7 +15,7 @@ use super::{
     },
     Problems,
 };
-use crate::report::Report;
+use crate::report::{ReadError, Report};
 
 /// Names and indices of all types.
 pub(super) struct TypeIndex(HashMap<String, TypeId>);
@@ -84,7 +84,8 @@ fn implementors(types: &[DraftDefinition], names: &TypeIndex, problems: &mut Pro
 impl Problems {
     /// A type that is nowhere defined is told once, where it is first mentioned.
     fn undefined(&mut self, at: At, name: &str, names: &TypeIndex) {
-        if self.undefined.insert(name.to_owned()) {
+        // Looking for the nearest name takes milliseconds, and one document may have 100,000 of these.
+        if self.list.len() < ReadError::PROBLEMS_MAX && self.undefined.insert(name.to_owned()) {
             self.add(at, undefined(name, names));
         }
     }

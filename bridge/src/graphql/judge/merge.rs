@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Longest name that is taken over; the longest of GitHub's schema has 64 characters.
-const NAME_BYTES_MAX: usize = 255;
+pub(in crate::graphql) const NAME_BYTES_MAX: usize = 255;
 
 /// Definitions with distinct names and members, in the order of the document.
 pub(super) fn merge(

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     DocumentReader,
-    values::{Members, cost, flag, is_json, media_type, object, text},
+    values::{BYTES_PER_NODE, Members, cost, flag, is_json, media_type, object, text},
 };
 use crate::{
     description::{ANYTHING, Body, BodyKind, Content, Method, Response, Schema, Status},
@@ -28,6 +28,9 @@ impl<'d> DocumentReader<'d> {
             self.warn(&format!("{method} has no body; what is declared is left out"));
             return Ok(None);
         }
+        if !self.spend_on(|| 1 + cost(source) + names_cost(contents)) {
+            return Err(TOO_MUCH.into());
+        }
         let required = flag(source, "required");
         let offered = contents.iter().filter_map(|(kind, content)| Some((body_kind(kind)?, content)));
         let Some(((kind, media_type), content)) = offered.min_by_key(|((kind, _), _)| rank(*kind)) else {
@@ -39,9 +42,6 @@ impl<'d> DocumentReader<'d> {
             self.warn(&format!("{what}; left out"));
             return Ok(None);
         };
-        if !self.spend(1 + cost(source)) {
-            return Err("the document unfolds to too much before it".into());
-        }
         let (schema, example) = self.schema_and_example(content);
         let description = text(source, "description");
         Ok(Some(Body { kind, media_type, required, schema, description, example }))
@@ -61,7 +61,7 @@ impl<'d> DocumentReader<'d> {
                 continue;
             }
             match self.document.follow(source) {
-                Ok(Value::Object(source)) if self.spend(1 + cost(source)) => {
+                Ok(Value::Object(source)) if self.spend_on(|| 1 + cost(source)) => {
                     let content = self.content(source);
                     responses.push(Response { status, description: text(source, "description"), content });
                 }
@@ -74,6 +74,9 @@ impl<'d> DocumentReader<'d> {
 
     fn content(&mut self, source: &'d Members) -> Option<Content> {
         let contents = object(source, "content")?;
+        if !self.spend_on(|| names_cost(contents)) {
+            return None;
+        }
         let preferred = contents.iter().find(|(kind, _)| is_json(&media_type(kind)));
         let any = || contents.iter().find(|(kind, _)| is_anything(&media_type(kind)));
         let (kind, content) = preferred.or_else(any).or_else(|| contents.iter().next())?;
@@ -87,9 +90,17 @@ impl<'d> DocumentReader<'d> {
     fn schema_and_example(&mut self, content: &'d Value) -> (Schema, Option<Value>) {
         let Some(content) = content.as_object() else { return (Schema::default(), None) };
         let schema = content.get("schema").map_or_else(Schema::default, |schema| self.schema(schema));
-        let example = if self.spend(cost(content)) { self.example(content) } else { None };
+        let example = if self.spend_on(|| cost(content)) { self.example(content) } else { None };
         (schema, example)
     }
+}
+
+/// The reason why an operation is skipped that would repeat too much.
+pub(super) const TOO_MUCH: &str = "the document unfolds to too much before it";
+
+/// Computes the cost of looking through the names of media types, counted in schemas: many may refer to one body.
+fn names_cost(contents: &Members) -> usize {
+    contents.keys().map(|kind| BYTES_PER_NODE + kind.len()).sum::<usize>() / BYTES_PER_NODE
 }
 
 /// Lists the media types that may come instead of `chosen`.

@@ -6,8 +6,10 @@ use serde_json::Value;
 
 use super::{
     DocumentReader, FORMAT,
+    contents::TOO_MUCH,
     ids::cleaned,
-    values::{Members, array, first_line, flag, text},
+    refs::reference,
+    values::{BYTES_PER_NODE, Members, array, bytes, cost, first_line, flag, text},
 };
 use crate::{
     description::{Method, Operation},
@@ -30,8 +32,15 @@ impl<'d> DocumentReader<'d> {
         let mut operations = Vec::new();
         let mut shapes = HashSet::new();
         let paths = root.get("paths").and_then(Value::as_object);
-        for (key, item) in paths.into_iter().flatten().filter(|(key, _)| !key.starts_with("x-")) {
-            let item = match self.document.follow(item) {
+        for (key, source) in paths.into_iter().flatten().filter(|(key, _)| !key.starts_with("x-")) {
+            let item = match self.document.follow(source) {
+                // Very many paths may refer to one large item.
+                Ok(item)
+                    if reference(source).is_some() && !self.spend_on(|| bytes(item) / BYTES_PER_NODE) =>
+                {
+                    self.report.skipped.add(shown(key), TOO_MUCH);
+                    continue;
+                }
                 Ok(item) => item,
                 Err(problem) => {
                     self.report.skipped.add(shown(key), problem.to_string());
@@ -115,6 +124,10 @@ impl<'d> DocumentReader<'d> {
         source: &'d Members,
         security: &[SecurityScheme],
     ) -> Result<Operation, String> {
+        // Each operation of a path repeats what the path says.
+        if !self.spend_on(|| 1 + cost(item)) {
+            return Err(TOO_MUCH.into());
+        }
         let parameters =
             self.parameters(path, array(item, "parameters"), array(source, "parameters"), security)?;
         let body = self.body(method, source.get("requestBody"))?;

@@ -1,11 +1,17 @@
 //! Parameters of an operation: merged with those of its path, and only those that a caller can and may send.
 
+use std::collections::{HashMap, hash_map::Entry};
+
 use serde_json::Value;
 
 use super::{
     DocumentReader,
+    contents::TOO_MUCH,
     operations::template_names,
-    values::{Members, array, cost, flag, given, is_json, kept, media_type, object, text},
+    refs::reference,
+    values::{
+        BYTES_PER_NODE, Members, array, bytes, cost, flag, given, is_json, kept, media_type, object, text,
+    },
 };
 use crate::{
     description::{Parameter, Place, Schema, Style},
@@ -27,15 +33,15 @@ impl<'d> DocumentReader<'d> {
         of_operation: &'d [Value],
         security: &[SecurityScheme],
     ) -> Result<Vec<Parameter>, String> {
+        if template_names(path).len() > PARAMETERS_MAX {
+            return Err(format!("it requires more than {PARAMETERS_MAX} parameters"));
+        }
         let mut parameters: Vec<Parameter> = Vec::new();
         for source in self.declared(of_path, of_operation)? {
             if is_injected(source, security) {
                 let name = shown(&text(source, "name"));
                 self.warn(&format!("the parameter `{name}` is the owner's key, which the owner's node adds"));
                 continue;
-            }
-            if !self.spend(1 + cost(source)) {
-                return Err("the document unfolds to too much before it".into());
             }
             parameters.extend(self.parameter(source)?);
         }
@@ -45,24 +51,35 @@ impl<'d> DocumentReader<'d> {
     }
 
     /// Those of the path and the operation; the operation's own replace the path's of the same name and place.
-    fn declared(&self, of_path: &'d [Value], of_operation: &'d [Value]) -> Result<Vec<&'d Members>, String> {
+    fn declared(
+        &mut self,
+        of_path: &'d [Value],
+        of_operation: &'d [Value],
+    ) -> Result<Vec<&'d Members>, String> {
         let mut declared: Vec<&'d Members> = Vec::new();
+        let mut places: HashMap<(Option<&Value>, Option<&Value>), usize> = HashMap::new();
         for source in of_path.iter().chain(of_operation) {
             let source = self
                 .document
                 .follow(source)
                 .map_err(|problem| format!("a parameter is missing: {problem}"))?;
             let Some(source) = source.as_object() else { continue };
+            let place = source.get("in");
             // Parts of a Swagger body that others refer to.
-            if self.version.is_swagger() && matches!(text(source, "in").as_str(), "body" | "formData") {
+            let is_of_body = || place.is_some_and(|place| place == "body" || place == "formData");
+            if self.version.is_swagger() && is_of_body() {
                 continue;
             }
-            let same = |other: &&mut &Members| {
-                other.get("name") == source.get("name") && other.get("in") == source.get("in")
-            };
-            match declared.iter_mut().find(same) {
-                Some(other) => *other = source,
-                None => declared.push(source),
+            // Before anything else: very many operations may refer to one large parameter.
+            if !self.spend_on(|| 1 + cost(source)) {
+                return Err(TOO_MUCH.into());
+            }
+            match places.entry((source.get("name"), place)) {
+                Entry::Occupied(other) => declared[*other.get()] = source,
+                Entry::Vacant(free) => {
+                    free.insert(declared.len());
+                    declared.push(source);
+                }
             }
             if declared.len() > 4 * PARAMETERS_MAX {
                 return Err(format!("it has more than {PARAMETERS_MAX} parameters"));
@@ -239,17 +256,23 @@ impl<'d> DocumentReader<'d> {
     }
 
     /// The first example of a parameter or of a body.
-    pub(super) fn example(&self, source: &'d Members) -> Option<Value> {
-        let named = || {
-            let examples = source.get("examples")?;
-            let first = match examples {
-                Value::Object(examples) => self.document.follow(examples.values().next()?).ok()?,
-                _ => return array(source, "examples").iter().find_map(kept),
-            };
-            let wrapped = first.as_object().filter(|first| first.contains_key("value"));
-            given(wrapped?, "value")
+    pub(super) fn example(&mut self, source: &'d Members) -> Option<Value> {
+        let own = given(source, "example");
+        own.or_else(|| self.named_example(source)).or_else(|| given(source, "x-example"))
+    }
+
+    fn named_example(&mut self, source: &'d Members) -> Option<Value> {
+        let first = match source.get("examples")? {
+            Value::Object(examples) => examples.values().next()?,
+            _ => return array(source, "examples").iter().find_map(kept),
         };
-        given(source, "example").or_else(named).or_else(|| given(source, "x-example"))
+        let meant = self.document.follow(first).ok()?.as_object()?;
+        // What is referred to is not among the source's own texts, and very many may refer to it.
+        let is_shared = reference(first).is_some();
+        if is_shared && !self.spend_on(|| meant.get("value").map_or(0, bytes) / BYTES_PER_NODE) {
+            return None;
+        }
+        given(meant, "value")
     }
 }
 

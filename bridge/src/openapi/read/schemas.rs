@@ -84,7 +84,7 @@ impl<'d> DocumentReader<'d> {
             return Schema::default();
         }
         let schema = match source {
-            Value::Object(members) if self.spend(cost(members)) => self.schema_of(source, members),
+            Value::Object(members) if self.spend_on(|| cost(members)) => self.schema_of(source, members),
             _ => Schema::default(),
         };
         self.leave();
@@ -133,6 +133,12 @@ impl<'d> DocumentReader<'d> {
         }
         self.schemas.nodes_left = left.unwrap_or(0);
         left.is_some()
+    }
+
+    /// Counts what takes work to count: not when nothing is left, for very many may refer to one large part.
+    pub(super) fn spend_on(&mut self, nodes: impl FnOnce() -> usize) -> bool {
+        let is_spent = self.schemas.nodes_left == 0;
+        self.spend(if is_spent { 1 } else { nodes() })
     }
 
     pub(super) fn leave(&mut self) {

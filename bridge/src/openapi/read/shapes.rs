@@ -138,6 +138,9 @@ impl<'d> DocumentReader<'d> {
     }
 }
 
+/// Types of one schema that are read, more than JSON has: each repeats the schema's texts.
+const KINDS_MAX: usize = 8;
+
 /// Types but `null`; `integer` goes without saying beside `number`.
 fn kinds(members: &Members) -> Vec<&str> {
     let mut kinds: Vec<&str> = match members.get("type") {
@@ -148,6 +151,7 @@ fn kinds(members: &Members) -> Vec<&str> {
     let has_number = kinds.contains(&"number");
     let mut seen = HashSet::new();
     kinds.retain(|kind| *kind != "null" && !(has_number && *kind == "integer") && seen.insert(*kind));
+    kinds.truncate(KINDS_MAX);
     kinds
 }
 

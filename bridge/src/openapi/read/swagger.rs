@@ -4,37 +4,59 @@
 //! meaning; what is in them, and every operation, is rewritten in place. A body that an operation shares with
 //! others is referred to and not copied, so a document cannot grow.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::{
     refs::Document,
-    values::{Members, array, is_json, media_type, scalar, text},
+    values::{Members, array, bytes, is_json, media_type, scalar, text},
 };
-use crate::report::Report;
+use crate::{limits::DOCUMENT_TEXT_BYTES_MAX, report::Report, steps::Steps};
+
+/// Media types of one answer that are kept beside the one that is described; the reader keeps as many.
+const ALSO_MAX: usize = 8;
+/// The longest media type that can be sent.
+const MEDIA_TYPE_BYTES_MAX: usize = 128;
+/// About what a copy takes beside its text.
+const COPY_BYTES: usize = 128;
 
 /// A parameter that becomes part of a body, and a reference to it if it is shared.
+#[derive(Clone)]
 struct BodyPart {
     source: Value,
     reference: Option<String>,
+}
+
+impl BodyPart {
+    /// About what a copy takes.
+    fn bytes(&self) -> usize {
+        COPY_BYTES + bytes(&self.source) + self.reference.as_deref().map_or(0, str::len)
+    }
 }
 
 /// Media types that the document declares for all operations.
 struct Defaults {
     consumes: Vec<String>,
     produces: Vec<String>,
+    /// Bytes that may still be copied of what is shared: many operations may refer to one long text.
+    copies: Steps,
 }
 
 /// Rewrites a document.
 pub(super) fn to_3_0(mut root: Value, report: &mut Report) -> Value {
     let servers = servers(&root, report);
     let Some(members) = root.as_object_mut() else { return root };
-    let defaults =
-        Defaults { consumes: media_types(members, "consumes"), produces: media_types(members, "produces") };
+    let mut defaults = Defaults {
+        consumes: media_types(members, "consumes"),
+        produces: produced(members),
+        copies: Steps::new(DOCUMENT_TEXT_BYTES_MAX),
+    };
     let mut paths = members.remove("paths").unwrap_or_default();
     for (key, item) in paths.as_object_mut().into_iter().flatten() {
         if let Some(item) = item.as_object_mut() {
             let pointer = format!("#/paths/{}", key.replace('~', "~0").replace('/', "~1"));
-            path_item(item, &pointer, Document { root: &root }, &defaults, report);
+            path_item(item, &pointer, Document { root: &root }, &mut defaults, report);
         }
     }
     let Some(members) = root.as_object_mut() else { return root };
@@ -45,7 +67,7 @@ pub(super) fn to_3_0(mut root: Value, report: &mut Report) -> Value {
         }
     }
     for (_, source) in members.get_mut("responses").and_then(Value::as_object_mut).into_iter().flatten() {
-        response(source, &defaults.produces);
+        response(source, &defaults.produces, &mut defaults.copies);
     }
     let schemes = members.remove("securityDefinitions").unwrap_or_else(|| json!({}));
     members.insert("components".into(), json!({ "securitySchemes": schemes }));
@@ -66,6 +88,7 @@ fn servers(root: &Value, report: &mut Report) -> Value {
     schemes.retain(|scheme| matches!(*scheme, "http" | "https"));
     // The first is preferred, and it should be the encrypted one.
     schemes.sort_unstable_by(|a, b| b.cmp(a));
+    schemes.dedup();
     if schemes.is_empty() {
         report.repaired.add("schemes", "the document names no scheme for its host; https is assumed");
         schemes.push("https");
@@ -77,29 +100,31 @@ fn path_item(
     item: &mut Members,
     pointer: &str,
     document: Document<'_>,
-    defaults: &Defaults,
+    defaults: &mut Defaults,
     report: &mut Report,
 ) {
     const METHODS: &[&str] = &["get", "head", "post", "put", "patch", "delete", "options"];
-    let shared = split(item, &format!("{pointer}/parameters"), document, true);
+    let copies = &mut defaults.copies;
+    let shared = split(item, &format!("{pointer}/parameters"), document, true, copies);
     for method in METHODS {
         let Some(operation) = item.get_mut(*method).and_then(Value::as_object_mut) else { continue };
-        let mut parts = split(operation, "", document, false);
-        for part in &shared {
-            let name = part.source.get("name");
-            if !parts.iter().any(|own| own.source.get("name") == name) {
-                parts.push(BodyPart { source: part.source.clone(), reference: part.reference.clone() });
-            }
+        let mut parts = split(operation, "", document, false, copies);
+        let own: HashSet<Option<&Value>> = parts.iter().map(|part| part.source.get("name")).collect();
+        let others = shared.iter().filter(|part| !own.contains(&part.source.get("name")));
+        let others: Vec<_> = others.take_while(|part| copies.take(part.bytes())).cloned().collect();
+        parts.extend(others);
+        if copies.are_spent() {
+            report.warnings.add(pointer, "what is shared unfolds to too much; some of it is left out");
         }
         let consumes = Some(media_types(operation, "consumes")).filter(|types| !types.is_empty());
         if let Some(body) = body(parts, consumes.as_ref().unwrap_or(&defaults.consumes)) {
             operation.insert("requestBody".into(), body);
         }
-        let produces = Some(media_types(operation, "produces")).filter(|types| !types.is_empty());
+        let produces = Some(produced(operation)).filter(|types| !types.is_empty());
         let produces = produces.as_ref().unwrap_or(&defaults.produces);
         for (_, source) in operation.get_mut("responses").and_then(Value::as_object_mut).into_iter().flatten()
         {
-            response(source, produces);
+            response(source, produces, copies);
         }
         if operation.contains_key("schemes") {
             report.warnings.add(format!("{method} {pointer}"), "schemes of its own are ignored");
@@ -109,7 +134,13 @@ fn path_item(
 
 /// Rewrites the parameters of an operation or path and takes those of the body out. Shared ones
 /// stay where they are, for references; the reader passes over them.
-fn split(owner: &mut Members, pointer: &str, document: Document<'_>, is_shared: bool) -> Vec<BodyPart> {
+fn split(
+    owner: &mut Members,
+    pointer: &str,
+    document: Document<'_>,
+    is_shared: bool,
+    copies: &mut Steps,
+) -> Vec<BodyPart> {
     let Some(Value::Array(sources)) = owner.get_mut("parameters") else { return Vec::new() };
     let mut parts = Vec::new();
     let mut others = Vec::new();
@@ -118,10 +149,16 @@ fn split(owner: &mut Members, pointer: &str, document: Document<'_>, is_shared: 
         let meant = reference.as_deref().and_then(|reference| document.target(reference).ok());
         match part_of_body(meant.unwrap_or(&source).as_object().unwrap_or(&Map::new())) {
             Some(_) if reference.is_some() || is_shared => {
-                let reference = reference.unwrap_or_else(|| format!("{pointer}/{i}"));
                 // What is shared may be large; its name, place and flags are all that is needed.
-                parts
-                    .push(BodyPart { source: outline(meant.unwrap_or(&source)), reference: Some(reference) });
+                let outline = outline(meant.unwrap_or(&source));
+                let referring = reference.as_ref().map_or(pointer.len(), String::len);
+                if copies.take(
+                    COPY_BYTES + referring + outline.iter().map(|(_, value)| bytes(value)).sum::<usize>(),
+                ) {
+                    let outline = outline.into_iter().map(|(key, value)| (key.clone(), value.clone()));
+                    let reference = reference.unwrap_or_else(|| format!("{pointer}/{i}"));
+                    parts.push(BodyPart { source: outline.collect(), reference: Some(reference) });
+                }
             }
             Some(_) => {
                 parts.push(BodyPart { source, reference: None });
@@ -143,12 +180,11 @@ fn part_of_body(source: &Members) -> Option<&str> {
     source.get("in").and_then(Value::as_str).filter(|place| matches!(*place, "body" | "formData"))
 }
 
-fn outline(source: &Value) -> Value {
-    let keep = ["name", "in", "required", "type", "description"];
-    let members = source.as_object().into_iter().flatten();
-    let kept = members
-        .filter(|(key, value)| keep.contains(&key.as_str()) && !value.is_array() && !value.is_object());
-    Value::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
+/// The members of a shared parameter that its operations need.
+fn outline(source: &Value) -> Vec<(&String, &Value)> {
+    const KEPT: &[&str] = &["name", "in", "required", "type", "description"];
+    let members = KEPT.iter().filter_map(|key| source.as_object()?.get_key_value(*key));
+    members.filter(|(_, value)| !value.is_array() && !value.is_object()).collect()
 }
 
 /// `requestBody` of the parts; a `body` parameter or a form.
@@ -230,7 +266,7 @@ fn parameter(source: &mut Members) {
 }
 
 /// `schema` and `examples` of a response move below a media type.
-fn response(source: &mut Value, produces: &[String]) {
+fn response(source: &mut Value, produces: &[String], copies: &mut Steps) {
     let Some(source) = source.as_object_mut() else { return };
     let (schema, examples) = (source.remove("schema"), source.remove("examples"));
     if schema.is_none() && examples.is_none() {
@@ -239,7 +275,8 @@ fn response(source: &mut Value, produces: &[String]) {
     let is_file = schema.as_ref().is_some_and(|schema| schema.get("type").is_some_and(|kind| kind == "file"));
     let fallback = if is_file { "application/octet-stream" } else { "application/json" };
     let media_type = preferred(produces).unwrap_or(fallback).to_owned();
-    let others = produces.iter().filter(|kind| **kind != media_type);
+    let others = produces.iter().filter(|kind| **kind != media_type).take(ALSO_MAX);
+    let others = others.take_while(|kind| copies.take(COPY_BYTES + kind.len()));
     let mut contents: Map<String, Value> = others.map(|kind| (kind.clone(), json!({}))).collect();
     let mut content = Map::new();
     content.extend(schema.map(|schema| ("schema".to_owned(), schema)));
@@ -256,6 +293,13 @@ fn response(source: &mut Value, produces: &[String]) {
 
 fn media_types(members: &Members, key: &str) -> Vec<String> {
     array(members, key).iter().filter_map(Value::as_str).map(media_type).collect()
+}
+
+/// The media types that answers may have.
+fn produced(members: &Members) -> Vec<String> {
+    let mut types = media_types(members, "produces");
+    types.retain(|kind| kind.len() <= MEDIA_TYPE_BYTES_MAX);
+    types
 }
 
 /// JSON if it is among them, otherwise the first.

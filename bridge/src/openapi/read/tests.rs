@@ -4,6 +4,7 @@
 
 mod documents;
 mod hostile;
+mod multiplied;
 mod operations;
 mod parameters;
 mod schemas;

@@ -203,7 +203,10 @@ impl<'a> TextPath<'a> {
     }
 
     fn pointer(&self) -> String {
-        let key = self.key.replace('~', "~0").replace('/', "~1");
+        /// A finding shows no more, and 200 of them may stand below one key of megabytes.
+        const KEY_CHARS_MAX: usize = 300;
+        let key: String = self.key.chars().take(KEY_CHARS_MAX).collect();
+        let key = key.replace('~', "~0").replace('/', "~1");
         self.parent.map_or_else(|| "#".into(), |parent| format!("{}/{key}", parent.pointer()))
     }
 

@@ -4,12 +4,16 @@ use serde_json::Value;
 
 use super::{
     DocumentReader,
-    values::{array, object, scalar, text},
+    values::{Members, array, object, scalar, text},
 };
-use crate::report::SecurityScheme;
+use crate::{report::SecurityScheme, shown};
 
 /// Addresses that are listed.
 const SERVERS_MAX: usize = 20;
+/// An address with its variables filled in: each may say one long value many times.
+const SERVER_BYTES_MAX: usize = 2 * 1024;
+/// Security schemes that are looked at: every parameter is held against each of them.
+const SCHEMES_MAX: usize = 20;
 
 impl DocumentReader<'_> {
     /// Base addresses with their variables filled in, absolute or relative.
@@ -21,8 +25,8 @@ impl DocumentReader<'_> {
             match filled(url.trim(), source.get("variables")) {
                 Ok(url) if url.is_empty() || servers.contains(&url) => {}
                 Ok(url) => servers.push(url),
-                Err(variable) => {
-                    let what = format!("the server {url} leaves `{variable}` open; left out");
+                Err(problem) => {
+                    let what = format!("the server {} {problem}; left out", shown(url));
                     self.report.warnings.add("servers", what);
                 }
             }
@@ -35,7 +39,12 @@ impl DocumentReader<'_> {
         let components = self.document.root.get("components").and_then(Value::as_object);
         let sources = components.and_then(|components| object(components, "securitySchemes"));
         let mut schemes = Vec::new();
-        for (name, source) in sources.into_iter().flatten() {
+        let further = sources.map_or(0, Members::len).saturating_sub(SCHEMES_MAX);
+        if further > 0 {
+            let what = format!("there may be {SCHEMES_MAX}; the last {further} are left out");
+            self.report.warnings.add("security schemes", what);
+        }
+        for (name, source) in sources.into_iter().flatten().take(SCHEMES_MAX) {
             let place = format!("security scheme {name}");
             let source = match self.document.follow(source) {
                 Ok(source) => source,
@@ -76,18 +85,23 @@ fn scheme(source: &Value) -> Option<SecurityScheme> {
     })
 }
 
-/// `url` with the default of each `{variable}`, or its first choice; otherwise the variable's name.
+/// `url` with the default of each `{variable}`, or its first choice; otherwise what is wrong with it.
 fn filled(url: &str, variables: Option<&Value>) -> Result<String, String> {
-    let mut text = String::with_capacity(url.len());
+    let mut text = String::new();
+    let mut add = |part: &str| {
+        text += part;
+        if text.len() <= SERVER_BYTES_MAX { Ok(()) } else { Err("is too long".to_owned()) }
+    };
     let mut rest = url;
     while let Some((before, after)) = rest.split_once('{') {
         let Some((name, tail)) = after.split_once('}') else { break };
         let variable = variables.and_then(|variables| variables.get(name)).and_then(Value::as_object);
         let default = variable.and_then(|variable| scalar(variable.get("default")?));
         let first = || variable.and_then(|variable| scalar(array(variable, "enum").first()?));
-        text += before;
-        text += &default.or_else(first).ok_or(name)?;
+        add(before)?;
+        add(&default.or_else(first).ok_or_else(|| format!("leaves `{}` open", shown(name)))?)?;
         rest = tail;
     }
-    Ok(text + rest)
+    add(rest)?;
+    Ok(text)
 }

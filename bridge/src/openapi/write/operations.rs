@@ -2,7 +2,9 @@
 //!
 //! Paths that differ only in the names of their parameters are one path in OpenAPI: the first one's names are
 //! used for all of them. To the service's own answers come the network's, as [`super::problems`] lists them; a
-//! status that both use has both forms.
+//! status that both use has both forms ([`joining`]).
+
+mod joining;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::{
     WriteOptions, markdown,
     names::NameAllocator,
-    problems::{FAILURES, Failure, MEDIA_TYPE, UNAUTHORIZED},
+    problems::{ANY_FAILURE, FAILURES, Failure, MEDIA_TYPE, UNAUTHORIZED},
     schemas::SchemaWriter,
 };
 use crate::{
@@ -31,6 +33,11 @@ pub(super) struct Operations<'a, 'd> {
     ids: NameAllocator,
     /// Statuses whose answer is the same for several operations.
     shared: BTreeSet<u16>,
+    /// Answers that stand among the components because they are too large to be said again, by name.
+    large: Map<String, Value>,
+    large_names: NameAllocator,
+    /// Bytes that answers may still take that are said again.
+    again_bytes_left: usize,
     /// Bytes that made up examples may still add to the document.
     example_bytes_left: usize,
 }
@@ -47,8 +54,17 @@ impl<'a, 'd> Operations<'a, 'd> {
         options: &'a WriteOptions,
         schemas: &'a mut SchemaWriter<'d>,
     ) -> Self {
-        let (ids, shared) = (NameAllocator::default(), BTreeSet::new());
-        Self { description, options, schemas, ids, shared, example_bytes_left: SAMPLES_BYTES_MAX }
+        Self {
+            description,
+            options,
+            schemas,
+            ids: NameAllocator::default(),
+            shared: BTreeSet::new(),
+            large: Map::new(),
+            large_names: joining::names(),
+            again_bytes_left: joining::AGAIN_BYTES_MAX,
+            example_bytes_left: SAMPLES_BYTES_MAX,
+        }
     }
 
     /// The path items, in the description's order.
@@ -80,7 +96,10 @@ impl<'a, 'd> Operations<'a, 'd> {
             let content = json!({ failure.media_type: { "schema": self.network(failure) } });
             json!({ "description": failure.description, "content": content })
         };
-        shared.into_iter().map(|failure| (failure.name.to_owned(), response(failure))).collect()
+        let shared = shared.into_iter().map(|failure| (failure.name.to_owned(), response(failure)));
+        let mut shared: Map<_, _> = shared.collect();
+        shared.append(&mut self.large);
+        shared
     }
 
     fn operation(&mut self, index: usize, operation: &Operation, renamed: &dyn Fn(&str) -> String) -> Value {
@@ -208,12 +227,8 @@ impl<'a, 'd> Operations<'a, 'd> {
         self.add_made_up_example(index, operation, &mut responses);
         let unauthorized = self.options.needs_secret.then_some(&UNAUTHORIZED);
         for failure in FAILURES.iter().chain(unauthorized) {
-            let class = Status::Class(u8::try_from(failure.status / 100).unwrap_or(0));
-            // A status of its own hides what a class or the default says, so that is said again.
-            let own = [Status::Code(failure.status), class, Status::Default];
-            let own = own.iter().find_map(|status| responses.get(status)).cloned();
-            let response = match own {
-                Some(own) => self.joined(own, failure),
+            let response = match self.joined_with_own(operation, failure, &mut responses) {
+                Some(joined) => joined,
                 None => {
                     self.shared.insert(failure.status);
                     json!({ "$ref": format!("#/components/responses/{}", failure.name) })
@@ -241,19 +256,6 @@ impl<'a, 'd> Operations<'a, 'd> {
             }
         }
         written
-    }
-
-    /// The service's answer, or the network's with the same status.
-    fn joined(&mut self, mut own: Value, failure: &Failure) -> Value {
-        let network = self.network(failure);
-        let both = match own["content"][failure.media_type]["schema"].take() {
-            Value::Null => network,
-            schema => json!({ "anyOf": [schema, network] }),
-        };
-        let description = own["description"].as_str().unwrap_or_default().trim_end_matches('.');
-        own["description"] = format!("{description}. Or: {}", failure.description).into();
-        own["content"][failure.media_type] = json!({ "schema": both });
-        own
     }
 
     /// The form of the network's own answer.

@@ -30,6 +30,12 @@ const fn plain(status: u16, name: &'static str, description: &'static str) -> Fa
 pub(super) const UNAUTHORIZED: Failure =
     failure(401, "Unauthorized", "The consumer secret is missing or wrong. This request is not charged.");
 
+/// The forms of all failures, for an answer that stands for many statuses.
+pub(super) const ANY_FAILURE: [Failure; 2] = [
+    failure(0, "", "The network's own answer; `detail` says what was wrong."),
+    plain(0, "", "The same in plain words, when the request could not be read."),
+];
+
 /// By status.
 pub(super) const FAILURES: [Failure; 12] = [
     failure(

@@ -1,5 +1,6 @@
 //! Documents are what their readers rely on: whole, valid, the same every time, in both versions.
 
+mod large;
 mod round_trip;
 mod tables;
 
