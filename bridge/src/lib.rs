@@ -10,6 +10,7 @@
 pub mod api;
 mod body;
 pub mod changes;
+mod cut;
 pub mod description;
 pub mod document;
 mod escape;
