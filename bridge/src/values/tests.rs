@@ -1,5 +1,7 @@
 //! The promises of values: tables, below, at and above each bound.
 
+mod cost;
+
 use serde_json::{Value, json};
 
 use super::*;
