@@ -148,7 +148,7 @@ impl<'d> Checker<'d> {
         self.spend(text.len() / BYTES_PER_CHECK);
         self.spend(schema.choices.len().saturating_mul(weight_of_number(text)) / CHOICES_PER_CHECK);
         if !structured && !schema.choices.is_empty() {
-            let chosen = schema.choices.iter().find_map(|choice| scalar::chosen(text, choice));
+            let chosen = schema.choices.iter().find_map(|choice| scalar::chosen(text, choice, &schema.shape));
             if chosen.is_none() {
                 self.wrong_choice(place, text, schema);
             }
