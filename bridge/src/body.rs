@@ -152,7 +152,7 @@ fn form<'d>(checker: &mut Checker<'d>, declared: &'d Body, body: &[u8]) -> Paylo
         return Payload::Nothing;
     }
     let Json::Object(members) = &value else {
-        checker.refuse(&ROOT, &value.to_text(), "a JSON object, which becomes a form");
+        checker.refuse(&ROOT, &value, "a JSON object, which becomes a form");
         return Payload::Nothing;
     };
     let mut form = String::new();
@@ -162,7 +162,7 @@ fn form<'d>(checker: &mut Checker<'d>, declared: &'d Body, body: &[u8]) -> Paylo
         let items = if let Json::Array(items) = value { &items[..] } else { one };
         let is_scalar = |item: &Json<'_>| !matches!(item, Json::Array(_) | Json::Object(_) | Json::Null);
         if items.is_empty() || !items.iter().all(is_scalar) {
-            checker.refuse(&at, &value.to_text(), "text, a number, true or false, or a list of these");
+            checker.refuse(&at, value, "text, a number, true or false, or a list of these");
         }
         for item in items {
             if !form.is_empty() {
@@ -194,11 +194,15 @@ fn written_form<'d>(checker: &mut Checker<'d>, declared: &'d Body, body: &[u8]) 
     };
     checker.has_required(&ROOT, object, |name| members.contains_key(name));
     for (name, values) in &members {
+        if checker.is_done() {
+            break;
+        }
         let Some(schema) = checker.member(&ROOT, object, name) else { continue };
         let at = ValuePath::Member(&ROOT, name);
         let schema = checker.resolved(schema).unwrap_or(schema);
         match (&schema.shape, &values[..]) {
             (Shape::Array(array), values) => {
+                checker.count(&at, values.len(), array);
                 for (i, value) in values.iter().enumerate() {
                     checker.text(&ValuePath::Item(&at, i), value, &array.items, STEPS_DEPTH_MAX);
                 }

@@ -100,7 +100,9 @@ impl Fitting<'_, '_> {
         members: &serde_json::Map<String, Value>,
         depth: usize,
     ) -> bool {
-        if !self.steps.take(object.properties.len().saturating_mul(members.len()) / CHOICES_PER_STEP) {
+        // All properties are looked at even for no member.
+        let compared = object.properties.len().saturating_mul(1 + members.len());
+        if !self.steps.take(compared / CHOICES_PER_STEP) {
             return false;
         }
         let has_required = object

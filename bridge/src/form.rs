@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
 use crate::{
+    cut,
     description::{ApiDescription, BodyKind, Operation, Parameter, Place, Schema, Shape},
     pretty::pretty,
     samples::made_up_value,
@@ -128,8 +129,8 @@ pub fn of(description: &ApiDescription, operation: &Operation) -> Form {
             kind: body.kind,
             media_type: body.media_type.clone(),
             required: body.required,
-            type_name: cut(&description.type_name(&body.schema)),
-            description: cut(&body.description),
+            type_name: shortened(&description.type_name(&body.schema)),
+            description: shortened(&body.description),
             example: example.map(|example| match example {
                 Value::String(text) if !matches!(body.kind, BodyKind::Json | BodyKind::Form) => text,
                 value => lines(&value),
@@ -158,12 +159,12 @@ fn field(description: &ApiDescription, parameter: &Parameter) -> FormField {
         name: parameter.name.clone(),
         place: parameter.place,
         required: parameter.required,
-        kind: cut(&description.type_name(own)),
+        kind: shortened(&description.type_name(own)),
         input: if choices.is_empty() { input(description, schema) } else { FormInput::Choice },
         description: describes
             .into_iter()
             .find(|text| !text.is_empty())
-            .map(|text| cut(text))
+            .map(|text| shortened(text))
             .unwrap_or_default(),
         choices,
         default: first(&own.default, &schema.default),
@@ -183,16 +184,21 @@ fn choices(schema: &Schema) -> Vec<String> {
     if schema.choices.len() > CHOICES_MAX || !schema.choices.iter().all(is_scalar) {
         return Vec::new();
     }
-    let choices: Vec<String> = schema.choices.iter().map(text).collect();
-    if choices.iter().map(String::len).sum::<usize>() <= FIELD_BYTES_MAX { choices } else { Vec::new() }
+    let mut bytes_left = FIELD_BYTES_MAX;
+    let text = |choice| {
+        let text = text(choice, bytes_left)?;
+        bytes_left -= text.len();
+        Some(text)
+    };
+    schema.choices.iter().map(text).collect::<Option<_>>().unwrap_or_default()
 }
 
-fn cut(text: &str) -> String {
+fn shortened(text: &str) -> String {
     text.chars().take(FIELD_BYTES_MAX / 4).collect()
 }
 
 fn text_of_field(value: &Value) -> Option<String> {
-    Some(text(value)).filter(|text| text.len() <= FIELD_BYTES_MAX)
+    text(value, FIELD_BYTES_MAX)
 }
 
 fn input(description: &ApiDescription, schema: &Schema) -> FormInput {
@@ -219,9 +225,12 @@ fn bounds(schema: &Schema) -> (Option<String>, Option<String>) {
     (minimum.map(ToString::to_string), maximum.map(ToString::to_string))
 }
 
-/// As `params` have it.
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+/// As `params` have it, if it is at most `bytes_max` long.
+fn text(value: &Value, bytes_max: usize) -> Option<String> {
+    match value {
+        Value::String(text) => cut::whole(text, bytes_max),
+        _ => cut::whole(value, bytes_max),
+    }
 }
 
 #[cfg(test)]
@@ -299,12 +308,26 @@ mod tests {
         let long = "x".repeat(100_000);
         let schema = json!({ "type": "string", "description": long, "default": long, "example": long });
         let choices = json!({ "type": "string", "enum": vec![long.clone(); 3] });
+        let many: Vec<_> = (100..200).map(|n| format!("{n}{}", &long[..1_000])).collect();
+        let many = json!({ "type": "string", "enum": many });
         let form = form(&json!({
             "responses": { "200": { "description": "ok" } },
             "parameters": [{ "name": "a", "in": "query", "description": long, "schema": schema },
-                { "name": "b", "in": "query", "schema": choices }],
+                { "name": "b", "in": "query", "schema": choices },
+                { "name": "c", "in": "query", "schema": many }],
         }));
         let bytes = serde_json::to_vec(&form).unwrap().len();
         assert!(bytes < 20_000, "{bytes} bytes");
+    }
+
+    #[test]
+    fn of_a_long_text_only_as_much_is_written_as_a_field_has() {
+        let long = json!(vec![0.1; 500_000]);
+        crate::testing::timed(|| (0..3_000).for_each(|_| assert_eq!(text_of_field(&long), None)));
+        assert_eq!(text_of_field(&json!([0.1, 2])).as_deref(), Some("[0.1,2]"));
+        assert_eq!(
+            text_of_field(&"x".repeat(FIELD_BYTES_MAX).into()).map(|text| text.len()),
+            Some(FIELD_BYTES_MAX)
+        );
     }
 }

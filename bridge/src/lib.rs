@@ -10,6 +10,7 @@
 pub mod api;
 mod body;
 pub mod changes;
+mod cut;
 pub mod description;
 pub mod document;
 mod escape;
@@ -53,10 +54,13 @@ pub(crate) const CELLS_MAX: usize = 1_000_000;
 #[must_use]
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const BYTES_MAX: usize = 256;
+    if name.len() > BYTES_MAX {
+        return None;
+    }
     let (length, mut cells_left) = (name.chars().count(), CELLS_MAX);
     let distance_max = length / 3 + 1;
     candidates
-        .filter(|candidate| name.len().max(candidate.len()) <= BYTES_MAX)
+        .filter(|candidate| candidate.len() <= BYTES_MAX)
         // Texts are as far apart as their lengths at least.
         .filter(|candidate| candidate.chars().count().abs_diff(length) <= distance_max)
         .take_while(|candidate| {
@@ -69,10 +73,14 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .map(|(_, candidate)| candidate)
 }
 
+/// Text that is looked at to show its beginning: a stranger's may be megabytes of what is not shown.
+pub(crate) const SHOWN_BYTES_MAX: usize = 512;
+
 /// A stranger's text, shortened and without control characters, for repeating it in an error.
 #[must_use]
 pub fn shown(text: &str) -> String {
-    text.chars().filter(|c| !is_deceptive(*c)).take(80).collect()
+    let beginning = &text[..text.floor_char_boundary(SHOWN_BYTES_MAX)];
+    beginning.chars().filter(|c| !is_deceptive(*c)).take(80).collect()
 }
 
 /// Characters that move a cursor, reorder text or hide in it: no text of a stranger is shown with them.

@@ -1,6 +1,9 @@
 //! Why a call is refused, free: everything that is wrong with it at once, with the nearest right thing.
 
-use crate::routing::RouteError;
+use crate::{cut, routing::RouteError};
+
+/// The text of one problem: a page. Names in it may be megabytes of a stranger's.
+const PROBLEM_BYTES_MAX: usize = 8 * 1024;
 
 /// The reason that a call cannot be planned. Nothing is priced or sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,7 +18,7 @@ pub enum PlanError {
 /// One thing that is wrong with a call's parameters or body.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// Every missing name at once.
+    /// The missing names at once; of one value at most [`PROBLEMS_MAX`](crate::limits::PROBLEMS_MAX).
     #[error("missing {}", names(.0))]
     Missing(Vec<String>),
     #[error("`{name}` is not a parameter of this operation{}", suggestion(nearest.as_deref(), known))]
@@ -48,7 +51,7 @@ impl Problem {
 }
 
 fn list(problems: &[Problem]) -> String {
-    let texts: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    let texts: Vec<_> = problems.iter().map(|problem| cut::beginning(problem, PROBLEM_BYTES_MAX).0).collect();
     texts.join("; ")
 }
 

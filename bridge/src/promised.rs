@@ -18,6 +18,7 @@ use std::fmt;
 use self::sketch::Sketch;
 use crate::{
     body::is_json,
+    cut,
     description::{
         ANYTHING, ApiDescription, Content, Method, Object, Operation, Response, Schema, Shape, Status,
     },
@@ -30,6 +31,8 @@ pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 const STEPS_MAX: usize = 100_000;
 /// Schemas that may follow each other without getting to another value.
 const DEPTH_MAX: usize = 32;
+/// The name that a breach tells; no more is shown of it.
+const NAME_BYTES_MAX: usize = 512;
 
 /// An answer, and what the call said of the answer that it wants.
 #[derive(Debug, Clone, Copy)]
@@ -146,7 +149,23 @@ fn json(
             // What a GraphQL answer has is what its call selected, not what the operation describes.
             let members = operation.root.is_none();
             let mut judge = Judge { description, steps_left: STEPS_MAX, members };
-            judge.breach(&content.schema, &sketch, "", 0).err()
+            judge.breach(&content.schema, &sketch, "", 0).err().map(Fault::told)
+        }
+    }
+}
+
+/// A breach as it is found: what does not fit one alternative is forgotten, so nothing is copied for it.
+enum Fault<'d> {
+    Kind { of: &'d str, promised: &'static str, found: &'static str },
+    Missing { name: &'d str },
+}
+
+impl Fault<'_> {
+    fn told(self) -> Breach {
+        let name = |name: &str| cut::beginning(&name, NAME_BYTES_MAX).0;
+        match self {
+            Self::Kind { of, promised, found } => Breach::Kind { of: name(of), promised, found },
+            Self::Missing { name: first } => Breach::Missing { name: name(first) },
         }
     }
 }
@@ -158,16 +177,22 @@ struct Judge<'d> {
     members: bool,
 }
 
-impl Judge<'_> {
+impl<'d> Judge<'d> {
     /// `name` is that of the value, empty for the whole answer.
-    fn breach(&mut self, schema: &Schema, value: &Sketch, name: &str, depth: usize) -> Result<(), Breach> {
+    fn breach(
+        &mut self,
+        schema: &'d Schema,
+        value: &Sketch,
+        name: &'d str,
+        depth: usize,
+    ) -> Result<(), Fault<'d>> {
         let description = self.description;
         let (Some(steps_left), true) = (self.steps_left.checked_sub(1), depth < DEPTH_MAX) else {
             return Ok(());
         };
         self.steps_left = steps_left;
         let Some(resolved) = description.resolve(schema) else { return Ok(()) };
-        let wrong = |promised, found| Err(Breach::Kind { of: name.to_owned(), promised, found });
+        let wrong = |promised, found| Err(Fault::Kind { of: name, promised, found });
         let may_be_null = schema.nullable || resolved.nullable || !name.is_empty() || depth > 0;
         match (&resolved.shape, value) {
             (Shape::Any | Shape::Ref(_), _) => Ok(()),
@@ -199,11 +224,11 @@ impl Judge<'_> {
     /// breaks its promise when it lacks more of what it must have than it has.
     fn object(
         &mut self,
-        object: &Object,
+        object: &'d Object,
         members: &[(String, Sketch)],
         is_whole: bool,
         depth: usize,
-    ) -> Result<(), Breach> {
+    ) -> Result<(), Fault<'d>> {
         let find = |name: &str| members.iter().find(|(own, _)| own == name).map(|(_, value)| value);
         let (mut required, mut missing, mut first) = (0_usize, 0_usize, None);
         for property in &object.properties {
@@ -220,7 +245,7 @@ impl Judge<'_> {
             }
         }
         match first {
-            Some(name) if is_whole && missing * 2 > required => Err(Breach::Missing { name: name.clone() }),
+            Some(name) if is_whole && missing * 2 > required => Err(Fault::Missing { name }),
             _ => Ok(()),
         }
     }

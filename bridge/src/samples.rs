@@ -12,6 +12,7 @@ use serde_json::Value;
 
 pub use crate::steps::Steps;
 use crate::{
+    cut,
     description::{ApiDescription, Content, Operation, Schema, Status},
     limits::{SAMPLE_BYTES_MAX, SAMPLES_BYTES_MAX},
 };
@@ -65,7 +66,7 @@ pub fn for_operation(description: &ApiDescription, index: usize, steps: &mut Ste
     let resolved = || description.resolve(&content.schema)?.example.as_ref();
     let schema_example = content.schema.example.as_ref().or_else(resolved);
     let sample = |origin, value: &Value| {
-        let body = text(&content.media_type, value).filter(|body| body.len() <= SAMPLE_BYTES_MAX)?;
+        let body = text(&content.media_type, value)?;
         Some(Sample { origin, status: code(status), media_type: content.media_type.clone(), body })
     };
     let media = content.example.as_ref().and_then(|example| sample(Origin::MediaExample, example));
@@ -122,12 +123,13 @@ fn is_json(media_type: &str) -> bool {
     media_type == "application/json" || media_type.ends_with("+json") || media_type == "*/*"
 }
 
-/// The value as such a body; `None` for forms that are not ours to write, such as XML and images.
+/// The value as such a body; `None` when it is longer than a sample, and for forms that are not ours to write, such as
+/// XML and images. Many operations may have one long example.
 fn text(media_type: &str, value: &Value) -> Option<String> {
     match value {
-        value if is_json(media_type) => Some(value.to_string()),
+        value if is_json(media_type) => cut::whole(value, SAMPLE_BYTES_MAX),
         // An example in a description is the text of the body, whatever that is.
-        Value::String(text) => Some(text.clone()),
+        Value::String(text) => cut::whole(text, SAMPLE_BYTES_MAX),
         _ => None,
     }
 }

@@ -5,14 +5,20 @@
 //! ([`Checker::json`]) is only looked at. Both spend from one budget, so that a stranger's schema of alternatives
 //! within alternatives costs a bounded time, and references that lead in circles end.
 
+mod cost;
 mod expected;
+mod place;
 mod scalar;
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
-pub(crate) use self::expected::expected;
+use self::cost::{
+    BYTES_PER_CHECK, CELLS_PER_CHECK, CHOICES_PER_CHECK, MEMBERS_PER_CHECK, REFUSAL_CHECKS, weight,
+    weight_of_number,
+};
+pub(crate) use self::{expected::expected, place::ValuePath};
 use crate::{
-    CELLS_MAX,
+    CELLS_MAX, SHOWN_BYTES_MAX, cut,
     description::{ApiDescription, ArrayOf, Object, OneOf, Property, Schema, Shape},
     json::Json,
     limits::{CHECKS_MAX, PROBLEMS_MAX, VALUE_DEPTH_MAX},
@@ -24,33 +30,6 @@ use crate::{
 /// Steps into schemas within schemas: every level of a value may be an alternative of its own.
 pub(crate) const STEPS_DEPTH_MAX: usize = 2 * VALUE_DEPTH_MAX;
 
-/// The cost of refusing a value, in steps of checking; as many bytes of its text are another step.
-const REFUSAL_CHECKS: usize = 20;
-/// Choices that are compared with a value for one step: the largest body may hold a choice of 250 in each place.
-const CHOICES_PER_CHECK: usize = 256;
-/// Members that are compared with a property in the time of one step.
-const MEMBERS_PER_CHECK: usize = 16;
-/// Characters that are compared in that time, to say what may have been meant.
-const CELLS_PER_CHECK: usize = 20;
-
-/// The place of a value: a parameter's name, then members and indices. Made into text only for an error.
-#[derive(Clone, Copy)]
-pub(crate) enum ValuePath<'n> {
-    Root(&'n str),
-    Member(&'n ValuePath<'n>, &'n str),
-    Item(&'n ValuePath<'n>, usize),
-}
-
-impl fmt::Display for ValuePath<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Root(name) => f.write_str(&shown(name)),
-            Self::Member(parent, name) => write!(f, "{parent}.{}", shown(name)),
-            Self::Item(parent, index) => write!(f, "{parent}[{index}]"),
-        }
-    }
-}
-
 /// Checks one call's values and keeps what is wrong with them.
 pub(crate) struct Checker<'d> {
     description: &'d ApiDescription,
@@ -58,6 +37,8 @@ pub(crate) struct Checker<'d> {
     checks_left: usize,
     /// Problems that are found now may never be told: no hint is made for them.
     is_probing: bool,
+    /// Nothing that is found now will be told: the first problem ends the check.
+    is_trying: bool,
 }
 
 /// A schema behind its references.
@@ -69,7 +50,13 @@ pub(crate) struct Resolved<'d> {
 
 impl<'d> Checker<'d> {
     pub(crate) const fn new(description: &'d ApiDescription) -> Self {
-        Self { description, problems: Vec::new(), checks_left: CHECKS_MAX, is_probing: false }
+        Self {
+            description,
+            problems: Vec::new(),
+            checks_left: CHECKS_MAX,
+            is_probing: false,
+            is_trying: false,
+        }
     }
 
     pub(crate) const fn description(&self) -> &'d ApiDescription {
@@ -78,18 +65,24 @@ impl<'d> Checker<'d> {
 
     /// Adds what another check found. Beyond a screenful nobody reads on.
     pub(crate) fn tell(&mut self, problem: Problem) {
-        if !self.is_full() {
+        if self.tells() {
             self.problems.push(problem);
         }
     }
 
-    const fn is_full(&self) -> bool {
-        self.problems.len() >= PROBLEMS_MAX
+    /// True if another problem would be told; no text is made for others.
+    const fn tells(&self) -> bool {
+        !self.is_trying && self.problems.len() < PROBLEMS_MAX
+    }
+
+    /// True if nothing comes of going on with what has been found not to fit.
+    pub(crate) const fn is_done(&self) -> bool {
+        !self.tells() || self.checks_left == 0
     }
 
     /// Finds what may have been meant by `name`, which is paid for: alternatives are tried for every value there is.
     fn nearest<'a>(&mut self, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
-        if self.is_full() || self.is_probing || self.checks_left == 0 {
+        if self.is_done() || self.is_probing {
             return None;
         }
         let cells = known.clone().map(|known| known.len() * name.len()).sum::<usize>().min(CELLS_MAX);
@@ -97,16 +90,32 @@ impl<'d> Checker<'d> {
         nearest(name, known).map(ToOwned::to_owned)
     }
 
+    /// The text of `place`, which is paid for: what is told of alternatives may be forgotten.
+    fn named(&mut self, place: &ValuePath<'_>) -> String {
+        let name = place.shown();
+        self.spend(REFUSAL_CHECKS + name.len() / REFUSAL_CHECKS);
+        name
+    }
+
     /// Adds that `value` is not what was expected.
-    pub(crate) fn refuse(&mut self, place: &ValuePath<'_>, value: &str, expected: impl Into<String>) {
-        // Alternatives are refused many times over, and each time it is written out what was refused.
-        self.spend(REFUSAL_CHECKS + value.len() / REFUSAL_CHECKS);
-        self.tell(Problem::Value {
-            name: place.to_string(),
-            value: shown(value),
-            expected: expected.into(),
-            nearest: None,
-        });
+    pub(crate) fn refuse(
+        &mut self,
+        place: &ValuePath<'_>,
+        value: &(impl fmt::Display + ?Sized),
+        expected: impl Into<String>,
+    ) {
+        if self.tells() {
+            let name = self.named(place);
+            let value = shown(&cut::beginning(&value, SHOWN_BYTES_MAX).0);
+            self.tell(Problem::Value { name, value, expected: expected.into(), nearest: None });
+        }
+    }
+
+    /// Adds that `value` is none of `schema`.
+    fn refuse_for(&mut self, place: &ValuePath<'_>, value: &(impl fmt::Display + ?Sized), schema: &Schema) {
+        if self.tells() {
+            self.refuse(place, value, expected(self.description, schema));
+        }
     }
 
     const fn spend(&mut self, checks: usize) {
@@ -136,9 +145,10 @@ impl<'d> Checker<'d> {
             return Some(Json::Null);
         }
         let structured = matches!(schema.shape, Shape::Array(_) | Shape::Object(_));
-        self.spend(schema.choices.len() / CHOICES_PER_CHECK);
+        self.spend(text.len() / BYTES_PER_CHECK);
+        self.spend(schema.choices.len().saturating_mul(weight_of_number(text)) / CHOICES_PER_CHECK);
         if !structured && !schema.choices.is_empty() {
-            let chosen = schema.choices.iter().find_map(|choice| scalar::chosen(text, choice));
+            let chosen = schema.choices.iter().find_map(|choice| scalar::chosen(text, choice, &schema.shape));
             if chosen.is_none() {
                 self.wrong_choice(place, text, schema);
             }
@@ -152,7 +162,7 @@ impl<'d> Checker<'d> {
             _ => {
                 let value = scalar::read(text, &schema.shape);
                 if value.is_none() {
-                    self.refuse(place, text, expected(self.description, schema));
+                    self.refuse_for(place, text, schema);
                 }
                 return value;
             }
@@ -181,26 +191,33 @@ impl<'d> Checker<'d> {
         depth: usize,
     ) -> Option<Json<'a>> {
         if text.is_empty() || !self.is_scalar(&array.items) {
-            self.refuse(place, text, expected(self.description, schema));
+            self.refuse_for(place, text, schema);
             return None;
         }
-        let items: Vec<_> = text
-            .split(',')
-            .enumerate()
-            .map(|(i, item)| self.text(&ValuePath::Item(place, i), item, &array.items, depth - 1))
-            .collect();
-        let items: Vec<_> = items.into_iter().collect::<Option<_>>()?;
-        self.count(place, items.len(), array).then_some(Json::Array(items))
+        let (mut items, mut fits) = (Vec::new(), true);
+        for (i, item) in text.split(',').enumerate() {
+            let value = self.text(&ValuePath::Item(place, i), item, &array.items, depth - 1);
+            fits &= value.is_some();
+            if !fits && self.is_done() {
+                break;
+            }
+            items.extend(value);
+        }
+        (fits && self.count(place, items.len(), array)).then_some(Json::Array(items))
     }
 
     /// Tells whether commas can separate values of `schema`.
-    fn is_scalar(&self, schema: &'d Schema) -> bool {
+    fn is_scalar(&mut self, schema: &'d Schema) -> bool {
+        let description = self.description;
         let is_leaf = |schema| {
-            let shape = self.resolved(schema).map(|schema| &schema.shape);
+            let shape = description.resolve(schema).map(|schema| &schema.shape);
             shape.is_some_and(|shape| !matches!(shape, Shape::Array(_) | Shape::Object(_) | Shape::OneOf(_)))
         };
-        match self.resolved(schema).map(|schema| &schema.shape) {
-            Some(Shape::OneOf(one_of)) => one_of.variants.iter().all(is_leaf),
+        match description.resolve(schema).map(|schema| &schema.shape) {
+            Some(Shape::OneOf(one_of)) => {
+                self.spend(one_of.variants.len() / MEMBERS_PER_CHECK);
+                one_of.variants.iter().all(is_leaf)
+            }
             _ => is_leaf(schema),
         }
     }
@@ -217,16 +234,26 @@ impl<'d> Checker<'d> {
         if nullable && *value == Json::Null {
             return true;
         }
-        self.spend(schema.choices.len() / CHOICES_PER_CHECK);
-        if !schema.choices.is_empty() && !schema.choices.iter().any(|choice| value.is(choice)) {
-            let text = if let Json::String(text) = value { text.to_string() } else { value.to_text() };
-            self.wrong_choice(place, &text, schema);
-            return false;
+        if let Json::String(text) | Json::Number(text) = value {
+            self.spend(text.len() / BYTES_PER_CHECK);
+        }
+        if !schema.choices.is_empty() {
+            self.spend(schema.choices.len().saturating_mul(weight(value)) / CHOICES_PER_CHECK);
+            if !schema.choices.iter().any(|choice| value.is(choice)) {
+                match value {
+                    Json::String(text) => self.wrong_choice(place, text, schema),
+                    _ => self.wrong_choice(place, value, schema),
+                }
+                return false;
+            }
         }
         let fits = match (&schema.shape, value) {
             (Shape::Array(array), Json::Array(items)) => {
                 let mut fits = self.count(place, items.len(), array);
                 for (i, item) in items.iter().enumerate() {
+                    if !fits && self.is_done() {
+                        break;
+                    }
                     fits &= self.json(&ValuePath::Item(place, i), item, &array.items, depth - 1);
                 }
                 return fits;
@@ -239,7 +266,7 @@ impl<'d> Checker<'d> {
             (shape, value) => scalar::fits(value, shape),
         };
         if !fits {
-            self.refuse(place, &value.to_text(), expected(self.description, schema));
+            self.refuse_for(place, value, schema);
         }
         fits
     }
@@ -247,7 +274,7 @@ impl<'d> Checker<'d> {
     fn members(
         &mut self,
         place: &ValuePath<'_>,
-        members: &[(std::borrow::Cow<'_, str>, Json<'_>)],
+        members: &[(Cow<'_, str>, Json<'_>)],
         object: &'d Object,
         depth: usize,
     ) -> bool {
@@ -258,14 +285,12 @@ impl<'d> Checker<'d> {
         let mut fits =
             self.has_required(place, object, |name| members.iter().any(|(given, _)| given == name));
         for (name, value) in members {
-            let Some(schema) = self.member(place, object, name) else {
-                fits = false;
-                if self.is_full() {
-                    break;
-                }
-                continue;
-            };
-            fits &= self.json(&ValuePath::Member(place, name), value, schema, depth - 1);
+            if !fits && self.is_done() {
+                return false;
+            }
+            fits &= self
+                .member(place, object, name)
+                .is_some_and(|schema| self.json(&ValuePath::Member(place, name), value, schema, depth - 1));
         }
         fits & self.exactly_one(
             place,
@@ -276,7 +301,12 @@ impl<'d> Checker<'d> {
 
     /// Says that the budget or the depth is used up; `false`, since nothing was found to fit.
     fn give_up(&mut self, place: &ValuePath<'_>) -> bool {
-        self.tell(Problem::Other(format!("`{place}` is nested too deeply, or too intricate to be checked")));
+        if self.tells() {
+            let place = self.named(place);
+            self.tell(Problem::Other(format!(
+                "`{place}` is nested too deeply, or too intricate to be checked"
+            )));
+        }
         false
     }
 
@@ -289,14 +319,12 @@ impl<'d> Checker<'d> {
     ) -> bool {
         self.spend(object.properties.len());
         let missing = |property: &&Property| property.required && !given(&property.name);
-        let missing: Vec<_> = object
-            .properties
-            .iter()
-            .filter(missing)
-            .map(|property| ValuePath::Member(place, &property.name).to_string())
-            .collect();
-        let complete = missing.is_empty();
-        if !complete {
+        let mut missing = object.properties.iter().filter(missing).peekable();
+        let complete = missing.peek().is_none();
+        if !complete && self.tells() {
+            // As many as there may be problems: nobody reads more.
+            let named = |property: &Property| self.named(&ValuePath::Member(place, &property.name));
+            let missing = missing.take(PROBLEMS_MAX).map(named).collect();
             self.tell(Problem::Missing(missing));
         }
         complete
@@ -312,15 +340,11 @@ impl<'d> Checker<'d> {
         self.spend(object.properties.len());
         let declared = object.properties.iter().find(|property| property.name == name);
         let schema = declared.map(|property| &property.schema).or(object.additional.as_deref());
-        if schema.is_none() {
+        if schema.is_none() && self.tells() {
             let known = object.properties.iter().map(|property| property.name.as_str());
             let nearest = self.nearest(name, known.clone());
-            self.tell(Problem::NoMember {
-                name: place.to_string(),
-                member: shown(name),
-                nearest,
-                known: known.take(20).map(ToOwned::to_owned).collect(),
-            });
+            let (place, known) = (self.named(place), known.take(20).map(shown).collect());
+            self.tell(Problem::NoMember { name: place, member: shown(name), nearest, known });
         }
         schema
     }
@@ -328,7 +352,8 @@ impl<'d> Checker<'d> {
     /// Checks whether an object that takes exactly one member got it.
     pub(crate) fn exactly_one(&mut self, place: &ValuePath<'_>, object: &Object, given: usize) -> bool {
         let fits = !object.exactly_one || given == 1;
-        if !fits {
+        if !fits && self.tells() {
+            let place = self.named(place);
             self.tell(Problem::Other(format!(
                 "`{place}` takes exactly one member that is not null, not {given}"
             )));
@@ -336,11 +361,13 @@ impl<'d> Checker<'d> {
         fits
     }
 
-    fn count(&mut self, place: &ValuePath<'_>, items: usize, array: &ArrayOf) -> bool {
+    /// Checks how many items a list has.
+    pub(crate) fn count(&mut self, place: &ValuePath<'_>, items: usize, array: &ArrayOf) -> bool {
         let items = items as u64;
         let fits =
             array.items_min.is_none_or(|min| items >= min) && array.items_max.is_none_or(|max| items <= max);
-        if !fits {
+        if !fits && self.tells() {
+            let place = self.named(place);
             let range = expected::range(array.items_min, array.items_max);
             self.tell(Problem::Other(format!("`{place}` has {items} items, expected {range}")));
         }
@@ -356,12 +383,12 @@ impl<'d> Checker<'d> {
         depth: usize,
     ) -> Option<Json<'a>> {
         for variant in &one_of.variants {
-            let (value, _) = self.probe(|checker| checker.text(place, text, variant, depth - 1));
+            let value = self.attempt(|checker| checker.text(place, text, variant, depth - 1));
             if value.is_some() {
                 return value;
             }
         }
-        self.refuse(place, text, expected(self.description, schema));
+        self.refuse_for(place, text, schema);
         None
     }
 
@@ -374,13 +401,12 @@ impl<'d> Checker<'d> {
         schema: &'d Schema,
         depth: usize,
     ) -> bool {
-        if let Some(variant) = discriminated(value, one_of) {
+        if let Some(variant) = self.discriminated(value, one_of) {
             return self.json(place, value, variant, depth - 1);
         }
         let mut near = Vec::new();
         for variant in &one_of.variants {
-            let (fits, _) = self.probe(|checker| checker.json(place, value, variant, depth - 1));
-            if fits {
+            if self.attempt(|checker| checker.json(place, value, variant, depth - 1)) {
                 return true;
             }
             let shape = self.resolved(variant).map(|variant| &variant.shape);
@@ -391,13 +417,36 @@ impl<'d> Checker<'d> {
                 near.push(variant);
             }
         }
-        if let [variant] = near[..] {
+        match near[..] {
             // Once more, for its problems.
-            self.json(place, value, variant, depth - 1);
-        } else {
-            self.refuse(place, &value.to_text(), expected(self.description, schema));
+            [variant] if self.tells() => {
+                self.json(place, value, variant, depth - 1);
+            }
+            _ => self.refuse_for(place, value, schema),
         }
         false
+    }
+
+    /// The alternative that the value itself names. Each name that is compared is paid for.
+    fn discriminated(&mut self, value: &Json<'_>, one_of: &'d OneOf) -> Option<&'d Schema> {
+        let (Some(discriminator), Json::Object(members)) = (&one_of.discriminator, value) else {
+            return None;
+        };
+        self.spend((members.len() + discriminator.mapping.len()) / MEMBERS_PER_CHECK);
+        let named = members.iter().find_map(|(name, value)| match value {
+            Json::String(text) if **name == *discriminator.property => Some(text),
+            _ => None,
+        })?;
+        let (_, index) = discriminator.mapping.iter().find(|(value, _)| value == named)?;
+        one_of.variants.get(usize::try_from(*index).ok()?)
+    }
+
+    /// Runs `check`, whose problems nobody wants to know.
+    fn attempt<T>(&mut self, check: impl FnOnce(&mut Self) -> T) -> T {
+        let was_trying = std::mem::replace(&mut self.is_trying, true);
+        let outcome = check(self);
+        self.is_trying = was_trying;
+        outcome
     }
 
     /// Runs `check` and returns what it finds wrong instead of keeping it.
@@ -408,11 +457,15 @@ impl<'d> Checker<'d> {
         (outcome, std::mem::replace(&mut self.problems, kept.0))
     }
 
-    fn wrong_choice(&mut self, place: &ValuePath<'_>, text: &str, schema: &Schema) {
-        let known = schema.choices.iter().filter_map(serde_json::Value::as_str);
-        let nearest = self.nearest(text, known);
-        let expected = expected(self.description, schema);
-        self.tell(Problem::Value { name: place.to_string(), value: shown(text), expected, nearest });
+    fn wrong_choice(&mut self, place: &ValuePath<'_>, value: &(impl fmt::Display + ?Sized), schema: &Schema) {
+        if self.tells() {
+            // Longer ones have no nearest.
+            let (text, _) = cut::beginning(&value, SHOWN_BYTES_MAX);
+            let known = schema.choices.iter().filter_map(serde_json::Value::as_str);
+            let nearest = self.nearest(&text, known);
+            let (name, expected) = (self.named(place), expected(self.description, schema));
+            self.tell(Problem::Value { name, value: shown(&text), expected, nearest });
+        }
     }
 
     /// Follows the references of `schema` and pays for the step; `None` when the budget or the depth is used up.
@@ -429,17 +482,6 @@ impl<'d> Checker<'d> {
         }
         resolved.map(|resolved| Resolved { schema: resolved, nullable: schema.nullable || resolved.nullable })
     }
-}
-
-/// The alternative that the value itself names.
-fn discriminated<'d>(value: &Json<'_>, one_of: &'d OneOf) -> Option<&'d Schema> {
-    let (Some(discriminator), Json::Object(members)) = (&one_of.discriminator, value) else { return None };
-    let named = members.iter().find_map(|(name, value)| match value {
-        Json::String(text) if **name == *discriminator.property => Some(text),
-        _ => None,
-    })?;
-    let (_, index) = discriminator.mapping.iter().find(|(value, _)| value == named)?;
-    one_of.variants.get(usize::try_from(*index).ok()?)
 }
 
 #[cfg(test)]

@@ -173,6 +173,7 @@ fn an_object_becomes_a_form_and_a_form_stays_one() {
         (JSON, r#"{"nmae":"a"}"#, "missing `body.name`; `body` has no `nmae`; did you mean `name`?"),
         (FORM, "nmae=a", "missing `body.name`; `body` has no `nmae`; did you mean `name`?"),
         (FORM, "name=a&stars=x", "`body.stars` is `x`, expected a whole number such as 7"),
+        (FORM, "name=a&tags=x&tags=y&tags=z", "`body.tags` has 3 items, expected at most 2"),
         (FORM, "name=a&name=b", "`body.name` is given twice: in the form; give it once"),
         (
             FORM,
@@ -195,4 +196,18 @@ fn text_is_passed_on_as_it_is() {
     let any = api(BodyKind::Any, "", false);
     assert_eq!(sent(&any, "/a", Some("a/b"), b"x").unwrap(), (Some("a/b".into()), "x".into()));
     assert_eq!(sent(&any, "/a", None, b"x").unwrap(), (None, "x".into()));
+}
+
+#[test]
+fn a_form_of_many_members_is_checked_as_far_as_it_is_paid_for() {
+    const COUNT: usize = 2_000;
+    let property = |n| Property { name: format!("p{n}"), required: false, schema: Schema::integer() };
+    let object = Object { properties: (0..COUNT).map(property).collect(), ..Object::default() };
+    let mut description = api(BodyKind::Form, FORM, true).description().clone();
+    description.operations[0].body.as_mut().unwrap().schema = Schema::of(Shape::Object(object));
+    let api = Api::new(description).unwrap();
+    let form = |text: &str| (0..COUNT).map(|n| format!("p{n}={text}")).collect::<Vec<_>>().join("&");
+    let told = |text| sent(&api, "/a", Some(FORM), form(text).as_bytes()).unwrap_err().to_string();
+    assert_eq!(told("1").matches("too intricate").count(), 1);
+    assert_eq!(told("x").matches("whole number").count(), crate::limits::PROBLEMS_MAX);
 }

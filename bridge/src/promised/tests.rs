@@ -194,6 +194,34 @@ fn neither_a_large_answer_nor_a_large_schema_costs_more_than_its_bound() {
     assert_eq!(told(&wide, 200, &Value::Object(many).to_string()), "");
 }
 
+#[test]
+fn the_name_of_what_is_missing_is_copied_once_and_cut() {
+    let name = "n".repeat(5_000_000);
+    let member = json!([{ "name": name, "required": true, "schema": { "shape": "any" } }]);
+    let one = json!({ "shape": { "ref": 0 } });
+    let either = json!({ "shape": { "oneOf": { "variants": vec![one.clone(); 60_000] } } });
+    let told = |schema: &Value| {
+        let content = json!({ "media_type": "application/json", "schema": schema });
+        let response = json!({ "status": { "code": 200 }, "content": content });
+        let operation = json!({ "method": "GET", "path": "/x", "id": "x", "responses": [response] });
+        let description = json!({ "title": "", "operations": [operation],
+            "schemas": [{ "name": "S", "schema": { "shape": { "object": { "properties": member } } } }] });
+        let description: ApiDescription = serde_json::from_value(description).unwrap();
+        let answer = PromisedAnswer {
+            status: 200,
+            body: b"{}",
+            accept: None,
+            media_type: None,
+            is_conditional: false,
+        };
+        let judged = || breach(&description, &description.operations[0], &answer);
+        testing::timed(|| (1..10).for_each(|_| drop(judged())));
+        judged()
+    };
+    assert_eq!(told(&one), Some(Breach::Missing { name: name[..512].to_owned() }));
+    assert_eq!(told(&either), None, "what cannot be told in time is kept");
+}
+
 proptest! {
     /// An answer made of the schema keeps it, and no answer and description together end the judge.
     #[test]

@@ -189,3 +189,16 @@ fn a_large_example_is_copied_into_no_sample() {
     let schema = &description.schemas[0].schema;
     assert_eq!(made_up::value(&description, schema, &mut Steps::new(usize::MAX)), None);
 }
+
+#[test]
+fn of_an_example_only_as_much_is_written_as_a_sample_has() {
+    let content = json!({ "media_type": "application/json", "schema": { "shape": { "ref": 0 } } });
+    let mut description = answer(&content);
+    let large = json!({ "name": "Large", "schema": { "shape": "boolean", "example": vec![0.1; 500_000] } });
+    description.schemas = serde_json::from_value(json!([large])).expect("schemas");
+    let one = description.operations[0].clone();
+    let operation = |index| Operation { id: format!("op{index}"), ..one.clone() };
+    description.operations = (0..crate::limits::OPERATIONS_MAX).map(operation).collect();
+    let samples = testing::timed(|| for_service(&description));
+    assert!(samples.values().all(|sample| sample.origin == Origin::Synthesised && sample.body == "true"));
+}

@@ -5,12 +5,15 @@ use std::fmt::Display;
 use serde_json::{Number, Value};
 
 use crate::{
+    SHOWN_BYTES_MAX, cut,
     description::{ApiDescription, NumberBounds, Schema, Shape, StringBounds},
     shown,
 };
 
 /// Choices and alternatives that are listed; longer lists are not read.
 const LISTED_MAX: usize = 20;
+/// Alternatives are listed until they are so long.
+const LISTED_BYTES_MAX: usize = 4 * 1024;
 
 /// Such as `a whole number from 1 to 10`, or `one of csv, geojson`.
 pub(crate) fn expected(description: &ApiDescription, schema: &Schema) -> String {
@@ -37,7 +40,11 @@ pub(crate) fn expected(description: &ApiDescription, schema: &Schema) -> String 
 }
 
 fn one_of(choices: &[Value]) -> String {
-    let text = |choice: &Value| choice.as_str().map_or_else(|| shown(&choice.to_string()), shown);
+    let text = |choice: &Value| match choice {
+        Value::String(choice) => shown(choice),
+        // A list or an object may be megabytes.
+        _ => shown(&cut::beginning(choice, SHOWN_BYTES_MAX).0),
+    };
     let listed: Vec<_> = choices.iter().take(LISTED_MAX).map(text).collect();
     let more = if choices.len() > LISTED_MAX { ", …" } else { "" };
     format!("one of {}{more}", listed.join(", "))
@@ -83,7 +90,13 @@ fn alternatives(description: &ApiDescription, variants: &[Schema]) -> String {
         Some(Schema { shape: Shape::OneOf(_), .. }) | None => "one of its alternatives".to_owned(),
         Some(_) => expected(description, variant),
     };
-    let mut listed: Vec<_> = variants.iter().take(LISTED_MAX).map(words).collect();
+    let mut bytes = 0;
+    let is_read = |words: &String| {
+        let is_read = bytes < LISTED_BYTES_MAX;
+        bytes += words.len();
+        is_read
+    };
+    let mut listed: Vec<_> = variants.iter().take(LISTED_MAX).map(words).take_while(is_read).collect();
     listed.dedup();
     listed.join(", or ")
 }

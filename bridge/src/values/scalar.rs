@@ -37,13 +37,20 @@ pub(super) fn fits(value: &Json<'_>, shape: &Shape) -> bool {
     }
 }
 
-/// The value that `text` stands for when it is `choice`.
-pub(super) fn chosen<'a>(text: &'a str, choice: &Value) -> Option<Json<'a>> {
+/// The value that `text` stands for when it is `choice` of a schema of `shape`.
+pub(super) fn chosen<'a>(text: &'a str, choice: &Value, shape: &Shape) -> Option<Json<'a>> {
     match choice {
         Value::String(choice) => (choice == text).then(|| Json::String(text.into())),
         Value::Bool(choice) => (choice.to_string() == text).then_some(Json::Boolean(*choice)),
         Value::Number(choice) => {
-            let same = is_number(text) && compare(text, choice) == Some(Ordering::Equal);
+            // Who reads whole numbers reads 100000 from `100000e-3`.
+            let may_be_broken = match shape {
+                Shape::Integer(_) => false,
+                Shape::Number(_) => true,
+                _ => choice.is_f64(),
+            };
+            let is_spelled = if may_be_broken { is_number(text) } else { is_integer(text) };
+            let same = is_spelled && compare(text, choice) == Some(Ordering::Equal);
             same.then(|| Json::Number(text.into()))
         }
         _ => None,

@@ -1,5 +1,7 @@
 //! The promises of values: tables, below, at and above each bound.
 
+mod cost;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -161,6 +163,8 @@ fn a_choice_is_exact_and_the_nearest_is_told() {
     let schema = |choices: &[Value]| Schema { choices: choices.to_vec(), ..Schema::default() };
     let formats = schema(&[json!("geojson"), json!("csv")]);
     let numbers = schema(&[json!(1), json!(2.5), json!(true)]);
+    let whole = Schema { choices: vec![json!(1), json!(100)], ..Schema::integer() };
+    let broken = Schema { choices: vec![json!(1), json!(2.5)], ..Schema::number() };
     for (schema, text, refusal) in [
         (&formats, "csv", None),
         (&formats, "CSV", Some("`p` is `CSV`, expected one of geojson, csv")),
@@ -169,6 +173,14 @@ fn a_choice_is_exact_and_the_nearest_is_told() {
         (&numbers, "2.5", None),
         (&numbers, "true", None),
         (&numbers, "01", Some("`p` is `01`, expected one of 1, 2.5, true")),
+        // Who reads whole numbers would take another one out of these.
+        (&whole, "100", None),
+        (&whole, "100000e-3", Some("`p` is `100000e-3`, expected one of 1, 100")),
+        (&whole, "100.0", Some("`p` is `100.0`, expected one of 1, 100")),
+        (&numbers, "10e-1", Some("`p` is `10e-1`, expected one of 1, 2.5, true")),
+        (&numbers, "25e-1", None),
+        (&broken, "1.0", None),
+        (&broken, "25e-1", None),
     ] {
         let found = refusal_of_text(&ApiDescription::default(), schema, text);
         assert_eq!(found.as_deref(), refusal, "{text}");
