@@ -8,9 +8,10 @@ pub const SDL_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const SDL_DEPTH_MAX: usize = 64;
 /// Tokens of SDL; GitHub's has about 150,000.
 pub const SDL_TOKENS_MAX: usize = 400_000;
-/// A name that others repeat: of types, fields, arguments, named schemas and operations. The longest of GitHub's and
-/// Microsoft's has some 100.
+/// Names of schemas and operations, which others repeat. Readers give them at most 128 characters.
 pub const NAME_BYTES_MAX: usize = 512;
+/// Names of a GraphQL schema, which are repeated wherever they are referred to.
+pub const GRAPHQL_NAME_BYTES_MAX: usize = 255;
 /// Members of all interfaces and unions of a GraphQL schema; GitHub's has some 2,000.
 pub const TYPE_MEMBERS_MAX: usize = 100_000;
 /// Types of a GraphQL schema; GitHub's has 1,700.

@@ -2,9 +2,9 @@
 //!
 //! What lies deep is indented in each of its lines, so that half a megabyte would become a hundred.
 
-use std::io::{self, Write};
-
 use serde_json::Value;
+
+use crate::cut::beginning;
 
 /// The beginning of a JSON text in lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,37 +17,8 @@ pub struct Pretty {
 /// Writes `json` in lines, as far as `bytes_max`.
 #[must_use]
 pub fn pretty(json: &Value, bytes_max: usize) -> Pretty {
-    let mut beginning = Beginning { bytes: Vec::new(), bytes_max };
-    // The only error there is: it is full.
-    let is_cut = serde_json::to_writer_pretty(&mut beginning, json).is_err();
-    Pretty { text: whole_characters(beginning.bytes), is_cut }
-}
-
-/// Text without the half of a character that may stand at its end.
-fn whole_characters(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|error| {
-        let whole = error.utf8_error().valid_up_to();
-        String::from_utf8_lossy(&error.as_bytes()[..whole]).into_owned()
-    })
-}
-
-/// Takes what is written until it is full.
-struct Beginning {
-    bytes: Vec<u8>,
-    bytes_max: usize,
-}
-
-impl Write for Beginning {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = &bytes[..bytes.len().min(self.bytes_max - self.bytes.len())];
-        self.bytes.extend_from_slice(taken);
-        // Nothing taken tells the writer to stop.
-        Ok(taken.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    let (text, is_whole) = beginning(&format_args!("{json:#}"), bytes_max);
+    Pretty { text, is_cut: !is_whole }
 }
 
 #[cfg(test)]

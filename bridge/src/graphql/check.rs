@@ -10,7 +10,7 @@ use super::{
     selection::is_root,
 };
 use crate::{
-    limits::{NAME_BYTES_MAX, TYPE_MEMBERS_MAX, TYPES_MAX},
+    limits::{GRAPHQL_NAME_BYTES_MAX, TYPE_MEMBERS_MAX, TYPES_MAX},
     shown,
 };
 
@@ -125,8 +125,8 @@ fn names<'a>(at: &str, names: impl Iterator<Item = &'a String>) -> Result<(), St
             return Err(format!("`{}` in {at} is not a GraphQL name", shown(name)));
         }
         // It is repeated wherever it is referred to.
-        if name.len() > NAME_BYTES_MAX {
-            return Err(format!("`{}` in {at} has more than {NAME_BYTES_MAX} bytes", shown(name)));
+        if name.len() > GRAPHQL_NAME_BYTES_MAX {
+            return Err(format!("`{}` in {at} has more than {GRAPHQL_NAME_BYTES_MAX} bytes", shown(name)));
         }
         if !seen.insert(name) {
             return Err(format!("`{}` is in {at} twice", shown(name)));

@@ -22,7 +22,7 @@ use super::{
     sdl,
 };
 use crate::{
-    limits::{DOCUMENT_BYTES_MAX, TYPES_MAX},
+    limits::{DOCUMENT_BYTES_MAX, GRAPHQL_NAME_BYTES_MAX, TYPES_MAX},
     report::{ReadError, Report},
 };
 
@@ -92,7 +92,7 @@ fn draft(schema: raw::RawSchema, report: &mut Report) -> Result<SchemaDraft, Rea
     let mut draft = SchemaDraft::default();
     for mut ty in types {
         // A longer name is left out later, and should not be copied for each of its objects before.
-        let name = ty.name.as_deref().filter(|name| name.len() <= judge::NAME_BYTES_MAX);
+        let name = ty.name.as_deref().filter(|name| name.len() <= GRAPHQL_NAME_BYTES_MAX);
         if let (Some("INTERFACE"), Some(name)) = (ty.kind.as_deref(), name) {
             let interface: Rc<str> = name.into();
             for object in ty.possible_types.take().into_iter().flatten().filter_map(|object| object.name) {

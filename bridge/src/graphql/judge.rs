@@ -13,7 +13,6 @@ mod tests;
 
 use std::collections::HashSet;
 
-pub(super) use self::merge::NAME_BYTES_MAX;
 use super::{
     GraphqlSchema,
     draft::{At, DraftBody, DraftDefinition, DraftField, Head, Named, Roots, SchemaDraft, place},

@@ -8,11 +8,9 @@ use crate::{
         draft::{DraftArgument, DraftBody, DraftDefinition, DraftField, Fields, Head, Named, place},
         scalars,
     },
+    limits::GRAPHQL_NAME_BYTES_MAX,
     report::Report,
 };
-
-/// Longest name that is taken over; the longest of GitHub's schema has 64 characters.
-pub(in crate::graphql) const NAME_BYTES_MAX: usize = 255;
 
 /// Definitions with distinct names and members, in the order of the document.
 pub(super) fn merge(
@@ -66,7 +64,7 @@ const NOT_A_NAME: &str = "is not a GraphQL name of at most 255 letters, digits a
 
 fn is_name(name: &str) -> bool {
     let mut bytes = name.bytes();
-    name.len() <= NAME_BYTES_MAX
+    name.len() <= GRAPHQL_NAME_BYTES_MAX
         && bytes.next().is_some_and(|first| first == b'_' || first.is_ascii_alphabetic())
         && bytes.all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
 }

@@ -9,7 +9,7 @@ use crate::{
         schema::{Composite, Field, GraphqlSchema, Input, Type, TypeId, TypeKind, TypeRef, Union},
         testing::{api, sky},
     },
-    limits::{NAME_BYTES_MAX, PARAMETERS_MAX, QUERY_BYTES_MAX, TYPE_MEMBERS_MAX},
+    limits::{GRAPHQL_NAME_BYTES_MAX, PARAMETERS_MAX, QUERY_BYTES_MAX, TYPE_MEMBERS_MAX},
 };
 
 #[test]
@@ -226,8 +226,8 @@ fn a_strangers_schema_that_breaks_the_rules_is_refused() {
         }),
     ];
     insta::assert_snapshot!(errors.join("\n"));
-    let long = spoilt(&|schema| schema.types[1].name = "x".repeat(NAME_BYTES_MAX + 1));
-    assert!(long.contains("has more than 512 bytes"), "{long}");
+    let long = spoilt(&|schema| schema.types[1].name = "x".repeat(GRAPHQL_NAME_BYTES_MAX + 1));
+    assert!(long.contains("has more than 255 bytes"), "{long}");
     let root = spoilt(&|schema| add(schema, TypeKind::Union(Union { members: vec![TypeId(0)] })));
     assert!(root.contains("X has a root type as a member"), "{root}");
     let members = vec![TypeId(1); TYPE_MEMBERS_MAX + 1];
