@@ -13,7 +13,7 @@ pub(super) const BYTES_PER_CHECK: usize = 128;
 /// Characters that are compared in that time, to say what may have been meant.
 pub(super) const CELLS_PER_CHECK: usize = 20;
 
-/// What comparing a value with one choice takes: its values, and 64 bytes of a text as one.
+/// The steps of comparing a value with one choice: its values, and 64 bytes of a text as one.
 pub(super) fn weight(value: &Json<'_>) -> usize {
     match value {
         Json::Array(items) => 1 + items.iter().map(weight).sum::<usize>(),

@@ -24,7 +24,7 @@ pub(super) fn names() -> NameAllocator {
 }
 
 impl Operations<'_, '_> {
-    /// What the service and the network say of the failure's status; `None` when the service says nothing.
+    /// The answer of the service and the network for the status of the failure; `None` when the service says nothing.
     pub(super) fn joined_with_own(
         &mut self,
         operation: &Operation,
