@@ -129,12 +129,17 @@ impl Api {
             .collect();
         headers.extend(body.media_type.map(|media_type| ("content-type".to_owned(), media_type)));
         let segments = segments(self.routes.template(routed.route), &arguments)?;
-        // A concrete path was routed as what it is; a template is priced before its values are known.
-        if routed.path_values.is_none()
+        // A template is priced before its values are known, and an upstream may read more into a path than we do.
+        let is_read_in_one_way =
+            |segment: &String| !segment.is_empty() && !segment.contains(['%', ';', '\\']);
+        if (routed.path_values.is_none() || !segments.iter().all(is_read_in_one_way))
             && let Some(other) = self.routes.other_than(routed, &segments)
         {
             let (path, other) = (shown(call.path), shown(other.text()));
-            let what = format!("with these values {path} is {other}, an operation of its own; call that one");
+            let what = format!(
+                "an upstream may read {path} with these values as {other}, an operation with a price of its own; \
+                 call that one"
+            );
             return Err(PlanError::Problems(vec![Problem::Other(what)]));
         }
         Ok(HttpRequest {

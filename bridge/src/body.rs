@@ -4,14 +4,17 @@
 //! far as its schema goes and passed on byte by byte; a form is written from a JSON object, or passed on when the
 //! caller wrote it; text is text.
 
-use std::collections::BTreeMap;
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashSet},
+};
 
 use crate::{
-    description::{Body, BodyKind, Schema, Shape},
+    description::{ArrayOf, Body, BodyKind, Object, Schema, Shape},
     escape::{decode, encode},
     json::Json,
     limits::VALUE_DEPTH_MAX,
-    parameters::style::plain,
+    parameters::style::{base_name, plain},
     problem::Problem,
     request::Payload,
     shown,
@@ -95,6 +98,9 @@ fn wanted(declared: &Body) -> String {
 
 fn is_accepted(declared: &Body, given: Option<&str>) -> bool {
     let wanted = declared.media_type.to_ascii_lowercase();
+    if given.is_some_and(|given| !given.bytes().all(|b| b.is_ascii_graphic())) {
+        return false;
+    }
     let Some(given) = given else { return declared.kind == BodyKind::Any || !wanted.contains('*') };
     let is_json = is_json(given);
     match declared.kind {
@@ -155,6 +161,12 @@ fn form<'d>(checker: &mut Checker<'d>, declared: &'d Body, body: &[u8]) -> Paylo
         checker.refuse(&ROOT, &value, "a JSON object, which becomes a form");
         return Payload::Nothing;
     };
+    if let Some(Schema { shape: Shape::Object(object), .. }) = checker.resolved(&declared.schema) {
+        let names = FormNames::of(object);
+        for (name, _) in members {
+            names.allow(checker, name);
+        }
+    }
     let mut form = String::new();
     for (name, value) in members {
         let at = ValuePath::Member(&ROOT, name);
@@ -189,31 +201,101 @@ fn written_form<'d>(checker: &mut Checker<'d>, declared: &'d Body, body: &[u8]) 
         };
         members.entry(name).or_default().push(value);
     }
-    let Some(Schema { shape: Shape::Object(object), .. }) = checker.resolved(&declared.schema) else {
-        return Payload::AsGiven;
-    };
-    checker.has_required(&ROOT, object, |name| members.contains_key(name));
-    for (name, values) in &members {
-        if checker.is_done() {
-            break;
+    match checker.resolved(&declared.schema).map(|schema| &schema.shape) {
+        Some(Shape::Object(object)) => {
+            form_object(checker, object, &members);
         }
-        let Some(schema) = checker.member(&ROOT, object, name) else { continue };
-        let at = ValuePath::Member(&ROOT, name);
-        let schema = checker.resolved(schema).unwrap_or(schema);
-        match (&schema.shape, &values[..]) {
-            (Shape::Array(array), values) => {
-                checker.count(&at, values.len(), array);
-                for (i, value) in values.iter().enumerate() {
-                    checker.text(&ValuePath::Item(&at, i), value, &array.items, STEPS_DEPTH_MAX);
-                }
+        Some(Shape::OneOf(one_of)) => {
+            let fits = one_of.variants.iter().any(|variant| {
+                let shape = checker.resolved(variant).map(|variant| &variant.shape);
+                let Some(Shape::Object(object)) = shape else { return matches!(shape, Some(Shape::Any)) };
+                checker.attempt(|checker| form_object(checker, object, &members))
+            });
+            if !fits {
+                checker.refuse_for(&ROOT, text, &declared.schema);
             }
-            (_, [value]) => {
-                checker.text(&at, value, schema, STEPS_DEPTH_MAX);
-            }
-            _ => checker.tell(Problem::Twice { name: at.to_string(), places: "in the form" }),
         }
+        Some(Shape::Any) | None => {}
+        Some(_) => checker.refuse_for(&ROOT, text, &declared.schema),
     }
     Payload::AsGiven
+}
+
+/// Checks the members of a form that the caller wrote.
+fn form_object<'d>(
+    checker: &mut Checker<'d>,
+    object: &'d Object,
+    members: &BTreeMap<String, Vec<String>>,
+) -> bool {
+    let mut fits = checker.has_required(&ROOT, object, |name| members.contains_key(name));
+    fits &= checker.exactly_one(&ROOT, object, members.len());
+    let names = FormNames::of(object);
+    for (name, values) in members {
+        if checker.is_spent() || (!fits && checker.is_done()) {
+            return false;
+        }
+        fits &= names.allow(checker, name) && form_member(checker, object, name, values);
+    }
+    fits
+}
+
+fn form_member<'d>(checker: &mut Checker<'d>, object: &'d Object, name: &str, values: &[String]) -> bool {
+    let Some(schema) = checker.member(&ROOT, object, name) else { return false };
+    let at = ValuePath::Member(&ROOT, name);
+    let schema = checker.resolved(schema).unwrap_or(schema);
+    match (list_of(checker, schema, values.len()), values) {
+        (Some(array), values) => {
+            let mut fits = checker.count(&at, values.len(), array);
+            for (i, value) in values.iter().enumerate() {
+                let at = ValuePath::Item(&at, i);
+                fits &= checker.text(&at, value, &array.items, STEPS_DEPTH_MAX).is_some();
+            }
+            fits
+        }
+        (None, [value]) => checker.text(&at, value, schema, STEPS_DEPTH_MAX).is_some(),
+        (None, _) => {
+            checker.tell(Problem::Twice { name: at.to_string(), places: "in the form" });
+            false
+        }
+    }
+}
+
+/// The list that so many values of one name are.
+fn list_of<'d>(checker: &Checker<'d>, schema: &'d Schema, values: usize) -> Option<&'d ArrayOf> {
+    match &schema.shape {
+        Shape::Array(array) => Some(array),
+        Shape::OneOf(one_of) if values > 1 => {
+            one_of.variants.iter().find_map(|variant| match &checker.resolved(variant)?.shape {
+                Shape::Array(array) => Some(&**array),
+                _ => None,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// The names that an object declares: another one that servers would take for one of them, or for another method, is
+/// refused.
+struct FormNames<'d> {
+    declared: HashSet<&'d str>,
+    bases: HashSet<Cow<'d, str>>,
+}
+
+impl<'d> FormNames<'d> {
+    fn of(object: &'d Object) -> Self {
+        let names = || object.properties.iter().map(|property| property.name.as_str());
+        Self { declared: names().collect(), bases: names().map(base_name).collect() }
+    }
+
+    fn allow(&self, checker: &mut Checker<'_>, name: &str) -> bool {
+        let base = base_name(name);
+        let is_own = self.declared.contains(name) || (base != "_method" && !self.bases.contains(&base));
+        if !is_own {
+            let places = "as a member of its own and as a part of another";
+            checker.tell(Problem::Twice { name: shown(name), places });
+        }
+        is_own
+    }
 }
 
 #[cfg(test)]

@@ -164,13 +164,13 @@ impl Routes {
         None
     }
 
-    /// The operation whose path a request has become by the values in its template, when that is another one than
-    /// `routed`: also for an upstream that takes an encoded slash for a slash.
+    /// The template of another operation than `routed` that some upstream may take a request for: as it is sent, and as
+    /// it is [read](path::readings) by whoever decodes more than we do.
     pub(crate) fn other_than(&self, routed: &Routed<'_>, segments: &[String]) -> Option<&Template> {
         let method = self.routes[routed.route].method.as_str();
         let path = segments.iter().fold(String::new(), |path, segment| path + "/" + segment);
-        [path.replace("%2F", "/"), path].iter().find_map(|path| {
-            let found = self.search(method, &RequestPath::of_request(path)?, &mut Vec::new())?;
+        path::readings(path).find_map(|path| {
+            let found = self.search(method, &RequestPath::of_request(&path)?, &mut Vec::new())?;
             (found.operation != routed.operation).then(|| self.template(found.route))
         })
     }

@@ -112,7 +112,12 @@ impl<'d> Checker<'d> {
     }
 
     /// Adds that `value` is none of `schema`.
-    fn refuse_for(&mut self, place: &ValuePath<'_>, value: &(impl fmt::Display + ?Sized), schema: &Schema) {
+    pub(crate) fn refuse_for(
+        &mut self,
+        place: &ValuePath<'_>,
+        value: &(impl fmt::Display + ?Sized),
+        schema: &Schema,
+    ) {
         if self.tells() {
             self.refuse(place, value, expected(self.description, schema));
         }
@@ -122,8 +127,11 @@ impl<'d> Checker<'d> {
         self.checks_left = self.checks_left.saturating_sub(checks);
     }
 
-    /// `Ok` when nothing was wrong.
-    pub(crate) fn finish(self) -> Result<(), Vec<Problem>> {
+    /// `Ok` when everything was looked at, and nothing was wrong.
+    pub(crate) fn finish(mut self) -> Result<(), Vec<Problem>> {
+        if self.problems.is_empty() && self.checks_left == 0 {
+            self.problems.push(Problem::Other("the call is too intricate to be checked".into()));
+        }
         if self.problems.is_empty() { Ok(()) } else { Err(self.problems) }
     }
 
@@ -337,7 +345,7 @@ impl<'d> Checker<'d> {
         object: &'d Object,
         name: &str,
     ) -> Option<&'d Schema> {
-        self.spend(object.properties.len());
+        self.spend(1 + object.properties.len() / MEMBERS_PER_CHECK);
         let declared = object.properties.iter().find(|property| property.name == name);
         let schema = declared.map(|property| &property.schema).or(object.additional.as_deref());
         if schema.is_none() && self.tells() {
@@ -418,6 +426,8 @@ impl<'d> Checker<'d> {
             }
         }
         match near[..] {
+            // What was not looked at may fit.
+            _ if self.checks_left == 0 => return self.give_up(place),
             // Once more, for its problems.
             [variant] if self.tells() => {
                 self.json(place, value, variant, depth - 1);
@@ -442,7 +452,7 @@ impl<'d> Checker<'d> {
     }
 
     /// Runs `check`, whose problems nobody wants to know.
-    fn attempt<T>(&mut self, check: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn attempt<T>(&mut self, check: impl FnOnce(&mut Self) -> T) -> T {
         let was_trying = std::mem::replace(&mut self.is_trying, true);
         let outcome = check(self);
         self.is_trying = was_trying;

@@ -174,11 +174,17 @@ fn a_value_in_a_template_makes_no_request_of_another_operation() {
     for (path, given, other) in [
         ("/users/{id}", [("id", "export")].as_slice(), "/users/export"),
         ("/users/{id}", &[("id", "7/admin")], "/users/{id}/admin"),
+        ("/users/{id}", &[("id", "export/")], "/users/export"),
+        ("/users/{id}", &[("id", "/export")], "/users/export"),
+        ("/users/{id}", &[("id", "7//admin;x=1")], "/users/{id}/admin"),
+        ("/users/{id}", &[("id", "7%2Fadmin")], "/users/{id}/admin"),
+        ("/users/{id}", &[("id", "7\\admin")], "/users/{id}/admin"),
+        ("/users/7%252Fadmin", &[], "/users/{id}/admin"),
         ("/files/{name}", &[("name", "x.json")], "/files/{name}.json"),
         ("/r/{a}-{b}", &[("a", "1"), ("b", "full-2")], "/r/{a}-full-{b}"),
     ] {
         let refused = plan(&api, "GET", path, &params(given)).unwrap_err().to_string();
-        assert!(refused.contains(&format!("is {other}, an operation of its own")), "{refused}");
+        assert!(refused.contains(&format!("as {other}, an operation with a price of its own")), "{refused}");
     }
     for (path, given) in [
         ("/users/{id}", [("id", "exports")].as_slice()),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     Api, Call, PlanError, Request,
     description::{
-        ApiDescription, ArrayOf, Body, BodyKind, Method, Object, Operation, Property, Schema, Shape,
+        ApiDescription, ArrayOf, Body, BodyKind, Method, Object, OneOf, Operation, Property, Schema, Shape,
     },
 };
 
@@ -200,7 +200,7 @@ fn text_is_passed_on_as_it_is() {
 
 #[test]
 fn a_form_of_many_members_is_checked_as_far_as_it_is_paid_for() {
-    const COUNT: usize = 2_000;
+    const COUNT: usize = 6_000;
     let property = |n| Property { name: format!("p{n}"), required: false, schema: Schema::integer() };
     let object = Object { properties: (0..COUNT).map(property).collect(), ..Object::default() };
     let mut description = api(BodyKind::Form, FORM, true).description().clone();
@@ -210,4 +210,52 @@ fn a_form_of_many_members_is_checked_as_far_as_it_is_paid_for() {
     let told = |text| sent(&api, "/a", Some(FORM), form(text).as_bytes()).unwrap_err().to_string();
     assert_eq!(told("1").matches("too intricate").count(), 1);
     assert_eq!(told("x").matches("whole number").count(), crate::limits::PROBLEMS_MAX);
+}
+
+#[test]
+fn a_form_that_the_caller_writes_is_held_to_the_schema_as_json_is() {
+    let object = |properties: &[(&str, Schema)]| {
+        let property = |(name, schema): &(&str, Schema)| Property {
+            name: (*name).into(),
+            required: true,
+            schema: schema.clone(),
+        };
+        Object { properties: properties.iter().map(property).collect(), ..Object::default() }
+    };
+    let any_of = |variants| Schema::of(Shape::OneOf(OneOf { variants, discriminator: None }));
+    let either = any_of(vec![Schema::string(), Schema::array(Schema::string())]);
+    let open = Object { additional: Some(Box::default()), ..object(&[("limit", Schema::integer())]) };
+    let one = Object {
+        exactly_one: true,
+        properties: vec![
+            Property { required: false, ..object(&[("a", Schema::integer())]).properties.remove(0) },
+            Property { required: false, ..object(&[("b", Schema::integer())]).properties.remove(0) },
+        ],
+        ..Object::default()
+    };
+    let of = |object| Schema::of(Shape::Object(object));
+    let two = any_of(vec![of(object(&[("n", Schema::integer())])), of(object(&[("m", Schema::boolean())]))]);
+    for (schema, form, is_right) in [
+        (two.clone(), "n=1", true),
+        (two.clone(), "m=true", true),
+        (two.clone(), "n=x", false),
+        (two, "n=1&m=true", false),
+        (of(one.clone()), "a=1", true),
+        (of(one), "a=1&b=2", false),
+        (of(object(&[("tag", either)])), "tag=a&tag=b", true),
+        (of(object(&[("tag", Schema::string())])), "tag=a&tag=b", false),
+        (Schema::integer(), "n=1", false),
+        (of(open.clone()), "limit=1&other=2", true),
+        (of(open.clone()), "limit=1&limit[]=2", false),
+        (of(open.clone()), "limit=1&+Limit=2", false),
+        (of(open), "limit=1&_method=DELETE", false),
+    ] {
+        let mut description = api(BodyKind::Form, FORM, true).description().clone();
+        description.operations[0].body.as_mut().unwrap().schema = schema;
+        let api = Api::new(description).unwrap();
+        let planned = sent(&api, "/a", Some(FORM), form.as_bytes());
+        assert_eq!(planned.is_ok(), is_right, "{form}: {planned:?}");
+    }
+    let open = api(BodyKind::Any, "", false);
+    assert!(sent(&open, "/a", Some("a/b\r\nx: y"), b"x").is_err(), "no header begins in another");
 }

@@ -46,9 +46,7 @@ impl<'s> Coercer<'s> {
 
     /// Takes steps of looking at values. Without any left, nothing more is looked at.
     fn spend(&mut self, steps: usize) {
-        if !self.steps.take(steps) && self.problems.is_empty() {
-            self.problems.push(Problem::Other("the arguments are too intricate to be checked".into()));
-        }
+        self.steps.take(steps);
     }
 
     /// Adds a problem. Beyond a screenful nobody reads on.
@@ -62,6 +60,9 @@ impl<'s> Coercer<'s> {
     pub fn finish(mut self) -> Result<String, Vec<Problem>> {
         if !self.missing.is_empty() {
             self.problems.insert(0, Problem::Missing(self.missing));
+        }
+        if self.problems.is_empty() && self.steps.are_spent() {
+            self.problems.push(Problem::Other("the arguments are too intricate to be checked".into()));
         }
         if self.problems.is_empty() { Ok(self.out) } else { Err(self.problems) }
     }

@@ -13,7 +13,7 @@ use std::{
 
 use super::{ArgumentValue, ArgumentValues};
 use crate::{
-    description::{Operation, Parameter, Place, Shape, Style},
+    description::{Object, Operation, Parameter, Place, Schema, Shape, Style},
     escape::{encode, encoded},
     json::Json,
     problem::Problem,
@@ -40,22 +40,35 @@ pub(super) fn check(checker: &mut Checker<'_>, operation: &Operation, arguments:
             let at = ValuePath::Root(&argument.parameter.name);
             checker.refuse(&at, &argument.json_text(), expected);
         }
+        if argument.parameter.style == Style::DeepObject
+            && let Json::Object(members) = &argument.value
+        {
+            let root = &argument.parameter.name;
+            let is_declared = |name: &str| operation.parameters.iter().any(|other| other.name == name);
+            for name in
+                members.iter().map(|(name, _)| format!("{root}[{name}]")).filter(|name| is_declared(name))
+            {
+                let places = "as a member and as a parameter of its own";
+                checker.tell(Problem::Twice { name: shown(&name), places });
+            }
+        }
     }
-    let objects = || arguments.declared.iter().filter_map(exploded_object);
-    if objects().next().is_none() && arguments.others.is_empty() {
+    let exploded = || arguments.declared.iter().filter_map(exploded_object);
+    if exploded().next().is_none() && arguments.others.is_empty() {
         return;
     }
     let mut names = QueryNames::of(checker, operation);
-    for (parameter, members) in objects() {
+    for (parameter, members) in exploded() {
+        let own = objects(checker, &parameter.schema);
         for (name, _) in members {
-            if !names.take(name, Some(parameter)) {
+            if !names.take(name, &own) {
                 let name = ValuePath::Member(&ValuePath::Root(&parameter.name), name).to_string();
                 checker.tell(Problem::Twice { name, places: "as a member and as a parameter of its own" });
             }
         }
     }
     for (name, _) in &arguments.others {
-        if !names.take(name, None) {
+        if !names.take(name, &[]) {
             let places = "as a parameter of its own and as a part of another";
             checker.tell(Problem::Twice { name: shown(name), places });
         }
@@ -79,42 +92,61 @@ type Members<'a> = [(Cow<'a, str>, Json<'a>)];
 /// its value would pass by.
 struct QueryNames<'a> {
     /// Of parameters.
-    parameters: HashSet<&'a str>,
-    /// Of members that exploded objects declare, with the objects' names.
-    members: HashMap<&'a str, Vec<&'a str>>,
+    parameters: HashSet<Cow<'a, str>>,
+    /// Of members that exploded objects declare, with those objects.
+    members: HashMap<Cow<'a, str>, Vec<*const Object>>,
     /// Names that the caller has chosen.
-    taken: HashSet<&'a str>,
+    taken: HashSet<Cow<'a, str>>,
 }
 
 impl<'a> QueryNames<'a> {
-    fn of<'d: 'a>(checker: &Checker<'d>, operation: &'d Operation) -> Self {
-        let parameters = operation.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
-        let mut members: HashMap<&str, Vec<&str>> = HashMap::new();
-        let exploded = |parameter: &&Parameter| parameter.style == Style::Exploded;
-        for parameter in operation.parameters.iter().filter(exploded) {
-            if let Some(Shape::Object(object)) =
-                checker.resolved(&parameter.schema).map(|schema| &schema.shape)
-            {
+    fn of(checker: &Checker<'a>, operation: &'a Operation) -> Self {
+        let in_query = || operation.parameters.iter().filter(|parameter| parameter.place == Place::Query);
+        let mut names = Self {
+            parameters: in_query().map(|parameter| base_name(&parameter.name)).collect(),
+            members: HashMap::new(),
+            taken: HashSet::new(),
+        };
+        let exploded = in_query().filter(|parameter| parameter.style == Style::Exploded);
+        let mut seen = HashSet::new();
+        for object in exploded.flat_map(|parameter| objects(checker, &parameter.schema)) {
+            if seen.insert(std::ptr::from_ref(object)) {
                 for property in &object.properties {
-                    members.entry(&property.name).or_default().push(&parameter.name);
+                    names.members.entry(base_name(&property.name)).or_default().push(object);
                 }
             }
         }
-        Self { parameters, members, taken: HashSet::new() }
+        names
     }
 
-    /// Takes a name of the caller's for a member of `parameter`, or for one that is not declared. False when it is
-    /// another's: many servers take `name[x]` for a part of `name`.
-    fn take(&mut self, name: &'a str, parameter: Option<&Parameter>) -> bool {
-        let whole = name.split('[').next().unwrap_or_default();
-        let is_anothers = |name: &str| {
-            let owners = self.members.get(name);
-            let is_own =
-                |owners: &Vec<&str>| parameter.is_some_and(|own| owners.contains(&own.name.as_str()));
-            self.parameters.contains(name) || owners.is_some_and(|owners| !is_own(owners))
-        };
-        !is_anothers(name) && !is_anothers(whole) && self.taken.insert(name)
+    /// Takes a name of the caller's for a member of one of `own`, or for one that is not declared. False when it is
+    /// another's.
+    fn take(&mut self, name: &'a str, own: &[&'a Object]) -> bool {
+        let name = base_name(name);
+        let is_own = |owner: &*const Object| own.iter().any(|own| std::ptr::eq(*own, *owner));
+        let is_anothers = self.parameters.contains(&name)
+            || self.members.get(&name).is_some_and(|owners| !owners.iter().any(is_own));
+        !is_anothers && self.taken.insert(name)
     }
+}
+
+/// The objects that a value may be.
+fn objects<'a>(checker: &Checker<'a>, schema: &'a Schema) -> Vec<&'a Object> {
+    let variants = match checker.resolved(schema).map(|schema| &schema.shape) {
+        Some(Shape::OneOf(one_of)) => &one_of.variants[..],
+        _ => std::slice::from_ref(schema),
+    };
+    let object = |variant| match &checker.resolved(variant)?.shape {
+        Shape::Object(object) => Some(object),
+        _ => None,
+    };
+    variants.iter().filter_map(object).collect()
+}
+
+/// The name that servers may take `name` for: `name[x]` for a part of `name`, and without case and blanks.
+pub(crate) fn base_name(name: &str) -> Cow<'_, str> {
+    let base = name.split(['[', '\0']).next().unwrap_or_default().trim();
+    if base.bytes().any(|b| b.is_ascii_uppercase()) { base.to_ascii_lowercase().into() } else { base.into() }
 }
 
 fn unwritable(argument: &ArgumentValue<'_>) -> Option<&'static str> {
@@ -141,6 +173,9 @@ fn unwritable(argument: &ArgumentValue<'_>) -> Option<&'static str> {
         (Place::Query, Style::Pipe) if delimited('|') => Some("items without |, which separates them"),
         (Place::Query, _) => None,
         (Place::Header, _) if delimited(',') => Some("items without commas, which separate them"),
+        (Place::Header, Style::Exploded) if names_hold(value, '=') => {
+            Some("members without = in their names, which ends them")
+        }
         (Place::Path | Place::Header, _) => texts.iter().find_map(|text| objection(parameter, text)),
     }
 }
@@ -152,6 +187,10 @@ fn has_empty_part(value: &Json<'_>) -> bool {
         Json::Object(members) => members.is_empty() || members.iter().any(|(_, value)| has_empty_part(value)),
         _ => false,
     }
+}
+
+fn names_hold(value: &Json<'_>, delimiter: char) -> bool {
+    matches!(value, Json::Object(members) if members.iter().any(|(name, _)| name.contains(delimiter)))
 }
 
 /// Tells whether a member's name would be read as a path to another member.

@@ -322,6 +322,7 @@ fn a_name_that_the_caller_chooses_is_no_other_parameters() {
         Schema::of(Shape::Integer(bounds))
     };
     let query = |name, style, schema| parameter(name, Place::Query, style, schema);
+    let one_of = |variants| Schema::of(Shape::OneOf(OneOf { variants, discriminator: None }));
     let api = api(
         "/a",
         vec![
@@ -333,6 +334,13 @@ fn a_name_that_the_caller_chooses_is_no_other_parameters() {
             ),
             query("a", Style::Exploded, any(vec![("limit", false, bounded(100))])),
             query("b", Style::Exploded, any(vec![])),
+            query("filter[literal]", Style::Exploded, bounded(100)),
+            query(
+                "c",
+                Style::Exploded,
+                one_of(vec![Schema::string(), any(vec![("either", false, bounded(100))])]),
+            ),
+            parameter("name", Place::Header, Style::Exploded, any(vec![])),
         ],
     );
     for given in [
@@ -342,15 +350,26 @@ fn a_name_that_the_caller_chooses_is_no_other_parameters() {
         &[("b.limit[0]", "100000")],
         &[("b.size[]", "100000")],
         &[("b.filter[page][size]", "100000")],
+        &[("b.Limit", "100000")],
+        &[("b.either", "100000")],
+        &[("filter.literal", "100000")],
         &[("a.other", "1"), ("b.other", "2")],
     ] {
         let refused = plan(&api, "/a", given);
         assert!(refused.is_err(), "{given:?}: {refused:?}");
     }
-    let given =
-        [("filter.page.size", "100"), ("filter.x", "1"), ("a.limit", "7"), ("a.z", "1"), ("b.y[0]", "2")];
+    let refused = plan(&api, "/a", &[("name.x=1", "1")]).unwrap_err().to_string();
+    assert!(refused.contains("without = in their names"), "{refused}");
+    let given = [
+        ("b.name", "7"),
+        ("filter.page.size", "100"),
+        ("filter.x", "1"),
+        ("a.limit", "7"),
+        ("a.z", "1"),
+        ("b.y[0]", "2"),
+    ];
     let query = plan(&api, "/a", &given).unwrap().query;
-    assert_eq!(query, "filter%5Bx%5D=1&filter%5Bpage%5D%5Bsize%5D=100&z=1&limit=7&y%5B0%5D=2");
+    assert_eq!(query, "filter%5Bx%5D=1&filter%5Bpage%5D%5Bsize%5D=100&z=1&limit=7&name=7&y%5B0%5D=2");
     let open = Operation {
         method: Method::Get,
         path: "/a".into(),

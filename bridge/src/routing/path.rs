@@ -99,6 +99,25 @@ impl<'a> PathSegment<'a> {
     }
 }
 
+/// A request's path, and what others may read it as: decoded several times, with other slashes, without empty segments
+/// and what follows a semicolon.
+pub(super) fn readings(path: String) -> impl Iterator<Item = String> {
+    let plain = |path: &str| {
+        let segments = path.split(['/', '\\']).filter_map(|segment| segment.split([';', '?', '#']).next());
+        segments
+            .filter(|segment| !segment.is_empty())
+            .fold(String::new(), |path, segment| path + "/" + segment)
+    };
+    let mut decoded = path.clone();
+    let further = (0..=DECODED_MAX).map(move |_| {
+        let reading = plain(&decoded);
+        decoded = decode_leniently(&decoded).into_owned();
+        // What looks like an escape in the last reading is text.
+        reading.replace('%', "%25")
+    });
+    std::iter::once(path).chain(further)
+}
+
 /// `.` and `..`, also with the path parameters (`..;a=1`) that some servers cut off first.
 pub(crate) fn is_dot_segment(decoded: &str) -> bool {
     let name = decoded.split(';').next().unwrap_or_default();

@@ -1,5 +1,6 @@
 //! The cost of checking a value, in steps.
 
+use super::Checker;
 use crate::json::Json;
 
 /// The cost of refusing a value, in steps of checking; as many bytes of its place are another step.
@@ -27,4 +28,11 @@ pub(super) fn weight(value: &Json<'_>) -> usize {
 /// A number is read to be compared, which takes as long as it has digits when there are more than usual.
 pub(super) const fn weight_of_number(text: &str) -> usize {
     1 + text.len() / 64 * 64
+}
+
+impl Checker<'_> {
+    /// True if nothing more is looked at.
+    pub(crate) const fn is_spent(&self) -> bool {
+        self.checks_left == 0
+    }
 }

@@ -1,8 +1,9 @@
 //! The table of bridge.md, "Arguments", row by row.
 
+use super::Coercer;
 use crate::{
     graphql::testing::{api, sky},
-    limits::PROBLEMS_MAX,
+    limits::{CHECKS_MAX, PROBLEMS_MAX},
     problem::Problem,
     testing::timed,
 };
@@ -251,4 +252,16 @@ fn what_is_missing_and_the_steps_of_looking_at_values_are_bounded() {
     assert_eq!(refused, "the arguments are too intricate to be checked");
     let few = vec!["{}"; 20].join(",");
     assert_eq!(api.plan("a", &[("wide", &format!("[{few}]"))], "").unwrap().variables.len(), 10 + 3 * 20);
+}
+
+#[test]
+fn variables_that_were_not_looked_at_to_their_end_are_not_sent() {
+    let schema = sky().description.graphql.as_ref().unwrap();
+    let coerced = |steps| {
+        let mut coercer = Coercer::new(schema, String::new());
+        coercer.spend(steps);
+        coercer.finish()
+    };
+    assert!(coerced(CHECKS_MAX - 1).is_ok());
+    assert!(coerced(CHECKS_MAX).is_err());
 }

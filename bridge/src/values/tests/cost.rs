@@ -194,3 +194,31 @@ fn alternatives_are_listed_as_far_as_they_are_read() {
     let [Problem::Value { expected, .. }] = &problems[..] else { panic!("{problems:?}") };
     assert!(expected.len() < 16 * 1024, "{} bytes", expected.len());
 }
+
+#[test]
+fn a_check_that_has_taken_all_it_may_says_so() {
+    let description = ApiDescription::default();
+    let checker = |checks| {
+        let mut checker = Checker::new(&description);
+        checker.spend(checks);
+        checker.finish()
+    };
+    assert!(checker(CHECKS_MAX - 1).is_ok());
+    assert_eq!(checker(CHECKS_MAX).unwrap_err()[0].to_string(), "the call is too intricate to be checked");
+}
+
+#[test]
+fn an_item_that_could_not_be_looked_at_is_not_called_wrong() {
+    let members: Vec<_> =
+        (0..15).map(|i| json!({ "name": format!("m{i}"), "schema": { "shape": "any" } })).collect();
+    let alternative = |i: usize| {
+        let kind = json!({ "name": "kind", "required": true, "schema": { "shape": "any", "choices": [i] } });
+        let properties: Vec<_> = members.iter().cloned().chain([kind]).collect();
+        json!({ "shape": { "object": { "properties": properties } } })
+    };
+    let variants: Vec<_> = (0..200).map(alternative).collect();
+    let item = json!({ "m0": 1, "m1": 1, "m2": 1, "kind": 199 });
+    let items = json!({ "shape": { "oneOf": { "variants": variants } } });
+    let (taken, told) = taken(&list(&items), &json!(vec![item; 20_000]));
+    assert!(taken == CHECKS_MAX && told.contains("too intricate") && !told.contains("expected"), "{told}");
+}
