@@ -108,14 +108,14 @@ pub(super) fn readings(path: String) -> impl Iterator<Item = String> {
             .filter(|segment| !segment.is_empty())
             .fold(String::new(), |path, segment| path + "/" + segment)
     };
-    let mut decoded = path.clone();
-    let further = (0..=DECODED_MAX).map(move |_| {
-        let reading = plain(&decoded);
-        decoded = decode_leniently(&decoded).into_owned();
-        // What looks like an escape in the last reading is text.
-        reading.replace('%', "%25")
-    });
-    std::iter::once(path).chain(further)
+    let decode_once_more = |decoded: &String| {
+        let next = decode_leniently(decoded).into_owned();
+        (next != *decoded).then_some(next)
+    };
+    let decoded = std::iter::successors(Some(path.clone()), decode_once_more).take(DECODED_MAX + 1);
+    // What looks like an escape in a reading is text. Most paths read the same in every way.
+    let others = decoded.map(move |decoded| plain(&decoded).replace('%', "%25"));
+    std::iter::once(path.clone()).chain(others.filter(move |other| *other != path))
 }
 
 /// `.` and `..`, also with the path parameters (`..;a=1`) that some servers cut off first.

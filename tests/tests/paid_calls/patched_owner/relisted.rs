@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use farthing_network::InboundInfo;
 use farthing_protocol::{
-    Hash, Listing, Signed,
+    Hash, Listing, Signed, Verified,
     call::Method,
     info::{InfoRequest, InfoResponse},
     listing::{Details, OperationPrice},
@@ -44,15 +44,20 @@ fn refused_with_offer(owner: &Owner, _: &CallRequest, _: usize) -> Option<CallRe
     Some(CallReply::Refused(Refusal { listing: Some(offer.listing), ..refusal }))
 }
 
+/// The service's offer of before, which the consumer has.
+async fn known_offer(world: &World, network: &NetworkHandle) -> Result<Verified<Listing>> {
+    let services = network.ask(world.consumer_wallet, InfoRequest::Services(vec![world.api.id.0])).await?;
+    let InfoResponse::Listings(listings) = services else { anyhow::bail!("{services:?}") };
+    Ok(listings.into_iter().next().context("no listing")?.verify()?)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_service_that_an_owner_retires_with_its_refusal_is_told_as_retired() -> Result<()> {
     let mut world = World::start().await?;
     expect_served(&world.get("/ok").await?)?;
     world.wait_until_decided().await?;
     let (owner, network) = Owner::replaces(&mut world, refused_with_offer).await?;
-    let services = network.ask(world.consumer_wallet, InfoRequest::Services(vec![world.api.id.0])).await?;
-    let InfoResponse::Listings(listings) = services else { anyhow::bail!("{services:?}") };
-    let before = listings.into_iter().next().context("no listing")?.verify()?;
+    let before = known_offer(&world, &network).await?;
     let retired = Listing { seq: before.seq + 1, tombstone: true, ..Listing::clone(&before) };
     let listing = Signed::sign(&retired, &owner.key)?;
     let offer = Offer { listing, hash: before.details_hash, details: Vec::new() };
@@ -76,10 +81,7 @@ async fn an_offer_that_many_refusals_bring_is_asked_for_once() -> Result<()> {
     let (owner, network) = Owner::replaces(&mut world, refused_with_offer).await?;
     let consumer = world.consumer_wallet;
 
-    // The consumer has the service's offer of before.
-    let services = network.ask(consumer, InfoRequest::Services(vec![world.api.id.0])).await?;
-    let InfoResponse::Listings(listings) = services else { anyhow::bail!("{services:?}") };
-    let before = listings.into_iter().next().context("no listing")?.verify()?;
+    let before = known_offer(&world, &network).await?;
     let blob = network.ask(consumer, InfoRequest::Blob(before.details_hash)).await?;
     let InfoResponse::Blob(Some(blob)) = blob else { anyhow::bail!("{blob:?}") };
     let mut details: Details = wire::decode(&blob)?;
