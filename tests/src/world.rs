@@ -21,6 +21,7 @@ use crate::{agreement, liar::Liar, upstream::Upstream, wait::eventually};
 mod ended;
 
 use ended::Ending;
+pub use ended::tail;
 
 pub const PRICE: Usdc = Usdc::from_micros(2_000);
 pub const FUNDS: Usdc = Usdc::from_micros(5_000_000);

@@ -18,6 +18,7 @@ use crate::agreement;
 /// How long two nodes that agree may take to come to rest.
 const AGREED_WITHIN: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+const TAIL_LINES: usize = 40;
 
 /// What the end of a world has to show.
 #[derive(Debug, Default)]
@@ -66,13 +67,25 @@ pub(super) fn at_last(ending: &mut Ending, nodes: [&mut NodeProcess; 2]) {
     }
     let Some(expected) = ending.expected() else { return };
     // The test's own runtime may be the one that drops the world, and cannot be waited for.
+    let [owner, consumer] = nodes;
+    let nodes = [&mut *owner, &mut *consumer];
     let compared = std::thread::scope(|scope| scope.spawn(|| compare(nodes, &expected)).join());
     if let Ok(Err(error)) = compared {
         panic!(
             "the books of this world were compared when it was dropped, and do not agree (the test may have failed \
-             before that): {error:?}"
+             before that; the nodes' last words say more): {error:?}\nowner:\n{}\nconsumer:\n{}",
+            tail(owner),
+            tail(consumer)
         );
     }
+}
+
+/// The last lines of a node's log.
+#[must_use]
+pub fn tail(node: &NodeProcess) -> String {
+    let log = node.log();
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
 }
 
 fn compare(nodes: [&mut NodeProcess; 2], expected: &[String]) -> Result<()> {

@@ -27,6 +27,7 @@ async fn a_consumer_whose_disk_is_full_promises_nothing_and_recovers() -> Result
     let mut lasting = Lasting::warm().await?;
     let world = &mut lasting.world;
     let Some(disk) = SmallDisk::under(&mut world.consumer).await? else { return Ok(()) };
+    until_found(world).await?;
     disk.fill()?;
     let (body, answer) = call_until_refused(world).await?;
     ensure!(answer.problem() == "ledger-closed", "{answer:?}");
@@ -56,6 +57,7 @@ async fn charges_of_promises_that_were_lost_are_taken_over_while_new_calls_run()
     let mut lasting = Lasting::warm().await?;
     let world = &mut lasting.world;
     let Some(disk) = SmallDisk::under(&mut world.consumer).await? else { return Ok(()) };
+    until_found(world).await?;
     disk.fill()?;
     // The calls are sent while their promises fail to be stored: the owner serves and charges them, and the
     // consumer's ledger will never have heard of them.
@@ -116,7 +118,8 @@ async fn charges_of_promises_that_were_lost_are_taken_over_while_new_calls_run()
     Ok(())
 }
 
-/// Waits until the consumer is connected to its owner again, without a call.
+/// Waits until the consumer is connected to its owner again, without a call: one that does not reach the owner says
+/// nothing about a disk.
 async fn until_found(world: &World) -> Result<()> {
     eventually("the owner is found again", async || Ok(world.consumer.status().await?.peers > 0)).await
 }
@@ -126,8 +129,10 @@ async fn an_owner_whose_disk_is_full_answers_nothing_and_recovers() -> Result<()
     let mut lasting = Lasting::warm().await?;
     let world = &mut lasting.world;
     let Some(disk) = SmallDisk::under(&mut world.owner).await? else { return Ok(()) };
+    until_found(world).await?;
     disk.fill()?;
     let (body, answer) = call_until_refused(world).await?;
+    ensure!(["undecided", "owner-unavailable"].contains(&answer.problem().as_str()), "{answer:?}");
     ensure!(answer.charged() != json!(true), "{answer:?}");
     let hits = world.upstream.hits();
     let refused = world.get("/ok").await?;

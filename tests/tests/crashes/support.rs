@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_testnet::NodeProcess;
+pub use farthing_tests::world::tail;
 use farthing_tests::{
     agreement,
     wait::eventually,
@@ -110,13 +111,6 @@ pub async fn agreed_spent(world: &World) -> Result<Usdc> {
     );
     agreement::check(&[&world.owner, &world.consumer]).await.context(tail(&world.consumer))?;
     Ok(owner)
-}
-
-/// The end of a node's log.
-pub fn tail(node: &NodeProcess) -> String {
-    let log = node.log();
-    let lines: Vec<&str> = log.lines().collect();
-    lines[lines.len().saturating_sub(40)..].join("\n")
 }
 
 /// The environment that ends a node at a place.
