@@ -23,6 +23,7 @@ use crate::{
         ANYTHING, ApiDescription, Content, Method, Object, Operation, Response, Schema, Shape, Status,
     },
     shown,
+    steps::Steps,
 };
 
 /// Of a longer answer only the first byte is looked at: some milliseconds are enough.
@@ -148,7 +149,7 @@ fn json(
         Some(Some(sketch)) => {
             // What a GraphQL answer has is what its call selected, not what the operation describes.
             let members = operation.root.is_none();
-            let mut judge = Judge { description, steps_left: STEPS_MAX, members };
+            let mut judge = Judge { description, steps: Steps::new(STEPS_MAX), members };
             judge.breach(&content.schema, &sketch, "", 0).err().map(Fault::told)
         }
     }
@@ -172,7 +173,7 @@ impl Fault<'_> {
 
 struct Judge<'d> {
     description: &'d ApiDescription,
-    steps_left: usize,
+    steps: Steps,
     /// True if the members of objects are looked at.
     members: bool,
 }
@@ -187,10 +188,9 @@ impl<'d> Judge<'d> {
         depth: usize,
     ) -> Result<(), Fault<'d>> {
         let description = self.description;
-        let (Some(steps_left), true) = (self.steps_left.checked_sub(1), depth < DEPTH_MAX) else {
+        if depth == DEPTH_MAX || !self.steps.take(1) {
             return Ok(());
-        };
-        self.steps_left = steps_left;
+        }
         let Some(resolved) = description.resolve(schema) else { return Ok(()) };
         let wrong = |promised, found| Err(Fault::Kind { of: name, promised, found });
         let may_be_null = schema.nullable || resolved.nullable || !name.is_empty() || depth > 0;
@@ -232,8 +232,9 @@ impl<'d> Judge<'d> {
         let find = |name: &str| members.iter().find(|(own, _)| own == name).map(|(_, value)| value);
         let (mut required, mut missing, mut first) = (0_usize, 0_usize, None);
         for property in &object.properties {
-            let Some(steps_left) = self.steps_left.checked_sub(1 + members.len()) else { return Ok(()) };
-            self.steps_left = steps_left;
+            if !self.steps.take(1 + members.len()) {
+                return Ok(());
+            }
             required += usize::from(property.required);
             match find(&property.name) {
                 Some(value) => self.breach(&property.schema, value, &property.name, depth + 1)?,

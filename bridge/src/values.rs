@@ -25,6 +25,7 @@ use crate::{
     nearest,
     problem::Problem,
     shown,
+    steps::Steps,
 };
 
 /// Steps into schemas within schemas: every level of a value may be an alternative of its own.
@@ -34,7 +35,7 @@ pub(crate) const STEPS_DEPTH_MAX: usize = 2 * VALUE_DEPTH_MAX;
 pub(crate) struct Checker<'d> {
     description: &'d ApiDescription,
     problems: Vec<Problem>,
-    checks_left: usize,
+    steps: Steps,
     /// Problems that are found now may never be told: no hint is made for them.
     is_probing: bool,
     /// Nothing that is found now will be told: the first problem ends the check.
@@ -53,7 +54,7 @@ impl<'d> Checker<'d> {
         Self {
             description,
             problems: Vec::new(),
-            checks_left: CHECKS_MAX,
+            steps: Steps::new(CHECKS_MAX),
             is_probing: false,
             is_trying: false,
         }
@@ -77,7 +78,7 @@ impl<'d> Checker<'d> {
 
     /// True if nothing comes of going on with what has been found not to fit.
     pub(crate) const fn is_done(&self) -> bool {
-        !self.tells() || self.checks_left == 0
+        !self.tells() || self.is_spent()
     }
 
     /// Finds what may have been meant by `name`, which is paid for: alternatives are tried for every value there is.
@@ -123,13 +124,9 @@ impl<'d> Checker<'d> {
         }
     }
 
-    const fn spend(&mut self, checks: usize) {
-        self.checks_left = self.checks_left.saturating_sub(checks);
-    }
-
     /// `Ok` when everything was looked at, and nothing was wrong.
     pub(crate) fn finish(mut self) -> Result<(), Vec<Problem>> {
-        if self.problems.is_empty() && self.checks_left == 0 {
+        if self.problems.is_empty() && self.is_spent() {
             self.problems.push(Problem::Other("the call is too intricate to be checked".into()));
         }
         if self.problems.is_empty() { Ok(()) } else { Err(self.problems) }
@@ -287,7 +284,7 @@ impl<'d> Checker<'d> {
         depth: usize,
     ) -> bool {
         self.spend(object.properties.len().saturating_mul(members.len()) / MEMBERS_PER_CHECK);
-        if self.checks_left == 0 {
+        if self.is_spent() {
             return self.give_up(place);
         }
         let mut fits =
@@ -427,7 +424,7 @@ impl<'d> Checker<'d> {
         }
         match near[..] {
             // What was not looked at may fit.
-            _ if self.checks_left == 0 => return self.give_up(place),
+            _ if self.is_spent() => return self.give_up(place),
             // Once more, for its problems.
             [variant] if self.tells() => {
                 self.json(place, value, variant, depth - 1);
@@ -486,7 +483,7 @@ impl<'d> Checker<'d> {
         depth: usize,
     ) -> Option<Resolved<'d>> {
         self.spend(1);
-        let resolved = self.resolved(schema).filter(|_| depth > 0 && self.checks_left > 0);
+        let resolved = self.resolved(schema).filter(|_| depth > 0 && !self.is_spent());
         if resolved.is_none() {
             self.give_up(place);
         }

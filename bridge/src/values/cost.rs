@@ -31,8 +31,12 @@ pub(super) const fn weight_of_number(text: &str) -> usize {
 }
 
 impl Checker<'_> {
+    pub(super) const fn spend(&mut self, checks: usize) {
+        self.steps.take(checks);
+    }
+
     /// True if nothing more is looked at.
     pub(crate) const fn is_spent(&self) -> bool {
-        self.checks_left == 0
+        self.steps.are_spent()
     }
 }

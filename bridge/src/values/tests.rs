@@ -326,7 +326,7 @@ fn checks_left(schema: &Schema, text: &str) -> (usize, String) {
     let mut checker = Checker::new(&description);
     let value = Json::parse(text, VALUE_DEPTH_MAX).unwrap();
     assert!(!checker.json(&ValuePath::Root("body"), &value, schema, STEPS_DEPTH_MAX));
-    let left = checker.checks_left;
+    let left = checker.steps.left();
     (left, crate::PlanError::Problems(checker.finish().unwrap_err()).to_string())
 }
 
