@@ -28,6 +28,9 @@ pub(crate) struct Shares {
     pub(crate) strangers_max: usize,
     /// Of these, what one address range may take.
     pub(crate) per_range_max: usize,
+    /// True if a peer takes no more than it leaves free: the next one finds a place, and no two peers take all of them
+    /// (Choudhury and Hahne, "Dynamic queue length thresholds", 1998).
+    pub(crate) leaves_as_much: bool,
 }
 
 impl Shares {
@@ -35,7 +38,8 @@ impl Shares {
     /// ranges are needed to fill what strangers have.
     pub(crate) fn half_for_partners(per_peer_max: usize, total_max: usize) -> Self {
         let strangers_max = total_max.div_ceil(2);
-        Self { total_max, per_peer_max, strangers_max, per_range_max: strangers_max.div_ceil(4) }
+        let per_range_max = strangers_max.div_ceil(4);
+        Self { total_max, per_peer_max, strangers_max, per_range_max, leaves_as_much: true }
     }
 }
 
@@ -58,7 +62,8 @@ struct Counts {
 impl Admission {
     /// Without a part for anybody.
     pub(crate) fn new(per_peer_max: usize, total_max: usize) -> Arc<Self> {
-        Self::shared(Shares { total_max, per_peer_max, strangers_max: total_max, per_range_max: total_max })
+        let (strangers_max, per_range_max) = (total_max, total_max);
+        Self::shared(Shares { total_max, per_peer_max, strangers_max, per_range_max, leaves_as_much: false })
     }
 
     pub(crate) fn shared(shares: Shares) -> Arc<Self> {
@@ -99,8 +104,10 @@ impl Counts {
     fn has_room(&self, shares: &Shares, visitor: &Visitor) -> bool {
         let of_peer = self.by_peer.get(&visitor.wallet).copied().unwrap_or(0);
         let of_range = visitor.range.and_then(|range| self.by_range.get(&range)).copied().unwrap_or(0);
-        self.total < shares.total_max
+        let free = shares.total_max.saturating_sub(self.total);
+        free > 0
             && of_peer < shares.per_peer_max
+            && (of_peer < free || !shares.leaves_as_much)
             && (visitor.is_partner
                 || self.strangers < shares.strangers_max && of_range < shares.per_range_max)
     }
@@ -197,12 +204,25 @@ mod tests {
         let held: Vec<_> = (0..=255).filter_map(|n| admission.admit_visitor(visitor(n, n, false))).collect();
         assert_eq!(held.len(), 64);
         let partners: Vec<_> =
-            (0..64).filter_map(|_| admission.admit_visitor(visitor(255, 7, true))).collect();
+            (100..164).filter_map(|n| admission.admit_visitor(visitor(n, 7, true))).collect();
         assert_eq!(partners.len(), 64);
         drop((held, partners));
         assert!(admission.counts().by_range.is_empty());
         assert_eq!(admission.counts().strangers, 0);
         assert_eq!(admission.in_flight(), 0);
+    }
+
+    #[test]
+    fn a_few_partners_with_many_calls_leave_places_for_the_next_ones() {
+        let admission = Admission::shared(Shares::half_for_partners(64, 128));
+        let taken = |wallet| -> Vec<_> {
+            (0..128).map_while(|_| admission.admit_visitor(visitor(wallet, 7, true))).collect()
+        };
+        let held: Vec<_> = (1..=6).map(taken).collect();
+        assert_eq!(held.iter().map(Vec::len).collect::<Vec<_>>(), [64, 32, 16, 8, 4, 2]);
+        assert!(admission.admit_visitor(visitor(7, 7, true)).is_some(), "a newcomer");
+        drop(held);
+        assert_eq!(taken(8).len(), 64, "alone");
     }
 
     #[test]
