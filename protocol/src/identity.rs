@@ -5,10 +5,6 @@
 
 use std::{fmt, str::FromStr};
 
-use k256::{
-    EncodedPoint,
-    elliptic_curve::sec1::{FromEncodedPoint, ToEncodedPoint},
-};
 use minicbor::{CborLen, Decode, Encode};
 
 use crate::{
@@ -108,10 +104,8 @@ impl PublicKey {
         Self::point(&bytes).map(|_| Self(bytes))
     }
 
-    pub(crate) fn from_verifying_key(key: &k256::ecdsa::VerifyingKey) -> Self {
-        let mut bytes = [0; 33];
-        bytes.copy_from_slice(key.to_encoded_point(true).as_bytes());
-        Self(bytes)
+    pub(crate) fn from_point(key: &secp256k1::PublicKey) -> Self {
+        Self(key.serialize())
     }
 
     #[must_use]
@@ -123,8 +117,7 @@ impl PublicKey {
     #[must_use]
     pub fn address(&self) -> Address {
         let point = Self::point(&self.0).expect("checked when the key was made");
-        let uncompressed = point.to_encoded_point(false);
-        let hash = keccak256(&[&uncompressed.as_bytes()[1..]]);
+        let hash = keccak256(&[&point.serialize_uncompressed()[1..]]);
         let mut address = [0; 20];
         address.copy_from_slice(&hash[12..]);
         Address(address)
@@ -154,9 +147,8 @@ impl PublicKey {
         Self::from_bytes(key.try_into().map_err(|_| PublicKeyError)?)
     }
 
-    fn point(bytes: &[u8; 33]) -> Result<k256::PublicKey, PublicKeyError> {
-        let encoded = EncodedPoint::from_bytes(bytes).map_err(|_| PublicKeyError)?;
-        Option::from(k256::PublicKey::from_encoded_point(&encoded)).ok_or(PublicKeyError)
+    fn point(bytes: &[u8; 33]) -> Result<secp256k1::PublicKey, PublicKeyError> {
+        secp256k1::PublicKey::from_byte_array_compressed(*bytes).map_err(|_| PublicKeyError)
     }
 }
 

