@@ -1,8 +1,42 @@
 //! Questions the use cases ask about the chain, answered from memory: rule 1, no request on a call's path.
 
-use farthing_chain::{ChainHandle, ChainStatus, view_age_max};
+use anyhow::Context;
+use farthing_chain::{ChainHandle, ChainSpec, ChainStatus, view_age_max};
 
-use crate::gas::{Gas, GasMeans};
+use crate::{
+    config::Config,
+    gas::{Gas, GasMeans},
+};
+
+/// The chain of the configuration: a preset, or a chain of the user's own, with the user's changes.
+pub fn chain_spec(config: &Config) -> anyhow::Result<ChainSpec> {
+    let chain = &config.chain;
+    let mut spec = match farthing_chain::preset(&chain.preset) {
+        Some(spec) => spec,
+        None => {
+            let url =
+                chain.rpc_urls.first().context("chain.rpc_urls is needed for a local or custom chain")?;
+            let chain_id = chain.chain_id.unwrap_or(31_337);
+            let token = chain
+                .token
+                .context("chain.token, the USDC contract, is needed for a local or custom chain")?;
+            farthing_chain::local(url.clone(), chain_id, token)
+        }
+    };
+    if !chain.rpc_urls.is_empty() {
+        spec.rpc_urls.clone_from(&chain.rpc_urls);
+    }
+    spec.chain_id = chain.chain_id.unwrap_or(spec.chain_id);
+    spec.token = chain.token.unwrap_or(spec.token);
+    spec.contract = chain.contract.unwrap_or(spec.contract);
+    spec.confirmations = chain.confirmations.unwrap_or(spec.confirmations);
+    spec.safe_tag = chain.safe_tag.unwrap_or(spec.safe_tag);
+    if let Some(interval) = chain.poll_interval {
+        spec.poll_interval_ms = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
+    }
+    spec.close_delay_secs = chain.close_delay_secs;
+    Ok(spec)
+}
 
 /// Checks that something can be put on chain now.
 ///

@@ -23,9 +23,9 @@ use farthing_os::clock;
 
 use crate::{
     catalog::documents::WritingFailed,
+    commands::handles::Handles,
     consumer::{BuyError, spending::Grant, trust::NotResumed},
     gateway::{auth::DEFAULT_SECRET, problem},
-    node::Node,
     owner::{intake::IntakeError, publish::PublishError, registry::RegistryError},
     settlement::SettlementError,
 };
@@ -36,6 +36,7 @@ mod audit;
 mod backup;
 mod catalog;
 mod flagged;
+pub mod handles;
 mod health;
 mod history;
 mod inspect;
@@ -55,7 +56,7 @@ mod traffic;
 const REQUEST_BYTES_MAX: usize = 40 * 1024 * 1024;
 
 /// The endpoints that the node answers.
-pub fn router(node: Node) -> Router {
+pub fn router(node: Handles) -> Router {
     let handlers = Endpoints {
         call: handle(call),
         peers: handle(peers),
@@ -152,7 +153,7 @@ pub fn router(node: Node) -> Router {
 /// The parts that the handlers work with.
 #[derive(Clone)]
 struct Commands {
-    node: Node,
+    node: Handles,
     counted: activity::CountedFigures,
     tally: tally::Tally,
     meter: traffic::Meter,
@@ -168,16 +169,16 @@ macro_rules! handed_out {
     };
 }
 
-handed_out!(Node = node, activity::CountedFigures = counted, tally::Tally = tally, traffic::Meter = meter);
+handed_out!(Handles = node, activity::CountedFigures = counted, tally::Tally = tally, traffic::Meter = meter);
 
 /// The same call as at port 3000; the socket's permissions stand for the secret.
-async fn call(State(node): State<Node>, headers: HeaderMap, body: Bytes) -> Response {
+async fn call(State(node): State<Handles>, headers: HeaderMap, body: Bytes) -> Response {
     let gateway = node.gateway();
     let grant = Arc::new(Grant::unlimited(DEFAULT_SECRET));
     crate::gateway::answer(&gateway, grant, &gateway.url, &headers, &body, Instant::now()).await
 }
 
-async fn peers(State(node): State<Node>) -> Json<Vec<Peer>> {
+async fn peers(State(node): State<Handles>) -> Json<Vec<Peer>> {
     let peers = node.network.peers().await;
     Json(
         peers
@@ -192,7 +193,7 @@ async fn peers(State(node): State<Node>) -> Json<Vec<Peer>> {
     )
 }
 
-async fn ping(State(node): State<Node>, Json(request): Json<PingRequest>) -> Result<Json<Pong>, Failed> {
+async fn ping(State(node): State<Handles>, Json(request): Json<PingRequest>) -> Result<Json<Pong>, Failed> {
     let wallet = request.wallet.0;
     if wallet == node.wallet {
         let detail = format!("{wallet} is this node's own wallet");
@@ -214,7 +215,7 @@ async fn ping(State(node): State<Node>, Json(request): Json<PingRequest>) -> Res
     }))
 }
 
-async fn lookup(State(node): State<Node>, Json(request): Json<LookupRequest>) -> Json<Lookup> {
+async fn lookup(State(node): State<Handles>, Json(request): Json<LookupRequest>) -> Json<Lookup> {
     let found = node.network.lookup(request.wallet.0).await;
     let addresses = found.addresses;
     Json(Lookup {
@@ -240,12 +241,12 @@ async fn lookup(State(node): State<Node>, Json(request): Json<LookupRequest>) ->
     })
 }
 
-async fn reached(State(node): State<Node>) -> Json<Reach> {
+async fn reached(State(node): State<Handles>) -> Json<Reach> {
     let reachability = node.network.status().borrow().reachability.clone();
     Json(reach::shown(&reachability, clock::now_secs()))
 }
 
-async fn test_reach(State(node): State<Node>) -> Result<Json<Reach>, Failed> {
+async fn test_reach(State(node): State<Handles>) -> Result<Json<Reach>, Failed> {
     let tested = node.network.test_reachability().await;
     let reachability = tested.map_err(|error| {
         Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, "The node is shutting down.")

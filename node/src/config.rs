@@ -10,7 +10,7 @@ pub mod keys;
 mod raw;
 mod settings;
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 pub use farthing_control::types::FlagRule;
 use farthing_control::types::PASSWORD_CHARS_MIN;
@@ -63,6 +63,18 @@ impl Loaded {
     pub fn problem(&self, name: &str, what: &str) -> ConfigProblem {
         self.raw.problem_with(name, what)
     }
+}
+
+/// Builds the address at which the gateway can be called from this machine.
+#[must_use]
+pub fn gateway_url(listen: SocketAddr, tls: bool) -> String {
+    let scheme = if tls { "https" } else { "http" };
+    let host = if listen.ip().is_unspecified() || listen.ip().is_loopback() {
+        "localhost".to_owned()
+    } else {
+        listen.ip().to_string()
+    };
+    format!("{scheme}://{host}:{}", listen.port())
 }
 
 impl GatewayConfig {

@@ -8,12 +8,12 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use farthing_bounds::ByteBudget;
-use farthing_chain::{Chain, ChainHandle};
+use farthing_chain::Chain;
 use farthing_ledger::{Ledger, Namespace, SettlementState};
 use farthing_network::{Network, NetworkConfig, NetworkHandle, ReachConfig};
 use farthing_os::{clock, lock::DataFolder};
-use farthing_protocol::{Address, Domain, record::FLAG_ACCEPTS_CALLS, wire::NetworkName};
-use tokio::sync::{Mutex, mpsc};
+use farthing_protocol::{Address, Domain, wire::NetworkName};
+use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -21,6 +21,8 @@ use crate::{
     backup::{Automatic, Backups},
     call_times::CallTimes,
     catalog::Catalog,
+    chain_view::chain_spec,
+    commands::handles::{Handles, RECORD_SEQ_KEY},
     config::Config,
     consumer::{
         self, Consumer,
@@ -29,34 +31,30 @@ use crate::{
         funding::{self, Funding},
         rules::Rules,
     },
-    gateway::{Documents, Gateway, auth::Secrets},
+    gateway::auth::Secrets,
     home::{self, Home},
     journal::LedgerJournal,
     owner::{
         self, Owner,
         book::{self, Book},
         health::Health,
-        intake::IntakeOptions,
         late::Unserved,
         load::Load,
-        publish::Reader,
         registry::Registry,
         running::Calls,
         told::BooksLimiter,
-        upstream::{OwnPorts, UpstreamOptions},
+        upstream::OwnPorts,
     },
     settlement::{self, Settlement},
     status::Readiness,
     wallet::{Signer, Wallet},
 };
 
-pub(crate) mod settings;
+mod settings;
 mod upkeep;
 
-pub use settings::gateway_url;
 use settings::{
-    accept, chain_spec, deposits, flagging, load_limits, policy, rest_limits, spending_limits, terms,
-    upstream_options,
+    accept, deposits, flagging, load_limits, policy, rest_limits, spending_limits, terms, upstream_options,
 };
 use upkeep::{favour, hold_against_chain, keep_uses, prune, used_before};
 
@@ -64,45 +62,16 @@ use upkeep::{favour, hold_against_chain, keep_uses, prune, used_before};
 const DRAIN_MAX: Duration = Duration::from_secs(20);
 /// Cooperative closes waiting to be carried out.
 const CLOSES_QUEUED_MAX: usize = 256;
-const RECORD_SEQ_KEY: &[u8] = b"record-seq";
 
-/// A running node, as the edges see it. Cheap to clone.
+/// A running node. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Node {
-    pub config: Arc<Config>,
-    pub wallet: Address,
-    /// The libp2p peer id, which contains the wallet's key.
-    pub peer_id: String,
-    pub network_name: String,
-    pub ledger: Ledger,
-    pub chain: ChainHandle,
-    pub network: NetworkHandle,
-    pub registry: Registry,
-    pub catalog: Catalog,
-    pub consumer: Consumer,
-    pub channels: Arc<PayerChannels>,
-    pub funding: Funding,
-    pub book: Book,
-    pub settlement: Settlement,
-    pub secrets: Arc<Secrets>,
-    pub readiness: Readiness,
-    pub alerts: Alerts,
-    pub backups: Automatic,
-    pub health: Health,
-    pub started_secs: u64,
-    /// Memory for bodies, shared by network, upstreams and ports.
-    pub budget: ByteBudget,
-    /// Options for requests to servers of the owner's own.
-    upstream: UpstreamOptions,
+    pub handles: Handles,
     tasks: TaskTracker,
     background: TaskTracker,
     stopping: CancellationToken,
-    publishing: Arc<Mutex<()>>,
     _lock: Arc<DataFolder>,
 }
-
-/// Of the memory for bodies, free documents take one part in so many.
-const DOCUMENTS_PART: usize = 4;
 
 impl Node {
     /// Brings the node up. It starts whether or not the chain answers.
@@ -241,7 +210,7 @@ impl Node {
             data_dir: config.node.data_dir.clone(),
             upstream: upstream.clone(),
         })?;
-        let node = Self {
+        let handles = Handles {
             config: Arc::new(config),
             wallet: signer.address(),
             peer_id: wallet.public_key().peer_id(),
@@ -264,12 +233,9 @@ impl Node {
             started_secs: clock::now_secs(),
             budget,
             upstream,
-            tasks,
-            background,
-            stopping: stopping.clone(),
             publishing: Arc::default(),
-            _lock: Arc::new(lock),
         };
+        let node = Self { handles, tasks, background, stopping, _lock: Arc::new(lock) };
         node.spawn_for(&catalog, |catalog| async move { catalog.answer(inbound.info).await });
         node.spawn_for(&catalog, |catalog| async move { catalog.hear(inbound.listings).await });
         node.spawn_for(&catalog, |catalog| async move { catalog.be_compared(inbound.syncs).await });
@@ -279,69 +245,22 @@ impl Node {
         let versions = learned.join("versions.json");
         node.spawn_for(&catalog, |catalog| catalog.remember_versions(versions));
         node.spawn(async move { owner.run(inbound.calls).await });
-        node.spawn(node.alerts.clone().watch());
-        node.spawn(node.backups.clone().run());
-        node.spawn(node.health.clone().run());
-        node.spawn(prune(node.ledger.clone(), node.chain.clone()));
-        node.spawn(hold_against_chain(node.ledger.clone(), node.chain.clone()));
-        node.spawn(keep_uses(node.ledger.clone(), node.secrets.clone()));
-        let (channels, book) = (node.channels.clone(), node.book.clone());
-        node.spawn(favour(node.network.clone(), catalog.clone(), channels, book));
-        node.publish().await;
-        let open = node.consumer.recover()?;
+        node.spawn(node.handles.alerts.clone().watch());
+        node.spawn(node.handles.backups.clone().run());
+        node.spawn(node.handles.health.clone().run());
+        node.spawn(prune(node.handles.ledger.clone(), node.handles.chain.clone()));
+        node.spawn(hold_against_chain(node.handles.ledger.clone(), node.handles.chain.clone()));
+        node.spawn(keep_uses(node.handles.ledger.clone(), node.handles.secrets.clone()));
+        let (channels, book) = (node.handles.channels.clone(), node.handles.book.clone());
+        node.spawn(favour(node.handles.network.clone(), catalog.clone(), channels, book));
+        node.handles.publish().await;
+        let open = node.handles.consumer.recover()?;
         // What the chain shows is judged by books that know of every call.
         node.background.spawn(settlement_task);
         if open > 0 {
             tracing::info!(open, "resolving calls whose end was not known at the last stop");
         }
         Ok(node)
-    }
-
-    /// The gateway's state.
-    #[must_use]
-    pub fn gateway(&self) -> Gateway {
-        Gateway {
-            consumer: self.consumer.clone(),
-            secrets: self.secrets.clone(),
-            readiness: self.readiness.clone(),
-            documents: Documents::new(
-                self.budget.part(self.budget.bytes_max() / DOCUMENTS_PART),
-                self.catalog.clone(),
-            ),
-            url: self.gateway_url(),
-        }
-    }
-
-    /// Returns the address at which the gateway can be called from this machine.
-    #[must_use]
-    pub fn gateway_url(&self) -> String {
-        gateway_url(self.config.gateway.listen, self.config.gateway.tls)
-    }
-
-    /// Reads what owners bring.
-    #[must_use]
-    pub fn reader(&self) -> Reader {
-        let upstream = self.upstream.clone();
-        let (own_ports, budget) = (upstream.own_ports.clone(), upstream.budget.clone());
-        Reader { intake: IntakeOptions { own_ports, budget, ..IntakeOptions::default() }, upstream }
-    }
-
-    /// Publishes the node record and the listings, with what is offered now.
-    pub async fn publish(&self) {
-        // What was read first must not be told last.
-        let _alone = self.publishing.lock().await;
-        let (count, root) = self.registry.root();
-        let flags = if count > 0 { FLAG_ACCEPTS_CALLS } else { 0 };
-        match self.network.publish(flags, count, root).await {
-            Ok(seq) => {
-                let stored = self.ledger.put(Namespace::Settings, RECORD_SEQ_KEY, seq.to_be_bytes().to_vec());
-                if let Err(error) = stored.await {
-                    tracing::warn!(%error, "the record's sequence number was not stored");
-                }
-            }
-            Err(error) => tracing::warn!(%error, "the node record was not published"),
-        }
-        self.catalog.publish().await;
     }
 
     fn spawn_for<F: Future<Output = ()> + Send + 'static>(
@@ -372,18 +291,18 @@ impl Node {
         if tokio::time::timeout(DRAIN_MAX, self.tasks.wait()).await.is_err() {
             tracing::warn!("some calls did not end in time; they are resolved at the next start");
         }
-        self.health.store().await;
-        self.network.shutdown().await;
+        self.handles.health.store().await;
+        self.handles.network.shutdown().await;
         self.background.close();
         if tokio::time::timeout(Duration::from_secs(5), self.background.wait()).await.is_err() {
             tracing::warn!("background work did not end in time");
         }
-        self.chain.shutdown().await;
+        self.handles.chain.shutdown().await;
     }
 
     /// Promises nothing more. From then on whatever ends this process is no crash to the books.
     pub async fn end_promises(&self) {
-        if let Err(error) = self.ledger.end_promises().await {
+        if let Err(error) = self.handles.ledger.end_promises().await {
             tracing::warn!(%error, "the next start compares books as after a crash");
         }
     }

@@ -55,21 +55,30 @@ async fn a_call_is_bought_served_charged_and_proven_by_a_receipt() {
 
     let folder = tempfile::tempdir().unwrap();
     let owner = node(&chain, &folder.path().join("owner"), None).await;
-    until(|| !owner.network.status().borrow().listening.is_empty()).await;
-    let join = owner.network.status().borrow().listening[0].clone();
+    until(|| !owner.handles.network.status().borrow().listening.is_empty()).await;
+    let join = owner.handles.network.status().borrow().listening[0].clone();
     let consumer = node(&chain, &folder.path().join("consumer"), Some(join)).await;
-    chain.fund(owner.wallet, Usdc::ZERO).await.unwrap();
-    chain.fund(consumer.wallet, Usdc::from_micros(1_000_000)).await.unwrap();
-    until(|| owner.readiness.waiting_for().is_empty() && consumer.readiness.waiting_for().is_empty()).await;
+    chain.fund(owner.handles.wallet, Usdc::ZERO).await.unwrap();
+    chain.fund(consumer.handles.wallet, Usdc::from_micros(1_000_000)).await.unwrap();
     until(|| {
-        consumer.chain.balances().borrow().is_some_and(|b| b.usdc.micros() == 1_000_000 && b.eth_wei > 0)
+        owner.handles.readiness.waiting_for().is_empty()
+            && consumer.handles.readiness.waiting_for().is_empty()
+    })
+    .await;
+    until(|| {
+        consumer
+            .handles
+            .chain
+            .balances()
+            .borrow()
+            .is_some_and(|b| b.usdc.micros() == 1_000_000 && b.eth_wei > 0)
     })
     .await;
 
-    let service = owner.registry.add(hello(url)).await.unwrap();
-    owner.publish().await;
+    let service = owner.handles.registry.add(hello(url)).await.unwrap();
+    owner.handles.publish().await;
     let id = service.listing().service;
-    until(|| consumer.network.status().borrow().peers > 0).await;
+    until(|| consumer.handles.network.status().borrow().peers > 0).await;
 
     let order = |n: u8| Order {
         grant: Arc::new(Grant::unlimited("default")),
@@ -83,15 +92,15 @@ async fn a_call_is_bought_served_charged_and_proven_by_a_receipt() {
         max_price: None,
     };
     for n in 1..=5 {
-        let bought = consumer.consumer.buy(order(n)).await.unwrap();
+        let bought = consumer.handles.consumer.buy(order(n)).await.unwrap();
         assert_eq!(&bought.body[..], b"hello");
         println!("{n}: {:?}", bought.timing);
     }
-    let again = consumer.consumer.buy(order(5)).await.unwrap();
+    let again = consumer.handles.consumer.buy(order(5)).await.unwrap();
     assert_eq!(&again.body[..], b"hello");
-    let claimed = owner.settlement.claim().await.unwrap();
+    let claimed = owner.handles.settlement.claim().await.unwrap();
     assert_eq!(claimed.amount, Usdc::from_micros(10_000));
-    assert_eq!(chain.usdc_of(owner.wallet).await.unwrap(), Usdc::from_micros(10_000));
+    assert_eq!(chain.usdc_of(owner.handles.wallet).await.unwrap(), Usdc::from_micros(10_000));
     let _ = Arc::new(());
     consumer.shutdown().await;
     owner.shutdown().await;

@@ -9,8 +9,8 @@ use std::{io, net::SocketAddr, os::unix::process::CommandExt, path::PathBuf, tim
 use farthing_node::{
     backup::staged,
     commands::settings::RunningNode,
-    config::{self, Config, Loaded},
-    node::{Node, gateway_url},
+    config::{self, Config, Loaded, gateway_url},
+    node::Node,
 };
 use farthing_os::lock::DataFolder;
 use tokio::{
@@ -48,7 +48,7 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
         () = signals.first() => return Ok(()),
     };
     let (stop, restart) = (CancellationToken::new(), CancellationToken::new());
-    let running = RunningNode::new(node.clone(), context.sources(), shown, restart.clone());
+    let running = RunningNode::new(node.handles.clone(), context.sources(), shown, restart.clone());
     let ports = Ports::new(&config, running, stop.clone()).await?;
     announce(context, &config, &node, &ports);
 
@@ -63,7 +63,7 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
         () = restart.cancelled() => context.output.prose("Restarting: running calls end first."),
     }
     stop.cancel();
-    node.chain.let_go();
+    node.handles.chain.let_go();
     let ports = async { tokio::join!(gateway, panel, control) };
     tokio::pin!(ports);
     // Whoever ends this process may not wait for the slowest call.
@@ -133,7 +133,7 @@ fn announce(context: &Context, config: &Config, node: &Node, ports: &Ports) {
     let mut text = format!(
         "Farthing {} is running.\n  Wallet   {}\n  Gateway  {}/internal/call\n  Console  {}",
         env!("CARGO_PKG_VERSION"),
-        node.wallet,
+        node.handles.wallet,
         gateway_url(config.gateway.listen, ports.gateway.tls.is_some()),
         console.url,
     );

@@ -20,7 +20,7 @@ use farthing_protocol::ServiceId;
 use serde::Deserialize;
 
 use super::Failed;
-use crate::{disk::aside, node::Node};
+use crate::{commands::handles::Handles, disk::aside};
 
 /// More does not help anybody who looks; everything is in the export.
 const LISTED_MAX: usize = 500;
@@ -36,7 +36,7 @@ pub(super) struct Listed {
 }
 
 pub(super) async fn activity(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Query(listed): Query<Listed>,
 ) -> Result<Json<Activity>, Failed> {
     let limit = listed.limit.unwrap_or(LISTED_DEFAULT).min(LISTED_MAX);
@@ -102,7 +102,7 @@ struct LastCount {
 }
 
 pub(super) async fn figures(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     State(counted): State<CountedFigures>,
 ) -> Result<Json<Figures>, Failed> {
     match counted.look() {

@@ -6,10 +6,10 @@ use farthing_control::types::{Alert, AlertLevels, AlertLevelsRequest};
 use super::Failed;
 use crate::{
     alerts::{Levels, LevelsError, WebhookAddress, WebhookError},
-    node::Node,
+    commands::handles::Handles,
 };
 
-fn levels_of(node: &Node) -> AlertLevels {
+fn levels_of(node: &Handles) -> AlertLevels {
     let (levels, delivery) = (node.alerts.levels(), node.alerts.delivery());
     AlertLevels {
         usdc_below: levels.usdc_below.into(),
@@ -21,16 +21,16 @@ fn levels_of(node: &Node) -> AlertLevels {
     }
 }
 
-pub(super) async fn list(State(node): State<Node>) -> Json<Vec<Alert>> {
+pub(super) async fn list(State(node): State<Handles>) -> Json<Vec<Alert>> {
     Json(node.alerts.look())
 }
 
-pub(super) async fn levels(State(node): State<Node>) -> Json<AlertLevels> {
+pub(super) async fn levels(State(node): State<Handles>) -> Json<AlertLevels> {
     Json(levels_of(&node))
 }
 
 pub(super) async fn set(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Json(request): Json<AlertLevelsRequest>,
 ) -> Result<Json<AlertLevels>, Failed> {
     let AlertLevelsRequest { usdc_below, eth_below, channel_below, webhook } = request;
@@ -46,7 +46,7 @@ pub(super) async fn set(
     Ok(Json(levels_of(&node)))
 }
 
-pub(super) async fn test(State(node): State<Node>) -> Result<Json<AlertLevels>, Failed> {
+pub(super) async fn test(State(node): State<Handles>) -> Result<Json<AlertLevels>, Failed> {
     match node.alerts.test_webhook().await {
         None => {
             let next = "`farthing alert set --webhook` sets one.";

@@ -11,9 +11,9 @@ use farthing_protocol::Address;
 
 use super::Failed;
 use crate::{
+    commands::handles::Handles,
     consumer,
     disk::aside,
-    node::Node,
     settlement::contract::{Checked, NotChecked},
 };
 
@@ -25,7 +25,7 @@ const OFFLINE: &str = "M2, and M3 in the contract: the chain was not to be asked
 
 /// Everything that the ledger shows; with the signatures where it may take longer.
 pub(super) async fn full_audit(
-    node: &Node,
+    node: &Handles,
     with_signatures: bool,
 ) -> Result<farthing_ledger::Audit, LedgerError> {
     let (ledger, domain) = (node.ledger.clone(), node.chain.domain());
@@ -34,7 +34,7 @@ pub(super) async fn full_audit(
 
 /// The books, checked now.
 pub(super) async fn audit(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Query(AuditQuery { with, offline }): Query<AuditQuery>,
 ) -> Result<Json<Audit>, Failed> {
     let audit = full_audit(&node, true).await?;
@@ -67,7 +67,7 @@ pub(super) async fn audit(
     Ok(Json(told))
 }
 
-async fn check_contract(node: &Node, told: &mut Audit) -> Result<(), Failed> {
+async fn check_contract(node: &Handles, told: &mut Audit) -> Result<(), Failed> {
     let checked = match node.settlement.check_contract().await {
         Ok(checked) => checked,
         Err(NotChecked::Ledger(error)) => return Err(error.into()),
@@ -91,7 +91,7 @@ async fn check_contract(node: &Node, told: &mut Audit) -> Result<(), Failed> {
     Ok(())
 }
 
-async fn compare(node: &Node, owner: Address) -> Result<Compared, Failed> {
+async fn compare(node: &Handles, owner: Address) -> Result<Compared, Failed> {
     let compared = node.consumer.compare_books_with(owner).await.map_err(|reason| {
         let detail = format!("the books of {owner} could not be compared: {reason}");
         let next = "Try again when the owner's node is there; `farthing net lookup` shows whether it is.";

@@ -18,8 +18,8 @@ use farthing_os::{clock, secret::SecretText};
 use super::{Failed, with_next_step};
 use crate::{
     backup::{self, BackupError, BackupFile, Backups, Lock, Made},
+    commands::handles::Handles,
     disk::aside,
-    node::Node,
     wallet::{Wallet, WalletError},
 };
 
@@ -35,14 +35,14 @@ fn shown(file: BackupFile) -> Backup {
     Backup { name, path: path.display().to_string(), bytes, written_secs }
 }
 
-pub(super) async fn list(State(node): State<Node>) -> Result<Json<Vec<Backup>>, Failed> {
+pub(super) async fn list(State(node): State<Handles>) -> Result<Json<Vec<Backup>>, Failed> {
     let backups = Backups::of(&node.config.node);
     let all = aside(move || backups.all()).await?;
     Ok(Json(all.into_iter().map(shown).collect()))
 }
 
 pub(super) async fn create(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Json(request): Json<BackupRequest>,
 ) -> Result<Json<Backup>, Failed> {
     let lock = Lock::Passphrase(SecretText::new(request.passphrase));
@@ -55,7 +55,10 @@ pub(super) async fn create(
     Ok(Json(shown(made)))
 }
 
-pub(super) async fn download(State(node): State<Node>, Path(name): Path<String>) -> Result<Response, Failed> {
+pub(super) async fn download(
+    State(node): State<Handles>,
+    Path(name): Path<String>,
+) -> Result<Response, Failed> {
     let bytes = read(&Backups::of(&node.config.node), &name).await?;
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
@@ -78,7 +81,7 @@ pub(super) async fn read(backups: &Backups, name: &str) -> Result<Vec<u8>, Faile
     })
 }
 
-pub(super) async fn upload(State(node): State<Node>, bytes: Bytes) -> Result<Json<Backup>, Failed> {
+pub(super) async fn upload(State(node): State<Handles>, bytes: Bytes) -> Result<Json<Backup>, Failed> {
     if !backup::is_backup(&bytes) {
         return Err(BackupError::NoBackup.into());
     }
@@ -89,7 +92,7 @@ pub(super) async fn upload(State(node): State<Node>, bytes: Bytes) -> Result<Jso
 }
 
 pub(super) async fn verify(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Path(name): Path<String>,
     Json(request): Json<BackupRequest>,
 ) -> Result<Json<BackupFacts>, Failed> {
@@ -99,7 +102,7 @@ pub(super) async fn verify(
     Ok(Json(aside(move || backup::verify(&bytes, &passphrase, &data_dir)).await?))
 }
 
-pub(super) async fn wallet_backup(State(node): State<Node>) -> Result<Json<WalletBackup>, Failed> {
+pub(super) async fn wallet_backup(State(node): State<Handles>) -> Result<Json<WalletBackup>, Failed> {
     let stored = node.ledger.get(Namespace::Settings, WRITTEN_DOWN_KEY)?;
     let written_down = stored.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok());
     let backups = Backups::of(&node.config.node);
@@ -111,13 +114,13 @@ pub(super) async fn wallet_backup(State(node): State<Node>) -> Result<Json<Walle
     }))
 }
 
-pub(super) async fn phrase(State(node): State<Node>) -> Result<Json<Phrase>, Failed> {
+pub(super) async fn phrase(State(node): State<Handles>) -> Result<Json<Phrase>, Failed> {
     let phrase = phrase_of(&node).await?;
     Ok(Json(Phrase { address: node.wallet.to_string(), phrase: phrase.expose().to_owned() }))
 }
 
 /// From its file: the node that runs does not keep it.
-async fn phrase_of(node: &Node) -> Result<SecretText, Failed> {
+async fn phrase_of(node: &Handles) -> Result<SecretText, Failed> {
     let config = node.config.clone();
     let opening = move || Wallet::open(&config.node.data_dir, config.wallet.passphrase.as_ref());
     let wallet = aside(opening).await?;
@@ -129,7 +132,7 @@ async fn phrase_of(node: &Node) -> Result<SecretText, Failed> {
 }
 
 pub(super) async fn check_phrase(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Json(request): Json<PhraseCheck>,
 ) -> Result<Json<WalletBackup>, Failed> {
     let phrase = phrase_of(&node).await?;

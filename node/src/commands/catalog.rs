@@ -21,15 +21,15 @@ use super::{
 };
 use crate::{
     catalog::{CatalogError, documents, method_of},
+    commands::handles::Handles,
     gateway::services::address,
-    node::Node,
     owner::samples,
 };
 
 const LIMIT_DEFAULT: usize = 20;
 
 pub(super) async fn search(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Json(query): Json<CatalogQuery>,
 ) -> Result<Json<CatalogPage>, Failed> {
     let offset = query.offset;
@@ -88,7 +88,7 @@ pub(super) async fn search(
 }
 
 pub(super) async fn show(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
 ) -> Result<Json<CatalogService>, Failed> {
     let entry = node.catalog.entry(id.0).await?;
@@ -115,7 +115,7 @@ pub(super) async fn show(
 }
 
 pub(super) async fn openapi(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
     Query(query): Query<DocumentVersion>,
 ) -> Result<Response, Failed> {
@@ -126,7 +126,7 @@ pub(super) async fn openapi(
 }
 
 pub(super) async fn sample(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
 ) -> Result<Json<CatalogSamples>, Failed> {
     let known = node.catalog.newest(id.0).await?;
@@ -142,7 +142,7 @@ pub(super) struct OperationQuery {
 }
 
 pub(super) async fn versions(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
 ) -> Result<Json<Vec<VersionNote>>, Failed> {
     // Looks at the newest, so that it is among them, where its details can be had.
@@ -155,7 +155,7 @@ pub(super) async fn versions(
 }
 
 pub(super) async fn form(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
     Query(wanted): Query<OperationQuery>,
 ) -> Result<Json<CallForm>, Failed> {
@@ -189,7 +189,7 @@ pub(super) async fn form(
 }
 
 fn shown(
-    node: &Node,
+    node: &Handles,
     listing: &Listing,
     state: store::State,
     older: Option<&store::LookAlike>,

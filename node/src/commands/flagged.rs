@@ -6,16 +6,16 @@ use farthing_protocol::ServiceId;
 
 use super::Failed;
 use crate::{
+    commands::handles::Handles,
     consumer::conduct::{self, Flag},
-    node::Node,
 };
 
 /// The flag of a service, if it has one.
-pub(super) fn of(node: &Node, service: ServiceId) -> Option<ServiceFlag> {
+pub(super) fn of(node: &Handles, service: ServiceId) -> Option<ServiceFlag> {
     shown(node.consumer.conduct().of(service)).flag
 }
 
-fn all(node: &Node) -> FlaggedServices {
+fn all(node: &Handles) -> FlaggedServices {
     let conduct = node.consumer.conduct();
     FlaggedServices {
         rule: conduct.settings().rule,
@@ -47,12 +47,12 @@ fn count(calls: usize) -> u32 {
     u32::try_from(calls).unwrap_or(u32::MAX)
 }
 
-pub(super) async fn list(State(node): State<Node>) -> Json<FlaggedServices> {
+pub(super) async fn list(State(node): State<Handles>) -> Json<FlaggedServices> {
     Json(all(&node))
 }
 
 pub(super) async fn set(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Json(request): Json<FlagRequest>,
 ) -> Result<Json<FlaggedServices>, Failed> {
     node.consumer.conduct().set_rule(request.service.0, request.rule).await?;

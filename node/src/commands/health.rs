@@ -8,10 +8,10 @@ use farthing_control::types::{ListingHealth, Text};
 use farthing_protocol::ServiceId;
 
 use super::Failed;
-use crate::node::Node;
+use crate::commands::handles::Handles;
 
 pub(super) async fn health(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
 ) -> Result<Json<ListingHealth>, Failed> {
     let service = node.registry.find(id.0)?;

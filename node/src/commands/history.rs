@@ -23,7 +23,7 @@ use serde::Deserialize;
 
 use self::read::HistoryPosition;
 use super::Failed;
-use crate::{disk::aside, node::Node};
+use crate::{commands::handles::Handles, disk::aside};
 
 mod read;
 mod settlement;
@@ -69,7 +69,7 @@ impl Filter {
 }
 
 pub(super) async fn history(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Query(asked): Query<HistoryQuery>,
 ) -> Result<Json<HistoryPage>, Failed> {
     let limit = limit_of(asked.limit.as_deref())?;
@@ -81,7 +81,7 @@ pub(super) async fn history(
 }
 
 pub(super) async fn csv(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Query(asked): Query<HistoryQuery>,
 ) -> Result<Response, Failed> {
     let mut filter = filter_of(&asked)?;
@@ -108,7 +108,7 @@ pub(super) struct DaysQuery {
 }
 
 pub(super) async fn json(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Query(asked): Query<HistoryQuery>,
 ) -> Result<Response, Failed> {
     let mut filter = filter_of(&asked)?;
@@ -124,7 +124,7 @@ pub(super) async fn json(
 }
 
 /// Everything that fits, the newest first, as far as an export goes.
-fn all(node: &Node, filter: &mut Filter, mut take: impl FnMut(read::Entry)) -> Result<(), LedgerError> {
+fn all(node: &Handles, filter: &mut Filter, mut take: impl FnMut(read::Entry)) -> Result<(), LedgerError> {
     let mut taken = 0;
     loop {
         let (entries, next) = read::step(node, filter, (EXPORTED_MAX - taken).min(LISTED_MAX))?;
@@ -138,7 +138,7 @@ fn all(node: &Node, filter: &mut Filter, mut take: impl FnMut(read::Entry)) -> R
 }
 
 pub(super) async fn days(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Query(asked): Query<DaysQuery>,
 ) -> Result<Json<Vec<DayTotals>>, Failed> {
     let last = asked.to.as_deref().map(|to| time_of("to", to)).transpose()?;
@@ -163,7 +163,7 @@ pub(super) async fn days(
 }
 
 pub(super) async fn settled(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Path(id): Path<String>,
 ) -> Result<Json<SettlementShown>, Failed> {
     let number = id.parse().map_err(|_| refused("the settlement's id in the address is no number"))?;
@@ -176,8 +176,8 @@ pub(super) async fn settled(
 
 /// Reads where it may take its time.
 async fn on_the_side<T: Send + 'static>(
-    node: Node,
-    read: impl FnOnce(&Node) -> Result<T, LedgerError> + Send + 'static,
+    node: Handles,
+    read: impl FnOnce(&Handles) -> Result<T, LedgerError> + Send + 'static,
 ) -> Result<T, Failed> {
     Ok(aside(move || read(&node)).await?)
 }
@@ -186,12 +186,12 @@ async fn on_the_side<T: Send + 'static>(
 struct Names(HashMap<ServiceId, String>);
 
 impl Names {
-    fn of(node: &Node) -> Self {
+    fn of(node: &Handles) -> Self {
         let own = node.registry.all();
         Self(own.iter().map(|own| (own.listing().service, own.listing().name.clone())).collect())
     }
 
-    fn name(&self, node: &Node, service: ServiceId) -> String {
+    fn name(&self, node: &Handles, service: ServiceId) -> String {
         let own = self.0.get(&service).cloned();
         own.or_else(|| node.catalog.name(service)).unwrap_or_default()
     }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     catalog::method_of,
-    node::Node,
+    commands::handles::Handles,
     owner::{
         inspect::{Inspected, found_source},
         intake::Candidate,
@@ -23,7 +23,7 @@ use crate::{
 };
 
 pub(super) async fn inspect(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Json(request): Json<InspectRequest>,
 ) -> Result<Json<Inspection>, Failed> {
     let headers = request.upstream_headers.into_iter();
@@ -33,7 +33,7 @@ pub(super) async fn inspect(
 }
 
 pub(super) async fn preview(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Json(file): Json<ServiceFile>,
 ) -> Result<Json<ApiPreview>, Failed> {
     let new = node.reader().read(file).await?;
@@ -56,7 +56,7 @@ pub(super) async fn preview(
 }
 
 pub(super) async fn try_out(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Json(request): Json<TryRequest>,
 ) -> Result<Json<Tried>, Failed> {
     let reader = node.reader();

@@ -15,12 +15,12 @@ use farthing_protocol::{ChannelId, Usdc};
 use super::Failed;
 use crate::{
     chain_view,
+    commands::handles::Handles,
     consumer::{BuyError, channels::PayerChannel},
-    node::Node,
     settlement::{Closed, SettlementError},
 };
 
-pub(super) fn balance(node: &Node) -> WalletBalance {
+pub(super) fn balance(node: &Handles) -> WalletBalance {
     let balances = *node.chain.balances().borrow();
     let sum = |amounts: Vec<Usdc>| amounts.into_iter().fold(Usdc::ZERO, Usdc::saturating_add);
     WalletBalance {
@@ -39,12 +39,12 @@ pub(super) fn balance(node: &Node) -> WalletBalance {
     }
 }
 
-pub(super) async fn wallet(State(node): State<Node>) -> Json<WalletBalance> {
+pub(super) async fn wallet(State(node): State<Handles>) -> Json<WalletBalance> {
     Json(balance(&node))
 }
 
 pub(super) async fn send(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Json(request): Json<SendRequest>,
 ) -> Result<Json<Sent>, Failed> {
     let outcome = match request.amount {
@@ -80,11 +80,11 @@ fn unsent(error: ChainError) -> Failed {
     }
 }
 
-pub(super) async fn channels(State(node): State<Node>) -> Json<Vec<Channel>> {
+pub(super) async fn channels(State(node): State<Handles>) -> Json<Vec<Channel>> {
     Json(all_channels(&node))
 }
 
-fn all_channels(node: &Node) -> Vec<Channel> {
+fn all_channels(node: &Handles) -> Vec<Channel> {
     let payer = node.channels.all().into_iter().map(|channel| {
         let (state, until_secs) = payer_state(node, &channel);
         Channel {
@@ -122,7 +122,7 @@ fn all_channels(node: &Node) -> Vec<Channel> {
 }
 
 /// Returns the state of a channel that this node pays on, and until when it lasts.
-fn payer_state(node: &Node, channel: &PayerChannel) -> (ChannelState, Option<u64>) {
+fn payer_state(node: &Handles, channel: &PayerChannel) -> (ChannelState, Option<u64>) {
     match channel.close_at_secs {
         _ if channel.state.deposited <= channel.claimed => (ChannelState::Closed, None),
         Some(at) => (ChannelState::CloseRequested, Some(at)),
@@ -144,13 +144,13 @@ const fn closed_state(closed: Closed) -> (ChannelState, Option<u64>) {
     }
 }
 
-fn channel(node: &Node, id: ChannelId) -> Result<Json<Channel>, Failed> {
+fn channel(node: &Handles, id: ChannelId) -> Result<Json<Channel>, Failed> {
     let found = all_channels(node).into_iter().find(|channel| channel.id.0 == id);
     found.map(Json).ok_or_else(|| SettlementError::NoSuchChannel(id).into())
 }
 
 pub(super) async fn open_channel(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Json(request): Json<OpenRequest>,
 ) -> Result<Json<Channel>, Failed> {
     node.consumer.may_spend()?;
@@ -166,7 +166,7 @@ pub(super) async fn open_channel(
 }
 
 pub(super) async fn close_channel(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Path(id): Path<Text<ChannelId>>,
     Query(CloseQuery { force }): Query<CloseQuery>,
 ) -> Result<Json<Channel>, Failed> {
@@ -184,14 +184,14 @@ pub(super) async fn close_channel(
 }
 
 pub(super) async fn resume_channel(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Path(id): Path<Text<ChannelId>>,
 ) -> Result<Json<Channel>, Failed> {
     node.consumer.trust_again(id.0).await?;
     channel(&node, id.0)
 }
 
-pub(super) async fn settle(State(node): State<Node>) -> Result<Json<Settled>, Failed> {
+pub(super) async fn settle(State(node): State<Handles>) -> Result<Json<Settled>, Failed> {
     let claimed = node.settlement.claim().await?;
     Ok(Json(Settled {
         claimed: claimed.amount.into(),

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use super::Failed;
 use crate::{
     catalog::sdk::{self, Wishes},
-    node::Node,
+    commands::handles::Handles,
 };
 
 /// Query of the download.
@@ -35,7 +35,7 @@ pub(super) async fn languages() -> Json<Vec<SdkLanguage>> {
 }
 
 pub(super) async fn download(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Path((id, language)): Path<(Text<ServiceId>, String)>,
     Query(query): Query<Download>,
 ) -> Result<Response, Failed> {
@@ -62,7 +62,7 @@ pub(super) async fn download(
 }
 
 pub(super) async fn generate(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Path((id, language)): Path<(Text<ServiceId>, String)>,
     Json(request): Json<SdkRequest>,
 ) -> Result<Json<Sdk>, Failed> {
@@ -73,7 +73,7 @@ pub(super) async fn generate(
 
 /// Generates the code and packs it.
 async fn make<T: Send + 'static>(
-    node: &Node,
+    node: &Handles,
     id: ServiceId,
     language: &str,
     wishes: Wishes,
@@ -91,7 +91,7 @@ async fn make<T: Send + 'static>(
 }
 
 pub(super) async fn snippets(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
     Json(call): Json<SnippetRequest>,
 ) -> Result<Json<Vec<Snippet>>, Failed> {

@@ -11,13 +11,13 @@ use farthing_control::types::{NewSecret, Secret, SecretLimits, SecretShown, Text
 
 use super::Failed;
 use crate::{
+    commands::handles::Handles,
     disk::aside,
     gateway::auth::{DEFAULT_SECRET, SecretFacts, Secrets, SecretsError},
-    node::Node,
     secret::{ConsumerSecret, file},
 };
 
-fn shown(node: &Node, facts: SecretFacts) -> SecretShown {
+fn shown(node: &Handles, facts: SecretFacts) -> SecretShown {
     let file::SecretLimits { price_max, per_day, services } = facts.limits;
     SecretShown {
         spent_today: node.consumer.spent_today_by(&facts.name).into(),
@@ -32,7 +32,7 @@ fn shown(node: &Node, facts: SecretFacts) -> SecretShown {
     }
 }
 
-fn one(node: &Node, name: &str) -> Result<SecretShown, Failed> {
+fn one(node: &Handles, name: &str) -> Result<SecretShown, Failed> {
     let found = node.secrets.all().into_iter().find(|facts| facts.name == name);
     let facts = found.ok_or_else(|| SecretsError::NotFound(name.to_owned()))?;
     Ok(shown(node, facts))
@@ -48,7 +48,7 @@ fn limits(limits: SecretLimits) -> file::SecretLimits {
 
 /// A change waits for the disk, apart from those who answer.
 async fn change<T: Send + 'static>(
-    node: &Node,
+    node: &Handles,
     change: impl FnOnce(&Secrets) -> Result<T, SecretsError> + Send + 'static,
 ) -> Result<T, Failed> {
     let secrets = Arc::clone(&node.secrets);
@@ -59,32 +59,35 @@ fn exposed(secret: &ConsumerSecret) -> Json<Secret> {
     Json(Secret { secret: secret.expose().to_owned() })
 }
 
-pub(super) async fn default(State(node): State<Node>) -> Result<Json<Secret>, Failed> {
+pub(super) async fn default(State(node): State<Handles>) -> Result<Json<Secret>, Failed> {
     Ok(exposed(&node.secrets.show(DEFAULT_SECRET)?))
 }
 
-pub(super) async fn rotate_default(State(node): State<Node>) -> Result<Json<Secret>, Failed> {
+pub(super) async fn rotate_default(State(node): State<Handles>) -> Result<Json<Secret>, Failed> {
     Ok(exposed(&change(&node, |secrets| secrets.rotate(DEFAULT_SECRET)).await?))
 }
 
-pub(super) async fn list(State(node): State<Node>) -> Json<Vec<SecretShown>> {
+pub(super) async fn list(State(node): State<Handles>) -> Json<Vec<SecretShown>> {
     Json(node.secrets.all().into_iter().map(|facts| shown(&node, facts)).collect())
 }
 
 pub(super) async fn create(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Json(new): Json<NewSecret>,
 ) -> Result<Json<Secret>, Failed> {
     let made = change(&node, move |secrets| secrets.create(&new.name, limits(new.limits))).await?;
     Ok(exposed(&made))
 }
 
-pub(super) async fn show(State(node): State<Node>, Path(name): Path<String>) -> Result<Json<Secret>, Failed> {
+pub(super) async fn show(
+    State(node): State<Handles>,
+    Path(name): Path<String>,
+) -> Result<Json<Secret>, Failed> {
     Ok(exposed(&node.secrets.show(&name)?))
 }
 
 pub(super) async fn revoke(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Path(name): Path<String>,
 ) -> Result<Json<SecretShown>, Failed> {
     let last = one(&node, &name)?;
@@ -93,7 +96,7 @@ pub(super) async fn revoke(
 }
 
 pub(super) async fn limit(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Path(name): Path<String>,
     Json(request): Json<SecretLimits>,
 ) -> Result<Json<SecretShown>, Failed> {
@@ -103,7 +106,7 @@ pub(super) async fn limit(
 }
 
 pub(super) async fn rotate(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Path(name): Path<String>,
 ) -> Result<Json<Secret>, Failed> {
     Ok(exposed(&change(&node, move |secrets| secrets.rotate(&name)).await?))

@@ -24,13 +24,13 @@ use super::{
 };
 use crate::{
     catalog::{documents, method_of},
+    commands::handles::Handles,
     gateway::services::address,
-    node::Node,
     owner::{edit::means_to_end, registry::Registered, samples},
 };
 
 pub(super) async fn apis(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     State(tally): State<Tally>,
 ) -> Result<Json<Vec<Api>>, Failed> {
     let counts = tally.counts(&node.ledger).await?;
@@ -39,7 +39,7 @@ pub(super) async fn apis(
 }
 
 pub(super) async fn add_api(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     State(tally): State<Tally>,
     Json(file): Json<ServiceFile>,
 ) -> Result<Json<Api>, Failed> {
@@ -50,7 +50,7 @@ pub(super) async fn add_api(
 }
 
 pub(super) async fn show_api(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
 ) -> Result<Json<ApiShown>, Failed> {
@@ -60,7 +60,7 @@ pub(super) async fn show_api(
 
 /// Reads the source of a service again, says what is different, and publishes it when asked to.
 pub(super) async fn rescan_api(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
     Json(request): Json<RescanRequest>,
@@ -89,7 +89,7 @@ pub(super) async fn rescan_api(
 
 /// Changes texts, server and what is offered, as a new version.
 pub(super) async fn edit_api(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
     Json(mut edit): Json<EditRequest>,
@@ -122,7 +122,7 @@ impl DocumentVersion {
 
 /// The document that consumers get, with the address of this node's own gateway.
 pub(super) async fn openapi(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
     Query(query): Query<DocumentVersion>,
 ) -> Result<Response, Failed> {
@@ -132,14 +132,14 @@ pub(super) async fn openapi(
 }
 
 pub(super) async fn versions(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
 ) -> Result<Json<Vec<VersionNote>>, Failed> {
     Ok(Json(node.registry.find(id.0)?.versions().into_iter().rev().collect()))
 }
 
 pub(super) async fn remove_api(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
 ) -> Result<Json<Api>, Failed> {
@@ -152,7 +152,7 @@ pub(super) async fn remove_api(
 }
 
 pub(super) async fn price_api(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
     Json(request): Json<PriceRequest>,
@@ -164,7 +164,7 @@ pub(super) async fn price_api(
 }
 
 pub(super) async fn pause_api(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
 ) -> Result<Json<Api>, Failed> {
@@ -172,25 +172,25 @@ pub(super) async fn pause_api(
 }
 
 pub(super) async fn resume_api(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
 ) -> Result<Json<Api>, Failed> {
     set_paused(&node, &tally, id.0, false).await
 }
 
-async fn set_paused(node: &Node, tally: &Tally, id: ServiceId, paused: bool) -> Result<Json<Api>, Failed> {
+async fn set_paused(node: &Handles, tally: &Tally, id: ServiceId, paused: bool) -> Result<Json<Api>, Failed> {
     let service = node.registry.set_paused(id, paused).await?;
     node.publish().await;
     counted(node, &service, tally).await.map(Json)
 }
 
-async fn counted(node: &Node, service: &Registered, tally: &Tally) -> Result<Api, Failed> {
+async fn counted(node: &Handles, service: &Registered, tally: &Tally) -> Result<Api, Failed> {
     let counts = tally.counts(&node.ledger).await?;
     Ok(api(node, service, counts.get(&service.listing().service).copied().unwrap_or_default()))
 }
 
-fn api(node: &Node, service: &Registered, count: Count) -> Api {
+fn api(node: &Handles, service: &Registered, count: Count) -> Api {
     let listing = service.listing();
     Api {
         id: listing.service.into(),
@@ -221,7 +221,7 @@ fn api(node: &Node, service: &Registered, count: Count) -> Api {
     }
 }
 
-pub(super) async fn shown(node: &Node, service: &Registered, tally: &Tally) -> Result<ApiShown, Failed> {
+pub(super) async fn shown(node: &Handles, service: &Registered, tally: &Tally) -> Result<ApiShown, Failed> {
     let listing = service.listing();
     let description = service.known().api().description();
     let file = service.file();

@@ -24,9 +24,10 @@ use tokio_util::sync::CancellationToken;
 use super::Failed;
 use crate::{
     backup::{Backups, staged},
+    chain_view::chain_spec,
+    commands::handles::Handles,
     config::{self, Shown, Sources, UserSettings, keys::SettingKey},
     disk::aside,
-    node::{Node, settings::chain_spec},
 };
 
 /// More are a mistake.
@@ -39,7 +40,7 @@ const CONFIRMATIONS: &str = "chain.confirmations";
 /// The parts that these commands work with.
 #[derive(Clone, Debug)]
 pub struct RunningNode {
-    pub node: Node,
+    pub node: Handles,
     /// The sources of settings that the process was given.
     pub sources: Arc<Sources>,
     /// The settings that it made of them at its start.
@@ -50,7 +51,7 @@ pub struct RunningNode {
 
 impl RunningNode {
     #[must_use]
-    pub fn new(node: Node, sources: Sources, shown: Vec<Shown>, restart: CancellationToken) -> Self {
+    pub fn new(node: Handles, sources: Sources, shown: Vec<Shown>, restart: CancellationToken) -> Self {
         let setting = |Shown { name, value, origin }| Setting {
             name: name.to_owned(),
             value: value.to_string(),

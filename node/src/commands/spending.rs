@@ -7,16 +7,16 @@ use farthing_control::types::{
 
 use super::Failed;
 use crate::{
+    commands::handles::Handles,
     consumer::{
         funding::Funding,
         rest::RestLimits,
         rules::{RulesError, Stopped, UserLimits},
         spending::SpendingCaps,
     },
-    node::Node,
 };
 
-fn state(node: &Node) -> SpendingState {
+fn state(node: &Handles) -> SpendingState {
     let rules = node.consumer.rules();
     let (stopped, stopped_secs) = match rules.stopped() {
         None => (None, None),
@@ -51,22 +51,22 @@ fn shown(limits: SpendingCaps) -> SpendingLimits {
     }
 }
 
-pub(super) async fn show(State(node): State<Node>) -> Json<SpendingState> {
+pub(super) async fn show(State(node): State<Handles>) -> Json<SpendingState> {
     Json(state(&node))
 }
 
-pub(super) async fn stop(State(node): State<Node>) -> Result<Json<SpendingState>, Failed> {
+pub(super) async fn stop(State(node): State<Handles>) -> Result<Json<SpendingState>, Failed> {
     node.consumer.rules().stop().await?;
     Ok(Json(state(&node)))
 }
 
-pub(super) async fn resume(State(node): State<Node>) -> Result<Json<SpendingState>, Failed> {
+pub(super) async fn resume(State(node): State<Handles>) -> Result<Json<SpendingState>, Failed> {
     node.consumer.rules().resume().await?;
     Ok(Json(state(&node)))
 }
 
 pub(super) async fn limit(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Json(request): Json<LimitsRequest>,
 ) -> Result<Json<SpendingState>, Failed> {
     let LimitsRequest { price_max, per_day, per_secret_day, reset } = request;
@@ -77,7 +77,7 @@ pub(super) async fn limit(
 }
 
 pub(super) async fn accept(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Json(request): Json<AcceptPrice>,
 ) -> Result<Json<AcceptPrice>, Failed> {
     node.consumer.prices().accept(request.service.0, request.up_to.0).await?;

@@ -16,12 +16,12 @@ use super::{audit::full_audit, money::balance};
 use crate::{
     alerts::{TWIN, TWIN_NEXT},
     chain_view,
+    commands::handles::Handles,
     disk::{LOW, LOW_NEXT, Space},
-    node::Node,
     status::{clock_off, has_public_head},
 };
 
-pub(super) async fn status(State(node): State<Node>) -> Json<Status> {
+pub(super) async fn status(State(node): State<Handles>) -> Json<Status> {
     let network = node.network.status().borrow().clone();
     let spec = node.chain.spec();
     let head = *node.chain.head().borrow();
@@ -71,13 +71,13 @@ pub(super) async fn status(State(node): State<Node>) -> Json<Status> {
     })
 }
 
-pub(super) async fn health(State(node): State<Node>) -> Response {
+pub(super) async fn health(State(node): State<Handles>) -> Response {
     let health = node.readiness.health();
     let status = if health.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(health)).into_response()
 }
 
-pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
+pub(super) async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
     let spec = node.chain.spec();
     let is_twin_there = node.network.look_for_twin().await;
     let network = node.network.status().borrow().clone();
@@ -154,7 +154,7 @@ fn disk_check(space: Space) -> Check {
     Check { name: "disk".to_owned(), good: true, detail, next }
 }
 
-fn wallet(node: &Node) -> Check {
+fn wallet(node: &Handles) -> Check {
     let Some(held) = *node.chain.balances().borrow() else {
         return check("wallet", Err(("the balance is not known yet".to_owned(), "wait for the chain")));
     };
@@ -234,7 +234,7 @@ const fn alone(network: &crate::config::NetworkConfig) -> &'static str {
 }
 
 /// Checks that this machine's clock is right, by the chain's and others'.
-fn clock_check(node: &Node, network: &NetworkStatus) -> Check {
+fn clock_check(node: &Handles, network: &NetworkStatus) -> Check {
     const NEXT: &str = "set this machine's clock, for instance with `timedatectl set-ntp true`: from five minutes \
                         on, others refuse what this node signs, or it refuses theirs";
     let off = clock_off(&node.chain, network.clock, network.peers);
@@ -269,7 +269,7 @@ fn bootstrap(network: &NetworkStatus) -> Vec<Check> {
 }
 
 /// Only who sells has to be reached; but what somebody named has to lead here.
-fn reach(node: &Node, network: &NetworkStatus) -> Result<String, (String, &'static str)> {
+fn reach(node: &Handles, network: &NetworkStatus) -> Result<String, (String, &'static str)> {
     let reachability = &network.reachability;
     let words = reachability.sentence(clock::now_secs());
     let is_tested = reachability.checks.iter().any(|check| check.state == ReachState::NotReachable);

@@ -9,7 +9,7 @@ use std::{
 use axum::{Json, extract::State};
 use farthing_control::types::Traffic;
 
-use crate::node::Node;
+use crate::commands::handles::Handles;
 
 /// The time that "now" means for a pace.
 const WINDOW: Duration = Duration::from_secs(60);
@@ -62,7 +62,7 @@ impl Meter {
     }
 }
 
-pub(super) async fn traffic(State(node): State<Node>, State(meter): State<Meter>) -> Json<Traffic> {
+pub(super) async fn traffic(State(node): State<Handles>, State(meter): State<Meter>) -> Json<Traffic> {
     let counted = node.network.counters();
     let now = Sample {
         at: Instant::now(),

@@ -1,8 +1,5 @@
 //! What the parts of the node are told of the configuration.
 
-use std::net::SocketAddr;
-
-use anyhow::Context;
 use farthing_bounds::ByteBudget;
 use farthing_chain::ChainSpec;
 use farthing_protocol::{
@@ -20,36 +17,6 @@ use crate::{
     },
     settlement::policy::Policy,
 };
-
-/// The chain of the configuration: a preset, or a chain of the user's own, with the user's changes.
-pub(crate) fn chain_spec(config: &Config) -> anyhow::Result<ChainSpec> {
-    let chain = &config.chain;
-    let mut spec = match farthing_chain::preset(&chain.preset) {
-        Some(spec) => spec,
-        None => {
-            let url =
-                chain.rpc_urls.first().context("chain.rpc_urls is needed for a local or custom chain")?;
-            let chain_id = chain.chain_id.unwrap_or(31_337);
-            let token = chain
-                .token
-                .context("chain.token, the USDC contract, is needed for a local or custom chain")?;
-            farthing_chain::local(url.clone(), chain_id, token)
-        }
-    };
-    if !chain.rpc_urls.is_empty() {
-        spec.rpc_urls.clone_from(&chain.rpc_urls);
-    }
-    spec.chain_id = chain.chain_id.unwrap_or(spec.chain_id);
-    spec.token = chain.token.unwrap_or(spec.token);
-    spec.contract = chain.contract.unwrap_or(spec.contract);
-    spec.confirmations = chain.confirmations.unwrap_or(spec.confirmations);
-    spec.safe_tag = chain.safe_tag.unwrap_or(spec.safe_tag);
-    if let Some(interval) = chain.poll_interval {
-        spec.poll_interval_ms = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
-    }
-    spec.close_delay_secs = chain.close_delay_secs;
-    Ok(spec)
-}
 
 /// Returns the terms for the channels that this owner serves.
 pub(super) fn terms(config: &Config) -> Terms {
@@ -150,16 +117,4 @@ pub(super) fn upstream_options(
         own_ports: own_ports.clone(),
         ..UpstreamOptions::default()
     }
-}
-
-/// Builds the address at which the gateway can be called from this machine.
-#[must_use]
-pub fn gateway_url(listen: SocketAddr, tls: bool) -> String {
-    let scheme = if tls { "https" } else { "http" };
-    let host = if listen.ip().is_unspecified() || listen.ip().is_loopback() {
-        "localhost".to_owned()
-    } else {
-        listen.ip().to_string()
-    };
-    format!("{scheme}://{host}:{}", listen.port())
 }

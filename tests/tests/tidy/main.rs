@@ -27,8 +27,8 @@ const LAYERS: [(&str, &[&str]); 4] = [
         "use case",
         &["alerts", "backup", "catalog", "chain_view", "consumer", "gas", "owner", "settlement", "status"],
     ),
-    ("edge", &["gateway"]),
-    ("composition", &["commands", "home", "journal", "lib", "node"]),
+    ("edge", &["commands", "gateway"]),
+    ("composition", &["home", "journal", "lib", "node"]),
 ];
 /// Halves of one layer that must stay apart: each could run without the other.
 const APART: [(&str, &str); 1] = [("consumer", "owner")];

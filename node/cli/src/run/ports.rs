@@ -7,9 +7,9 @@ use farthing_console::{Access, ConsoleState, Parts, socket::About};
 use farthing_control::Local;
 use farthing_node::{
     commands::{self, settings::RunningNode},
+    config::gateway_url,
     config::{Config, TlsMode},
     gateway::{self, problem::turned_away},
-    node::gateway_url,
 };
 use farthing_serve::{
     Hosts, Limits, Port, Tls, guarded,

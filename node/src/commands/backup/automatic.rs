@@ -7,7 +7,7 @@ use farthing_os::secret::SecretText;
 use super::{Failed, shown};
 use crate::{
     backup::automatic::{AutomaticError, Standing},
-    node::Node,
+    commands::handles::Handles,
 };
 
 impl From<Standing> for AutomaticBackups {
@@ -25,12 +25,12 @@ impl From<Standing> for AutomaticBackups {
     }
 }
 
-pub(in crate::commands) async fn show(State(node): State<Node>) -> Json<AutomaticBackups> {
+pub(in crate::commands) async fn show(State(node): State<Handles>) -> Json<AutomaticBackups> {
     Json(node.backups.standing().await.into())
 }
 
 pub(in crate::commands) async fn set(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Json(request): Json<AutomaticBackupsRequest>,
 ) -> Result<Json<AutomaticBackups>, Failed> {
     let AutomaticBackupsRequest { on, passphrase, keep } = request;
@@ -42,7 +42,7 @@ pub(in crate::commands) async fn set(
     Ok(show(State(node)).await)
 }
 
-pub(in crate::commands) async fn make(State(node): State<Node>) -> Result<Json<Backup>, Failed> {
+pub(in crate::commands) async fn make(State(node): State<Handles>) -> Result<Json<Backup>, Failed> {
     Ok(Json(shown(node.backups.make_now().await?)))
 }
 

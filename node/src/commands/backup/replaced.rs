@@ -10,8 +10,8 @@ use farthing_control::types::ReplacedNode;
 use super::Failed;
 use crate::{
     backup::replaced::{self, Replaced},
+    commands::handles::Handles,
     disk::aside,
-    node::Node,
 };
 
 fn shown(replaced: Replaced) -> ReplacedNode {
@@ -19,13 +19,15 @@ fn shown(replaced: Replaced) -> ReplacedNode {
     ReplacedNode { name, path: path.display().to_string(), bytes, replaced_secs, wallet }
 }
 
-pub(in crate::commands) async fn list(State(node): State<Node>) -> Result<Json<Vec<ReplacedNode>>, Failed> {
+pub(in crate::commands) async fn list(
+    State(node): State<Handles>,
+) -> Result<Json<Vec<ReplacedNode>>, Failed> {
     let found = aside(move || replaced::all(&node.config.node.data_dir)).await?;
     Ok(Json(found.into_iter().map(shown).collect()))
 }
 
 pub(in crate::commands) async fn remove(
-    State(node): State<Node>,
+    State(node): State<Handles>,
     Path(name): Path<String>,
 ) -> Result<Json<ReplacedNode>, Failed> {
     let removed = aside(move || replaced::remove(&node.config.node.data_dir, &name)).await?;

@@ -10,7 +10,7 @@ use farthing_ledger::{
 use farthing_protocol::{ChannelId, Outcome, Usdc};
 
 use super::{Filter, Names, SCANNED_MAX};
-use crate::node::Node;
+use crate::commands::handles::Handles;
 
 /// Settlements are few: one a minute at the very most, and some a day as a rule.
 pub(super) const SETTLEMENTS_MAX: usize = 10_000;
@@ -77,7 +77,7 @@ pub(super) enum Entry {
 
 /// Up to `limit` entries, the newest first, and where to go on; `None` at the end.
 pub(super) fn step(
-    node: &Node,
+    node: &Handles,
     filter: &Filter,
     limit: usize,
 ) -> Result<(Vec<Entry>, Option<HistoryPosition>), LedgerError> {
@@ -102,7 +102,7 @@ pub(super) fn step(
 }
 
 fn stretch(
-    node: &Node,
+    node: &Handles,
     filter: &Filter,
     kind: HistoryKind,
     limit: usize,
@@ -208,7 +208,7 @@ pub(super) fn hash_text(hash: &[u8]) -> String {
 }
 
 impl Entry {
-    pub(super) fn shown(self, node: &Node, names: &Names) -> HistoryEntry {
+    pub(super) fn shown(self, node: &Handles, names: &Names) -> HistoryEntry {
         let channel = |id: ChannelId| Some(id).filter(|id| *id != ChannelId::NONE).map(Text);
         let blank = |kind, time_secs, state, id: String, amount: Usdc| HistoryEntry {
             kind,

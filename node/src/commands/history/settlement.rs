@@ -13,13 +13,13 @@ use super::{
     Names,
     read::{SETTLEMENTS_MAX, amount_of, hash_text, state_of_settlement},
 };
-use crate::{commands::activity::served_call, node::Node};
+use crate::{commands::activity::served_call, commands::handles::Handles};
 
 /// More does not help anybody who looks; everything is in the export.
 const CALLS_MAX: usize = 500;
 const SCANNED_MAX: usize = 100_000;
 
-pub(super) fn shown(node: &Node, id: u64) -> Result<Option<SettlementShown>, LedgerError> {
+pub(super) fn shown(node: &Handles, id: u64) -> Result<Option<SettlementShown>, LedgerError> {
     let found = node.ledger.settlements(SETTLEMENTS_MAX)?.into_iter().find(|settlement| settlement.id == id);
     let Some(settlement) = found else { return Ok(None) };
     let parts: HashMap<ChannelId, SettlementRow> =
@@ -53,7 +53,7 @@ pub(super) fn shown(node: &Node, id: u64) -> Result<Option<SettlementShown>, Led
     }))
 }
 
-fn channels(node: &Node, settlement: &Settlement) -> Result<Vec<SettledChannel>, LedgerError> {
+fn channels(node: &Handles, settlement: &Settlement) -> Result<Vec<SettledChannel>, LedgerError> {
     let channel = |row: &SettlementRow| {
         let known = node.ledger.payee_channel(row.channel)?;
         Ok(SettledChannel {
