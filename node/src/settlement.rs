@@ -14,7 +14,7 @@ use std::{
 use farthing_chain::{ChainError, ChainHandle, TxReport};
 use farthing_ledger::{Ledger, LedgerError, SettlementState};
 use farthing_network::NetworkHandle;
-use farthing_protocol::{Address, ChannelId, Usdc};
+use farthing_protocol::{ChannelId, Usdc};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -191,8 +191,8 @@ impl Settlement {
     ///
     /// # Errors
     /// [`SettlementError`] when neither way works.
-    pub async fn close_as_payer(&self, owner: Address, force: bool) -> Result<Closed, SettlementError> {
-        self.payer.close(owner, force).await
+    pub async fn close_as_payer(&self, channel: ChannelId, force: bool) -> Result<Closed, SettlementError> {
+        self.payer.close(channel, force).await
     }
 
     /// Until when the owner's word to close a channel is trusted, while the chain does not show the close.

@@ -161,7 +161,8 @@ pub(super) async fn open_channel(
         Some(amount) => node.funding.deposit_now(accept, amount.0).await?,
         None => node.funding.ensure(accept, listing.price).await?,
     }
-    let opened = node.channels.get(listing.owner).ok_or(SettlementError::NoSuchChannel(ChannelId::NONE))?;
+    let opened =
+        node.channels.in_use(listing.owner).ok_or(SettlementError::NoSuchChannel(ChannelId::NONE))?;
     channel(&node, opened.id)
 }
 
@@ -170,10 +171,9 @@ pub(super) async fn close_channel(
     Path(id): Path<Text<ChannelId>>,
     Query(CloseQuery { force }): Query<CloseQuery>,
 ) -> Result<Json<Channel>, Failed> {
-    let mine = node.channels.all().into_iter().find(|channel| channel.id == id.0);
-    match mine {
+    match node.channels.get(id.0) {
         Some(mine) => {
-            let closed = node.settlement.close_as_payer(mine.config.payee, force).await?;
+            let closed = node.settlement.close_as_payer(mine.id, force).await?;
             let (state, until_secs) = closed_state(closed);
             return channel(&node, id.0).map(|Json(channel)| Json(Channel { state, until_secs, ..channel }));
         }

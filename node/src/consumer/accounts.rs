@@ -272,7 +272,7 @@ impl Accounts {
             let adjusted = self.ledger.adjusted_with(Side::Payer, reservation.owner);
             adjusted.is_ok_and(|adjusted| receipt.charged <= adjusted)
         };
-        let channel = self.channels.get(reservation.owner);
+        let channel = self.channels.get(reservation.channel);
         channel.is_some_and(|channel| receipt.charged <= channel.forgettable)
             || (reservation.repeats_forgotten(receipt) && is_booked())
     }
@@ -298,20 +298,20 @@ impl Accounts {
         let receipt = acknowledgement.receipt.clone();
         killpoint::reached("consumer.before_acknowledge");
         match self.ledger.acknowledge(call_id, acknowledgement).await {
-            Ok(()) => self.channels.note_receipt(owner, &receipt),
+            Ok(()) => self.channels.note_receipt(&receipt),
             Err(error) => {
                 tracing::error!(%call_id, %error, "a receipt was not stored; it is asked for again after a restart");
             }
         }
         killpoint::reached("consumer.after_acknowledge");
-        self.book_forgotten(owner, receipt.spent_total).await;
+        self.book_forgotten(owner, receipt.channel, receipt.spent_total).await;
     }
 
     /// Books the receipt of a call that was promised before, forgotten, and asked for again. Its charge is part of a
     /// total that the owner told before, so it is counted already, or is about to be, with what was forgotten.
     async fn book_found(&self, call_id: CallId, reservation: &Reservation, found: Acknowledgement) {
         let (owner, receipt) = (reservation.owner, found.receipt.clone());
-        self.book_forgotten(owner, reservation.seen_total).await;
+        self.book_forgotten(owner, reservation.channel, reservation.seen_total).await;
         let found = self.ledger.acknowledge_found(call_id, found).await;
         // Until then it is in flight: the next voucher covers it, whichever way it counts.
         self.channels.release(reservation);
@@ -322,8 +322,8 @@ impl Accounts {
                     counted = counted.saturating_add(part);
                     self.spending().settle(day, NO_SECRET, part, Usdc::ZERO);
                 }
-                self.channels.acknowledge_found(owner, &receipt, counted);
-                self.channels.note_receipt(owner, &receipt);
+                self.channels.acknowledge_found(&receipt, counted);
+                self.channels.note_receipt(&receipt);
             }
             Err(error) => {
                 tracing::error!(%call_id, %error, "a receipt was not stored; it is asked for again after a restart");
@@ -345,8 +345,8 @@ impl Accounts {
             return;
         }
         tracing::warn!(%owner, %call_id, %charged, "a call that had ended as not charged was charged");
-        self.channels.note_receipt(owner, &receipt);
-        self.channels.acknowledge_late(owner, &receipt);
+        self.channels.note_receipt(&receipt);
+        self.channels.acknowledge_late(&receipt);
         let day = farthing_ledger::day_of(purchase.promised_secs);
         self.spending().rehold(day, &purchase.secret, charged);
     }
@@ -367,13 +367,13 @@ impl Accounts {
                 let cause = self.ledger.why_calls_are_missing(channel)?;
                 // What this ledger knows to be signed, and lacks no call of, was promised by calls that are known.
                 if self.ledger.recover_signed(channel, signed).await?.may_lack_calls {
-                    self.channels.remember(owner, signed, cause);
+                    self.channels.remember(channel, signed, cause);
                 }
             }
             None if sync.best.is_zero() => {}
             None => tracing::warn!(%owner, best = %sync.best, "the owner counts more than it can prove"),
         }
-        self.book_forgotten(owner, sync.spent).await;
+        self.book_forgotten(owner, channel, sync.spent).await;
         Ok(())
     }
 
@@ -388,7 +388,7 @@ impl Accounts {
         let Observed { row, counted, .. } = observed;
         if let Some((day, amount)) = counted {
             self.spending().rehold(day, NO_SECRET, amount);
-            self.channels.count_booked(row.config.payee, row.id, amount);
+            self.channels.count_booked(row.id, amount);
         }
         self.let_go(&observed);
         self.channels.apply(&row, close_at_secs);
@@ -423,7 +423,7 @@ impl Accounts {
     fn let_go(&self, observed: &Observed) {
         let &Observed { row, let_go, uncounted, .. } = observed;
         if !let_go.is_zero() {
-            self.channels.let_go(row.config.payee, row.id, let_go);
+            self.channels.let_go(row.id, let_go);
         }
         if !uncounted.is_zero() {
             let day = farthing_ledger::day_of(clock::now_secs());
@@ -435,24 +435,19 @@ impl Accounts {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub fn is_overclaimed(
-        &self,
-        owner: Address,
-        channel: ChannelId,
-        claimed: Usdc,
-    ) -> Result<bool, LedgerError> {
+    pub fn is_overclaimed(&self, channel: ChannelId, claimed: Usdc) -> Result<bool, LedgerError> {
         // Calls that were given up in doubt may have been charged, at their prices and not more.
         let doubtful = self.ledger.released_in_doubt(channel)?;
         let doubtful = doubtful.iter().fold(Usdc::ZERO, |sum, call| sum.saturating_add(call.price));
-        Ok(self.channels.is_overclaimed(owner, channel, claimed.saturating_sub(doubtful)))
+        Ok(self.channels.is_overclaimed(channel, claimed.saturating_sub(doubtful)))
     }
 
     /// Books what forgotten calls were charged, given a total of the owner, as an adjustment. It counts for today's
     /// limit, and for no secret: nobody knows whose they were.
-    pub async fn book_forgotten(&self, owner: Address, spent_total: Usdc) {
+    pub async fn book_forgotten(&self, owner: Address, channel: ChannelId, spent_total: Usdc) {
         let _booking = self.booking.take(owner).await;
-        let Some(found) = self.channels.explain(owner, spent_total) else { return };
-        let Explained { channel, charged, cause } = found;
+        let Some(found) = self.channels.explain(channel, spent_total) else { return };
+        let Explained { charged, cause } = found;
         tracing::warn!(%owner, %charged, ?cause, "booking calls that this ledger lacks");
         self.spending().rehold(farthing_ledger::day_of(clock::now_secs()), NO_SECRET, charged);
         if let Err(error) = self.ledger.recover_charges(channel, charged, spent_total, cause).await {

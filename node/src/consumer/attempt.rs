@@ -306,7 +306,9 @@ impl Consumer {
         // A deposit of before a crash may turn out to be used up, and other callers may use up this one's.
         for _ in 0..RESERVE_TRIES_MAX {
             // Each time: what the channel holds may have been another wallet folder's, of which nothing is known here.
-            self.compare_books(owner).await.map_err(BuyError::OwnerUnreachable)?;
+            if let Some(channel) = self.0.channels.in_use(owner) {
+                self.compare_books(owner, channel.id).await.map_err(BuyError::OwnerUnreachable)?;
+            }
             if !self.0.channels.unexplained(owner).is_zero() {
                 self.heal_for_a_call(owner).await?;
             }
@@ -331,7 +333,7 @@ impl Consumer {
                 }
             }
         }
-        let available = self.0.channels.get(owner).map_or(Usdc::ZERO, |channel| channel.state.available());
+        let available = self.0.channels.in_use(owner).map_or(Usdc::ZERO, |channel| channel.state.available());
         Err(BuyError::ChannelLow { owner, available, price })
     }
 }

@@ -1,9 +1,12 @@
-//! The channels this node pays with: one per owner, counted in memory, backed by the ledger.
+//! The channels this node pays with: one in use per owner, counted in memory, backed by the ledger.
 //!
 //! A call reserves headroom before anything is signed and ends its reservation exactly once: released when
 //! nothing was charged, acknowledged with the owner's receipt, or left in flight while its end is unknown.
 //! What the chain confirms arrives through [`PayerChannels::apply`]. The lock is held for a few additions, never
 //! across an await.
+//!
+//! An owner that changed its terms has a second channel, and another program with the same wallet may open any. Each is
+//! counted by its own id; new calls are promised on one of them.
 
 use std::{
     collections::HashMap,
@@ -65,7 +68,13 @@ impl PayerChannel {
     /// Tells whether the channel still has a deposit or a call in progress.
     #[must_use]
     pub fn holds_something(&self) -> bool {
-        self.state.deposited > self.claimed || !self.state.in_flight.is_zero()
+        self.holds_deposit() || !self.state.in_flight.is_zero()
+    }
+
+    /// Tells whether a part of the deposit is not paid out.
+    #[must_use]
+    pub fn holds_deposit(&self) -> bool {
+        self.state.deposited > self.claimed
     }
 }
 
@@ -96,7 +105,6 @@ impl Reservation {
 /// The charge of calls that this node forgot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Explained {
-    pub channel: ChannelId,
     pub charged: Usdc,
     pub cause: Cause,
 }
@@ -114,31 +122,60 @@ pub enum Shortage {
     Distrusted,
 }
 
-/// The consumer's channels, by owner.
+/// The consumer's channels.
 #[derive(Debug, Default)]
-pub struct PayerChannels {
-    by_owner: Mutex<HashMap<Address, PayerChannel>>,
+pub struct PayerChannels(Mutex<Channels>);
+
+#[derive(Debug, Default)]
+struct Channels {
+    by_id: HashMap<ChannelId, PayerChannel>,
+    /// The channels with each owner; the first one is in use.
+    by_owner: HashMap<Address, Vec<ChannelId>>,
+}
+
+impl Channels {
+    fn with(&self, owner: Address) -> impl Iterator<Item = &PayerChannel> {
+        self.by_owner.get(&owner).into_iter().flatten().filter_map(|id| self.by_id.get(id))
+    }
+
+    fn in_use(&self, owner: Address) -> Option<&PayerChannel> {
+        self.with(owner).next()
+    }
+
+    fn in_use_mut(&mut self, owner: Address) -> Option<&mut PayerChannel> {
+        self.by_owner.get(&owner).and_then(|ids| self.by_id.get_mut(ids.first()?))
+    }
+
+    /// Puts the channel first that new calls are promised on: of those with a deposit the one with the longest delay,
+    /// because an owner serves no shorter one than it asks for; of equals the one in use.
+    fn choose(&mut self, owner: Address) {
+        let rank = |channel: &PayerChannel| match channel.holds_deposit() {
+            true => Some(channel.config.close_delay_secs),
+            false => None,
+        };
+        let best = self.with(owner).map(rank).max().flatten();
+        let first = self.with(owner).position(|channel| rank(channel) == best);
+        if let (Some(first), Some(ids)) = (first, self.by_owner.get_mut(&owner)) {
+            ids[..=first].rotate_right(1);
+        }
+    }
 }
 
 impl PayerChannels {
     /// Takes over a channel of the ledger, at start or after the chain confirmed a change. What runs in
     /// memory (calls in flight, receipts whose commit is under way) stays as it is.
-    ///
-    /// An owner that changed its terms has a second channel: the first one is used until nothing is left in it.
     pub fn apply(&self, row: &PayerChannelRow, close_at_secs: Option<u64>) {
         let now_secs = farthing_os::clock::now_secs();
         // A clock that was ahead once puts nothing off for longer than a restart does.
         let used_secs = row.used_secs.map(|used| used.min(now_secs));
         let mut channels = self.lock();
-        match channels.get(&row.config.payee) {
-            Some(other) if other.id != row.id && other.holds_something() => return,
-            Some(other) if other.id != row.id && row.deposited > row.claimed => {
-                channels.remove(&row.config.payee);
-            }
-            Some(other) if other.id != row.id => return,
-            _ => {}
+        let owner = row.config.payee;
+        let Channels { by_id, by_owner } = &mut *channels;
+        let ids = by_owner.entry(owner).or_default();
+        if !ids.contains(&row.id) {
+            ids.push(row.id);
         }
-        let channel = channels.entry(row.config.payee).or_insert_with(|| PayerChannel {
+        let channel = by_id.entry(row.id).or_insert_with(|| PayerChannel {
             id: row.id,
             config: row.config,
             state: PayerState { deposited: Usdc::ZERO, in_flight: Usdc::ZERO, ..row.state() },
@@ -166,12 +203,12 @@ impl PayerChannels {
         // The owner's total is no less than what it was paid, nor than what its receipts come to.
         channel.seen_total = channel.seen_total.max(row.claimed).max(row.acknowledged);
         channel.close_at_secs = close_at_secs;
+        channels.choose(owner);
     }
 
     /// Takes back a part of what the chain alone showed as charged.
-    pub fn let_go(&self, owner: Address, id: ChannelId, part: Usdc) {
-        let mut channels = self.lock();
-        if let Some(channel) = channels.get_mut(&owner).filter(|channel| channel.id == id) {
+    pub fn let_go(&self, id: ChannelId, part: Usdc) {
+        if let Some(channel) = self.lock().by_id.get_mut(&id) {
             channel.state.acknowledged = channel.state.acknowledged.saturating_sub(part);
             channel.seen_total = channel.seen_total.saturating_sub(part).max(channel.state.acknowledged);
         }
@@ -180,9 +217,9 @@ impl PayerChannels {
     /// Tells whether the owner was paid on chain for what no call of this node explains. `false` while this node may
     /// have forgotten calls in a crash.
     #[must_use]
-    pub fn is_overclaimed(&self, owner: Address, id: ChannelId, claimed: Usdc) -> bool {
+    pub fn is_overclaimed(&self, id: ChannelId, claimed: Usdc) -> bool {
         let channels = self.lock();
-        let compared = channels.get(&owner).filter(|channel| channel.id == id && channel.is_compared);
+        let compared = channels.by_id.get(&id).filter(|channel| channel.is_compared);
         compared.is_some_and(|channel| !channel.state.unexplained(claimed).is_zero())
     }
 
@@ -192,10 +229,10 @@ impl PayerChannels {
     /// [`Shortage`], which says what would help.
     pub fn reserve(&self, owner: Address, price: Usdc, now_secs: u64) -> Result<Reservation, Shortage> {
         let mut channels = self.lock();
-        let channel = channels.get_mut(&owner).ok_or(Shortage::NotOpen)?;
-        if channel.state.stopped {
+        if channels.with(owner).any(|channel| channel.state.stopped) {
             return Err(Shortage::Distrusted);
         }
+        let channel = channels.in_use_mut(owner).ok_or(Shortage::NotOpen)?;
         if channel.close_at_secs.is_some() {
             return Err(Shortage::Closing);
         }
@@ -214,14 +251,14 @@ impl PayerChannels {
 
     /// Puts back what a promise of an earlier run has in flight.
     pub fn restore_in_flight(&self, reservation: &Reservation) {
-        if let Some(channel) = self.lock().get_mut(&reservation.owner) {
+        if let Some(channel) = self.lock().by_id.get_mut(&reservation.channel) {
             channel.state.in_flight = channel.state.in_flight.saturating_add(reservation.price);
         }
     }
 
     /// Ends a call that was not charged.
     pub fn release(&self, reservation: &Reservation) {
-        if let Some(channel) = self.lock().get_mut(&reservation.owner) {
+        if let Some(channel) = self.lock().by_id.get_mut(&reservation.channel) {
             channel.state.release(reservation.price);
         }
     }
@@ -232,7 +269,7 @@ impl PayerChannels {
     /// [`ReceiptMismatch::ChargedAbovePrice`]; the channel is then stopped.
     pub fn acknowledge(&self, reservation: &Reservation, receipt: &Receipt) -> Result<(), ReceiptMismatch> {
         let mut channels = self.lock();
-        let Some(channel) = channels.get_mut(&reservation.owner) else { return Ok(()) };
+        let Some(channel) = channels.by_id.get_mut(&reservation.channel) else { return Ok(()) };
         channel.seen_total = channel.seen_total.max(receipt.spent_total);
         match channel.state.acknowledge(reservation.price, receipt.charged, receipt.spent_total) {
             Ok(()) | Err(ReceiptMismatch::UnexplainedTotal { .. }) => Ok(()),
@@ -244,8 +281,8 @@ impl PayerChannels {
     }
 
     /// Counts a call that was released and turns out to have been charged.
-    pub fn acknowledge_late(&self, owner: Address, receipt: &Receipt) {
-        if let Some(channel) = self.lock().get_mut(&owner) {
+    pub fn acknowledge_late(&self, receipt: &Receipt) {
+        if let Some(channel) = self.lock().by_id.get_mut(&receipt.channel) {
             channel.seen_total = channel.seen_total.max(receipt.spent_total);
             channel.state.acknowledge_late(receipt.charged);
         }
@@ -253,8 +290,8 @@ impl PayerChannels {
 
     /// Counts a call that this node forgot and asked for again. `counted` is the part of its charge that was booked
     /// with what was forgotten.
-    pub fn acknowledge_found(&self, owner: Address, receipt: &Receipt, counted: Usdc) {
-        if let Some(channel) = self.lock().get_mut(&owner) {
+    pub fn acknowledge_found(&self, receipt: &Receipt, counted: Usdc) {
+        if let Some(channel) = self.lock().by_id.get_mut(&receipt.channel) {
             let rest = receipt.charged.saturating_sub(counted);
             channel.seen_total = channel.seen_total.max(receipt.spent_total);
             channel.state.acknowledge_late(rest);
@@ -266,9 +303,9 @@ impl PayerChannels {
     }
 
     /// Takes note of a receipt that the ledger has. One over more than was signed is not kept there.
-    pub fn note_receipt(&self, owner: Address, receipt: &Receipt) {
+    pub fn note_receipt(&self, receipt: &Receipt) {
         let mut channels = self.lock();
-        let channel = channels.get_mut(&owner).filter(|channel| channel.id == receipt.channel);
+        let channel = channels.by_id.get_mut(&receipt.channel);
         if let Some(channel) = channel.filter(|channel| receipt.spent_total <= channel.state.signed) {
             channel.receipted = channel.receipted.max(receipt.spent_total);
         }
@@ -276,16 +313,16 @@ impl PayerChannels {
 
     /// Returns the least that the owner must count on a channel, because its receipts and the calls known here both do.
     #[must_use]
-    pub fn receipted(&self, owner: Address, id: ChannelId) -> Option<Usdc> {
+    pub fn receipted(&self, id: ChannelId) -> Option<Usdc> {
         let channels = self.lock();
-        let channel = channels.get(&owner).filter(|channel| channel.id == id)?;
+        let channel = channels.by_id.get(&id)?;
         Some(channel.receipted.min(channel.state.acknowledged)).filter(|total| !total.is_zero())
     }
 
     /// Takes note of the owner's total as its books have it now. It is lower than one that was told before when the owner
     /// lost records of calls that are not known here either.
-    pub fn hear(&self, owner: Address, spent_total: Usdc) {
-        if let Some(channel) = self.lock().get_mut(&owner) {
+    pub fn hear(&self, id: ChannelId, spent_total: Usdc) {
+        if let Some(channel) = self.lock().by_id.get_mut(&id) {
             channel.seen_total = spent_total.max(channel.claimed).max(channel.state.acknowledged);
         }
     }
@@ -294,15 +331,15 @@ impl PayerChannels {
     #[must_use]
     pub fn unexplained(&self, owner: Address) -> Usdc {
         let channels = self.lock();
-        let open = channels.get(&owner).filter(|channel| !channel.state.stopped);
+        let open = channels.in_use(owner).filter(|channel| !channel.state.stopped);
         open.map_or(Usdc::ZERO, PayerChannel::unexplained)
     }
 
     /// Counts what was signed beyond everything known here as in flight: calls that the ledger lacks, which the owner
     /// may have charged or may yet charge.
-    pub fn remember(&self, owner: Address, signed: Usdc, cause: Cause) {
+    pub fn remember(&self, id: ChannelId, signed: Usdc, cause: Cause) {
         let mut channels = self.lock();
-        let Some(channel) = channels.get_mut(&owner) else { return };
+        let Some(channel) = channels.by_id.get_mut(&id) else { return };
         let known = channel.state.acknowledged.saturating_add(channel.state.in_flight);
         let forgotten = signed.saturating_sub(known);
         let forgettable = signed.saturating_sub(channel.state.acknowledged);
@@ -314,37 +351,36 @@ impl PayerChannels {
     }
 
     /// Acknowledges what the owner's total cannot owe to any call known here: forgotten ones were charged.
-    pub fn explain(&self, owner: Address, spent_total: Usdc) -> Option<Explained> {
+    pub fn explain(&self, id: ChannelId, spent_total: Usdc) -> Option<Explained> {
         let mut channels = self.lock();
-        let channel = channels.get_mut(&owner)?;
+        let channel = channels.by_id.get_mut(&id)?;
         channel.seen_total = channel.seen_total.max(spent_total);
         let in_flight = channel.state.in_flight.saturating_sub(channel.forgotten);
         let known = channel.state.acknowledged.saturating_add(in_flight);
         let charged = spent_total.saturating_sub(known).min(channel.forgettable);
         channel.count_forgotten(charged);
-        let explained = Explained { channel: channel.id, charged, cause: channel.forgotten_cause };
+        let explained = Explained { charged, cause: channel.forgotten_cause };
         (!charged.is_zero()).then_some(explained)
     }
 
     /// Counts what the ledger has booked by itself, because an emptied channel paid it and no call explains it.
-    pub fn count_booked(&self, owner: Address, id: ChannelId, charged: Usdc) {
-        let mut channels = self.lock();
-        if let Some(channel) = channels.get_mut(&owner).filter(|channel| channel.id == id) {
+    pub fn count_booked(&self, id: ChannelId, charged: Usdc) {
+        if let Some(channel) = self.lock().by_id.get_mut(&id) {
             channel.count_forgotten(charged);
         }
     }
 
     /// Gives forgotten headroom back: every call that could have used it is over.
-    pub fn forgive(&self, owner: Address) {
-        if let Some(channel) = self.lock().get_mut(&owner) {
+    pub fn forgive(&self, id: ChannelId) {
+        if let Some(channel) = self.lock().by_id.get_mut(&id) {
             let forgotten = std::mem::take(&mut channel.forgotten);
             channel.state.release(forgotten);
         }
     }
 
-    /// Trusts an owner again whose channel was stopped and is empty: what it was paid is what it is owed.
-    pub fn resume(&self, owner: Address) {
-        if let Some(channel) = self.lock().get_mut(&owner) {
+    /// Trusts a channel again that was stopped and is empty: what its owner was paid is what it is owed.
+    pub fn resume(&self, id: ChannelId) {
+        if let Some(channel) = self.lock().by_id.get_mut(&id) {
             channel.state.stopped = false;
             channel.seen_total = channel.claimed.max(channel.state.acknowledged);
         }
@@ -352,23 +388,36 @@ impl PayerChannels {
 
     /// Promises nothing more to this owner.
     pub fn stop(&self, owner: Address) {
-        if let Some(channel) = self.lock().get_mut(&owner) {
+        if let Some(channel) = self.lock().in_use_mut(owner) {
             channel.state.stopped = true;
         }
     }
 
+    /// The channel with an owner that new calls are promised on.
     #[must_use]
-    pub fn get(&self, owner: Address) -> Option<PayerChannel> {
-        self.lock().get(&owner).cloned()
+    pub fn in_use(&self, owner: Address) -> Option<PayerChannel> {
+        self.lock().in_use(owner).cloned()
     }
 
+    #[must_use]
+    pub fn get(&self, id: ChannelId) -> Option<PayerChannel> {
+        self.lock().by_id.get(&id).cloned()
+    }
+
+    /// All channels but the empty ones that another one took the place of.
     #[must_use]
     pub fn all(&self) -> Vec<PayerChannel> {
-        self.lock().values().cloned().collect()
+        let channels = self.lock();
+        let matters = |channel: &&PayerChannel| {
+            let is_in_use =
+                || channels.in_use(channel.config.payee).is_some_and(|in_use| in_use.id == channel.id);
+            channel.holds_something() || channel.state.stopped || is_in_use()
+        };
+        channels.by_id.values().filter(matters).cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Address, PayerChannel>> {
-        self.by_owner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Channels> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

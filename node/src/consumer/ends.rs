@@ -122,7 +122,8 @@ impl Consumer {
         let may_be_forgotten = || self.0.accounts.may_be_forgotten(attempt, &receipt);
         if !receipt.charged.is_zero()
             && !may_be_forgotten()
-            && let Err(error) = self.compare_again(attempt.expected.owner).await
+            && let Some(reservation) = &attempt.reservation
+            && let Err(error) = self.compare_again(reservation.owner, reservation.channel).await
         {
             tracing::warn!(error, "the owner's books cannot be seen");
         }
@@ -197,7 +198,7 @@ impl Consumer {
 
     /// Makes the stop of a channel durable and asks the chain for the deposit back.
     pub(super) async fn stop_channel(&self, owner: Address) {
-        let Some(channel) = self.0.channels.get(owner) else { return };
+        let Some(channel) = self.0.channels.in_use(owner) else { return };
         let stopped = PayerChannel {
             id: channel.id,
             config: channel.config,

@@ -123,7 +123,7 @@ impl Consumer {
         let mut request = attempt.promise.request.clone();
         // As of now: a copy that is sent later may find the owner restored.
         if let Payment::Channel { channel, receipted, .. } = &mut request.payment {
-            *receipted = self.0.channels.receipted(attempt.expected.owner, *channel);
+            *receipted = self.0.channels.receipted(*channel);
         }
         let message = CallMessage::Call(request);
         killpoint::reached("consumer.before_send");
@@ -162,7 +162,7 @@ impl Consumer {
 
     /// Tells whether the owner may still see the channel as it was before the last deposit.
     fn was_just_filled(&self, attempt: &Attempt) -> bool {
-        let channel = attempt.reservation.and_then(|reservation| self.0.channels.get(reservation.owner));
+        let channel = attempt.reservation.and_then(|reservation| self.0.channels.get(reservation.channel));
         channel.and_then(|channel| channel.filled_at).is_some_and(|at| at.elapsed() < CHANNEL_LAG)
     }
 }

@@ -9,7 +9,7 @@ use std::{
 
 use farthing_chain::{AUTHORIZATION_SECS, Balances, ChainError, ChainHandle};
 use farthing_ledger::Ledger;
-use farthing_protocol::{Address, ChannelConfig, Usdc, listing::Accept};
+use farthing_protocol::{Address, ChannelConfig, ChannelId, Usdc, listing::Accept};
 use tokio_util::task::TaskTracker;
 
 use crate::{chain_view, keyed_mutex::KeyedMutex, killpoint};
@@ -18,7 +18,7 @@ use super::{
     BuyError,
     channels::{PayerChannel, PayerChannels},
     deposits::DepositPolicy,
-    rest::{AtRest, RestLimits},
+    rest::{AtRest, RestLimits, RestingPlace},
     terms::{Bounds, Unfit},
 };
 
@@ -108,7 +108,8 @@ impl Funding {
             parts;
         let at_rest = AtRest::new(channels.clone(), at_rest);
         for &(config, deposited, total) in chain.deposits_under_way_at_start() {
-            at_rest.restore(config.payee, deposited, total, Instant::now() + AUTHORIZATION_LIFETIME);
+            let at = RestingPlace { owner: config.payee, channel: config.id(&chain.domain()) };
+            at_rest.restore(at, deposited, total, Instant::now() + AUTHORIZATION_LIFETIME);
         }
         let bounds = Bounds { deposit_max: policy.deposit_max, close_delay_max_secs };
         let one_at_a_time = KeyedMutex::default();
@@ -144,7 +145,8 @@ impl Funding {
     /// [`BuyError`] saying what is missing, and nothing was deposited then.
     pub async fn ensure(&self, accept: &Accept, price: Usdc) -> Result<(), BuyError> {
         let _turn = self.0.one_at_a_time.take(accept.pay_to).await;
-        let channel = self.0.channels.get(accept.pay_to);
+        let config = self.to_fill(accept);
+        let channel = self.0.channels.get(config.id(&self.0.chain.domain()));
         if channel.as_ref().is_some_and(|channel| channel.state.available() >= price) {
             return Ok(());
         }
@@ -153,7 +155,7 @@ impl Funding {
         let available = channel.as_ref().map_or(Usdc::ZERO, |channel| channel.state.available());
         let balance = self.balance()?;
         let amount = match &channel {
-            Some(channel) if !channel.last_deposit.is_zero() && channel.state.deposited > channel.claimed => {
+            Some(channel) if !channel.last_deposit.is_zero() && channel.holds_deposit() => {
                 self.0.policy.top_up(price, available, channel.last_deposit, balance.usdc)
             }
             _ => self.0.policy.first_deposit(price, accept.min_deposit, balance.usdc),
@@ -165,9 +167,9 @@ impl Funding {
         };
         self.check_eth(balance, amount)?;
         let deposited = channel.as_ref().map_or(Usdc::ZERO, |channel| channel.state.deposited);
-        let in_use = channel.is_some_and(|channel| channel.holds_something());
-        let least = if in_use { price.saturating_sub(available) } else { price.max(accept.min_deposit) };
-        self.deposit(accept, WantedDeposit { deposited, least, amount }).await
+        let is_open = channel.is_some_and(|channel| channel.holds_deposit());
+        let least = if is_open { price.saturating_sub(available) } else { price.max(accept.min_deposit) };
+        self.deposit(accept, config, WantedDeposit { deposited, least, amount }).await
     }
 
     /// Checks that a channel in use can be withdrawn from no sooner than its owner lists now: others are not served.
@@ -175,9 +177,8 @@ impl Funding {
     /// # Errors
     /// [`BuyError::DelayTooShort`], which says what to do.
     pub fn check_delay(&self, accept: &Accept) -> Result<(), BuyError> {
-        let in_use = self.0.channels.get(accept.pay_to).filter(PayerChannel::holds_something);
         let asks_secs = accept.close_delay_secs;
-        match in_use.filter(|channel| channel.config.close_delay_secs < asks_secs) {
+        match self.open(accept.pay_to).filter(|channel| channel.config.close_delay_secs < asks_secs) {
             None => Ok(()),
             Some(PayerChannel { id, config, .. }) => {
                 Err(BuyError::DelayTooShort { channel: id, has_secs: config.close_delay_secs, asks_secs })
@@ -192,7 +193,7 @@ impl Funding {
         price: Usdc,
         there: impl Future<Output = bool> + Send + 'static,
     ) {
-        let Some(channel) = self.0.channels.get(accept.pay_to) else { return };
+        let Some(channel) = self.0.channels.in_use(accept.pay_to) else { return };
         let Ok(balance) = self.balance() else { return };
         let available = channel.state.available();
         let wanted = self.0.policy.top_up(price, available, channel.last_deposit, balance.usdc);
@@ -202,7 +203,7 @@ impl Funding {
         let wanted = WantedDeposit { deposited: channel.state.deposited, least: price, amount };
         self.0.tasks.spawn(async move {
             if there.await
-                && let Err(error) = funding.deposit(&accept, wanted).await
+                && let Err(error) = funding.deposit(&accept, channel.config, wanted).await
             {
                 tracing::warn!(owner = %accept.pay_to, %error, "the channel was not topped up");
             }
@@ -219,7 +220,8 @@ impl Funding {
         let _turn = self.0.one_at_a_time.take(accept.pay_to).await;
         self.check_ready()?;
         self.check_eth(self.balance()?, amount)?;
-        let channel = self.0.channels.get(accept.pay_to);
+        let config = self.to_fill(accept);
+        let channel = self.0.channels.get(config.id(&self.0.chain.domain()));
         if let Some(channel) = channel.as_ref().filter(|channel| channel.holds_something()) {
             // It would lie there until the delay is over, and pay for nothing.
             if channel.close_at_secs.is_some() {
@@ -230,7 +232,7 @@ impl Funding {
             }
         }
         let deposited = channel.map_or(Usdc::ZERO, |channel| channel.state.deposited);
-        self.deposit(accept, WantedDeposit { deposited, least: amount, amount }).await
+        self.deposit(accept, config, WantedDeposit { deposited, least: amount, amount }).await
     }
 
     /// Checks what the owner asks for, before any money moves: of the channel in use, or of a new one.
@@ -238,41 +240,52 @@ impl Funding {
     /// # Errors
     /// The first bound that is passed.
     pub fn check_terms(&self, accept: &Accept) -> Result<(), Unfit> {
-        match self.in_use(accept.pay_to) {
+        match self.open(accept.pay_to) {
             Some(channel) => self.0.bounds.check_delay(channel.config.close_delay_secs),
             None => self.0.bounds.check(accept),
         }
     }
 
-    fn in_use(&self, owner: Address) -> Option<PayerChannel> {
-        self.0.channels.get(owner).filter(PayerChannel::holds_something)
+    fn open(&self, owner: Address) -> Option<PayerChannel> {
+        self.0.channels.in_use(owner).filter(PayerChannel::holds_deposit)
+    }
+
+    /// The channel that a deposit goes into: an open one is filled on, whatever the owner's newest terms are.
+    fn to_fill(&self, accept: &Accept) -> ChannelConfig {
+        self.open(accept.pay_to).map_or_else(|| self.terms(accept), |channel| channel.config)
     }
 
     /// Adds to the deposit on which the amount was decided. The books may lag behind the chain, above all after a
     /// crash; what the chain holds more by then counts towards the amount.
-    async fn deposit(&self, accept: &Accept, wanted: WantedDeposit) -> Result<(), BuyError> {
+    async fn deposit(
+        &self,
+        accept: &Accept,
+        config: ChannelConfig,
+        wanted: WantedDeposit,
+    ) -> Result<(), BuyError> {
         let (owner, deposited) = (accept.pay_to, wanted.deposited);
         self.check_terms(accept)?;
-        let amount = self.0.at_rest.take(owner, deposited, wanted.least, wanted.amount)?;
-        // A channel in use is filled on, whatever the owner's newest terms are.
-        let config = self.in_use(owner).map_or_else(|| self.terms(accept), |channel| channel.config);
+        let at = RestingPlace { owner, channel: config.id(&self.0.chain.domain()) };
+        let amount = self.0.at_rest.take(at, deposited, wanted.least, wanted.amount)?;
         tracing::info!(%owner, %amount, "depositing into the channel");
         killpoint::reached("funding.before_deposit");
         match self.0.chain.deposit_onto(config, deposited, amount).await {
             Ok(_) => {}
             Err(error) if is_unsigned(&error) => {
-                self.0.at_rest.settle(owner, deposited);
+                self.0.at_rest.settle(at, deposited);
                 return Err(explain(error));
             }
             // An endpoint may have seen its authorization, whatever it says of it, and may bring it.
             Err(error) => {
-                self.0.at_rest.doubt(owner, deposited, Instant::now() + AUTHORIZATION_LIFETIME);
+                self.0.at_rest.doubt(at, deposited, Instant::now() + AUTHORIZATION_LIFETIME);
                 return Err(explain(error));
             }
         }
         killpoint::reached("funding.after_deposit");
-        if self.await_deposit(owner, deposited.saturating_add(Usdc::from_micros(1))).await {
-            self.0.at_rest.settle(owner, deposited);
+        match self.await_deposit(at.channel, deposited.saturating_add(Usdc::from_micros(1))).await {
+            true => self.0.at_rest.settle(at, deposited),
+            // It counts until the books show it.
+            false => self.0.at_rest.doubt(at, deposited, Instant::now() + AUTHORIZATION_LIFETIME),
         }
         Ok(())
     }
@@ -292,8 +305,9 @@ impl Funding {
 
     /// The settlement loop brings confirmed deposits into ledger and memory; a caller that waits for its
     /// first call waits for that, not only for the transaction. `false` when it takes too long.
-    async fn await_deposit(&self, owner: Address, deposited: Usdc) -> bool {
-        let known = || self.0.channels.get(owner).is_some_and(|channel| channel.state.deposited >= deposited);
+    async fn await_deposit(&self, channel: ChannelId, deposited: Usdc) -> bool {
+        let known =
+            || self.0.channels.get(channel).is_some_and(|channel| channel.state.deposited >= deposited);
         for _ in 0..DEPOSIT_LOOKS_MAX {
             if known() {
                 return true;

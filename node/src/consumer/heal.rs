@@ -54,10 +54,10 @@ impl Consumer {
     }
 
     async fn heal_alone(&self, owner: Address, _alone: KeyedGuard<()>) -> Result<(), String> {
-        let Some(channel) = self.0.channels.get(owner) else { return Ok(()) };
+        let Some(channel) = self.0.channels.in_use(owner) else { return Ok(()) };
         if let Some(sync) = self.sync(owner, channel.id).await? {
-            self.0.accounts.book_forgotten(owner, sync.spent).await;
-            self.0.channels.hear(owner, sync.spent);
+            self.0.accounts.book_forgotten(owner, channel.id, sync.spent).await;
+            self.0.channels.hear(channel.id, sync.spent);
             if sync.spent < channel.seen_total {
                 tracing::warn!(%owner, before = %channel.seen_total, now = %sync.spent, "an owner counts less than it did");
             }
@@ -75,7 +75,7 @@ impl Consumer {
             self.take_late_receipt(purchase.call_id).await;
         }
         if !unexplained().is_zero() {
-            self.compare_again(owner).await?;
+            self.compare_again(owner, channel.id).await?;
         }
         if unexplained().is_zero() {
             tracing::warn!(%owner, "the books agree again");

@@ -18,7 +18,12 @@ use farthing_protocol::{
     resolution::COPY_LIFETIME,
 };
 
-use super::{Consumer, accounts, compare::told, shown::newest_word};
+use super::{
+    Consumer,
+    accounts::{self, Attempt},
+    compare::told,
+    shown::newest_word,
+};
 
 const SYNC_TIMEOUT: Duration = Duration::from_secs(10);
 const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);
@@ -85,14 +90,14 @@ impl Consumer {
     pub(super) fn compare_all_books(&self) {
         // Also of an emptied channel with open calls: what is booked of it leaves out what they may have cost.
         for channel in self.0.channels.all().iter().filter(|channel| channel.holds_something()) {
-            let (consumer, owner) = (self.clone(), channel.config.payee);
+            let (consumer, owner, id) = (self.clone(), channel.config.payee, channel.id);
             self.until_stopped(async move {
                 // An owner that stays away is asked again before the next call to it.
                 let mut pauses = Pauses::from_now();
-                while consumer.compare_books(owner).await.is_err() && pauses.wait().await {}
+                while consumer.compare_books(owner, id).await.is_err() && pauses.wait().await {}
                 consumer.explain_total(owner).await;
                 tokio::time::sleep(COPY_LIFETIME.saturating_sub(clock::uptime())).await;
-                while consumer.compare_books(owner).await.is_err() && pauses.wait().await {}
+                while consumer.compare_books(owner, id).await.is_err() && pauses.wait().await {}
                 consumer.explain_total(owner).await;
             });
         }
@@ -112,25 +117,35 @@ impl Consumer {
     ///
     /// # Errors
     /// Why the owner does not tell; nothing may be promised to it then.
-    pub(super) async fn compare_books(&self, owner: Address) -> Result<(), String> {
-        self.compare(owner, false).await
+    pub(super) async fn compare_books(&self, owner: Address, channel: ChannelId) -> Result<(), String> {
+        self.compare(owner, channel, false).await
+    }
+
+    /// The same, of the channel that a call was promised on.
+    ///
+    /// # Errors
+    /// Why the owner does not tell.
+    pub(super) async fn compare_books_of(&self, attempt: &Attempt) -> Result<(), String> {
+        match &attempt.reservation {
+            Some(reservation) => self.compare_books(reservation.owner, reservation.channel).await,
+            None => Ok(()),
+        }
     }
 
     /// The same, at once, for a total or a receipt that nothing known explains. Nothing is asked after the last time.
     ///
     /// # Errors
     /// Why the owner does not tell.
-    pub(super) async fn compare_again(&self, owner: Address) -> Result<(), String> {
-        self.compare(owner, true).await
+    pub(super) async fn compare_again(&self, owner: Address, channel: ChannelId) -> Result<(), String> {
+        self.compare(owner, channel, true).await
     }
 
-    async fn compare(&self, owner: Address, again: bool) -> Result<(), String> {
-        let Some(channel) = self.0.channels.get(owner) else { return Ok(()) };
-        let Some(turn) = self.0.books.turn(channel.id) else { return Ok(()) };
+    async fn compare(&self, owner: Address, channel: ChannelId, again: bool) -> Result<(), String> {
+        let Some(turn) = self.0.books.turn(channel) else { return Ok(()) };
         let came = Instant::now();
         let mut compared = turn.lock().await;
         let is_last = accounts::tells_of_all(clock::uptime());
-        if self.0.books.turn(channel.id).is_none() {
+        if self.0.books.turn(channel).is_none() {
             return Ok(());
         }
         match compared.next(came, is_last || again) {
@@ -138,23 +153,22 @@ impl Consumer {
             Next::Refuse => return Err("the owner is slow to show its books".to_owned()),
             Next::Ask => {}
         }
-        let sync =
-            self.sync(owner, channel.id).await.inspect_err(|_| compared.failed = Some(Instant::now()))?;
-        let proven = self.0.accounts.prove_carried(owner, channel.id, sync.as_ref()).await;
+        let sync = self.sync(owner, channel).await.inspect_err(|_| compared.failed = Some(Instant::now()))?;
+        let proven = self.0.accounts.prove_carried(owner, channel, sync.as_ref()).await;
         proven.map_err(|error| error.to_string())?;
         if let Some(sync) = sync {
-            let taken = self.0.accounts.take_over(owner, channel.id, &sync).await;
+            let taken = self.0.accounts.take_over(owner, channel, &sync).await;
             taken.map_err(|error| error.to_string())?;
         }
         compared.is_seen = true;
         if is_last {
-            self.0.books.finish(channel.id);
+            self.0.books.finish(channel);
         }
-        if self.forgets(owner) {
+        if self.forgets(channel) {
             let consumer = self.clone();
-            self.until_stopped(async move { consumer.settle_forgotten(owner, channel.id).await });
+            self.until_stopped(async move { consumer.settle_forgotten(owner, channel).await });
         } else if is_last {
-            self.lacks_nothing(channel.id).await;
+            self.lacks_nothing(channel).await;
         }
         Ok(())
     }
@@ -162,16 +176,16 @@ impl Consumer {
     /// Asks until nothing forgotten is left, or none of it can still be charged.
     async fn settle_forgotten(&self, owner: Address, channel: ChannelId) {
         let mut pauses = Pauses::from_now();
-        while self.forgets(owner) && pauses.wait().await {
+        while self.forgets(channel) && pauses.wait().await {
             if let Ok(Some(sync)) = self.sync(owner, channel).await {
-                self.0.accounts.book_forgotten(owner, sync.spent).await;
+                self.0.accounts.book_forgotten(owner, channel, sync.spent).await;
             }
         }
         let last_word = self.sync(owner, channel).await.ok().flatten();
         if let Some(sync) = &last_word {
-            self.0.accounts.book_forgotten(owner, sync.spent).await;
+            self.0.accounts.book_forgotten(owner, channel, sync.spent).await;
         }
-        self.0.channels.forgive(owner);
+        self.0.channels.forgive(channel);
         // An owner that was away has not said what it charged.
         if last_word.is_some() && self.0.books.turn(channel).is_none() {
             self.lacks_nothing(channel).await;
@@ -185,8 +199,8 @@ impl Consumer {
         }
     }
 
-    fn forgets(&self, owner: Address) -> bool {
-        self.0.channels.get(owner).is_some_and(|channel| !channel.forgotten.is_zero())
+    fn forgets(&self, channel: ChannelId) -> bool {
+        self.0.channels.get(channel).is_some_and(|channel| !channel.forgotten.is_zero())
     }
 
     fn until_stopped(&self, work: impl Future<Output = ()> + Send + 'static) {

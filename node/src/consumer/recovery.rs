@@ -64,7 +64,7 @@ impl Consumer {
         }
         turn.doubt(clock::uptime());
         let attempt = Attempt { body: order.body, ..Attempt::of(promise) };
-        self.compare_books(attempt.expected.owner).await.map_err(BuyError::Undecided)?;
+        self.compare_books_of(&attempt).await.map_err(BuyError::Undecided)?;
         let sent = Instant::now();
         let mut exchanged = self.exchange(&attempt, deadline, &mut turn).await;
         let is_behind =
@@ -192,7 +192,7 @@ impl Consumer {
     /// One question. The turn comes back when the end is still unknown.
     async fn resolve_once(&self, attempt: Attempt, turn: Turn) -> Option<Turn> {
         let (owner, call_id) = (attempt.expected.owner, attempt.call_id());
-        if self.compare_books(owner).await.is_err() {
+        if self.compare_books_of(&attempt).await.is_err() {
             return Some(turn);
         }
         let (receipt, signature) = match self.ask(owner, call_id, &turn, ASK_TIMEOUT).await {

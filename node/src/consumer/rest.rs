@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use farthing_protocol::{Address, Usdc};
+use farthing_protocol::{Address, ChannelId, Usdc};
 
 use super::{
     channels::{PayerChannel, PayerChannels},
@@ -32,9 +32,16 @@ pub struct AtRest {
     under_way: Mutex<UnderWay>,
 }
 
-/// By owner, the deposits that the books do not show, and what a channel held when each was decided on. The token takes
-/// one of all authorizations that add to the same deposit, and each of those that add to others.
-type UnderWay = HashMap<Address, BTreeMap<Usdc, DepositPlace>>;
+/// By channel and its owner, the deposits that the books do not show, and what the channel held when each was decided on.
+/// The token takes one of all authorizations that add to the same deposit, and each of those that add to others.
+type UnderWay = HashMap<RestingPlace, BTreeMap<Usdc, DepositPlace>>;
+
+/// A channel that money lies in, or is to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RestingPlace {
+    pub owner: Address,
+    pub channel: ChannelId,
+}
 
 /// The room that a deposit takes up.
 #[derive(Clone, Copy, Debug)]
@@ -69,15 +76,15 @@ impl AtRest {
     /// [`OverLimit`] when they leave no room for the least; nothing is taken then.
     pub fn take(
         &self,
-        owner: Address,
+        at: RestingPlace,
         deposited: Usdc,
         least: Usdc,
         wanted: Usdc,
     ) -> Result<Usdc, OverLimit> {
         let mut under_way = self.lock();
         // It stands for its forerunner.
-        let earlier = under_way.entry(owner).or_default().remove(&deposited);
-        let room = self.limits.room(&amounts(&self.channels.all(), &under_way), owner, least, wanted);
+        let earlier = under_way.entry(at).or_default().remove(&deposited);
+        let room = self.limits.room(&amounts(&self.channels.all(), &under_way), at.owner, least, wanted);
         let place = match (&room, earlier) {
             (Ok(amount), earlier) => {
                 let total = deposited.saturating_add(*amount);
@@ -89,37 +96,37 @@ impl AtRest {
             (Err(_), earlier) => earlier,
         };
         if let Some(place) = place {
-            under_way.entry(owner).or_default().insert(deposited, place);
+            under_way.entry(at).or_default().insert(deposited, place);
         }
         room
     }
 
     /// Ends a deposit onto `deposited` that the books show now, or that certainly did not happen.
-    pub fn settle(&self, owner: Address, deposited: Usdc) {
-        if let Some(places) = self.lock().get_mut(&owner) {
+    pub fn settle(&self, at: RestingPlace, deposited: Usdc) {
+        if let Some(places) = self.lock().get_mut(&at) {
             places.remove(&deposited);
         }
     }
 
     /// Keeps the place of a deposit that failed and may happen all the same: an endpoint has seen the authorization, and
     /// may bring it until it lapses.
-    pub fn doubt(&self, owner: Address, deposited: Usdc, lapses: Instant) {
-        if let Some(place) = self.lock().get_mut(&owner).and_then(|places| places.get_mut(&deposited)) {
+    pub fn doubt(&self, at: RestingPlace, deposited: Usdc, lapses: Instant) {
+        if let Some(place) = self.lock().get_mut(&at).and_then(|places| places.get_mut(&deposited)) {
             place.until = Some(lapses);
         }
     }
 
     /// Takes the place of a deposit that was under way at the last stop, whatever the limits are.
-    pub fn restore(&self, owner: Address, deposited: Usdc, total: Usdc, lapses: Instant) {
+    pub fn restore(&self, at: RestingPlace, deposited: Usdc, total: Usdc, lapses: Instant) {
         let place = DepositPlace { total, until: Some(lapses) };
-        self.lock().entry(owner).or_default().insert(deposited, place);
+        self.lock().entry(at).or_default().insert(deposited, place);
     }
 
     /// Without those that cannot happen any more, or are in the books.
     fn lock(&self) -> MutexGuard<'_, UnderWay> {
         let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
-        under_way.retain(|owner, places| {
-            let booked = self.channels.get(*owner).map_or(Usdc::ZERO, |channel| channel.state.deposited);
+        under_way.retain(|at, places| {
+            let booked = self.channels.get(at.channel).map_or(Usdc::ZERO, |channel| channel.state.deposited);
             places.retain(|_, place| {
                 place.until.is_none_or(|lapses| Instant::now() < lapses && booked < place.total)
             });
@@ -152,20 +159,21 @@ impl RestLimits {
     }
 }
 
-/// By owner, what lies in the channel or will, and is not paid out.
+/// By owner, what lies in its channels or will, and is not paid out.
 fn amounts(channels: &[PayerChannel], under_way: &UnderWay) -> HashMap<Address, Usdc> {
     let mut amounts = HashMap::new();
     let mut held = HashMap::new();
     for channel in channels {
-        let (owner, deposited) = (channel.config.payee, channel.state.deposited);
-        held.insert(owner, deposited);
-        amounts.insert(owner, deposited.saturating_sub(channel.claimed));
+        let deposited = channel.state.deposited;
+        held.insert(channel.id, deposited);
+        let amount: &mut Usdc = amounts.entry(channel.config.payee).or_default();
+        *amount = amount.saturating_add(deposited.saturating_sub(channel.claimed));
     }
-    for (owner, places) in under_way {
-        let held = held.get(owner).copied().unwrap_or_default();
+    for (at, places) in under_way {
+        let held = held.get(&at.channel).copied().unwrap_or_default();
         let coming = places.iter().map(|(before, place)| place.total.saturating_sub(held.max(*before)));
         let coming = coming.fold(Usdc::ZERO, Usdc::saturating_add);
-        let amount = amounts.entry(*owner).or_default();
+        let amount = amounts.entry(at.owner).or_default();
         *amount = amount.saturating_add(coming);
     }
     amounts
@@ -178,7 +186,7 @@ fn total(amounts: &HashMap<Address, Usdc>) -> Usdc {
 #[cfg(test)]
 mod tests {
     use farthing_ledger::PayerChannelRow;
-    use farthing_protocol::{ChannelConfig, ChannelId};
+    use farthing_protocol::ChannelConfig;
 
     use super::*;
 
@@ -188,6 +196,10 @@ mod tests {
 
     const fn owner(n: u8) -> Address {
         Address::from_bytes([n; 20])
+    }
+
+    const fn at(n: u8) -> RestingPlace {
+        RestingPlace { owner: owner(n), channel: ChannelId::from_bytes([n; 32]) }
     }
 
     const LIMITS: RestLimits = RestLimits { per_owner: usdc(50), in_all: usdc(100) };
@@ -223,14 +235,14 @@ mod tests {
         let channels = Arc::new(PayerChannels::default());
         holding(&channels, 1, 60, 20);
         let rest = AtRest::new(channels, LIMITS);
-        assert_eq!(rest.take(owner(1), usdc(60), usdc(10), usdc(30)), Ok(usdc(10)), "40 lie there, 50 may");
-        rest.settle(owner(1), usdc(60));
-        let refused = rest.take(owner(1), usdc(60), usdc(11), usdc(30)).unwrap_err();
+        assert_eq!(rest.take(at(1), usdc(60), usdc(10), usdc(30)), Ok(usdc(10)), "40 lie there, 50 may");
+        rest.settle(at(1), usdc(60));
+        let refused = rest.take(at(1), usdc(60), usdc(11), usdc(30)).unwrap_err();
         assert!(matches!(refused, OverLimit::RestOfOwner { .. }), "{refused}");
-        assert_eq!(rest.take(owner(2), usdc(0), usdc(50), usdc(50)), Ok(usdc(50)));
-        let refused = rest.take(owner(3), usdc(0), usdc(11), usdc(50)).unwrap_err();
+        assert_eq!(rest.take(at(2), usdc(0), usdc(50), usdc(50)), Ok(usdc(50)));
+        let refused = rest.take(at(3), usdc(0), usdc(11), usdc(50)).unwrap_err();
         assert!(matches!(refused, OverLimit::Rest { .. }), "{refused}");
-        assert_eq!(rest.take(owner(3), usdc(0), usdc(10), usdc(50)), Ok(usdc(10)));
+        assert_eq!(rest.take(at(3), usdc(0), usdc(10), usdc(50)), Ok(usdc(10)));
         assert_eq!(rest.total(), usdc(100));
     }
 
@@ -238,11 +250,11 @@ mod tests {
     fn a_deposit_counts_once_while_its_confirmation_reaches_the_books() {
         let channels = Arc::new(PayerChannels::default());
         let rest = AtRest::new(channels.clone(), LIMITS);
-        rest.take(owner(1), usdc(0), usdc(40), usdc(40)).unwrap();
+        rest.take(at(1), usdc(0), usdc(40), usdc(40)).unwrap();
         assert_eq!(rest.total(), usdc(40), "under way");
         holding(&channels, 1, 40, 0);
         assert_eq!(rest.total(), usdc(40), "in the books and under way");
-        rest.settle(owner(1), usdc(0));
+        rest.settle(at(1), usdc(0));
         assert_eq!(rest.total(), usdc(40), "in the books");
         holding(&channels, 1, 40, 30);
         assert_eq!(rest.total(), usdc(10), "what is paid out does not lie there");
@@ -254,12 +266,12 @@ mod tests {
         let rest = AtRest::new(channels.clone(), LIMITS);
         let later = Instant::now() + std::time::Duration::from_secs(3_600);
         for n in 1..=2 {
-            rest.take(owner(n), usdc(0), usdc(40), usdc(40)).unwrap();
-            rest.doubt(owner(n), usdc(0), later);
+            rest.take(at(n), usdc(0), usdc(40), usdc(40)).unwrap();
+            rest.doubt(at(n), usdc(0), later);
         }
-        assert!(rest.take(owner(3), usdc(0), usdc(30), usdc(30)).is_err(), "both may still be made");
-        assert_eq!(rest.take(owner(1), usdc(0), usdc(50), usdc(50)), Ok(usdc(50)), "in place of the first");
-        rest.doubt(owner(1), usdc(0), Instant::now());
+        assert!(rest.take(at(3), usdc(0), usdc(30), usdc(30)).is_err(), "both may still be made");
+        assert_eq!(rest.take(at(1), usdc(0), usdc(50), usdc(50)), Ok(usdc(50)), "in place of the first");
+        rest.doubt(at(1), usdc(0), Instant::now());
         assert_eq!(rest.total(), usdc(40), "it cannot be made any more");
         holding(&channels, 2, 40, 0);
         holding(&channels, 2, 0, 0);
@@ -269,19 +281,19 @@ mod tests {
         holding(&channels, 2, 0, 0);
         assert_eq!(rest.total(), usdc(0), "it was booked, and withdrawn");
         // Closed since, so that the channel is filled under another authorization: the earlier one is still good.
-        rest.take(owner(5), usdc(10), usdc(20), usdc(20)).unwrap();
-        rest.doubt(owner(5), usdc(10), later);
-        rest.take(owner(5), usdc(0), usdc(15), usdc(15)).unwrap();
+        rest.take(at(5), usdc(10), usdc(20), usdc(20)).unwrap();
+        rest.doubt(at(5), usdc(10), later);
+        rest.take(at(5), usdc(0), usdc(15), usdc(15)).unwrap();
         assert_eq!(rest.total(), usdc(35));
-        rest.settle(owner(5), usdc(0));
+        rest.settle(at(5), usdc(0));
         assert_eq!(rest.total(), usdc(20));
         // One that is refused, or smaller, takes nothing of the place of the one before, which may still be made.
-        assert!(rest.take(owner(5), usdc(10), usdc(60), usdc(60)).is_err());
+        assert!(rest.take(at(5), usdc(10), usdc(60), usdc(60)).is_err());
         assert_eq!(rest.total(), usdc(20));
-        assert_eq!(rest.take(owner(5), usdc(10), usdc(5), usdc(5)), Ok(usdc(5)));
+        assert_eq!(rest.take(at(5), usdc(10), usdc(5), usdc(5)), Ok(usdc(5)));
         assert_eq!(rest.total(), usdc(20));
-        rest.settle(owner(5), usdc(10));
-        rest.restore(owner(4), usdc(0), usdc(70), later);
+        rest.settle(at(5), usdc(10));
+        rest.restore(at(4), usdc(0), usdc(70), later);
         assert_eq!(rest.total(), usdc(70), "of before the start");
     }
 
@@ -290,7 +302,7 @@ mod tests {
         let rest = Arc::new(AtRest::new(Arc::default(), LIMITS));
         let takers = (1..=16_u8).map(|n| {
             let rest = rest.clone();
-            std::thread::spawn(move || rest.take(owner(n), usdc(0), usdc(9), usdc(9)).is_ok())
+            std::thread::spawn(move || rest.take(at(n), usdc(0), usdc(9), usdc(9)).is_ok())
         });
         let takers: Vec<_> = takers.collect();
         let taken = takers.into_iter().map(|taker| taker.join().unwrap());

@@ -27,16 +27,15 @@ impl Consumer {
     /// [`NotResumed`]; nothing is changed then.
     pub async fn trust_again(&self, id: ChannelId) -> Result<(), NotResumed> {
         let (channels, ledger) = (&self.0.channels, &self.0.ledger);
-        let channel = channels.all().into_iter().find(|channel| channel.id == id);
-        let channel = channel.ok_or(NotResumed::NoSuchChannel(id))?;
+        let channel = channels.get(id).ok_or(NotResumed::NoSuchChannel(id))?;
         if !channel.state.stopped {
             return Err(NotResumed::NotStopped(id));
         }
-        if channel.state.deposited > channel.claimed {
+        if channel.holds_deposit() {
             return Err(NotResumed::NotEmpty(id));
         }
         ledger.resume_payer_channel(id).await?;
-        channels.resume(channel.config.payee);
+        channels.resume(id);
         tracing::warn!(owner = %channel.config.payee, channel = %id, "an owner is trusted again");
         Ok(())
     }

@@ -211,7 +211,7 @@ impl ChainIntake {
         // An owner with an open channel is asked before the next call to it; on an emptied one there is nothing to ask.
         let (owner, channel) = (view.config.payee, view.id);
         let is_emptied = view.deposited <= view.claimed;
-        let is_overclaimed = is_emptied && accounts.is_overclaimed(owner, channel, view.claimed)?;
+        let is_overclaimed = is_emptied && accounts.is_overclaimed(channel, view.claimed)?;
         if let Some(shown) = self.accused_for(channel, is_overclaimed)
             && !(is_believed(chain, shown) && is_still(chain, view).await)
         {

@@ -14,9 +14,7 @@ use farthing_chain::{ChainHandle, ClaimRow};
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
-use farthing_protocol::{
-    Address, CallMessage, CallReply, ChannelId, RefusalCode, SignedClose, Usdc, Voucher,
-};
+use farthing_protocol::{CallMessage, CallReply, ChannelId, RefusalCode, SignedClose, Usdc, Voucher};
 use futures::{StreamExt, stream};
 
 use super::{
@@ -126,8 +124,8 @@ impl Payer {
 
     /// Gets the rest of a deposit back: cooperatively when the owner answers, else by starting the delay. With
     /// `force` the owner is not asked.
-    pub(super) async fn close(&self, owner: Address, force: bool) -> Result<Closed, SettlementError> {
-        let channel = self.channels.get(owner).ok_or(SettlementError::NoSuchChannel(ChannelId::NONE))?;
+    pub(super) async fn close(&self, id: ChannelId, force: bool) -> Result<Closed, SettlementError> {
+        let channel = self.channels.get(id).ok_or(SettlementError::NoSuchChannel(id))?;
         if !channel.holds_something() {
             return Ok(Closed::Already);
         }
@@ -150,7 +148,7 @@ impl Payer {
                 }
                 CloseReply::Signed(close) => match self.bring(&channel, close).await {
                     Ok(closed) => return Ok(closed),
-                    Err(error) => tracing::warn!(%owner, %error, "a signed close was not brought"),
+                    Err(error) => tracing::warn!(channel = %id, %error, "a signed close was not brought"),
                 },
                 CloseReply::Nothing => {}
             }
@@ -359,7 +357,7 @@ fn holds_deposit(channel: &PayerChannel) -> bool {
 #[cfg(test)]
 mod tests {
     use farthing_ledger::Cause;
-    use farthing_protocol::{ChannelConfig, channel::PayerState};
+    use farthing_protocol::{Address, ChannelConfig, channel::PayerState};
 
     use super::*;
 

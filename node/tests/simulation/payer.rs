@@ -316,8 +316,7 @@ impl Payer {
             block_on(self.accounts.take_over(owner, self.terms.channel, &sync)).unwrap();
         }
         (self.is_compared, self.is_compared_last) = (true, is_last);
-        if is_last
-            && self.channels.get(self.terms.config.payee).is_none_or(|channel| channel.forgotten.is_zero())
+        if is_last && self.channels.get(self.terms.channel).is_none_or(|channel| channel.forgotten.is_zero())
         {
             block_on(self.ledger.note_compared(self.terms.channel)).unwrap();
         }
@@ -327,8 +326,8 @@ impl Payer {
     pub fn heal(&mut self, payee: &Payee, now: Duration) {
         let owner = self.terms.config.payee;
         let Some(sync) = payee.sync() else { return };
-        block_on(self.accounts.book_forgotten(owner, sync.spent));
-        self.channels.hear(owner, sync.spent);
+        block_on(self.accounts.book_forgotten(owner, self.terms.channel, sync.spent));
+        self.channels.hear(self.terms.channel, sync.spent);
         let unexplained = || self.channels.unexplained(owner);
         if unexplained().is_zero() {
             return;
@@ -359,9 +358,9 @@ impl Payer {
     pub fn settle_forgotten(&mut self, payee: &Payee) {
         let owner = self.terms.config.payee;
         if let Some(sync) = payee.sync() {
-            block_on(self.accounts.book_forgotten(owner, sync.spent));
+            block_on(self.accounts.book_forgotten(owner, self.terms.channel, sync.spent));
         }
-        self.channels.forgive(owner);
+        self.channels.forgive(self.terms.channel);
         block_on(self.ledger.note_compared(self.terms.channel)).unwrap();
     }
 
@@ -396,7 +395,7 @@ impl Payer {
             let work = Work { attempt, copies, next: Next::Ask, sent: now, is_in_background: true };
             self.works.insert(work.attempt.call_id(), work);
         }
-        let channel = self.channels.get(self.terms.config.payee);
+        let channel = self.channels.get(self.terms.channel);
         self.is_left_out = channel.is_none_or(|channel| !channel.holds_something());
         (self.is_compared, self.is_compared_last) = (self.is_left_out, self.is_left_out);
         self.started = now;
@@ -431,7 +430,7 @@ impl Payer {
     }
 
     pub fn check(&self) {
-        let Some(channel) = self.channels.get(self.terms.config.payee) else { return };
+        let Some(channel) = self.channels.get(self.terms.channel) else { return };
         let is_open = |work: &&Work| work.next != Next::Stored;
         let prices = self.works.values().filter(is_open).map(|work| work.attempt.expected.price);
         let found = self.stores.iter().filter(|store| store.counted.is_found());

@@ -395,7 +395,7 @@ impl World {
             );
         }
         let (Some(bought), Some(sold)) =
-            (self.payer.channels.get(owner), self.payee.book.get(self.terms.channel))
+            (self.payer.channels.get(self.terms.channel), self.payee.book.get(self.terms.channel))
         else {
             panic!("both know the channel")
         };

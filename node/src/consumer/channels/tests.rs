@@ -42,10 +42,10 @@ fn row(config: ChannelConfig, micros: u64) -> PayerChannelRow {
 #[test]
 fn what_the_chain_paid_to_an_owner_beyond_all_calls_is_unexplained() {
     let channels = funded(100);
-    let config = channels.get(OWNER).unwrap().config;
+    let config = channels.in_use(OWNER).unwrap().config;
     let paid = |micros| PayerChannelRow { claimed: usdc(micros), ..row(config, 100) };
     channels.apply(&paid(7), None);
-    assert!(!channels.is_overclaimed(OWNER, ChannelId::NONE, usdc(7)), "it may have forgotten calls");
+    assert!(!channels.is_overclaimed(ChannelId::NONE, usdc(7)), "it may have forgotten calls");
     assert_eq!(channels.unexplained(OWNER), usdc(7));
     let channels = funded(100);
     let call = channels.reserve(OWNER, usdc(10), 0).unwrap();
@@ -53,7 +53,7 @@ fn what_the_chain_paid_to_an_owner_beyond_all_calls_is_unexplained() {
     assert_eq!(channels.unexplained(OWNER), usdc(0), "the call in progress explains it");
     channels.release(&call);
     assert_eq!(channels.unexplained(OWNER), usdc(10), "it was not charged");
-    assert!(channels.is_overclaimed(OWNER, ChannelId::NONE, usdc(10)));
+    assert!(channels.is_overclaimed(ChannelId::NONE, usdc(10)));
 }
 
 fn receipt(charged: u64, spent_total: u64) -> Receipt {
@@ -96,9 +96,9 @@ fn a_total_that_nothing_explains_is_seen_until_a_late_receipt_explains_it() {
     channels.release(&first);
     channels.acknowledge(&second, &receipt(10, 20)).unwrap();
     assert_eq!(channels.unexplained(OWNER), usdc(10));
-    channels.acknowledge_late(OWNER, &receipt(10, 20));
+    channels.acknowledge_late(&receipt(10, 20));
     assert_eq!(channels.unexplained(OWNER), Usdc::ZERO);
-    assert_eq!(channels.get(OWNER).unwrap().state.acknowledged, usdc(20));
+    assert_eq!(channels.in_use(OWNER).unwrap().state.acknowledged, usdc(20));
     assert_eq!(channels.reserve(OWNER, usdc(10), 0).unwrap().cumulative, usdc(30));
 }
 
@@ -109,24 +109,23 @@ fn a_total_may_include_calls_whose_receipts_are_still_under_way() {
     let second = channels.reserve(OWNER, usdc(10), 0).unwrap();
     channels.acknowledge(&first, &receipt(10, 20)).unwrap();
     channels.acknowledge(&second, &receipt(10, 20)).unwrap();
-    assert_eq!(channels.get(OWNER).unwrap().state.acknowledged, usdc(20));
+    assert_eq!(channels.in_use(OWNER).unwrap().state.acknowledged, usdc(20));
 }
 
 #[test]
 fn forgotten_promises_stay_covered_until_the_owners_total_shows_their_charge() {
     let channels = funded(100);
-    channels.remember(OWNER, usdc(20), Cause::Crash);
+    channels.remember(ChannelId::NONE, usdc(20), Cause::Crash);
     let known = channels.reserve(OWNER, usdc(10), 0).unwrap();
     assert_eq!(known.cumulative, usdc(30), "whatever the owner charges for forgotten calls is covered");
     // One forgotten call may explain the total as well as the known one does.
-    assert_eq!(channels.explain(OWNER, usdc(10)), None);
+    assert_eq!(channels.explain(ChannelId::NONE, usdc(10)), None);
     channels.acknowledge(&known, &receipt(10, 20)).unwrap();
-    let explained =
-        |charged| Some(Explained { channel: ChannelId::NONE, charged: usdc(charged), cause: Cause::Crash });
-    assert_eq!(channels.explain(OWNER, usdc(20)), explained(10));
-    assert_eq!(channels.explain(OWNER, usdc(20)), None, "a charge is counted once");
-    channels.forgive(OWNER);
-    let state = channels.get(OWNER).unwrap().state;
+    let explained = |charged| Some(Explained { charged: usdc(charged), cause: Cause::Crash });
+    assert_eq!(channels.explain(ChannelId::NONE, usdc(20)), explained(10));
+    assert_eq!(channels.explain(ChannelId::NONE, usdc(20)), None, "a charge is counted once");
+    channels.forgive(ChannelId::NONE);
+    let state = channels.in_use(OWNER).unwrap().state;
     assert_eq!((state.acknowledged, state.in_flight), (usdc(20), usdc(0)));
 }
 
@@ -134,10 +133,10 @@ fn forgotten_promises_stay_covered_until_the_owners_total_shows_their_charge() {
 fn a_forgotten_call_that_is_asked_for_again_is_counted_once() {
     for other_call_runs in [false, true] {
         let channels = funded(100);
-        channels.remember(OWNER, usdc(10), Cause::Crash);
+        channels.remember(ChannelId::NONE, usdc(10), Cause::Crash);
         let other = other_call_runs.then(|| channels.reserve(OWNER, usdc(10), 0).unwrap());
         // The owner tells its total, which contains the forgotten call.
-        let _ = channels.explain(OWNER, usdc(10));
+        let _ = channels.explain(ChannelId::NONE, usdc(10));
         let again = channels.reserve(OWNER, usdc(10), 0).unwrap();
         let first_receipt = receipt(10, 10);
         assert!(again.repeats_forgotten(&first_receipt));
@@ -145,9 +144,9 @@ fn a_forgotten_call_that_is_asked_for_again_is_counted_once() {
         if let Some(other) = other {
             assert!(!other.repeats_forgotten(&receipt(10, 20)));
             channels.acknowledge(&other, &receipt(10, 20)).unwrap();
-            let _ = channels.explain(OWNER, usdc(20));
+            let _ = channels.explain(ChannelId::NONE, usdc(20));
         }
-        let state = channels.get(OWNER).unwrap().state;
+        let state = channels.in_use(OWNER).unwrap().state;
         let charged = if other_call_runs { 20 } else { 10 };
         assert_eq!((state.acknowledged, state.in_flight), (usdc(charged), usdc(0)));
     }
@@ -156,14 +155,14 @@ fn a_forgotten_call_that_is_asked_for_again_is_counted_once() {
 #[test]
 fn a_forgotten_call_that_is_found_before_it_was_booked_is_counted_once() {
     let channels = funded(100);
-    channels.remember(OWNER, usdc(10), Cause::Crash);
+    channels.remember(ChannelId::NONE, usdc(10), Cause::Crash);
     let other = channels.reserve(OWNER, usdc(10), 0).unwrap();
     // The other call may owe the total as well, so nothing is booked yet.
-    assert_eq!(channels.explain(OWNER, usdc(10)), None);
-    channels.acknowledge_found(OWNER, &receipt(10, 10), Usdc::ZERO);
+    assert_eq!(channels.explain(ChannelId::NONE, usdc(10)), None);
+    channels.acknowledge_found(&receipt(10, 10), Usdc::ZERO);
     channels.acknowledge(&other, &receipt(10, 20)).unwrap();
-    assert_eq!(channels.explain(OWNER, usdc(20)), None);
-    let state = channels.get(OWNER).unwrap().state;
+    assert_eq!(channels.explain(ChannelId::NONE, usdc(20)), None);
+    let state = channels.in_use(OWNER).unwrap().state;
     assert_eq!((state.acknowledged, state.in_flight), (usdc(20), usdc(0)));
     assert_eq!(channels.unexplained(OWNER), Usdc::ZERO);
 }
@@ -173,30 +172,30 @@ fn a_forgotten_charge_shows_when_the_open_call_that_hid_it_ends_free() {
     let channels = funded(100);
     // Two calls of before cost nothing, and a third one, which this node forgot, was charged.
     let open = [(); 2].map(|()| channels.reserve(OWNER, usdc(5), 0).unwrap());
-    channels.remember(OWNER, usdc(7), Cause::Crash);
-    assert_eq!(channels.explain(OWNER, usdc(7)), None, "the open ones may owe it");
+    channels.remember(ChannelId::NONE, usdc(7), Cause::Crash);
+    assert_eq!(channels.explain(ChannelId::NONE, usdc(7)), None, "the open ones may owe it");
     open.iter().for_each(|reservation| channels.release(reservation));
     assert_eq!(channels.unexplained(OWNER), usdc(7));
-    assert_eq!(channels.explain(OWNER, usdc(7)).map(|found| found.charged), Some(usdc(7)));
-    assert_eq!((channels.unexplained(OWNER), channels.explain(OWNER, usdc(90))), (usdc(0), None));
+    assert_eq!(channels.explain(ChannelId::NONE, usdc(7)).map(|found| found.charged), Some(usdc(7)));
+    assert_eq!((channels.unexplained(OWNER), channels.explain(ChannelId::NONE, usdc(90))), (usdc(0), None));
 }
 
 #[test]
 fn a_found_call_counts_as_far_as_it_was_not_booked_before() {
     let channels = funded(100);
-    channels.remember(OWNER, usdc(10), Cause::Crash);
+    channels.remember(ChannelId::NONE, usdc(10), Cause::Crash);
     let other = channels.reserve(OWNER, usdc(4), 0).unwrap();
-    assert_eq!(channels.explain(OWNER, usdc(10)).map(|found| found.charged), Some(usdc(6)));
-    channels.acknowledge_found(OWNER, &receipt(10, 10), usdc(6));
+    assert_eq!(channels.explain(ChannelId::NONE, usdc(10)).map(|found| found.charged), Some(usdc(6)));
+    channels.acknowledge_found(&receipt(10, 10), usdc(6));
     channels.release(&other);
-    let state = channels.get(OWNER).unwrap().state;
+    let state = channels.in_use(OWNER).unwrap().state;
     assert_eq!((state.acknowledged, state.in_flight), (usdc(10), usdc(0)));
 }
 
 #[test]
 fn a_total_that_was_paid_out_is_a_total_that_was_seen() {
     let channels = funded(100);
-    let config = channels.get(OWNER).unwrap().config;
+    let config = channels.in_use(OWNER).unwrap().config;
     channels.apply(&PayerChannelRow { claimed: usdc(10), ..row(config, 100) }, None);
     assert!(channels.reserve(OWNER, usdc(10), 0).unwrap().repeats_forgotten(&receipt(10, 10)));
 }
@@ -204,29 +203,98 @@ fn a_total_that_was_paid_out_is_a_total_that_was_seen() {
 #[test]
 fn an_owner_cannot_explain_more_than_was_signed() {
     let channels = funded(100);
-    channels.remember(OWNER, usdc(20), Cause::Crash);
-    assert_eq!(channels.explain(OWNER, usdc(90)).map(|found| found.charged), Some(usdc(20)));
-    assert_eq!(channels.get(OWNER).unwrap().state.acknowledged, usdc(20));
+    channels.remember(ChannelId::NONE, usdc(20), Cause::Crash);
+    assert_eq!(channels.explain(ChannelId::NONE, usdc(90)).map(|found| found.charged), Some(usdc(20)));
+    assert_eq!(channels.in_use(OWNER).unwrap().state.acknowledged, usdc(20));
 }
 
 #[test]
 fn a_second_channel_takes_over_when_the_first_is_empty() {
     let channels = funded(100);
-    let config = channels.get(OWNER).unwrap().config;
+    let config = channels.in_use(OWNER).unwrap().config;
     let second = PayerChannelRow { id: ChannelId::from_bytes([9; 32]), ..row(config, 50) };
     channels.apply(&second, None);
-    assert_eq!(channels.get(OWNER).unwrap().id, ChannelId::NONE, "the first still has a deposit");
+    assert_eq!(channels.in_use(OWNER).unwrap().id, ChannelId::NONE, "the first still has a deposit");
     channels.apply(&row(config, 0), None);
     channels.apply(&second, None);
-    assert_eq!(channels.get(OWNER).unwrap().id, second.id);
+    assert_eq!(channels.in_use(OWNER).unwrap().id, second.id);
     channels.apply(&row(config, 0), None);
-    assert_eq!(channels.get(OWNER).unwrap().id, second.id, "an empty one changes nothing");
+    assert_eq!(channels.in_use(OWNER).unwrap().id, second.id, "an empty one changes nothing");
+}
+
+fn second(config: ChannelConfig, micros: u64, close_delay_secs: u64) -> PayerChannelRow {
+    let config = ChannelConfig { close_delay_secs, ..config };
+    PayerChannelRow { id: ChannelId::from_bytes([9; 32]), ..row(config, micros) }
+}
+
+#[test]
+fn of_two_channels_with_deposits_the_one_that_the_owner_serves_is_used_and_both_are_shown() {
+    let channels = funded(100);
+    let config = channels.in_use(OWNER).unwrap().config;
+    channels.apply(&second(config, 50, 2 * 86_400), None);
+    assert_eq!(channels.in_use(OWNER).unwrap().id, ChannelId::from_bytes([9; 32]), "the longer delay");
+    channels.apply(&row(config, 120), None);
+    assert_eq!(
+        channels.in_use(OWNER).unwrap().id,
+        ChannelId::from_bytes([9; 32]),
+        "after it was shown again"
+    );
+    let mut shown: Vec<_> = channels.all().into_iter().map(|channel| channel.state.deposited).collect();
+    shown.sort_unstable();
+    assert_eq!(shown, [usdc(50), usdc(120)]);
+    channels.apply(&row(config, 0), None);
+    assert_eq!(channels.all().len(), 1, "an empty one that is not used is not shown");
+}
+
+#[test]
+fn an_emptied_channel_with_a_call_in_progress_makes_way_for_another_one() {
+    let channels = funded(100);
+    let config = channels.in_use(OWNER).unwrap().config;
+    let _call = channels.reserve(OWNER, usdc(10), 0).unwrap();
+    channels.apply(&PayerChannelRow { claimed: usdc(100), ..row(config, 100) }, None);
+    channels.apply(&second(config, 50, 2 * 86_400), None);
+    assert_eq!(channels.reserve(OWNER, usdc(10), 0).unwrap().channel, ChannelId::from_bytes([9; 32]));
+    assert_eq!(channels.all().len(), 2, "the call may still be charged on the first");
+}
+
+#[test]
+fn what_ends_on_one_channel_changes_nothing_on_the_other() {
+    let channels = funded(100);
+    let config = channels.in_use(OWNER).unwrap().config;
+    let [first, released] = [10, 5].map(|price| channels.reserve(OWNER, usdc(price), 0).unwrap());
+    channels.remember(ChannelId::NONE, usdc(20), Cause::Crash);
+    let other = second(config, 50, 2 * 86_400);
+    channels.apply(&other, None);
+    channels.acknowledge(&first, &receipt(10, 10)).unwrap();
+    channels.release(&released);
+    channels.restore_in_flight(&released);
+    channels.hear(ChannelId::NONE, usdc(12));
+    assert_eq!(channels.explain(ChannelId::NONE, usdc(18)).map(|found| found.charged), Some(usdc(3)));
+    channels.forgive(ChannelId::NONE);
+    channels.acknowledge_late(&receipt(1, 19));
+    let untouched = channels.get(other.id).unwrap();
+    assert_eq!((untouched.state, untouched.seen_total), (PayerState { ..other.state() }, Usdc::ZERO));
+    let next = channels.reserve(OWNER, usdc(7), 0).unwrap();
+    assert_eq!((next.channel, next.cumulative), (other.id, usdc(7)), "nothing of the first is signed for");
+}
+
+#[test]
+fn an_owner_is_distrusted_on_every_channel_until_the_stopped_one_is_resumed() {
+    let channels = funded(100);
+    let config = channels.in_use(OWNER).unwrap().config;
+    channels.stop(OWNER);
+    channels.apply(&PayerChannelRow { claimed: usdc(100), stopped: true, ..row(config, 100) }, None);
+    channels.apply(&second(config, 50, 2 * 86_400), None);
+    assert_eq!(channels.reserve(OWNER, usdc(1), 0), Err(Shortage::Distrusted));
+    assert_eq!(channels.all().len(), 2, "the stopped one can be found and resumed");
+    channels.resume(ChannelId::NONE);
+    assert!(channels.reserve(OWNER, usdc(1), 0).is_ok());
 }
 
 #[test]
 fn nothing_is_promised_while_a_close_is_pending() {
     let channels = funded(100);
-    let config = channels.get(OWNER).unwrap().config;
+    let config = channels.in_use(OWNER).unwrap().config;
     channels.apply(&row(config, 100), Some(1));
     assert_eq!(channels.reserve(OWNER, usdc(10), 0), Err(Shortage::Closing));
 }
@@ -241,7 +309,7 @@ fn a_channel_is_as_long_unused_after_a_restart_as_it_was_before() {
             &PayerChannelRow { used_secs, ..row(ChannelConfig { payee: owner, ..config }, 100) },
             None,
         );
-        channels.get(owner).unwrap().last_used_secs
+        channels.in_use(owner).unwrap().last_used_secs
     };
     assert_eq!(restarted(Some(now_secs - 86_400)), now_secs - 86_400);
     assert!(restarted(None) >= now_secs, "a ledger of before does not tell");
@@ -252,26 +320,23 @@ fn a_channel_is_as_long_unused_after_a_restart_as_it_was_before() {
 #[test]
 fn an_owner_is_held_to_what_its_receipts_and_the_calls_here_both_count() {
     let channels = funded(100);
-    assert_eq!(channels.receipted(OWNER, ChannelId::NONE), None);
+    assert_eq!(channels.receipted(ChannelId::NONE), None);
     let [lost, answered] = [(); 2].map(|()| channels.reserve(OWNER, usdc(10), 0).unwrap());
     // It counts the call whose answer was lost.
     channels.acknowledge(&answered, &receipt(10, 20)).unwrap();
-    channels.note_receipt(OWNER, &receipt(10, 20));
-    assert_eq!(channels.receipted(OWNER, ChannelId::NONE), Some(usdc(10)));
-    assert_eq!(channels.receipted(OWNER, ChannelId::from_bytes([1; 32])), None);
+    channels.note_receipt(&receipt(10, 20));
+    assert_eq!(channels.receipted(ChannelId::NONE), Some(usdc(10)));
+    assert_eq!(channels.receipted(ChannelId::from_bytes([1; 32])), None);
 
     // The owner lost its books, takes over what it is shown, and has no such call.
     channels.release(&lost);
     assert_eq!(channels.unexplained(OWNER), usdc(10));
-    channels.hear(OWNER, usdc(10));
+    channels.hear(ChannelId::NONE, usdc(10));
     assert_eq!(channels.unexplained(OWNER), usdc(0));
     let again = channels.reserve(OWNER, usdc(10), 0).unwrap();
     assert!(!again.repeats_forgotten(&receipt(10, 20)), "it is charged for the first time");
     channels.acknowledge(&again, &receipt(10, 20)).unwrap();
-    assert_eq!(
-        (channels.unexplained(OWNER), channels.receipted(OWNER, ChannelId::NONE)),
-        (usdc(0), Some(usdc(20)))
-    );
-    channels.hear(OWNER, usdc(3));
-    assert_eq!(channels.get(OWNER).unwrap().seen_total, usdc(20), "never below what is acknowledged");
+    assert_eq!((channels.unexplained(OWNER), channels.receipted(ChannelId::NONE)), (usdc(0), Some(usdc(20))));
+    channels.hear(ChannelId::NONE, usdc(3));
+    assert_eq!(channels.in_use(OWNER).unwrap().seen_total, usdc(20), "never below what is acknowledged");
 }

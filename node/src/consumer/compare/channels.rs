@@ -129,8 +129,7 @@ impl Consumer {
 
     /// Tells whether this node signed something, by the owner's proof, that it has not booked yet.
     fn forgets_on(&self, id: ChannelId) -> bool {
-        let all = self.0.channels.all();
-        all.iter().any(|channel| channel.id == id && !channel.forgotten.is_zero())
+        self.0.channels.get(id).is_some_and(|channel| !channel.forgotten.is_zero())
     }
 
     async fn channels_with(&self, owner: Address) -> Result<Vec<PayerChannelRow>, String> {

@@ -240,7 +240,7 @@ async fn an_owner_that_empties_a_channel_by_what_no_call_explains_gets_no_furthe
         owner.claim_many(vec![ClaimRow { config, cumulative, amount, signature }]).await.unwrap();
         let before = counted_today();
         seen(claimed).await;
-        let channel = channels.get(owner.wallet()).unwrap();
+        let channel = channels.in_use(owner.wallet()).unwrap();
         assert_eq!(channel.state.stopped, stops, "{claimed} of 5000 claimed, a call in doubt: {is_in_doubt}");
         // What it was paid beyond every call counts for today's limit at once. A channel with something left is asked about.
         let adjusted = counted_today().checked_sub(before).unwrap();
@@ -267,7 +267,7 @@ async fn no_owner_is_accused_of_what_the_endpoint_of_a_public_chain_has_just_beg
     for _ in 0..2 {
         let looked = intake.catch_up().await;
         assert!(looked.is_stored && !looked.is_sure, "it is looked at again");
-        assert!(!channels.get(owner.wallet()).unwrap().state.stopped);
+        assert!(!channels.in_use(owner.wallet()).unwrap().state.stopped);
     }
     assert_eq!(ledger.payer_channels().unwrap()[0].claimed, Usdc::ZERO, "nothing is booked of it");
 }

@@ -13,7 +13,7 @@ async fn what_is_signed_while_such_a_receipt_is_stored_covers_its_charge() {
     let accounts = Accounts::new(books.ledger.clone(), channels.clone(), (WALLET, books.domain));
     accounts.observe(books.channel(), None).await.unwrap();
     // The owner told of 100 before it lost its books.
-    channels.hear(owner, usdc(100));
+    channels.hear(ID, usdc(100));
     let held = channels.reserve(owner, usdc(10), 1).unwrap();
     assert_eq!(held.cumulative, usdc(10));
     let mut promise = promise(1, 10, 10, owner);

@@ -1,0 +1,110 @@
+//! Handles on the parts of a running node, as its commands use them.
+
+use std::sync::Arc;
+
+use farthing_bounds::ByteBudget;
+use farthing_chain::ChainHandle;
+use farthing_ledger::{Ledger, Namespace};
+use farthing_network::NetworkHandle;
+use farthing_protocol::{Address, record::FLAG_ACCEPTS_CALLS};
+use tokio::sync::Mutex;
+
+use crate::{
+    alerts::Alerts,
+    backup::Automatic,
+    catalog::Catalog,
+    config::{Config, gateway_url},
+    consumer::{Consumer, channels::PayerChannels, funding::Funding},
+    gateway::{Documents, Gateway, auth::Secrets},
+    owner::{
+        book::Book, health::Health, intake::IntakeOptions, publish::Reader, registry::Registry,
+        upstream::UpstreamOptions,
+    },
+    settlement::Settlement,
+    status::Readiness,
+};
+
+/// Of the memory for bodies, free documents take one part in so many.
+const DOCUMENTS_PART: usize = 4;
+pub(crate) const RECORD_SEQ_KEY: &[u8] = b"record-seq";
+
+/// The parts of one node. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Handles {
+    pub config: Arc<Config>,
+    pub wallet: Address,
+    /// The libp2p peer id, which contains the wallet's key.
+    pub peer_id: String,
+    pub network_name: String,
+    pub ledger: Ledger,
+    pub chain: ChainHandle,
+    pub network: NetworkHandle,
+    pub registry: Registry,
+    pub catalog: Catalog,
+    pub consumer: Consumer,
+    pub channels: Arc<PayerChannels>,
+    pub funding: Funding,
+    pub book: Book,
+    pub settlement: Settlement,
+    pub secrets: Arc<Secrets>,
+    pub readiness: Readiness,
+    pub alerts: Alerts,
+    pub backups: Automatic,
+    pub health: Health,
+    pub started_secs: u64,
+    /// Memory for bodies, shared by network, upstreams and ports.
+    pub budget: ByteBudget,
+    /// Options for requests to servers of the owner's own.
+    pub upstream: UpstreamOptions,
+    /// Held while record and listings are published.
+    pub publishing: Arc<Mutex<()>>,
+}
+
+impl Handles {
+    /// The gateway's state.
+    #[must_use]
+    pub fn gateway(&self) -> Gateway {
+        Gateway {
+            consumer: self.consumer.clone(),
+            secrets: self.secrets.clone(),
+            readiness: self.readiness.clone(),
+            documents: Documents::new(
+                self.budget.part(self.budget.bytes_max() / DOCUMENTS_PART),
+                self.catalog.clone(),
+            ),
+            url: self.gateway_url(),
+        }
+    }
+
+    /// Returns the address at which the gateway can be called from this machine.
+    #[must_use]
+    pub fn gateway_url(&self) -> String {
+        gateway_url(self.config.gateway.listen, self.config.gateway.tls)
+    }
+
+    /// Reads what owners bring.
+    #[must_use]
+    pub fn reader(&self) -> Reader {
+        let upstream = self.upstream.clone();
+        let (own_ports, budget) = (upstream.own_ports.clone(), upstream.budget.clone());
+        Reader { intake: IntakeOptions { own_ports, budget, ..IntakeOptions::default() }, upstream }
+    }
+
+    /// Publishes the node record and the listings, with what is offered now.
+    pub async fn publish(&self) {
+        // What was read first must not be told last.
+        let _alone = self.publishing.lock().await;
+        let (count, root) = self.registry.root();
+        let flags = if count > 0 { FLAG_ACCEPTS_CALLS } else { 0 };
+        match self.network.publish(flags, count, root).await {
+            Ok(seq) => {
+                let stored = self.ledger.put(Namespace::Settings, RECORD_SEQ_KEY, seq.to_be_bytes().to_vec());
+                if let Err(error) = stored.await {
+                    tracing::warn!(%error, "the record's sequence number was not stored");
+                }
+            }
+            Err(error) => tracing::warn!(%error, "the node record was not published"),
+        }
+        self.catalog.publish().await;
+    }
+}
