@@ -198,6 +198,8 @@ impl Consumer {
             return Err(BuyError::AboveMaxPrice { price, max_price });
         }
         let mut request = self.request(order, listing.seq, price);
+        // Before anything is held for it, and with room for whatever it will pay.
+        request.payment = Payment::LARGEST;
         request.check_bounds()?;
         let now_secs = clock::now_secs();
         let day = farthing_ledger::day_of(now_secs);
@@ -210,9 +212,7 @@ impl Consumer {
         };
         let funding = started.elapsed();
         let reservation = headroom.as_ref().map(|headroom| headroom.reservation);
-        if let Some(reservation) = &reservation {
-            request.payment = self.pay(reservation)?;
-        }
+        request.payment = reservation.as_ref().map_or(Ok(Payment::Free), |held| self.pay(held))?;
         let request_hash = request.request_hash(&order.body);
         let expected = Expected {
             owner: listing.owner,
