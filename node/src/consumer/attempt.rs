@@ -8,7 +8,7 @@ use std::{
 use farthing_ledger::Promise;
 use farthing_os::clock;
 use farthing_protocol::{
-    Address, CallRequest, ChannelId, Listing, Refusal, RefusalCode, Usdc, Voucher,
+    Address, CallRequest, ChannelId, Hash, Listing, Refusal, RefusalCode, Usdc, Voucher,
     call::Payment,
     limits,
     listing::{Accept, SCHEME_CHANNEL},
@@ -52,8 +52,10 @@ impl Consumer {
         }
         // A second round accepts a price that fell, or rose within what was allowed, or follows after the books were
         // brought together.
+        let mut request_hash = None;
         for round in 0..2 {
-            let prepared = self.prepare(&order, &service, &plan).await?;
+            let prepared = self.prepare(&order, &service, &plan, request_hash).await?;
+            request_hash = Some(prepared.promise().request_hash);
             if accepted.is_first && order.max_price.is_none() {
                 self.begin_price(&service, &plan).await?;
             }
@@ -192,6 +194,7 @@ impl Consumer {
         order: &Order,
         service: &KnownService,
         plan: &CallPlan,
+        request_hash: Option<Hash>,
     ) -> Result<Prepared, BuyError> {
         let (listing, price) = (service.listing(), plan.price);
         if let Some(max_price) = order.max_price.filter(|max| price > *max) {
@@ -213,7 +216,8 @@ impl Consumer {
         let funding = started.elapsed();
         let reservation = headroom.as_ref().map(|headroom| headroom.reservation);
         request.payment = reservation.as_ref().map_or(Ok(Payment::Free), |held| self.pay(held))?;
-        let request_hash = request.request_hash(&order.body);
+        // The same in each round: price, version and payment are no part of it.
+        let request_hash = request_hash.unwrap_or_else(|| request.request_hash(&order.body));
         let expected = Expected {
             owner: listing.owner,
             call_id: order.call_id,
