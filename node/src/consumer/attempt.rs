@@ -51,9 +51,9 @@ impl Consumer {
             return Err(self.price_changed(&order, before, plan.price));
         }
         // A second round accepts a price that fell, or rose within what was allowed, or follows after the books were
-        // brought together.
-        let mut request_hash = None;
-        for round in 0..2 {
+        // brought together. What is refused then as well is told as the owner told it.
+        let (mut is_first_round, mut request_hash) = (true, None);
+        loop {
             let prepared = self.prepare(&order, &service, &plan, request_hash).await?;
             request_hash = Some(prepared.promise().request_hash);
             if accepted.is_first && order.max_price.is_none() {
@@ -76,9 +76,12 @@ impl Consumer {
                 return Err(BuyError::NotStored(error.to_string()));
             }
             match exchanged {
-                Exchanged::Refused(refusal) if refusal.code == RefusalCode::PriceChanged && round == 0 => {
+                Exchanged::Refused(Refusal {
+                    code: RefusalCode::PriceChanged,
+                    listing: Some(listing),
+                    ..
+                }) if is_first_round => {
                     self.0.accounts.release(&attempt, "price changed", &turn).await;
-                    let listing = refusal.listing.ok_or(BuyError::OwnerUnreachable(refusal.detail))?;
                     service = self.0.catalog.adopt(&service, listing).await?;
                     plan = super::attempt::plan(&service, &order)?;
                     if plan.price > order.max_price.unwrap_or(before) {
@@ -88,10 +91,11 @@ impl Consumer {
                 // Between honest books every voucher is sufficient, and an owner that lost some of its own is shown
                 // what it signed.
                 Exchanged::Refused(refusal)
-                    if matches!(
-                        refusal.code,
-                        RefusalCode::InsufficientVoucher | RefusalCode::BooksBehind
-                    ) && round == 0 =>
+                    if is_first_round
+                        && matches!(
+                            refusal.code,
+                            RefusalCode::InsufficientVoucher | RefusalCode::BooksBehind
+                        ) =>
                 {
                     self.0.accounts.release(&attempt, refusal.code.name(), &turn).await;
                     self.heal_for_a_call(attempt.expected.owner).await?;
@@ -110,8 +114,8 @@ impl Consumer {
                     return bought;
                 }
             }
+            is_first_round = false;
         }
-        Err(BuyError::OwnerUnreachable("the owner's offer keeps changing".to_owned()))
     }
 
     /// The service and the order's plan. A newer version that this node's catalog has is used at once when the
