@@ -153,7 +153,7 @@ impl Gateway {
 
 fn refused(error: &BuyError) -> Problem {
     match error {
-        BuyError::BadAnswer { .. } | BuyError::LedgerClosed(_) | BuyError::NotStored(_) => {
+        BuyError::BadAnswer { .. } | BuyError::Ledger(_) | BuyError::Catalog(_) | BuyError::NotStored(_) => {
             tracing::error!(%error, "a call failed");
         }
         _ => tracing::debug!(%error, "a call was not bought"),

@@ -248,8 +248,7 @@ impl Accounts {
         price: Usdc,
         limits: &SpendingCaps,
     ) -> Result<Hold, BuyError> {
-        let spending = self.spending_of(day);
-        let mut spending = spending.map_err(|error| BuyError::LedgerClosed(error.to_string()))?;
+        let mut spending = self.spending_of(day)?;
         spending.reserve(limits, day, grant, price)?;
         let limits = DayLimits { node: limits.per_day, secret: limits.per_secret_day_of(grant) };
         Ok(Hold::new(self, (day, &grant.name, price), limits))

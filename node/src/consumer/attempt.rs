@@ -15,7 +15,7 @@ use farthing_protocol::{
 };
 
 use crate::{
-    catalog::{CallPlan, CatalogError, KnownService, PlanError},
+    catalog::{CallPlan, KnownService},
     killpoint,
 };
 
@@ -60,8 +60,7 @@ impl Consumer {
                 self.begin_price(&service, &plan).await?;
             }
             killpoint::reached("consumer.after_reserve");
-            let pending = self.0.ledger.promise(prepared.promise().clone()).await;
-            let pending = pending.map_err(|error| BuyError::LedgerClosed(error.to_string()))?;
+            let pending = self.0.ledger.promise(prepared.promise().clone()).await?;
             let attempt = prepared.promised();
             killpoint::reached("consumer.after_promise");
             let sent = Instant::now();
@@ -73,7 +72,7 @@ impl Consumer {
                 if !error.is_failure() && self.0.ledger.note_loss().await.is_err() {
                     tracing::error!("the ledger takes nothing any more");
                 }
-                return Err(BuyError::NotStored(error.to_string()));
+                return Err(BuyError::NotStored(error));
             }
             match exchanged {
                 Exchanged::Refused(Refusal {
@@ -160,9 +159,8 @@ impl Consumer {
 
     /// Returns the price that was accepted for the operation before this call.
     fn accepted(&self, order: &Order, service: &KnownService, plan: &CallPlan) -> Result<Accepted, BuyError> {
-        let accepted =
-            self.0.prices.accepted(order.service, (&plan.operation, &order.path), || service.price_list());
-        accepted.map_err(|error| BuyError::LedgerClosed(error.to_string()))
+        let operation = (&*plan.operation, &*order.path);
+        Ok(self.0.prices.accepted(order.service, operation, || service.price_list())?)
     }
 
     fn most_accepted(
@@ -177,8 +175,7 @@ impl Consumer {
     /// Accepts the price of an operation's first call, which is within the limits.
     async fn begin_price(&self, service: &KnownService, plan: &CallPlan) -> Result<(), BuyError> {
         let (id, prices) = (service.listing().service, service.price_list());
-        let stored = self.0.prices.begin(id, &plan.operation, plan.price, prices).await;
-        stored.map_err(|error| BuyError::LedgerClosed(error.to_string()))
+        Ok(self.0.prices.begin(id, &plan.operation, plan.price, prices).await?)
     }
 
     /// Builds the error that tells the caller of a price above what was accepted.
@@ -265,9 +262,8 @@ impl Consumer {
         // Spending may have been stopped while the channel was being opened.
         self.may_spend()?;
         let &Reservation { channel, cumulative, deposited, .. } = reservation;
-        let signed = self.0.signer.sign_voucher(&Voucher { channel, cumulative }, deposited);
-        let signature = Some(signed.map_err(|error| BuyError::OpenFailed(error.to_string()))?);
-        Ok(Payment::Channel { channel, cumulative, signature, receipted: None })
+        let signature = self.0.signer.sign_voucher(&Voucher { channel, cumulative }, deposited)?;
+        Ok(Payment::Channel { channel, cumulative, signature: Some(signature), receipted: None })
     }
 
     /// The first of the owner's ways of payment that this node has.
@@ -347,27 +343,4 @@ impl Consumer {
 /// Checks an order against the service's description: operation, parameters, price.
 fn plan(service: &Arc<KnownService>, order: &Order) -> Result<CallPlan, BuyError> {
     service.plan(order.method, &order.path, &order.params, &order.headers, &order.body).map_err(Into::into)
-}
-
-impl From<PlanError> for BuyError {
-    fn from(error: PlanError) -> Self {
-        match error {
-            PlanError::UnknownPath(detail) => Self::UnknownPath(detail),
-            PlanError::MethodNotAllowed(detail) => Self::MethodNotAllowed(detail),
-            PlanError::BadParameter(detail) => Self::BadParameter(detail),
-        }
-    }
-}
-
-impl From<CatalogError> for BuyError {
-    fn from(error: CatalogError) -> Self {
-        match error {
-            CatalogError::Unknown(service) | CatalogError::NotKept { service, .. } => {
-                Self::UnknownService(service)
-            }
-            CatalogError::Retired { service, owner, on_secs } => Self::Retired { service, owner, on_secs },
-            CatalogError::Store(error) => Self::LedgerClosed(error.to_string()),
-            CatalogError::DetailsUnavailable { owner, reason } => Self::DetailsUnavailable { owner, reason },
-        }
-    }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use farthing_chain::{AUTHORIZATION_SECS, Balances, ChainError, ChainHandle};
-use farthing_ledger::Ledger;
+use farthing_ledger::{Ledger, LedgerError};
 use farthing_protocol::{Address, ChannelConfig, Usdc, listing::Accept};
 use tokio_util::task::TaskTracker;
 
@@ -262,12 +262,12 @@ impl Funding {
             Ok(_) => {}
             Err(error) if is_unsigned(&error) => {
                 self.0.at_rest.settle(owner, deposited);
-                return Err(explain(error));
+                return Err(error.into());
             }
             // An endpoint may have seen its authorization, whatever it says of it, and may bring it.
             Err(error) => {
                 self.0.at_rest.doubt(owner, deposited, Instant::now() + AUTHORIZATION_LIFETIME);
-                return Err(explain(error));
+                return Err(error.into());
             }
         }
         killpoint::reached("funding.after_deposit");
@@ -305,7 +305,7 @@ impl Funding {
 
     fn check_ready(&self) -> Result<(), BuyError> {
         if let Some(closed) = self.0.ledger.closed() {
-            return Err(BuyError::LedgerClosed(closed.to_string()));
+            return Err(LedgerError::Closed(closed).into());
         }
         chain_view::ready(&self.0.chain).map_err(BuyError::ChainNotReady)
     }
@@ -344,11 +344,4 @@ const fn is_unsigned(error: &ChainError) -> bool {
             | ChainError::ContractMissing { .. }
             | ChainError::Invalid(_)
     )
-}
-
-fn explain(error: ChainError) -> BuyError {
-    match error {
-        ChainError::Unreachable { .. } => BuyError::ChainNotReady(error.to_string()),
-        other => BuyError::OpenFailed(other.to_string()),
-    }
 }
