@@ -9,6 +9,7 @@
 
 use std::{
     collections::BTreeMap,
+    ops::Deref,
     sync::{Arc, MutexGuard},
     time::{Duration, Instant},
 };
@@ -152,28 +153,14 @@ pub struct Consumer(Arc<ConsumerInner>);
 
 #[derive(Debug)]
 struct ConsumerInner {
-    signer: Signer,
-    ledger: Ledger,
-    network: NetworkHandle,
-    chain: ChainHandle,
-    catalog: Catalog,
-    channels: Arc<PayerChannels>,
-    funding: Funding,
+    parts: ConsumerParts,
     accounts: Arc<Accounts>,
-    rules: Rules,
     prices: Prices,
-    conduct: Conduct,
     shares: Arc<Shares>,
-    settings: PurchaseSettings,
     turns: KeyedMutex<CallId, Copies>,
     books: ComparisonProgress,
     /// Differences with one owner are looked into by one at a time.
     healing: KeyedMutex<Address>,
-    /// Work that outlives its caller: acknowledgements and resolutions. Shutdown waits for it.
-    tasks: TaskTracker,
-    /// Ends what would wait without end.
-    stopping: CancellationToken,
-    times: CallTimes,
 }
 
 /// The parts that the consumer is made of.
@@ -189,37 +176,29 @@ pub struct ConsumerParts {
     pub rules: Rules,
     pub conduct: Conduct,
     pub settings: PurchaseSettings,
+    /// Work that outlives its caller: acknowledgements and resolutions. Shutdown waits for it.
     pub tasks: TaskTracker,
+    /// Ends what would wait without end.
     pub stopping: CancellationToken,
     pub times: CallTimes,
+}
+
+impl Deref for ConsumerInner {
+    type Target = ConsumerParts;
+
+    fn deref(&self) -> &ConsumerParts {
+        &self.parts
+    }
 }
 
 impl Consumer {
     #[must_use]
     pub fn new(parts: ConsumerParts) -> Self {
-        let (ledger, channels) = (parts.ledger.clone(), parts.channels.clone());
         let who = (parts.signer.address(), *parts.signer.domain());
-        Self(Arc::new(ConsumerInner {
-            accounts: Arc::new(Accounts::new(ledger, channels, who)),
-            prices: Prices::new(parts.ledger.clone()),
-            signer: parts.signer,
-            ledger: parts.ledger,
-            network: parts.network,
-            chain: parts.chain,
-            catalog: parts.catalog,
-            channels: parts.channels,
-            funding: parts.funding,
-            rules: parts.rules,
-            conduct: parts.conduct,
-            shares: Arc::default(),
-            settings: parts.settings,
-            turns: KeyedMutex::default(),
-            books: ComparisonProgress::default(),
-            healing: KeyedMutex::default(),
-            tasks: parts.tasks,
-            stopping: parts.stopping,
-            times: parts.times,
-        }))
+        let accounts = Arc::new(Accounts::new(parts.ledger.clone(), parts.channels.clone(), who));
+        let prices = Prices::new(parts.ledger.clone());
+        let (shares, turns, books, healing) = Default::default();
+        Self(Arc::new(ConsumerInner { parts, accounts, prices, shares, turns, books, healing }))
     }
 
     /// The books of what this node buys.

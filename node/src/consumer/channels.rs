@@ -16,6 +16,7 @@ use farthing_protocol::{
     Address, ChannelConfig, ChannelId, Usdc,
     channel::{PayerState, Receipt, ReceiptMismatch},
 };
+use tokio::sync::Notify;
 
 /// One channel as the consumer sees it.
 #[derive(Clone, Debug)]
@@ -118,6 +119,8 @@ pub enum Shortage {
 #[derive(Debug, Default)]
 pub struct PayerChannels {
     by_owner: Mutex<HashMap<Address, PayerChannel>>,
+    /// Told of every change that the chain confirmed.
+    applied: Notify,
 }
 
 impl PayerChannels {
@@ -166,6 +169,20 @@ impl PayerChannels {
         // The owner's total is no less than what it was paid, nor than what its receipts come to.
         channel.seen_total = channel.seen_total.max(row.claimed).max(row.acknowledged);
         channel.close_at_secs = close_at_secs;
+        drop(channels);
+        self.applied.notify_waiters();
+    }
+
+    /// Waits until the channel with `owner` holds more than `deposited`.
+    pub async fn deposited_beyond(&self, owner: Address, deposited: Usdc) {
+        loop {
+            // Before the look, so that nothing is missed in between.
+            let applied = self.applied.notified();
+            if self.get(owner).is_some_and(|channel| channel.state.deposited > deposited) {
+                return;
+            }
+            applied.await;
+        }
     }
 
     /// Takes back a part of what the chain alone showed as charged.

@@ -3,6 +3,7 @@
 
 use std::{
     fmt,
+    ops::Deref,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -10,6 +11,7 @@ use std::{
 use farthing_chain::{AUTHORIZATION_SECS, Balances, ChainError, ChainHandle};
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_protocol::{Address, ChannelConfig, Usdc, listing::Accept};
+use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::{chain_view, keyed_mutex::KeyedMutex, killpoint};
@@ -26,9 +28,8 @@ use super::{
 const ETH_WEI_MIN: u128 = 20_000_000_000_000;
 
 const AUTHORIZATION_LIFETIME: Duration = Duration::from_secs(AUTHORIZATION_SECS);
-/// The most looks for a confirmed deposit on its way from the chain's view into the books: 30 s in all.
-const DEPOSIT_LOOKS_MAX: u32 = 3_000;
-const DEPOSIT_LOOK_EVERY: Duration = Duration::from_millis(10);
+/// The longest that a confirmed deposit may be on its way from the chain's view into the books.
+const DEPOSIT_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// The money that the wallet lacks, with everything needed to mend that.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,15 +69,10 @@ pub struct Funding(Arc<FundingInner>);
 
 #[derive(Debug)]
 struct FundingInner {
-    wallet: Address,
-    chain: ChainHandle,
-    ledger: Ledger,
-    channels: Arc<PayerChannels>,
-    policy: DepositPolicy,
+    parts: FundingParts,
     bounds: Bounds,
     at_rest: AtRest,
     one_at_a_time: KeyedMutex<Address>,
-    tasks: TaskTracker,
 }
 
 /// The parts that funding works with.
@@ -88,8 +84,16 @@ pub struct FundingParts {
     pub channels: Arc<PayerChannels>,
     pub policy: DepositPolicy,
     pub close_delay_max_secs: u64,
-    pub at_rest: RestLimits,
+    pub rest_limits: RestLimits,
     pub tasks: TaskTracker,
+}
+
+impl Deref for FundingInner {
+    type Target = FundingParts;
+
+    fn deref(&self) -> &FundingParts {
+        &self.parts
+    }
 }
 
 /// The size of a deposit: the amount that is wanted, and the least that must be.
@@ -104,25 +108,15 @@ struct WantedDeposit {
 impl Funding {
     #[must_use]
     pub fn new(parts: FundingParts) -> Self {
-        let FundingParts { wallet, chain, ledger, channels, policy, close_delay_max_secs, at_rest, tasks } =
-            parts;
-        let at_rest = AtRest::new(channels.clone(), at_rest);
-        for &(config, deposited, total) in chain.deposits_under_way_at_start() {
+        let at_rest = AtRest::new(parts.channels.clone(), parts.rest_limits);
+        for &(config, deposited, total) in parts.chain.deposits_under_way_at_start() {
             at_rest.restore(config.payee, deposited, total, Instant::now() + AUTHORIZATION_LIFETIME);
         }
-        let bounds = Bounds { deposit_max: policy.deposit_max, close_delay_max_secs };
-        let one_at_a_time = KeyedMutex::default();
-        Self(Arc::new(FundingInner {
-            wallet,
-            chain,
-            ledger,
-            channels,
-            policy,
-            bounds,
-            at_rest,
-            one_at_a_time,
-            tasks,
-        }))
+        let bounds = Bounds {
+            deposit_max: parts.policy.deposit_max,
+            close_delay_max_secs: parts.close_delay_max_secs,
+        };
+        Self(Arc::new(FundingInner { parts, bounds, at_rest, one_at_a_time: KeyedMutex::default() }))
     }
 
     /// The terms that this node puts money aside on.
@@ -271,7 +265,10 @@ impl Funding {
             }
         }
         killpoint::reached("funding.after_deposit");
-        if self.await_deposit(owner, deposited.saturating_add(Usdc::from_micros(1))).await {
+        // Settlement brings it into ledger and memory; a caller that waits for its first call waits for that, not only
+        // for the transaction.
+        let arrived = self.0.channels.deposited_beyond(owner, deposited);
+        if timeout(DEPOSIT_WAIT_MAX, arrived).await.is_ok() {
             self.0.at_rest.settle(owner, deposited);
         }
         Ok(())
@@ -288,19 +285,6 @@ impl Funding {
             close_delay_secs: accept.close_delay_secs,
             salt: [0; 32],
         }
-    }
-
-    /// The settlement loop brings confirmed deposits into ledger and memory; a caller that waits for its
-    /// first call waits for that, not only for the transaction. `false` when it takes too long.
-    async fn await_deposit(&self, owner: Address, deposited: Usdc) -> bool {
-        let known = || self.0.channels.get(owner).is_some_and(|channel| channel.state.deposited >= deposited);
-        for _ in 0..DEPOSIT_LOOKS_MAX {
-            if known() {
-                return true;
-            }
-            tokio::time::sleep(DEPOSIT_LOOK_EVERY).await;
-        }
-        false
     }
 
     fn check_ready(&self) -> Result<(), BuyError> {
