@@ -7,6 +7,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED};
 use farthing_protocol::{CallId, Outcome, Usdc};
 use farthing_serve::TurnedAway;
 use serde_json::{Value, json};
@@ -229,14 +230,14 @@ impl IntoResponse for Problem {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"farthing\""));
         }
         if let Some(call_id) = self.call_id.and_then(|id| HeaderValue::from_str(&id.to_string()).ok()) {
-            headers.insert("x-farthing-call-id", call_id);
+            headers.insert(HEADER_CALL_ID, call_id);
         }
         let charged = match self.charged {
             ChargeStatus::No => "0.00",
             ChargeStatus::Yes => "yes",
             ChargeStatus::Undecided => "undecided",
         };
-        headers.insert("x-farthing-charged", HeaderValue::from_static(charged));
+        headers.insert(HEADER_CHARGED, HeaderValue::from_static(charged));
         response
     }
 }
