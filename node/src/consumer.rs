@@ -9,6 +9,7 @@
 
 use std::{
     collections::BTreeMap,
+    ops::Deref,
     sync::{Arc, MutexGuard},
     time::{Duration, Instant},
 };
@@ -18,12 +19,7 @@ use farthing_chain::ChainHandle;
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
-use farthing_protocol::{
-    Address, CallId, ChannelId, Outcome, Refusal, ServiceId, Usdc,
-    call::{Method, OutOfBounds},
-    limits,
-    resolution::Copies,
-};
+use farthing_protocol::{Address, CallId, ServiceId, Usdc, call::Method, limits, resolution::Copies};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -41,6 +37,7 @@ pub mod compare;
 pub mod conduct;
 pub mod deposits;
 mod ends;
+mod error;
 mod exchange;
 pub mod funding;
 pub(crate) mod heal;
@@ -60,12 +57,13 @@ pub mod trust;
 use accounts::{Accounts, Earlier};
 use channels::PayerChannels;
 use conduct::Conduct;
+pub use error::{BuyError, Cap};
 use funding::Funding;
 use prices::Prices;
 use reconcile::ComparisonProgress;
-use rules::{Rules, Stopped};
+use rules::Rules;
 use shares::Shares;
-use spending::{Grant, OverLimit, Spending};
+use spending::{Grant, Spending};
 
 /// A call as the gateway read it.
 #[derive(Clone, Debug)]
@@ -122,162 +120,6 @@ pub struct Timing {
     pub upstream: Duration,
 }
 
-/// Every way a purchase can fail. Unless the text says otherwise nothing was charged.
-#[derive(Debug, thiserror::Error)]
-pub enum BuyError {
-    #[error("no connected node knows the service {0}")]
-    UnknownService(ServiceId),
-    /// `on_secs` is by the owner's clock.
-    #[error("the service {service} was retired by its owner {owner} on {}", clock::date(*.on_secs))]
-    Retired { service: ServiceId, owner: Address, on_secs: u64 },
-    #[error("the owner {owner} of this service does not answer: {reason}")]
-    DetailsUnavailable { owner: Address, reason: String },
-    #[error("the secret `{secret}` is not made for the service {service}")]
-    NotScoped { secret: String, service: ServiceId },
-    #[error("{0}")]
-    UnknownPath(String),
-    #[error("{0}")]
-    MethodNotAllowed(String),
-    #[error("{0}")]
-    BadParameter(String),
-    #[error(transparent)]
-    OutOfBounds(#[from] OutOfBounds),
-    #[error("this call costs {price} USDC and `max_price` is {max_price} USDC")]
-    AboveMaxPrice { price: Usdc, max_price: Usdc },
-    #[error(transparent)]
-    OverLimit(#[from] OverLimit),
-    #[error("the owner accepts {offered}; this node pays on chain {chain} with channels")]
-    NoCommonScheme { offered: String, chain: String },
-    #[error("this node does not buy from this owner: {0}")]
-    TermsRefused(#[from] terms::Unfit),
-    #[error("{0}")]
-    Unfunded(funding::Missing),
-    #[error("{available} USDC are left on the channel with {owner} and the call costs {price} USDC")]
-    ChannelLow { owner: Address, available: Usdc, price: Usdc },
-    #[error("{}", flagged(*.service, .refused))]
-    Flagged { service: ServiceId, refused: conduct::ServiceRefusal },
-    #[error("a close of the channel with this owner is pending")]
-    ChannelClosing,
-    #[error(
-        "the channel {channel} with this owner can be withdrawn from {has_secs} s after a request to close, and the \
-         owner lists {asks_secs} s: `farthing channel close {channel}` ends it, and the next call opens one that the \
-         owner serves"
-    )]
-    DelayTooShort { channel: ChannelId, has_secs: u64, asks_secs: u64 },
-    #[error("an earlier receipt of this owner did not match what was bought")]
-    OwnerDistrusted,
-    #[error("{0}")]
-    ChainNotReady(String),
-    #[error("{0}")]
-    OpenFailed(String),
-    #[error("{0}")]
-    LedgerClosed(String),
-    /// The call was sent, and what it promised could not be stored.
-    #[error("{0}; whether the call was served is learned after a restart")]
-    NotStored(String),
-    #[error("{}", spending_stopped(*.0))]
-    SpendingStopped(Stopped),
-    #[error("the node is shutting down")]
-    ShuttingDown,
-    /// A mistake in this program ended the purchase; what it promised is resolved by the call id.
-    #[error("the node failed while it bought the call")]
-    Failed,
-    #[error("this call costs {now} USDC now, and {before} USDC is accepted{}", above(.cap.as_ref()))]
-    PriceChanged {
-        before: Usdc,
-        now: Usdc,
-        /// The limit that keeps the caller from simply accepting the new price.
-        cap: Option<Cap>,
-    },
-    #[error("the call id was used with another service, path, parameters or body")]
-    CallIdConflict,
-    #[error("the owner's node was not reached: {0}")]
-    OwnerUnreachable(String),
-    #[error("the call was not sent: {0}")]
-    Busy(String),
-    #[error(
-        "the call was not sent: too many calls of this operation that the secret `{secret}` made came to nothing within a \
-         minute, and its owner does no more than a few of these for nothing"
-    )]
-    ShareUsed { secret: String, wait_secs: u64 },
-    #[error("the owner's node refused the call ({}): {}", .0.code.name(), .0.detail)]
-    Refused(Refusal),
-    #[error("{}", upstream_failure(*.outcome, *.status))]
-    UpstreamFailed { outcome: Outcome, status: u16 },
-    #[error("{reason}")]
-    BadAnswer {
-        reason: String,
-        /// `None` while it is not known.
-        charged: Option<Usdc>,
-    },
-    #[error("the call was finished earlier, charged {charged} USDC, and its answer is no longer kept")]
-    BodyGone { charged: Usdc },
-    #[error("the call was charged {charged} USDC before, and its answer is not to be had now: {reason}")]
-    NotRepeated { charged: Usdc, reason: String },
-    #[error("whether the call was charged is not known yet ({0}); this node goes on asking")]
-    Undecided(String),
-}
-
-impl BuyError {
-    /// Until a secret that used up its share may call again.
-    #[must_use]
-    pub const fn share_wait_ms(&self) -> Option<u64> {
-        if let Self::ShareUsed { wait_secs, .. } = self {
-            Some(wait_secs.saturating_mul(1_000))
-        } else {
-            None
-        }
-    }
-}
-
-/// The limit that a changed price passes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cap {
-    /// The call's own.
-    MaxPrice(Usdc),
-    /// The node's.
-    Limit(OverLimit),
-}
-
-fn above(cap: Option<&Cap>) -> String {
-    match cap {
-        None => String::new(),
-        Some(Cap::MaxPrice(max_price)) => format!("; `max_price` is {max_price} USDC"),
-        Some(Cap::Limit(limit)) => format!("; {limit}"),
-    }
-}
-
-fn flagged(service: ServiceId, refused: &conduct::ServiceRefusal) -> String {
-    let conduct::ServiceRefusal { flag, wait_secs } = refused;
-    format!(
-        "this node buys nothing from the service {service} for now: {flag}. It is tried again by the first call in \
-         {wait_secs} s"
-    )
-}
-
-fn spending_stopped(stopped: Stopped) -> String {
-    match stopped {
-        Stopped::ByConfiguration => "`spending.enabled` is false in this node's configuration".to_owned(),
-        Stopped::Since(secs) => format!("all spending was stopped on this node on {}", clock::date(secs)),
-    }
-}
-
-fn upstream_failure(outcome: Outcome, status: u16) -> String {
-    match outcome {
-        Outcome::Unreachable => "the owner's node could not connect to the service".to_owned(),
-        Outcome::TimedOut => "the service did not answer the owner's node in time".to_owned(),
-        Outcome::ServerError => format!("the service answered with status {status}"),
-        Outcome::Oversize => {
-            "the service's answer is larger than its owner passes on; ask for less, where it has a limit"
-                .to_owned()
-        }
-        Outcome::BadAnswer => {
-            "the service's answer is broken, a redirect, or has errors instead of data".to_owned()
-        }
-        Outcome::Answered | Outcome::Declined => "the service answered".to_owned(),
-    }
-}
-
 /// Between the owner's deadline and the caller's.
 const ANSWER_MARGIN: Duration = Duration::from_secs(2);
 
@@ -311,28 +153,14 @@ pub struct Consumer(Arc<ConsumerInner>);
 
 #[derive(Debug)]
 struct ConsumerInner {
-    signer: Signer,
-    ledger: Ledger,
-    network: NetworkHandle,
-    chain: ChainHandle,
-    catalog: Catalog,
-    channels: Arc<PayerChannels>,
-    funding: Funding,
+    parts: ConsumerParts,
     accounts: Arc<Accounts>,
-    rules: Rules,
     prices: Prices,
-    conduct: Conduct,
     shares: Arc<Shares>,
-    settings: PurchaseSettings,
     turns: KeyedMutex<CallId, Copies>,
     books: ComparisonProgress,
     /// Differences with one owner are looked into by one at a time.
     healing: KeyedMutex<Address>,
-    /// Work that outlives its caller: acknowledgements and resolutions. Shutdown waits for it.
-    tasks: TaskTracker,
-    /// Ends what would wait without end.
-    stopping: CancellationToken,
-    times: CallTimes,
 }
 
 /// The parts that the consumer is made of.
@@ -348,37 +176,29 @@ pub struct ConsumerParts {
     pub rules: Rules,
     pub conduct: Conduct,
     pub settings: PurchaseSettings,
+    /// Work that outlives its caller: acknowledgements and resolutions. Shutdown waits for it.
     pub tasks: TaskTracker,
+    /// Ends what would wait without end.
     pub stopping: CancellationToken,
     pub times: CallTimes,
+}
+
+impl Deref for ConsumerInner {
+    type Target = ConsumerParts;
+
+    fn deref(&self) -> &ConsumerParts {
+        &self.parts
+    }
 }
 
 impl Consumer {
     #[must_use]
     pub fn new(parts: ConsumerParts) -> Self {
-        let (ledger, channels) = (parts.ledger.clone(), parts.channels.clone());
         let who = (parts.signer.address(), *parts.signer.domain());
-        Self(Arc::new(ConsumerInner {
-            accounts: Arc::new(Accounts::new(ledger, channels, who)),
-            prices: Prices::new(parts.ledger.clone()),
-            signer: parts.signer,
-            ledger: parts.ledger,
-            network: parts.network,
-            chain: parts.chain,
-            catalog: parts.catalog,
-            channels: parts.channels,
-            funding: parts.funding,
-            rules: parts.rules,
-            conduct: parts.conduct,
-            shares: Arc::default(),
-            settings: parts.settings,
-            turns: KeyedMutex::default(),
-            books: ComparisonProgress::default(),
-            healing: KeyedMutex::default(),
-            tasks: parts.tasks,
-            stopping: parts.stopping,
-            times: parts.times,
-        }))
+        let accounts = Arc::new(Accounts::new(parts.ledger.clone(), parts.channels.clone(), who));
+        let prices = Prices::new(parts.ledger.clone());
+        let (shares, turns, books, healing) = Default::default();
+        Self(Arc::new(ConsumerInner { parts, accounts, prices, shares, turns, books, healing }))
     }
 
     /// The books of what this node buys.
@@ -419,8 +239,7 @@ impl Consumer {
         let deadline = Instant::now() + self.0.settings.call_deadline;
         order.in_scope()?;
         let mut turn = self.0.turns.take(order.call_id).await;
-        let earlier =
-            self.0.accounts.earlier(order.call_id).map_err(|error| BuyError::NotStored(error.to_string()))?;
+        let earlier = self.0.accounts.earlier(order.call_id).map_err(BuyError::NotStored)?;
         if !earlier.belongs_to(&order.grant) {
             return Err(BuyError::CallIdConflict);
         }

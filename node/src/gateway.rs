@@ -14,6 +14,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{any, get, post},
 };
+use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_RECEIPT, HEADER_TIMING};
 use farthing_protocol::limits;
 use serde_json::json;
 
@@ -153,7 +154,7 @@ impl Gateway {
 
 fn refused(error: &BuyError) -> Problem {
     match error {
-        BuyError::BadAnswer { .. } | BuyError::LedgerClosed(_) | BuyError::NotStored(_) => {
+        BuyError::BadAnswer { .. } | BuyError::Ledger(_) | BuyError::Catalog(_) | BuyError::NotStored(_) => {
             tracing::error!(%error, "a call failed");
         }
         _ => tracing::debug!(%error, "a call was not bought"),
@@ -177,11 +178,11 @@ fn openapi() -> Response {
         "default": {
             "description": "The service's own answer",
             "headers": {
-                "x-farthing-call-id": { "schema": { "type": "string", "format": "uuid" } },
-                "x-farthing-price-usdc": { "schema": { "type": "string" } },
-                "x-farthing-charged": { "schema": { "type": "string" } },
-                "x-farthing-receipt": { "schema": { "type": "string" } },
-                "server-timing": { "schema": { "type": "string" } },
+                (HEADER_CALL_ID): { "schema": { "type": "string", "format": "uuid" } },
+                (HEADER_PRICE): { "schema": { "type": "string" } },
+                (HEADER_CHARGED): { "schema": { "type": "string" } },
+                (HEADER_RECEIPT): { "schema": { "type": "string" } },
+                (HEADER_TIMING): { "schema": { "type": "string" } },
             },
         },
     });

@@ -128,7 +128,7 @@ impl Node {
             channels: channels.clone(),
             policy: deposits(&config),
             close_delay_max_secs: config.spending.close_delay_max_secs,
-            at_rest: rest_limits(&config),
+            rest_limits: rest_limits(&config),
             tasks: tasks.clone(),
         });
         let rules = Rules::restore(ledger.clone(), spending_limits(&config), config.spending.enabled)?;

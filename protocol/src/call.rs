@@ -99,6 +99,19 @@ pub enum Payment {
     },
 }
 
+impl Payment {
+    /// As many bytes as any payment takes: it stands in a request whose bounds are checked before it is paid.
+    pub const LARGEST: Self = Self::Channel {
+        channel: ChannelId::NONE,
+        cumulative: Usdc::MAX,
+        signature: Some(Signature::from_bytes([u8::MAX; 65])),
+        receipted: Some(Usdc::MAX),
+    };
+}
+
+/// The bytes that [`CallMessage::Call`] puts around a request.
+const MESSAGE_BYTES: usize = 3;
+
 /// A consumer's request. The body of `body_bytes` follows the head.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 #[cbor(map)]
@@ -139,11 +152,16 @@ impl CallRequest {
         keccak256(&[b"farthing request\0", &asked, &keccak256(&[body])])
     }
 
-    /// Checks every bound of [`limits`] that a head must keep.
+    /// Checks every bound of [`limits`] that a head must keep, and the head as it travels, which nothing encodes for this.
     ///
     /// # Errors
     /// The bound that is broken, in words.
     pub fn check_bounds(&self) -> Result<(), OutOfBounds> {
+        self.check_parts()?;
+        within("whole head", MESSAGE_BYTES + minicbor::len(self), limits::CALL_HEAD_BYTES_MAX)
+    }
+
+    fn check_parts(&self) -> Result<(), OutOfBounds> {
         within("path", self.path.len(), limits::PATH_BYTES_MAX)?;
         within("number of params", self.params.len(), limits::PARAMS_MAX)?;
         within("number of headers", self.headers.len(), limits::HEADERS_MAX)?;
@@ -152,8 +170,7 @@ impl CallRequest {
             within("value of a parameter or header", value.len(), limits::PARAM_VALUE_BYTES_MAX)?;
         }
         let body_bytes = usize::try_from(self.body_bytes).unwrap_or(usize::MAX);
-        within("body", body_bytes, limits::REQUEST_BODY_BYTES_MAX)?;
-        within("whole head", wire::encode(self).len(), limits::CALL_HEAD_BYTES_MAX)
+        within("body", body_bytes, limits::REQUEST_BODY_BYTES_MAX)
     }
 }
 
@@ -309,15 +326,26 @@ impl CallMessage {
         }
     }
 
-    /// Checks what nothing but its own fields says. Whoever sends it and whoever takes it asks.
+    /// Checks the parts of a head that was read, and so measured.
     ///
     /// # Errors
     /// [`OutOfBounds`] for the first bound that is broken.
-    pub fn check_bounds(&self) -> Result<(), OutOfBounds> {
+    pub fn check_parts(&self) -> Result<(), OutOfBounds> {
         match self {
-            Self::Call(request) => request.check_bounds(),
+            Self::Call(request) => request.check_parts(),
             Self::Status(_) | Self::Sync(..) | Self::Close(..) | Self::Calls(_) => Ok(()),
         }
+    }
+
+    /// The head as it travels, within every bound of [`limits`].
+    ///
+    /// # Errors
+    /// As [`Self::check_parts`], or because the whole head is too large.
+    pub fn to_head(&self) -> Result<Vec<u8>, OutOfBounds> {
+        self.check_parts()?;
+        let head = wire::encode(self);
+        within("whole head", head.len(), limits::CALL_HEAD_BYTES_MAX)?;
+        Ok(head)
     }
 }
 

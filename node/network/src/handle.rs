@@ -11,7 +11,7 @@ use farthing_bounds::{ByteBudget, HeldBytes};
 use farthing_protocol::{
     Address, CallMessage, CallReply, Hash, Listing, NodeRecord, Signed, Verified,
     info::{InfoRequest, InfoResponse},
-    limits, wire,
+    wire,
 };
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -174,7 +174,7 @@ impl NetworkHandle {
         self.0.ask_connected(peer, &request).await
     }
 
-    /// Asks `peer` for the records of these wallets, at most [`limits::INFO_ITEMS_MAX`], and keeps those that are
+    /// Asks `peer` for the records of these wallets, at most [`farthing_protocol::limits::INFO_ITEMS_MAX`], and keeps those that are
     /// newer than what is known. Returns how many were.
     ///
     /// # Errors
@@ -433,18 +433,11 @@ impl Inner {
     }
 }
 
-/// Checks what the owner would refuse, before anything is sent.
+/// The head of a message, which is what the owner would take.
 fn check_message(message: &CallMessage, body: &Bytes) -> Result<Vec<u8>, NotStarted> {
-    let refuse = |why: String| Err(NotStarted::Message(why));
     if message.body_bytes() != body.len() as u64 {
-        return refuse(format!("its head names {} bytes, its body has {}", message.body_bytes(), body.len()));
+        let why = format!("its head names {} bytes, its body has {}", message.body_bytes(), body.len());
+        return Err(NotStarted::Message(why));
     }
-    if let Err(error) = message.check_bounds() {
-        return refuse(error.to_string());
-    }
-    let head = wire::encode(message);
-    if head.len() > limits::CALL_HEAD_BYTES_MAX {
-        return refuse(format!("its head has {} bytes", head.len()));
-    }
-    Ok(head)
+    message.to_head().map_err(|error| NotStarted::Message(error.to_string()))
 }

@@ -46,18 +46,26 @@ pub struct Hold {
     price: Usdc,
     /// The limits at that time.
     pub limits: DayLimits,
+    is_kept: bool,
 }
 
 impl Hold {
     /// Of a price that was just counted for a secret on a day.
     fn new(accounts: &Arc<Accounts>, (day, secret, price): (u32, &str, Usdc), limits: DayLimits) -> Self {
-        Self { accounts: Arc::clone(accounts), day, secret: secret.to_owned(), price, limits }
+        Self { accounts: Arc::clone(accounts), day, secret: secret.to_owned(), price, limits, is_kept: false }
+    }
+
+    /// Leaves it counted: only the call's end gives it back from now on.
+    pub fn keep(mut self) {
+        self.is_kept = true;
     }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        self.accounts.spending().settle(self.day, &self.secret, self.price, Usdc::ZERO);
+        if !self.is_kept {
+            self.accounts.spending().settle(self.day, &self.secret, self.price, Usdc::ZERO);
+        }
     }
 }
 
@@ -240,8 +248,7 @@ impl Accounts {
         price: Usdc,
         limits: &SpendingCaps,
     ) -> Result<Hold, BuyError> {
-        let spending = self.spending_of(day);
-        let mut spending = spending.map_err(|error| BuyError::LedgerClosed(error.to_string()))?;
+        let mut spending = self.spending_of(day)?;
         spending.reserve(limits, day, grant, price)?;
         let limits = DayLimits { node: limits.per_day, secret: limits.per_secret_day_of(grant) };
         Ok(Hold::new(self, (day, &grant.name, price), limits))
@@ -477,6 +484,7 @@ mod tests {
     mod carried;
     mod days;
     mod found;
+    mod held;
 
     #[test]
     fn an_owner_tells_of_all_copies_once_none_of_an_earlier_run_can_arrive() {

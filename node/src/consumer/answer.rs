@@ -7,7 +7,7 @@ use bytes::Bytes;
 use farthing_protocol::{
     Address, CallResponse, ChannelId, Domain, Hash, Outcome, Usdc, Verified,
     call::{ChargePolicy, response_hash},
-    channel::Receipt,
+    channel::{Receipt, ReceiptMismatch},
 };
 
 /// The request, as far as the answer must agree with it.
@@ -35,6 +35,10 @@ pub enum Mismatch {
     Unasked,
     #[error("the receipt charges {charged} USDC where {due} USDC are due")]
     Charge { charged: Usdc, due: Usdc },
+    #[error("the repeated answer contradicts the receipt of the first")]
+    Repeated,
+    #[error(transparent)]
+    Books(#[from] ReceiptMismatch),
 }
 
 /// Verifies an answer.

@@ -8,14 +8,14 @@ use std::{
 use farthing_ledger::Promise;
 use farthing_os::clock;
 use farthing_protocol::{
-    Address, CallRequest, ChannelId, Listing, Refusal, RefusalCode, Usdc, Voucher,
+    Address, CallRequest, ChannelId, Hash, Listing, Refusal, RefusalCode, Usdc, Voucher,
     call::Payment,
     limits,
     listing::{Accept, SCHEME_CHANNEL},
 };
 
 use crate::{
-    catalog::{CallPlan, CatalogError, KnownService, PlanError},
+    catalog::{CallPlan, KnownService},
     killpoint,
 };
 
@@ -51,15 +51,16 @@ impl Consumer {
             return Err(self.price_changed(&order, before, plan.price));
         }
         // A second round accepts a price that fell, or rose within what was allowed, or follows after the books were
-        // brought together.
-        for round in 0..2 {
-            let prepared = self.prepare(&order, &service, &plan).await?;
+        // brought together. What is refused then as well is told as the owner told it.
+        let (mut is_first_round, mut request_hash) = (true, None);
+        loop {
+            let prepared = self.prepare(&order, &service, &plan, request_hash).await?;
+            request_hash = Some(prepared.promise().request_hash);
             if accepted.is_first && order.max_price.is_none() {
                 self.begin_price(&service, &plan).await?;
             }
             killpoint::reached("consumer.after_reserve");
-            let pending = self.0.ledger.promise(prepared.promise().clone()).await;
-            let pending = pending.map_err(|error| BuyError::LedgerClosed(error.to_string()))?;
+            let pending = self.0.ledger.promise(prepared.promise().clone()).await?;
             let attempt = prepared.promised();
             killpoint::reached("consumer.after_promise");
             let sent = Instant::now();
@@ -71,12 +72,15 @@ impl Consumer {
                 if !error.is_failure() && self.0.ledger.note_loss().await.is_err() {
                     tracing::error!("the ledger takes nothing any more");
                 }
-                return Err(BuyError::NotStored(error.to_string()));
+                return Err(BuyError::NotStored(error));
             }
             match exchanged {
-                Exchanged::Refused(refusal) if refusal.code == RefusalCode::PriceChanged && round == 0 => {
+                Exchanged::Refused(Refusal {
+                    code: RefusalCode::PriceChanged,
+                    listing: Some(listing),
+                    ..
+                }) if is_first_round => {
                     self.0.accounts.release(&attempt, "price changed", &turn).await;
-                    let listing = refusal.listing.ok_or(BuyError::OwnerUnreachable(refusal.detail))?;
                     service = self.0.catalog.adopt(&service, listing).await?;
                     plan = super::attempt::plan(&service, &order)?;
                     if plan.price > order.max_price.unwrap_or(before) {
@@ -86,10 +90,11 @@ impl Consumer {
                 // Between honest books every voucher is sufficient, and an owner that lost some of its own is shown
                 // what it signed.
                 Exchanged::Refused(refusal)
-                    if matches!(
-                        refusal.code,
-                        RefusalCode::InsufficientVoucher | RefusalCode::BooksBehind
-                    ) && round == 0 =>
+                    if is_first_round
+                        && matches!(
+                            refusal.code,
+                            RefusalCode::InsufficientVoucher | RefusalCode::BooksBehind
+                        ) =>
                 {
                     self.0.accounts.release(&attempt, refusal.code.name(), &turn).await;
                     self.heal_for_a_call(attempt.expected.owner).await?;
@@ -108,8 +113,8 @@ impl Consumer {
                     return bought;
                 }
             }
+            is_first_round = false;
         }
-        Err(BuyError::OwnerUnreachable("the owner's offer keeps changing".to_owned()))
     }
 
     /// The service and the order's plan. A newer version that this node's catalog has is used at once when the
@@ -154,9 +159,8 @@ impl Consumer {
 
     /// Returns the price that was accepted for the operation before this call.
     fn accepted(&self, order: &Order, service: &KnownService, plan: &CallPlan) -> Result<Accepted, BuyError> {
-        let accepted =
-            self.0.prices.accepted(order.service, (&plan.operation, &order.path), || service.price_list());
-        accepted.map_err(|error| BuyError::LedgerClosed(error.to_string()))
+        let operation = (&*plan.operation, &*order.path);
+        Ok(self.0.prices.accepted(order.service, operation, || service.price_list())?)
     }
 
     fn most_accepted(
@@ -171,8 +175,7 @@ impl Consumer {
     /// Accepts the price of an operation's first call, which is within the limits.
     async fn begin_price(&self, service: &KnownService, plan: &CallPlan) -> Result<(), BuyError> {
         let (id, prices) = (service.listing().service, service.price_list());
-        let stored = self.0.prices.begin(id, &plan.operation, plan.price, prices).await;
-        stored.map_err(|error| BuyError::LedgerClosed(error.to_string()))
+        Ok(self.0.prices.begin(id, &plan.operation, plan.price, prices).await?)
     }
 
     /// Builds the error that tells the caller of a price above what was accepted.
@@ -192,12 +195,15 @@ impl Consumer {
         order: &Order,
         service: &KnownService,
         plan: &CallPlan,
+        request_hash: Option<Hash>,
     ) -> Result<Prepared, BuyError> {
         let (listing, price) = (service.listing(), plan.price);
         if let Some(max_price) = order.max_price.filter(|max| price > *max) {
             return Err(BuyError::AboveMaxPrice { price, max_price });
         }
         let mut request = self.request(order, listing.seq, price);
+        // Before anything is held for it, and with room for whatever it will pay.
+        request.payment = Payment::LARGEST;
         request.check_bounds()?;
         let now_secs = clock::now_secs();
         let day = farthing_ledger::day_of(now_secs);
@@ -210,10 +216,9 @@ impl Consumer {
         };
         let funding = started.elapsed();
         let reservation = headroom.as_ref().map(|headroom| headroom.reservation);
-        if let Some(reservation) = &reservation {
-            request.payment = self.pay(reservation)?;
-        }
-        let request_hash = request.request_hash(&order.body);
+        request.payment = reservation.as_ref().map_or(Ok(Payment::Free), |held| self.pay(held))?;
+        // The same in each round: price, version and payment are no part of it.
+        let request_hash = request_hash.unwrap_or_else(|| request.request_hash(&order.body));
         let expected = Expected {
             owner: listing.owner,
             call_id: order.call_id,
@@ -257,9 +262,8 @@ impl Consumer {
         // Spending may have been stopped while the channel was being opened.
         self.may_spend()?;
         let &Reservation { channel, cumulative, deposited, .. } = reservation;
-        let signed = self.0.signer.sign_voucher(&Voucher { channel, cumulative }, deposited);
-        let signature = Some(signed.map_err(|error| BuyError::OpenFailed(error.to_string()))?);
-        Ok(Payment::Channel { channel, cumulative, signature, receipted: None })
+        let signature = self.0.signer.sign_voucher(&Voucher { channel, cumulative }, deposited)?;
+        Ok(Payment::Channel { channel, cumulative, signature: Some(signature), receipted: None })
     }
 
     /// The first of the owner's ways of payment that this node has.
@@ -341,27 +345,4 @@ impl Consumer {
 /// Checks an order against the service's description: operation, parameters, price.
 fn plan(service: &Arc<KnownService>, order: &Order) -> Result<CallPlan, BuyError> {
     service.plan(order.method, &order.path, &order.params, &order.headers, &order.body).map_err(Into::into)
-}
-
-impl From<PlanError> for BuyError {
-    fn from(error: PlanError) -> Self {
-        match error {
-            PlanError::UnknownPath(detail) => Self::UnknownPath(detail),
-            PlanError::MethodNotAllowed(detail) => Self::MethodNotAllowed(detail),
-            PlanError::BadParameter(detail) => Self::BadParameter(detail),
-        }
-    }
-}
-
-impl From<CatalogError> for BuyError {
-    fn from(error: CatalogError) -> Self {
-        match error {
-            CatalogError::Unknown(service) | CatalogError::NotKept { service, .. } => {
-                Self::UnknownService(service)
-            }
-            CatalogError::Retired { service, owner, on_secs } => Self::Retired { service, owner, on_secs },
-            CatalogError::Store(error) => Self::LedgerClosed(error.to_string()),
-            CatalogError::DetailsUnavailable { owner, reason } => Self::DetailsUnavailable { owner, reason },
-        }
-    }
 }

@@ -19,6 +19,7 @@ use farthing_protocol::{
     Address, ChannelConfig, ChannelId, Usdc,
     channel::{PayerState, Receipt, ReceiptMismatch},
 };
+use tokio::sync::Notify;
 
 /// One channel as the consumer sees it.
 #[derive(Clone, Debug)]
@@ -124,7 +125,11 @@ pub enum Shortage {
 
 /// The consumer's channels.
 #[derive(Debug, Default)]
-pub struct PayerChannels(Mutex<Channels>);
+pub struct PayerChannels {
+    channels: Mutex<Channels>,
+    /// Told of every change that the chain confirmed.
+    applied: Notify,
+}
 
 #[derive(Debug, Default)]
 struct Channels {
@@ -204,6 +209,20 @@ impl PayerChannels {
         channel.seen_total = channel.seen_total.max(row.claimed).max(row.acknowledged);
         channel.close_at_secs = close_at_secs;
         channels.choose(owner);
+        drop(channels);
+        self.applied.notify_waiters();
+    }
+
+    /// Waits until a channel holds more than `deposited`.
+    pub async fn deposited_beyond(&self, id: ChannelId, deposited: Usdc) {
+        loop {
+            // Before the look, so that nothing is missed in between.
+            let applied = self.applied.notified();
+            if self.get(id).is_some_and(|channel| channel.state.deposited > deposited) {
+                return;
+            }
+            applied.await;
+        }
     }
 
     /// Takes back a part of what the chain alone showed as charged.
@@ -417,7 +436,7 @@ impl PayerChannels {
     }
 
     fn lock(&self) -> MutexGuard<'_, Channels> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -64,7 +64,7 @@ impl Consumer {
     ) -> Result<Bought, BuyError> {
         let receipt = match answer::verify(&attempt.expected, self.0.signer.domain(), &response, &body) {
             Ok(receipt) => receipt,
-            Err(mismatch) => return Err(self.distrust(attempt, &mismatch, turn).await),
+            Err(mismatch) => return Err(self.distrust(attempt, mismatch, turn).await),
         };
         let bought = Bought {
             call_id: attempt.call_id(),
@@ -106,7 +106,7 @@ impl Consumer {
                     Err(error) => error,
                 }
             }
-            Err(mismatch) => self.distrust(attempt, &mismatch, turn).await,
+            Err(mismatch) => self.distrust(attempt, mismatch, turn).await,
         }
     }
 
@@ -133,7 +133,7 @@ impl Consumer {
         let mismatch = Mismatch::Unasked;
         self.0.accounts.release(attempt, &mismatch.to_string(), &turn).await;
         self.stop_buying(attempt, &mismatch).await;
-        BuyError::BadAnswer { reason: mismatch.to_string(), charged: None }
+        BuyError::BadAnswer { mismatch, charged: None }
     }
 
     /// Books a verified receipt: limits and channel at once, the ledger in the background. The turn is held
@@ -175,7 +175,7 @@ impl Consumer {
         });
         match mismatch {
             Some(mismatch) => {
-                Err(BuyError::BadAnswer { reason: mismatch.to_string(), charged: Some(charged) })
+                Err(BuyError::BadAnswer { mismatch: Mismatch::Books(mismatch), charged: Some(charged) })
             }
             None => Ok(()),
         }
@@ -183,10 +183,10 @@ impl Consumer {
 
     /// An answer that contradicts its receipt: the money stays reserved until the owner says what it charged, and
     /// nothing more is promised.
-    async fn distrust(&self, attempt: &Attempt, mismatch: &Mismatch, turn: Turn) -> BuyError {
-        self.stop_buying(attempt, mismatch).await;
+    async fn distrust(&self, attempt: &Attempt, mismatch: Mismatch, turn: Turn) -> BuyError {
+        self.stop_buying(attempt, &mismatch).await;
         self.resolve_later(attempt.call_id(), turn);
-        BuyError::BadAnswer { reason: mismatch.to_string(), charged: None }
+        BuyError::BadAnswer { mismatch, charged: None }
     }
 
     async fn stop_buying(&self, attempt: &Attempt, mismatch: &Mismatch) {

@@ -3,13 +3,15 @@
 
 use std::{
     fmt,
+    ops::Deref,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use farthing_chain::{AUTHORIZATION_SECS, Balances, ChainError, ChainHandle};
-use farthing_ledger::Ledger;
-use farthing_protocol::{Address, ChannelConfig, ChannelId, Usdc, listing::Accept};
+use farthing_ledger::{Ledger, LedgerError};
+use farthing_protocol::{Address, ChannelConfig, Usdc, listing::Accept};
+use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::{chain_view, keyed_mutex::KeyedMutex, killpoint};
@@ -26,9 +28,8 @@ use super::{
 const ETH_WEI_MIN: u128 = 20_000_000_000_000;
 
 const AUTHORIZATION_LIFETIME: Duration = Duration::from_secs(AUTHORIZATION_SECS);
-/// The most looks for a confirmed deposit on its way from the chain's view into the books: 30 s in all.
-const DEPOSIT_LOOKS_MAX: u32 = 3_000;
-const DEPOSIT_LOOK_EVERY: Duration = Duration::from_millis(10);
+/// The longest that a confirmed deposit may be on its way from the chain's view into the books.
+const DEPOSIT_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// The money that the wallet lacks, with everything needed to mend that.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,15 +69,10 @@ pub struct Funding(Arc<FundingInner>);
 
 #[derive(Debug)]
 struct FundingInner {
-    wallet: Address,
-    chain: ChainHandle,
-    ledger: Ledger,
-    channels: Arc<PayerChannels>,
-    policy: DepositPolicy,
+    parts: FundingParts,
     bounds: Bounds,
     at_rest: AtRest,
     one_at_a_time: KeyedMutex<Address>,
-    tasks: TaskTracker,
 }
 
 /// The parts that funding works with.
@@ -88,8 +84,16 @@ pub struct FundingParts {
     pub channels: Arc<PayerChannels>,
     pub policy: DepositPolicy,
     pub close_delay_max_secs: u64,
-    pub at_rest: RestLimits,
+    pub rest_limits: RestLimits,
     pub tasks: TaskTracker,
+}
+
+impl Deref for FundingInner {
+    type Target = FundingParts;
+
+    fn deref(&self) -> &FundingParts {
+        &self.parts
+    }
 }
 
 /// The size of a deposit: the amount that is wanted, and the least that must be.
@@ -104,26 +108,16 @@ struct WantedDeposit {
 impl Funding {
     #[must_use]
     pub fn new(parts: FundingParts) -> Self {
-        let FundingParts { wallet, chain, ledger, channels, policy, close_delay_max_secs, at_rest, tasks } =
-            parts;
-        let at_rest = AtRest::new(channels.clone(), at_rest);
-        for &(config, deposited, total) in chain.deposits_under_way_at_start() {
-            let at = RestingPlace { owner: config.payee, channel: config.id(&chain.domain()) };
+        let at_rest = AtRest::new(parts.channels.clone(), parts.rest_limits);
+        for &(config, deposited, total) in parts.chain.deposits_under_way_at_start() {
+            let at = RestingPlace { owner: config.payee, channel: config.id(&parts.chain.domain()) };
             at_rest.restore(at, deposited, total, Instant::now() + AUTHORIZATION_LIFETIME);
         }
-        let bounds = Bounds { deposit_max: policy.deposit_max, close_delay_max_secs };
-        let one_at_a_time = KeyedMutex::default();
-        Self(Arc::new(FundingInner {
-            wallet,
-            chain,
-            ledger,
-            channels,
-            policy,
-            bounds,
-            at_rest,
-            one_at_a_time,
-            tasks,
-        }))
+        let bounds = Bounds {
+            deposit_max: parts.policy.deposit_max,
+            close_delay_max_secs: parts.close_delay_max_secs,
+        };
+        Self(Arc::new(FundingInner { parts, bounds, at_rest, one_at_a_time: KeyedMutex::default() }))
     }
 
     /// The terms that this node puts money aside on.
@@ -273,19 +267,22 @@ impl Funding {
             Ok(_) => {}
             Err(error) if is_unsigned(&error) => {
                 self.0.at_rest.settle(at, deposited);
-                return Err(explain(error));
+                return Err(error.into());
             }
             // An endpoint may have seen its authorization, whatever it says of it, and may bring it.
             Err(error) => {
                 self.0.at_rest.doubt(at, deposited, Instant::now() + AUTHORIZATION_LIFETIME);
-                return Err(explain(error));
+                return Err(error.into());
             }
         }
         killpoint::reached("funding.after_deposit");
-        match self.await_deposit(at.channel, deposited.saturating_add(Usdc::from_micros(1))).await {
-            true => self.0.at_rest.settle(at, deposited),
+        // Settlement brings it into ledger and memory; a caller that waits for its first call waits for that, not only
+        // for the transaction.
+        let arrived = self.0.channels.deposited_beyond(at.channel, deposited);
+        match timeout(DEPOSIT_WAIT_MAX, arrived).await {
+            Ok(()) => self.0.at_rest.settle(at, deposited),
             // It counts until the books show it.
-            false => self.0.at_rest.doubt(at, deposited, Instant::now() + AUTHORIZATION_LIFETIME),
+            Err(_) => self.0.at_rest.doubt(at, deposited, Instant::now() + AUTHORIZATION_LIFETIME),
         }
         Ok(())
     }
@@ -303,23 +300,9 @@ impl Funding {
         }
     }
 
-    /// The settlement loop brings confirmed deposits into ledger and memory; a caller that waits for its
-    /// first call waits for that, not only for the transaction. `false` when it takes too long.
-    async fn await_deposit(&self, channel: ChannelId, deposited: Usdc) -> bool {
-        let known =
-            || self.0.channels.get(channel).is_some_and(|channel| channel.state.deposited >= deposited);
-        for _ in 0..DEPOSIT_LOOKS_MAX {
-            if known() {
-                return true;
-            }
-            tokio::time::sleep(DEPOSIT_LOOK_EVERY).await;
-        }
-        false
-    }
-
     fn check_ready(&self) -> Result<(), BuyError> {
         if let Some(closed) = self.0.ledger.closed() {
-            return Err(BuyError::LedgerClosed(closed.to_string()));
+            return Err(LedgerError::Closed(closed).into());
         }
         chain_view::ready(&self.0.chain).map_err(BuyError::ChainNotReady)
     }
@@ -358,11 +341,4 @@ const fn is_unsigned(error: &ChainError) -> bool {
             | ChainError::ContractMissing { .. }
             | ChainError::Invalid(_)
     )
-}
-
-fn explain(error: ChainError) -> BuyError {
-    match error {
-        ChainError::Unreachable { .. } => BuyError::ChainNotReady(error.to_string()),
-        other => BuyError::OpenFailed(other.to_string()),
-    }
 }

@@ -16,19 +16,27 @@ use super::{
 pub struct Headroom {
     channels: Arc<PayerChannels>,
     pub reservation: Reservation,
+    is_kept: bool,
 }
 
 impl Headroom {
     /// Of what [`PayerChannels::reserve`] gave.
     #[must_use]
     pub const fn new(channels: Arc<PayerChannels>, reservation: Reservation) -> Self {
-        Self { channels, reservation }
+        Self { channels, reservation, is_kept: false }
+    }
+
+    /// Leaves it reserved: only the call's end gives it back from now on.
+    pub fn keep(mut self) {
+        self.is_kept = true;
     }
 }
 
 impl Drop for Headroom {
     fn drop(&mut self) {
-        self.channels.release(&self.reservation);
+        if !self.is_kept {
+            self.channels.release(&self.reservation);
+        }
     }
 }
 
@@ -62,7 +70,10 @@ impl Prepared {
     #[must_use]
     pub fn promised(self) -> Attempt {
         let Self { attempt, hold, headroom } = self;
-        std::mem::forget((hold, headroom));
+        hold.keep();
+        if let Some(headroom) = headroom {
+            headroom.keep();
+        }
         attempt
     }
 }

@@ -18,7 +18,7 @@ use crate::secret::file::DEFAULT_SECRET;
 use super::{
     Bought, BuyError, Consumer, Order, Slot, Timing, Turn,
     accounts::{Attempt, Earlier},
-    answer,
+    answer::{self, Mismatch},
     exchange::{ASK_TIMEOUT, Exchanged, OwnerWord},
     spending::Grant,
 };
@@ -110,8 +110,7 @@ impl Consumer {
                     .ok()
                     .filter(|receipt| receipt.charged == charged);
                 let Some(receipt) = receipt else {
-                    let reason = "the repeated answer contradicts the receipt of the first".to_owned();
-                    return Err(BuyError::BadAnswer { reason, charged: Some(charged) });
+                    return Err(BuyError::BadAnswer { mismatch: Mismatch::Repeated, charged: Some(charged) });
                 };
                 Ok(Bought {
                     call_id: purchase.call_id,

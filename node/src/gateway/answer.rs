@@ -6,6 +6,7 @@ use axum::{
     http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_RECEIPT, HEADER_TIMING};
 
 use crate::consumer::Bought;
 
@@ -29,11 +30,11 @@ pub(super) fn bought(bought: Bought, total: Duration) -> Response {
         }
     }
     for (name, value) in [
-        ("x-farthing-call-id", bought.call_id.to_string()),
-        ("x-farthing-price-usdc", bought.price.to_string()),
-        ("x-farthing-charged", bought.charged.to_string()),
-        ("x-farthing-receipt", format!("0x{}", hex::encode(bought.receipt))),
-        ("server-timing", timing(&bought.timing, total)),
+        (HEADER_CALL_ID, bought.call_id.to_string()),
+        (HEADER_PRICE, bought.price.to_string()),
+        (HEADER_CHARGED, bought.charged.to_string()),
+        (HEADER_RECEIPT, format!("0x{}", hex::encode(bought.receipt))),
+        (HEADER_TIMING, timing(&bought.timing, total)),
     ] {
         if let Ok(value) = HeaderValue::try_from(value) {
             headers.insert(name, value);

@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use axum::http::HeaderMap;
 use bytes::Bytes;
+use farthing_bridge::shown;
 use farthing_protocol::{CallId, ServiceId, Usdc, call::Method, limits};
 use serde::{
     Deserialize, Deserializer,
@@ -38,7 +39,7 @@ impl<'de> Deserialize<'de> for Field {
         FIELDS.into_iter().find(|field| *field == name).map(Self).ok_or_else(|| {
             D::Error::custom(format_args!(
                 "unknown field `{}`; the fields are {}",
-                clip(&name),
+                shown(&name),
                 FIELDS.join(", ")
             ))
         })
@@ -153,7 +154,7 @@ fn texts(fields: &mut Fields<'_>, field: &'static str) -> Result<BTreeMap<String
             (None, Some(b'-' | b'0'..=b'9' | b't' | b'f')) => Ok((name, value.get().to_owned())),
             _ => Err(Problem::malformed(format!(
                 "`{field}.{}` is {}, expected a string",
-                clip(&name),
+                shown(&name),
                 kind_of(value)
             ))),
         })
@@ -237,11 +238,6 @@ fn kind_of(value: &RawValue) -> &'static str {
         Some(b'{') => "an object",
         _ => "a number",
     }
-}
-
-/// A stranger's name in an error: short, and nothing that a terminal would obey.
-fn clip(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control()).take(60).collect()
 }
 
 #[cfg(test)]

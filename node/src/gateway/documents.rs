@@ -10,6 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_bounds::ByteBudget;
+use farthing_control::types::{HEADER_CHARGED, HEADER_PRICE};
 
 use crate::{
     catalog::{Catalog, KnownService, documents},
@@ -60,11 +61,7 @@ impl Documents {
 
 impl IntoResponse for WrittenDocument {
     fn into_response(self) -> Response {
-        let headers = [
-            ("content-type", self.content_type),
-            ("x-farthing-price-usdc", "0"),
-            ("x-farthing-charged", "0"),
-        ];
+        let headers = [("content-type", self.content_type), (HEADER_PRICE, "0"), (HEADER_CHARGED, "0")];
         (headers, self.body).into_response()
     }
 }

@@ -7,11 +7,12 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED};
 use farthing_protocol::{CallId, Outcome, Usdc};
 use farthing_serve::TurnedAway;
 use serde_json::{Value, json};
 
-use crate::consumer::{BuyError, Cap, rules::Stopped};
+use crate::{catalog::PlanError, consumer::BuyError};
 
 mod refused;
 mod room;
@@ -20,6 +21,17 @@ use refused::refused;
 
 /// After which a call may find room in this node.
 const ROOM_AFTER_MS: u64 = 1000;
+
+/// Statuses under short names: each way to fail is one row.
+const BAD_GATEWAY: StatusCode = StatusCode::BAD_GATEWAY;
+const BAD_REQUEST: StatusCode = StatusCode::BAD_REQUEST;
+const CONFLICT: StatusCode = StatusCode::CONFLICT;
+const NO_METHOD: StatusCode = StatusCode::METHOD_NOT_ALLOWED;
+const NOT_FOUND: StatusCode = StatusCode::NOT_FOUND;
+const TOO_LARGE: StatusCode = StatusCode::PAYLOAD_TOO_LARGE;
+const PAYMENT: StatusCode = StatusCode::PAYMENT_REQUIRED;
+const UNAVAILABLE: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
+const BUSY: StatusCode = StatusCode::TOO_MANY_REQUESTS;
 
 /// The answer to the question whether money moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,237 +230,128 @@ impl IntoResponse for Problem {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"farthing\""));
         }
         if let Some(call_id) = self.call_id.and_then(|id| HeaderValue::from_str(&id.to_string()).ok()) {
-            headers.insert("x-farthing-call-id", call_id);
+            headers.insert(HEADER_CALL_ID, call_id);
         }
         let charged = match self.charged {
             ChargeStatus::No => "0.00",
             ChargeStatus::Yes => "yes",
             ChargeStatus::Undecided => "undecided",
         };
-        headers.insert("x-farthing-charged", HeaderValue::from_static(charged));
+        headers.insert(HEADER_CHARGED, HeaderValue::from_static(charged));
         response
     }
 }
 
 impl From<&BuyError> for Problem {
     fn from(error: &BuyError) -> Self {
-        let problem = match error {
-            BuyError::UnknownService(_) => Self::new(
-                StatusCode::NOT_FOUND,
-                "unknown-service",
-                "No node knows this service",
-                "Check api_id_public; if the service is new, its owner may be offline.",
-            ),
-            BuyError::Retired { .. } => Self::new(
-                StatusCode::GONE,
-                "service-retired",
-                "The owner has retired this service",
-                "Look for another one with `farthing catalog search`.",
-            ),
-            BuyError::DetailsUnavailable { .. } | BuyError::OwnerUnreachable(_) => Self::new(
-                StatusCode::BAD_GATEWAY,
-                "owner-unreachable",
-                "The owner cannot be reached",
-                "Try again later; nothing was sent.",
-            ),
-            BuyError::NotScoped { .. } => Self::new(
-                StatusCode::FORBIDDEN,
-                "secret-not-scoped",
-                "The secret is not made for this service",
-                "Use a secret that is, or add the service with `farthing secret limit`.",
-            )
-            .undecided(),
-            BuyError::UnknownPath(_) => Self::new(
-                StatusCode::NOT_FOUND,
-                "unknown-path",
-                "The service has no such path",
-                "Use a path of the service's description.",
-            ),
-            BuyError::MethodNotAllowed(_) => Self::new(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "method-not-allowed",
-                "The path has no such method",
-                "Use a method of the service's description.",
-            ),
-            BuyError::BadParameter(_) => Self::new(
-                StatusCode::BAD_REQUEST,
-                "bad-parameter",
-                "A parameter is missing, unknown or malformed",
-                "Correct the named parameter and send the call again.",
-            ),
-            BuyError::OutOfBounds(_) => Self::too_large(""),
-            BuyError::AboveMaxPrice { .. } => payment(
-                "price-above-cap",
-                "The price is above the caller's limit",
-                "Raise `max_price` in the call, or leave it out.",
-            ),
-            BuyError::OverLimit(_) => payment(
-                "over-limit",
-                "A spending limit of this node is reached",
-                "`farthing spending show` shows the limits, `farthing secret list` those of secrets.",
-            ),
-            BuyError::NoCommonScheme { .. } => payment(
-                "no-common-scheme",
-                "The owner accepts no way of payment that this node has",
-                "Compare the listing's `accepts` with this node's chain in `farthing status`.",
-            ),
-            BuyError::TermsRefused(_) => payment(
-                "terms-refused",
-                "The owner asks for more than this node puts aside",
-                "Look for another service with `farthing catalog search`, or raise the setting that is named.",
-            ),
-            BuyError::Flagged { refused, .. } => payment(
-                "service-flagged",
-                "The service is flagged, and a rule stops buying from it",
-                "Look for another service with `farthing catalog search`, or buy it all the same with \
-                 `farthing spending flagged SERVICE --rule warn` or on the console's page Limits.",
-            )
-            .retry_after(Some(refused.wait_secs.saturating_mul(1_000))),
-            BuyError::Unfunded { .. } => payment(
-                "insufficient-funds",
-                "The wallet has not enough funds",
-                "Send what is missing to the wallet's address; `farthing wallet balance` shows when it arrived.",
-            ),
-            BuyError::ChannelLow { .. } => payment(
-                "channel-low",
-                "The channel's deposit is used up",
-                "A top-up is made in the background when the wallet has funds; try again in a moment.",
-            )
-            .retry_after(Some(3_000)),
-            BuyError::ChannelClosing => Self::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "channel-closing",
-                "The channel with this owner is being closed",
-                "Try again when `farthing channel list` shows it closed; a new call reopens it.",
-            ),
-            BuyError::DelayTooShort { .. } => payment(
+        let (status, name, title) = match error {
+            BuyError::UnknownService(_) => (NOT_FOUND, "unknown-service", "No node knows this service"),
+            BuyError::Retired { .. } => {
+                (StatusCode::GONE, "service-retired", "The owner has retired this service")
+            }
+            BuyError::DetailsUnavailable { .. } | BuyError::OwnerUnreachable(_) => {
+                (BAD_GATEWAY, "owner-unreachable", "The owner cannot be reached")
+            }
+            BuyError::NotScoped { .. } => {
+                (StatusCode::FORBIDDEN, "secret-not-scoped", "The secret is not made for this service")
+            }
+            BuyError::Plan(PlanError::UnknownPath(_)) => {
+                (NOT_FOUND, "unknown-path", "The service has no such path")
+            }
+            BuyError::Plan(PlanError::MethodNotAllowed(_)) => {
+                (NO_METHOD, "method-not-allowed", "The path has no such method")
+            }
+            BuyError::Plan(PlanError::BadParameter(_)) => {
+                (BAD_REQUEST, "bad-parameter", "A parameter is missing, unknown or malformed")
+            }
+            BuyError::OutOfBounds(_) => (TOO_LARGE, "too-large", "The call is too large"),
+            BuyError::AboveMaxPrice { .. } => {
+                (PAYMENT, "price-above-cap", "The price is above the caller's limit")
+            }
+            BuyError::OverLimit(_) => (PAYMENT, "over-limit", "A spending limit of this node is reached"),
+            BuyError::NoCommonScheme { .. } => {
+                (PAYMENT, "no-common-scheme", "The owner accepts no way of payment that this node has")
+            }
+            BuyError::TermsRefused(_) => {
+                (PAYMENT, "terms-refused", "The owner asks for more than this node puts aside")
+            }
+            BuyError::Flagged { .. } => {
+                (PAYMENT, "service-flagged", "The service is flagged, and a rule stops buying from it")
+            }
+            BuyError::Unfunded { .. } => (PAYMENT, "insufficient-funds", "The wallet has not enough funds"),
+            BuyError::ChannelLow { .. } => (PAYMENT, "channel-low", "The channel's deposit is used up"),
+            BuyError::ChannelClosing => {
+                (UNAVAILABLE, "channel-closing", "The channel with this owner is being closed")
+            }
+            BuyError::DelayTooShort { .. } => (
+                PAYMENT,
                 "channel-delay-too-short",
                 "The channel can be withdrawn sooner than the owner allows",
-                "Close it with `farthing channel close`; the next call opens one with the listed delay.",
             ),
-            BuyError::OwnerDistrusted => Self::new(
-                StatusCode::BAD_GATEWAY,
-                "owner-distrusted",
-                "The owner's books contradict its receipts",
-                "Nothing more is promised to this owner: `farthing channel close` takes the deposit back, and then \
-                 `farthing channel resume` buys from it again.",
-            ),
-            BuyError::ChainNotReady(_) => unavailable(
-                "chain-unreachable",
-                "The chain cannot be reached",
-                "Paid calls resume by themselves; `farthing doctor` checks the endpoints.",
-            ),
-            BuyError::OpenFailed(_) => unavailable(
-                "channel-not-funded",
-                "The payment channel could not be opened",
-                "See the reason above; `farthing doctor` checks wallet and chain.",
-            ),
-            BuyError::LedgerClosed(_) => unavailable(
-                "ledger-closed",
-                "The node cannot store what it would have to promise",
-                "Free disk space or repair the disk, then restart the node.",
-            ),
-            BuyError::NotStored(_) => unavailable(
-                "ledger-closed",
-                "The node cannot store what it promised",
-                "Free disk space or repair the disk, restart the node, then repeat the call with the same call_id.",
-            )
-            .undecided(),
-            BuyError::SpendingStopped(stopped) => unavailable(
-                "spending-stopped",
-                "Spending is stopped",
-                match stopped {
-                    Stopped::Since(_) => "`farthing spending resume` or the console's Finance page lifts it.",
-                    Stopped::ByConfiguration => "Set `spending.enabled = true` and restart the node.",
-                },
-            ),
-            BuyError::Failed => Self::internal(""),
-            BuyError::ShuttingDown => unavailable(
-                "shutting-down",
-                "The node is shutting down",
-                "Try again when it is back.",
-            ),
-            BuyError::PriceChanged { cap, .. } => Self::new(
-                StatusCode::CONFLICT,
-                "price-changed",
-                "The price has changed",
-                match cap {
-                    None => {
-                        "Name the new price in the call's `max_price`, or accept it for all calls with \
-                         `farthing spending accept` or on the console's page Limits."
-                    }
-                    Some(Cap::MaxPrice(_)) => "Raise `max_price` to the new price.",
-                    Some(Cap::Limit(_)) => {
-                        "Raise that limit with `farthing spending limits`, then name the new price in the call's \
-                         `max_price`, or accept it with `farthing spending accept`."
-                    }
-                },
-            ),
-            BuyError::CallIdConflict => Self::new(
-                StatusCode::CONFLICT,
-                "call-id-conflict",
-                "This call id was used for another call",
-                "Use a new call_id (or Idempotency-Key) for a different call.",
-            ),
-            BuyError::Busy(_) | BuyError::ShareUsed { .. } => Self::new(
-                StatusCode::TOO_MANY_REQUESTS,
-                "owner-busy",
-                "Too much is under way",
-                "Wait as Retry-After says, then send the call again; nothing was sent.",
-            )
-            .retry_after(Some(error.share_wait_ms().unwrap_or(ROOM_AFTER_MS))),
-            BuyError::Refused(refusal) => refused(refusal.code).retry_after(refusal.retry_after_ms),
-            BuyError::UpstreamFailed { outcome: Outcome::TimedOut, .. } => Self::new(
-                StatusCode::GATEWAY_TIMEOUT,
-                "upstream-timeout",
-                "The service took too long",
-                "Try again; the owner is not paid for this.",
-            ),
-            BuyError::UpstreamFailed { .. } => Self::new(
-                StatusCode::BAD_GATEWAY,
-                "upstream-failed",
-                "The service behind the owner's node failed",
-                "Try again later; the owner is not paid for this.",
-            ),
-            BuyError::BadAnswer { charged, .. } => Self::new(
-                StatusCode::BAD_GATEWAY,
-                "bad-answer",
-                "The owner's answer does not match its receipt",
-                "Nothing more is promised to this owner; its deposit is being taken back.",
-            )
-            .charging(*charged),
-            BuyError::BodyGone { charged } => Self::new(
-                StatusCode::CONFLICT,
-                "answer-no-longer-kept",
-                "The call is done and its answer is no longer kept",
-                "Repeat the call with the same call_id: it is never charged twice. When that brings no answer either, a new call_id buys \
-                 it again.",
-            )
-            .charging(Some(*charged)),
-            BuyError::NotRepeated { charged, .. } => unavailable(
-                "answer-not-repeated",
-                "The call is done and its answer cannot be had now",
-                "Repeat the call with the same call_id later: it is never charged twice.",
-            )
-            .charging(Some(*charged)),
-            BuyError::Undecided(_) => Self::new(
-                StatusCode::GATEWAY_TIMEOUT,
-                "undecided",
-                "The call's end is not known yet",
-                "Repeat the call with the same call_id: it is never charged twice.",
-            )
-            .undecided(),
+            BuyError::OwnerDistrusted => {
+                (BAD_GATEWAY, "owner-distrusted", "The owner's books contradict its receipts")
+            }
+            BuyError::ChainNotReady(_) | BuyError::ChainUnreachable(_) => {
+                (UNAVAILABLE, "chain-unreachable", "The chain cannot be reached")
+            }
+            BuyError::OpenFailed(_) | BuyError::Unsigned(_) => {
+                (UNAVAILABLE, "channel-not-funded", "The payment channel could not be opened")
+            }
+            BuyError::Ledger(_) | BuyError::Catalog(_) => {
+                (UNAVAILABLE, "ledger-closed", "The node cannot store what it would have to promise")
+            }
+            BuyError::NotStored(_) => {
+                (UNAVAILABLE, "ledger-closed", "The node cannot store what it promised")
+            }
+            BuyError::SpendingStopped(_) => (UNAVAILABLE, "spending-stopped", "Spending is stopped"),
+            BuyError::Failed => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "The node failed"),
+            BuyError::ShuttingDown => (UNAVAILABLE, "shutting-down", "The node is shutting down"),
+            BuyError::PriceChanged { .. } => (CONFLICT, "price-changed", "The price has changed"),
+            BuyError::CallIdConflict => {
+                (CONFLICT, "call-id-conflict", "This call id was used for another call")
+            }
+            BuyError::Busy(_) | BuyError::ShareUsed { .. } => (BUSY, "owner-busy", "Too much is under way"),
+            BuyError::Refused(refusal) => refused(refusal.code),
+            BuyError::UpstreamFailed { outcome: Outcome::TimedOut, .. } => {
+                (StatusCode::GATEWAY_TIMEOUT, "upstream-timeout", "The service took too long")
+            }
+            BuyError::UpstreamFailed { .. } => {
+                (BAD_GATEWAY, "upstream-failed", "The service behind the owner's node failed")
+            }
+            BuyError::BadAnswer { .. } => {
+                (BAD_GATEWAY, "bad-answer", "The owner's answer does not match its receipt")
+            }
+            BuyError::BodyGone { .. } => {
+                (CONFLICT, "answer-no-longer-kept", "The call is done and its answer is no longer kept")
+            }
+            BuyError::NotRepeated { .. } => {
+                (UNAVAILABLE, "answer-not-repeated", "The call is done and its answer cannot be had now")
+            }
+            BuyError::Undecided(_) => {
+                (StatusCode::GATEWAY_TIMEOUT, "undecided", "The call's end is not known yet")
+            }
         };
-        problem.detailed(error.to_string())
+        let problem = Self::new(status, name, title, error.next_step()).detailed(error.to_string());
+        match error {
+            BuyError::NotScoped { .. }
+            | BuyError::NotStored(_)
+            | BuyError::Failed
+            | BuyError::Undecided(_) => problem.undecided(),
+            BuyError::BadAnswer { charged, .. } => problem.charging(*charged),
+            BuyError::BodyGone { charged } | BuyError::NotRepeated { charged, .. } => {
+                problem.charging(Some(*charged))
+            }
+            BuyError::Flagged { refused, .. } => {
+                problem.retry_after(Some(refused.wait_secs.saturating_mul(1_000)))
+            }
+            BuyError::ChannelLow { .. } => problem.retry_after(Some(3_000)),
+            BuyError::Busy(_) | BuyError::ShareUsed { .. } => {
+                problem.retry_after(Some(error.share_wait_ms().unwrap_or(ROOM_AFTER_MS)))
+            }
+            BuyError::Refused(refusal) => problem.retry_after(refusal.retry_after_ms),
+            _ => problem,
+        }
     }
-}
-
-fn payment(name: &'static str, title: &'static str, next: &'static str) -> Problem {
-    Problem::new(StatusCode::PAYMENT_REQUIRED, name, title, next)
-}
-
-fn unavailable(name: &'static str, title: &'static str, next: &'static str) -> Problem {
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, name, title, next)
 }
 
 #[cfg(test)]

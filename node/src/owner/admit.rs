@@ -85,8 +85,7 @@ impl Owner {
         let plan = plan.inspect_err(|_| parts.load.count_misfit(payer))?;
         parts.load.check_uncharged_at(payer, request.service, &plan.operation)?;
         check_price(&service, &request, Some(plan.price))?;
-        let request_hash = request_hash(&request, &body).await?;
-        running.asks_for(request_hash);
+        let request_hash = hash_noted(running, &request, &body).await?;
         let reserved = match self.check_means(payer, &request, plan.price)? {
             None => None,
             Some(means) => {
@@ -313,6 +312,23 @@ pub(super) async fn request_hash(request: &CallRequest, body: &Bytes) -> Result<
     aside(move || request.request_hash(&body)).await
 }
 
+/// The hash of what a call asks for, worked out once: whoever sends something else under its id hears of it from then on.
+///
+/// # Errors
+/// A refusal when this node failed.
+pub(super) async fn hash_noted(
+    running: &RunningCall,
+    request: &CallRequest,
+    body: &Bytes,
+) -> Result<Hash, Refusal> {
+    if let Some(noted) = running.request_hash() {
+        return Ok(noted);
+    }
+    let worked_out = request_hash(request, body).await?;
+    running.asks_for(worked_out);
+    Ok(worked_out)
+}
+
 /// Does work that would hold up other calls.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
     let done = tokio::task::spawn_blocking(work).await;
@@ -437,6 +453,32 @@ fn no_room() -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::owner::running::{Arrival, Calls};
+
+    #[tokio::test]
+    async fn what_a_call_asks_for_is_hashed_once() {
+        let request = CallRequest {
+            call_id: CallId::from_bytes([1; 16]),
+            service: ServiceId::from_bytes([2; 16]),
+            listing_version: 1,
+            method: Method::Post,
+            path: "/ok".to_owned(),
+            params: [].into(),
+            headers: [].into(),
+            body_bytes: 4,
+            price: Usdc::ZERO,
+            deadline_ms: 1,
+            payment: Payment::Free,
+        };
+        let Arrival::First(running) = Calls::default().arrive((Address::ZERO, request.call_id)) else {
+            panic!("first")
+        };
+        let (body, hash) = (Bytes::from_static(b"body"), request.request_hash(b"body"));
+        assert_eq!(hash_noted(&running, &request, &body).await.unwrap(), hash);
+        assert_eq!(running.request_hash(), Some(hash), "repeats are compared with it");
+        running.asks_for([3; 32]);
+        assert_eq!(hash_noted(&running, &request, &body).await.unwrap(), [3; 32], "it was noted before");
+    }
 
     #[test]
     fn a_payers_deadline_shortens_no_call_with_effects_and_others_to_a_second_at_least() {

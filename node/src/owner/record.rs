@@ -12,7 +12,7 @@ use farthing_protocol::{
 
 use super::{
     Owner,
-    admit::{Admitted, request_hash},
+    admit::{Admitted, hash_noted},
     answer::Answer,
     conflict,
     running::RunningCall,
@@ -79,6 +79,10 @@ impl Owner {
 
     /// Looks up the call in this node's records: its answer, or `None` when it is to be served.
     ///
+    /// Before admission, and although that costs a read of the ledger: a call that was charged is answered whatever
+    /// keeps a new one out (O5, C4). Its service may be paused, retired or dearer by now, its channel used up or
+    /// closed, and its payer beyond a limit.
+    ///
     /// # Errors
     /// A refusal when the call may have run, or time mends what keeps its answer.
     pub(super) async fn recorded_earlier(
@@ -89,8 +93,7 @@ impl Owner {
         running: &RunningCall,
     ) -> Result<Option<Arc<Answer>>, Refusal> {
         let Some(row) = self.known(payer, request.call_id)? else { return Ok(None) };
-        let request_hash = request_hash(request, body).await?;
-        running.asks_for(request_hash);
+        let request_hash = hash_noted(running, request, body).await?;
         if row.request_hash() != request_hash {
             // It is no end of the call: the right one may come afterwards.
             return Err(conflict());

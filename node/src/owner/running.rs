@@ -124,6 +124,12 @@ impl RunningCall {
         self.sender.send_modify(|progress| progress.request_hash = Some(request_hash));
     }
 
+    /// Returns what was noted.
+    #[must_use]
+    pub fn request_hash(&self) -> Option<Hash> {
+        self.sender.borrow().request_hash
+    }
+
     /// Gives everyone who waits `answer`, and keeps it for repeats when it is final and small enough.
     pub fn finish(mut self, mut answer: Arc<Answer>, is_final: bool) {
         if is_final && answer.body().len() <= KEEP_BODY_BYTES_MAX {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use farthing_protocol::{
-    CallRequest,
-    call::OutOfBounds,
+    CallMessage, CallRequest, Usdc,
+    call::{OutOfBounds, Payment},
     limits::{
         CALL_HEAD_BYTES_MAX, HEADERS_MAX, PARAM_NAME_BYTES_MAX, PARAM_VALUE_BYTES_MAX, PARAMS_MAX,
         PATH_BYTES_MAX, REQUEST_BODY_BYTES_MAX,
@@ -54,10 +54,24 @@ fn a_head_is_within_bounds_up_to_its_limit_as_a_whole() {
         let params = sizes.iter().enumerate().map(|(i, &size)| (i.to_string(), "v".repeat(size))).collect();
         CallRequest { params, ..call_request() }
     };
-    let rest = CALL_HEAD_BYTES_MAX - (wire::encode(&filled(4_000)).len() - 4_000);
+    // As it travels.
+    let head = |request: &CallRequest| wire::encode(&CallMessage::Call(request.clone())).len();
+    let rest = CALL_HEAD_BYTES_MAX - (head(&filled(4_000)) - 4_000);
     limited("whole head", CALL_HEAD_BYTES_MAX, |n| {
         let request = filled(rest + n - CALL_HEAD_BYTES_MAX);
-        assert_eq!(wire::encode(&request).len(), n);
+        assert_eq!(head(&request), n);
+        assert_eq!(CallMessage::Call(request.clone()).to_head().is_ok(), n <= CALL_HEAD_BYTES_MAX);
         request
     });
+}
+
+#[test]
+fn no_payment_is_larger_than_the_one_that_bounds_are_checked_with() {
+    let paid = |payment| wire::encode(&CallRequest { payment, ..call_request() }).len();
+    let Payment::Channel { channel, signature, .. } = call_request().payment else { panic!("a paid call") };
+    assert!(signature.is_some());
+    let dearest = Payment::Channel { channel, cumulative: Usdc::MAX, signature, receipted: Some(Usdc::MAX) };
+    for payment in [Payment::Free, call_request().payment, dearest] {
+        assert!(paid(payment.clone()) <= paid(Payment::LARGEST), "{payment:?}");
+    }
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use farthing_control::{
     endpoint,
-    types::{Api, ApiState, CatalogState, Channel, ChannelState},
+    types::{Api, ApiState, CatalogService, CatalogState, Channel, ChannelState},
 };
+use farthing_protocol::Usdc;
 use farthing_testnet::{NodeProcess, rpc};
 use farthing_tests::{
     command::farthing,
@@ -183,6 +184,41 @@ async fn the_first_call_after_a_close_waits_for_the_owner_to_see_the_new_deposit
         expect_served(&world.get("/ok").await?)?;
     }
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(4));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_call_on_new_terms_is_answered_and_its_deposit_is_counted_once() -> Result<()> {
+    // One deposit is less than what the channel on the old terms has paid out.
+    let consumer_settings =
+        [setting("spending.deposit_prices", "2"), setting("spending.deposit_min", "0.004")].concat();
+    let mut world = World::with(Setup { consumer_settings, ..fixed_owner()? }).await?;
+    world.make_gas_cheap().await?;
+    for _ in 0..5 {
+        expect_served(&world.get("/ok").await?)?;
+    }
+    world.wait_until_decided().await?;
+    world.consumer.control().ask(endpoint::CloseChannel.of(the_channel(&world).await?.id)).await?;
+    eventually("the consumer sees the close", async || Ok(the_channel(&world).await?.state.is_closed()))
+        .await?;
+    let listed = async |world: &World| -> Result<u64> {
+        let service: CatalogService =
+            world.consumer.control().ask(endpoint::CatalogService.of(world.api.id)).await?;
+        Ok(service.version)
+    };
+    let before = listed(&world).await?;
+    let longer = ("FARTHING_CHAIN__CLOSE_DELAY_SECS".to_owned(), "172800".to_owned());
+    world.owner.restart(vec![longer]).await?;
+    world.wait_until_met().await?;
+    eventually("the consumer knows the new terms", async || Ok(listed(&world).await? > before)).await?;
+    expect_served(&world.get("/ok").await?)?;
+    let at_rest =
+        async || -> Result<_> { Ok(world.consumer.control().ask(endpoint::Spending).await?.at_rest) };
+    let held = world.consumer.control().ask(endpoint::Channels).await?;
+    let held = held.iter().map(|channel| channel.deposited.0.saturating_sub(channel.claimed.0));
+    let held = held.fold(Usdc::ZERO, Usdc::saturating_add);
+    assert_eq!(at_rest().await?.now.0, held, "what lies on chain, and nothing twice");
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(6));
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use anyhow::{Context, Result};
 use axum::{body::to_bytes, response::IntoResponse};
+use farthing_ledger::LedgerError;
 use farthing_node::{consumer::BuyError, gateway::problem::Problem};
 use farthing_protocol::{CallId, Outcome, Usdc};
 use tokio::{
@@ -125,7 +126,7 @@ fn problem(word: Word) -> Option<Problem> {
         Word::Nothing => return None,
         Word::NoRoom => return Some(Problem::no_room()),
         Word::Undecided => BuyError::Undecided(reason()),
-        Word::NotStored => BuyError::NotStored(reason()),
+        Word::NotStored => BuyError::NotStored(LedgerError::Ending),
         Word::Paid => BuyError::NotRepeated { charged: Usdc::from_micros(4_000), reason: reason() },
         Word::Free => BuyError::UpstreamFailed { outcome: Outcome::TimedOut, status: 504 },
     };

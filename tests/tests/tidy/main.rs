@@ -8,6 +8,7 @@ mod modules;
 mod pinned;
 mod source;
 mod texts;
+mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -111,17 +112,6 @@ fn the_map_names_every_package_and_the_folder_that_it_lies_in() {
     let there: BTreeMap<String, String> =
         packages().iter().map(|package| (package.name.clone(), folder(package))).collect();
     assert_eq!(named, there);
-}
-
-#[test]
-fn one_paid_call_is_read_in_fourteen_files_each_once() {
-    let map = std::fs::read_to_string(repository().join("ARCHITECTURE.md")).unwrap();
-    let walk = map.split("\n## ").find(|chapter| chapter.starts_with("One paid call")).unwrap();
-    // | what happens | `node/src/owner.rs` | rests on |
-    let file = |row: &str| row.split(" | ").nth(1)?.strip_prefix('`')?.strip_suffix('`').map(str::to_owned);
-    let files: Vec<String> = walk.lines().filter(|line| line.starts_with("| ")).filter_map(file).collect();
-    let each: BTreeSet<&String> = files.iter().collect();
-    assert!(files.len() == each.len() && (10..=14).contains(&files.len()), "{files:?}");
 }
 
 #[test]

@@ -175,7 +175,7 @@ impl CallServer {
         let body_max = limits::REQUEST_BODY_BYTES_MAX;
         let body =
             frame::read_body(stream, message.body_bytes(), body_max, pace, |more| room.grow(more)).await?;
-        message.check_bounds().map_err(|error| Unread::TooLarge(error.to_string()))?;
+        message.check_parts().map_err(|error| Unread::TooLarge(error.to_string()))?;
         Ok((message, room.attach(body)))
     }
 

@@ -340,3 +340,16 @@ fn an_owner_is_held_to_what_its_receipts_and_the_calls_here_both_count() {
     channels.hear(ChannelId::NONE, usdc(3));
     assert_eq!(channels.in_use(OWNER).unwrap().seen_total, usdc(20), "never below what is acknowledged");
 }
+
+#[tokio::test]
+async fn whoever_waits_for_a_deposit_goes_on_when_the_books_have_it() {
+    let channels = funded(100);
+    let config = channels.in_use(OWNER).unwrap().config;
+    let mut waiting = std::pin::pin!(channels.deposited_beyond(ChannelId::NONE, usdc(100)));
+    assert!(futures::poll!(waiting.as_mut()).is_pending());
+    channels.apply(&row(config, 100), None);
+    assert!(futures::poll!(waiting.as_mut()).is_pending(), "a change without a deposit");
+    channels.apply(&row(config, 101), None);
+    assert!(futures::poll!(waiting.as_mut()).is_ready());
+    assert!(futures::poll!(std::pin::pin!(channels.deposited_beyond(ChannelId::NONE, usdc(100)))).is_ready());
+}

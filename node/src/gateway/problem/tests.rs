@@ -2,13 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use farthing_catalog as store;
+use farthing_chain::ChainError;
+use farthing_ledger::LedgerError;
 use farthing_protocol::{Address, ChannelId, Refusal, RefusalCode, ServiceId, call::OutOfBounds, wire};
 
-use crate::consumer::{
-    conduct::{self, Flag, window::Figures},
-    funding::Missing,
-    spending::OverLimit,
-    terms::Unfit,
+use crate::{
+    consumer::{
+        Cap,
+        answer::Mismatch,
+        conduct::{self, Flag, window::Figures},
+        funding::Missing,
+        rules::Stopped,
+        spending::OverLimit,
+        terms::Unfit,
+    },
+    wallet::PolicyError,
 };
 
 use super::*;
@@ -35,9 +44,9 @@ fn every_error() -> Vec<BuyError> {
         BuyError::Retired { service, owner: Address::ZERO, on_secs: 0 },
         BuyError::DetailsUnavailable { owner: Address::ZERO, reason: text() },
         BuyError::NotScoped { secret: text(), service },
-        BuyError::UnknownPath(text()),
-        BuyError::MethodNotAllowed(text()),
-        BuyError::BadParameter(text()),
+        BuyError::Plan(PlanError::UnknownPath(text())),
+        BuyError::Plan(PlanError::MethodNotAllowed(text())),
+        BuyError::Plan(PlanError::BadParameter(text())),
         BuyError::OutOfBounds(OutOfBounds { what: "body", size: 2, size_max: 1 }),
         BuyError::AboveMaxPrice { price: USDC, max_price: USDC },
         BuyError::OverLimit(OverLimit::Price { price: USDC, price_max: USDC }),
@@ -54,9 +63,12 @@ fn every_error() -> Vec<BuyError> {
         BuyError::DelayTooShort { channel: ChannelId::NONE, has_secs: 3_600, asks_secs: 86_400 },
         BuyError::OwnerDistrusted,
         BuyError::ChainNotReady(text()),
-        BuyError::OpenFailed(text()),
-        BuyError::LedgerClosed(text()),
-        BuyError::NotStored(text()),
+        BuyError::ChainUnreachable(ChainError::Unreachable { chain: text(), reason: text() }),
+        BuyError::OpenFailed(ChainError::Invalid(text())),
+        BuyError::Unsigned(PolicyError::VoucherAboveDeposit { cumulative: USDC, deposited: Usdc::ZERO }),
+        BuyError::Ledger(LedgerError::Ending),
+        BuyError::Catalog(store::CatalogError::Closed),
+        BuyError::NotStored(LedgerError::Ending),
         BuyError::SpendingStopped(Stopped::ByConfiguration),
         BuyError::SpendingStopped(Stopped::Since(0)),
         BuyError::ShuttingDown,
@@ -74,9 +86,9 @@ fn every_error() -> Vec<BuyError> {
         BuyError::ShareUsed { secret: text(), wait_secs: 1 },
         BuyError::UpstreamFailed { outcome: Outcome::TimedOut, status: 0 },
         BuyError::UpstreamFailed { outcome: Outcome::ServerError, status: 500 },
-        BuyError::BadAnswer { reason: text(), charged: None },
-        BuyError::BadAnswer { reason: text(), charged: Some(Usdc::ZERO) },
-        BuyError::BadAnswer { reason: text(), charged: Some(USDC) },
+        BuyError::BadAnswer { mismatch: Mismatch::Unasked, charged: None },
+        BuyError::BadAnswer { mismatch: Mismatch::Unasked, charged: Some(Usdc::ZERO) },
+        BuyError::BadAnswer { mismatch: Mismatch::Unasked, charged: Some(USDC) },
         BuyError::NotRepeated { charged: Usdc::ZERO, reason: text() },
         BuyError::NotRepeated { charged: USDC, reason: text() },
         BuyError::BodyGone { charged: Usdc::ZERO },
@@ -90,9 +102,7 @@ fn every_error() -> Vec<BuyError> {
             | BuyError::Retired { .. }
             | BuyError::DetailsUnavailable { .. }
             | BuyError::NotScoped { .. }
-            | BuyError::UnknownPath(_)
-            | BuyError::MethodNotAllowed(_)
-            | BuyError::BadParameter(_)
+            | BuyError::Plan(_)
             | BuyError::OutOfBounds(_)
             | BuyError::AboveMaxPrice { .. }
             | BuyError::OverLimit(_)
@@ -105,8 +115,11 @@ fn every_error() -> Vec<BuyError> {
             | BuyError::DelayTooShort { .. }
             | BuyError::OwnerDistrusted
             | BuyError::ChainNotReady(_)
+            | BuyError::ChainUnreachable(_)
             | BuyError::OpenFailed(_)
-            | BuyError::LedgerClosed(_)
+            | BuyError::Unsigned(_)
+            | BuyError::Ledger(_)
+            | BuyError::Catalog(_)
             | BuyError::NotStored(_)
             | BuyError::SpendingStopped(_)
             | BuyError::ShuttingDown
@@ -219,4 +232,13 @@ async fn what_a_port_turns_away_is_told_as_a_problem_and_never_as_free_when_it_m
             assert_eq!((&problem["charged"], retry_after.unwrap().as_bytes()), (&Value::Null, &b"1"[..]));
         }
     }
+}
+
+#[test]
+fn what_failed_below_a_purchase_stays_its_cause() {
+    let not_stored = BuyError::NotStored(LedgerError::Ending);
+    let cause = std::error::Error::source(&not_stored).unwrap();
+    assert_eq!(cause.to_string(), LedgerError::Ending.to_string());
+    let unread = BuyError::from(LedgerError::Ending);
+    assert_eq!(Problem::from(&unread).detail, LedgerError::Ending.to_string(), "and is told word for word");
 }

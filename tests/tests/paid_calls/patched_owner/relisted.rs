@@ -99,6 +99,7 @@ async fn an_offer_that_many_refusals_bring_is_asked_for_once() -> Result<()> {
 
     let calls = (0..CALLS).map(|_| world.get("/ok"));
     for answer in futures::future::try_join_all(calls).await? {
+        ensure!(answer.problem() == "price-changed", "refused twice: {answer:?}");
         ensure!(answer.charged() == json!(false), "{answer:?}");
     }
     let state = owner.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -108,5 +109,20 @@ async fn an_offer_that_many_refusals_bring_is_asked_for_once() -> Result<()> {
         "asked {} times: once for the calls, and once ahead of them",
         state.offers_asked
     );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_changed_offer_that_an_owner_does_not_bring_is_told_as_changed_and_not_as_unreachable() -> Result<()>
+{
+    let mut world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let without_offer: Answers =
+        |_, _, _| Some(CallReply::Refused(Refusal::new(RefusalCode::PriceChanged, "it is dearer now")));
+    let (_owner, _network) = Owner::replaces(&mut world, without_offer).await?;
+    let answer = world.get("/ok").await?;
+    ensure!(answer.status == 409 && answer.problem() == "price-changed", "{answer:?}");
+    ensure!(answer.charged() == json!(false), "{answer:?}");
     Ok(())
 }

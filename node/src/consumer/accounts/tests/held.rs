@@ -1,0 +1,37 @@
+//! What an attempt holds is given back when it is dropped, and from its promise on stays counted and leaks nothing.
+
+use super::{
+    days::{Books, WALLET, promise, usdc},
+    *,
+};
+use crate::consumer::prepared::{Headroom, Prepared};
+
+const CAPS: SpendingCaps =
+    SpendingCaps { price_max: usdc(100), per_day: usdc(100), per_secret_day: usdc(100) };
+
+#[tokio::test]
+async fn an_attempt_that_promised_leaves_its_money_counted_and_no_memory_behind() {
+    let books = Books::new().await;
+    let owner = books.owner.address();
+    let channels = Arc::new(PayerChannels::default());
+    let accounts = Arc::new(Accounts::new(books.ledger.clone(), channels.clone(), (WALLET, books.domain)));
+    accounts.observe(books.channel(), None).await.unwrap();
+    let prepared = || {
+        let hold = accounts.hold(1, &Grant::unlimited("laptop"), usdc(10), &CAPS).unwrap();
+        let reservation = channels.reserve(owner, usdc(10), 1).unwrap();
+        let promise = promise(1, 1, 10, owner);
+        let expected = Attempt::of(promise.clone()).expected;
+        let headroom = Some(Headroom::new(channels.clone(), reservation));
+        Prepared::new((promise, expected), Bytes::new(), Duration::ZERO, hold, headroom)
+    };
+    let counted = || (accounts.spending().total(1), channels.in_use(owner).unwrap().state.in_flight);
+    let shares = || (Arc::strong_count(&accounts), Arc::strong_count(&channels));
+    let before = shares();
+
+    drop(prepared());
+    assert_eq!((counted(), shares()), ((Usdc::ZERO, Usdc::ZERO), before), "nothing was promised");
+    let attempt = prepared().promised();
+    assert_eq!((counted(), shares()), ((usdc(10), usdc(10)), before), "promised");
+    drop(attempt);
+    assert_eq!(counted(), (usdc(10), usdc(10)), "only an end gives it back");
+}

@@ -1,0 +1,343 @@
+//! Every way a purchase can fail, with the step to take next.
+
+use farthing_catalog as store;
+use farthing_chain::ChainError;
+use farthing_ledger::LedgerError;
+use farthing_os::clock;
+use farthing_protocol::{
+    Address, ChannelId, Outcome, Refusal, RefusalCode, ServiceId, Usdc, call::OutOfBounds,
+};
+
+use crate::{
+    catalog::{CatalogError, PlanError},
+    wallet::PolicyError,
+};
+
+use super::{
+    answer::Mismatch, conduct::ServiceRefusal, funding::Missing, rules::Stopped, spending::OverLimit,
+    terms::Unfit,
+};
+
+/// Every way a purchase can fail. Unless the text says otherwise nothing was charged.
+#[derive(Debug, thiserror::Error)]
+pub enum BuyError {
+    #[error("no connected node knows the service {0}")]
+    UnknownService(ServiceId),
+    /// `on_secs` is by the owner's clock.
+    #[error("the service {service} was retired by its owner {owner} on {}", clock::date(*.on_secs))]
+    Retired { service: ServiceId, owner: Address, on_secs: u64 },
+    #[error("the owner {owner} of this service does not answer: {reason}")]
+    DetailsUnavailable { owner: Address, reason: String },
+    #[error("the secret `{secret}` is not made for the service {service}")]
+    NotScoped { secret: String, service: ServiceId },
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
+    OutOfBounds(#[from] OutOfBounds),
+    #[error("this call costs {price} USDC and `max_price` is {max_price} USDC")]
+    AboveMaxPrice { price: Usdc, max_price: Usdc },
+    #[error(transparent)]
+    OverLimit(#[from] OverLimit),
+    #[error("the owner accepts {offered}; this node pays on chain {chain} with channels")]
+    NoCommonScheme { offered: String, chain: String },
+    #[error("this node does not buy from this owner: {0}")]
+    TermsRefused(#[from] Unfit),
+    #[error("{0}")]
+    Unfunded(Missing),
+    #[error("{available} USDC are left on the channel with {owner} and the call costs {price} USDC")]
+    ChannelLow { owner: Address, available: Usdc, price: Usdc },
+    #[error("{}", flagged(*.service, .refused))]
+    Flagged { service: ServiceId, refused: ServiceRefusal },
+    #[error("a close of the channel with this owner is pending")]
+    ChannelClosing,
+    #[error(
+        "the channel {channel} with this owner can be withdrawn from {has_secs} s after a request to close, and the \
+         owner lists {asks_secs} s: `farthing channel close {channel}` ends it, and the next call opens one that the \
+         owner serves"
+    )]
+    DelayTooShort { channel: ChannelId, has_secs: u64, asks_secs: u64 },
+    #[error("an earlier receipt of this owner did not match what was bought")]
+    OwnerDistrusted,
+    #[error("{0}")]
+    ChainNotReady(String),
+    #[error(transparent)]
+    ChainUnreachable(ChainError),
+    #[error(transparent)]
+    OpenFailed(ChainError),
+    /// This wallet's own policy keeps it from signing.
+    #[error(transparent)]
+    Unsigned(#[from] PolicyError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Catalog(store::CatalogError),
+    /// The call was sent, and what it promised could not be stored.
+    #[error("{0}; whether the call was served is learned after a restart")]
+    NotStored(#[source] LedgerError),
+    #[error("{}", spending_stopped(*.0))]
+    SpendingStopped(Stopped),
+    #[error("the node is shutting down")]
+    ShuttingDown,
+    /// A mistake in this program ended the purchase; what it promised is resolved by the call id.
+    #[error("the node failed while it bought the call")]
+    Failed,
+    #[error("this call costs {now} USDC now, and {before} USDC is accepted{}", above(.cap.as_ref()))]
+    PriceChanged {
+        before: Usdc,
+        now: Usdc,
+        /// The limit that keeps the caller from simply accepting the new price.
+        cap: Option<Cap>,
+    },
+    #[error("the call id was used with another service, path, parameters or body")]
+    CallIdConflict,
+    #[error("the owner's node was not reached: {0}")]
+    OwnerUnreachable(String),
+    #[error("the call was not sent: {0}")]
+    Busy(String),
+    #[error(
+        "the call was not sent: too many calls of this operation that the secret `{secret}` made came to nothing within a \
+         minute, and its owner does no more than a few of these for nothing"
+    )]
+    ShareUsed { secret: String, wait_secs: u64 },
+    #[error("the owner's node refused the call ({}): {}", .0.code.name(), .0.detail)]
+    Refused(Refusal),
+    #[error("{}", upstream_failure(*.outcome, *.status))]
+    UpstreamFailed { outcome: Outcome, status: u16 },
+    #[error("{mismatch}")]
+    BadAnswer {
+        mismatch: Mismatch,
+        /// `None` while it is not known.
+        charged: Option<Usdc>,
+    },
+    #[error("the call was finished earlier, charged {charged} USDC, and its answer is no longer kept")]
+    BodyGone { charged: Usdc },
+    #[error("the call was charged {charged} USDC before, and its answer is not to be had now: {reason}")]
+    NotRepeated { charged: Usdc, reason: String },
+    #[error("whether the call was charged is not known yet ({0}); this node goes on asking")]
+    Undecided(String),
+}
+
+impl BuyError {
+    /// The step to take next, for people.
+    #[must_use]
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::UnknownService(_) => {
+                "Check api_id_public; if the service is new, its owner may be offline."
+            }
+            Self::Retired { .. } => "Look for another one with `farthing catalog search`.",
+            Self::DetailsUnavailable { .. } | Self::OwnerUnreachable(_) => {
+                "Try again later; nothing was sent."
+            }
+            Self::NotScoped { .. } => {
+                "Use a secret that is, or add the service with `farthing secret limit`."
+            }
+            Self::Plan(PlanError::UnknownPath(_)) => "Use a path of the service's description.",
+            Self::Plan(PlanError::MethodNotAllowed(_)) => "Use a method of the service's description.",
+            Self::Plan(PlanError::BadParameter(_)) => "Correct the named parameter and send the call again.",
+            Self::OutOfBounds(_) => "Send less, or ask the owner for an operation that takes a reference.",
+            Self::AboveMaxPrice { .. } => "Raise `max_price` in the call, or leave it out.",
+            Self::OverLimit(_) => {
+                "`farthing spending show` shows the limits, `farthing secret list` those of secrets."
+            }
+            Self::NoCommonScheme { .. } => {
+                "Compare the listing's `accepts` with this node's chain in `farthing status`."
+            }
+            Self::TermsRefused(_) => {
+                "Look for another service with `farthing catalog search`, or raise the setting that is named."
+            }
+            Self::Flagged { .. } => {
+                "Look for another service with `farthing catalog search`, or buy it all the same with \
+                 `farthing spending flagged SERVICE --rule warn` or on the console's page Limits."
+            }
+            Self::Unfunded { .. } => {
+                "Send what is missing to the wallet's address; `farthing wallet balance` shows when it arrived."
+            }
+            Self::ChannelLow { .. } => {
+                "A top-up is made in the background when the wallet has funds; try again in a moment."
+            }
+            Self::ChannelClosing => {
+                "Try again when `farthing channel list` shows it closed; a new call reopens it."
+            }
+            Self::DelayTooShort { .. } => {
+                "Close it with `farthing channel close`; the next call opens one with the listed delay."
+            }
+            Self::OwnerDistrusted => {
+                "Nothing more is promised to this owner: `farthing channel close` takes the deposit back, and then \
+                 `farthing channel resume` buys from it again."
+            }
+            Self::ChainNotReady(_) | Self::ChainUnreachable(_) => {
+                "Paid calls resume by themselves; `farthing doctor` checks the endpoints."
+            }
+            Self::OpenFailed(_) | Self::Unsigned(_) => {
+                "See the reason above; `farthing doctor` checks wallet and chain."
+            }
+            Self::Ledger(_) | Self::Catalog(_) => {
+                "Free disk space or repair the disk, then restart the node."
+            }
+            Self::NotStored(_) => {
+                "Free disk space or repair the disk, restart the node, then repeat the call with the same call_id."
+            }
+            Self::SpendingStopped(stopped) => match stopped {
+                Stopped::Since(_) => "`farthing spending resume` or the console's Finance page lifts it.",
+                Stopped::ByConfiguration => "Set `spending.enabled = true` and restart the node.",
+            },
+            Self::Failed => {
+                "The node's log says more; repeat the call with the same call_id, it is never charged twice."
+            }
+            Self::ShuttingDown => "Try again when it is back.",
+            Self::PriceChanged { cap, .. } => match cap {
+                None => {
+                    "Name the new price in the call's `max_price`, or accept it for all calls with \
+                         `farthing spending accept` or on the console's page Limits."
+                }
+                Some(Cap::MaxPrice(_)) => "Raise `max_price` to the new price.",
+                Some(Cap::Limit(_)) => {
+                    "Raise that limit with `farthing spending limits`, then name the new price in the call's \
+                         `max_price`, or accept it with `farthing spending accept`."
+                }
+            },
+            Self::CallIdConflict => "Use a new call_id (or Idempotency-Key) for a different call.",
+            Self::Busy(_) | Self::ShareUsed { .. } => {
+                "Wait as Retry-After says, then send the call again; nothing was sent."
+            }
+            Self::Refused(refusal) => after_refusal(refusal.code),
+            Self::UpstreamFailed { outcome: Outcome::TimedOut, .. } => {
+                "Try again; the owner is not paid for this."
+            }
+            Self::UpstreamFailed { .. } => "Try again later; the owner is not paid for this.",
+            Self::BadAnswer { .. } => {
+                "Nothing more is promised to this owner; its deposit is being taken back."
+            }
+            Self::BodyGone { .. } => {
+                "Repeat the call with the same call_id: it is never charged twice. When that brings no answer either, a new call_id buys \
+                 it again."
+            }
+            Self::NotRepeated { .. } => {
+                "Repeat the call with the same call_id later: it is never charged twice."
+            }
+            Self::Undecided(_) => "Repeat the call with the same call_id: it is never charged twice.",
+        }
+    }
+
+    /// Until a secret that used up its share may call again.
+    #[must_use]
+    pub const fn share_wait_ms(&self) -> Option<u64> {
+        if let Self::ShareUsed { wait_secs, .. } = self {
+            Some(wait_secs.saturating_mul(1_000))
+        } else {
+            None
+        }
+    }
+}
+
+/// The limit that a changed price passes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cap {
+    /// The call's own.
+    MaxPrice(Usdc),
+    /// The node's.
+    Limit(OverLimit),
+}
+
+fn above(cap: Option<&Cap>) -> String {
+    match cap {
+        None => String::new(),
+        Some(Cap::MaxPrice(max_price)) => format!("; `max_price` is {max_price} USDC"),
+        Some(Cap::Limit(limit)) => format!("; {limit}"),
+    }
+}
+
+fn flagged(service: ServiceId, refused: &ServiceRefusal) -> String {
+    let ServiceRefusal { flag, wait_secs } = refused;
+    format!(
+        "this node buys nothing from the service {service} for now: {flag}. It is tried again by the first call in \
+         {wait_secs} s"
+    )
+}
+
+fn spending_stopped(stopped: Stopped) -> String {
+    match stopped {
+        Stopped::ByConfiguration => "`spending.enabled` is false in this node's configuration".to_owned(),
+        Stopped::Since(secs) => format!("all spending was stopped on this node on {}", clock::date(secs)),
+    }
+}
+
+fn upstream_failure(outcome: Outcome, status: u16) -> String {
+    match outcome {
+        Outcome::Unreachable => "the owner's node could not connect to the service".to_owned(),
+        Outcome::TimedOut => "the service did not answer the owner's node in time".to_owned(),
+        Outcome::ServerError => format!("the service answered with status {status}"),
+        Outcome::Oversize => {
+            "the service's answer is larger than its owner passes on; ask for less, where it has a limit"
+                .to_owned()
+        }
+        Outcome::BadAnswer => {
+            "the service's answer is broken, a redirect, or has errors instead of data".to_owned()
+        }
+        Outcome::Answered | Outcome::Declined => "the service answered".to_owned(),
+    }
+}
+
+/// The step after an owner's refusal.
+const fn after_refusal(code: RefusalCode) -> &'static str {
+    match code {
+        RefusalCode::Malformed | RefusalCode::BadParameter => {
+            "Correct the named parameter and send the call again."
+        }
+        RefusalCode::UnknownService | RefusalCode::UnknownOperation => {
+            "Use a path of the service's current description."
+        }
+        RefusalCode::MethodNotAllowed => "Use a method of the service's description.",
+        RefusalCode::PriceChanged => "Send the call again.",
+        RefusalCode::CallIdConflict => "Use a new call_id (or Idempotency-Key) for a different call.",
+        RefusalCode::Busy | RefusalCode::RateLimited => "Wait as Retry-After says, then send the call again.",
+        RefusalCode::TooLarge => "Send less.",
+        RefusalCode::ServicePaused | RefusalCode::Unavailable | RefusalCode::ChainStale => "Try again later.",
+        RefusalCode::PaymentRequired
+        | RefusalCode::SchemeUnsupported
+        | RefusalCode::UnknownChannel
+        | RefusalCode::BadSignature
+        | RefusalCode::VoucherAboveDeposit
+        | RefusalCode::InsufficientVoucher => "`farthing channel list` shows the channel with this owner.",
+        RefusalCode::ChannelClosing => {
+            "Try again in two minutes: the owner waits until the close is in a block that stays."
+        }
+        RefusalCode::DelayTooShort => {
+            "Close it with `farthing channel close`; the next call opens one with the listed delay."
+        }
+        RefusalCode::DepositTooSmall => "`farthing channel open SERVICE --deposit AMOUNT` adds to it.",
+        RefusalCode::DepositNotSafe => {
+            "Wait until the chain's layer 1 holds the deposit, usually some minutes, then send the call again."
+        }
+        RefusalCode::OwnerCannotClaim => {
+            "Try again later, or look for another service with `farthing catalog search`."
+        }
+        RefusalCode::BooksBehind => {
+            "Try again in a minute. If it lasts, compare the books with `farthing audit --with OWNER`."
+        }
+        RefusalCode::MayHaveRun => "Check its effect before you repeat it with a new call_id.",
+    }
+}
+
+impl From<ChainError> for BuyError {
+    fn from(error: ChainError) -> Self {
+        match error {
+            ChainError::Unreachable { .. } => Self::ChainUnreachable(error),
+            other => Self::OpenFailed(other),
+        }
+    }
+}
+
+impl From<CatalogError> for BuyError {
+    fn from(error: CatalogError) -> Self {
+        match error {
+            CatalogError::Unknown(service) | CatalogError::NotKept { service, .. } => {
+                Self::UnknownService(service)
+            }
+            CatalogError::Retired { service, owner, on_secs } => Self::Retired { service, owner, on_secs },
+            CatalogError::Store(error) => Self::Catalog(error),
+            CatalogError::DetailsUnavailable { owner, reason } => Self::DetailsUnavailable { owner, reason },
+        }
+    }
+}
