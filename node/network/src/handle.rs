@@ -142,10 +142,15 @@ impl NetworkHandle {
         let (stream, warm) =
             stream.unwrap_or(Err(NotStarted::Deadline)).map_err(CallFailure::NeverStarted)?;
         let connect = started.elapsed();
+        let left = deadline.saturating_sub(connect);
+        // A first poll would write the whole request.
+        if left.is_zero() {
+            return Err(CallFailure::NeverStarted(NotStarted::Deadline));
+        }
         let line = stream.traffic();
         let exchange = call::exchange(stream, &head, body, &self.0.limits, room);
         let watched = self.0.over_watched_line(owner, line, body.len(), exchange);
-        let answer = timeout(deadline.saturating_sub(connect), watched).await;
+        let answer = timeout(left, watched).await;
         let answer = answer.unwrap_or(Err(Interrupted::Deadline));
         self.0.missed.note(message, &answer);
         let (reply, body) = answer.map_err(CallFailure::Unknown)?;

@@ -13,6 +13,7 @@ use farthing_protocol::{
     limits,
     listing::{Accept, SCHEME_CHANNEL},
 };
+use tokio::time::timeout;
 
 use crate::{
     catalog::{CallPlan, KnownService},
@@ -54,7 +55,7 @@ impl Consumer {
         // brought together. What is refused then as well is told as the owner told it.
         let (mut is_first_round, mut request_hash) = (true, None);
         loop {
-            let prepared = self.prepare(&order, &service, &plan, request_hash).await?;
+            let prepared = self.prepare(&order, &service, &plan, request_hash, deadline).await?;
             request_hash = Some(prepared.promise().request_hash);
             if accepted.is_first && order.max_price.is_none() {
                 self.begin_price(&service, &plan).await?;
@@ -196,6 +197,7 @@ impl Consumer {
         service: &KnownService,
         plan: &CallPlan,
         request_hash: Option<Hash>,
+        deadline: Instant,
     ) -> Result<Prepared, BuyError> {
         let (listing, price) = (service.listing(), plan.price);
         if let Some(max_price) = order.max_price.filter(|max| price > *max) {
@@ -212,9 +214,13 @@ impl Consumer {
         let started = Instant::now();
         let headroom = match accept {
             None => None,
-            Some(accept) => Some(self.reserve(accept, price, listing.paused).await?),
+            Some(accept) => Some(self.reserve(accept, price, listing.paused, deadline).await?),
         };
         let funding = started.elapsed();
+        // Nobody waits for it any more: what is sent now would be paid, and have its effect, for nothing.
+        if Instant::now() >= deadline {
+            return Err(BuyError::TimeUp);
+        }
         let reservation = headroom.as_ref().map(|headroom| headroom.reservation);
         request.payment = reservation.as_ref().map_or(Ok(Payment::Free), |held| self.pay(held))?;
         // The same in each round: price, version and payment are no part of it.
@@ -304,7 +310,13 @@ impl Consumer {
 
     /// Headroom on the channel with the owner, opening or topping it up when needed. A deposit is bound for the
     /// channel's delay, so it is made only when the service is for sale and its owner is there.
-    async fn reserve(&self, accept: &Accept, price: Usdc, paused: bool) -> Result<Headroom, BuyError> {
+    async fn reserve(
+        &self,
+        accept: &Accept,
+        price: Usdc,
+        paused: bool,
+        deadline: Instant,
+    ) -> Result<Headroom, BuyError> {
         let owner = accept.pay_to;
         self.0.funding.check_delay(accept)?;
         // A deposit of before a crash may turn out to be used up, and other callers may use up this one's.
@@ -333,7 +345,14 @@ impl Consumer {
                 Err(Shortage::NotOpen | Shortage::Low { .. }) => {
                     let there = self.0.network.connect(owner).await;
                     there.map_err(|reason| BuyError::OwnerUnreachable(reason.to_string()))?;
-                    self.0.funding.ensure(accept, price).await?;
+                    // A deposit goes on when its first caller has no more time.
+                    let (funding, accept) = (self.0.funding.clone(), accept.clone());
+                    let funded = self.0.tasks.spawn(async move { funding.ensure(&accept, price).await });
+                    match timeout(deadline.saturating_duration_since(Instant::now()), funded).await {
+                        Ok(Ok(funded)) => funded?,
+                        Ok(Err(_)) => return Err(BuyError::Failed),
+                        Err(_) => return Err(BuyError::TimeUp),
+                    }
                 }
             }
         }

@@ -64,6 +64,8 @@ pub enum BuyError {
     ChainUnreachable(ChainError),
     #[error(transparent)]
     OpenFailed(ChainError),
+    #[error("the call's time was up before its channel could pay for it, and nothing was sent")]
+    TimeUp,
     /// This wallet's own policy keeps it from signing.
     #[error(transparent)]
     Unsigned(#[from] PolicyError),
@@ -169,6 +171,7 @@ impl BuyError {
             Self::ChainNotReady(_) | Self::ChainUnreachable(_) => {
                 "Paid calls resume by themselves; `farthing doctor` checks the endpoints."
             }
+            Self::TimeUp => "Repeat the call: a deposit that was begun goes on.",
             Self::OpenFailed(_) | Self::Unsigned(_) => {
                 "See the reason above; `farthing doctor` checks wallet and chain."
             }

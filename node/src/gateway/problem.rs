@@ -294,6 +294,9 @@ impl From<&BuyError> for Problem {
             BuyError::ChainNotReady(_) | BuyError::ChainUnreachable(_) => {
                 (UNAVAILABLE, "chain-unreachable", "The chain cannot be reached")
             }
+            BuyError::TimeUp => {
+                (UNAVAILABLE, "channel-not-funded", "The payment channel was not ready in time")
+            }
             BuyError::OpenFailed(_) | BuyError::Unsigned(_) => {
                 (UNAVAILABLE, "channel-not-funded", "The payment channel could not be opened")
             }

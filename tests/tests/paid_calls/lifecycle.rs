@@ -204,7 +204,7 @@ async fn the_first_call_on_new_terms_is_answered_and_its_deposit_is_counted_once
     let listed = async |world: &World| -> Result<u64> {
         let service: CatalogService =
             world.consumer.control().ask(endpoint::CatalogService.of(world.api.id)).await?;
-        Ok(service.version)
+        Ok(service.hit.version)
     };
     let before = listed(&world).await?;
     let longer = ("FARTHING_CHAIN__CLOSE_DELAY_SECS".to_owned(), "172800".to_owned());
@@ -219,6 +219,33 @@ async fn the_first_call_on_new_terms_is_answered_and_its_deposit_is_counted_once
     let held = held.fold(Usdc::ZERO, Usdc::saturating_add);
     assert_eq!(at_rest().await?.now.0, held, "what lies on chain, and nothing twice");
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(6));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_time_is_up_before_its_deposit_is_there_is_never_sent() -> Result<()> {
+    let world = World::start().await?;
+    let url = world.chain.rpc_url();
+    rpc::call(&url, "evm_setAutomine", json!([false])).await?;
+    let calls = [world.body("POST", "/ok"), world.body("GET", "/ok"), world.body("GET", "/ok")];
+    let answers = futures::future::try_join_all(calls.iter().map(|call| world.call(call))).await?;
+    for answer in &answers {
+        expect_free("nobody waits any more", answer, 503, "channel-not-funded")?;
+    }
+    rpc::call(&url, "evm_setAutomine", json!([true])).await?;
+    rpc::call(&url, "evm_mine", json!([])).await?;
+    eventually("the deposit went on", async || {
+        let channels = world.consumer.control().ask(endpoint::Channels).await?;
+        Ok(channels.iter().any(|channel| channel.state == ChannelState::Open))
+    })
+    .await?;
+    assert_eq!(world.upstream.hits(), 0);
+    // What had waited for the deposit is sent by then, if it is ever.
+    for _ in 0..20 {
+        expect_served(&world.get("/ok").await?)?;
+    }
+    assert_eq!(world.upstream.hits(), 20);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(20));
     Ok(())
 }
 
