@@ -1,6 +1,8 @@
 //! The promises of the command line that need no node.
 
-use clap::CommandFactory;
+use std::path::{Path, PathBuf};
+
+use clap::{CommandFactory, error::ErrorKind};
 use farthing_control::types::Problem;
 
 use super::*;
@@ -53,6 +55,53 @@ fn what_is_wrong_on_the_command_line_is_found_before_anything_is_done() {
     ] {
         assert_eq!(Cli::try_parse_from(line.split(' ')).is_ok(), right, "{line}");
     }
+}
+
+#[test]
+fn every_command_that_a_page_of_the_console_prints_is_understood() {
+    let console = Path::new(env!("CARGO_MANIFEST_DIR")).join("../console");
+    let mut commands = 0;
+    for (file, text) in texts_below(&console) {
+        for line in commands_in(&text) {
+            commands += 1;
+            let parsed = Cli::try_parse_from(line.split_whitespace());
+            let error = parsed.err().filter(|error| error.kind() != ErrorKind::DisplayHelp);
+            assert!(error.is_none(), "{}: {line}: {error:?}", file.display());
+        }
+    }
+    assert!(commands > 20, "{commands} were found");
+}
+
+/// Templates and modules below a folder.
+fn texts_below(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut texts = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            texts.extend(texts_below(&path));
+        } else if path.extension().is_some_and(|ending| ending == "html" || ending == "rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            texts.push((path, text));
+        }
+    }
+    texts
+}
+
+/// The commands in a text, with values in the places that a template fills.
+fn commands_in(text: &str) -> Vec<String> {
+    const ENDS: [(&str, &str); 3] = [("<code>", "</code>"), ("`", "`"), ("$(", ")")];
+    let mut commands = Vec::new();
+    for (start, end) in ENDS {
+        for found in text.split(&format!("{start}farthing ")).skip(1) {
+            let command = found.split(end).next().unwrap();
+            let command = command.replace("{{ card.id }}", "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b");
+            let command = command.replace("{{ made.language.name }}", "python");
+            // What is printed in one case alone is checked as well.
+            let parts = command.split("{%").map(|part| part.split("%}").last().unwrap());
+            commands.push(format!("farthing {}", parts.collect::<String>()));
+        }
+    }
+    commands
 }
 
 #[test]
