@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use farthing_control::types::Eth;
+use farthing_node::config::CONSOLE_SETTINGS_FILE;
 use farthing_protocol::{Address, ChannelId, ServiceId, Usdc, call::Method};
+
+use super::failure::Exit;
 
 mod add;
 mod alert;
@@ -28,7 +31,7 @@ pub use self::spending::{FlagRuleArg, NewLimits, Secret, SecretCaps, Spending};
 
 /// Buy and sell data by the call, paid in USDC.
 #[derive(Debug, Parser)]
-#[command(name = "farthing", version, max_term_width = 100, propagate_version = true, after_help = EXIT_CODES)]
+#[command(name = "farthing", version, max_term_width = 100, propagate_version = true, after_help = after_help())]
 pub struct Cli {
     #[command(flatten)]
     pub global: Global,
@@ -36,9 +39,17 @@ pub struct Cli {
     pub command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 ok, 1 failure, 2 usage, 3 unreachable, 4 authentication, 5 payment refused, \
-                          6 upstream.\nSettings come from flags, FARTHING_SECTION__KEY, farthing.toml in the data \
-                          folder, and defaults, in this order.";
+/// Exit codes, and where settings come from.
+fn after_help() -> String {
+    let exits = Exit::value_variants().iter();
+    let codes = exits.map(|exit| format!(", {} {}", *exit as u8, exit.name().replace('-', " ")));
+    format!(
+        "Exit codes: 0 ok{}.\nSettings come from flags, FARTHING_SECTION__KEY, {CONSOLE_SETTINGS_FILE} in the data folder \
+         (what the console and `farthing chain` set), farthing.toml there, and defaults. The first of them that has a \
+         value wins.",
+        codes.collect::<String>()
+    )
+}
 
 /// Shown apart from a command's own.
 const EVERYWHERE: &str = "Options of every command";

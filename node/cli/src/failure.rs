@@ -10,6 +10,7 @@ use std::{
     process::ExitCode,
 };
 
+use clap::ValueEnum;
 use farthing_catalog::CatalogError;
 use farthing_control::{ControlError, types::Problem};
 use farthing_ledger::OpenError;
@@ -23,7 +24,7 @@ use serde::Serialize;
 use super::visible::visible;
 
 /// Exit codes, the same for every command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Exit {
     Failure = 1,
     Usage = 2,
@@ -32,6 +33,7 @@ pub enum Exit {
     Payment = 5,
     Upstream = 6,
     MayHaveBeenMade = 7,
+    #[value(name = "payment-refused")]
 }
 
 impl From<Exit> for ExitCode {
@@ -72,7 +74,7 @@ pub(super) struct CallFacts {
 impl Failure {
     /// `message` says what failed.
     pub(super) fn new(exit: Exit, message: impl fmt::Display) -> Self {
-        let (code, message) = (exit.name().to_owned(), message.to_string());
+        let (code, message) = (exit.name(), message.to_string());
         Self { exit, error: ErrorObject { code, message, next: None, call: None }, is_told: false }
     }
 
@@ -159,16 +161,8 @@ impl fmt::Display for Failure {
 }
 
 impl Exit {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Failure => "failure",
-            Self::Usage => "usage",
-            Self::Unreachable => "unreachable",
-            Self::Authentication => "authentication",
-            Self::Payment => "payment-refused",
-            Self::Upstream => "upstream",
-            Self::MayHaveBeenMade => "may-have-been-made",
-        }
+    pub(super) fn name(self) -> String {
+        self.to_possible_value().map(|named| named.get_name().to_owned()).unwrap_or_default()
     }
 
     /// By the problem's name where its status has several meanings: a 404 is a path that was mistyped or a service

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{CommandFactory, error::ErrorKind};
+use clap::{CommandFactory, ValueEnum, error::ErrorKind};
 use farthing_control::types::Problem;
 
 use super::*;
@@ -102,6 +102,21 @@ fn commands_in(text: &str) -> Vec<String> {
         }
     }
     commands
+}
+
+#[test]
+fn the_help_names_every_exit_code_and_the_sources_of_settings_in_the_order_in_which_they_win() {
+    let help = Cli::command().render_help().to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+    let documented = include_str!("../../../docs/command-line.md");
+    for exit in Exit::value_variants() {
+        let (code, name) = (*exit as u8, exit.name());
+        assert!(help.contains(&format!(", {code} {}", name.replace('-', " "))), "{help}");
+        assert!(documented.contains(&format!("\n| {code} | `{name}` |")), "{name}");
+    }
+    let (_, sources) = help.split_once("Settings come from ").unwrap();
+    let places =
+        ["flags", "FARTHING_", "settings.toml", "farthing.toml", "defaults"].map(|name| sources.find(name));
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{sources}");
 }
 
 #[test]
