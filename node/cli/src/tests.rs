@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use axum::http::StatusCode;
 use clap::{CommandFactory, ValueEnum, error::ErrorKind};
-use farthing_control::types::Problem;
+use farthing_control::{ControlError, types::Problem};
 
 use super::*;
 
@@ -159,6 +160,15 @@ fn exit_codes_tell_scripts_what_kind_of_failure_it_was() {
         assert_eq!(failure.to_string(), "It failed. Mend it.");
         let code = failure.object()["error"]["code"].clone();
         assert!(if name.is_empty() { code != "" } else { code == name }, "{code}");
+    }
+}
+
+#[test]
+fn a_next_step_is_told_once() {
+    let problem = Problem::of_status(StatusCode::CONFLICT, "there is no money", "Send some.");
+    let refused = || ControlError::Refused(Box::new(problem.clone()));
+    for failure in [Failure::from(refused()), Failure::from(anyhow::Error::from(refused()))] {
+        assert_eq!(failure.to_string(), "there is no money. Send some.");
     }
 }
 
