@@ -1,7 +1,7 @@
 //! What command line and node say to each other: JSON over the control socket.
 //!
-//! Each command is one request on one [`route`]. Amounts, ids and addresses are text ([`Text`]), so that no
-//! reader has to guess a number's unit or precision. Errors are `application/problem+json` ([`Problem`]).
+//! Each command is one request to one [`endpoint`](crate::endpoint). Amounts, ids and addresses are text ([`Text`]), so
+//! that no reader has to guess a number's unit or precision. Errors are `application/problem+json` ([`Problem`]).
 
 use std::{collections::BTreeMap, fmt};
 

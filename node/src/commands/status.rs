@@ -294,7 +294,6 @@ fn reach(node: &Node, network: &NetworkStatus) -> Result<String, (String, &'stat
     Ok(words)
 }
 
-/// Reads the whole ledger, so it runs where it may take its time.
 #[cfg(test)]
 mod tests {
     use super::*;
