@@ -56,6 +56,44 @@ macro_rules! hidden {
     };
 }
 
+/// An enum whose variants have one word each, the same in JSON, on the command line and for people.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$note:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        #[derive(serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+        pub enum $name {
+            $($(#[$note])* #[serde(rename = $word)] $variant,)+
+        }
+
+        impl $name {
+            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
+
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = crate::text::NoneOf;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let found = Self::ALL.into_iter().find(|one| one.name() == text);
+                found.ok_or_else(|| crate::text::NoneOf::new(text, &[$($word),+]))
+            }
+        }
+    };
+}
+
 hidden!(AlertLevelsRequest, BackupRequest, LogIn, LoggedIn, PhraseCheck, Secret, SetUp);
 
 mod activity;
@@ -219,21 +257,13 @@ pub struct CloseQuery {
     pub force: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ChannelRole {
-    /// I buy.
-    Payer,
-    /// I sell.
-    Payee,
-}
-
-impl fmt::Display for ChannelRole {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Payer => "payer",
-            Self::Payee => "payee",
-        })
+words! {
+    /// This node's side of a channel.
+    ChannelRole {
+        /// I buy.
+        Payer = "payer",
+        /// I sell.
+        Payee = "payee",
     }
 }
 

@@ -141,25 +141,15 @@ pub struct CatalogHit {
     pub flag: Option<ServiceFlag>,
 }
 
-/// The state of a service, which tells whether a call has a chance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CatalogState {
-    /// The owner's node has a valid record in the directory.
-    Online,
-    /// The owner's record has run out, or none was seen yet.
-    Away,
-    /// The owner lets the service rest.
-    Paused,
-}
-
-impl fmt::Display for CatalogState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Online => "online",
-            Self::Away => "away",
-            Self::Paused => "paused",
-        })
+words! {
+    /// The state of a service, which tells whether a call has a chance.
+    CatalogState {
+        /// The owner's node has a valid record in the directory.
+        Online = "online",
+        /// The owner's record has run out, or none was seen yet.
+        Away = "away",
+        /// The owner lets the service rest.
+        Paused = "paused",
     }
 }
 

@@ -96,21 +96,12 @@ pub struct Api {
     pub health: Option<ListingHealth>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ApiState {
-    Published,
-    Paused,
-    Removed,
-}
-
-impl fmt::Display for ApiState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Published => "published",
-            Self::Paused => "paused",
-            Self::Removed => "removed",
-        })
+words! {
+    /// The state of one of my services.
+    ApiState {
+        Published = "published",
+        Paused = "paused",
+        Removed = "removed",
     }
 }
 
