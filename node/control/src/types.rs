@@ -32,7 +32,7 @@ pub use self::inspect::{
     ApiPreview, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, Tried, TryRequest,
 };
 pub use self::problem::Problem;
-pub use self::reach::{Reach, ReachFailure, ReachedAddress, Traffic};
+pub use self::reach::{Reach, ReachFailure, ReachState, ReachedAddress, Traffic};
 pub use self::secrets::{NewSecret, Secret, SecretLimits, SecretShown};
 pub use self::service_file::{
     Charge, KindFile, OperationFile, ParameterFile, PlaceFile, SamplesFile, ScalarFile, ServiceFile,
