@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use farthing_bridge::{changes::Changes, report::Report, samples::Sample};
+use farthing_bridge::{changes::Changes, description::Place, report::Report, samples::Sample};
 use farthing_protocol::{ServiceId, Usdc, call::Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Charge, SourceFile, Text};
+use super::{CatalogKind, Charge, SourceFile, Text};
 
 /// One version of a service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -138,8 +138,8 @@ pub struct OperationName {
 pub struct ApiShown {
     #[serde(flatten)]
     pub api: Api,
-    /// `REST` or `GraphQL`
-    pub kind: String,
+    #[schema(value_type = String)]
+    pub kind: Text<CatalogKind>,
     pub summary: String,
     pub category: String,
     pub tags: Vec<String>,
@@ -243,7 +243,8 @@ pub struct OfferParameter {
     pub name: String,
     /// `path`, `query` or `header`
     #[serde(rename = "in")]
-    pub place: String,
+    #[schema(value_type = String)]
+    pub place: Place,
     #[serde(rename = "type")]
     pub kind: String,
     pub required: bool,

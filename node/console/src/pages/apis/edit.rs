@@ -9,7 +9,7 @@ use axum::{
 };
 use farthing_control::{
     endpoint,
-    types::{ApiShown, Charge, EditRequest},
+    types::{ApiShown, CatalogKind, Charge, EditRequest},
 };
 use serde::Deserialize;
 
@@ -36,7 +36,7 @@ struct EditTemplate {
     frame: Frame,
     id: String,
     name: String,
-    kind: String,
+    kind: CatalogKind,
     fields: EditFields,
     /// Names of what is added to requests now.
     secrets: Vec<String>,
@@ -129,7 +129,7 @@ async fn page(
         frame: visit.frame(Section::Apis).await?,
         id: shown.api.id.to_string(),
         name: show::visible(&shown.api.name),
-        kind: shown.kind.clone(),
+        kind: shown.kind.0,
         secrets: shown.secrets.iter().map(|name| show::visible(name)).collect(),
         charges: charges(charge_sent(&fields.charge)),
         // A secret is never shown again, typed or not.
