@@ -22,7 +22,7 @@ pub use self::catalog::{
 pub use self::channel::{Channel, ChannelState};
 pub use self::console::{
     ChainSettings, ChainSettingsRequest, ChainSettingsSaved, Console, EndpointTested, LogIn, LoggedIn,
-    PASSWORD_CHARS_MIN, Restarting, SetUp, Setting,
+    PASSWORD_CHARS_MIN, Restarting, SetUp, Setting, SettingOrigin,
 };
 pub use self::flagged::{FlagCause, FlagRequest, FlagRule, FlaggedService, FlaggedServices, ServiceFlag};
 pub use self::history::{
