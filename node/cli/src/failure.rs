@@ -12,7 +12,10 @@ use std::{
 
 use clap::ValueEnum;
 use farthing_catalog::CatalogError;
-use farthing_control::{ControlError, types::Problem};
+use farthing_control::{
+    ControlError,
+    types::{Problem, ProblemName},
+};
 use farthing_ledger::OpenError;
 use farthing_network::NetworkError;
 use farthing_node::{
@@ -30,10 +33,10 @@ pub enum Exit {
     Usage = 2,
     Unreachable = 3,
     Authentication = 4,
+    #[value(name = "payment-refused")]
     Payment = 5,
     Upstream = 6,
     MayHaveBeenMade = 7,
-    #[value(name = "payment-refused")]
 }
 
 impl From<Exit> for ExitCode {
@@ -168,13 +171,19 @@ impl Exit {
     /// By the problem's name where its status has several meanings: a 404 is a path that was mistyped or a service
     /// that is not there, a 502 an owner that is away or an upstream that failed.
     pub(super) fn of_problem(problem: &Problem) -> Self {
-        match (name(problem), problem.status) {
-            ("unknown-path", _) => Self::Usage,
-            ("may-have-been-made", _) => Self::MayHaveBeenMade,
-            ("price-changed" | "spending-stopped", _) => Self::Payment,
-            ("chain-unreachable", _) => Self::Unreachable,
+        match (problem.name().parse().ok(), problem.status) {
+            (Some(ProblemName::UnknownPath), _) => Self::Usage,
+            (Some(ProblemName::MayHaveBeenMade), _) => Self::MayHaveBeenMade,
+            (Some(ProblemName::PriceChanged | ProblemName::SpendingStopped), _) => Self::Payment,
+            (Some(ProblemName::ChainUnreachable), _) => Self::Unreachable,
             (
-                "upstream-failed" | "upstream-timeout" | "bad-answer" | "owner-distrusted" | "may-have-run",
+                Some(
+                    ProblemName::UpstreamFailed
+                    | ProblemName::UpstreamTimeout
+                    | ProblemName::BadAnswer
+                    | ProblemName::OwnerDistrusted
+                    | ProblemName::MayHaveRun,
+                ),
                 _,
             ) => Self::Upstream,
             (_, 401 | 403) => Self::Authentication,
@@ -186,19 +195,14 @@ impl Exit {
     }
 }
 
-/// Last part of the problem's type; empty when it has none.
-fn name(problem: &Problem) -> &str {
-    problem.kind.strip_prefix("urn:farthing:problem:").unwrap_or_default()
-}
-
 impl From<&Problem> for Failure {
     fn from(problem: &Problem) -> Self {
         let exit = Exit::of_problem(problem);
         let what = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
         let next = problem.next.as_ref().filter(|next| !next.is_empty());
         let mut failure = Self::new(exit, what).next_step(next);
-        if !name(problem).is_empty() {
-            name(problem).clone_into(&mut failure.error.code);
+        if !problem.name().is_empty() {
+            problem.name().clone_into(&mut failure.error.code);
         }
         failure
     }

@@ -31,7 +31,7 @@ pub use self::history::{
 pub use self::inspect::{
     ApiPreview, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, Tried, TryRequest,
 };
-pub use self::problem::Problem;
+pub use self::problem::{Problem, ProblemName};
 pub use self::reach::{Reach, ReachFailure, ReachState, ReachedAddress, Traffic};
 pub use self::secrets::{NewSecret, Secret, SecretLimits, SecretShown};
 pub use self::service_file::{
@@ -112,9 +112,6 @@ mod secrets;
 mod service_file;
 mod services;
 mod spending;
-
-/// The type of a problem with a transfer whose end is not known: to repeat it may pay twice.
-pub const MAY_HAVE_BEEN_MADE: &str = "urn:farthing:problem:may-have-been-made";
 
 /// `farthing status`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
