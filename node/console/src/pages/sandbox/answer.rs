@@ -299,7 +299,7 @@ mod tests {
         let huge = vec![b'"'; 3_000_000];
         let seen = shown(&huge, "raw");
         assert!(seen.is_cut && seen.text.len() * 5 <= TEXT_BYTES_MAX, "{}", seen.text.len());
-        assert_eq!((seen.size.as_str(), seen.can_be_downloaded), ("3.0 MB", true));
+        assert_eq!((seen.size.as_str(), seen.can_be_downloaded), ("2.8 MiB", true));
         let binary = shown(&[0xff; 5_000], "raw");
         assert!(binary.is_binary && binary.text.lines().count() == 16);
         let wide = "é".repeat(TEXT_BYTES_MAX);
