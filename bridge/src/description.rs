@@ -187,6 +187,18 @@ pub enum Place {
     Header,
 }
 
+impl Place {
+    /// Returns its name in OpenAPI.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Query => "query",
+            Self::Path => "path",
+            Self::Header => "header",
+        }
+    }
+}
+
 /// The form in which arrays and objects are written (OpenAPI 3.1, "Style Values"). Scalars look the same in all of them
 /// but [`Self::Json`]. Paths and headers know commas, exploded and JSON; the others are commas there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -310,6 +310,9 @@ impl From<ChainError> for Failed {
         };
         let next = match error {
             ChainError::Invalid(_) => "Correct what is named; nothing was sent.",
+            ChainError::Unreachable { .. } => {
+                "Check the connection, or name another endpoint with `farthing chain set`. `farthing doctor` checks both."
+            }
             _ => "`farthing doctor` checks wallet and chain.",
         };
         Self::new(status, &error, next)
@@ -378,5 +381,18 @@ impl From<BuyError> for Failed {
         let mut failed = Self::new(problem.status, &problem.detail, problem.next);
         failed.0.kind = format!("urn:farthing:problem:{}", problem.name);
         failed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_that_does_not_answer_is_one_thing_and_the_next_step_another() {
+        let (chain, reason) = ("base".to_owned(), "timed out".to_owned());
+        let Failed(problem) = ChainError::Unreachable { chain, reason }.into();
+        assert_eq!(problem.detail, "no endpoint of base answers: timed out");
+        assert!(problem.next.unwrap().starts_with("Check the connection, or name another endpoint"));
     }
 }

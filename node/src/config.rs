@@ -21,7 +21,7 @@ pub use self::{
     chosen::UserSettings,
     example::{Shown, ShownValue, example},
     gather::{CONSOLE_SETTINGS_FILE, Sources},
-    raw::{ConfigError, ConfigProblem, Origin},
+    raw::{ConfigError, ConfigProblem},
     settings::{
         ChainConfig, Config, GatewayConfig, LimitsConfig, NetworkConfig, NodeConfig, PanelConfig,
         SettlementConfig, SpendingConfig, WalletConfig,

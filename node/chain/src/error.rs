@@ -8,7 +8,7 @@ use crate::journal::{JournalError, TxHash};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
     /// No endpoint answered.
-    #[error("no endpoint of {chain} answers: {reason}. Check the connection or name another endpoint")]
+    #[error("no endpoint of {chain} answers: {reason}")]
     Unreachable { chain: String, reason: String },
     /// The chain is not what the settings say; nothing is signed for it.
     #[error("{chain} is not used: {reason}")]

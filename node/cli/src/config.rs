@@ -44,8 +44,9 @@ pub(super) fn checked(loaded: Loaded) -> Result<Loaded, ConfigError> {
 
 fn text(shown: &[Shown], origin: bool) -> String {
     if origin {
-        let rows =
-            shown.iter().map(|shown| [shown.name.to_owned(), shown.value.to_string(), shown.origin.clone()]);
+        let rows = shown
+            .iter()
+            .map(|shown| [shown.name.to_owned(), shown.value.to_string(), shown.origin.to_string()]);
         return table(["SETTING", "VALUE", "ORIGIN"], rows);
     }
     table(["SETTING", "VALUE"], shown.iter().map(|shown| [shown.name.to_owned(), shown.value.to_string()]))

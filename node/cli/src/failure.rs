@@ -10,8 +10,12 @@ use std::{
     process::ExitCode,
 };
 
+use clap::ValueEnum;
 use farthing_catalog::CatalogError;
-use farthing_control::{ControlError, types::Problem};
+use farthing_control::{
+    ControlError,
+    types::{Problem, ProblemName},
+};
 use farthing_ledger::OpenError;
 use farthing_network::NetworkError;
 use farthing_node::{
@@ -23,12 +27,13 @@ use serde::Serialize;
 use super::visible::visible;
 
 /// Exit codes, the same for every command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Exit {
     Failure = 1,
     Usage = 2,
     Unreachable = 3,
     Authentication = 4,
+    #[value(name = "payment-refused")]
     Payment = 5,
     Upstream = 6,
     MayHaveBeenMade = 7,
@@ -72,7 +77,7 @@ pub(super) struct CallFacts {
 impl Failure {
     /// `message` says what failed.
     pub(super) fn new(exit: Exit, message: impl fmt::Display) -> Self {
-        let (code, message) = (exit.name().to_owned(), message.to_string());
+        let (code, message) = (exit.name(), message.to_string());
         Self { exit, error: ErrorObject { code, message, next: None, call: None }, is_told: false }
     }
 
@@ -159,28 +164,26 @@ impl fmt::Display for Failure {
 }
 
 impl Exit {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Failure => "failure",
-            Self::Usage => "usage",
-            Self::Unreachable => "unreachable",
-            Self::Authentication => "authentication",
-            Self::Payment => "payment-refused",
-            Self::Upstream => "upstream",
-            Self::MayHaveBeenMade => "may-have-been-made",
-        }
+    pub(super) fn name(self) -> String {
+        self.to_possible_value().map(|named| named.get_name().to_owned()).unwrap_or_default()
     }
 
     /// By the problem's name where its status has several meanings: a 404 is a path that was mistyped or a service
     /// that is not there, a 502 an owner that is away or an upstream that failed.
     pub(super) fn of_problem(problem: &Problem) -> Self {
-        match (name(problem), problem.status) {
-            ("unknown-path", _) => Self::Usage,
-            ("may-have-been-made", _) => Self::MayHaveBeenMade,
-            ("price-changed" | "spending-stopped", _) => Self::Payment,
-            ("chain-unreachable", _) => Self::Unreachable,
+        match (problem.name().parse().ok(), problem.status) {
+            (Some(ProblemName::UnknownPath), _) => Self::Usage,
+            (Some(ProblemName::MayHaveBeenMade), _) => Self::MayHaveBeenMade,
+            (Some(ProblemName::PriceChanged | ProblemName::SpendingStopped), _) => Self::Payment,
+            (Some(ProblemName::ChainUnreachable), _) => Self::Unreachable,
             (
-                "upstream-failed" | "upstream-timeout" | "bad-answer" | "owner-distrusted" | "may-have-run",
+                Some(
+                    ProblemName::UpstreamFailed
+                    | ProblemName::UpstreamTimeout
+                    | ProblemName::BadAnswer
+                    | ProblemName::OwnerDistrusted
+                    | ProblemName::MayHaveRun,
+                ),
                 _,
             ) => Self::Upstream,
             (_, 401 | 403) => Self::Authentication,
@@ -192,19 +195,14 @@ impl Exit {
     }
 }
 
-/// Last part of the problem's type; empty when it has none.
-fn name(problem: &Problem) -> &str {
-    problem.kind.strip_prefix("urn:farthing:problem:").unwrap_or_default()
-}
-
 impl From<&Problem> for Failure {
     fn from(problem: &Problem) -> Self {
         let exit = Exit::of_problem(problem);
         let what = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
         let next = problem.next.as_ref().filter(|next| !next.is_empty());
         let mut failure = Self::new(exit, what).next_step(next);
-        if !name(problem).is_empty() {
-            name(problem).clone_into(&mut failure.error.code);
+        if !problem.name().is_empty() {
+            problem.name().clone_into(&mut failure.error.code);
         }
         failure
     }

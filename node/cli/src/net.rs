@@ -99,7 +99,7 @@ fn reached(reach: &Reach) -> String {
         [
             address.address.clone(),
             address.source.clone(),
-            address.state.replace('_', " "),
+            address.state.name().replace('_', " "),
             format!("{} of {}", address.arrived, address.asked),
             published.to_owned(),
         ]

@@ -1,7 +1,10 @@
 //! The promises of the command line that need no node.
 
-use clap::CommandFactory;
-use farthing_control::types::Problem;
+use std::path::{Path, PathBuf};
+
+use axum::http::StatusCode;
+use clap::{CommandFactory, ValueEnum, error::ErrorKind};
+use farthing_control::{ControlError, types::Problem};
 
 use super::*;
 
@@ -56,6 +59,68 @@ fn what_is_wrong_on_the_command_line_is_found_before_anything_is_done() {
 }
 
 #[test]
+fn every_command_that_a_page_of_the_console_prints_is_understood() {
+    let console = Path::new(env!("CARGO_MANIFEST_DIR")).join("../console");
+    let mut commands = 0;
+    for (file, text) in texts_below(&console) {
+        for line in commands_in(&text) {
+            commands += 1;
+            let parsed = Cli::try_parse_from(line.split_whitespace());
+            let error = parsed.err().filter(|error| error.kind() != ErrorKind::DisplayHelp);
+            assert!(error.is_none(), "{}: {line}: {error:?}", file.display());
+        }
+    }
+    assert!(commands > 20, "{commands} were found");
+}
+
+/// Templates and modules below a folder.
+fn texts_below(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut texts = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            texts.extend(texts_below(&path));
+        } else if path.extension().is_some_and(|ending| ending == "html" || ending == "rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            texts.push((path, text));
+        }
+    }
+    texts
+}
+
+/// The commands in a text, with values in the places that a template fills.
+fn commands_in(text: &str) -> Vec<String> {
+    const ENDS: [(&str, &str); 3] = [("<code>", "</code>"), ("`", "`"), ("$(", ")")];
+    let mut commands = Vec::new();
+    for (start, end) in ENDS {
+        for found in text.split(&format!("{start}farthing ")).skip(1) {
+            let command = found.split(end).next().unwrap();
+            let command = command.replace("{{ card.id }}", "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b");
+            let command = command.replace("{{ made.language.name }}", "python");
+            // What is printed in one case alone is checked as well.
+            let parts = command.split("{%").map(|part| part.split("%}").last().unwrap());
+            commands.push(format!("farthing {}", parts.collect::<String>()));
+        }
+    }
+    commands
+}
+
+#[test]
+fn the_help_names_every_exit_code_and_the_sources_of_settings_in_the_order_in_which_they_win() {
+    let help = Cli::command().render_help().to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+    let documented = include_str!("../../../docs/command-line.md");
+    for exit in Exit::value_variants() {
+        let (code, name) = (*exit as u8, exit.name());
+        assert!(help.contains(&format!(", {code} {}", name.replace('-', " "))), "{help}");
+        assert!(documented.contains(&format!("\n| {code} | `{name}` |")), "{name}");
+    }
+    let (_, sources) = help.split_once("Settings come from ").unwrap();
+    let places =
+        ["flags", "FARTHING_", "settings.toml", "farthing.toml", "defaults"].map(|name| sources.find(name));
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{sources}");
+}
+
+#[test]
 fn exit_codes_tell_scripts_what_kind_of_failure_it_was() {
     let problem = |name: &str, status| Problem {
         kind: if name.is_empty() { "about:blank".to_owned() } else { format!("urn:farthing:problem:{name}") },
@@ -95,6 +160,15 @@ fn exit_codes_tell_scripts_what_kind_of_failure_it_was() {
         assert_eq!(failure.to_string(), "It failed. Mend it.");
         let code = failure.object()["error"]["code"].clone();
         assert!(if name.is_empty() { code != "" } else { code == name }, "{code}");
+    }
+}
+
+#[test]
+fn a_next_step_is_told_once() {
+    let problem = Problem::of_status(StatusCode::CONFLICT, "there is no money", "Send some.");
+    let refused = || ControlError::Refused(Box::new(problem.clone()));
+    for failure in [Failure::from(refused()), Failure::from(anyhow::Error::from(refused()))] {
+        assert_eq!(failure.to_string(), "there is no money. Send some.");
     }
 }
 

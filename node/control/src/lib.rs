@@ -80,7 +80,7 @@ pub enum ControlError {
     NotRunning { path: PathBuf },
     #[error("{path} belongs to another user", path = .path.display())]
     NotAllowed { path: PathBuf },
-    #[error("{}", problem_text(.0))]
+    #[error("{}", if .0.detail.is_empty() { &.0.title } else { &.0.detail })]
     Refused(Box<Problem>),
     #[error("the node did not answer in {} s: it may be stopped, or its machine overloaded", .0.as_secs())]
     TimedOut(Duration),
@@ -99,15 +99,6 @@ impl ControlError {
             Self::TimedOut(_) => Some("see its log, and restart it when it stays so"),
             Self::Unreadable(_) => Some("check that both are of one version"),
         }
-    }
-}
-
-fn problem_text(problem: &Problem) -> String {
-    let Problem { title, detail, next, .. } = problem;
-    let what = if detail.is_empty() { title } else { detail };
-    match next {
-        Some(next) if !next.is_empty() => format!("{what}; {next}"),
-        _ => what.clone(),
     }
 }
 
@@ -385,7 +376,8 @@ mod tests {
         assert_eq!(client.tell(Echo, &[1, 2]).await.unwrap(), [1, 2]);
         client.ask(Empty).await.unwrap();
         let refused = client.ask(Refuses).await.unwrap_err();
-        assert_eq!(refused.to_string(), "no money; send some");
+        assert_eq!(refused.to_string(), "no money", "what failed");
+        assert_eq!(refused.next_step(), Some("send some"), "told once, and here");
         assert!(matches!(refused, ControlError::Refused(problem) if problem.status == 402));
         let mode = fs::metadata(folder.path().join(SOCKET_FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);

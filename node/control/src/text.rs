@@ -4,6 +4,20 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// The error for a text that is none of those expected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{given}` is none of {}", .expected.join(", "))]
+pub struct NoneOf {
+    given: String,
+    expected: &'static [&'static str],
+}
+
+impl NoneOf {
+    pub(crate) fn new(given: &str, expected: &'static [&'static str]) -> Self {
+        Self { given: given.chars().take(40).collect(), expected }
+    }
+}
+
 /// A value as the text that its `Display` writes and its `FromStr` reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Text<T>(pub T);

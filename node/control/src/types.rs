@@ -1,7 +1,7 @@
 //! What command line and node say to each other: JSON over the control socket.
 //!
-//! Each command is one request on one [`route`]. Amounts, ids and addresses are text ([`Text`]), so that no
-//! reader has to guess a number's unit or precision. Errors are `application/problem+json` ([`Problem`]).
+//! Each command is one request to one [`endpoint`](crate::endpoint). Amounts, ids and addresses are text ([`Text`]), so
+//! that no reader has to guess a number's unit or precision. Errors are `application/problem+json` ([`Problem`]).
 
 use std::{collections::BTreeMap, fmt};
 
@@ -22,7 +22,7 @@ pub use self::catalog::{
 pub use self::channel::{Channel, ChannelState};
 pub use self::console::{
     ChainSettings, ChainSettingsRequest, ChainSettingsSaved, Console, EndpointTested, LogIn, LoggedIn,
-    PASSWORD_CHARS_MIN, Restarting, SetUp, Setting,
+    PASSWORD_CHARS_MIN, Restarting, SetUp, Setting, SettingOrigin,
 };
 pub use self::flagged::{FlagCause, FlagRequest, FlagRule, FlaggedService, FlaggedServices, ServiceFlag};
 pub use self::history::{
@@ -31,8 +31,8 @@ pub use self::history::{
 pub use self::inspect::{
     ApiPreview, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, Tried, TryRequest,
 };
-pub use self::problem::Problem;
-pub use self::reach::{Reach, ReachFailure, ReachedAddress, Traffic};
+pub use self::problem::{Problem, ProblemName};
+pub use self::reach::{Reach, ReachFailure, ReachState, ReachedAddress, Traffic};
 pub use self::secrets::{NewSecret, Secret, SecretLimits, SecretShown};
 pub use self::service_file::{
     Charge, KindFile, OperationFile, ParameterFile, PlaceFile, SamplesFile, ScalarFile, ServiceFile,
@@ -56,6 +56,44 @@ macro_rules! hidden {
     };
 }
 
+/// An enum whose variants have one word each, the same in JSON, on the command line and for people.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$note:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        #[derive(serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+        pub enum $name {
+            $($(#[$note])* #[serde(rename = $word)] $variant,)+
+        }
+
+        impl $name {
+            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
+
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = crate::text::NoneOf;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let found = Self::ALL.into_iter().find(|one| one.name() == text);
+                found.ok_or_else(|| crate::text::NoneOf::new(text, &[$($word),+]))
+            }
+        }
+    };
+}
+
 hidden!(AlertLevelsRequest, BackupRequest, LogIn, LoggedIn, PhraseCheck, Secret, SetUp);
 
 mod activity;
@@ -74,9 +112,6 @@ mod secrets;
 mod service_file;
 mod services;
 mod spending;
-
-/// The type of a problem with a transfer whose end is not known: to repeat it may pay twice.
-pub const MAY_HAVE_BEEN_MADE: &str = "urn:farthing:problem:may-have-been-made";
 
 /// `farthing status`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -219,21 +254,13 @@ pub struct CloseQuery {
     pub force: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ChannelRole {
-    /// I buy.
-    Payer,
-    /// I sell.
-    Payee,
-}
-
-impl fmt::Display for ChannelRole {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Payer => "payer",
-            Self::Payee => "payee",
-        })
+words! {
+    /// This node's side of a channel.
+    ChannelRole {
+        /// I buy.
+        Payer = "payer",
+        /// I sell.
+        Payee = "payee",
     }
 }
 

@@ -67,7 +67,7 @@ impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
 
 impl<T> fmt::Debug for SingleFlight<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Flights({})", lock(&self.flights).len())
+        write!(f, "SingleFlight({})", lock(&self.flights).len())
     }
 }
 

@@ -8,6 +8,7 @@ use farthing_bridge::{
     description::Operation,
     document::{self, Bounds, DocumentError, Unpacked},
 };
+use farthing_control::types::CatalogKind;
 use farthing_protocol::{
     Hash, Listing, Usdc, Verified,
     call::Method,
@@ -42,7 +43,7 @@ pub enum KnownError {
     #[error("there is a price for {method} {path}, which is no operation of the service")]
     PriceOfNothing { method: Method, path: String },
     #[error("the listing says {listed} and the details describe {described}")]
-    Kind { listed: &'static str, described: &'static str },
+    Kind { listed: CatalogKind, described: CatalogKind },
 }
 
 /// A call that fits the service's description.
@@ -85,7 +86,7 @@ impl KnownService {
         let details = Details::from_blob(details, &listing)?;
         let Unpacked { description, memory_bytes } = document::unpack(&details.api, bounds)?;
         let api = Api::new(description)?;
-        let (listed, described) = (name_of(listing.kind), name_of(kind_of(&api)));
+        let (listed, described) = (CatalogKind::from(listing.kind), CatalogKind::from(kind_of(&api)));
         if listed != described {
             return Err(KnownError::Kind { listed, described });
         }
@@ -194,13 +195,6 @@ fn check_header(name: &str, value: &str) -> Result<(), PlanError> {
 #[must_use]
 pub fn kind_of(api: &Api) -> ServiceKind {
     if api.description().graphql.is_some() { ServiceKind::Graphql } else { ServiceKind::Rest }
-}
-
-const fn name_of(kind: ServiceKind) -> &'static str {
-    match kind {
-        ServiceKind::Rest => "REST",
-        ServiceKind::Graphql => "GraphQL",
-    }
 }
 
 /// The operation's method in the protocol's words.

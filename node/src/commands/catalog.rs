@@ -70,7 +70,7 @@ pub(super) async fn search(
             kinds: facets
                 .kinds
                 .into_iter()
-                .map(|(kind, count)| KindCount { value: kind_of(kind), count })
+                .map(|(kind, count)| KindCount { value: kind.into(), count })
                 .collect(),
             prices: facets
                 .prices
@@ -200,7 +200,7 @@ fn shown(
         summary: listing.summary.clone(),
         category: listing.category.clone(),
         tags: listing.tags.clone(),
-        kind: kind_of(listing.kind),
+        kind: listing.kind.into(),
         price: listing.price.into(),
         operations: listing.operations_count,
         samples_free: listing.samples_count,
@@ -220,13 +220,6 @@ fn shown(
         }),
         not_buyable: node.consumer.why_not(listing),
         flag: super::flagged::of(node, listing.service),
-    }
-}
-
-const fn kind_of(kind: ServiceKind) -> CatalogKind {
-    match kind {
-        ServiceKind::Rest => CatalogKind::Rest,
-        ServiceKind::Graphql => CatalogKind::Graphql,
     }
 }
 

@@ -3,14 +3,14 @@
 use axum::{Json, extract::State};
 use farthing_bridge::description::{ApiDescription, Operation, RootKind};
 use farthing_control::types::{
-    ApiPreview, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, ServiceFile, SourceFile,
-    Tried, TryRequest,
+    ApiPreview, CatalogKind, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, ServiceFile,
+    SourceFile, Tried, TryRequest,
 };
 use farthing_os::secret::SecretText;
 
 use super::{
     Failed,
-    services::{kind_word, offer_parameters, shown},
+    services::{offer_parameters, shown},
     tally::Tally,
 };
 use crate::{
@@ -78,7 +78,7 @@ pub(super) async fn try_out(
 
 fn inspection(inspected: Inspected) -> Inspection {
     let Inspected { intake, source, candidates } = inspected;
-    let kind = kind_word(intake.kind());
+    let kind = CatalogKind::from(intake.kind()).into();
     let reading = intake.reading;
     let description = &reading.description;
     Inspection {

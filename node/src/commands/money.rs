@@ -7,8 +7,8 @@ use axum::{
 };
 use farthing_chain::ChainError;
 use farthing_control::types::{
-    Channel, ChannelRole, ChannelState, CloseQuery, Eth, MAY_HAVE_BEEN_MADE, OpenRequest, SendAmount,
-    SendRequest, Sent, Settled, Text, WalletBalance,
+    Channel, ChannelRole, ChannelState, CloseQuery, Eth, OpenRequest, ProblemName, SendAmount, SendRequest,
+    Sent, Settled, Text, WalletBalance,
 };
 use farthing_protocol::{ChannelId, Usdc};
 
@@ -65,7 +65,7 @@ fn unsent(error: ChainError) -> Failed {
             let next = "`farthing wallet history` shows it once it is made, and so does a block explorer. Look there before \
                         you send again: a second transfer is paid, too.";
             let mut failed = Failed::new(StatusCode::GATEWAY_TIMEOUT, &error, next);
-            MAY_HAVE_BEEN_MADE.clone_into(&mut failed.0.kind);
+            failed.0.kind = ProblemName::MayHaveBeenMade.kind();
             failed
         }
         error @ ChainError::Unreachable { .. } => {

@@ -1,27 +1,26 @@
 //! Whether others reach this node: what the network found out, in the control socket's words.
 
-use farthing_network::{AddressCheck, AddressSource, CheckFailure, ReachState, Reachability, Transport};
+use farthing_network::{AddressCheck, AddressSource, CheckFailure, Reachability, Transport};
 
-use farthing_control::types::{Reach, ReachFailure, ReachedAddress};
+use farthing_control::types::{Reach, ReachFailure, ReachState, ReachedAddress};
 
 /// As the command line shows it.
 pub(super) fn shown(reachability: &Reachability, now_secs: u64) -> Reach {
     let untested = reachability.untested.iter().map(|address| ReachedAddress {
         address: address.clone(),
         source: "listening".to_owned(),
-        state: state(ReachState::Unknown).to_owned(),
+        state: ReachState::Unknown,
         published: true,
         arrived: 0,
         asked: 0,
         failures: Vec::new(),
     });
-    let state = |transport| state(reachability.state(transport)).to_owned();
     Reach {
         reachable: reachability.is_reachable(),
         again_secs: reachability.again_secs,
         summary: reachability.sentence(now_secs),
-        tcp: state(Transport::Tcp),
-        quic: state(Transport::Quic),
+        tcp: state(reachability.state(Transport::Tcp)),
+        quic: state(reachability.state(Transport::Quic)),
         checked_secs: reachability.checked_secs,
         peers_asked: reachability.peers_asked as u64,
         // No router forwards to this machine's own loopback.
@@ -44,7 +43,7 @@ fn address(check: &AddressCheck) -> ReachedAddress {
     ReachedAddress {
         address: check.address.clone(),
         source: source.to_owned(),
-        state: state(check.state).to_owned(),
+        state: state(check.state),
         published: check.published,
         arrived: check.arrived as u64,
         asked: check.asked as u64,
@@ -52,11 +51,12 @@ fn address(check: &AddressCheck) -> ReachedAddress {
     }
 }
 
-const fn state(state: ReachState) -> &'static str {
-    match state {
-        ReachState::Unknown => "unknown",
-        ReachState::Testing => "testing",
-        ReachState::Reachable => "reachable",
-        ReachState::NotReachable => "not_reachable",
+const fn state(found: farthing_network::ReachState) -> ReachState {
+    use farthing_network::ReachState as Found;
+    match found {
+        Found::Unknown => ReachState::Unknown,
+        Found::Testing => ReachState::Testing,
+        Found::Reachable => ReachState::Reachable,
+        Found::NotReachable => ReachState::NotReachable,
     }
 }

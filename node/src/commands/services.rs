@@ -8,14 +8,14 @@ use axum::{
 };
 use farthing_bridge::{
     changes::changes,
-    description::{ApiDescription, Operation, Parameter, Place},
+    description::{ApiDescription, Operation, Parameter},
     openapi::Version,
 };
 use farthing_control::types::{
-    Api, ApiOperation, ApiShown, ApiState, Charge, EditRequest, Edited, Offer, OfferParameter, OperationName,
-    PriceRequest, Rescan, RescanRequest, ServiceFile, Text, VersionNote,
+    Api, ApiOperation, ApiShown, ApiState, CatalogKind, Charge, EditRequest, Edited, Offer, OfferParameter,
+    OperationName, PriceRequest, Rescan, RescanRequest, ServiceFile, Text, VersionNote,
 };
-use farthing_protocol::{ServiceId, Usdc, call::ChargePolicy, listing::ServiceKind};
+use farthing_protocol::{ServiceId, Usdc, call::ChargePolicy};
 use serde::Deserialize;
 
 use super::{
@@ -231,7 +231,7 @@ pub(super) async fn shown(node: &Handles, service: &Registered, tally: &Tally) -
     let source = file.and_then(|file| file.source);
     Ok(ApiShown {
         api: counted(node, service, tally).await?,
-        kind: kind_word(listing.kind),
+        kind: CatalogKind::from(listing.kind).into(),
         summary: listing.summary.clone(),
         category: listing.category.clone(),
         tags: listing.tags.clone(),
@@ -253,14 +253,6 @@ pub(super) async fn shown(node: &Handles, service: &Registered, tally: &Tally) -
     })
 }
 
-pub(super) fn kind_word(kind: ServiceKind) -> String {
-    match kind {
-        ServiceKind::Rest => "REST",
-        ServiceKind::Graphql => "GraphQL",
-    }
-    .to_owned()
-}
-
 pub(super) fn offer(description: &ApiDescription, operation: &Operation, price: Usdc) -> Offer {
     Offer {
         method: method_of(operation).into(),
@@ -276,12 +268,7 @@ pub(super) fn offer_parameters(description: &ApiDescription, operation: &Operati
     let parameters = operation.parameters.iter();
     let one = |parameter: &Parameter| OfferParameter {
         name: parameter.name.clone(),
-        place: match parameter.place {
-            Place::Query => "query",
-            Place::Path => "path",
-            Place::Header => "header",
-        }
-        .to_owned(),
+        place: parameter.place,
         kind: description.type_name(&parameter.schema),
         required: parameter.required,
     };

@@ -15,7 +15,7 @@ use farthing_control::{
     endpoint::{Settings, handle},
     types::{
         BackupRequest, ChainSettings, ChainSettingsRequest, ChainSettingsSaved, EndpointTested, Restarting,
-        Restoring, Setting,
+        Restoring, Setting, SettingOrigin,
     },
 };
 use farthing_os::{clock, secret::SecretText};
@@ -91,10 +91,11 @@ fn chain_now(running: &RunningNode) -> Result<ChainSettings, Failed> {
     let loaded = config::load(&running.sources).map_err(|error| unusable(&error))?;
     let shown = loaded.shown();
     let from = |name: &str| {
-        let origin = shown.iter().find(|shown| shown.name == name).map(|shown| shown.origin.clone());
-        origin
-            .filter(|origin| origin != "unset" && origin != "default")
-            .unwrap_or_else(|| "preset".to_owned())
+        let shown = shown.iter().find(|shown| shown.name == name);
+        match shown.map(|shown| &shown.origin.0) {
+            None | Some(SettingOrigin::Unset | SettingOrigin::Default) => SettingOrigin::Preset.into(),
+            Some(origin) => origin.clone().into(),
+        }
     };
     let spec = spec_of(&loaded.config)?;
     let runs = running.node.chain.spec();
@@ -162,9 +163,8 @@ fn chosen(running: &RunningNode, request: &ChainSettingsRequest) -> Result<UserS
         .map_err(|error| Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, "Nothing was changed."))?;
     for (name, value) in named {
         let Some(key) = SettingKey::find(name) else { continue };
-        let origin =
-            running.settings.iter().find(|setting| setting.name == name).map(|setting| &setting.origin);
-        let above = origin.filter(|origin| origin.starts_with("environment ") || origin.starts_with("flag "));
+        let setting = running.settings.iter().find(|setting| setting.name == name);
+        let above = setting.map(|setting| &setting.origin.0).filter(|origin| origin.is_above_console());
         if let Some(above) = above.filter(|_| value.is_some()) {
             let detail = format!("`{name}` comes from the {above}, which wins over what is set here");
             return Err(refused(&detail, "Change it there, or take it away there first."));

@@ -294,7 +294,6 @@ fn reach(node: &Handles, network: &NetworkStatus) -> Result<String, (String, &'s
     Ok(words)
 }
 
-/// Reads the whole ledger, so it runs where it may take its time.
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
+use farthing_control::types::{SettingOrigin, Text};
+
 use super::{
     Loaded,
     keys::{Fallback, Form, SettingKey},
@@ -80,7 +82,7 @@ fn without_key(url: &str) -> String {
 pub struct Shown {
     pub name: &'static str,
     pub value: ShownValue,
-    pub origin: String,
+    pub origin: Text<SettingOrigin>,
 }
 
 /// A value as text: in JSON null, a text, or a list of texts; for people a list is separated by commas, and nothing
@@ -119,8 +121,8 @@ impl Loaded {
                     Some(setting) => ShownValue::One(setting.values.join(", ")),
                     None => ShownValue::Unset,
                 };
-                let origin = setting.map_or_else(|| "unset".into(), |setting| setting.origin.to_string());
-                Shown { name: key.name, value, origin }
+                let origin = setting.map_or(SettingOrigin::Unset, |setting| setting.origin.clone());
+                Shown { name: key.name, value, origin: origin.into() }
             })
             .collect()
     }

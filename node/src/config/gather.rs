@@ -8,11 +8,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use farthing_control::types::SettingOrigin;
 use farthing_protocol::Usdc;
 
 use super::{
     keys::{Fallback, SettingKey},
-    raw::{ConfigError, ConfigProblem, Origin, Raw, Setting},
+    raw::{ConfigError, ConfigProblem, Raw, Setting},
     settings::{KEYS, Read},
 };
 
@@ -67,7 +68,7 @@ impl Raw {
         raw.read_file(sources, &above_file);
         raw.read_console_settings(sources, &above_file);
         for (name, setting) in above_file {
-            if setting.origin != Origin::Default {
+            if setting.origin != SettingOrigin::Default {
                 raw.settings.insert(name, setting);
             }
         }
@@ -94,7 +95,7 @@ impl Raw {
     }
 
     fn set_default(&mut self, name: &'static str, value: &str) {
-        let default = || Setting { values: vec![value.to_owned()], origin: Origin::Default };
+        let default = || Setting { values: vec![value.to_owned()], origin: SettingOrigin::Default };
         self.settings.entry(name).or_insert_with(default);
     }
 
@@ -105,7 +106,7 @@ impl Raw {
                 Fallback::Values(items) => items.iter().map(ToString::to_string).collect(),
                 Fallback::Unset => continue,
             };
-            self.settings.insert(key.name, Setting { values, origin: Origin::Default });
+            self.settings.insert(key.name, Setting { values, origin: SettingOrigin::Default });
         }
     }
 
@@ -127,7 +128,7 @@ impl Raw {
             (None, Some(data_dir)) => Path::new(data_dir).join("farthing.toml"),
             (None, None) => return,
         };
-        let origin = Origin::File(path.clone());
+        let origin = SettingOrigin::File(path.clone());
         match std::fs::read_to_string(&path) {
             Ok(text) => self.read_toml(&text, &origin),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && sources.file.is_none() => {}
@@ -141,7 +142,7 @@ impl Raw {
         let Some(path) = data_dir.map(|data_dir| Path::new(data_dir).join(CONSOLE_SETTINGS_FILE)) else {
             return;
         };
-        let origin = Origin::File(path.clone());
+        let origin = SettingOrigin::File(path.clone());
         let stored = sources.chosen.clone().map_or_else(|| std::fs::read_to_string(&path), Ok);
         match stored {
             Ok(text) => self.read_toml(&text, &origin),
@@ -150,7 +151,7 @@ impl Raw {
         }
     }
 
-    fn read_toml(&mut self, text: &str, origin: &Origin) {
+    fn read_toml(&mut self, text: &str, origin: &SettingOrigin) {
         let table = match text.parse::<toml::Table>() {
             Ok(table) => table,
             Err(error) => {
@@ -173,7 +174,7 @@ impl Raw {
         }
     }
 
-    fn read_entry(&mut self, name: &str, value: toml::Value, origin: &Origin) {
+    fn read_entry(&mut self, name: &str, value: toml::Value, origin: &SettingOrigin) {
         if name == "node.data_dir" {
             let what = "is set by --data or FARTHING_NODE__DATA_DIR, because this file is looked for in it";
             return self.problem(origin, name, what.into());
@@ -195,7 +196,7 @@ impl Raw {
     fn read_variables(&mut self, variables: &[(String, String)]) {
         // Compose files pass variables nobody set as empty ones.
         for (variable, value) in variables.iter().filter(|(_, value)| !value.is_empty()) {
-            let origin = Origin::Variable(variable.clone());
+            let origin = SettingOrigin::Variable(variable.clone());
             let Some(rest) = variable.strip_prefix("FARTHING_") else { continue };
             let name = match ALIASES.iter().find(|(alias, _)| alias == variable) {
                 Some((_, name)) => (*name).to_owned(),
@@ -218,10 +219,10 @@ impl Raw {
 
     fn read_flags(&mut self, sources: &Sources) {
         if let (Some(path), Some(key)) = (&sources.data_dir, SettingKey::find("node.data_dir")) {
-            self.set(key, false, vec![path.display().to_string()], Origin::Flag("--data"));
+            self.set(key, false, vec![path.display().to_string()], SettingOrigin::Flag("--data".to_owned()));
         }
         for assignment in &sources.set {
-            let origin = Origin::Flag("--set");
+            let origin = SettingOrigin::Flag("--set".to_owned());
             let Some((name, value)) = assignment.split_once('=') else {
                 self.problem(&origin, assignment, "is written section.key=value".into());
                 continue;
@@ -238,7 +239,7 @@ impl Raw {
         }
     }
 
-    fn set(&mut self, key: &'static SettingKey, from_file: bool, values: Vec<String>, origin: Origin) {
+    fn set(&mut self, key: &'static SettingKey, from_file: bool, values: Vec<String>, origin: SettingOrigin) {
         if let Some(earlier) = self.settings.get(key.name)
             && std::mem::discriminant(&earlier.origin) == std::mem::discriminant(&origin)
             && key.is_secret()
@@ -275,7 +276,7 @@ impl Raw {
         self.problems.extend(problems);
     }
 
-    fn problem(&mut self, origin: &Origin, name: &str, what: String) {
+    fn problem(&mut self, origin: &SettingOrigin, name: &str, what: String) {
         self.problems.push(ConfigProblem { origin: origin.clone(), name: shortened(name), what });
     }
 }

@@ -1,34 +1,14 @@
 //! Settings as text with their origin, and what is wrong with them.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
-/// The place that a value came from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
-    Default,
-    File(PathBuf),
-    /// The name of the variable.
-    Variable(String),
-    /// The flag as it is written.
-    Flag(&'static str),
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Default => f.write_str("default"),
-            Self::File(path) => write!(f, "{}", path.display()),
-            Self::Variable(name) => write!(f, "environment {name}"),
-            Self::Flag(flag) => write!(f, "flag {flag}"),
-        }
-    }
-}
+use farthing_control::types::SettingOrigin;
 
 /// One value as text; a list as its items.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Setting {
     pub(super) values: Vec<String>,
-    pub(super) origin: Origin,
+    pub(super) origin: SettingOrigin,
 }
 
 /// The texts themselves are not shown: one of them may be a passphrase.
@@ -42,7 +22,7 @@ impl fmt::Debug for Setting {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{origin}: {name}: {what}")]
 pub struct ConfigProblem {
-    pub origin: Origin,
+    pub origin: SettingOrigin,
     pub name: String,
     pub what: String,
 }
@@ -86,7 +66,7 @@ impl Raw {
     }
 
     pub(super) fn problem_with(&self, name: &str, what: &str) -> ConfigProblem {
-        let origin = self.settings.get(name).map_or(Origin::Default, |setting| setting.origin.clone());
+        let origin = self.settings.get(name).map_or(SettingOrigin::Default, |setting| setting.origin.clone());
         ConfigProblem { origin, name: name.into(), what: what.into() }
     }
 }

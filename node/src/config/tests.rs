@@ -39,7 +39,7 @@ impl Setup {
 }
 
 fn origin_of(loaded: &Loaded, name: &str) -> String {
-    loaded.shown().into_iter().find(|shown| shown.name == name).unwrap().origin
+    loaded.shown().into_iter().find(|shown| shown.name == name).unwrap().origin.to_string()
 }
 
 #[test]

@@ -4,7 +4,8 @@ use anyhow::{Result, ensure};
 use farthing_control::{
     ControlError, endpoint,
     types::{
-        Api, OperationFile, PriceRequest, Rescan, RescanRequest, ServiceFile, SourceFile, SourceKind, Text,
+        Api, CatalogKind, OperationFile, PriceRequest, Rescan, RescanRequest, ServiceFile, SourceFile,
+        SourceKind, Text,
     },
 };
 use farthing_protocol::{Usdc, call::Method, limits::LISTINGS_PER_OWNER_MAX};
@@ -98,7 +99,7 @@ async fn the_report_is_kept_and_samples_are_at_hand() -> Result<()> {
     let world = World::start().await?;
     let (_, api) = planets(&world).await?;
     let shown = world.owner.control().ask(endpoint::ShowApi.of(api.id)).await?;
-    ensure!(shown.kind == "GraphQL" && shown.report.bridged == shown.offers.len(), "{shown:?}");
+    ensure!(shown.kind.0 == CatalogKind::Graphql && shown.report.bridged == shown.offers.len(), "{shown:?}");
     let skipped: Vec<_> = shown.report.skipped.list.iter().map(|finding| finding.place.as_str()).collect();
     ensure!(skipped.contains(&"POST /addNote"), "{skipped:?}");
     ensure!(!shown.samples.is_empty(), "samples are made from the description");

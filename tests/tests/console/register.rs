@@ -1,7 +1,7 @@
 //! Registering an API in the console: the whole way, mistakes on it, and what strangers' documents cannot do.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::endpoint;
+use farthing_control::{endpoint, types::CatalogKind};
 use farthing_tests::{upstream::Upstream, wait::eventually};
 use serde_json::{Value, json};
 
@@ -175,7 +175,10 @@ async fn a_pasted_schema_and_a_scanned_server_become_services() -> Result<()> {
     ensure!(page.status == 303, "{page:?}");
     let apis = node.process.control().ask(endpoint::Apis).await?;
     let shown = node.process.control().ask(endpoint::ShowApi.of(apis[0].id)).await?;
-    ensure!(shown.kind == "GraphQL" && shown.secrets == ["X-Key"] && shown.offers.len() == 2, "{shown:?}");
+    ensure!(
+        shown.kind.0 == CatalogKind::Graphql && shown.secrets == ["X-Key"] && shown.offers.len() == 2,
+        "{shown:?}"
+    );
 
     let text = document("Found by looking", "/", &["/ok"]).to_string();
     let server = farthing_tests::upstream::raw(Box::leak(

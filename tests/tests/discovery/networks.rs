@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use farthing_control::{
     endpoint,
-    types::{CatalogPage, Reach},
+    types::{CatalogPage, Reach, ReachState},
 };
 use farthing_testnet::NodeProcess;
 use farthing_tests::{command::farthing, wait::eventually};
@@ -87,7 +87,7 @@ async fn a_node_that_is_dialled_by_name_alone_is_said_to_be_reachable() -> Resul
 
     eventually("the first node was reached", async || Ok(reach(&first).await?.0.reachable)).await?;
     let (reached, code) = reach(&first).await?;
-    ensure!(code == 0 && reached.tcp == "reachable", "{reached:?}");
+    ensure!(code == 0 && reached.tcp == ReachState::Reachable, "{reached:?}");
     ensure!(reached.addresses.iter().all(|address| address.published), "{reached:?}");
     let peers = second.control().ask(endpoint::Peers).await?;
     ensure!(peers.iter().any(|peer| peer.address == by_name), "the name is shown: {peers:?}");

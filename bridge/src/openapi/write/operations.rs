@@ -146,12 +146,7 @@ impl<'a, 'd> Operations<'a, 'd> {
         let name = if is_in_path { renamed(&parameter.name) } else { parameter.name.clone() };
         let mut written = Map::new();
         written.insert("name".into(), name.into());
-        let place = match parameter.place {
-            Place::Query => "query",
-            Place::Path => "path",
-            Place::Header => "header",
-        };
-        written.insert("in".into(), place.into());
+        written.insert("in".into(), parameter.place.name().into());
         if !parameter.description.is_empty() {
             written.insert("description".into(), markdown(&parameter.description).into());
         }

@@ -102,7 +102,7 @@ fn head(shown: &ApiShown) -> String {
     for (name, value) in [
         ("service", api.id.to_string()),
         ("name", api.name.clone()),
-        ("kind", shown.kind.clone()),
+        ("kind", shown.kind.to_string()),
         ("state", format!("{}, version {}", api.state, api.listing_version)),
         ("price", format!("{} USDC a call", api.price)),
         ("your server", format!("{} ({})", api.upstream, api.upstream_class)),

@@ -7,7 +7,7 @@ use axum::{
 };
 use farthing_control::{
     endpoint,
-    types::{Activity, Api, Figures, Reach, WalletBackup},
+    types::{Activity, Api, Figures, Reach, ReachState, WalletBackup},
 };
 use farthing_os::clock;
 use serde::Deserialize;
@@ -103,7 +103,7 @@ fn steps(
     let (usdc, eth) = (status.balance.usdc, status.balance.eth);
     let has_money = usdc.is_some_and(|usdc| !usdc.0.is_zero()) || !status.balance.in_channels.0.is_zero();
     let has_gas = eth.is_some_and(|eth| eth.0.wei > 0);
-    let is_reachable = reach.tcp == "reachable" || reach.quic == "reachable";
+    let is_reachable = [reach.tcp, reach.quic].contains(&ReachState::Reachable);
     let mut steps = vec![
         HomeStep {
             done: status.peers > 0,

@@ -7,7 +7,7 @@ use axum::{
 };
 use farthing_control::{
     endpoint,
-    types::{Peer, Reach},
+    types::{Peer, Reach, ReachState},
 };
 use farthing_os::clock;
 
@@ -29,7 +29,7 @@ struct NetworkTemplate {
     frame: Frame,
     reach: Reach,
     /// Each with its state.
-    transports: [(&'static str, String); 2],
+    transports: [(&'static str, ReachState); 2],
     checked: Option<String>,
     /// Name, pace and sum since the start, in words.
     traffic: [(&'static str, String, String); 2],
@@ -54,7 +54,7 @@ pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
     // A stable order, so that the page does not jump while it is read.
     peers.sort_by_key(|peer| (peer.rtt_us.unwrap_or(u64::MAX) / 20_000, peer.wallet));
     let page = NetworkTemplate {
-        transports: [("TCP", reach.tcp.clone()), ("QUIC, over UDP", reach.quic.clone())],
+        transports: [("TCP", reach.tcp), ("QUIC, over UDP", reach.quic)],
         checked: reach.checked_secs.map(|secs| show::ago(secs, clock::now_secs())),
         traffic: [
             ("Sent", pace(traffic.sent_bytes_per_sec), show::size(traffic.sent_bytes)),
@@ -84,12 +84,12 @@ fn row(peer: &Peer) -> PeerRow {
 }
 
 /// A transport's state in words, and the class of its colour.
-pub(super) fn state(state: &str) -> (&'static str, &'static str) {
+pub(super) const fn state(state: ReachState) -> (&'static str, &'static str) {
     match state {
-        "reachable" => ("Reachable", "good"),
-        "not_reachable" => ("Not reachable", "bad"),
-        "testing" => ("Being tested", "plain"),
-        _ => ("Not known yet", "plain"),
+        ReachState::Reachable => ("Reachable", "good"),
+        ReachState::NotReachable => ("Not reachable", "bad"),
+        ReachState::Testing => ("Being tested", "plain"),
+        ReachState::Unknown => ("Not known yet", "plain"),
     }
 }
 

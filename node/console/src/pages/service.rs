@@ -101,7 +101,7 @@ struct OfferShown {
 
 struct ParameterShown {
     name: String,
-    place: String,
+    place: &'static str,
     kind: String,
     required: bool,
 }
@@ -240,7 +240,7 @@ fn offer(id: &str, offer: &Offer) -> OfferShown {
             .iter()
             .map(|parameter| ParameterShown {
                 name: show::visible(&parameter.name),
-                place: parameter.place.clone(),
+                place: parameter.place.name(),
                 kind: show::visible(&parameter.kind),
                 required: parameter.required,
             })

@@ -20,88 +20,46 @@ pub struct Alert {
     pub since_secs: u64,
 }
 
-/// The kind of thing that needs a person.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum AlertKind {
-    /// A part of the node does not work, so nothing is bought and sold; the subject is a [`NodePart`].
-    NotReady,
-    DiskLow,
-    ClockOff,
-    /// Two nodes run with one wallet.
-    WalletTwice,
-    SpendingStopped,
-    UsdcLow,
-    /// The contract refuses claims.
-    ClaimRefused,
-    /// The wallet's ETH does not pay for the claims.
-    ClaimUnaffordable,
-    EthLow,
-    /// A transaction of the wallet is not mined, and whatever is due after it waits.
-    TransactionWaits,
-    BudgetLow,
-    ChannelStopped,
-    ChannelLow,
-    /// Blocks whose events could not be read.
-    EventsSkipped,
-    ServerDown,
-    ListingUnseen,
-    ServiceFlagged,
-    BackupFailed,
-    /// Nobody is connected, and nobody is named to join through. The status alone tells it.
-    Alone,
-    /// A node to join through cannot be used; the subject is its address. The status alone tells it.
-    BootstrapUnusable,
-}
-
-impl AlertKind {
-    /// As JSON and the command line have it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NotReady => "not-ready",
-            Self::DiskLow => "disk-low",
-            Self::ClockOff => "clock-off",
-            Self::WalletTwice => "wallet-twice",
-            Self::SpendingStopped => "spending-stopped",
-            Self::UsdcLow => "usdc-low",
-            Self::ClaimRefused => "claim-refused",
-            Self::ClaimUnaffordable => "claim-unaffordable",
-            Self::EthLow => "eth-low",
-            Self::TransactionWaits => "transaction-waits",
-            Self::BudgetLow => "budget-low",
-            Self::ChannelStopped => "channel-stopped",
-            Self::ChannelLow => "channel-low",
-            Self::EventsSkipped => "events-skipped",
-            Self::ServerDown => "server-down",
-            Self::ListingUnseen => "listing-unseen",
-            Self::ServiceFlagged => "service-flagged",
-            Self::BackupFailed => "backup-failed",
-            Self::Alone => "alone",
-            Self::BootstrapUnusable => "bootstrap-unusable",
-        }
+words! {
+    /// The kind of thing that needs a person.
+    AlertKind {
+        /// A part of the node does not work, so nothing is bought and sold; the subject is a [`NodePart`].
+        NotReady = "not-ready",
+        DiskLow = "disk-low",
+        ClockOff = "clock-off",
+        /// Two nodes run with one wallet.
+        WalletTwice = "wallet-twice",
+        SpendingStopped = "spending-stopped",
+        UsdcLow = "usdc-low",
+        /// The contract refuses claims.
+        ClaimRefused = "claim-refused",
+        /// The wallet's ETH does not pay for the claims.
+        ClaimUnaffordable = "claim-unaffordable",
+        EthLow = "eth-low",
+        /// A transaction of the wallet is not mined, and whatever is due after it waits.
+        TransactionWaits = "transaction-waits",
+        BudgetLow = "budget-low",
+        ChannelStopped = "channel-stopped",
+        ChannelLow = "channel-low",
+        /// Blocks whose events could not be read.
+        EventsSkipped = "events-skipped",
+        ServerDown = "server-down",
+        ListingUnseen = "listing-unseen",
+        ServiceFlagged = "service-flagged",
+        BackupFailed = "backup-failed",
+        /// Nobody is connected, and nobody is named to join through. The status alone tells it.
+        Alone = "alone",
+        /// A node to join through cannot be used; the subject is its address. The status alone tells it.
+        BootstrapUnusable = "bootstrap-unusable",
     }
 }
 
-/// A part without which a node neither buys nor sells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NodePart {
-    Ledger,
-    Chain,
-    Network,
-}
-
-impl NodePart {
-    pub const ALL: [Self; 3] = [Self::Ledger, Self::Chain, Self::Network];
-
-    /// As the subject of an alert has it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ledger => "ledger",
-            Self::Chain => "chain",
-            Self::Network => "network",
-        }
+words! {
+    /// A part without which a node neither buys nor sells; the subject of an alert.
+    NodePart {
+        Ledger = "ledger",
+        Chain = "chain",
+        Network = "network",
     }
 }
 
@@ -110,7 +68,7 @@ impl Alert {
     #[must_use]
     pub fn part(&self) -> Option<NodePart> {
         let is_of_part = self.kind == AlertKind::NotReady;
-        NodePart::ALL.into_iter().find(|part| is_of_part && part.name() == self.subject)
+        self.subject.parse().ok().filter(|_| is_of_part)
     }
 }
 
@@ -166,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_name_of_a_kind_is_what_json_has() {
-        for kind in [AlertKind::NotReady, AlertKind::UsdcLow, AlertKind::BootstrapUnusable] {
+        for kind in AlertKind::ALL {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
         }
     }

@@ -1,13 +1,14 @@
 //! What the node says of the network's services.
 
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 use farthing_bridge::form::Form;
-use farthing_protocol::{Address, ServiceId, Usdc, call::Method};
+use farthing_protocol::{Address, ServiceId, Usdc, call::Method, listing::ServiceKind};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{Offer, OperationSample, ServiceFlag, Text};
+use crate::text::NoneOf;
 
 /// `farthing catalog search`. Everything given must hold; nothing given is everything there is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -46,6 +47,24 @@ impl fmt::Display for CatalogKind {
             Self::Rest => "REST",
             Self::Graphql => "GraphQL",
         })
+    }
+}
+
+impl FromStr for CatalogKind {
+    type Err = NoneOf;
+
+    fn from_str(text: &str) -> Result<Self, NoneOf> {
+        let found = [Self::Rest, Self::Graphql].into_iter().find(|kind| kind.to_string() == text);
+        found.ok_or_else(|| NoneOf::new(text, &["REST", "GraphQL"]))
+    }
+}
+
+impl From<ServiceKind> for CatalogKind {
+    fn from(kind: ServiceKind) -> Self {
+        match kind {
+            ServiceKind::Rest => Self::Rest,
+            ServiceKind::Graphql => Self::Graphql,
+        }
     }
 }
 
@@ -141,25 +160,15 @@ pub struct CatalogHit {
     pub flag: Option<ServiceFlag>,
 }
 
-/// The state of a service, which tells whether a call has a chance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CatalogState {
-    /// The owner's node has a valid record in the directory.
-    Online,
-    /// The owner's record has run out, or none was seen yet.
-    Away,
-    /// The owner lets the service rest.
-    Paused,
-}
-
-impl fmt::Display for CatalogState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Online => "online",
-            Self::Away => "away",
-            Self::Paused => "paused",
-        })
+words! {
+    /// The state of a service, which tells whether a call has a chance.
+    CatalogState {
+        /// The owner's node has a valid record in the directory.
+        Online = "online",
+        /// The owner's record has run out, or none was seen yet.
+        Away = "away",
+        /// The owner lets the service rest.
+        Paused = "paused",
     }
 }
 
@@ -214,4 +223,18 @@ pub struct CallForm {
     /// Fields by parameter, and the body.
     #[schema(value_type = Object)]
     pub form: Form,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_in_a_description_is_the_word_that_programs_know() {
+        for (kind, word) in [(CatalogKind::Rest, "REST"), (CatalogKind::Graphql, "GraphQL")] {
+            assert_eq!(serde_json::to_value(Text(kind)).unwrap(), word);
+            assert_eq!(word.parse(), Ok(kind));
+        }
+        assert!("rest".parse::<CatalogKind>().is_err());
+    }
 }

@@ -1,9 +1,11 @@
 //! What the command line and programs say to the console.
 
-use std::fmt;
+use std::{convert::Infallible, fmt, path::PathBuf, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use super::Text;
 
 /// Enough that guessing at the pace the console allows is hopeless, and what people are used to.
 pub const PASSWORD_CHARS_MIN: usize = 10;
@@ -67,6 +69,57 @@ pub struct LoggedIn {
     pub device: Option<String>,
 }
 
+/// The place that a setting's value comes from. As text: `unset`, `default`, `preset`, `environment NAME`, `flag --set`, or
+/// the path of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SettingOrigin {
+    Unset,
+    Default,
+    /// The chosen chain's own.
+    Preset,
+    File(PathBuf),
+    /// The name of the variable.
+    Variable(String),
+    /// The flag as it is written.
+    Flag(String),
+}
+
+impl SettingOrigin {
+    /// Returns whether its value wins over what is set in the console.
+    #[must_use]
+    pub const fn is_above_console(&self) -> bool {
+        matches!(self, Self::Variable(_) | Self::Flag(_))
+    }
+}
+
+impl fmt::Display for SettingOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unset => f.write_str("unset"),
+            Self::Default => f.write_str("default"),
+            Self::Preset => f.write_str("preset"),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Variable(name) => write!(f, "environment {name}"),
+            Self::Flag(flag) => write!(f, "flag {flag}"),
+        }
+    }
+}
+
+impl FromStr for SettingOrigin {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match (text, text.split_once(' ')) {
+            ("unset", _) => Self::Unset,
+            ("default", _) => Self::Default,
+            ("preset", _) => Self::Preset,
+            (_, Some(("environment", name))) => Self::Variable(name.to_owned()),
+            (_, Some(("flag", flag))) => Self::Flag(flag.to_owned()),
+            (path, _) => Self::File(path.into()),
+        })
+    }
+}
+
 /// One setting as it holds in the running node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Setting {
@@ -74,8 +127,8 @@ pub struct Setting {
     pub name: String,
     /// Secrets are shown as `(set)`; lists separated by commas; empty when nothing is set.
     pub value: String,
-    /// `default`, a file with its line, a variable, or a flag.
-    pub origin: String,
+    #[schema(value_type = String)]
+    pub origin: Text<SettingOrigin>,
 }
 
 /// The way the chain is reached: `farthing chain show`.
@@ -85,12 +138,14 @@ pub struct ChainSettings {
     pub preset: String,
     /// Host and port of each endpoint in order of preference: the addresses may hold access keys.
     pub endpoints: Vec<String>,
-    /// The source of the endpoints, as the configuration names it; `preset` for its own.
-    pub endpoints_from: String,
+    /// The source of the endpoints.
+    #[schema(value_type = String)]
+    pub endpoints_from: Text<SettingOrigin>,
     /// Blocks until a deposit counts.
     pub confirmations: u64,
     /// The source of that number.
-    pub confirmations_from: String,
+    #[schema(value_type = String)]
+    pub confirmations_from: Text<SettingOrigin>,
     /// True if the settings that run are those that are set; `false` after a change, until the restart.
     pub in_force: bool,
 }
@@ -141,4 +196,25 @@ pub struct EndpointTested {
 pub struct Restarting {
     /// Running calls end first, so it takes up to half a minute.
     pub restarting: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_that_a_setting_comes_from_is_read_as_it_is_written() {
+        for (origin, text, is_above) in [
+            (SettingOrigin::Unset, "unset", false),
+            (SettingOrigin::Default, "default", false),
+            (SettingOrigin::Preset, "preset", false),
+            (SettingOrigin::File("/data/my farthing.toml".into()), "/data/my farthing.toml", false),
+            (SettingOrigin::Variable("FARTHING_A__B".to_owned()), "environment FARTHING_A__B", true),
+            (SettingOrigin::Flag("--set".to_owned()), "flag --set", true),
+        ] {
+            assert_eq!(serde_json::to_value(Text(origin.clone())).unwrap(), text);
+            assert_eq!(text.parse(), Ok(origin.clone()));
+            assert_eq!(origin.is_above_console(), is_above, "{text}");
+        }
+    }
 }

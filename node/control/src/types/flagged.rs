@@ -1,7 +1,5 @@
 //! Services whose answers break their own description, or that fail often, and what becomes of calls to them.
 
-use std::fmt;
-
 use farthing_protocol::ServiceId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -52,22 +50,13 @@ pub enum FlagCause {
     Fails,
 }
 
-/// The effect of a flag.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FlagRule {
-    /// Calls are bought, and the flag is shown.
-    Warn,
-    /// Nothing is bought but a trial now and then.
-    Stop,
-}
-
-impl fmt::Display for FlagRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Warn => "warn",
-            Self::Stop => "stop",
-        })
+words! {
+    /// The effect of a flag.
+    FlagRule {
+        /// Calls are bought, and the flag is shown.
+        Warn = "warn",
+        /// Nothing is bought but a trial now and then.
+        Stop = "stop",
     }
 }
 

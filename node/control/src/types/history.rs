@@ -1,12 +1,13 @@
 //! Everything that moved or earned money, in the order of time, and what each day came to.
 
-use std::{fmt, str::FromStr};
+use std::fmt;
 
 use farthing_protocol::{Address, ChannelId, ServiceId, Usdc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{Eth, ServedCall, Text};
+pub use crate::text::NoneOf;
 
 /// One step through the history, the newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -56,108 +57,37 @@ pub struct HistoryEntry {
     pub reason: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum HistoryKind {
-    /// A call that this node bought.
-    Bought,
-    /// A call that this node served.
-    Served,
-    /// A claim of what was earned.
-    Settlement,
-    /// A transaction of this wallet.
-    Transaction,
-    /// An amount that a channel counts and no call explains, with its cause.
-    Adjustment,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum HistoryState {
-    /// A call that was answered and paid.
-    Charged,
-    /// A call that was answered and cost nothing.
-    Free,
-    /// Not answered, or not carried out; nothing was paid.
-    Failed,
-    /// Not in a block yet.
-    Pending,
-    /// In a block.
-    Confirmed,
-    /// Earned, and withdrawn by the payer before it was claimed.
-    Lost,
-}
-
-/// The error for a text that is none of those expected.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is none of {expected}")]
-pub struct NoneOf {
-    given: String,
-    expected: &'static str,
-}
-
-impl HistoryKind {
-    pub const ALL: [Self; 5] =
-        [Self::Bought, Self::Served, Self::Settlement, Self::Transaction, Self::Adjustment];
-
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Bought => "bought",
-            Self::Served => "served",
-            Self::Settlement => "settlement",
-            Self::Transaction => "transaction",
-            Self::Adjustment => "adjustment",
-        }
+words! {
+    /// The kind of an entry.
+    HistoryKind {
+        /// A call that this node bought.
+        Bought = "bought",
+        /// A call that this node served.
+        Served = "served",
+        /// A claim of what was earned.
+        Settlement = "settlement",
+        /// A transaction of this wallet.
+        Transaction = "transaction",
+        /// An amount that a channel counts and no call explains, with its cause.
+        Adjustment = "adjustment",
     }
 }
 
-impl HistoryState {
-    const ALL: [Self; 6] =
-        [Self::Charged, Self::Free, Self::Failed, Self::Pending, Self::Confirmed, Self::Lost];
-
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Charged => "charged",
-            Self::Free => "free",
-            Self::Failed => "failed",
-            Self::Pending => "pending",
-            Self::Confirmed => "confirmed",
-            Self::Lost => "lost",
-        }
-    }
-}
-
-impl FromStr for HistoryKind {
-    type Err = NoneOf;
-
-    fn from_str(text: &str) -> Result<Self, NoneOf> {
-        let found = Self::ALL.into_iter().find(|kind| kind.name() == text);
-        let expected = "bought, served, settlement, transaction, adjustment";
-        found.ok_or_else(|| NoneOf { given: text.chars().take(40).collect(), expected })
-    }
-}
-
-impl FromStr for HistoryState {
-    type Err = NoneOf;
-
-    fn from_str(text: &str) -> Result<Self, NoneOf> {
-        let found = Self::ALL.into_iter().find(|state| state.name() == text);
-        let expected = "charged, free, failed, pending, confirmed";
-        found.ok_or_else(|| NoneOf { given: text.chars().take(40).collect(), expected })
-    }
-}
-
-impl fmt::Display for HistoryKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl fmt::Display for HistoryState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+words! {
+    /// The state of an entry.
+    HistoryState {
+        /// A call that was answered and paid.
+        Charged = "charged",
+        /// A call that was answered and cost nothing.
+        Free = "free",
+        /// Not answered, or not carried out; nothing was paid.
+        Failed = "failed",
+        /// Not in a block yet.
+        Pending = "pending",
+        /// In a block.
+        Confirmed = "confirmed",
+        /// Earned, and withdrawn by the payer before it was claimed.
+        Lost = "lost",
     }
 }
 

@@ -8,7 +8,9 @@ use farthing_protocol::{Usdc, call::Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Offer, OfferParameter, OperationName, OperationSample, ServiceFile, SourceFile, Text};
+use super::{
+    CatalogKind, Offer, OfferParameter, OperationName, OperationSample, ServiceFile, SourceFile, Text,
+};
 
 /// An API description to look at.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -34,8 +36,8 @@ impl fmt::Debug for InspectRequest {
 pub struct Inspection {
     /// The source to register it with; a text is left out, because whoever asks has it.
     pub source: SourceFile,
-    /// `REST` or `GraphQL`
-    pub kind: String,
+    #[schema(value_type = String)]
+    pub kind: Text<CatalogKind>,
     pub title: String,
     pub version: String,
     /// Markdown.
@@ -87,8 +89,8 @@ pub struct InspectedCandidate {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ApiPreview {
     pub name: String,
-    /// `REST` or `GraphQL`
-    pub kind: String,
+    #[schema(value_type = String)]
+    pub kind: Text<CatalogKind>,
     pub summary: String,
     pub category: String,
     pub tags: Vec<String>,

@@ -8,6 +8,34 @@ use http::{HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+/// The beginning of a problem's type, before its name.
+const TYPE_PREFIX: &str = "urn:farthing:problem:";
+
+words! {
+    /// The problems that the command line and the console tell apart by their names.
+    ProblemName {
+        UnknownPath = "unknown-path",
+        /// A transfer whose end is not known: to repeat it may pay twice.
+        MayHaveBeenMade = "may-have-been-made",
+        PriceChanged = "price-changed",
+        SpendingStopped = "spending-stopped",
+        ChainUnreachable = "chain-unreachable",
+        UpstreamFailed = "upstream-failed",
+        UpstreamTimeout = "upstream-timeout",
+        BadAnswer = "bad-answer",
+        OwnerDistrusted = "owner-distrusted",
+        MayHaveRun = "may-have-run",
+    }
+}
+
+impl ProblemName {
+    /// Returns the type of a problem of this name.
+    #[must_use]
+    pub fn kind(self) -> String {
+        format!("{TYPE_PREFIX}{self}")
+    }
+}
+
 /// The reason that a request was not carried out (RFC 9457).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
@@ -29,6 +57,17 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// Returns the last part of its type; empty when it has none of its own.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.kind.strip_prefix(TYPE_PREFIX).unwrap_or_default()
+    }
+
+    #[must_use]
+    pub fn is(&self, name: ProblemName) -> bool {
+        self.name() == name.name()
+    }
+
     /// A problem without a type of its own. No `next` when that is empty.
     #[must_use]
     pub fn of_status(status: StatusCode, detail: impl Into<String>, next: &str) -> Self {

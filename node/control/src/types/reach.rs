@@ -8,6 +8,16 @@ use utoipa::ToSchema;
 
 use super::Text;
 
+words! {
+    /// The findings on one transport or one address.
+    ReachState {
+        Unknown = "unknown",
+        Testing = "testing",
+        Reachable = "reachable",
+        NotReachable = "not_reachable",
+    }
+}
+
 /// `farthing net reach`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Reach {
@@ -15,9 +25,8 @@ pub struct Reach {
     pub summary: String,
     /// True if somebody outside was shown to reach this node, over TCP or QUIC.
     pub reachable: bool,
-    /// `unknown`, `testing`, `reachable` or `not_reachable`.
-    pub tcp: String,
-    pub quic: String,
+    pub tcp: ReachState,
+    pub quic: ReachState,
     /// Seconds since the Unix epoch.
     pub checked_secs: Option<u64>,
     pub peers_asked: u64,
@@ -41,8 +50,7 @@ pub struct ReachedAddress {
     pub address: String,
     /// `announced`, `observed`, `mapped`; or `listening`, of a private network, where that is published without a test.
     pub source: String,
-    /// As [`Reach::tcp`].
-    pub state: String,
+    pub state: ReachState,
     /// True if other nodes are told of it.
     pub published: bool,
     /// Peers that came through, of those that were asked.
@@ -69,4 +77,15 @@ pub struct Traffic {
     pub over_secs: u64,
     pub sent_bytes_per_sec: u64,
     pub received_bytes_per_sec: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_the_words_that_programs_know() {
+        let words = ReachState::ALL.map(|state| serde_json::to_value(state).unwrap());
+        assert_eq!(words, ["unknown", "testing", "reachable", "not_reachable"]);
+    }
 }

@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use farthing_bridge::{changes::Changes, report::Report, samples::Sample};
+use farthing_bridge::{changes::Changes, description::Place, report::Report, samples::Sample};
 use farthing_protocol::{ServiceId, Usdc, call::Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Charge, SourceFile, Text};
+use super::{CatalogKind, Charge, SourceFile, Text};
 
 /// One version of a service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -96,21 +96,12 @@ pub struct Api {
     pub health: Option<ListingHealth>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ApiState {
-    Published,
-    Paused,
-    Removed,
-}
-
-impl fmt::Display for ApiState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Published => "published",
-            Self::Paused => "paused",
-            Self::Removed => "removed",
-        })
+words! {
+    /// The state of one of my services.
+    ApiState {
+        Published = "published",
+        Paused = "paused",
+        Removed = "removed",
     }
 }
 
@@ -147,8 +138,8 @@ pub struct OperationName {
 pub struct ApiShown {
     #[serde(flatten)]
     pub api: Api,
-    /// `REST` or `GraphQL`
-    pub kind: String,
+    #[schema(value_type = String)]
+    pub kind: Text<CatalogKind>,
     pub summary: String,
     pub category: String,
     pub tags: Vec<String>,
@@ -252,7 +243,8 @@ pub struct OfferParameter {
     pub name: String,
     /// `path`, `query` or `header`
     #[serde(rename = "in")]
-    pub place: String,
+    #[schema(value_type = String)]
+    pub place: Place,
     #[serde(rename = "type")]
     pub kind: String,
     pub required: bool,

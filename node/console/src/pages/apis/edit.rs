@@ -9,7 +9,7 @@ use axum::{
 };
 use farthing_control::{
     endpoint,
-    types::{ApiShown, Charge, EditRequest},
+    types::{ApiShown, CatalogKind, Charge, EditRequest},
 };
 use serde::Deserialize;
 
@@ -36,7 +36,7 @@ struct EditTemplate {
     frame: Frame,
     id: String,
     name: String,
-    kind: String,
+    kind: CatalogKind,
     fields: EditFields,
     /// Names of what is added to requests now.
     secrets: Vec<String>,
@@ -129,7 +129,7 @@ async fn page(
         frame: visit.frame(Section::Apis).await?,
         id: shown.api.id.to_string(),
         name: show::visible(&shown.api.name),
-        kind: shown.kind.clone(),
+        kind: shown.kind.0,
         secrets: shown.secrets.iter().map(|name| show::visible(name)).collect(),
         charges: charges(charge_sent(&fields.charge)),
         // A secret is never shown again, typed or not.
@@ -180,7 +180,7 @@ fn is_empty(request: &EditRequest) -> bool {
 #[derive(Deserialize)]
 pub(in crate::pages) struct RemoveFields {
     name: String,
-    /// Ticked: the server does without it.
+    /// Ticked: the server works without it.
     sure: Option<String>,
 }
 
@@ -192,7 +192,7 @@ pub(in crate::pages) async fn remove_secret(
     let Form { visit, fields, .. } = form;
     if fields.sure.is_none() {
         let shown = visit.panel.node().ask(endpoint::ShowApi.of(id(&text)?)).await?;
-        let problem = "Tick that your server does without it: what it was cannot be shown again.";
+        let problem = "Tick that your server works without it: a removed secret cannot be shown again.";
         return page(&visit, &shown, EditFields::of(&shown), Some(problem.to_owned())).await;
     }
     let request = EditRequest { remove_secrets: vec![fields.name], ..EditRequest::default() };

@@ -8,7 +8,8 @@ use axum::{
 use farthing_bridge::changes::Changes;
 use farthing_control::endpoint;
 use farthing_control::types::{
-    EditRequest, Edited, ListingHealth, Offer, OperationName, PriceRequest, Rescan, RescanRequest,
+    CatalogKind, EditRequest, Edited, ListingHealth, Offer, OperationName, PriceRequest, Rescan,
+    RescanRequest,
 };
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
@@ -62,7 +63,7 @@ struct ApiTemplate {
     frame: Frame,
     row: ApiRow,
     registered: bool,
-    kind: String,
+    kind: CatalogKind,
     summary: String,
     category: String,
     tags: Vec<String>,
@@ -163,7 +164,7 @@ pub(super) async fn page(
         health,
         row: row(&shown.api, now_secs),
         registered: asked.registered.is_some(),
-        kind: shown.kind.clone(),
+        kind: shown.kind.0,
         summary: show::visible(&shown.summary),
         category: show::visible(&shown.category),
         tags: shown.tags.iter().map(|tag| show::visible(tag)).collect(),

@@ -10,7 +10,7 @@ use axum::{
 };
 use farthing_control::{
     ControlError, endpoint,
-    types::{Eth, MAY_HAVE_BEEN_MADE, SendAmount, SendRequest, Sent, Text},
+    types::{Eth, ProblemName, SendAmount, SendRequest, Sent, Text},
 };
 use farthing_protocol::{Address, Usdc, identity::ParseAddressError};
 use http::StatusCode;
@@ -244,7 +244,8 @@ async fn carry_out(panel: ConsoleState, session: SessionId, name: String, order:
         Ok(sent) => Stage::Sent(sent),
         // What the node refuses before it asks the chain, and a chain that did not answer before anything was signed.
         Err(ControlError::Refused(problem))
-            if matches!(problem.status, 400..=499 | 502 | 503) && problem.kind != MAY_HAVE_BEEN_MADE =>
+            if matches!(problem.status, 400..=499 | 502 | 503)
+                && !problem.is(ProblemName::MayHaveBeenMade) =>
         {
             Stage::NotSent(sentence(&problem.detail))
         }

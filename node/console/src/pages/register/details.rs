@@ -9,7 +9,7 @@ use axum::{
 };
 use farthing_control::{
     endpoint,
-    types::{OperationName, SamplesFile, Tried, TryRequest},
+    types::{CatalogKind, OperationName, SamplesFile, Tried, TryRequest},
 };
 use serde::Deserialize;
 
@@ -38,7 +38,7 @@ struct DetailsTemplate {
     step: RegisterStep,
     title: String,
     fields: Choices,
-    kind: String,
+    kind: CatalogKind,
     security: String,
     upstreams: Vec<String>,
     /// Value, words, chosen.
@@ -225,7 +225,7 @@ async fn page(
         name,
         step: RegisterStep::Details,
         title: show::visible(&draft.title()),
-        kind: inspection.kind.clone(),
+        kind: inspection.kind.0,
         security: wanted.join(", "),
         upstreams: inspection.upstreams.iter().map(|upstream| show::visible(upstream)).collect(),
         charges: charges(draft.choices.charge),

@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use farthing_bridge::report::SecurityScheme;
-use farthing_control::types::{Charge, Inspection, OperationFile, SamplesFile, ServiceFile, SourceFile};
+use farthing_control::types::{
+    CatalogKind, Charge, Inspection, OperationFile, SamplesFile, ServiceFile, SourceFile,
+};
 use farthing_os::secret::SecretText;
 use farthing_protocol::{ServiceId, Usdc};
 
@@ -67,7 +69,7 @@ impl Drafts {
 }
 
 fn gone() -> Failure {
-    Failure::gone("This draft of a service", "Register it anew: My APIs, then “Register an API”.")
+    Failure::gone("This draft of a service", "Register it again: open My APIs, then “Register an API”.")
 }
 
 /// The progress of a draft.
@@ -172,7 +174,7 @@ impl Draft {
             .iter()
             .map(|operation| OperationChoice { offered: !operation.mutation, price: String::new() })
             .collect();
-        if choices.name.is_empty() && inspection.kind == "REST" {
+        if choices.name.is_empty() && inspection.kind.0 == CatalogKind::Rest {
             let title = inspection.title.lines().next().unwrap_or_default();
             choices.name = title.chars().take(80).collect();
         }
@@ -202,7 +204,7 @@ impl Draft {
         let choices = &self.choices;
         let mut file = ServiceFile::priced(price("Price", &choices.price)?);
         file.name = choices.name.trim().to_owned();
-        if file.name.is_empty() && self.inspection.kind == "GraphQL" {
+        if file.name.is_empty() && self.inspection.kind.0 == CatalogKind::Graphql {
             return Err(Wrong::new(
                 "Name",
                 "is missing; a GraphQL schema has no title, so say what is offered",

@@ -9,7 +9,7 @@ use axum::{
 };
 use farthing_control::{
     endpoint,
-    types::{Api, ApiPreview, SourceFile},
+    types::{Api, ApiPreview, CatalogKind, SourceFile},
 };
 use farthing_protocol::Usdc;
 use http::StatusCode;
@@ -51,7 +51,7 @@ struct PreviewTemplate {
 struct Preview {
     name: String,
     summary: String,
-    kind: String,
+    kind: CatalogKind,
     category: String,
     tags: Vec<String>,
     description: Markup,
@@ -86,7 +86,7 @@ async fn page(
     let file = draft.file().map_err(|wrong| wrong.words());
     let outcome = told(visit.panel.node(), endpoint::PreviewApi, file).await?;
     let (preview, problem) = match (outcome, problem) {
-        (Ok(found), problem) => (Some(preview(found)), problem),
+        (Ok(found), problem) => (Some(preview(&found)), problem),
         (Err(_), Some(problem)) | (Err(problem), None) => (None, Some(problem)),
     };
     let page = PreviewTemplate {
@@ -100,12 +100,12 @@ async fn page(
     Ok(answer(&page, page.problem.as_ref()))
 }
 
-fn preview(found: ApiPreview) -> Preview {
+fn preview(found: &ApiPreview) -> Preview {
     let dearest = found.offers.iter().map(|offer| offer.price.0).fold(found.price.0, Usdc::max);
     Preview {
         name: show::visible(&found.name),
         summary: show::visible(&found.summary),
-        kind: found.kind,
+        kind: found.kind.0,
         category: show::visible(&found.category),
         tags: found.tags.iter().map(|tag| show::visible(tag)).collect(),
         description: strangers_markdown(&found.description),

@@ -1,10 +1,7 @@
 //! What the sandbox's template shows, shaped from what is known.
 
 use askama::Template;
-use farthing_bridge::{
-    description::Place,
-    form::{FormField, FormInput},
-};
+use farthing_bridge::form::{FormField, FormInput};
 use farthing_control::types::{CallForm, CatalogService, Channel, OperationSample, sdk::Snippet};
 use farthing_os::clock;
 use farthing_protocol::CallId;
@@ -275,11 +272,7 @@ fn shown_field(index: usize, field: &FormField, value: &str) -> FieldShown {
         value: value.to_owned(),
         required: field.required,
         deprecated: field.deprecated,
-        place: match field.place {
-            Place::Query => "query",
-            Place::Path => "path",
-            Place::Header => "header",
-        },
+        place: field.place.name(),
         kind: show::visible(&field.kind),
         hint: hint(&field.description),
         input: field.input,

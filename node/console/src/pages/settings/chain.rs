@@ -4,7 +4,7 @@ use askama::Template;
 use axum::response::Response;
 use farthing_control::{
     endpoint,
-    types::{ChainSettings, ChainSettingsRequest, EndpointTested},
+    types::{ChainSettings, ChainSettingsRequest, EndpointTested, SettingOrigin, Text},
 };
 use serde::Deserialize;
 
@@ -28,8 +28,8 @@ struct ChainTemplate {
 }
 
 impl ChainTemplate {
-    fn is_fixed(from: &str) -> bool {
-        from.starts_with("environment ") || from.starts_with("flag ")
+    fn words(origin: &Text<SettingOrigin>) -> String {
+        show::visible(&origin.to_string())
     }
 }
 
@@ -43,9 +43,7 @@ async fn page(
     tested: Vec<EndpointTested>,
     problem: Option<String>,
 ) -> Result<Response, Failure> {
-    let mut settings = visit.panel.node().ask(endpoint::ChainSettings).await?;
-    settings.endpoints_from = show::visible(&settings.endpoints_from);
-    settings.confirmations_from = show::visible(&settings.confirmations_from);
+    let settings = visit.panel.node().ask(endpoint::ChainSettings).await?;
     let page = ChainTemplate {
         frame: visit.frame(Section::Settings).await?,
         confirmations: typed.unwrap_or_else(|| settings.confirmations.to_string()),

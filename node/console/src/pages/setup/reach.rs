@@ -5,7 +5,10 @@ use axum::{
     extract::State,
     response::{IntoResponse, Redirect, Response},
 };
-use farthing_control::{endpoint, types::Reach};
+use farthing_control::{
+    endpoint,
+    types::{Reach, ReachState},
+};
 
 use crate::{
     ConsoleState,
@@ -23,13 +26,13 @@ struct ReachTemplate {
     frame: Frame,
     step: SetupStep,
     reach: Reach,
-    transports: [(&'static str, String); 2],
+    transports: [(&'static str, ReachState); 2],
 }
 
 pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
     let frame = visit.frame(Section::Home).await?;
     let reach = visit.panel.node().ask(endpoint::Reached).await?;
-    let transports = [("TCP", reach.tcp.clone()), ("UDP", reach.quic.clone())];
+    let transports = [("TCP", reach.tcp), ("UDP", reach.quic)];
     Ok(Rendered(&ReachTemplate { frame, step: SetupStep::Reach, transports, reach }).into_response())
 }
 
@@ -46,7 +49,7 @@ impl ReachTemplate {
     }
 
     fn is_reachable(&self) -> bool {
-        self.transports.iter().any(|(_, state)| state == "reachable")
+        self.transports.iter().any(|(_, state)| *state == ReachState::Reachable)
     }
 }
 
