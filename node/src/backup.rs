@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use farthing_ledger::{Ledger, LedgerError, OpenError, OpenMode};
+use farthing_ledger::{Ledger, LedgerError, Namespace, OpenError, OpenMode};
 use farthing_os::{
     clock, files,
     lock::{DataFolder, DataFolderError},
@@ -37,6 +37,8 @@ pub use folder::{BackupFile, Backups, Made};
 pub use seal::{Lock, Recipient};
 
 use seal::PASSPHRASE_CHARS_MIN;
+
+const WRITTEN_DOWN_KEY: &[u8] = b"phrase-written-down";
 
 /// Made and opened in memory, twice over.
 const CONTENTS_BYTES_MAX: usize = 512 * 1024 * 1024;
@@ -337,6 +339,23 @@ fn stop_spending(path: &Path) -> Result<(), BackupError> {
         ledger.mark_restored(clock::now_secs()).await
     };
     futures::executor::block_on(marked).map_err(BackupError::NotRead)
+}
+
+/// Returns the second at which the user showed to have written the phrase down.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub fn phrase_written_down(ledger: &Ledger) -> Result<Option<u64>, LedgerError> {
+    let stored = ledger.get(Namespace::Settings, WRITTEN_DOWN_KEY)?;
+    Ok(stored.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok()).map(u64::from_be_bytes))
+}
+
+/// Notes that the user has written the phrase down.
+///
+/// # Errors
+/// When it cannot be stored.
+pub async fn note_phrase_written_down(ledger: &Ledger) -> Result<(), LedgerError> {
+    ledger.put(Namespace::Settings, WRITTEN_DOWN_KEY, clock::now_secs().to_be_bytes().to_vec()).await
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use anyhow::Context;
 use farthing_bounds::ByteBudget;
 use farthing_chain::Chain;
-use farthing_ledger::{Ledger, Namespace, SettlementState};
+use farthing_ledger::{Ledger, SettlementState};
 use farthing_network::{Network, NetworkConfig, NetworkHandle, ReachConfig};
 use farthing_os::{clock, lock::DataFolder};
 use farthing_protocol::{Address, Domain, wire::NetworkName};
@@ -22,7 +22,7 @@ use crate::{
     call_times::CallTimes,
     catalog::Catalog,
     chain_view::chain_spec,
-    commands::handles::{Handles, RECORD_SEQ_KEY},
+    commands::handles::Handles,
     config::Config,
     consumer::{
         self, Consumer,
@@ -40,6 +40,7 @@ use crate::{
         health::Health,
         late::Unserved,
         load::Load,
+        node_record,
         registry::Registry,
         running::Calls,
         told::BooksLimiter,
@@ -347,9 +348,7 @@ async fn start_network(
         asker_interval: config.network.reach_peer_interval,
         ..ReachConfig::default()
     };
-    let stored = ledger.get(Namespace::Settings, RECORD_SEQ_KEY)?;
-    let last =
-        stored.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok()).map_or(0, u64::from_be_bytes);
+    let last = node_record::last_seq(ledger)?;
     // The clock keeps the sequence rising even when the ledger was lost.
     network.record_seq_start = (last + 1).max(clock::now_secs());
     Ok(Network::start(network).await?)

@@ -45,6 +45,7 @@ pub mod intake;
 pub mod late;
 pub mod load;
 pub mod new_service;
+pub mod node_record;
 mod probe;
 pub mod publish;
 pub mod record;

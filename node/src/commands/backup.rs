@@ -12,7 +12,6 @@ use axum::{
 use farthing_control::types::{
     BACKUPS_KEPT_MAX, Backup, BackupFacts, BackupRequest, Phrase, PhraseCheck, WalletBackup,
 };
-use farthing_ledger::Namespace;
 use farthing_os::{clock, secret::SecretText};
 
 use super::{Failed, with_next_step};
@@ -28,7 +27,6 @@ pub(super) mod replaced;
 
 /// The largest backup that may be brought over HTTP; a larger one is put into the folder by hand.
 pub(super) const UPLOAD_BYTES_MAX: usize = 64 * 1024 * 1024;
-const WRITTEN_DOWN_KEY: &[u8] = b"phrase-written-down";
 
 fn shown(file: BackupFile) -> Backup {
     let BackupFile { name, path, bytes, written_secs } = file;
@@ -103,13 +101,11 @@ pub(super) async fn verify(
 }
 
 pub(super) async fn wallet_backup(State(node): State<Handles>) -> Result<Json<WalletBackup>, Failed> {
-    let stored = node.ledger.get(Namespace::Settings, WRITTEN_DOWN_KEY)?;
-    let written_down = stored.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok());
     let backups = Backups::of(&node.config.node);
     // A folder on a disk that is not there is told as an alert; Home is there all the same.
     let newest = aside(move || backups.all()).await.unwrap_or_default().into_iter().next();
     Ok(Json(WalletBackup {
-        written_down_secs: written_down.map(u64::from_be_bytes),
+        written_down_secs: backup::phrase_written_down(&node.ledger)?,
         newest_backup_secs: newest.map(|newest| newest.written_secs),
     }))
 }
@@ -146,8 +142,7 @@ pub(super) async fn check_phrase(
         let next = "Look at what you wrote down, and at the numbers; show the phrase again if it is wrong.";
         return Err(Failed::new(StatusCode::BAD_REQUEST, &detail, next));
     }
-    let now = clock::now_secs().to_be_bytes().to_vec();
-    node.ledger.put(Namespace::Settings, WRITTEN_DOWN_KEY, now).await?;
+    backup::note_phrase_written_down(&node.ledger).await?;
     wallet_backup(State(node)).await
 }
 

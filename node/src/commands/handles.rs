@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use farthing_bounds::ByteBudget;
 use farthing_chain::ChainHandle;
-use farthing_ledger::{Ledger, Namespace};
+use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
-use farthing_protocol::{Address, record::FLAG_ACCEPTS_CALLS};
+use farthing_protocol::Address;
 use tokio::sync::Mutex;
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     consumer::{Consumer, channels::PayerChannels, funding::Funding},
     gateway::{Documents, Gateway, auth::Secrets},
     owner::{
-        book::Book, health::Health, intake::IntakeOptions, publish::Reader, registry::Registry,
+        book::Book, health::Health, intake::IntakeOptions, node_record, publish::Reader, registry::Registry,
         upstream::UpstreamOptions,
     },
     settlement::Settlement,
@@ -26,7 +26,6 @@ use crate::{
 
 /// Of the memory for bodies, free documents take one part in so many.
 const DOCUMENTS_PART: usize = 4;
-pub(crate) const RECORD_SEQ_KEY: &[u8] = b"record-seq";
 
 /// The parts of one node. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -94,17 +93,7 @@ impl Handles {
     pub async fn publish(&self) {
         // What was read first must not be told last.
         let _alone = self.publishing.lock().await;
-        let (count, root) = self.registry.root();
-        let flags = if count > 0 { FLAG_ACCEPTS_CALLS } else { 0 };
-        match self.network.publish(flags, count, root).await {
-            Ok(seq) => {
-                let stored = self.ledger.put(Namespace::Settings, RECORD_SEQ_KEY, seq.to_be_bytes().to_vec());
-                if let Err(error) = stored.await {
-                    tracing::warn!(%error, "the record's sequence number was not stored");
-                }
-            }
-            Err(error) => tracing::warn!(%error, "the node record was not published"),
-        }
+        node_record::publish(&self.registry, &self.network, &self.ledger).await;
         self.catalog.publish().await;
     }
 }

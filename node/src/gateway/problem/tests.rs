@@ -82,6 +82,7 @@ fn every_error() -> Vec<BuyError> {
         },
         BuyError::CallIdConflict,
         BuyError::OwnerUnreachable(text()),
+        BuyError::TimeUp,
         BuyError::Busy(text()),
         BuyError::ShareUsed { secret: text(), wait_secs: 1 },
         BuyError::UpstreamFailed { outcome: Outcome::TimedOut, status: 0 },
@@ -117,6 +118,7 @@ fn every_error() -> Vec<BuyError> {
             | BuyError::ChainNotReady(_)
             | BuyError::ChainUnreachable(_)
             | BuyError::OpenFailed(_)
+            | BuyError::TimeUp
             | BuyError::Unsigned(_)
             | BuyError::Ledger(_)
             | BuyError::Catalog(_)
