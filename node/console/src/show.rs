@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use farthing_protocol::{Address, Usdc};
-
+use farthing_bridge::is_deceptive;
 use farthing_control::types::Eth;
+use farthing_os::clock;
+use farthing_protocol::{Address, Usdc};
 
 /// `1,234.50`
 pub(super) fn usdc(amount: Usdc) -> String {
@@ -84,35 +85,18 @@ pub(super) fn span(secs: u64) -> String {
     }
 }
 
-/// `2026-11-21 23:30:15 UTC`, after Howard Hinnant's "chrono-compatible low-level date algorithms".
+/// `2026-11-21 23:30:15 UTC`
 pub(super) fn utc(secs: u64) -> String {
-    let (year, month, day) = date(secs / 86_400);
-    let of_day = secs % 86_400;
-    let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+    clock::timestamp(secs).replace('T', " ").replace('Z', " UTC")
 }
 
 /// `21 Nov`
 pub(super) fn day(days: u32) -> String {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let (_, month, day) = date(u64::from(days));
-    format!("{day} {}", MONTHS.get(usize::from(month) - 1).unwrap_or(&""))
-}
-
-/// Year, month and day of a day since the Unix epoch.
-fn date(days: u64) -> (u64, u8, u8) {
-    // Years begin in March, so that the leap day is a year's last.
-    let days = days + 719_468;
-    let era = days / 146_097;
-    let of_era = days % 146_097;
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    (year, u8::try_from(month).unwrap_or(1), u8::try_from(day).unwrap_or(1))
+    let (_, month, day) = clock::civil(u64::from(days) * 86_400);
+    let month = usize::try_from(month - 1).ok().and_then(|at| MONTHS.get(at));
+    format!("{day} {}", month.unwrap_or(&""))
 }
 
 /// A stranger's text on one line, without the characters that turn or hide what stands around them.
@@ -126,12 +110,9 @@ pub(super) fn visible_lines(text: &str) -> String {
     text.chars().filter(|c| !is_invisible(*c)).collect()
 }
 
-/// Characters of no width, and those that change the direction of writing.
-pub(super) const fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}'
-        | '\u{0}'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}')
+/// Characters that would deceive a reader, in a text that keeps its lines.
+pub(super) fn is_invisible(c: char) -> bool {
+    is_deceptive(c) && !matches!(c, '\n' | '\t')
 }
 
 /// `0x7E5F…5Bdf`: enough to recognise, not enough to verify.

@@ -19,9 +19,9 @@ pub fn now_secs() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())
 }
 
-/// The day of a time, in UTC: `2026-11-21`.
+/// Year, month and day of a time, in UTC.
 #[must_use]
-pub fn date(secs: u64) -> String {
+pub const fn civil(secs: u64) -> (u64, u64, u64) {
     // Counted from 1 March of the year 0, so that a leap day ends its year. 400 years are one cycle.
     const CYCLE_DAYS: u64 = 146_097;
     let days = secs / 86_400 + 719_468;
@@ -32,7 +32,14 @@ pub fn date(secs: u64) -> String {
     let month = (5 * day + 2) / 153;
     let day = day - (153 * month + 2) / 5 + 1;
     let (year, month) = if month < 10 { (year, month + 3) } else { (year + 1, month - 9) };
-    format!("{:04}-{month:02}-{day:02}", 400 * cycle + year)
+    (400 * cycle + year, month, day)
+}
+
+/// The day of a time, in UTC: `2026-11-21`.
+#[must_use]
+pub fn date(secs: u64) -> String {
+    let (year, month, day) = civil(secs);
+    format!("{year:04}-{month:02}-{day:02}")
 }
 
 /// A time in UTC as RFC 3339 has it: `2026-11-21T23:30:15Z`.

@@ -158,7 +158,7 @@ async fn a_huge_answer_is_shown_in_part_and_downloaded_whole() -> Result<()> {
     let world = World::start().await?;
     let mut sandbox = Sandbox::open(&world).await?;
     let (place, page) = sandbox.call("GET /large/{bytes}", &[("p.bytes", "3000000")]).await?;
-    ensure!(page.body.contains("3.0 MB"), "{page:?}");
+    ensure!(page.body.contains("2.8 MiB"), "{page:?}");
     let call = place.split("call=").nth(1).context("no call")?;
     let file = format!("{}/answer?call={call}", sandbox.address);
     let whole = sandbox.browser.get(&file).await?;
@@ -214,7 +214,7 @@ async fn a_binary_answer_is_shown_as_bytes_a_drawing_as_text_and_both_are_downlo
     let mut sandbox = Sandbox::open_at(&world, &api.id.to_string()).await?;
 
     let (place, page) = sandbox.call("GET /picture", &[]).await?;
-    ensure!(page.body.contains("No text, 70.0 KB") && page.body.contains("00000010  10 11 12"), "{page:?}");
+    ensure!(page.body.contains("No text, 68 KiB") && page.body.contains("00000010  10 11 12"), "{page:?}");
     let call = place.split("call=").nth(1).context("no call")?;
     let request =
         sandbox.browser.request(reqwest::Method::GET, &format!("{}/answer?call={call}", sandbox.address));

@@ -144,7 +144,7 @@ impl ShownAnswer {
             origin: answer.origin,
             cost: cost::paid(exchange.live, answer),
             took: show::duration(answer.took_us),
-            size: size(answer.body.len()),
+            size: show::size(answer.body.len() as u64),
             problem: answer.problem.as_ref().map(problem),
             view,
             map: if view == AnswerView::Map { map } else { Markup::default() },
@@ -192,15 +192,6 @@ fn problem(problem: &Problem) -> ProblemShown {
         title: show::visible(&problem.title),
         detail: texts::sentence(&show::visible(&problem.detail)),
         next: problem.next.as_deref().map(show::visible).unwrap_or_default(),
-    }
-}
-
-/// `1.2 KB`
-fn size(bytes: usize) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes} bytes"),
-        1_000..1_000_000 => format!("{}.{} KB", bytes / 1_000, bytes % 1_000 / 100),
-        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
     }
 }
 
@@ -308,7 +299,7 @@ mod tests {
         let huge = vec![b'"'; 3_000_000];
         let seen = shown(&huge, "raw");
         assert!(seen.is_cut && seen.text.len() * 5 <= TEXT_BYTES_MAX, "{}", seen.text.len());
-        assert_eq!((seen.size.as_str(), seen.can_be_downloaded), ("3.0 MB", true));
+        assert_eq!((seen.size.as_str(), seen.can_be_downloaded), ("2.8 MiB", true));
         let binary = shown(&[0xff; 5_000], "raw");
         assert!(binary.is_binary && binary.text.lines().count() == 16);
         let wide = "é".repeat(TEXT_BYTES_MAX);
