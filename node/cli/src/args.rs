@@ -84,23 +84,23 @@ pub enum LogFormat {
 pub enum Command {
     /// Run the node
     Run,
-    /// Make wallet, secret and certificate without running
+    /// Create wallet, secret and certificate without starting the node
     Init,
-    /// What the node is and has
+    /// Show the state of the node: address, balance, peers, alerts
     Status,
     /// Check everything the node needs
     Doctor,
-    /// End with 0 when the node is ready; for containers
+    /// Exit with 0 if the node is ready; for containers
     Healthcheck,
     /// Check the books: the ledger with its signatures, and its channels against the contract
     ///
-    /// Ends with 0 when all of it holds, with 1 when something is violated or differs, and with 3 when the node or the
-    /// owner does not answer. A chain that does not answer is said and no failure. See docs/ledger.md, "Rules".
+    /// Exits with 0 if everything holds, with 1 if something is violated or differs, and with 3 if the node or the owner
+    /// does not answer. A chain that does not answer is reported, and is not a failure. See docs/ledger.md, "Rules".
     Audit {
-        /// Also compare with an owner's books, over the network: every call id, and what each channel comes to
+        /// Also compare with an owner's books, over the network: every call id, and the total of each channel
         #[arg(long, value_name = "WALLET", conflicts_with = "offline")]
         with: Option<Address>,
-        /// Look at the ledger alone: ask neither the chain nor anybody else
+        /// Check the ledger alone, without asking the chain or another node
         #[arg(long)]
         offline: bool,
     },
@@ -118,31 +118,31 @@ pub enum Command {
     /// Client code for a service, in many languages
     #[command(subcommand)]
     Sdk(Sdk),
-    /// What would become of an API, before it is published
+    /// Preview what an API would offer, before you publish it
     #[command(subcommand)]
     Bridge(Bridge),
     /// Payment channels
     #[command(subcommand)]
     Channel(Channel),
-    /// Claim what was earned
+    /// Claim what your services earned
     Settle {
-        /// When: now, which is all there is
+        /// The time to claim; `now` is the only choice
         #[arg(value_parser = ["now"], default_value = "now")]
         when: String,
     },
-    /// What needs a person, and who is told
+    /// Problems that need you, and where alerts are sent
     #[command(subcommand)]
     Alert(Alert),
-    /// What this node may spend, and the switch that stops it
+    /// Spending limits, and the switch that stops all spending
     #[command(subcommand)]
     Spending(Spending),
-    /// The secrets that scripts present
+    /// Secrets with which programs buy through this node
     #[command(subcommand)]
     Secret(Secret),
-    /// How the chain is reached
+    /// The chain: its endpoints and confirmations
     #[command(subcommand)]
     Chain(Chain),
-    /// End running calls, then start the node again with the settings of now
+    /// Finish running calls, then restart the node with the present settings
     Restart,
     /// The other nodes
     #[command(subcommand)]
@@ -150,7 +150,7 @@ pub enum Command {
     /// The certificate of this node's ports
     #[command(subcommand)]
     Tls(Tls),
-    /// Everything the node is, in one encrypted file, and back
+    /// Back up the whole node into one encrypted file, and restore it
     #[command(subcommand)]
     Backup(Backup),
     /// The console in the browser
@@ -163,7 +163,7 @@ pub enum Command {
     Completions { shell: clap_complete::Shell },
     /// Print the manual page
     Man(Man),
-    /// A whole network on this machine
+    /// Run a whole network on this machine
     #[command(subcommand)]
     Testnet(Testnet),
 }
@@ -201,7 +201,7 @@ pub struct Call {
     /// Show where the time went
     #[arg(long)]
     pub timing: bool,
-    /// The owner's free sample of this operation instead; nothing is bought
+    /// Show the owner's free sample of this operation instead; buys nothing
     #[arg(long, conflicts_with_all = ["params", "headers", "body", "max_price", "call_id", "timing"])]
     pub sample: bool,
 }
@@ -210,7 +210,7 @@ pub struct Call {
 pub enum Wallet {
     /// Print the address
     Address,
-    /// USDC, ETH, and what is bound in channels
+    /// Show USDC, ETH, and the USDC in channels
     Balance,
     /// Send USDC or ETH
     Send {
@@ -218,7 +218,7 @@ pub enum Wallet {
         to: Address,
         #[command(flatten)]
         amount: Amount,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
@@ -264,9 +264,9 @@ pub enum Api {
     Scan(Box<Inspect>),
     /// My services
     List,
-    /// One of my services: what it offers, what became of its description, its samples
+    /// Show one of my services: what it offers, how its description was read, its samples
     Show(OwnService),
-    /// Read the description again and say what is different
+    /// Read the description again and show the differences
     Rescan {
         /// Its UUID, as `farthing api list` shows it
         service: ServiceId,
@@ -278,15 +278,15 @@ pub enum Api {
         apply: bool,
     },
     Edit(Box<Edit>),
-    /// Ask connected nodes whether they have the listing, and look whether your server takes connections
+    /// Ask connected nodes whether they have the listing, and check that your server takes connections
     Health(OwnService),
-    /// The versions so far, each with what was different for callers
+    /// List the versions, each with the differences for callers
     Versions(OwnService),
     /// The OpenAPI document that consumers get
     Openapi {
         /// Its UUID, as `farthing api list` shows it
         service: ServiceId,
-        /// Of OpenAPI
+        /// Version of OpenAPI
         #[arg(long, value_enum, default_value = "3.1")]
         version: OpenApiVersion,
     },
@@ -297,7 +297,7 @@ pub enum Api {
         /// In USDC
         #[arg(allow_negative_numbers = true)]
         price: Usdc,
-        /// Of one operation, such as "GET /v1/things"
+        /// Change the price of one operation only, such as "GET /v1/things"
         #[arg(long, value_name = "METHOD PATH")]
         operation: Option<String>,
         /// Do not ask about a price above 1 USDC
@@ -340,11 +340,11 @@ pub enum Channel {
     Close {
         /// Its id, as `farthing channel list` shows it
         channel: ChannelId,
-        /// Ask the chain at once, and not the owner first; the deposit comes back after the channel's delay
+        /// Ask the chain at once instead of the owner first; the deposit comes back after the channel's delay
         #[arg(long)]
         force: bool,
     },
-    /// Buy again from an owner whose channel was stopped, once that is closed; accepts what was lost with it
+    /// Buy again from an owner whose channel was stopped and is closed now; accepts what was lost with it
     Resume {
         /// Its id, as `farthing channel list` shows it
         channel: ChannelId,
@@ -358,26 +358,25 @@ pub enum Channel {
 pub enum Net {
     /// Connected nodes
     Peers,
-    /// Measure the way to a node
+    /// Measure the round-trip time to a node
     Ping {
         /// Its wallet's address, 0x…
         wallet: Address,
     },
-    /// Look for a node everywhere and tell what every step brought
+    /// Look for a node everywhere and show the result of each step
     Lookup {
         /// Its wallet's address, 0x…
         wallet: Address,
     },
-    /// Whether other nodes can dial this one, tested now unless that was done within the last minute; ends with 1
-    /// unless one can
+    /// Test whether other nodes can dial this one, at most once a minute; exits with 1 if none can
     Reach,
-    /// How much travels between this node and others
+    /// Bytes sent to and received from other nodes
     Traffic,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Tls {
-    /// SHA-256 of the authority's certificate, to compare by eye
+    /// Print the SHA-256 of the authority's certificate, to compare by eye
     Fingerprint,
     /// Print the commands that make a machine trust this node; changes nothing by itself
     Trust,
@@ -385,21 +384,21 @@ pub enum Tls {
 
 #[derive(Debug, Subcommand)]
 pub enum Console {
-    /// Print where it is, and the setup code while it has no password
+    /// Print its address, and the setup code while it has no password
     Url,
-    /// Forget the password and log everybody out; prints a new setup code
+    /// Remove the password and log everybody out; prints a new setup code
     ResetPassword,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Config {
-    /// Every setting
+    /// List every setting
     Show {
-        /// Where each value came from
+        /// Show where each value comes from
         #[arg(long)]
         origin: bool,
     },
-    /// Look for mistakes
+    /// Check the settings for mistakes
     Check,
     /// Print a commented farthing.toml
     Example,
@@ -419,7 +418,7 @@ pub enum Testnet {
     },
     /// Fund nodes that run elsewhere, publish the demo's services, and keep it so
     Prepare(Prepare),
-    /// End with 0 when an HTTP server answers; for containers
+    /// Exit with 0 if an HTTP server answers; for containers
     Probe {
         /// Such as http://127.0.0.1:4001/openapi.json
         url: String,
@@ -447,7 +446,7 @@ pub struct Prepare {
     /// Where people reach the consumer's console
     #[arg(long, value_name = "URL", default_value = "https://localhost:3002/panel")]
     pub panel_url: String,
-    /// Only say whether everything is there
+    /// Only report whether everything is there
     #[arg(long)]
     pub check: bool,
 }

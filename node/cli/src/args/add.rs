@@ -11,7 +11,7 @@ use super::{ScalarOverride, pair};
 /// Publish a service: from an API description, a running server, or a service file
 ///
 /// With a description, every operation is offered except GraphQL mutations, which are offered when named or with
-/// --mutations. `farthing bridge inspect` shows what would become of it, without publishing.
+/// --mutations. `farthing bridge inspect` shows the result without publishing it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Add {
@@ -30,11 +30,11 @@ pub struct Add {
     /// A running server; its description is looked for
     #[arg(long, value_name = "URL", group = "what")]
     pub scan: Option<String>,
-    /// Which of the descriptions that a scan found, as it numbers them
+    /// The description to use if a scan finds several, by its number
     #[arg(long, value_name = "NUMBER", requires = "scan")]
     pub pick: Option<usize>,
 
-    /// In USDC, of every operation that names none of its own; 0 is free
+    /// Price in USDC of every operation without a price of its own; 0 is free
     #[arg(long, value_name = "USDC", allow_negative_numbers = true)]
     pub price: Option<Usdc>,
     #[command(flatten)]
@@ -73,7 +73,7 @@ pub struct ListingFlags {
     /// Which answers are charged
     #[arg(long, value_enum)]
     pub charge: Option<Charge>,
-    /// What the service is called; for a new one the description's title unless given, and a GraphQL schema has none
+    /// Name of the service; by default the description's title, which a GraphQL schema does not have
     #[arg(long)]
     pub name: Option<String>,
     /// One line
@@ -85,14 +85,14 @@ pub struct ListingFlags {
     /// One word or two, such as Weather; consumers narrow their search by it
     #[arg(long)]
     pub category: Option<String>,
-    /// May be repeated; in a change they replace all tags of now
+    /// Tag; may be repeated. A change replaces all present tags
     #[arg(long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
     /// Your own server; for GraphQL the endpoint itself
     #[arg(long, value_name = "URL")]
     pub upstream: Option<String>,
     /// Sent to your server with every call, such as an API key; a value @FILE is read from a file, which keeps it
-    /// out of the shell's history. Never published. May be repeated; in a change they replace all secrets of now
+    /// out of the shell's history. Never published. May be repeated; a change replaces all present secrets
     #[arg(long = "upstream-header", value_name = "NAME=VALUE", value_parser = pair)]
     pub upstream_headers: Vec<(String, String)>,
     /// The same as a parameter of the query
@@ -100,23 +100,23 @@ pub struct ListingFlags {
     pub upstream_query: Vec<(String, String)>,
 }
 
-/// Change texts, your server, and what is offered; what is not named stays. Prices have `api price`
+/// Change texts, your server, and what is offered; anything you do not name stays. Use `api price` for prices
 #[derive(Debug, Args)]
 pub struct Edit {
     /// Its UUID, as `farthing api list` shows it
     pub service: ServiceId,
     #[command(flatten)]
     pub said: ListingFlags,
-    /// Do not add a header or parameter to requests any more. May be repeated
+    /// Stop adding a header or parameter to requests. May be repeated
     #[arg(long = "remove-secret", value_name = "NAME")]
     pub remove_secrets: Vec<String>,
-    /// Do not offer an operation any more, such as "DELETE /users/{id}". May be repeated
+    /// Stop offering an operation, such as "DELETE /users/{id}". May be repeated
     #[arg(long, value_name = "METHOD PATH")]
     pub hide: Vec<String>,
-    /// Offer a hidden one again, for which the description is read once more. May be repeated
+    /// Offer a hidden operation again; reads the description again. May be repeated
     #[arg(long, value_name = "METHOD PATH")]
     pub offer: Vec<String>,
-    /// The description, where it was a file
+    /// The description, if it was a file
     #[arg(long, value_name = "FILE|URL", requires = "offer")]
     pub source: Option<String>,
 }

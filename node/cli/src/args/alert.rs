@@ -6,13 +6,13 @@ use farthing_protocol::Usdc;
 
 #[derive(Debug, Subcommand)]
 pub enum Alert {
-    /// What needs a person now
+    /// List the present alerts
     List,
-    /// From when on alerts are raised, and whom they are told
+    /// Show the levels that raise alerts, and where alerts are sent
     Levels,
-    /// Change levels and webhook; what is not named stays as it is
+    /// Change levels and webhook; anything you do not name stays
     Set(Levels),
-    /// Tell the webhook the present alerts now
+    /// Send the present alerts to the webhook now
     Test,
 }
 
@@ -31,7 +31,7 @@ pub struct Levels {
     /// Post alerts there as JSON when they come and go: an address, or @FILE with one that holds a secret
     #[arg(long, value_name = "URL|@FILE")]
     pub webhook: Option<String>,
-    /// Tell nobody
+    /// Send alerts to nobody
     #[arg(long, conflicts_with = "webhook")]
     pub no_webhook: bool,
 }

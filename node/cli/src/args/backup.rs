@@ -8,22 +8,22 @@ use clap::{Args, Subcommand};
 pub enum Backup {
     /// Write wallet, settings, secrets and ledger into one file that a passphrase opens
     Create {
-        /// Put it there; in the data folder's `backups` unless given
+        /// File to write; by default one in the data folder's `backups`
         #[arg(long, value_name = "FILE")]
         to: Option<PathBuf>,
         #[command(flatten)]
         passphrase: PassphraseFile,
     },
-    /// Backups in the data folder
+    /// List the backups in the data folder
     List,
-    /// A backup every day, which the node makes and cannot open
+    /// Daily backups, which the node makes and cannot open
     #[command(subcommand)]
     Auto(Auto),
-    /// Nodes that a restored one took the place of, whose files are kept
+    /// List replaced nodes, whose files were kept when a backup was restored
     Replaced,
-    /// Remove the files of a replaced node, its wallet too, for good
+    /// Delete the files of a replaced node for good, with its wallet
     Forget {
-        /// As `farthing backup replaced` has it
+        /// Its name, as `farthing backup replaced` shows it
         name: String,
         /// Do not ask
         #[arg(long)]
@@ -35,7 +35,7 @@ pub enum Backup {
         #[command(flatten)]
         passphrase: PassphraseFile,
     },
-    /// Make the node of a backup in the folder named with --data, which must hold none
+    /// Restore the node of a backup into the folder named with --data, which must not hold a node
     Restore {
         file: PathBuf,
         #[command(flatten)]
@@ -45,18 +45,18 @@ pub enum Backup {
 
 #[derive(Debug, Subcommand)]
 pub enum Auto {
-    /// Turn it on, or change it; what is not named stays
+    /// Turn daily backups on, or change them; anything you do not name stays
     On {
         /// File with the passphrase that opens the backups from now on; - for standard input. Needed the first time
         #[arg(long, value_name = "FILE")]
         passphrase_file: Option<PathBuf>,
-        /// So many are kept, 1 to 365; 14 unless it was set
+        /// Number of backups to keep, 1 to 365; 14 by default
         #[arg(long, value_name = "NUMBER")]
         keep: Option<u32>,
     },
-    /// Turn it off; the backups that are there stay
+    /// Turn daily backups off; existing backups stay
     Off,
-    /// Whether it is on, the newest, the next, and what is wrong
+    /// Show whether they are on, the newest and the next one, and any problem
     Status,
     /// Make one now
     Now,

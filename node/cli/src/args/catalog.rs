@@ -11,7 +11,7 @@ use super::OpenApiVersion;
 pub enum Catalog {
     /// Find services by words, category, tag, kind and price; free, and works offline
     Search(Box<Search>),
-    /// A service: its owner, what it offers, what a call costs
+    /// Show a service: its owner, what it offers, what a call costs
     Show {
         /// Its UUID, as `farthing catalog search` shows it
         service: ServiceId,
@@ -20,20 +20,20 @@ pub enum Catalog {
     Openapi {
         /// Its UUID, as `farthing catalog search` shows it
         service: ServiceId,
-        /// Of OpenAPI
+        /// Version of OpenAPI
         #[arg(long, value_enum, default_value = "3.1")]
         version: OpenApiVersion,
     },
-    /// The versions so far as the owner tells them, each with what was different for callers
+    /// List the versions that the owner published, each with the differences for callers
     Versions {
         /// Its UUID, as `farthing catalog search` shows it
         service: ServiceId,
     },
-    /// What answers of a service look like; free, and never asks the service itself
+    /// Show sample answers of a service; free, and never calls the service itself
     Sample {
         /// Its UUID, as `farthing catalog search` shows it
         service: ServiceId,
-        /// Only of one operation, such as "GET /v1/things"; prints the body alone
+        /// Only the sample of one operation, such as "GET /v1/things"; prints the body alone
         #[arg(value_name = "METHOD PATH")]
         operation: Option<String>,
     },
@@ -41,7 +41,7 @@ pub enum Catalog {
 
 #[derive(Debug, Args)]
 pub struct Search {
-    /// Words of name, summary, tags, category and operations; the last may be cut short
+    /// Words in name, summary, tags, category and operations; the last one may be incomplete
     pub words: Vec<String>,
     /// Only of this category
     #[arg(long)]
@@ -58,19 +58,19 @@ pub struct Search {
     /// Only of this owner
     #[arg(long, value_name = "WALLET")]
     pub owner: Option<Address>,
-    /// Only services whose owner is there: its node has published where it is reached, and has not said goodbye
+    /// Only services whose owner's node is online, as far as this node knows
     #[arg(long)]
     pub online: bool,
     /// Only services with free samples
     #[arg(long)]
     pub free_samples: bool,
-    /// What comes first
+    /// Order of the results
     #[arg(long, value_enum, default_value = "relevance")]
     pub sort: CatalogSort,
     /// Services to show, 100 at most
     #[arg(long, default_value_t = 20, value_parser = RangedU64ValueParser::<usize>::new().range(1..=PAGE_HITS_MAX as u64))]
     pub limit: usize,
-    /// Services to leave out before the first
+    /// Number of services to skip
     #[arg(long, default_value_t = 0)]
     pub offset: usize,
 }

@@ -6,9 +6,9 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub enum Chain {
-    /// Its endpoints, by host, and how deep a deposit must lie
+    /// Show the endpoints, by host, and the blocks until a deposit counts
     Show,
-    /// Change that, from the next start on; every endpoint is asked before it is taken
+    /// Change endpoints or confirmations from the next start on; tests every endpoint first
     Set(NewChain),
 }
 
@@ -22,7 +22,7 @@ pub struct NewChain {
     /// Blocks until a deposit counts
     #[arg(long, value_name = "BLOCKS")]
     pub confirmations: Option<u64>,
-    /// First back to the configuration's
+    /// Return to the configuration's values first
     #[arg(long)]
     pub reset: bool,
     /// Restart the node at once

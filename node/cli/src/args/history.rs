@@ -21,13 +21,13 @@ pub struct History {
     /// Last day in UTC, or the second after the last
     #[arg(long, value_name = "DAY")]
     pub to: Option<String>,
-    /// How many at most; 50 unless given, and everything with --csv
+    /// Number of entries at most; by default 50, or all with --csv
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub limit: Option<u64>,
-    /// As CSV, amounts in USDC
+    /// Print CSV, with amounts in USDC
     #[arg(long, conflicts_with = "by_day")]
     pub csv: bool,
-    /// What each day came to instead; the last 30 unless --from says otherwise
+    /// Show the totals of each day instead; the last 30 days unless --from says otherwise
     #[arg(long, conflicts_with_all = ["kind", "state", "service", "limit"])]
     pub by_day: bool,
 }

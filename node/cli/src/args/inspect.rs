@@ -21,7 +21,7 @@ pub struct Inspect {
     /// Header sent to the URL, where a value @FILE is read from a file; may be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME=VALUE", value_parser = pair)]
     pub headers: Vec<(String, String)>,
-    /// For everything that is asked of the URL
+    /// Time limit for all requests to the URL
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub timeout: Duration,
 

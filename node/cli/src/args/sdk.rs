@@ -7,7 +7,7 @@ use farthing_protocol::ServiceId;
 
 #[derive(Debug, Subcommand)]
 pub enum Sdk {
-    /// The languages there are, and what their code needs
+    /// List the languages, and what their code needs
     Languages,
     /// Write client code for a service: typed, documented, ready to run
     Generate(Box<Generate>),
@@ -20,10 +20,10 @@ pub struct Generate {
     /// One of `farthing sdk languages`
     #[arg(short, long, value_name = "LANGUAGE")]
     pub language: String,
-    /// Folder to write to; it is made if it is not there
+    /// Folder to write to; created if it does not exist
     #[arg(short, long, value_name = "FOLDER")]
     pub output: PathBuf,
-    /// Everything in one file, without tests and metadata
+    /// Write everything into one file, without tests and metadata
     #[arg(long)]
     pub single_file: bool,
     /// Name of the package, in place of one made from the service's name
@@ -32,7 +32,7 @@ pub struct Generate {
     /// Folder with templates that replace those of the same name
     #[arg(long, value_name = "FOLDER")]
     pub template_dir: Option<PathBuf>,
-    /// Replace files that are there and differ
+    /// Replace existing files that differ
     #[arg(long)]
     pub force: bool,
 }

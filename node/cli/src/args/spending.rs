@@ -5,29 +5,29 @@ use farthing_protocol::{ServiceId, Usdc};
 
 #[derive(Debug, Subcommand)]
 pub enum Spending {
-    /// The limits, what was spent today, and whether spending is stopped
+    /// Show the limits, what was spent today, and whether spending is stopped
     Show,
-    /// Refuse every call from now on, over restarts too; selling and settling go on
+    /// Stop buying, also after restarts; selling and settling go on
     Stop,
-    /// End a stop
+    /// Allow spending again
     Resume,
     /// Change the limits while the node runs; they replace those of [spending] until --reset
     Limits(NewLimits),
-    /// Let all calls of a service cost up to a price; a call names one for itself in max_price
+    /// Accept a price for all calls of a service; a single call can name its own in max_price
     Accept {
         /// UUID of the service
         #[arg(value_name = "SERVICE")]
         service: ServiceId,
-        /// What it costs now, or more
+        /// The present price, or more
         #[arg(long, value_name = "USDC")]
         up_to: Usdc,
     },
-    /// Services whose answers break their own description or that fail often; with one named, what becomes of calls to it
+    /// List services that fail often or whose answers break their description, or set the rule for one of them
     Flagged {
         /// UUID of the service
         #[arg(value_name = "SERVICE", requires = "rule")]
         service: Option<ServiceId>,
-        /// While it is flagged
+        /// Rule for its calls while it is flagged
         #[arg(long, value_enum, requires = "service")]
         rule: Option<FlagRuleArg>,
     },
@@ -35,11 +35,11 @@ pub enum Spending {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum FlagRuleArg {
-    /// Its calls are bought all the same
+    /// Buy its calls, with a warning
     Warn,
-    /// Nothing is bought from it but a trial now and then
+    /// Buy only a trial call now and then
     Stop,
-    /// As `spending.flagged` says
+    /// Follow `spending.flagged`
     Setting,
 }
 
@@ -55,14 +55,14 @@ pub struct NewLimits {
     /// The most the holder of one secret spends in a day (UTC)
     #[arg(long, value_name = "USDC")]
     pub per_secret_day: Option<Usdc>,
-    /// First back to the configuration's
+    /// Return to the configuration's values first
     #[arg(long)]
     pub reset: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Secret {
-    /// Every secret with what its holder may do, and when it was used
+    /// List the secrets with their limits and when they were last used
     List,
     /// Print a secret
     Show {
@@ -70,14 +70,14 @@ pub enum Secret {
         #[arg(default_value = "default", hide_default_value = true)]
         name: String,
     },
-    /// Make a secret, for one program or one person, and print it
+    /// Create a secret for one program or one person, and print it
     Create {
         /// Up to 40 letters, digits, `-`, `_` and `.`
         name: String,
         #[command(flatten)]
         caps: SecretCaps,
     },
-    /// Change what the holder of a secret may do; what is not named stays as it is
+    /// Change the limits of a secret; anything you do not name stays
     Limit {
         name: String,
         #[command(flatten)]
@@ -86,13 +86,13 @@ pub enum Secret {
         #[arg(long)]
         reset: bool,
     },
-    /// Replace a secret and print the new one; the old one ends
+    /// Replace a secret and print the new one; the old one stops working
     Rotate {
         /// The default one unless named
         #[arg(default_value = "default", hide_default_value = true)]
         name: String,
     },
-    /// End a secret
+    /// Revoke a secret
     Revoke { name: String },
 }
 
