@@ -71,7 +71,7 @@ impl Failure {
             StatusCode::FORBIDDEN,
             "The form came without its key",
             "Changes need a key that this browser got when you logged in, or your password. Nothing was changed.",
-            "Log out and in again, then send the form anew; without scripts type your password into the form.",
+            "Log out and in again, then send the form again. Without scripts, type your password into the form.",
         )
     }
 
@@ -96,13 +96,13 @@ impl Failure {
 
     /// Refuses input that the page does not take.
     pub(super) fn refused(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self::new(status, "That cannot be read", detail, "Go back and correct what is named.")
+        Self::new(status, "The request cannot be understood", detail, "Go back and correct what is named.")
     }
 
     pub(super) fn too_large() -> Self {
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
-            "That is too much at once",
+            "The request is too large",
             "What was sent is larger than this page takes. Nothing was changed.",
             "Go back and send less: 16 MiB of an API description, a few pages of any other text.",
         )
@@ -130,7 +130,7 @@ impl Failure {
     pub(super) fn other_method() -> Self {
         Self::new(
             StatusCode::METHOD_NOT_ALLOWED,
-            "This is no page to open",
+            "This address is not a page",
             "The address takes what a button of the console sends, and has nothing to show. Nothing was changed.",
             "Go to Home, or back to the page with the button.",
         )

@@ -55,7 +55,7 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
         AlertKind::ListingUnseen => ("A service of yours is not found", "See My APIs", Some("/panel/apis")),
         AlertKind::BackupFailed => ("The daily backup fails", "See backups", Some("/panel/settings/backup")),
         AlertKind::ServiceFlagged => {
-            ("A service that you buy disappoints", "See the limits", Some("/panel/finance/limits#flagged"))
+            ("A service that you buy often fails", "See the limits", Some("/panel/finance/limits#flagged"))
         }
         AlertKind::ChannelStopped => ("A channel is stopped", "See the channels", Some("/panel/finance")),
     };
@@ -124,9 +124,9 @@ impl Done {
             Self::Limits => ("limits", "The limits are set. They hold from now on."),
             Self::LimitsReset => ("limits-reset", "The configuration's limits hold again."),
             Self::PriceAccepted => ("price-accepted", "The price is accepted for all calls of the service."),
-            Self::Flagged => ("flagged", "Set. It holds for the calls of this service from now on."),
+            Self::Flagged => ("flagged", "The rule is set. It applies to calls of this service from now on."),
             Self::Spending => ("spending", "Calls are paid again, within the limits."),
-            Self::Alerts => ("alerts", "Set. You are told from these levels on."),
+            Self::Alerts => ("alerts", "The levels are set. Alerts use them from now on."),
             Self::AlertTest => {
                 ("alert-test", "A test is on its way to the address. Look there whether it arrived.")
             }

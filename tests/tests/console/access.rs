@@ -39,12 +39,12 @@ async fn what_only_forms_are_sent_to_says_so_when_it_is_opened() -> Result<()> {
     let node = Node::start().await?;
     let mut browser = node.set_up().await?;
     let page = browser.get("/panel/catalog?page=-1").await?;
-    ensure!(page.status == 400 && page.body.contains("That cannot be read"), "{page:?}");
+    ensure!(page.status == 400 && page.body.contains("The request cannot be understood"), "{page:?}");
     for path in ["/panel/theme", "/panel/network/test", "/panel/finance/stop", "/panel/settings/backup/daily"]
     {
         let page = browser.get(path).await?;
         ensure!(page.status == 405 && page.header("allow") == "POST", "{path}: {page:?}");
-        ensure!(page.body.contains("This is no page to open") && page.body.contains("/panel"), "{page:?}");
+        ensure!(page.body.contains("This address is not a page") && page.body.contains("/panel"), "{page:?}");
     }
     Ok(())
 }

@@ -180,7 +180,7 @@ fn is_empty(request: &EditRequest) -> bool {
 #[derive(Deserialize)]
 pub(in crate::pages) struct RemoveFields {
     name: String,
-    /// Ticked: the server does without it.
+    /// Ticked: the server works without it.
     sure: Option<String>,
 }
 
@@ -192,7 +192,7 @@ pub(in crate::pages) async fn remove_secret(
     let Form { visit, fields, .. } = form;
     if fields.sure.is_none() {
         let shown = visit.panel.node().ask(endpoint::ShowApi.of(id(&text)?)).await?;
-        let problem = "Tick that your server does without it: what it was cannot be shown again.";
+        let problem = "Tick that your server works without it: a removed secret cannot be shown again.";
         return page(&visit, &shown, EditFields::of(&shown), Some(problem.to_owned())).await;
     }
     let request = EditRequest { remove_secrets: vec![fields.name], ..EditRequest::default() };

@@ -69,7 +69,7 @@ impl Drafts {
 }
 
 fn gone() -> Failure {
-    Failure::gone("This draft of a service", "Register it anew: My APIs, then “Register an API”.")
+    Failure::gone("This draft of a service", "Register it again: open My APIs, then “Register an API”.")
 }
 
 /// The progress of a draft.
