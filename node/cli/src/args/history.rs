@@ -9,7 +9,7 @@ pub struct History {
     /// bought, served, settlement, transaction or adjustment; several with commas
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub kind: Vec<HistoryKind>,
-    /// charged, free, failed, pending or confirmed
+    /// charged, free, failed, pending, confirmed or lost
     #[arg(long)]
     pub state: Option<HistoryState>,
     /// Calls of one service

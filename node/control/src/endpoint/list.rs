@@ -120,7 +120,7 @@ const SINGLE_FILE: Param = Param::query("single_file", "Everything in one file")
 const FORM: Param = Param::query("form", "json or zip");
 const KIND: Param =
     Param::query("kind", "bought, served, settlement, transaction, adjustment; several with commas");
-const STATE: Param = Param::query("state", "charged, free, failed, pending or confirmed");
+const STATE: Param = Param::query("state", "charged, free, failed, pending, confirmed or lost");
 const OF_SERVICE: Param = Param::query("service", "UUID");
 const FROM: Param = Param::query("from", "First day (2026-11-21, UTC) or second (Unix time)");
 const TO: Param = Param::query("to", "Last day, or the second after the last");
