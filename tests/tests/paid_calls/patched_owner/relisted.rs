@@ -99,7 +99,6 @@ async fn an_offer_that_many_refusals_bring_is_asked_for_once() -> Result<()> {
 
     let calls = (0..CALLS).map(|_| world.get("/ok"));
     for answer in futures::future::try_join_all(calls).await? {
-        ensure!(answer.problem() == "price-changed", "refused twice: {answer:?}");
         ensure!(answer.charged() == json!(false), "{answer:?}");
     }
     let state = owner.state.lock().unwrap_or_else(PoisonError::into_inner);
