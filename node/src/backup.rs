@@ -3,7 +3,7 @@
 //! The contents are CBOR ([`BackupContents`]): wallet, passphrase file where there is one, settings file, secrets, and a
 //! copy of the ledger without the bodies of answers; [`seal`] closes and opens them. A restored node buys nothing until
 //! its user says so: since the backup was made more may have been promised, and each owner is asked before anything else
-//! is signed.
+//! is signed. Its secrets are new ones: those of the backup may have been revoked or replaced since, because others had them.
 
 use std::{
     fs, io,
@@ -22,6 +22,7 @@ use zeroize::Zeroizing;
 use crate::{
     config::CONSOLE_SETTINGS_FILE,
     consumer::rules,
+    secret::file::{SecretFile, SecretFileError},
     wallet::{Wallet, WalletError},
 };
 
@@ -46,11 +47,12 @@ const FORMAT: u8 = 1;
 /// Opened ledgers of backups that are looked at.
 const VERIFY_FOLDER: &str = ".verify";
 const LEDGER_FILE: &str = "ledger.redb";
+const SECRETS_FILE: &str = "secrets.toml";
 const WALLET_FILE: &str = "wallet.json";
 /// In the order in which they are restored: with a wallet the folder is complete, and without one a node does not
 /// start on a ledger that was used.
 const FILES: [&str; 6] =
-    [LEDGER_FILE, "secrets.toml", "farthing.toml", CONSOLE_SETTINGS_FILE, "wallet.passphrase", WALLET_FILE];
+    [LEDGER_FILE, SECRETS_FILE, "farthing.toml", CONSOLE_SETTINGS_FILE, "wallet.passphrase", WALLET_FILE];
 
 /// The reason that there is no backup, or that none can be restored.
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +91,8 @@ pub enum BackupError {
     #[error("the settings in the backup do not fit this machine: {0}")]
     Settings(String),
     #[error(transparent)]
+    Secrets(#[from] SecretFileError),
+    #[error(transparent)]
     Folder(#[from] DataFolderError),
 }
 
@@ -111,6 +115,7 @@ impl BackupError {
             Self::Resources => "free some memory, then try again",
             Self::InUse { .. } => "name an empty folder with --data",
             Self::WalletClosed(error) => return error.next_step(),
+            Self::Secrets(error) => error.next_step(),
             Self::Folder(error) => error.next_step(),
             Self::Settings(_) => return None,
         })
@@ -302,8 +307,8 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), BackupError> {
     files::create_private(path, bytes).map_err(|source| BackupError::Io { path: path.to_owned(), source })
 }
 
-/// Restores a backup into a folder without a node. Spending is stopped in it until its user resumes it. Takes its
-/// time, as [`make`].
+/// Restores a backup into a folder without a node. Spending is stopped in it until its user resumes it, and its secrets
+/// are new ones. Takes its time, as [`make`].
 ///
 /// # Errors
 /// [`BackupError`]; a folder that holds a wallet or a ledger is left as it is.
@@ -319,14 +324,17 @@ pub fn restore(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result
     Ok(facts)
 }
 
-/// Writes everything into a folder that has none of it, with spending stopped and the ledger marked as restored.
+/// Writes everything into a folder that has none of it, with spending stopped, the ledger marked as restored, and a new
+/// secret for each name.
 fn put_into(contents: &BackupContents, folder: &Path) -> Result<(), BackupError> {
     for name in FILES {
         let Some(stored) = contents.files.iter().find(|stored| stored.name == name) else { continue };
         let path = folder.join(name);
         write(&path, &stored.bytes)?;
-        if name == LEDGER_FILE {
-            stop_spending(&path)?;
+        match name {
+            LEDGER_FILE => stop_spending(&path)?,
+            SECRETS_FILE => SecretFile::in_folder(folder).renew()?,
+            _ => {}
         }
     }
     Ok(())

@@ -301,7 +301,9 @@ impl From<ChainError> for Failed {
     fn from(error: ChainError) -> Self {
         let status = match &error {
             ChainError::Unreachable { .. } => StatusCode::BAD_GATEWAY,
-            ChainError::Busy { .. } | ChainError::Stopped => StatusCode::SERVICE_UNAVAILABLE,
+            ChainError::Busy { .. } | ChainError::Stopped | ChainError::Journal(_) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             ChainError::InsufficientEth { .. } | ChainError::InsufficientUsdc { .. } => {
                 StatusCode::PAYMENT_REQUIRED
             }

@@ -12,6 +12,10 @@ pub struct LedgerJournal(pub Ledger);
 impl Journal for LedgerJournal {
     fn put(&self, id: String, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), JournalError>> {
         Box::pin(async move {
+            // A commit that fails may be found after a restart; of what comes after it nothing is written.
+            if let Some(closed) = self.0.closed() {
+                return Err(JournalError::Refused(closed.to_string()));
+            }
             self.0.put(Namespace::Transactions, id.into_bytes(), bytes).await.map_err(|error| failed(&error))
         })
     }
@@ -50,5 +54,5 @@ impl Journal for LedgerJournal {
 }
 
 fn failed(error: &LedgerError) -> JournalError {
-    JournalError(error.to_string())
+    JournalError::Failed(error.to_string())
 }

@@ -239,14 +239,12 @@ impl Owner {
         let fetched = admitted.fetch().await;
         killpoint::reached("owner.after_upstream");
         let charge = fetched.outcome.charge(admitted.charge_policy(), admitted.price());
-        if !admitted.price().is_zero() {
-            self.count_end(&admitted, !charge.is_zero());
-        }
         let answer_hash = response_hash(fetched.status, &fetched.headers, &fetched.body);
-        let Some(recorded) = self.record(&admitted, &fetched, charge, answer_hash).await else {
-            self.count_end(&admitted, false);
-            return None;
-        };
+        let recorded = self.record(&admitted, &fetched, charge, answer_hash).await;
+        if recorded.is_none() || !admitted.price().is_zero() {
+            self.count_end(&admitted, recorded.is_some() && !charge.is_zero());
+        }
+        let recorded = recorded?;
         killpoint::reached("owner.after_commit");
         let is_final = fetched.outcome.is_the_services_answer() || !admitted.method().is_safe();
         let answer =

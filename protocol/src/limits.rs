@@ -17,6 +17,8 @@ pub const PARAM_NAME_BYTES_MAX: usize = 128;
 pub const PARAM_VALUE_BYTES_MAX: usize = 8 * 1024;
 /// Headers of one call in either direction.
 pub const HEADERS_MAX: usize = 32;
+/// The headers of an answer, encoded: the receipt and everything else in its head take less than what is left.
+pub const RESPONSE_HEADERS_BYTES_MAX: usize = CALL_HEAD_BYTES_MAX - 1024;
 /// The path of a call, as most servers limit the request line.
 pub const PATH_BYTES_MAX: usize = 2 * 1024;
 

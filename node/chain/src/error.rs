@@ -78,7 +78,7 @@ impl ChainError {
                 | Self::Contradicted { .. }
                 | Self::Unaccounted { .. }
                 | Self::Replaced { .. }
-                | Self::Journal(_)
+                | Self::Journal(JournalError::Failed(_))
         )
     }
 }

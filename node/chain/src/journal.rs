@@ -71,8 +71,14 @@ pub const ENTRY_BYTES_MAX: usize = 128 * 1024;
 
 /// The journal could not store or read. Nothing is sent to the chain without it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the transaction journal failed, so nothing was sent: {0}")]
-pub struct JournalError(pub String);
+pub enum JournalError {
+    /// A refusal to take a record: no restart finds it.
+    #[error("the transaction journal takes nothing, so nothing was sent: {0}")]
+    Refused(String),
+    /// A failure to store a record, which may be found after a restart all the same.
+    #[error("the transaction journal failed, so nothing is sent before the node starts again: {0}")]
+    Failed(String),
+}
 
 /// A journal that ends with the process.
 #[derive(Debug, Default)]

@@ -39,7 +39,7 @@ impl Store {
         let mut remembered = Remembered::default();
         for (name, bytes) in self.journal.all().await? {
             let Some(name) = name.strip_prefix(&self.prefix) else { continue };
-            let damaged = |_| JournalError(format!("the record {name} cannot be read"));
+            let damaged = |_| JournalError::Failed(format!("the record {name} cannot be read"));
             match name.split_once('/').map_or(name, |(kind, _)| kind) {
                 "tx" => remembered.entries.push(minicbor::decode(&bytes).map_err(damaged)?),
                 "channel" => remembered.channels.push(minicbor::decode(&bytes).map_err(damaged)?),
@@ -83,9 +83,10 @@ impl Store {
     }
 
     async fn put(&self, name: String, record: &impl minicbor::Encode<()>) -> Result<(), JournalError> {
-        let bytes = minicbor::to_vec(record).map_err(|error| JournalError(error.to_string()))?;
+        let bytes = minicbor::to_vec(record).map_err(|error| JournalError::Refused(error.to_string()))?;
         if bytes.len() > ENTRY_BYTES_MAX {
-            return Err(JournalError(format!("the record {name} is too long ({} bytes)", bytes.len())));
+            let why = format!("the record {name} is too long ({} bytes)", bytes.len());
+            return Err(JournalError::Refused(why));
         }
         self.journal.put(format!("{}{name}", self.prefix), bytes).await
     }

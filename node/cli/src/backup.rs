@@ -162,7 +162,8 @@ async fn restore(context: &Context, file: &Path, passphrase: &PassphraseFile) ->
     let facts = on_the_side(move || backup::restore(&bytes, &passphrase, &folder)).await?;
     context.output.prose(&format!(
         "Restored. Make sure that the old node does not run any more, start this one with `farthing run --data {}`, \
-         look at `farthing channel list`, then let it buy again with `farthing spending resume`.",
+         look at `farthing channel list`, then let it buy again with `farthing spending resume`. Each secret is a new \
+         one (`farthing secret show`); limits and automatic backups are those of the backup, whatever was changed since.",
         data_dir.display()
     ));
     context.output.data(&ShownBackup::from(&facts), ShownBackup::text)

@@ -96,7 +96,9 @@ async fn load(context: &Context) -> Result<Loaded, Failure> {
     });
     if let Some(kept_in) = applied.await.map_err(anyhow::Error::from)?? {
         let kept_in = kept_in.display();
-        context.output.prose(&format!("A backup was restored. The files that it replaced are in {kept_in}."));
+        context.output.prose(&format!(
+            "A backup was restored. The files that it replaced are in {kept_in}. Each secret is a new one."
+        ));
     }
     Ok(checked(config::load(&context.sources())?)?)
 }

@@ -19,7 +19,17 @@ pub(super) async fn spending(context: &Context, verb: Spending) -> Result<(), Fa
     let state: SpendingState = match verb {
         Spending::Show => node.ask(endpoint::Spending).await?,
         Spending::Stop => node.ask(endpoint::StopSpending).await?,
-        Spending::Resume => node.ask(endpoint::ResumeSpending).await?,
+        Spending::Resume => {
+            let state = node.ask(endpoint::ResumeSpending).await?;
+            let names: Vec<_> = node.ask(endpoint::Secrets).await?.into_iter().map(|one| one.name).collect();
+            let backups = if node.ask(endpoint::AutomaticBackups).await?.on { "on" } else { "off" };
+            context.output.prose(&format!(
+                "Programs may buy with these secrets: {}. Automatic backups are {backups}. After a restore these, the \
+                 limits and the passphrase of automatic backups are the backup's: end what you had ended since.",
+                names.join(", ")
+            ));
+            state
+        }
         Spending::Limits(limits) => node.tell(endpoint::LimitSpending, &request(&limits)).await?,
         Spending::Accept { service, up_to } => {
             let asked = AcceptPrice { service: service.into(), up_to: up_to.into() };

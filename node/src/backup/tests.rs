@@ -52,7 +52,12 @@ fn what_is_restored_is_what_was_backed_up_with_spending_stopped() {
     assert_eq!((facts.made_secs, facts.channels, facts.violations), (7, 0, 0));
     let data_dir = new.path().join("node");
     assert_eq!(restore(&backup, &passphrase(), &data_dir).unwrap(), facts);
-    for name in FILES.iter().filter(|name| **name != LEDGER_FILE) {
+    let secrets = fs::read_to_string(data_dir.join(SECRETS_FILE)).unwrap();
+    assert!(
+        secrets.starts_with("default = \"farthing_sk_"),
+        "a new one in place of a file that cannot be read"
+    );
+    for name in FILES.iter().filter(|name| ![LEDGER_FILE, SECRETS_FILE].contains(*name)) {
         assert_eq!(
             fs::read(data_dir.join(name)).unwrap(),
             fs::read(old.path().join(name)).unwrap(),

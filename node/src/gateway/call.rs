@@ -233,6 +233,9 @@ fn kind_of(value: &RawValue) -> &'static str {
     match value.get().as_bytes().first() {
         Some(b'n') => "null",
         Some(b't' | b'f') => "a boolean",
+        Some(b'"') if text(value).is_none() => {
+            "a string with half of a surrogate pair, which is no character"
+        }
         Some(b'"') => "a string",
         Some(b'[') => "an array",
         Some(b'{') => "an object",
@@ -337,6 +340,9 @@ mod tests {
             (&call(r#""params":[1]"#), "`params` is an array"),
             (&call(r#""params":{"a":null}"#), "`params.a` is null"),
             (&call(r#""params":{"a":{}}"#), "`params.a` is an object"),
+            (&call(r#""params":{"a":"x\ud83d"}"#), "`params.a` is a string with half of a surrogate pair"),
+            (&call(r#""call_id":"\udc00""#), "`call_id` is a string with half of a surrogate pair"),
+            (&call(r#""params":"a""#), "`params` is a string, expected an object"),
             (&call(r#""max_price":0.1"#), "`max_price` is a number"),
             (&call(r#""max_price":"1e3""#), "not an amount of USDC"),
             (&call(r#""call_id":"""#), "1 to 128 bytes"),

@@ -10,6 +10,7 @@ use farthing_ledger::{Call, CallRow, Recorded};
 use farthing_protocol::{
     CallReply, CallResponse, Receipt, Refusal, Signature,
     call::{CallStatus, response_hash},
+    limits, wire,
 };
 
 use super::upstream::UpstreamAnswer;
@@ -47,7 +48,8 @@ impl Answer {
         Self::response(*recorded.receipt(), said, took, sign)
     }
 
-    /// The stored answer of a call; `None` when its body is gone.
+    /// The stored answer of a call; `None` when its body is gone, or its head is too long for any peer: earlier versions
+    /// recorded such answers.
     ///
     /// # Errors
     /// The refusal of `sign`.
@@ -60,7 +62,8 @@ impl Answer {
         let Some(body) = row.call.body.clone().or_else(|| is_empty.then(Bytes::new)) else { return Ok(None) };
         let (headers, elapsed, reason) = (headers.clone(), Duration::ZERO, "");
         let said = UpstreamAnswer { outcome, status, headers, body, elapsed, reason };
-        Self::response(row.receipt, said, Duration::ZERO, sign).map(Some)
+        let answer = Self::response(row.receipt, said, Duration::ZERO, sign)?;
+        Ok((wire::encode(&answer.reply).len() <= limits::CALL_HEAD_BYTES_MAX).then_some(answer))
     }
 
     /// Builds the answer to the one repeat of a stored call: the charge stays, and the receipt names this answer.
@@ -128,4 +131,52 @@ impl Answer {
 
 fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use farthing_protocol::{Address, CallId, ChannelId, Hash, Outcome, ServiceId, Usdc, call::Method};
+
+    use super::*;
+
+    #[test]
+    fn a_stored_answer_that_no_peer_can_read_is_told_without_its_body() {
+        let stored = |bytes| {
+            let headers = BTreeMap::from([("etag".to_owned(), "a".repeat(bytes))]);
+            let (id, hash, charged) =
+                (CallId::from_bytes([1; 16]), Hash::from([2; 32]), Usdc::from_micros(2));
+            let response_hash = response_hash(200, &headers, b"{}");
+            let receipt = Receipt {
+                channel: ChannelId::NONE,
+                call_id: id,
+                request_hash: hash,
+                response_hash,
+                outcome: Outcome::Answered.code(),
+                charged,
+                spent_total: charged,
+                time_secs: 1,
+            };
+            let call = Call {
+                call_id: id,
+                service: ServiceId::from_bytes([3; 16]),
+                method: Method::Post,
+                path: "/ok".to_owned(),
+                request_hash: hash,
+                response_hash,
+                price: charged,
+                charged,
+                outcome: Outcome::Answered,
+                status: 200,
+                headers,
+                body: Some(Bytes::from_static(b"{}")),
+                time_secs: 1,
+            };
+            let row = CallRow { payer: Address::ZERO, call, receipt, body_bytes: 2, repeated_secs: None };
+            Answer::stored(&row, |_| Ok(Signature::from_bytes([4; 65]))).unwrap()
+        };
+        assert!(stored(32_000).is_some(), "a head of 32 KiB at most");
+        assert!(stored(32_700).is_none(), "the receipt alone is told");
+    }
 }

@@ -12,6 +12,7 @@
 mod address;
 mod base;
 mod graphql;
+mod headers;
 mod options;
 mod own_ports;
 mod permit;
@@ -30,8 +31,8 @@ use std::{
 use bytes::{Bytes, BytesMut};
 use farthing_bounds::{HeldBytes, Sparing};
 use farthing_bridge::Request;
-use farthing_protocol::{Outcome, limits};
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use farthing_protocol::Outcome;
+use http::{HeaderMap, HeaderValue, header};
 use tokio::time::timeout;
 use url::Url;
 
@@ -51,15 +52,6 @@ pub use self::{
 pub(super) use self::{permit::Sealed, request::secret_header};
 use super::new_service::UpstreamSecrets;
 
-/// Response headers that mean something to the caller.
-const RESPONSE_HEADERS: &[HeaderName] = &[
-    header::CONTENT_TYPE,
-    header::CONTENT_LANGUAGE,
-    header::ETAG,
-    header::LAST_MODIFIED,
-    header::CACHE_CONTROL,
-    header::RETRY_AFTER,
-];
 /// Shorter than the 5 s after which common servers drop an idle connection, so that we do first.
 const POOL_IDLE: Duration = Duration::from_secs(4);
 /// As many as calls of one service by default; more would only sit idle.
@@ -235,7 +227,7 @@ impl Upstream {
             answered = self.attempt(&request, started, total).await;
         }
         let elapsed = started.elapsed();
-        match answered {
+        match answered.and_then(headers::within_a_reply) {
             Ok((outcome, status, headers, body)) => {
                 self.times.add(elapsed);
                 UpstreamAnswer { outcome, status, headers, body, elapsed, reason: "" }
@@ -266,7 +258,7 @@ impl Upstream {
             .await
             .map_err(slow_head)?
             .map_err(|error| failure_of(&error))?;
-        let headers = self.passed_back(response.headers());
+        let headers = headers::passed_back(response.headers(), &self.options.response_headers);
         let status = response.status().as_u16();
         self.check_head(&response)?;
         match &request.request {
@@ -326,22 +318,6 @@ impl Upstream {
             return Err(Failure::new(Outcome::BadAnswer, status.as_u16(), "the upstream answers a web page"));
         }
         Ok(Outcome::Answered)
-    }
-
-    fn passed_back(&self, headers: &HeaderMap) -> BTreeMap<String, String> {
-        let wanted = |name: &HeaderName| {
-            RESPONSE_HEADERS.contains(name) || self.options.response_headers.contains(name.as_str())
-        };
-        let text = |value: &HeaderValue| value.to_str().ok().map(ToOwned::to_owned);
-        let short = |value: &String| value.len() <= limits::PARAM_VALUE_BYTES_MAX;
-        headers
-            .keys()
-            .filter(|name| wanted(name) && **name != header::SET_COOKIE)
-            .filter_map(|name| {
-                Some((name.as_str().to_owned(), headers.get(name).and_then(text).filter(short)?))
-            })
-            .take(limits::HEADERS_MAX)
-            .collect()
     }
 
     async fn body(

@@ -157,6 +157,24 @@ impl SecretFile {
         self.write(stored, files::replace_private)
     }
 
+    /// Gives every name a new secret, and a node whose stored ones cannot be read a new default one alone.
+    ///
+    /// # Errors
+    /// [`SecretFileError::Io`]
+    pub fn renew(&self) -> Result<(), SecretFileError> {
+        let mut stored = match self.load_or_create() {
+            Err(SecretFileError::Malformed { .. }) => {
+                StoredSecrets { default: self.fresh()?, named: BTreeMap::new() }
+            }
+            stored => stored?,
+        };
+        stored.default = self.fresh()?;
+        for named in stored.named.values_mut() {
+            named.secret = self.fresh()?;
+        }
+        self.replace(&stored)
+    }
+
     /// A new secret.
     ///
     /// # Errors

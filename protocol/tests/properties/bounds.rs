@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use farthing_protocol::{
-    CallMessage, CallRequest, Usdc,
+    CallMessage, CallReply, CallRequest, CallResponse, Receipt, Usdc,
     call::{OutOfBounds, Payment},
     limits::{
         CALL_HEAD_BYTES_MAX, HEADERS_MAX, PARAM_NAME_BYTES_MAX, PARAM_VALUE_BYTES_MAX, PARAMS_MAX,
-        PATH_BYTES_MAX, REQUEST_BODY_BYTES_MAX,
+        PATH_BYTES_MAX, REQUEST_BODY_BYTES_MAX, RESPONSE_HEADERS_BYTES_MAX,
     },
     wire,
 };
 
-use crate::examples::call_request;
+use crate::examples::{call_request, call_response, receipt};
 
 fn limited(what: &'static str, size_max: usize, make: impl Fn(usize) -> CallRequest) {
     for size in [size_max - 1, size_max] {
@@ -74,4 +74,25 @@ fn no_payment_is_larger_than_the_one_that_bounds_are_checked_with() {
     for payment in [Payment::Free, call_request().payment, dearest] {
         assert!(paid(payment.clone()) <= paid(Payment::LARGEST), "{payment:?}");
     }
+}
+
+#[test]
+fn the_longest_headers_of_an_answer_leave_room_for_the_rest_of_its_head() {
+    let (value, spent) = (u64::MAX, Usdc::from_micros(u64::MAX));
+    let receipt =
+        Receipt { charged: spent, spent_total: spent, time_secs: value, outcome: u8::MAX, ..receipt() };
+    let headers = |bytes| BTreeMap::from([("etag".to_owned(), "v".repeat(bytes))]);
+    let overhead = wire::encode(&headers(30_000)).len() - 30_000;
+    let response = CallResponse {
+        status: u16::MAX,
+        headers: headers(RESPONSE_HEADERS_BYTES_MAX - overhead),
+        body_bytes: value,
+        receipt,
+        owner_us: value,
+        upstream_us: value,
+        ..call_response()
+    };
+    assert_eq!(wire::encode(&response.headers).len(), RESPONSE_HEADERS_BYTES_MAX);
+    let head = wire::encode(&CallReply::Response(response)).len();
+    assert!(head <= CALL_HEAD_BYTES_MAX, "{head}");
 }

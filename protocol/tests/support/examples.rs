@@ -116,7 +116,7 @@ fn receipt_signature() -> Signature {
     receipt().sign(&domain(), &owner())
 }
 
-fn call_response() -> CallResponse {
+pub fn call_response() -> CallResponse {
     CallResponse {
         call_id: call_id(),
         status: 200,

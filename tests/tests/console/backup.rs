@@ -1,6 +1,9 @@
 //! Backup and restore in the console: the words, the file, and a node that takes another's place.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
@@ -98,7 +101,7 @@ async fn a_backup_is_made_downloaded_and_restored_in_the_place_of_another_node()
 
     let new = Node::start().await?;
     let mut browser = new.set_up().await?;
-    let own = new.process.status().await?.address.0;
+    let (own, own_secret) = (new.process.status().await?.address.0, new.process.secret().await?);
     let upload = format!("{LIST}/upload");
     let page = browser.upload(&upload, &[("file", Some("notes.txt"), b"no backup at all")]).await?;
     ensure!(page.status == 422 && page.body.contains("no backup of this program"), "{page:?}");
@@ -130,7 +133,11 @@ async fn a_backup_is_made_downloaded_and_restored_in_the_place_of_another_node()
     })
     .await?;
     ensure!(!looked_at.exists(), "what an interrupted look left is there still");
-    ensure!(new.process.secret().await? == secret, "another secret");
+    let secrets = [secret, own_secret, new.process.secret().await?];
+    ensure!(
+        secrets.iter().collect::<BTreeSet<_>>().len() == 3,
+        "a secret that others may have is in use again"
+    );
     let kept = replaced(&new)?;
     for name in ["wallet.json", "ledger.redb", "secrets.toml"] {
         ensure!(kept.join(name).exists(), "{name} of the replaced node is not kept");

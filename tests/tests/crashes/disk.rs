@@ -14,6 +14,7 @@ use anyhow::{Context, Result, ensure};
 use farthing_control::{endpoint, types::AlertKind};
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
+    command::farthing,
     wait::eventually,
     world::{Answer, FUNDS, PRICE, World},
 };
@@ -38,6 +39,11 @@ async fn a_consumer_whose_disk_is_full_promises_nothing_and_recovers() -> Result
     ensure!(refused.status == StatusCode::SERVICE_UNAVAILABLE, "{refused:?}");
     ensure!(refused.problem() == "ledger-closed" && refused.charged() == false, "{refused:?}");
     ensure!(world.upstream.hits() == hits);
+    let friend = world.owner_wallet.to_string();
+    let sent =
+        farthing(&world.consumer, &["wallet", "send", &friend, "--usdc", "0.01", "--yes", "--json"]).await?;
+    let told = sent.ends_with(1)?.error()?;
+    ensure!(told["code"] == "failure" && told.to_string().contains("nothing was sent"), "{told}");
     says_what_is_wrong(&world.consumer).await?;
 
     disk.make_room()?;

@@ -20,7 +20,9 @@ use tokio::{
     sync::watch,
 };
 
-use crate::support::{back_up, cost, expect_served, fixed_owner, on_a_fixed_port, restore_owner, setting};
+use crate::support::{
+    back_up, cost, expect_served, fixed_owner, on_a_fixed_port, restore, restore_owner, setting,
+};
 
 #[tokio::test]
 async fn a_lost_node_comes_back_from_its_backup_buys_nothing_until_told_and_its_books_add_up() -> Result<()> {
@@ -68,7 +70,7 @@ async fn a_lost_node_comes_back_from_its_backup_buys_nothing_until_told_and_its_
     world.consumer.wait_until_ready().await?;
     assert_eq!(world.consumer.status().await?.address.0, world.consumer_wallet);
     let secret = farthing(&world.consumer, &["secret", "show"]).await?;
-    ensure!(secret.ends_with(0)?.out.trim() == world.secret, "another secret");
+    ensure!(secret.ends_with(0)?.out.trim() != world.secret, "the secret that others may have");
     farthing(&world.consumer, &["secret", "show", "dashboard"]).await?.ends_with(0)?;
     let service = world.api.id.to_string();
     let call = ["call", &service, "GET", "/ok"];
@@ -98,6 +100,40 @@ async fn a_lost_node_comes_back_from_its_backup_buys_nothing_until_told_and_its_
     let compared = compared.ends_with(0)?.json()?["compared"].clone();
     ensure!(compared["adjusted"] == cost(1).to_string(), "{compared:#}");
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_restore_revives_no_secret_and_resuming_names_what_came_back() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut world = World::with(fixed_owner()?).await?;
+    let does = async |node: &NodeProcess, words: &str| -> Result<(String, String)> {
+        let ran = farthing(node, &words.split(' ').collect::<Vec<_>>()).await?;
+        ran.ends_with(0)?;
+        Ok((ran.out.trim().to_owned(), ran.err))
+    };
+    let mut secrets = vec![world.secret.clone(), does(&world.consumer, "secret create thief").await?.0];
+    back_up(&world.consumer, folder.path()).await?;
+    does(&world.consumer, "secret revoke thief").await?;
+    secrets.push(does(&world.consumer, "secret rotate default").await?.0);
+    world.consumer.kill().await?;
+    let elsewhere = restore(folder.path()).await?;
+    // The authority that this world trusts.
+    std::fs::rename(world.consumer.data_dir().join("tls"), Path::new(&elsewhere).join("tls"))?;
+    let options = NodeOptions::new(&elsewhere).bootstrap([world.owner.loopback_address().await?]);
+    world.consumer = NodeProcess::start(&world.chain, options).await?;
+    world.consumer.wait_until_ready().await?;
+    for secret in secrets {
+        world.secret = secret;
+        assert_eq!(world.get("/ok").await?.status, 401, "a secret of before is in use");
+    }
+    let said = does(&world.consumer, "spending resume").await?.1;
+    ensure!(said.contains("default, thief") && said.contains("Automatic backups are off"), "{said}");
+    for name in ["default", "thief"] {
+        world.secret = does(&world.consumer, &format!("secret show {name}")).await?.0;
+        eventually("the new secret buys", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    }
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
     Ok(())
 }
 

@@ -102,14 +102,19 @@ pub async fn back_up(node: &NodeProcess, folder: &Path) -> Result<()> {
 
 /// The owner is lost, and made again from the backup in that folder, at the same address.
 pub async fn restore_owner(world: &mut World, folder: &Path, listen: Vec<(String, String)>) -> Result<()> {
-    let [file, passphrase] = backup_files(folder);
-    let elsewhere = folder.join("restored").display().to_string();
     world.owner.kill().await?;
-    run(&elsewhere, &["backup", "restore", &file, "--passphrase-file", &passphrase]).await?.ends_with(0)?;
-    let mut options = NodeOptions::new(&elsewhere);
+    let mut options = NodeOptions::new(restore(folder).await?);
     options.settings = [setting("settlement.channel_min", "0.000001"), listen].concat();
     world.owner = NodeProcess::start(&world.chain, options).await?;
     world.owner.wait_until_ready().await
+}
+
+/// Restores the backup in that folder; returns where the node lies.
+pub async fn restore(folder: &Path) -> Result<String> {
+    let [file, passphrase] = backup_files(folder);
+    let elsewhere = folder.join("restored").display().to_string();
+    run(&elsewhere, &["backup", "restore", &file, "--passphrase-file", &passphrase]).await?.ends_with(0)?;
+    Ok(elsewhere)
 }
 
 fn backup_files(folder: &Path) -> [String; 2] {

@@ -1,6 +1,6 @@
 //! What an owner's own server can do wrong, and who pays for it.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use farthing_control::types::{Api, Charge};
 use farthing_tests::{
     upstream,
@@ -159,6 +159,40 @@ async fn uncharged_work_is_limited_and_the_limit_says_when_to_come_back() -> Res
     assert_eq!(world.upstream.hits(), 15);
     ensure!(world.get("/ok").await?.status == 200, "other operations go on");
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
+    Ok(())
+}
+
+#[tokio::test]
+async fn headers_that_no_reply_has_room_for_are_a_failed_upstream_free_and_counted() -> Result<()> {
+    let world = World::start().await?;
+    let names = ["etag", "last-modified", "cache-control", "retry-after", "content-language"];
+    for bytes in [6_300, 6_530, 8_000] {
+        let headers: String = names.iter().map(|name| format!("{name}: {}\r\n", "a".repeat(bytes))).collect();
+        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n{headers}\r\n{{}}").into_bytes();
+        let api = publish(&world, &upstream::raw(answer.leak()).await?, Charge::Success).await?;
+        for method in ["GET", "POST"] {
+            let (answer, what) =
+                (world.call_of(&api, method, "/ok").await?, format!("{method} with five of {bytes} bytes"));
+            if bytes == 6_300 {
+                expect_served(&answer).context(what)?;
+            } else {
+                expect_free(&what, &answer, 502, "upstream-failed")?;
+            }
+        }
+        if bytes == 8_000 {
+            for n in 1..15 {
+                expect_free(
+                    &n.to_string(),
+                    &world.call_of(&api, "GET", "/ok").await?,
+                    502,
+                    "upstream-failed",
+                )?;
+            }
+            let answer = world.call_of(&api, "GET", "/ok").await?;
+            expect_free("after fifteen in a minute", &answer, 429, "owner-busy")?;
+        }
+    }
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
     Ok(())
 }
 

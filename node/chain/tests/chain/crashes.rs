@@ -361,12 +361,12 @@ async fn a_foreign_transaction_of_the_same_key_replaces_a_transfer_but_only_dela
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_sent_when_the_journal_fails() {
-    struct FullDisk(MemoryJournal);
+async fn nothing_is_sent_when_the_journal_fails_and_what_it_refused_is_told_as_unsent() {
+    struct FullDisk(MemoryJournal, JournalError);
     impl Journal for FullDisk {
         fn put(&self, id: String, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), JournalError>> {
             if id.contains("/tx/") {
-                return Box::pin(async { Err(JournalError("no space left on device".to_owned())) });
+                return Box::pin(async { Err(self.1.clone()) });
             }
             self.0.put(id, bytes)
         }
@@ -378,10 +378,17 @@ async fn nothing_is_sent_when_the_journal_fails() {
         }
     }
     let world = World::new().await;
-    let chain = start_ready(world.spec(), &world.payer, Arc::new(FullDisk(MemoryJournal::default()))).await;
-    let error = chain.send_usdc(new_key().address(), usdc(7)).await.unwrap_err();
-    assert!(error.to_string().contains("no space left"), "{error}");
-    assert_eq!((world.nonce(&world.payer).await, world.waiting_transactions().await), (0, 0));
+    let why = || "no space left on device".to_owned();
+    for (fails, may_be_found) in [(JournalError::Refused(why()), false), (JournalError::Failed(why()), true)]
+    {
+        let journal = Arc::new(FullDisk(MemoryJournal::default(), fails));
+        let chain = start_ready(world.spec(), &world.payer, journal).await;
+        let error = chain.send_usdc(new_key().address(), usdc(7)).await.unwrap_err();
+        assert!(error.to_string().contains("no space left"), "{error}");
+        assert_eq!(error.may_have_been_made(), may_be_found, "{error}");
+        assert_eq!(error.to_string().contains("nothing was sent"), !may_be_found, "{error}");
+        assert_eq!((world.nonce(&world.payer).await, world.waiting_transactions().await), (0, 0));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -393,7 +400,7 @@ async fn a_journal_that_fails_later_keeps_the_fee_as_it_is_and_the_transaction_i
         fn put(&self, id: String, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), JournalError>> {
             if id.contains("/tx/") && self.1.swap(true, SeqCst) {
                 self.2.notify_one();
-                return Box::pin(async { Err(JournalError("no space left on device".to_owned())) });
+                return Box::pin(async { Err(JournalError::Failed("no space left on device".to_owned())) });
             }
             self.0.put(id, bytes)
         }
@@ -401,7 +408,7 @@ async fn a_journal_that_fails_later_keeps_the_fee_as_it_is_and_the_transaction_i
             self.0.all()
         }
         fn delete(&self, _: String) -> BoxFuture<'_, Result<(), JournalError>> {
-            Box::pin(async { Err(JournalError("no space left on device".to_owned())) })
+            Box::pin(async { Err(JournalError::Failed("no space left on device".to_owned())) })
         }
     }
     let world = World::new().await;
