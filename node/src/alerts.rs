@@ -377,8 +377,7 @@ impl Alerts {
         let unclaimed =
             parts.book.all().iter().map(|(_, channel)| channel.state.unclaimed()).collect::<Vec<_>>();
         // Whoever emptied a channel that was stopped for it is not bought from any more.
-        let counts =
-            |channel: &PayerChannel| channel.state.deposited > channel.claimed || channel.state.stopped;
+        let counts = |channel: &PayerChannel| channel.holds_deposit() || channel.state.stopped;
         let channels = parts.channels.all().into_iter().filter(counts);
         NodeFacts {
             waiting_for: parts.readiness.waiting_for(),

@@ -9,6 +9,9 @@ use crate::{
 };
 
 /// The chain of the configuration: a preset, or a chain of the user's own, with the user's changes.
+///
+/// # Errors
+/// The setting that a chain of the user's own lacks.
 pub fn chain_spec(config: &Config) -> anyhow::Result<ChainSpec> {
     let chain = &config.chain;
     let mut spec = match farthing_chain::preset(&chain.preset) {

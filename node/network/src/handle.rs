@@ -179,8 +179,8 @@ impl NetworkHandle {
         self.0.ask_connected(peer, &request).await
     }
 
-    /// Asks `peer` for the records of these wallets, at most [`farthing_protocol::limits::INFO_ITEMS_MAX`], and keeps those that are
-    /// newer than what is known. Returns how many were.
+    /// Asks `peer` for the records of these wallets, at most [`farthing_protocol::limits::INFO_ITEMS_MAX`], and keeps those
+    /// that are newer than what is known. Returns how many were.
     ///
     /// # Errors
     /// As [`Self::ask`].

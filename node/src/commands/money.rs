@@ -124,7 +124,7 @@ fn all_channels(node: &Handles) -> Vec<Channel> {
 /// Returns the state of a channel that this node pays on, and until when it lasts.
 fn payer_state(node: &Handles, channel: &PayerChannel) -> (ChannelState, Option<u64>) {
     match channel.close_at_secs {
-        _ if channel.state.deposited <= channel.claimed => (ChannelState::Closed, None),
+        _ if !channel.holds_deposit() => (ChannelState::Closed, None),
         Some(at) => (ChannelState::CloseRequested, Some(at)),
         None if channel.state.stopped => (ChannelState::Stopped, None),
         None => match node.settlement.promised_until(channel.id) {

@@ -11,7 +11,10 @@ use std::{
 };
 
 use farthing_os::secret::SecretText;
-use farthing_protocol::{Address, Usdc};
+use farthing_protocol::{
+    Address, Usdc,
+    limits::{CLOSE_DELAY_SECS_MAX, CLOSE_DELAY_SECS_MIN},
+};
 
 use super::{
     FlagRule,
@@ -175,7 +178,7 @@ settings! {
         /// 2s unless set.
         safe_tag: Option<bool> = Switch, Unset;
         /// Time an owner has for its claim after a payer asks to close (1 hour to 30 days).
-        close_delay_secs: u64 = integer(HOUR_SECS, 30 * DAY_SECS), Value("86400");
+        close_delay_secs: u64 = integer(CLOSE_DELAY_SECS_MIN, CLOSE_DELAY_SECS_MAX), Value("86400");
         /// How often the head of the chain is read; half the preset's block time unless set.
         poll_interval as "poll_interval_ms": Option<Duration> = integer(50, 10 * MINUTE_MS), Unset;
     }
@@ -199,7 +202,7 @@ settings! {
         deposit_max: Usdc = Amount, Unset;
         /// The longest that a listing may bind a deposit when its owner does not answer; owners ask for a day as a
         /// rule.
-        close_delay_max_secs: u64 = integer(HOUR_SECS, 30 * DAY_SECS), Value("604800");
+        close_delay_max_secs: u64 = integer(CLOSE_DELAY_SECS_MIN, CLOSE_DELAY_SECS_MAX), Value("604800");
         /// What becomes of paid calls to a service whose answers break its own description or fail often: they are
         /// bought with a warning, or refused until it does better; `farthing spending flagged` says otherwise for one
         /// service.

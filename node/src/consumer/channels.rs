@@ -154,10 +154,8 @@ impl Channels {
     /// Puts the channel first that new calls are promised on: of those with a deposit the one with the longest delay,
     /// because an owner serves no shorter one than it asks for; of equals the one in use.
     fn choose(&mut self, owner: Address) {
-        let rank = |channel: &PayerChannel| match channel.holds_deposit() {
-            true => Some(channel.config.close_delay_secs),
-            false => None,
-        };
+        let rank =
+            |channel: &PayerChannel| channel.holds_deposit().then_some(channel.config.close_delay_secs);
         let best = self.with(owner).map(rank).max().flatten();
         let first = self.with(owner).position(|channel| rank(channel) == best);
         if let (Some(first), Some(ids)) = (first, self.by_owner.get_mut(&owner)) {
@@ -263,7 +261,7 @@ impl PayerChannels {
                 let seen_total = channel.seen_total;
                 Ok(Reservation { channel: channel.id, owner, price, cumulative, deposited, seen_total })
             }
-            None if channel.state.deposited <= channel.claimed => Err(Shortage::NotOpen),
+            None if !channel.holds_deposit() => Err(Shortage::NotOpen),
             None => Err(Shortage::Low { available: channel.state.available() }),
         }
     }

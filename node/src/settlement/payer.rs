@@ -245,7 +245,7 @@ impl Payer {
             let view = self.chain.channel(&id);
             let is_over =
                 view.is_some_and(|view| view.close_at_secs.is_some() || view.deposited <= view.claimed);
-            let open = channel.filter(|open| !is_over && holds_deposit(open));
+            let open = channel.filter(|open| !is_over && open.holds_deposit());
             let Some(channel) = open else {
                 self.promised.forget(id).await;
                 continue;
@@ -348,10 +348,6 @@ fn way_back(channel: &PayerChannel, policy: &Policy, gas: Usdc, now_secs: u64) -
         () if idle_secs >= policy.idle_close_secs && channel.state.in_flight.is_zero() => Some(Way::Owner),
         () => None,
     }
-}
-
-fn holds_deposit(channel: &PayerChannel) -> bool {
-    channel.state.deposited > channel.claimed
 }
 
 #[cfg(test)]
