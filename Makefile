@@ -10,6 +10,8 @@ SHELL := /bin/bash
 
 # Where cargo puts programs; it knows about CARGO_TARGET_DIR and its own configuration.
 programs = $$(cargo metadata --no-deps --offline --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')/debug
+# The optimised ones, which are shipped and measured.
+optimised = $$(dirname "$(programs)")/release
 npm_installed := tests/contracts/node_modules/.package-lock.json
 tools_from_npm := tests/tools/node_modules/.package-lock.json
 tools_from_pypi := tests/tools/.venv/.installed
@@ -71,12 +73,20 @@ check-files: ## What `make check` checks without compiling anything
 	fi
 
 .PHONY: bench
-bench: anvil build ## Measure paid calls against direct ones, the bridge, search, pages and idle traffic; writes target/bench/report.json
-	"$(programs)/farthing-bench"
-	"$(programs)/farthing-pages"
-	"$(programs)/farthing-simulate" catalog --listings 20000 --searches 300
-	"$(programs)/farthing-simulate" idle
+bench: anvil build-optimised ## Measure paid calls beside direct ones and two TLS proxies, the bridge, search, pages and idle traffic; writes target/bench/report.json
+	"$(optimised)/farthing-bench"
+	"$(optimised)/farthing-pages"
+	"$(optimised)/farthing-simulate" catalog --listings 20000 --searches 300
+	"$(optimised)/farthing-simulate" idle
 	cargo bench --locked -p farthing-bridge -p farthing-sdk
+
+.PHONY: profile
+profile: anvil build-optimised ## What the processor works for while 64 callers buy, by parts of the program; needs perf
+	"$(optimised)/farthing-bench" profile
+
+.PHONY: build-optimised
+build-optimised:
+	cargo build --release --workspace --bins --locked
 
 # Where the local chain's program is.
 anvil_program = $${FARTHING_ANVIL:-$$(command -v anvil || echo tests/contracts/node_modules/@foundry-rs/anvil-linux-*/bin/anvil)}

@@ -360,6 +360,12 @@ impl ServiceProcess {
         Ok(Self { child, url, log })
     }
 
+    /// The process id, while it runs.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// Waits for `mark` in the log, and returns what follows it in the newest line that has it.
     pub async fn last_line_with(&self, mark: &str) -> Option<String> {
         let until = tokio::time::Instant::now() + UP_WITHIN;

@@ -1,0 +1,160 @@
+//! What is measured: one consumer, eight owners of the same service, and two TLS proxies before it.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use farthing_control::types::Api;
+use farthing_protocol::Usdc;
+use farthing_testnet::{
+    NodeProcess,
+    demo::{Demo, Setup, metrics, recent_earthquakes},
+};
+use farthing_tests::proxies::Proxies;
+use hyper::Request;
+use serde::Serialize;
+
+use crate::{counts::messages_of, load::Target};
+
+/// Beside the demo's own owner of earthquakes.
+const MORE_OWNERS: usize = 7;
+const PROXIES: usize = 2;
+
+/// How a caller comes to the service's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// The service itself.
+    Direct,
+    /// Through two TLS proxies in a row: what a user would run instead.
+    Proxied,
+    /// Bought from one owner.
+    Paid,
+    /// Bought from eight owners in turn.
+    PaidOfEight,
+}
+
+pub struct Market {
+    pub demo: Demo,
+    more: Vec<(NodeProcess, Api)>,
+    /// None where nginx is not installed.
+    proxies: Option<Proxies>,
+}
+
+/// What both sides counted together.
+#[derive(Clone, Copy, Debug)]
+pub struct Counters {
+    pub commits: u64,
+    pub signatures: u64,
+}
+
+impl Market {
+    /// Starts all of it in `folder`.
+    pub async fn open(folder: &Path) -> Result<Self> {
+        let settings: Vec<_> = [
+            ("spending.per_day", "100000"),
+            ("spending.per_secret_day", "100000"),
+            ("spending.deposit_prices", "50000"),
+            ("spending.deposit_max", "1000"),
+            ("gateway.connections_per_ip_max", "512"),
+            ("gateway.connections_max", "512"),
+        ]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into();
+        let setup = Setup {
+            funds: Usdc::from_micros(100_000_000_000),
+            gateway_port: 0,
+            panel_port: 0,
+            settings: settings.clone(),
+        };
+        let demo = Demo::start(folder, setup).await?;
+        let more = demo.more_owners(folder, MORE_OWNERS, &settings).await?;
+        let proxies = Proxies::start(folder, &demo.earthquakes.service.url, PROXIES);
+        if let Err(error) = &proxies {
+            println!("(the two proxies are not measured, because nginx is not installed: {error:#})");
+        }
+        Ok(Self { demo, more, proxies: proxies.ok() })
+    }
+
+    /// The ways that this machine can measure.
+    pub fn ways(&self) -> Vec<Way> {
+        let proxied = self.proxies.is_some().then_some(Way::Proxied);
+        [Way::Direct].into_iter().chain(proxied).chain([Way::Paid, Way::PaidOfEight]).collect()
+    }
+
+    pub fn targets(&self, way: Way) -> Result<Vec<Target>> {
+        let service = &self.demo.earthquakes.service.url;
+        let owner = &self.demo.earthquakes.api;
+        match way {
+            Way::Direct => Ok(vec![Target::new(get(service)?, None)?]),
+            Way::Proxied => {
+                let proxies = self.proxies.as_ref().context("no proxies run")?;
+                Ok(vec![Target::new(get(proxies.url())?, Some(proxies.authority()))?])
+            }
+            Way::Paid => Ok(vec![self.paid(owner)?]),
+            Way::PaidOfEight => [owner]
+                .into_iter()
+                .chain(self.more.iter().map(|(_, api)| api))
+                .map(|api| self.paid(api))
+                .collect(),
+        }
+    }
+
+    fn paid(&self, api: &Api) -> Result<Target> {
+        let request = Request::post(format!("{}/internal/call", self.demo.gateway_url))
+            .header("authorization", format!("Bearer {}", self.demo.secret))
+            .header("content-type", "application/json")
+            .body(recent_earthquakes(api).to_string().into())?;
+        Target::new(request, Some(&self.demo.consumer.ca_file()))
+    }
+
+    /// The processes between a caller and the service, by what they are.
+    pub fn processes(&self, way: Way) -> Vec<(&'static str, Vec<u32>)> {
+        let consumer = self.demo.consumer.pid().into_iter().collect();
+        let owner = self.demo.earthquakes.node.pid();
+        let others = self.more.iter().filter_map(|(node, _)| node.pid());
+        match way {
+            Way::Direct => Vec::new(),
+            Way::Proxied => {
+                vec![("proxies", self.proxies.as_ref().map(Proxies::processes).unwrap_or_default())]
+            }
+            Way::Paid => vec![("consumer", consumer), ("owner", owner.into_iter().collect())],
+            Way::PaidOfEight => {
+                vec![("consumer", consumer), ("owner", owner.into_iter().chain(others).collect())]
+            }
+        }
+    }
+
+    pub fn service(&self) -> Option<u32> {
+        self.demo.earthquakes.service.pid()
+    }
+
+    pub async fn counters(&self) -> Result<Counters> {
+        let nodes = [&self.demo.consumer, &self.demo.earthquakes.node];
+        let mut sum = Counters { commits: 0, signatures: 0 };
+        for node in nodes.into_iter().chain(self.more.iter().map(|(node, _)| node)) {
+            let told = metrics(node).await?;
+            let of = |name: &str| told.get(name).copied().with_context(|| format!("no metric {name}"));
+            sum.commits += of("farthing_ledger_commits_total")?;
+            sum.signatures += of("farthing_signatures_total")?;
+        }
+        Ok(sum)
+    }
+
+    /// Messages that the consumer and the first owner have sent each other, as far as they speak TCP.
+    pub async fn messages(&self) -> Result<Option<u64>> {
+        let address = self.demo.earthquakes.node.loopback_address().await?;
+        let port = address.split('/').find_map(|part| part.parse::<u16>().ok());
+        Ok(messages_of(port.context("an address without a port")?))
+    }
+
+    pub async fn close(self) -> Result<()> {
+        for (mut node, _) in self.more {
+            node.stop().await?;
+        }
+        self.demo.stop().await
+    }
+}
+
+fn get(base: &str) -> Result<Request<http_body_util::Full<bytes::Bytes>>> {
+    Ok(Request::get(format!("{base}{}", crate::rows::path_and_query())).body(bytes::Bytes::new().into())?)
+}
