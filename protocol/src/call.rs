@@ -297,7 +297,7 @@ pub fn response_hash(status: u16, headers: &BTreeMap<String, String>, body: &[u8
     keccak256(&[b"farthing response\0", &wire::encode(&(status, headers)), &keccak256(&[body])])
 }
 
-/// Messages of `/farthing/<net>/call/1`, consumer to owner.
+/// Messages of `/farthing/<net>/call/1` and `call/2`, consumer to owner.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 pub enum CallMessage {
     #[n(0)]
@@ -349,7 +349,7 @@ impl CallMessage {
     }
 }
 
-/// Answers of `/farthing/<net>/call/1`.
+/// Answers of `/farthing/<net>/call/1` and `call/2`.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 pub enum CallReply {
     #[n(0)]

@@ -6,13 +6,14 @@
 //! lets both ends of a call, the tests and an offline audit share one opinion.
 //!
 //! Reading order: [`money`], [`identity`], [`id`] → [`signature`], [`signed`] →
-//! [`plain`], [`listing`], [`record`], [`channel`], [`consent`] → [`call`], [`books`], [`info`], [`sync`],
+//! [`plain`], [`listing`], [`record`], [`channel`], [`consent`] → [`call`], [`call_stream`], [`books`], [`info`], [`sync`],
 //! [`reach`],
 //! [`refusal`], [`resolution`] → [`wire`], [`limits`].
 
 pub mod books;
 mod bytes;
 pub mod call;
+pub mod call_stream;
 pub mod channel;
 pub mod consent;
 mod eip712;

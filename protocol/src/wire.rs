@@ -138,7 +138,10 @@ macro_rules! named_after_the_network {
 }
 
 named_after_the_network! {
+    /// One call for each stream: what nodes of before speak.
     call_protocol = "/farthing/{}/call/1";
+    /// One call after the other on streams that are kept.
+    call_stream_protocol = "/farthing/{}/call/2";
     info_protocol = "/farthing/{}/info/1";
     sync_protocol = "/farthing/{}/sync/1";
     gossip_protocol = "/farthing/{}/gossip/1";

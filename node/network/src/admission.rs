@@ -90,6 +90,10 @@ impl Admission {
         self.counts().closed = true;
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        self.counts().closed
+    }
+
     pub(crate) fn in_flight(&self) -> usize {
         self.counts().total
     }

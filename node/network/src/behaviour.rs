@@ -67,6 +67,7 @@ pub(crate) struct NodeBehaviour {
     pub(crate) ping: ping::Behaviour,
     pub(crate) kad: kad::Behaviour<DirectoryStore>,
     pub(crate) call: exchange::ExchangeBehaviour,
+    pub(crate) call_stream: exchange::ExchangeBehaviour,
     pub(crate) info: exchange::ExchangeBehaviour,
     pub(crate) sync: exchange::ExchangeBehaviour,
     pub(crate) gossip: Toggle<gossip::GossipBehaviour>,
@@ -78,6 +79,7 @@ pub(crate) struct NodeBehaviour {
 /// The handlers of the streams that peers open, by protocol.
 pub(crate) struct Accepts {
     pub(crate) call: Accept,
+    pub(crate) call_stream: Accept,
     pub(crate) info: Accept,
     pub(crate) sync: Accept,
     pub(crate) reach: Accept,
@@ -121,6 +123,13 @@ pub(crate) fn build(
             usage.clone(),
         )
         .keeping(config.limits.connection_kept),
+        call_stream: exchange::ExchangeBehaviour::new(
+            protocol(&config.network, config.network.call_stream_protocol())?,
+            accept.call_stream,
+            usage.clone(),
+        )
+        .keeping(config.limits.connection_kept)
+        .taking_turns(),
         info: exchange::ExchangeBehaviour::new(
             protocol(&config.network, config.network.info_protocol())?,
             accept.info,

@@ -1,10 +1,12 @@
-//! `/farthing/<net>/call/1`: one paid call per stream, asked by one node and answered by another.
+//! Paid calls, asked by one node and answered by another: over `/farthing/<net>/call/2` one after the other on streams that
+//! are kept, and over `call/1`, which nodes of before speak, one per stream.
 //!
-//! The asking side is in `outbound`, the answering side in `inbound`. Both know exactly how far an exchange
-//! came, because that decides about money: what never started may be tried again freely, what was cut off
-//! half-way may have been served.
+//! The asking side is in `outbound` and, while its streams rest, in `kept`; the answering side is in `inbound`. Both know
+//! exactly how far an exchange came, because that decides about money: what never started may be tried again freely, what
+//! was cut off half-way may have been served.
 
 mod inbound;
+mod kept;
 mod missed;
 mod outbound;
 
@@ -14,7 +16,7 @@ use bytes::Bytes;
 use farthing_protocol::{Address, CallMessage, CallReply};
 use tokio::sync::oneshot;
 
-pub(crate) use self::{inbound::CallServer, missed::Missed, outbound::exchange};
+pub(crate) use self::{inbound::CallServer, kept::KeptStreams, missed::Missed, outbound::AskingStream};
 use crate::line::Origin;
 
 /// A call that another node makes, complete and within its bounds. Nothing else about it is checked.

@@ -1,6 +1,6 @@
 //! Streams of one protocol: opened for whoever asks, accepted by a function. No bytes pass through here.
 //!
-//! One exchange per stream and one protocol name per behaviour. Because the name is sent together with the
+//! One protocol name per behaviour, and but for `call/2` one exchange per stream. Because the name is sent together with the
 //! first bytes (multistream V1Lazy), a stream is open at once and an exchange takes one round trip. The
 //! stream then belongs to the task that uses it, so a slow body never holds up the swarm.
 
@@ -47,6 +47,7 @@ pub(crate) struct ExchangeBehaviour {
     accept: Accept,
     usage: Usage,
     kept: Duration,
+    takes_turns: bool,
     connections: HashMap<PeerId, Vec<ConnectionId>>,
     openings: VecDeque<(PeerId, ConnectionId, Opening)>,
 }
@@ -59,14 +60,20 @@ impl ExchangeBehaviour {
             accept,
             usage,
             kept: Duration::ZERO,
+            takes_turns: false,
             connections: HashMap::new(),
             openings: VecDeque::new(),
         }
     }
 
-    /// Keeps a connection for so long after a stream of this protocol was opened on it.
+    /// Keeps a connection for so long after a stream of this protocol was used on it.
     pub(crate) fn keeping(self, kept: Duration) -> Self {
         Self { kept, ..self }
+    }
+
+    /// Its streams carry one exchange after the other.
+    pub(crate) fn taking_turns(self) -> Self {
+        Self { takes_turns: true, ..self }
     }
 
     /// Opens a stream on the oldest connection to `peer`. Without one, `opening` is dropped.
@@ -83,7 +90,7 @@ impl ExchangeBehaviour {
         remote: &Multiaddr,
     ) -> Result<ExchangeHandler, ConnectionDenied> {
         let wallet = identity::wallet(peer).ok_or_else(|| ConnectionDenied::new(crate::gate::NoWallet))?;
-        let source = ConnectionStreams::new(connection, remote, self.usage.clone());
+        let source = ConnectionStreams::new(connection, remote, self.usage.clone(), self.takes_turns);
         Ok(ExchangeHandler::new(wallet, source, self.protocol.clone(), Arc::clone(&self.accept), self.kept))
     }
 }

@@ -102,10 +102,51 @@ pub(crate) async fn read_head_within<R>(
 where
     R: AsyncRead + Unpin,
 {
-    let length = read_bounded(io, 4, pace, |_| true).await?;
-    let length = u32::from_be_bytes([length[0], length[1], length[2], length[3]]);
-    let length = check_size("head", length.into(), bytes_max)?;
+    let length = read_length(io, bytes_max, pace).await?;
     read_bounded(io, length, pace, reserve).await
+}
+
+/// Reads the length before a head of at most `bytes_max`.
+pub(crate) async fn read_length<R>(
+    io: &mut R,
+    bytes_max: usize,
+    pace: MinimumPace,
+) -> Result<usize, FrameError>
+where
+    R: AsyncRead + Unpin,
+{
+    let length = u32::from_be_bytes(read_array(io, pace).await?);
+    check_size("head", length.into(), bytes_max)
+}
+
+/// Reads so many bytes.
+pub(crate) async fn read_array<R, const N: usize>(
+    io: &mut R,
+    pace: MinimumPace,
+) -> Result<[u8; N], FrameError>
+where
+    R: AsyncRead + Unpin,
+{
+    let (mut movement, mut bytes, mut filled) = (Movement::new(pace), [0; N], 0);
+    while filled < N {
+        match movement.piece(io.read(&mut bytes[filled..])).await? {
+            0 => return Err(FrameError::Truncated { missing: N - filled }),
+            n => filled += n,
+        }
+    }
+    Ok(bytes)
+}
+
+/// Reads a head whose length, within its bound, is known.
+pub(crate) async fn read_head_of<R>(
+    io: &mut R,
+    length: usize,
+    pace: MinimumPace,
+) -> Result<Vec<u8>, FrameError>
+where
+    R: AsyncRead + Unpin,
+{
+    read_bounded(io, length, pace, |_| true).await
 }
 
 /// Reads a body of `body_bytes`, which the head named, asking `reserve` before memory grows by so many bytes.
@@ -170,13 +211,29 @@ pub(crate) async fn write_frame<W>(
 where
     W: AsyncWrite + Unpin,
 {
-    let length = u32::try_from(head.len()).map_err(|_| FrameError::TooLarge {
-        part: "head",
-        bytes: head.len() as u64,
-        bytes_max: u32::MAX as usize,
-    })?;
+    write_frame_after(io, &head_bytes(head)?.to_be_bytes(), head, body, pace).await
+}
+
+/// The length of a head, as a frame tells it.
+pub(crate) fn head_bytes(head: &[u8]) -> Result<u32, FrameError> {
+    let too_large =
+        || FrameError::TooLarge { part: "head", bytes: head.len() as u64, bytes_max: u32::MAX as usize };
+    u32::try_from(head.len()).map_err(|_| too_large())
+}
+
+/// The same with another beginning than the head's length.
+pub(crate) async fn write_frame_after<W>(
+    io: &mut W,
+    beginning: &[u8],
+    head: &[u8],
+    body: &Bytes,
+    pace: MinimumPace,
+) -> Result<(), FrameError>
+where
+    W: AsyncWrite + Unpin,
+{
     let inline = if body.len() <= INLINE_BODY_BYTES_MAX { body.as_ref() } else { &[] };
-    let first = [&length.to_be_bytes(), head, inline].concat();
+    let first = [beginning, head, inline].concat();
     let mut movement = Movement::new(pace);
     write_all(io, &first, &mut movement).await?;
     for chunk in body[inline.len()..].chunks(CHUNK_BYTES) {

@@ -22,7 +22,7 @@ use crate::{
     CallFailure, CallTiming, CounterSnapshot, Interrupted, Lookup, Neighbour, NetworkConfig, NetworkError,
     NetworkLimits, NetworkStatus, NotStarted, PeerInfo, Reachability, SyncStream,
     admission::Admission,
-    call::{self, Missed},
+    call::{AskingStream, KeptStreams, Missed},
     command::{Command, NoStream, Protocol},
     gossip::Subject,
     info::{self, INFO_DEADLINE},
@@ -64,11 +64,13 @@ pub(crate) struct Inner {
     limits: NetworkLimits,
     pub(crate) budget: ByteBudget,
     missed: Missed,
+    kept: Arc<KeptStreams>,
 }
 
-/// The places for calls that go out, and the wallets that this node pays.
+/// The places for calls that go out, streams for them, and the wallets that this node pays.
 pub(crate) struct Calls {
     pub(crate) calling: Arc<Admission>,
+    pub(crate) kept: Arc<KeptStreams>,
     pub(crate) partners: Partners,
 }
 
@@ -82,7 +84,7 @@ impl NetworkHandle {
         reporter: Reporter,
         config: &NetworkConfig,
     ) -> Self {
-        let Calls { calling, partners } = calls;
+        let Calls { calling, kept, partners } = calls;
         Self(Arc::new(Inner {
             own: config.key.address(),
             network: config.network.clone(),
@@ -97,6 +99,7 @@ impl NetworkHandle {
             limits: config.limits.clone(),
             budget: config.budget.clone(),
             missed: Missed::default(),
+            kept,
         }))
     }
 
@@ -138,8 +141,8 @@ impl NetworkHandle {
         let head = check_message(message, body).map_err(CallFailure::NeverStarted)?;
         let _place = self.0.calling.admit(owner).ok_or(CallFailure::NeverStarted(NotStarted::LocalLimit))?;
         let room = self.0.room_for(message).ok_or(CallFailure::NeverStarted(NotStarted::NoRoom))?;
-        let stream = timeout(deadline, self.0.stream(owner, Protocol::Call)).await;
-        let (stream, warm) =
+        let stream = timeout(deadline, self.0.call_stream(owner)).await;
+        let (mut stream, warm) =
             stream.unwrap_or(Err(NotStarted::Deadline)).map_err(CallFailure::NeverStarted)?;
         let connect = started.elapsed();
         let left = deadline.saturating_sub(connect);
@@ -147,12 +150,13 @@ impl NetworkHandle {
         if left.is_zero() {
             return Err(CallFailure::NeverStarted(NotStarted::Deadline));
         }
-        let line = stream.traffic();
-        let exchange = call::exchange(stream, &head, body, &self.0.limits, room);
+        let line = stream.line().traffic();
+        let exchange = stream.exchange(&head, body, &self.0.limits, room);
         let watched = self.0.over_watched_line(owner, line, body.len(), exchange);
         let answer = timeout(left, watched).await;
         let answer = answer.unwrap_or(Err(Interrupted::Deadline));
         self.0.missed.note(message, &answer);
+        self.0.kept.keep(owner, stream, Instant::now());
         let (reply, body) = answer.map_err(CallFailure::Unknown)?;
         let exchange = started.elapsed().saturating_sub(connect);
         Ok((reply, body, CallTiming { connect, exchange, warm }))
@@ -375,6 +379,16 @@ impl Inner {
         self.reach(owner, if is_call { Purpose::Call } else { Purpose::Question }).await?;
         let lost = || NotStarted::Unreachable { peer: owner, reason: "the connection was closed".to_owned() };
         self.open(owner, protocol).await?.map(|stream| (stream, false)).ok_or_else(lost)
+    }
+
+    /// A stream for a call to `owner`, one that rests if there is one.
+    async fn call_stream(self: &Arc<Self>, owner: Address) -> Result<(AskingStream, bool), NotStarted> {
+        if let Some(stream) = self.kept.take(owner, Instant::now()) {
+            return Ok((stream, true));
+        }
+        let (line, warm) = self.stream(owner, Protocol::Call).await?;
+        Counters::add(&self.counters.call_streams_opened);
+        Ok((line.into(), warm))
     }
 
     /// A stream to `owner` if it is connected.

@@ -11,10 +11,10 @@ use std::{
     net::IpAddr,
     pin::Pin,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
     time::Instant,
 };
 
@@ -51,17 +51,25 @@ pub(crate) struct ConnectionStreams {
     origin: Origin,
     /// See [`crate::admission::Visitor`].
     range: Option<IpAddr>,
+    takes_turns: bool,
     usage: Usage,
     moved: Arc<AtomicUsize>,
+    used: Arc<Mutex<Option<Instant>>>,
     alive: watch::Sender<()>,
 }
 
 impl ConnectionStreams {
-    /// Of a connection whose other end is at `remote`.
-    pub(crate) fn new(connection: ConnectionId, remote: &Multiaddr, usage: Usage) -> Self {
+    /// Of a connection whose other end is at `remote`. `takes_turns`: a stream carries one exchange after the other.
+    pub(crate) fn new(connection: ConnectionId, remote: &Multiaddr, usage: Usage, takes_turns: bool) -> Self {
         let range = addresses::range(remote);
         let origin = Origin::of_new_connection();
-        Self { connection, origin, range, usage, moved: Arc::default(), alive: watch::Sender::new(()) }
+        let (moved, used) = (Arc::default(), Arc::default());
+        Self { connection, origin, range, takes_turns, usage, moved, used, alive: watch::Sender::new(()) }
+    }
+
+    /// The time at which a stream was opened last, or taken up again after a rest.
+    pub(crate) fn last_used(&self) -> Option<Instant> {
+        *lock(&self.used)
     }
 
     pub(crate) fn line(&self, stream: Stream) -> Line {
@@ -71,8 +79,11 @@ impl ConnectionStreams {
             while alive.changed().await.is_ok() {}
         });
         let traffic = Traffic { connection: self.connection, moved: Arc::clone(&self.moved) };
-        let in_use = self.usage.begin(self.connection);
-        Line { stream, traffic, origin: self.origin, range: self.range, end, _in_use: in_use }
+        let (usage, used) = (self.usage.clone(), Arc::clone(&self.used));
+        let &Self { origin, range, takes_turns, .. } = self;
+        let mut line = Line { stream, traffic, origin, range, takes_turns, end, usage, used, in_use: None };
+        line.wake();
+        line
     }
 }
 
@@ -102,7 +113,11 @@ pub(crate) struct Line {
     traffic: Traffic,
     origin: Origin,
     range: Option<IpAddr>,
-    _in_use: InUse,
+    takes_turns: bool,
+    usage: Usage,
+    used: Arc<Mutex<Option<Instant>>>,
+    /// None at rest.
+    in_use: Option<InUse>,
     end: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
@@ -111,8 +126,31 @@ impl Line {
         self.traffic.clone()
     }
 
+    /// Returns whether it carries one exchange after the other.
+    pub(crate) const fn takes_turns(&self) -> bool {
+        self.takes_turns
+    }
+
     pub(crate) const fn origin(&self) -> Origin {
         self.origin
+    }
+
+    /// Nothing is under way: for the connection it is as if this stream were not there.
+    pub(crate) fn rest(&mut self) {
+        self.in_use = None;
+    }
+
+    /// The end of a rest.
+    pub(crate) fn wake(&mut self) {
+        self.in_use = Some(self.usage.begin(self.traffic.connection));
+        *lock(&self.used) = Some(Instant::now());
+    }
+
+    /// Returns whether nothing has come and the connection is there, as far as this end knows. What has come is lost, so
+    /// a stream that is not silent is of no use any more.
+    pub(crate) fn is_silent(&mut self) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        Pin::new(self).poll_read(&mut context, &mut [0]).is_pending()
     }
 
     /// The address range of the other end, unless it is private.
@@ -162,6 +200,11 @@ impl AsyncWrite for Line {
         let closed = Pin::new(&mut self.stream).poll_close(cx);
         self.unless_ended(cx, closed)
     }
+}
+
+/// A panic elsewhere leaves a time as whole as it was.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for Line {

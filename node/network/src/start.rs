@@ -20,7 +20,8 @@ use crate::{
     admission::Admission,
     behaviour::{self, Accepts, Crowd, NodeBehaviour, NodeBehaviourEvent},
     bootstrap::Bootstrap,
-    call::{CallServer, InboundCall},
+    call::{CallServer, InboundCall, KeptStreams},
+    exchange::Accept,
     gossip::{InboundListing, JUDGED_MAX, Judge, Topics},
     handle::Calls,
     identity,
@@ -136,15 +137,18 @@ impl Network {
         let usage = Usage::default();
         let calling =
             Admission::new(config.limits.outbound_calls_per_peer_max, config.limits.outbound_calls_max);
+        let kept = Arc::<KeptStreams>::default();
         let under_way = [Arc::clone(call_server.admission()), Arc::clone(&calling)];
 
+        let accept_call: Accept = Arc::new(move |peer, stream| call_server.accept(peer, stream));
         let mut swarm = behaviour::build(
             &config,
             &keypair,
             DirectoryStore::new(records.clone(), own.address(), config.network.clone()),
             &topics,
             Accepts {
-                call: Arc::new(move |peer, stream| call_server.accept(peer, stream)),
+                call: accept_call.clone(),
+                call_stream: accept_call,
                 info: Arc::new(move |peer, stream| info_server.accept(peer, stream)),
                 sync: Arc::new(move |peer, stream| sync_server.accept(peer, stream)),
                 reach: Arc::new(move |peer, stream| reach_server.accept(peer, stream)),
@@ -181,6 +185,7 @@ impl Network {
             own_commands: commands_in.downgrade(),
             reach_deadline: config.reach.dial_deadline,
             under_way,
+            kept: Arc::clone(&kept),
             counters: Arc::clone(&counters),
             own: own.address(),
             network: config.network.clone(),
@@ -198,7 +203,7 @@ impl Network {
             status,
             records,
             counters,
-            Calls { calling, partners },
+            Calls { calling, kept, partners },
             reporter,
             &config,
         );

@@ -117,6 +117,8 @@ counters! {
     calls_unknown,
     /// Calls that could not be sent.
     calls_not_started,
+    /// Streams opened for calls to owners; a stream carries one call after the other.
+    call_streams_opened,
     /// Calls received from consumers.
     calls_received,
     /// Received calls refused because too many were being served.

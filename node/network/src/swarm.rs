@@ -34,6 +34,7 @@ use crate::{
     admission::Admission,
     behaviour::{NodeBehaviour, NodeBehaviourEvent},
     bootstrap::Bootstrap,
+    call::KeptStreams,
     command::Command,
     dial_scheduler::DialScheduler,
     gossip::{Judge, Judged, Topics},
@@ -82,6 +83,7 @@ pub(crate) struct Parts {
     pub(crate) reach_deadline: Duration,
     /// Calls being served and calls being made, to wait for in a shutdown.
     pub(crate) under_way: [Arc<Admission>; 2],
+    pub(crate) kept: Arc<KeptStreams>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) own: Address,
     pub(crate) network: NetworkName,
@@ -288,6 +290,7 @@ impl SwarmTask {
             self.tick_due = now + TICK;
             self.ticks = self.ticks.wrapping_add(1);
             self.finish_abandoned_lookups();
+            self.parts.kept.sweep(now);
             self.watch_clock(now);
             self.watch_own_record(now);
             self.keep_company(now);

@@ -18,7 +18,9 @@ use std::{collections::BTreeSet, fmt::Write as _, path::PathBuf};
 
 use farthing_protocol::{
     ChannelConfig, CloseConsent, CloseRequest, Listing, NodeRecord, Receipt, Refusal, Signed,
-    listing::Details, wire,
+    call_stream::{FrameHead, FrameHeadError, FrameKind},
+    listing::Details,
+    wire,
 };
 use minicbor::{Decode, Encode};
 
@@ -29,6 +31,28 @@ fn messages_of_a_call_keep_their_bytes() {
     check("call_message", &examples::call_messages());
     check("call_reply", &examples::call_replies());
     check::<Refusal>("refusal", &examples::refusals());
+}
+
+#[test]
+fn frames_of_a_kept_stream_keep_their_beginnings() {
+    let head = |kind, is_last, number, head_bytes| FrameHead { kind, is_last, number, head_bytes };
+    let frames = [
+        ("0000 00000001 000000a0", head(FrameKind::Request, false, 1, 160)),
+        ("0100 00000001 00000120", head(FrameKind::Reply, false, 1, 288)),
+        ("0000 01020304 00008000", head(FrameKind::Request, false, 0x0102_0304, 32_768)),
+        ("0101 ffffffff 00000000", head(FrameKind::Reply, true, u32::MAX, 0)),
+    ];
+    for (bytes, frame) in frames {
+        assert_eq!(hex(&frame.to_bytes()), bytes.replace(' ', ""), "{frame:?}");
+        assert_eq!(FrameHead::from_bytes(frame.to_bytes()), Ok(frame));
+    }
+    // Reserved: an answer that flows, its end, a voucher for what follows, a root of receipts.
+    for (number, kind) in
+        [(2, FrameKind::Data), (3, FrameKind::End), (4, FrameKind::Voucher), (5, FrameKind::ReceiptRoot)]
+    {
+        let reserved = [number, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+        assert_eq!(FrameHead::from_bytes(reserved), Err(FrameHeadError::Reserved(kind)));
+    }
 }
 
 #[test]

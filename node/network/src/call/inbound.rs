@@ -1,6 +1,7 @@
 //! The answering side of a call: read, admit, hand over, answer.
 //!
-//! 1. A stream is accepted while its peer, its address range and all together have few enough ([`Admission`]).
+//! 1. A stream is accepted while its peer, its address range and all together have few enough ([`Admission`]), and again
+//!    with each request that begins on it: between two calls it rests, which takes a place of another kind.
 //! 2. The whole request is read, at the least [`Pace`](frame::Pace) or faster, its body within the byte budget.
 //! 3. Only then the call takes a place among those that are served; it has it until its answer is there.
 //! 4. The answer is written, at the least pace again, and within a time that bounds the whole of it.
@@ -15,16 +16,20 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_bounds::{ByteBudget, HeldBytes};
-use farthing_protocol::{Address, CallMessage, CallReply, Refusal, RefusalCode, limits, wire};
+use farthing_protocol::{
+    Address, CallMessage, CallReply, Refusal, RefusalCode,
+    call_stream::{AnsweringEnd, FrameHead, FrameHeadError},
+    limits, wire,
+};
 use futures::AsyncWriteExt;
 use tokio::{sync::mpsc, time::timeout};
 
-use super::{InboundCall, Responder};
+use super::{InboundCall, Responder, kept};
 use crate::{
     NetworkLimits,
-    admission::{Admission, Shares, Visitor},
-    frame::{self, FrameError},
-    line::Line,
+    admission::{Admission, Permit, Shares, Visitor},
+    frame::{self, FrameError, MinimumPace},
+    line::{Line, Origin},
     partners::Partners,
     report::{Reporter, Strike},
     status::Counters,
@@ -39,6 +44,10 @@ const REFUSALS_MAX: usize = 512;
 /// Of the byte budget, what requests may hold, and of that, what strangers' may; their answers as much again.
 const REQUESTS_PART: usize = 2;
 const STRANGERS_PART: usize = 4;
+/// Streams at rest of one peer, as many as calls of it are served at once, and of all, about 6 KiB each; half of them of
+/// peers with open channels alone. A stream that finds no place ends with its answer, which says so.
+const RESTING_PER_PEER_MAX: usize = 64;
+const RESTING_MAX: usize = 1024;
 
 /// The server of inbound calls.
 #[derive(Debug)]
@@ -46,6 +55,7 @@ pub(crate) struct CallServer {
     streams: Arc<Admission>,
     places: Arc<Admission>,
     refusals: Arc<Admission>,
+    resting: Arc<Admission>,
     room: Room,
     partners: Partners,
     calls: mpsc::Sender<InboundCall>,
@@ -99,6 +109,7 @@ impl CallServer {
             streams: shared(limits.inbound_streams_per_peer_max, limits.inbound_streams_max),
             places: shared(limits.inbound_calls_per_peer_max, limits.inbound_calls_max),
             refusals: Admission::new(REFUSALS_PER_PEER_MAX, REFUSALS_MAX),
+            resting: shared(RESTING_PER_PEER_MAX, RESTING_MAX),
             room: Room::new(budget),
             partners,
             calls,
@@ -108,25 +119,23 @@ impl CallServer {
         })
     }
 
-    /// Calls on their way in, being served or being answered, to wait for in a shutdown.
+    /// Calls on their way in, being served or being answered, to wait for in a shutdown. Streams at rest are not among
+    /// them.
     pub(crate) fn admission(&self) -> &Arc<Admission> {
         &self.streams
     }
 
     /// Takes a stream that `peer` opened. Runs on its own task from here.
-    pub(crate) fn accept(self: &Arc<Self>, peer: Address, stream: Line) {
+    pub(crate) fn accept(self: &Arc<Self>, peer: Address, line: Line) {
         let server = Arc::clone(self);
-        let is_partner = self.partners.contains(&peer);
-        let visitor = Visitor { wallet: peer, range: stream.range(), is_partner };
+        let visitor = self.visitor(peer, &line);
+        let mut stream = AnsweringStream::from(line);
         if let Some(permit) = self.streams.admit_visitor(visitor) {
-            tokio::spawn(async move {
-                server.serve(&visitor, stream).await;
-                drop(permit);
-            });
+            tokio::spawn(async move { server.serve(visitor, stream, permit).await });
         } else if let Some(permit) = self.refusals.admit(peer) {
             Counters::add(&self.counters.calls_refused_busy);
             tokio::spawn(async move {
-                server.write(stream, &busy(), &Bytes::new()).await;
+                server.refuse_unread(&mut stream).await;
                 drop(permit);
             });
         } else {
@@ -134,58 +143,139 @@ impl CallServer {
         }
     }
 
-    async fn serve(&self, visitor: &Visitor, mut stream: Line) {
-        let peer = visitor.wallet;
-        let (message, body) = match self.read(visitor, &mut stream).await {
+    /// A channel may be opened while a stream rests.
+    fn visitor(&self, wallet: Address, line: &Line) -> Visitor {
+        Visitor { wallet, range: line.range(), is_partner: self.partners.contains(&wallet) }
+    }
+
+    /// One request after the other, for as long as the stream is kept.
+    async fn serve(&self, mut visitor: Visitor, mut stream: AnsweringStream, mut permit: Permit) {
+        let mut head_bytes = None;
+        while let Some(resting) = self.answer(&visitor, &mut stream, head_bytes).await {
+            drop(permit);
+            stream.line.rest();
+            let next = stream.begin(MinimumPace::any(kept::ENDED_AFTER)).await;
+            stream.line.wake();
+            drop(resting);
+            visitor = self.visitor(visitor.wallet, &stream.line);
+            head_bytes = match next {
+                Ok(head_bytes) => Some(head_bytes),
+                // That it sends nothing for so long is no offence.
+                Err(Unread::SlowHead) => return,
+                Err(unread) => return self.refuse(visitor.wallet, &mut stream, unread).await,
+            };
+            let Some(place) = self.streams.admit_visitor(visitor) else {
+                let Some(_refusal) = self.refusals.admit(visitor.wallet) else {
+                    return Counters::add(&self.counters.streams_reset);
+                };
+                return self.refuse(visitor.wallet, &mut stream, Unread::NoRoom).await;
+            };
+            permit = place;
+        }
+    }
+
+    /// Reads one request and writes its answer. Returns the place of a stream at rest if another request may follow.
+    async fn answer(
+        &self,
+        visitor: &Visitor,
+        stream: &mut AnsweringStream,
+        head_bytes: Option<usize>,
+    ) -> Option<Permit> {
+        let (message, body) = match self.read(visitor, stream, head_bytes).await {
             Ok(request) => request,
-            Err(unread) => return self.refuse(peer, stream, unread).await,
+            Err(unread) => {
+                self.refuse(visitor.wallet, stream, unread).await;
+                return None;
+            }
         };
         Counters::add(&self.counters.calls_received);
+        let (reply, body) = self.serve_one(visitor, stream.line.origin(), message, body).await?;
+        let (reply, body, _room) = match self.room.answer(visitor, &reply, &body) {
+            Some(room) => (reply, body, room),
+            None => (self.busy(), Bytes::new(), None),
+        };
+        let resting = self.resting(visitor, stream);
+        self.write(stream, &reply, &body, resting.is_none()).await.then_some(resting).flatten()
+    }
+
+    /// The answer to a request that was read, or that there is none; nothing if there will be none.
+    async fn serve_one(
+        &self,
+        visitor: &Visitor,
+        origin: Origin,
+        message: CallMessage,
+        body: Bytes,
+    ) -> Option<(CallReply, Bytes)> {
         let Some(place) = self.places.admit_visitor(*visitor) else {
-            return self.refuse(peer, stream, Unread::NoRoom).await;
+            return Some((self.busy(), Bytes::new()));
         };
         // An answer after the longest deadline has no reader.
         let patience = Duration::from_millis(limits::CALL_DEADLINE_MS_MAX);
         let (reply, receiver) = Responder::new();
-        // The queue has a place for every admitted call, so this does not wait.
-        let (is_partner, origin) = (visitor.is_partner, stream.origin());
+        let &Visitor { wallet: peer, is_partner, .. } = visitor;
         let call = InboundCall { peer, is_partner, origin, message, body, reply };
+        // The queue has a place for every admitted call, so this does not wait.
         if self.calls.send(call).await.is_err() {
-            return self.write(stream, &shutting_down(), &Bytes::new()).await;
+            return Some((shutting_down(), Bytes::new()));
         }
         let answer = timeout(patience, receiver).await;
         drop(place);
-        let Ok(Ok((reply, body))) = answer else { return };
-        if reply.body_bytes() != body.len() as u64 {
-            return;
-        }
-        match self.room.answer(visitor, &reply, &body) {
-            Some(_room) => self.write(stream, &reply, &body).await,
-            None => self.refuse(peer, stream, Unread::NoRoom).await,
-        }
+        let (reply, body) = answer.ok()?.ok()?;
+        (reply.body_bytes() == body.len() as u64).then_some((reply, body))
     }
 
-    async fn read(&self, visitor: &Visitor, stream: &mut Line) -> Result<(CallMessage, Bytes), Unread> {
+    /// A place for a stream that may carry another call, as long as there is one and the node goes on.
+    fn resting(&self, visitor: &Visitor, stream: &AnsweringStream) -> Option<Permit> {
+        let may_rest = stream.turns.is_some() && !self.streams.is_closed();
+        may_rest.then(|| self.resting.admit_visitor(*visitor)).flatten()
+    }
+
+    /// The head, whose length is known where the stream rested, and the body.
+    async fn read(
+        &self,
+        visitor: &Visitor,
+        stream: &mut AnsweringStream,
+        head_bytes: Option<usize>,
+    ) -> Result<(CallMessage, Bytes), Unread> {
         let pace = self.limits.pace();
-        let head = frame::read_head(stream, limits::CALL_HEAD_BYTES_MAX, pace);
+        let head = async {
+            let head_bytes = match head_bytes {
+                Some(known) => known,
+                None => stream.begin(pace).await?,
+            };
+            Ok::<_, Unread>(frame::read_head_of(&mut stream.line, head_bytes, pace).await?)
+        };
         let head = timeout(self.limits.head_deadline, head).await.map_err(|_| Unread::SlowHead)??;
         let message: CallMessage =
             wire::decode(&head).map_err(|error| Unread::Malformed(error.to_string()))?;
         let mut room = self.room.request(visitor);
-        let body_max = limits::REQUEST_BODY_BYTES_MAX;
-        let body =
-            frame::read_body(stream, message.body_bytes(), body_max, pace, |more| room.grow(more)).await?;
+        let (body_bytes, body_max) = (message.body_bytes(), limits::REQUEST_BODY_BYTES_MAX);
+        let reserve = |more| room.grow(more);
+        let body = frame::read_body(&mut stream.line, body_bytes, body_max, pace, reserve).await?;
         message.check_parts().map_err(|error| Unread::TooLarge(error.to_string()))?;
         Ok((message, room.attach(body)))
     }
 
-    /// Says why a request was not taken, when anybody can still hear it, and remembers who sent nonsense.
-    async fn refuse(&self, peer: Address, stream: Line, unread: Unread) {
+    /// Refuses a request of which nothing is read but where it begins, within the time of a head.
+    async fn refuse_unread(&self, stream: &mut AnsweringStream) {
+        if stream.turns.is_some() {
+            let begun = timeout(self.limits.head_deadline, stream.begin(self.limits.pace())).await;
+            if !matches!(begun, Ok(Ok(_))) {
+                return;
+            }
+        }
+        self.write(stream, &busy(), &Bytes::new(), true).await;
+    }
+
+    /// Says why a request was not taken, when anybody can still hear it, and remembers who sent nonsense. The rest of the
+    /// request may be on its way, so nothing more is read from the stream.
+    async fn refuse(&self, peer: Address, stream: &mut AnsweringStream, unread: Unread) {
         let refusal = match unread {
             Unread::Gone => return,
             Unread::NoRoom => {
-                Counters::add(&self.counters.calls_refused_busy);
-                return self.write(stream, &busy(), &Bytes::new()).await;
+                let busy = self.busy();
+                self.write(stream, &busy, &Bytes::new(), true).await;
+                return;
             }
             Unread::SlowHead => Refusal::new(RefusalCode::Malformed, "the head took too long to arrive"),
             Unread::SlowBody => Refusal::new(RefusalCode::Malformed, "the body took too long to arrive"),
@@ -199,17 +289,81 @@ impl CallServer {
             }
         };
         Counters::add(&self.counters.requests_unread);
-        self.write(stream, &CallReply::Refused(refusal), &Bytes::new()).await;
+        self.write(stream, &CallReply::Refused(refusal), &Bytes::new(), true).await;
     }
 
-    /// Writes an answer and closes the stream. A caller that has gone is not an error here, nor one that takes its
-    /// answer too slowly.
-    async fn write(&self, mut stream: Line, reply: &CallReply, body: &Bytes) {
+    fn busy(&self) -> CallReply {
+        Counters::add(&self.counters.calls_refused_busy);
+        busy()
+    }
+
+    /// Writes an answer, and closes the stream after the last one. A caller that has gone is not an error here, nor one
+    /// that takes its answer too slowly. Returns whether another request may follow.
+    async fn write(
+        &self,
+        stream: &mut AnsweringStream,
+        reply: &CallReply,
+        body: &Bytes,
+        is_last: bool,
+    ) -> bool {
         let head = wire::encode(reply);
-        let written = frame::write_frame(&mut stream, &head, body, self.limits.pace());
-        let written = timeout(self.limits.answer_written_max, written).await;
-        if matches!(written, Ok(Ok(()))) {
-            let _ = timeout(self.limits.body_idle_max, stream.close()).await;
+        let Some(beginning) = stream.beginning(&head, is_last) else { return false };
+        let line = &mut stream.line;
+        let written = frame::write_frame_after(line, &beginning, &head, body, self.limits.pace());
+        if !matches!(timeout(self.limits.answer_written_max, written).await, Ok(Ok(()))) {
+            return false;
+        }
+        let may_follow = stream.turns.as_ref().is_some_and(AnsweringEnd::is_at_rest);
+        if !may_follow {
+            let _ = timeout(self.limits.body_idle_max, stream.line.close()).await;
+        }
+        may_follow
+    }
+}
+
+/// A stream on which a peer asks.
+struct AnsweringStream {
+    line: Line,
+    /// None on a stream of `call/1`, which carries one call.
+    turns: Option<AnsweringEnd>,
+}
+
+impl From<Line> for AnsweringStream {
+    fn from(line: Line) -> Self {
+        let turns = line.takes_turns().then(AnsweringEnd::default);
+        Self { line, turns }
+    }
+}
+
+impl AnsweringStream {
+    /// Waits for a request to begin, and returns the length of its head.
+    async fn begin(&mut self, pace: MinimumPace) -> Result<usize, Unread> {
+        let Self { line, turns } = self;
+        let Some(turns) = turns else {
+            return Ok(frame::read_length(line, limits::CALL_HEAD_BYTES_MAX, pace).await?);
+        };
+        let beginning = frame::read_array(line, pace).await.map_err(|error| match error {
+            FrameError::TooSlow => Unread::SlowHead,
+            other => other.into(),
+        })?;
+        let malformed = |error: &dyn std::error::Error| Unread::Malformed(error.to_string());
+        let head = FrameHead::from_bytes(beginning);
+        if let Ok(head) = head {
+            turns.asked(head).map_err(|error| malformed(&error))?;
+        }
+        let head = head.map_err(|error| match error {
+            FrameHeadError::TooLarge { .. } => Unread::TooLarge(error.to_string()),
+            _ => malformed(&error),
+        })?;
+        Ok(head.head_bytes as usize)
+    }
+
+    /// The bytes before a reply's head; none if no reply is waited for.
+    fn beginning(&mut self, head: &[u8], is_last: bool) -> Option<Vec<u8>> {
+        let bytes = frame::head_bytes(head).ok()?;
+        match &mut self.turns {
+            None => Some(bytes.to_be_bytes().to_vec()),
+            Some(turns) => turns.reply(bytes, is_last).map(|head| head.to_bytes().to_vec()),
         }
     }
 }

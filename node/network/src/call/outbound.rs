@@ -1,10 +1,16 @@
 //! The asking side of a call: write the request, read the answer, believe nothing about its sizes.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use farthing_bounds::HeldBytes;
-use farthing_protocol::{CallReply, limits, wire};
+use farthing_protocol::{
+    CallReply,
+    call_stream::{AskingEnd, FrameHead},
+    limits, wire,
+};
 use futures::{
-    AsyncReadExt,
+    AsyncRead, AsyncReadExt, AsyncWrite, FutureExt,
     future::{self, Either},
 };
 
@@ -15,43 +21,106 @@ use crate::{
     line::Line,
 };
 
-/// Sends one request and reads its answer, into `room` first. From the first poll on, the request may have been
-/// delivered.
-///
-/// The answer may come before the request was sent to the end: an owner that refuses does not wait for the
-/// body. Deadlines are the caller's business.
-pub(crate) async fn exchange(
-    stream: Line,
-    head: &[u8],
-    body: &Bytes,
-    limits: &NetworkLimits,
-    room: HeldBytes,
-) -> Result<(CallReply, Bytes), Interrupted> {
-    let (mut reader, mut writer) = stream.split();
-    let writing = std::pin::pin!(frame::write_frame(&mut writer, head, body, limits.pace()));
-    let reading = std::pin::pin!(read_reply(&mut reader, limits, room));
-    match future::select(reading, writing).await {
-        Either::Left((reply, _)) => reply,
-        Either::Right((Ok(()), reading)) => reading.await,
-        // The owner stopped listening; what it said before that still counts.
-        Either::Right((Err(error), reading)) => reading.await.map_err(|_| interrupted(&error)),
+/// A stream on which this node asks.
+#[derive(Debug)]
+pub(crate) struct AskingStream<S = Line> {
+    line: S,
+    /// None on a stream of `call/1`, which carries one call.
+    turns: Option<AskingEnd>,
+}
+
+impl From<Line> for AskingStream {
+    fn from(line: Line) -> Self {
+        let turns = line.takes_turns().then(AskingEnd::default);
+        Self { line, turns }
+    }
+}
+
+impl<S> AskingStream<S> {
+    pub(crate) const fn line(&self) -> &S {
+        &self.line
+    }
+
+    pub(crate) const fn line_mut(&mut self) -> &mut S {
+        &mut self.line
+    }
+
+    /// Returns whether another call may follow.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.turns.as_ref().is_some_and(AskingEnd::is_at_rest)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AskingStream<S> {
+    /// Sends one request and reads its answer, into `room` first. From the first poll on, the request may have been
+    /// delivered.
+    ///
+    /// The answer may come before the request was sent to the end: an owner that refuses does not wait for the
+    /// body. Deadlines are the caller's business. A stream that is not [at rest](Self::is_at_rest) afterwards carries no
+    /// other call.
+    pub(crate) async fn exchange(
+        &mut self,
+        head: &[u8],
+        body: &Bytes,
+        limits: &NetworkLimits,
+        room: HeldBytes,
+    ) -> Result<(CallReply, Bytes), Interrupted> {
+        let Self { line, turns } = self;
+        let bytes = frame::head_bytes(head).map_err(|error| interrupted(&error))?;
+        let beginning = match turns {
+            None => bytes.to_be_bytes().to_vec(),
+            Some(turns) => turns.ask(bytes).ok_or(Interrupted::NoAnswer)?.to_bytes().to_vec(),
+        };
+        let (reply, was_written) = {
+            let (mut reader, mut writer) = line.split();
+            let writing = frame::write_frame_after(&mut writer, &beginning, head, body, limits.pace());
+            let writing = std::pin::pin!(writing);
+            let reading = std::pin::pin!(read_reply(&mut reader, turns.as_mut(), limits, room));
+            match future::select(reading, writing).await {
+                // What was written to the end may be seen a moment after its answer.
+                Either::Left((reply, writing)) => (reply, matches!(writing.now_or_never(), Some(Ok(())))),
+                Either::Right((Ok(()), reading)) => (reading.await, true),
+                // The owner stopped listening; what it said before that still counts.
+                Either::Right((Err(error), reading)) => {
+                    (reading.await.map_err(|_| interrupted(&error)), false)
+                }
+            }
+        };
+        if let (Some(turns), Ok(_)) = (turns, &reply) {
+            turns.end(was_written);
+        }
+        reply
     }
 }
 
 async fn read_reply<R>(
     io: &mut R,
+    turns: Option<&mut AskingEnd>,
     limits: &NetworkLimits,
     mut room: HeldBytes,
 ) -> Result<(CallReply, Bytes), Interrupted>
 where
-    R: futures::AsyncRead + Unpin,
+    R: AsyncRead + Unpin,
 {
     // The owner may need the whole deadline before its first byte, so silence is not judged here.
-    let patience = std::time::Duration::from_millis(limits::CALL_DEADLINE_MS_MAX);
-    let head = frame::read_head(io, limits::CALL_HEAD_BYTES_MAX, MinimumPace::any(patience))
-        .await
-        .map_err(|error| interrupted(&error))?;
-    let reply: CallReply = wire::decode(&head).map_err(|error| Interrupted::BadAnswer(error.to_string()))?;
+    let patience = MinimumPace::any(Duration::from_millis(limits::CALL_DEADLINE_MS_MAX));
+    let head_bytes = match turns {
+        None => frame::read_length(io, limits::CALL_HEAD_BYTES_MAX, patience).await,
+        Some(turns) => match frame::read_array(io, patience).await {
+            Ok(beginning) => {
+                let head = FrameHead::from_bytes(beginning).map_err(bad)?;
+                turns.reply(head).map_err(bad)?;
+                Ok(head.head_bytes as usize)
+            }
+            Err(error) => Err(error),
+        },
+    };
+    let head_bytes = head_bytes.map_err(|error| match error {
+        FrameError::Truncated { .. } => Interrupted::NoAnswer,
+        other => interrupted(&other),
+    })?;
+    let head = frame::read_head_of(io, head_bytes, patience).await.map_err(|error| interrupted(&error))?;
+    let reply: CallReply = wire::decode(&head).map_err(bad)?;
     let (body_bytes, bytes_max) = (reply.body_bytes(), limits.response_body_bytes_max);
     let mut spare = room.bytes();
     let reserve = |more: usize| {
@@ -64,9 +133,12 @@ where
     Ok((reply, room.attach(body)))
 }
 
+fn bad(error: impl std::error::Error) -> Interrupted {
+    Interrupted::BadAnswer(error.to_string())
+}
+
 fn interrupted(error: &FrameError) -> Interrupted {
     match error {
-        FrameError::Truncated { missing: 4 } => Interrupted::NoAnswer,
         FrameError::NoRoom { bytes } => Interrupted::NoRoom { bytes: *bytes },
         FrameError::TooLarge { .. } => Interrupted::BadAnswer(error.to_string()),
         FrameError::Truncated { .. } | FrameError::TooSlow | FrameError::Io(_) => {

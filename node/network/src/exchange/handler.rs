@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     convert::Infallible,
     task::{Context, Poll},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use farthing_protocol::Address;
@@ -27,9 +27,8 @@ pub(crate) struct ExchangeHandler {
     source: ConnectionStreams,
     protocol: StreamProtocol,
     accept: Accept,
-    /// The time for which the connection is kept after a stream was opened, and the end of that time.
+    /// The time for which the connection is kept after a stream was used.
     kept: Duration,
-    kept_until: Option<Instant>,
     openings: VecDeque<Opening>,
 }
 
@@ -41,7 +40,7 @@ impl ExchangeHandler {
         accept: Accept,
         kept: Duration,
     ) -> Self {
-        Self { peer, source, protocol, accept, kept, kept_until: None, openings: VecDeque::new() }
+        Self { peer, source, protocol, accept, kept, openings: VecDeque::new() }
     }
 }
 
@@ -61,7 +60,7 @@ impl ConnectionHandler for ExchangeHandler {
     }
 
     fn connection_keep_alive(&self) -> bool {
-        self.kept_until.is_some_and(|until| Instant::now() < until)
+        self.source.last_used().is_some_and(|used| used.elapsed() < self.kept)
     }
 
     fn on_behaviour_event(&mut self, opening: Opening) {
@@ -82,11 +81,9 @@ impl ConnectionHandler for ExchangeHandler {
     fn on_connection_event(&mut self, event: Event<'_>) {
         match event {
             ConnectionEvent::FullyNegotiatedInbound(inbound) => {
-                self.keep();
                 (self.accept)(self.peer, self.source.line(inbound.protocol));
             }
             ConnectionEvent::FullyNegotiatedOutbound(outbound) => {
-                self.keep();
                 // An asker that gave up drops the stream, which resets it before a byte was sent.
                 let _ = outbound.info.0.send(Ok(self.source.line(outbound.protocol)));
             }
@@ -99,10 +96,6 @@ impl ConnectionHandler for ExchangeHandler {
 }
 
 impl ExchangeHandler {
-    fn keep(&mut self) {
-        self.kept_until = Some(Instant::now() + self.kept);
-    }
-
     fn describe(&self, error: StreamUpgradeError<Infallible>) -> NotStarted {
         let reason = match error {
             StreamUpgradeError::NegotiationFailed => return NotStarted::Unsupported,

@@ -51,6 +51,7 @@ impl SwarmTask {
         };
         let behaviour = self.parts.swarm.behaviour_mut();
         let (speaks, exchange) = match protocol {
+            Protocol::Call if identified.speaks_call_stream => (true, &mut behaviour.call_stream),
             Protocol::Call => (identified.speaks_call, &mut behaviour.call),
             Protocol::Info => (identified.speaks_info, &mut behaviour.info),
             Protocol::Sync => (identified.speaks_sync, &mut behaviour.sync),
@@ -217,6 +218,7 @@ impl SwarmTask {
         let identified = Identified {
             agent: info.agent_version.clone(),
             speaks_call: speaks(network.call_protocol()),
+            speaks_call_stream: speaks(network.call_stream_protocol()),
             speaks_info: speaks(network.info_protocol()),
             speaks_sync: speaks(network.sync_protocol()),
             speaks_reach: speaks(network.reach_protocol()),

@@ -81,6 +81,7 @@ fn ways(connections: &[Connection]) -> Vec<String> {
 pub(super) struct Identified {
     pub(super) agent: String,
     pub(super) speaks_call: bool,
+    pub(super) speaks_call_stream: bool,
     pub(super) speaks_info: bool,
     pub(super) speaks_sync: bool,
     pub(super) speaks_reach: bool,

@@ -1,0 +1,89 @@
+//! Streams at rest between two calls of this node.
+//!
+//! A call over one of them needs no word with the task that owns the swarm, and two messages where a new stream needs
+//! seven. An owner ends a stream that rests for [`ENDED_AFTER`]; this node takes none that rests for half as long, so that
+//! no request is written to an end that is just going by its timer. What has come on a stream at rest, or its end, makes
+//! it useless: it is dropped, and nothing was sent.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use farthing_protocol::Address;
+
+use super::AskingStream;
+
+/// The rest after which the answering side ends a stream.
+pub(crate) const ENDED_AFTER: Duration = Duration::from_secs(60);
+/// The rest after which the asking side takes it no more.
+const TAKEN_WITHIN: Duration = Duration::from_secs(30);
+/// Streams at rest with one owner: as many as it serves calls at once. Under load calls end in bursts, and a stream that is
+/// dropped then is opened again a moment later.
+const OF_ONE_OWNER_MAX: usize = 64;
+/// Of all owners, about 2 KiB each.
+const MAX: usize = 256;
+
+/// The streams, by owner.
+#[derive(Debug, Default)]
+pub(crate) struct KeptStreams(Mutex<Rest>);
+
+#[derive(Debug, Default)]
+struct Rest {
+    /// The newest come last.
+    by_owner: HashMap<Address, Vec<(AskingStream, Instant)>>,
+    count: usize,
+}
+
+impl KeptStreams {
+    /// The stream with `owner` that was used last, if one can be used.
+    pub(crate) fn take(&self, owner: Address, now: Instant) -> Option<AskingStream> {
+        let mut rest = self.lock();
+        loop {
+            let (mut stream, since) = rest.pop(owner)?;
+            if now.saturating_duration_since(since) < TAKEN_WITHIN && stream.line_mut().is_silent() {
+                stream.line_mut().wake();
+                return Some(stream);
+            }
+        }
+    }
+
+    /// Keeps a stream for the next call if it can carry one.
+    pub(crate) fn keep(&self, owner: Address, mut stream: AskingStream, now: Instant) {
+        if !stream.is_at_rest() {
+            return;
+        }
+        stream.line_mut().rest();
+        let mut rest = self.lock();
+        let Rest { by_owner, count } = &mut *rest;
+        let of_owner = by_owner.entry(owner).or_default();
+        if *count < MAX && of_owner.len() < OF_ONE_OWNER_MAX {
+            of_owner.push((stream, now));
+            *count += 1;
+        }
+    }
+
+    /// Drops what has rested for too long.
+    pub(crate) fn sweep(&self, now: Instant) {
+        let mut rest = self.lock();
+        rest.by_owner.retain(|_, streams| {
+            streams.retain(|(_, since)| now.saturating_duration_since(*since) < TAKEN_WITHIN);
+            !streams.is_empty()
+        });
+        rest.count = rest.by_owner.values().map(Vec::len).sum();
+    }
+
+    /// A panic elsewhere leaves at most a count that the next sweep corrects.
+    fn lock(&self) -> MutexGuard<'_, Rest> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Rest {
+    fn pop(&mut self, owner: Address) -> Option<(AskingStream, Instant)> {
+        let popped = self.by_owner.get_mut(&owner)?.pop()?;
+        self.count -= 1;
+        Some(popped)
+    }
+}
