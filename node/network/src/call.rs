@@ -9,6 +9,8 @@ mod inbound;
 mod kept;
 mod missed;
 mod outbound;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 

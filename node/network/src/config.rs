@@ -176,6 +176,9 @@ pub struct NetworkLimits {
     /// The longest silence in a catalog session, and its longest duration.
     pub sync_idle_max: Duration,
     pub sync_session_max: Duration,
+    /// The rest after which a stream for calls ends, on the side that answers. The asking side takes one that rests for half
+    /// as long, so that no request is written to an end that is just going.
+    pub stream_rest_max: Duration,
     /// The longest time that a shutdown waits for calls being served.
     pub drain_deadline: Duration,
 }
@@ -212,6 +215,7 @@ impl Default for NetworkLimits {
             sync_turn_max: Duration::from_secs(20),
             sync_idle_max: Duration::from_secs(15),
             sync_session_max: Duration::from_secs(60),
+            stream_rest_max: Duration::from_secs(60),
             drain_deadline: Duration::from_secs(10),
         }
     }

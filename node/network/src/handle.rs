@@ -64,7 +64,7 @@ pub(crate) struct Inner {
     limits: NetworkLimits,
     pub(crate) budget: ByteBudget,
     missed: Missed,
-    kept: Arc<KeptStreams>,
+    pub(crate) kept: Arc<KeptStreams>,
 }
 
 /// The places for calls that go out, streams for them, and the wallets that this node pays.

@@ -137,7 +137,7 @@ impl Network {
         let usage = Usage::default();
         let calling =
             Admission::new(config.limits.outbound_calls_per_peer_max, config.limits.outbound_calls_max);
-        let kept = Arc::<KeptStreams>::default();
+        let kept = Arc::new(KeptStreams::new(config.limits.stream_rest_max));
         let under_way = [Arc::clone(call_server.admission()), Arc::clone(&calling)];
 
         let accept_call: Accept = Arc::new(move |peer, stream| call_server.accept(peer, stream));

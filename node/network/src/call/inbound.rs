@@ -24,7 +24,7 @@ use farthing_protocol::{
 use futures::AsyncWriteExt;
 use tokio::{sync::mpsc, time::timeout};
 
-use super::{InboundCall, Responder, kept};
+use super::{InboundCall, Responder};
 use crate::{
     NetworkLimits,
     admission::{Admission, Permit, Shares, Visitor},
@@ -154,7 +154,7 @@ impl CallServer {
         while let Some(resting) = self.answer(&visitor, &mut stream, head_bytes).await {
             drop(permit);
             stream.line.rest();
-            let next = stream.begin(MinimumPace::any(kept::ENDED_AFTER)).await;
+            let next = stream.begin(MinimumPace::any(self.limits.stream_rest_max)).await;
             stream.line.wake();
             drop(resting);
             visitor = self.visitor(visitor.wallet, &stream.line);

@@ -1,9 +1,9 @@
 //! Streams at rest between two calls of this node.
 //!
 //! A call over one of them needs no word with the task that owns the swarm, and two messages where a new stream needs
-//! seven. An owner ends a stream that rests for [`ENDED_AFTER`]; this node takes none that rests for half as long, so that
-//! no request is written to an end that is just going by its timer. What has come on a stream at rest, or its end, makes
-//! it useless: it is dropped, and nothing was sent.
+//! seven. This node takes none that rests for half as long as owners let it rest
+//! ([`stream_rest_max`](crate::NetworkLimits::stream_rest_max)), so that no request is written to an end that is just going
+//! by its timer. What has come on a stream at rest, or its end, makes it useless: it is dropped, and nothing was sent.
 
 use std::{
     collections::HashMap,
@@ -15,10 +15,6 @@ use farthing_protocol::Address;
 
 use super::AskingStream;
 
-/// The rest after which the answering side ends a stream.
-pub(crate) const ENDED_AFTER: Duration = Duration::from_secs(60);
-/// The rest after which the asking side takes it no more.
-const TAKEN_WITHIN: Duration = Duration::from_secs(30);
 /// Streams at rest with one owner: as many as it serves calls at once. Under load calls end in bursts, and a stream that is
 /// dropped then is opened again a moment later.
 const OF_ONE_OWNER_MAX: usize = 64;
@@ -26,8 +22,11 @@ const OF_ONE_OWNER_MAX: usize = 64;
 const MAX: usize = 256;
 
 /// The streams, by owner.
-#[derive(Debug, Default)]
-pub(crate) struct KeptStreams(Mutex<Rest>);
+#[derive(Debug)]
+pub(crate) struct KeptStreams {
+    taken_within: Duration,
+    rest: Mutex<Rest>,
+}
 
 #[derive(Debug, Default)]
 struct Rest {
@@ -37,12 +36,17 @@ struct Rest {
 }
 
 impl KeptStreams {
+    /// None of those that have rested for half of `rest_max` is taken.
+    pub(crate) fn new(rest_max: Duration) -> Self {
+        Self { taken_within: rest_max / 2, rest: Mutex::default() }
+    }
+
     /// The stream with `owner` that was used last, if one can be used.
     pub(crate) fn take(&self, owner: Address, now: Instant) -> Option<AskingStream> {
         let mut rest = self.lock();
         loop {
             let (mut stream, since) = rest.pop(owner)?;
-            if now.saturating_duration_since(since) < TAKEN_WITHIN && stream.line_mut().is_silent() {
+            if now.saturating_duration_since(since) < self.taken_within && stream.line_mut().is_silent() {
                 stream.line_mut().wake();
                 return Some(stream);
             }
@@ -68,7 +72,7 @@ impl KeptStreams {
     pub(crate) fn sweep(&self, now: Instant) {
         let mut rest = self.lock();
         rest.by_owner.retain(|_, streams| {
-            streams.retain(|(_, since)| now.saturating_duration_since(*since) < TAKEN_WITHIN);
+            streams.retain(|(_, since)| now.saturating_duration_since(*since) < self.taken_within);
             !streams.is_empty()
         });
         rest.count = rest.by_owner.values().map(Vec::len).sum();
@@ -76,7 +80,7 @@ impl KeptStreams {
 
     /// A panic elsewhere leaves at most a count that the next sweep corrects.
     fn lock(&self) -> MutexGuard<'_, Rest> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -278,3 +278,42 @@ async fn questions_reach_the_node_and_come_back() {
     assert_eq!(tokio::join!(asking, answering).0.unwrap(), answer);
     assert!(consumer.handle.ping(owner.address).await.is_ok());
 }
+
+#[tokio::test]
+async fn calls_one_after_the_other_share_a_stream_and_many_at_once_open_no_more_than_that() {
+    let owner = Node::start(config()).await;
+    let consumer = Node::joining(&[&owner]).await;
+    consumer.connected_to(owner.address).await;
+    let address = owner.address;
+    let owner = owner.echo();
+    let call =
+        async || consumer.handle.call(address, request(5), Bytes::from_static(b"hello"), DEADLINE).await;
+    for _ in 0..100 {
+        assert_eq!(call().await.unwrap().1, "hello");
+    }
+    assert_eq!(consumer.handle.counters().call_streams_opened, 1);
+    for _ in 0..10 {
+        let at_once = futures::future::join_all((0..16).map(|_| call())).await;
+        assert!(at_once.into_iter().all(|answer| answer.unwrap().1 == "hello"));
+    }
+    assert!(consumer.handle.counters().call_streams_opened <= 16);
+    assert_eq!(owner.counters().calls_received, 260);
+}
+
+#[tokio::test]
+async fn an_owner_that_ends_streams_at_rest_at_once_loses_no_call() {
+    let limits =
+        NetworkLimits { stream_rest_max: std::time::Duration::from_millis(1), ..NetworkLimits::default() };
+    let owner = Node::start(NetworkConfig { limits, ..config() }).await;
+    let consumer = Node::joining(&[&owner]).await;
+    consumer.connected_to(owner.address).await;
+    let address = owner.address;
+    let _owner = owner.echo();
+    for _ in 0..20 {
+        // Far longer than the owner waits, and than its end needs to come.
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        consumer.handle.call(address, request(0), Bytes::new(), DEADLINE).await.unwrap();
+    }
+    assert_eq!(consumer.handle.counters().calls_unknown, 0);
+    assert!(consumer.handle.counters().call_streams_opened > 1, "and the streams did end");
+}

@@ -16,7 +16,10 @@ use tokio::sync::Notify;
 
 use crate::{
     raw::{self, RawBehaviour, Sent, raw_peer, wallet_keypair},
-    support::{DEADLINE, Node, config, network, new_key, record, request, response, status_question, until},
+    support::{
+        DEADLINE, Node, config, network, new_key, record, request, response, status_answer, status_question,
+        until,
+    },
 };
 
 fn frame(head: &[u8]) -> Vec<u8> {
@@ -122,8 +125,8 @@ async fn five_bad_frames_block_a_peer() {
     assert_eq!(node.handle.status().borrow().peers, 0);
 }
 
-/// Calls a stranger that answers with these bytes.
-async fn call_answered_with(answer: Vec<u8>, limits: NetworkLimits) -> CallFailure {
+/// Calls a stranger that speaks `call/1` alone, and answers with these bytes.
+async fn call_answered_with(answer: Vec<u8>, limits: NetworkLimits) -> Result<CallReply, CallFailure> {
     let key = new_key();
     let mut stranger = raw_peer(wallet_keypair(&key), network().identify_version(), &answer);
     let address = raw::listen(&mut stranger).await;
@@ -142,9 +145,25 @@ async fn call_answered_with(answer: Vec<u8>, limits: NetworkLimits) -> CallFailu
     });
     let consumer = Node::start(NetworkConfig { bootstrap: vec![address], limits, ..config() }).await;
     consumer.connected_to(key.address()).await;
-    let failure = consumer.handle.call(key.address(), status_question(), Bytes::new(), DEADLINE).await;
+    let answer = consumer.handle.call(key.address(), status_question(), Bytes::new(), DEADLINE).await;
     driving.abort();
-    failure.unwrap_err()
+    answer.map(|(reply, ..)| reply)
+}
+
+#[tokio::test]
+async fn a_node_of_before_is_asked_and_answered_as_before() {
+    let answer = frame(&wire::encode(&status_answer()));
+    assert_eq!(call_answered_with(answer, NetworkLimits::default()).await, Ok(status_answer()));
+
+    let (mut node, mut consumer) = node_with_stranger(NetworkLimits::default()).await;
+    let serving = async {
+        let call = node.calls.recv().await.unwrap();
+        assert_eq!(call.message, status_question());
+        call.reply.send(status_answer(), Bytes::new());
+    };
+    let asked = raw::say(&mut consumer, frame(&wire::encode(&status_question())));
+    let (answer, ()) = tokio::join!(asked, serving);
+    assert_eq!(reply(&answer.unwrap()), status_answer());
 }
 
 #[tokio::test]
@@ -156,10 +175,10 @@ async fn an_answer_that_breaks_the_rules_leaves_the_call_unknown() {
         ("nonsense", frame(&[0xff; 20])),
         ("oversize body", frame(&wire::encode(&response(1001)))),
     ] {
-        let failure = call_answered_with(bytes, limits.clone()).await;
+        let failure = call_answered_with(bytes, limits.clone()).await.unwrap_err();
         assert!(matches!(failure, CallFailure::Unknown(Interrupted::BadAnswer(_))), "{what}: {failure:?}");
     }
-    let cut = call_answered_with(frame(&wire::encode(&response(1000))), limits).await;
+    let cut = call_answered_with(frame(&wire::encode(&response(1000))), limits).await.unwrap_err();
     assert!(matches!(cut, CallFailure::Unknown(Interrupted::ConnectionLost(_))), "{cut:?}");
 }
 
