@@ -24,7 +24,7 @@ use farthing_protocol::{
     call::{CallStatus, ChannelSync, response_hash},
     limits,
 };
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::MissedTickBehavior};
 use tokio_util::task::TaskTracker;
 
 use crate::{
@@ -109,11 +109,22 @@ impl Owner {
     /// Answers everything that arrives, each call in a task of its own, until the network ends. All calls pass through
     /// here, so nothing is done here that takes time.
     pub async fn run(&self, mut inbound: mpsc::Receiver<InboundCall>) {
-        while let Some(call) = inbound.recv().await {
+        let mut seconds = tokio::time::interval(Duration::from_secs(1));
+        // Those in which this process did not run are not made up for.
+        seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let call = tokio::select! {
+                call = inbound.recv() => call,
+                _ = seconds.tick() => {
+                    self.0.unserved.a_second_passed();
+                    continue;
+                }
+            };
+            let Some(call) = call else { return };
             let InboundCall { peer, is_partner, origin, message, body, reply } = call;
             match message {
                 CallMessage::Call(request) => {
-                    let late = self.0.unserved.check(peer, request.call_id, origin, Instant::now());
+                    let late = self.0.unserved.check(peer, request.call_id, origin);
                     if let Err(refusal) = late {
                         reply.send(CallReply::Refused(refusal), Bytes::new());
                         continue;
@@ -125,9 +136,11 @@ impl Owner {
                     self.0.tasks.spawn(work);
                 }
                 CallMessage::Status(call_id) => {
-                    let (answer, body) = self.status(peer, call_id);
-                    if answer == CallReply::Status(CallStatus::Unknown) {
-                        self.0.unserved.note(peer, is_partner, call_id, origin, Instant::now());
+                    let (mut answer, body) = self.status(peer, call_id);
+                    if answer == CallReply::Status(CallStatus::Unknown)
+                        && !self.0.unserved.note(peer, is_partner, call_id, origin, Instant::now())
+                    {
+                        answer = CallReply::Refused(too_many_doubts());
                     }
                     reply.send(answer, body);
                 }
@@ -298,6 +311,11 @@ impl Owner {
 fn answer_within(request: &CallRequest) -> Duration {
     let max = limits::CALL_DEADLINE_MS_MAX;
     Duration::from_millis(if request.method.is_safe() { max } else { request.deadline_ms.min(max) })
+}
+
+/// A question about a call whose word could not be kept; asked again later, it can.
+fn too_many_doubts() -> Refusal {
+    Refusal::new(RefusalCode::Busy, "too many of your calls are in doubt; ask again in two minutes")
 }
 
 fn conflict() -> Refusal {

@@ -231,7 +231,7 @@ impl Accounts {
         drop(self.spending_of(farthing_ledger::day_of(clock::now_secs()))?);
         for promise in open {
             if let Some(reservation) = Attempt::of(promise.clone()).reservation {
-                self.channels.restore_in_flight(&reservation);
+                self.channels.restore_in_flight(promise.request.call_id, &reservation);
             }
         }
         Ok(())
@@ -341,6 +341,10 @@ impl Accounts {
     /// Books a call that had ended as not charged, with its receipt.
     pub async fn book_late(&self, purchase: &Purchase, receipt: Verified<Receipt>) {
         let (owner, call_id, charged) = (purchase.owner, purchase.call_id, receipt.charged);
+        if !self.channels.has_room_for_late(&receipt) {
+            tracing::warn!(%owner, %call_id, %charged, "a receipt for a call that had ended as not charged goes beyond all that was signed");
+            return;
+        }
         let acknowledgement = Acknowledgement {
             receipt: receipt.clone(),
             status: 0,

@@ -9,14 +9,14 @@
 //! counted by its own id; new calls are promised on one of them.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
 use farthing_ledger::{Cause, PayerChannelRow};
 use farthing_protocol::{
-    Address, ChannelConfig, ChannelId, Usdc,
+    Address, CallId, ChannelConfig, ChannelId, Usdc,
     channel::{PayerState, Receipt, ReceiptMismatch},
 };
 use tokio::sync::Notify;
@@ -34,6 +34,10 @@ pub struct PayerChannel {
     pub forgettable: Usdc,
     /// The reason that it forgot.
     pub forgotten_cause: Cause,
+    /// Calls of earlier runs that were open at the start. What their receipts come to, forgotten ones were not charged.
+    pub open_at_start: HashSet<CallId>,
+    /// True if everything that forgotten calls were charged is booked, but for what open calls hide.
+    pub is_settled: bool,
     /// The highest total that the owner has told, or the chain has paid to it.
     pub seen_total: Usdc,
     /// The highest total of a receipt that the ledger keeps.
@@ -55,6 +59,20 @@ impl PayerChannel {
     #[must_use]
     pub fn unexplained(&self) -> Usdc {
         self.state.unexplained(self.seen_total)
+    }
+
+    /// Counts a receipt against what forgotten calls may have been charged, if its call was promised as they were.
+    fn count_call_of_before(&mut self, receipt: &Receipt) {
+        if self.open_at_start.remove(&receipt.call_id) {
+            self.forgettable = self.forgettable.saturating_sub(receipt.charged);
+        }
+    }
+
+    /// Once nothing is open, nothing hides the charge of a forgotten call any more.
+    fn settle_if_idle(&mut self) {
+        if self.is_settled && self.state.in_flight.is_zero() {
+            self.forgettable = Usdc::ZERO;
+        }
     }
 
     /// Counts what forgotten calls were charged.
@@ -185,6 +203,8 @@ impl PayerChannels {
             forgotten: Usdc::ZERO,
             forgettable: Usdc::ZERO,
             forgotten_cause: Cause::Crash,
+            open_at_start: HashSet::new(),
+            is_settled: false,
             seen_total: Usdc::ZERO,
             receipted: row.receipted,
             is_compared: row.is_promised_on && !row.may_lack_calls,
@@ -267,8 +287,9 @@ impl PayerChannels {
     }
 
     /// Puts back what a promise of an earlier run has in flight.
-    pub fn restore_in_flight(&self, reservation: &Reservation) {
+    pub fn restore_in_flight(&self, call_id: CallId, reservation: &Reservation) {
         if let Some(channel) = self.lock().by_id.get_mut(&reservation.channel) {
+            channel.open_at_start.insert(call_id);
             channel.state.in_flight = channel.state.in_flight.saturating_add(reservation.price);
         }
     }
@@ -277,6 +298,7 @@ impl PayerChannels {
     pub fn release(&self, reservation: &Reservation) {
         if let Some(channel) = self.lock().by_id.get_mut(&reservation.channel) {
             channel.state.release(reservation.price);
+            channel.settle_if_idle();
         }
     }
 
@@ -288,6 +310,7 @@ impl PayerChannels {
         let mut channels = self.lock();
         let Some(channel) = channels.by_id.get_mut(&reservation.channel) else { return Ok(()) };
         channel.seen_total = channel.seen_total.max(receipt.spent_total);
+        channel.count_call_of_before(receipt);
         match channel.state.acknowledge(reservation.price, receipt.charged, receipt.spent_total) {
             Ok(()) | Err(ReceiptMismatch::UnexplainedTotal { .. }) => Ok(()),
             Err(mismatch @ ReceiptMismatch::ChargedAbovePrice { .. }) => {
@@ -297,10 +320,20 @@ impl PayerChannels {
         }
     }
 
+    /// Tells whether a charge of a call that was released fits into what was signed. One that does not was counted
+    /// already, with what this node forgot, or was never owed.
+    #[must_use]
+    pub fn has_room_for_late(&self, receipt: &Receipt) -> bool {
+        let channels = self.lock();
+        let state = channels.by_id.get(&receipt.channel).map(|channel| channel.state);
+        state.is_some_and(|state| state.acknowledged.saturating_add(receipt.charged) <= state.signed)
+    }
+
     /// Counts a call that was released and turns out to have been charged.
     pub fn acknowledge_late(&self, receipt: &Receipt) {
         if let Some(channel) = self.lock().by_id.get_mut(&receipt.channel) {
             channel.seen_total = channel.seen_total.max(receipt.spent_total);
+            channel.count_call_of_before(receipt);
             channel.state.acknowledge_late(receipt.charged);
         }
     }
@@ -361,20 +394,23 @@ impl PayerChannels {
         let forgotten = signed.saturating_sub(known);
         let forgettable = signed.saturating_sub(channel.state.acknowledged);
         channel.forgettable = channel.forgettable.max(forgettable);
+        channel.is_settled = false;
         channel.forgotten = channel.forgotten.saturating_add(forgotten);
         channel.forgotten_cause = cause;
         channel.state.in_flight = channel.state.in_flight.saturating_add(forgotten);
         channel.state.signed = channel.state.signed.max(signed);
     }
 
-    /// Acknowledges what the owner's total cannot owe to any call known here: forgotten ones were charged.
+    /// Acknowledges what the owner's total cannot owe to any call known here: forgotten ones were charged. No owner is
+    /// owed more than was signed, so nothing is believed beyond that.
     pub fn explain(&self, id: ChannelId, spent_total: Usdc) -> Option<Explained> {
         let mut channels = self.lock();
         let channel = channels.by_id.get_mut(&id)?;
         channel.seen_total = channel.seen_total.max(spent_total);
         let in_flight = channel.state.in_flight.saturating_sub(channel.forgotten);
         let known = channel.state.acknowledged.saturating_add(in_flight);
-        let charged = spent_total.saturating_sub(known).min(channel.forgettable);
+        let owed_at_most = spent_total.min(channel.state.signed);
+        let charged = owed_at_most.saturating_sub(known).min(channel.forgettable);
         channel.count_forgotten(charged);
         let explained = Explained { charged, cause: channel.forgotten_cause };
         (!charged.is_zero()).then_some(explained)
@@ -392,6 +428,14 @@ impl PayerChannels {
         if let Some(channel) = self.lock().by_id.get_mut(&id) {
             let forgotten = std::mem::take(&mut channel.forgotten);
             channel.state.release(forgotten);
+        }
+    }
+
+    /// From now on nothing is put down to forgotten calls but what calls that are open now hide.
+    pub fn settle(&self, id: ChannelId) {
+        if let Some(channel) = self.lock().by_id.get_mut(&id) {
+            channel.is_settled = true;
+            channel.settle_if_idle();
         }
     }
 

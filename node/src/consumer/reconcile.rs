@@ -194,6 +194,7 @@ impl Consumer {
 
     /// From now on no total of the owner is put down to calls that this node forgot.
     async fn lacks_nothing(&self, channel: ChannelId) {
+        self.0.channels.settle(channel);
         if let Err(error) = self.0.ledger.note_compared(channel).await {
             tracing::warn!(%channel, %error, "its books are compared again after the next start");
         }

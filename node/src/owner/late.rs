@@ -9,17 +9,21 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
 };
 
 use farthing_network::Origin;
 use farthing_protocol::{Address, CallId, Refusal, RefusalCode};
 
-/// A line is found dead after 50 s at most, and nothing arrives over it then.
-const REMEMBERED: Duration = Duration::from_secs(120);
-/// Calls of one payer: as many as it may have under way, several times over.
-const CALLS_MAX: usize = 64;
+/// A line is found dead after 50 s at most, and nothing arrives over it then. A process that does not run finds nothing, so
+/// only time in which this one runs counts.
+const REMEMBERED_SECS: u64 = 120;
+/// Calls of one payer, twice as many as a node has under way to one owner. What finds no place is not said to be unserved.
+const CALLS_MAX: usize = 256;
 /// Payers, of those with channels and of strangers.
 const PAYERS_MAX: usize = 1_024;
 
@@ -28,6 +32,8 @@ const PAYERS_MAX: usize = 1_024;
 pub struct Unserved {
     partners: Mutex<Payers>,
     strangers: Mutex<Payers>,
+    /// Seconds that this process has run, as somebody counted them who runs with it.
+    ran_secs: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -37,34 +43,54 @@ struct Payers(HashMap<Address, VecDeque<LateNotice>>);
 struct LateNotice {
     call_id: CallId,
     at: Instant,
+    at_secs: u64,
     origin: Origin,
 }
 
+impl LateNotice {
+    /// Seconds for which it counts yet.
+    const fn left_secs(&self, ran_secs: u64) -> u64 {
+        REMEMBERED_SECS.saturating_sub(ran_secs.saturating_sub(self.at_secs))
+    }
+}
+
 impl Unserved {
-    /// `payer` asked over `origin` and is told that the call was never served.
-    pub fn note(&self, payer: Address, is_partner: bool, call_id: CallId, origin: Origin, now: Instant) {
+    /// Counts a second in which this process ran.
+    pub fn a_second_passed(&self) {
+        self.ran_secs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn ran_secs(&self) -> u64 {
+        self.ran_secs.load(Ordering::Relaxed)
+    }
+
+    /// `payer` asked over `origin` and may be told that the call was never served, unless this returns false: there is no
+    /// room to remember it.
+    #[must_use]
+    pub fn note(
+        &self,
+        payer: Address,
+        is_partner: bool,
+        call_id: CallId,
+        origin: Origin,
+        now: Instant,
+    ) -> bool {
         let payers = if is_partner { &self.partners } else { &self.strangers };
-        lock(payers).note(payer, LateNotice { call_id, at: now, origin });
+        lock(payers).note(payer, LateNotice { call_id, at: now, at_secs: self.ran_secs(), origin })
     }
 
     /// Refuses a copy that comes over `origin` and was sent before its payer was told so.
     ///
     /// # Errors
     /// A refusal then.
-    pub fn check(
-        &self,
-        payer: Address,
-        call_id: CallId,
-        origin: Origin,
-        now: Instant,
-    ) -> Result<(), Refusal> {
+    pub fn check(&self, payer: Address, call_id: CallId, origin: Origin) -> Result<(), Refusal> {
         let payers = [&self.partners, &self.strangers];
-        match payers.iter().find_map(|payers| lock(payers).late_for(payer, call_id, origin, now)) {
-            Some(wait) => {
+        match payers.iter().find_map(|payers| lock(payers).late_for(payer, call_id, origin, self.ran_secs()))
+        {
+            Some(wait_secs) => {
                 let detail =
                     "this call was said never to have been served, and comes over an older connection";
-                let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-                Err(Refusal::new(RefusalCode::Unavailable, detail).retry_after_ms(wait_ms))
+                Err(Refusal::new(RefusalCode::Unavailable, detail).retry_after_ms(wait_secs * 1_000))
             }
             None => Ok(()),
         }
@@ -72,9 +98,10 @@ impl Unserved {
 }
 
 impl Payers {
-    fn note(&mut self, payer: Address, told: LateNotice) {
+    fn note(&mut self, payer: Address, told: LateNotice) -> bool {
+        let counts = |earlier: &LateNotice| earlier.left_secs(told.at_secs) > 0;
         if self.0.len() >= PAYERS_MAX && !self.0.contains_key(&payer) {
-            self.0.retain(|_, calls| calls.back().is_some_and(|last| told.at - last.at < REMEMBERED));
+            self.0.retain(|_, calls| calls.back().is_some_and(counts));
         }
         if self.0.len() >= PAYERS_MAX && !self.0.contains_key(&payer) {
             let oldest = self.0.iter().min_by_key(|(_, calls)| calls.back().map(|last| last.at));
@@ -83,19 +110,20 @@ impl Payers {
             }
         }
         let calls = self.0.entry(payer).or_default();
-        calls.retain(|earlier| earlier.call_id != told.call_id && told.at - earlier.at < REMEMBERED);
-        if calls.len() >= CALLS_MAX {
-            calls.pop_front();
+        calls.retain(|earlier| earlier.call_id != told.call_id && counts(earlier));
+        let has_room = calls.len() < CALLS_MAX;
+        if has_room {
+            calls.push_back(told);
         }
-        calls.push_back(told);
+        has_room
     }
 
-    /// For how long a copy over `origin` is late yet.
-    fn late_for(&self, payer: Address, call_id: CallId, origin: Origin, now: Instant) -> Option<Duration> {
+    /// For how many seconds a copy over `origin` is late yet.
+    fn late_for(&self, payer: Address, call_id: CallId, origin: Origin, ran_secs: u64) -> Option<u64> {
         let told = self.0.get(&payer)?.iter().find(|told| told.call_id == call_id)?;
         let is_late = origin.number != told.origin.number && origin.since < told.at;
-        let wait = REMEMBERED.checked_sub(now.saturating_duration_since(told.at))?;
-        (is_late && !wait.is_zero()).then_some(wait)
+        let left_secs = told.left_secs(ran_secs);
+        (is_late && left_secs > 0).then_some(left_secs)
     }
 }
 
@@ -106,6 +134,8 @@ fn lock(payers: &Mutex<Payers>) -> MutexGuard<'_, Payers> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const PAYER: Address = Address::from_bytes([1; 20]);
@@ -123,18 +153,21 @@ mod tests {
         let start = Instant::now();
         let at = |number, secs| Origin { number, since: start + SECOND * secs };
         let (unserved, told) = (Unserved::default(), start + SECOND * 10);
-        let is_late = |call_id, origin, now| unserved.check(PAYER, call_id, origin, now).is_err();
-        assert!(!is_late(CALL, at(1, 0), told), "nobody asked");
-        unserved.note(PAYER, true, CALL, at(2, 5), told);
+        let is_late = |call_id, origin| unserved.check(PAYER, call_id, origin).is_err();
+        assert!(!is_late(CALL, at(1, 0)), "nobody asked");
+        assert!(unserved.note(PAYER, true, CALL, at(2, 5), told));
         for secs in [0, 4, 6, 9] {
-            assert!(is_late(CALL, at(1, secs), told), "made after {secs} s");
+            assert!(is_late(CALL, at(1, secs)), "made after {secs} s");
         }
-        assert!(!is_late(CALL, at(2, 5), told), "it was asked on this one, and its bytes come in order");
-        assert!(!is_late(CALL, at(3, 10), told), "nothing was sent over it before");
-        assert!(!is_late(CallId::from_bytes([2; 16]), at(1, 0), told), "another call");
-        assert!(unserved.check(wallet(7), CALL, at(1, 0), told).is_ok(), "of another payer");
-        assert!(is_late(CALL, at(1, 0), told + REMEMBERED - SECOND));
-        assert!(!is_late(CALL, at(1, 0), told + REMEMBERED));
+        assert!(!is_late(CALL, at(2, 5)), "it was asked on this one, and its bytes come in order");
+        assert!(!is_late(CALL, at(3, 10)), "nothing was sent over it before");
+        assert!(!is_late(CallId::from_bytes([2; 16]), at(1, 0)), "another call");
+        assert!(unserved.check(wallet(7), CALL, at(1, 0)).is_ok(), "of another payer");
+        // However much time passes in which the process does not run.
+        (1..REMEMBERED_SECS).for_each(|_| unserved.a_second_passed());
+        assert!(is_late(CALL, at(1, 0)));
+        unserved.a_second_passed();
+        assert!(!is_late(CALL, at(1, 0)));
     }
 
     #[test]
@@ -142,18 +175,24 @@ mod tests {
         let now = Instant::now();
         let (old, asked_on) = (Origin { number: 1, since: now }, Origin { number: 2, since: now });
         let (unserved, told) = (Unserved::default(), now + SECOND);
-        unserved.note(PAYER, true, CALL, asked_on, told);
+        assert!(unserved.note(PAYER, true, CALL, asked_on, told));
         for n in 0..2 * PAYERS_MAX {
-            unserved.note(wallet(n), false, CALL, asked_on, told);
+            assert!(unserved.note(wallet(n), false, CALL, asked_on, told));
         }
-        for n in 0..2 * CALLS_MAX {
+        let calls = (0..2 * CALLS_MAX).map(|n| {
             let mut id = [9; 16];
             id[..8].copy_from_slice(&n.to_be_bytes());
-            unserved.note(wallet(usize::MAX), false, CallId::from_bytes(id), asked_on, told);
-        }
-        assert!(unserved.check(PAYER, CALL, old, told).is_err());
+            CallId::from_bytes(id)
+        });
+        let noted: Vec<_> =
+            calls.filter(|id| unserved.note(wallet(usize::MAX), false, *id, asked_on, told)).collect();
+        assert_eq!(noted.len(), CALLS_MAX, "none is forgotten for another one");
+        assert!(noted.iter().all(|id| unserved.check(wallet(usize::MAX), *id, old).is_err()));
+        (0..REMEMBERED_SECS).for_each(|_| unserved.a_second_passed());
+        assert!(unserved.note(wallet(usize::MAX), false, CALL, asked_on, told), "later there is room again");
+        assert!(unserved.note(PAYER, true, CALL, asked_on, told));
+        assert!(unserved.check(PAYER, CALL, old).is_err());
         let strangers = lock(&unserved.strangers);
         assert_eq!(strangers.0.len(), PAYERS_MAX);
-        assert_eq!(strangers.0[&wallet(usize::MAX)].len(), CALLS_MAX);
     }
 }

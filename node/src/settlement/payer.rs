@@ -380,6 +380,8 @@ mod tests {
             forgotten: Usdc::ZERO,
             forgettable: Usdc::ZERO,
             forgotten_cause: Cause::Crash,
+            open_at_start: std::collections::HashSet::new(),
+            is_settled: false,
             is_compared: true,
             seen_total: Usdc::ZERO,
             receipted: Usdc::ZERO,

@@ -32,6 +32,7 @@ use crate::support::{cost, expect_served, with};
 
 mod claimed;
 mod compared;
+mod doubled;
 mod healed;
 mod hostile_books;
 mod locked;

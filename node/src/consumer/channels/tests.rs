@@ -59,7 +59,7 @@ fn what_the_chain_paid_to_an_owner_beyond_all_calls_is_unexplained() {
 fn receipt(charged: u64, spent_total: u64) -> Receipt {
     Receipt {
         channel: ChannelId::NONE,
-        call_id: farthing_protocol::CallId::from_bytes([0; 16]),
+        call_id: CallId::from_bytes([0; 16]),
         request_hash: [0; 32],
         response_hash: [0; 32],
         outcome: 0,
@@ -208,6 +208,73 @@ fn an_owner_cannot_explain_more_than_was_signed() {
     assert_eq!(channels.in_use(OWNER).unwrap().state.acknowledged, usdc(20));
 }
 
+fn receipt_of(call: u8, charged: u64, spent_total: u64) -> Receipt {
+    Receipt { call_id: CallId::from_bytes([call; 16]), ..receipt(charged, spent_total) }
+}
+
+/// As after a crash with ten calls of 2 under way, of which the ledger has all.
+fn with_ten_calls_under_way() -> (PayerChannels, Vec<Reservation>) {
+    let channels = funded(100);
+    let first = channels.reserve(OWNER, usdc(2), 0).unwrap();
+    channels.acknowledge(&first, &receipt(2, 2)).unwrap();
+    let mut open = Vec::new();
+    for call in 1..=10 {
+        let reservation = channels.reserve(OWNER, usdc(2), 0).unwrap();
+        channels.release(&reservation);
+        channels.restore_in_flight(CallId::from_bytes([call; 16]), &reservation);
+        open.push(reservation);
+    }
+    channels.remember(ChannelId::NONE, usdc(22), Cause::Crash);
+    (channels, open)
+}
+
+#[test]
+fn an_owner_is_owed_no_more_than_was_signed_whatever_it_counts() {
+    let acknowledged = |channels: &PayerChannels| channels.in_use(OWNER).unwrap().state.acknowledged;
+    // Known calls account for all that was signed, so nothing was forgotten.
+    let (channels, open) = with_ten_calls_under_way();
+    assert_eq!(channels.explain(ChannelId::NONE, usdc(42)), None);
+    open.iter().for_each(|call| channels.acknowledge(call, &receipt(2, 42)).unwrap());
+    assert_eq!((acknowledged(&channels), channels.unexplained(OWNER)), (usdc(22), usdc(20)));
+    assert_eq!(channels.explain(ChannelId::NONE, usdc(42)), None);
+
+    // Nor is anything left for forgotten ones when they have their receipts, whatever is signed later.
+    let (channels, open) = with_ten_calls_under_way();
+    for (call, reservation) in (1..).zip(&open) {
+        channels.acknowledge(reservation, &receipt_of(call, 2, 2 + 2 * u64::from(call))).unwrap();
+    }
+    for refused in [10, 10].map(|price| channels.reserve(OWNER, usdc(price), 0).unwrap()) {
+        channels.release(&refused);
+    }
+    assert_eq!(channels.explain(ChannelId::NONE, usdc(42)), None);
+    assert_eq!((acknowledged(&channels), channels.unexplained(OWNER)), (usdc(22), usdc(20)));
+
+    // Nor when all of it was settled and nothing is open.
+    let (channels, open) = with_ten_calls_under_way();
+    channels.settle(ChannelId::NONE);
+    open.iter().skip(1).for_each(|call| channels.release(call));
+    let hidden = channels.in_use(OWNER).unwrap().forgettable;
+    assert_eq!(hidden, usdc(20), "the open one may hide a charge of another");
+    channels.release(&open[0]);
+    assert_eq!(channels.explain(ChannelId::NONE, usdc(22)), None);
+
+    // It denies the calls, counts them as forgotten, and brings their receipts after all.
+    let (channels, open) = with_ten_calls_under_way();
+    open.iter().for_each(|call| channels.release(call));
+    assert_eq!(channels.explain(ChannelId::NONE, usdc(42)).map(|found| found.charged), Some(usdc(20)));
+    assert!(!channels.has_room_for_late(&receipt(2, 24)), "its charge is booked");
+    assert_eq!((acknowledged(&channels), channels.unexplained(OWNER)), (usdc(22), usdc(20)));
+
+    // An honest one was late with three of them.
+    let (channels, open) = with_ten_calls_under_way();
+    open.iter().for_each(|call| channels.release(call));
+    for n in 1..=3 {
+        assert!(channels.has_room_for_late(&receipt(2, 2 + 2 * n)));
+        channels.acknowledge_late(&receipt(2, 2 + 2 * n));
+    }
+    assert_eq!((acknowledged(&channels), channels.unexplained(OWNER)), (usdc(8), usdc(0)));
+}
+
 #[test]
 fn a_second_channel_takes_over_when_the_first_is_empty() {
     let channels = funded(100);
@@ -268,7 +335,7 @@ fn what_ends_on_one_channel_changes_nothing_on_the_other() {
     channels.apply(&other, None);
     channels.acknowledge(&first, &receipt(10, 10)).unwrap();
     channels.release(&released);
-    channels.restore_in_flight(&released);
+    channels.restore_in_flight(CallId::from_bytes([1; 16]), &released);
     channels.hear(ChannelId::NONE, usdc(12));
     assert_eq!(channels.explain(ChannelId::NONE, usdc(18)).map(|found| found.charged), Some(usdc(3)));
     channels.forgive(ChannelId::NONE);
