@@ -6,13 +6,14 @@ use axum::{
     Json,
     body::Bytes,
     extract::{Path, State},
-    http::{StatusCode, header},
+    http::StatusCode,
     response::{IntoResponse, Response},
 };
 use farthing_control::types::{
     BACKUPS_KEPT_MAX, Backup, BackupFacts, BackupRequest, Phrase, PhraseCheck, WalletBackup,
 };
 use farthing_os::{clock, secret::SecretText};
+use farthing_serve::attachment;
 
 use super::{Failed, with_next_step};
 use crate::{
@@ -52,11 +53,7 @@ pub(super) async fn download(
     Path(name): Path<String>,
 ) -> Result<Response, Failed> {
     let bytes = read(&Backups::of(&node.config.node), &name).await?;
-    let headers = [
-        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
-        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")),
-    ];
-    Ok((headers, bytes).into_response())
+    Ok((attachment("application/octet-stream", &name), bytes).into_response())
 }
 
 /// The whole file.

@@ -3,7 +3,7 @@
 use axum::{
     Json,
     extract::{Path, Query, State},
-    http::{StatusCode, header},
+    http::StatusCode,
     response::{IntoResponse, Response},
 };
 use farthing_control::types::{
@@ -12,6 +12,7 @@ use farthing_control::types::{
 };
 use farthing_protocol::ServiceId;
 use farthing_sdk::{Language, SdkError};
+use farthing_serve::attachment;
 use serde::Deserialize;
 
 use super::Failed;
@@ -53,9 +54,7 @@ pub(super) async fn download(
     let (archive, package) = make(&node, id.0, &language, wishes, zipped).await?;
     let archive = archive
         .map_err(|error| Failed::new(StatusCode::INTERNAL_SERVER_ERROR, &error, "Ask for JSON instead."))?;
-    let disposition = format!("attachment; filename=\"{package}-{language}.zip\"");
-    let headers =
-        [(header::CONTENT_TYPE, "application/zip".to_owned()), (header::CONTENT_DISPOSITION, disposition)];
+    let headers = attachment("application/zip", &format!("{package}-{language}.zip"));
     Ok((headers, archive).into_response())
 }
 
