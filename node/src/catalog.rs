@@ -34,7 +34,6 @@ mod content;
 pub mod documents;
 pub mod known;
 mod liveness;
-mod looking;
 mod neighbours;
 mod newer;
 mod own;
@@ -49,6 +48,8 @@ pub use versions::{add_note, note_of, told};
 use crate::keyed_mutex::KeyedMutex;
 use recent::Recent;
 
+/// Look-ups at once.
+const LOOKUPS_MAX: usize = 64;
 /// Peers asked about one service.
 const PEERS_ASKED_MAX: usize = 16;
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -94,7 +95,9 @@ struct CatalogInner {
     network_name: String,
     own: Arc<dyn OwnServices>,
     services: Mutex<Recent<ServiceId, Arc<KnownService>>>,
-    looking: looking::LookupLocks,
+    /// A burst of first calls of one service makes one look-up.
+    looking: KeyedMutex<ServiceId>,
+    lookups: Semaphore,
     reading: KeyedMutex<ServiceId, Option<ReadVersion>>,
     turns: content::ReadingTurns,
     /// Documents are written one at a time.
@@ -157,7 +160,8 @@ impl Catalog {
             network_name,
             own,
             services: recent(SERVICES_IN_MEMORY_MAX),
-            looking: looking::LookupLocks::default(),
+            looking: KeyedMutex::default(),
+            lookups: Semaphore::new(LOOKUPS_MAX),
             reading: KeyedMutex::default(),
             turns: content::ReadingTurns::default(),
             writing: Arc::new(Semaphore::new(1)),
@@ -234,10 +238,11 @@ impl Catalog {
         if let Some(known) = self.in_use(id)? {
             return Ok(known);
         }
-        let _looking = self.0.looking.of(id).lock().await;
+        let _alone = self.0.looking.take(id).await;
         if let Some(known) = self.in_use(id)? {
             return Ok(known);
         }
+        let _place = self.0.lookups.acquire().await;
         let listing = self.listing(id).await?;
         self.open(listing).await
     }
