@@ -5,8 +5,6 @@
 
 mod made_up;
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -14,7 +12,7 @@ pub use crate::steps::Steps;
 use crate::{
     cut,
     description::{ApiDescription, Content, Operation, Schema, Status},
-    limits::{SAMPLE_BYTES_MAX, SAMPLES_BYTES_MAX},
+    limits::SAMPLE_BYTES_MAX,
 };
 
 /// Steps of one value: some milliseconds.
@@ -75,22 +73,6 @@ pub fn for_operation(description: &ApiDescription, index: usize, steps: &mut Ste
         .or_else(|| sample(Origin::Synthesised, &made_up::value(description, &content.schema, steps)?))
 }
 
-/// Samples by operation id, as many as fit into [`SAMPLES_BYTES_MAX`] together, in the description's order.
-#[must_use]
-pub fn for_service(description: &ApiDescription) -> BTreeMap<String, Sample> {
-    let (mut bytes_left, mut steps) = (SAMPLES_BYTES_MAX, steps_of_service());
-    let mut samples = BTreeMap::new();
-    for (index, operation) in description.operations.iter().enumerate() {
-        let Some(sample) = for_operation(description, index, &mut steps) else { continue };
-        let bytes = operation.id.len() + sample.media_type.len() + sample.body.len();
-        if let Some(left) = bytes_left.checked_sub(bytes) {
-            bytes_left = left;
-            samples.insert(operation.id.clone(), sample);
-        }
-    }
-    samples
-}
-
 /// The answer worth showing: the first success with JSON, or else with any body.
 pub(crate) fn shown_answer(operation: &Operation) -> Option<(Status, &Content)> {
     let successes = || {
@@ -135,4 +117,4 @@ fn text(media_type: &str, value: &Value) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

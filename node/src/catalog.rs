@@ -34,13 +34,11 @@ mod content;
 pub mod documents;
 pub mod known;
 mod liveness;
-mod looking;
 mod neighbours;
 mod newer;
 mod own;
 mod recent;
 pub mod sdk;
-mod unused;
 mod versions;
 
 pub use known::{CallPlan, KnownError, KnownService, PlanError, kind_of, method_of, operation_name};
@@ -50,11 +48,15 @@ pub use versions::{add_note, note_of, told};
 use crate::keyed_mutex::KeyedMutex;
 use recent::Recent;
 
+/// Look-ups at once.
+const LOOKUPS_MAX: usize = 64;
 /// Peers asked about one service.
 const PEERS_ASKED_MAX: usize = 16;
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Services kept in memory, ready to plan calls with; the store keeps the rest.
 const SERVICES_IN_MEMORY_MAX: NonZeroUsize = NonZeroUsize::new(1024).expect("it is not zero");
+/// Versions among them that are not in use.
+const UNUSED_IN_MEMORY_MAX: NonZeroUsize = NonZeroUsize::new(64).expect("it is not zero");
 /// Descriptions of the services in memory, by the upper bound of each. One that is larger is kept alone.
 const DESCRIPTIONS_IN_MEMORY_BYTES_MAX: usize = 128 * 1024 * 1024;
 
@@ -93,12 +95,16 @@ struct CatalogInner {
     network_name: String,
     own: Arc<dyn OwnServices>,
     services: Mutex<Recent<ServiceId, Arc<KnownService>>>,
-    looking: looking::LookupLocks,
+    /// A burst of first calls of one service makes one look-up.
+    looking: KeyedMutex<ServiceId>,
+    lookups: Semaphore,
     reading: KeyedMutex<ServiceId, Option<ReadVersion>>,
     turns: content::ReadingTurns,
     /// Documents are written one at a time.
     writing: Arc<Semaphore>,
-    unused: unused::Unused,
+    /// Newer versions that were read and are not in use yet, say because they are dearer than what was accepted: reading
+    /// one takes up to a second, and no call pays for that twice.
+    unused: Mutex<Recent<ServiceId, Arc<KnownService>>>,
     /// The time at which a service's owner was last asked for a newer version.
     asked: Mutex<LruCache<ServiceId, Instant>>,
     seen: Arc<versions::SeenVersions>,
@@ -144,21 +150,22 @@ impl Catalog {
         own: Arc<dyn OwnServices>,
     ) -> (Self, mpsc::Receiver<News>) {
         let (news, heard) = mpsc::channel(NEWS_MAX);
+        let recent = |entries_max| {
+            let bytes_of = |known: &Arc<KnownService>| known.memory_bytes();
+            Mutex::new(Recent::new(entries_max, bytes_of, DESCRIPTIONS_IN_MEMORY_BYTES_MAX))
+        };
         let inner = CatalogInner {
             store,
             network,
             network_name,
             own,
-            services: Mutex::new(Recent::new(
-                SERVICES_IN_MEMORY_MAX,
-                |known| known.memory_bytes(),
-                DESCRIPTIONS_IN_MEMORY_BYTES_MAX,
-            )),
-            looking: looking::LookupLocks::default(),
+            services: recent(SERVICES_IN_MEMORY_MAX),
+            looking: KeyedMutex::default(),
+            lookups: Semaphore::new(LOOKUPS_MAX),
             reading: KeyedMutex::default(),
             turns: content::ReadingTurns::default(),
             writing: Arc::new(Semaphore::new(1)),
-            unused: unused::Unused::default(),
+            unused: recent(UNUSED_IN_MEMORY_MAX),
             asked: Mutex::new(LruCache::new(SERVICES_IN_MEMORY_MAX)),
             seen: Arc::default(),
             news,
@@ -231,10 +238,11 @@ impl Catalog {
         if let Some(known) = self.in_use(id)? {
             return Ok(known);
         }
-        let _looking = self.0.looking.of(id).lock().await;
+        let _alone = self.0.looking.take(id).await;
         if let Some(known) = self.in_use(id)? {
             return Ok(known);
         }
+        let _place = self.0.lookups.acquire().await;
         let listing = self.listing(id).await?;
         self.open(listing).await
     }
@@ -303,11 +311,16 @@ impl Catalog {
         {
             return outcome.clone();
         }
-        let used = self.0.services.lock().unwrap_or_else(PoisonError::into_inner).get(&listing.service);
-        let used = used.filter(|known| **known.listing() == *listing);
-        let outcome = match used.or_else(|| self.0.unused.get(&listing)) {
+        let this_in = |known: &Mutex<Recent<ServiceId, Arc<KnownService>>>| {
+            let known = known.lock().unwrap_or_else(PoisonError::into_inner).get(&listing.service);
+            known.filter(|known| **known.listing() == *listing)
+        };
+        let outcome = match this_in(&self.0.services).or_else(|| this_in(&self.0.unused)) {
             Some(read) => Ok(read),
-            None => self.read(listing.clone()).await.map(Arc::new).inspect(|read| self.0.unused.keep(read)),
+            None => self.read(listing.clone()).await.map(Arc::new).inspect(|read| {
+                let mut unused = self.0.unused.lock().unwrap_or_else(PoisonError::into_inner);
+                unused.put(listing.service, read.clone());
+            }),
         };
         *turn = Some((listing, outcome.clone()));
         outcome
@@ -323,7 +336,12 @@ impl Catalog {
             }
             services.put(id, known.clone())
         };
-        self.0.unused.forget(known);
+        {
+            let mut unused = self.0.unused.lock().unwrap_or_else(PoisonError::into_inner);
+            if unused.get(&id).is_some_and(|kept| Arc::ptr_eq(&kept, known)) {
+                unused.remove(&id);
+            }
+        }
         self.0.seen.note(before, known.clone()).await;
     }
 

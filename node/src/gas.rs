@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::HashSet};
 
-use farthing_chain::{BaseFee, gas_limit};
+use farthing_chain::{BaseFee, CLAIM_ROWS_MAX, gas_limit};
 use farthing_protocol::{ChannelId, Usdc};
 
 /// Gas of a claim transaction: the base and each further channel (measured, `docs/contracts.md`).
@@ -12,8 +12,6 @@ pub const CLAIM_GAS_PER_CHANNEL: u64 = 19_000;
 /// few hours; asking someone would add a party to trust.
 const MICROS_PER_ETH: u128 = 3_000_000_000;
 const WEI_PER_ETH: u128 = 1_000_000_000_000_000_000;
-/// Channels of one claim transaction.
-pub const CLAIM_ROWS_MAX: usize = 100;
 
 /// The cost of gas now, in USDC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

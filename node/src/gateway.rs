@@ -4,10 +4,13 @@
 //! with the service's own status, headers and body. What is not the service's answer is a [`Problem`].
 //! [`services`] takes the same calls at an address of each service's own, and a service's documents are free.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::{Arc, LazyLock},
+    time::Instant,
+};
 
 use axum::{
-    Router,
+    Json, Router,
     body::Bytes,
     extract::{DefaultBodyLimit, State, rejection::BytesRejection},
     http::{HeaderMap, StatusCode, Uri, header, uri::Authority},
@@ -16,7 +19,7 @@ use axum::{
 };
 use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_RECEIPT, HEADER_TIMING};
 use farthing_protocol::limits;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     catalog,
@@ -59,7 +62,7 @@ pub fn router(gateway: Gateway) -> Router {
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics::show))
-        .route("/openapi.json", get(|| async { openapi() }))
+        .route("/openapi.json", get(|| async { Json(&*OPENAPI) }))
         .fallback(|| async { Problem::no_such_route("there is nothing at this address") })
         .method_not_allowed_fallback(|| async {
             let mut problem = Problem::no_such_route("this address does not have that method");
@@ -165,11 +168,11 @@ fn refused(error: &BuyError) -> Problem {
 async fn ready(State(gateway): State<Gateway>) -> Response {
     let health = gateway.readiness.health();
     let status = if health.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, axum::Json(health)).into_response()
+    (status, Json(health)).into_response()
 }
 
-/// This port, described for generators and readers.
-fn openapi() -> Response {
+/// This port, described for generators and readers: the document beside this file, with what each operation answers.
+static OPENAPI: LazyLock<Value> = LazyLock::new(|| {
     let problem = json!({
         "description": "The answer is the network's, not the service's: see docs/problems.md",
         "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } },
@@ -189,79 +192,10 @@ fn openapi() -> Response {
     for status in [400, 401, 402, 403, 404, 405, 409, 410, 413, 429, 502, 503, 504] {
         responses[status.to_string()] = problem.clone();
     }
-    let in_path = |name: &str, description: &str| json!({ "name": name, "in": "path", "required": true, "description": description, "schema": { "type": "string" } });
-    let by_address = json!({
-        "parameters": [
-            in_path("id", "UUID of the service"),
-            in_path("path", "Path of the service, slashes included; `openapi.json` describes them all and is free"),
-        ],
-        "get": {
-            "operationId": "get",
-            "summary": "The same as plain REST; any method of the service, its query, declared headers and body",
-            "security": [{ "secret": [] }],
-            "responses": responses.clone(),
-        },
-    });
-    let texts =
-        json!({ "type": "object", "additionalProperties": { "type": ["string", "number", "boolean"] } });
-    axum::Json(json!({
-        "openapi": "3.1.0",
-        "info": { "title": "Farthing gateway", "version": env!("CARGO_PKG_VERSION") },
-        "paths": {
-            "/services/{id}/{path}": by_address,
-            "/internal/call": {
-                "post": {
-                    "operationId": "call",
-                    "summary": "Buy one call of a service",
-                    "security": [{ "secret": [] }],
-                    "requestBody": {
-                        "required": true,
-                        "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Call" } } },
-                    },
-                    "responses": responses,
-                },
-            },
-        },
-        "components": {
-            "securitySchemes": { "secret": { "type": "http", "scheme": "bearer" } },
-            "schemas": {
-                "Call": {
-                    "type": "object",
-                    "required": ["api_id_public", "path", "method"],
-                    "additionalProperties": false,
-                    "properties": {
-                        "api_id_public": { "type": "string", "format": "uuid" },
-                        "path": { "type": "string", "examples": ["/v1/earthquakes/recent"] },
-                        "method": { "type": "string", "examples": ["GET"] },
-                        "params": texts,
-                        "headers": texts,
-                        "body": { "description": "JSON, or a string that is sent as text" },
-                        "max_price": { "type": "string", "description": "In USDC", "examples": ["0.01"] },
-                        "call_id": {
-                            "type": "string",
-                            "maxLength": 128,
-                            "description": "Repeats with the same id are charged once; `Idempotency-Key` is the same",
-                        },
-                    },
-                },
-                "Problem": {
-                    "type": "object",
-                    "required": ["type", "title", "status", "detail", "next", "charged"],
-                    "properties": {
-                        "type": { "type": "string" },
-                        "title": { "type": "string" },
-                        "status": { "type": "integer" },
-                        "detail": { "type": "string" },
-                        "next": { "type": "string" },
-                        "charged": {
-                            "type": ["boolean", "null"],
-                            "description": "null: not known yet; repeat the call with the same call_id",
-                        },
-                        "call_id": { "type": "string", "format": "uuid" },
-                    },
-                },
-            },
-        },
-    }))
-    .into_response()
-}
+    let mut document: Value = serde_json::from_str(include_str!("gateway/openapi.json")).unwrap_or_default();
+    document["info"]["version"] = env!("CARGO_PKG_VERSION").into();
+    for (path, method) in [("/services/{id}/{path}", "get"), ("/internal/call", "post")] {
+        document["paths"][path][method]["responses"] = responses.clone();
+    }
+    document
+});

@@ -126,11 +126,6 @@ impl From<Usdc> for u128 {
     }
 }
 
-/// Adds amounts; `None` on overflow.
-pub fn checked_sum(amounts: impl IntoIterator<Item = Usdc>) -> Option<Usdc> {
-    amounts.into_iter().try_fold(Usdc::ZERO, Usdc::checked_add)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -26,9 +26,10 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    pub(super) fn new(case: Case, ignores_case: bool, reserved: &[&[&str]]) -> Self {
-        let key = |name: &&str| if ignores_case { name.to_ascii_lowercase() } else { (*name).to_owned() };
-        let reserved = reserved.iter().copied().flatten().map(key).collect();
+    /// `reserved` are lists of names, apart by blanks.
+    pub(super) fn new(case: Case, ignores_case: bool, reserved: &[&str]) -> Self {
+        let key = |name: &str| if ignores_case { name.to_ascii_lowercase() } else { name.to_owned() };
+        let reserved = reserved.iter().flat_map(|names| names.split_ascii_whitespace()).map(key).collect();
         Self { case, ignores_case, reserved, taken: BTreeSet::new(), next: BTreeMap::new() }
     }
 

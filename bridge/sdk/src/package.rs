@@ -69,9 +69,8 @@ impl Package {
     fn of(given: &str, words: &str, profile: &Profile) -> Self {
         let snake = words.to_snake_case();
         let is_taken = |name: &str| {
-            let mut taken =
-                TAKEN.split_ascii_whitespace().chain(profile.packages.taken.split_ascii_whitespace());
-            taken.any(|word| word == name) || profile.names.keywords.contains(&name)
+            let taken = [TAKEN, profile.packages.taken, profile.names.keywords];
+            taken.iter().flat_map(|names| names.split_ascii_whitespace()).any(|word| word == name)
         };
         let words = if is_taken(&snake) || is_taken(&snake.replace('_', "")) {
             format!("{snake}_sdk")

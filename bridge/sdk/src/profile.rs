@@ -125,14 +125,14 @@ pub(super) struct Names {
     pub choices: Case,
     /// Alternatives of a union, in languages where they have names.
     pub variants: Case,
-    /// Nothing may have these names.
-    pub keywords: &'static [&'static str],
+    /// Nothing may have these names, which stand apart by blanks, as all that are taken.
+    pub keywords: &'static str,
     /// Used by the templates beside generated types, operations, parameters or members.
-    pub taken_types: &'static [&'static str],
-    pub taken_operations: &'static [&'static str],
-    pub taken_parameters: &'static [&'static str],
-    pub taken_members: &'static [&'static str],
-    pub taken_choices: &'static [&'static str],
+    pub taken_types: &'static str,
+    pub taken_operations: &'static str,
+    pub taken_parameters: &'static str,
+    pub taken_members: &'static str,
+    pub taken_choices: &'static str,
     /// True if members and parameters keep their names from outside, so that their names here are not used.
     pub keeps_wire_names: bool,
     /// True if names that differ in case only are the same, as in PHP.

@@ -1,10 +1,12 @@
 //! Samples show what is known best, and what is made up is true to its schema.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{description::Schema, fits::fits, steps::Steps, testing};
+use crate::{description::Schema, fits::fits, limits::SAMPLES_BYTES_MAX, steps::Steps, testing};
 
 fn operation(responses: &Value) -> ApiDescription {
     let operations = json!([{ "method": "GET", "path": "/", "id": "get", "responses": responses }]);
@@ -18,6 +20,21 @@ fn answer(content: &Value) -> ApiDescription {
 fn sample(description: &ApiDescription) -> (Origin, u16, String) {
     let sample = for_operation(description, 0, &mut Steps::new(usize::MAX)).expect("a sample");
     (sample.origin, sample.status, sample.body)
+}
+
+/// Samples by operation id, as many as fit into [`SAMPLES_BYTES_MAX`] together, in the description's order.
+pub(crate) fn for_service(description: &ApiDescription) -> BTreeMap<String, Sample> {
+    let (mut bytes_left, mut steps) = (SAMPLES_BYTES_MAX, steps_of_service());
+    let mut samples = BTreeMap::new();
+    for (index, operation) in description.operations.iter().enumerate() {
+        let Some(sample) = for_operation(description, index, &mut steps) else { continue };
+        let bytes = operation.id.len() + sample.media_type.len() + sample.body.len();
+        if let Some(left) = bytes_left.checked_sub(bytes) {
+            bytes_left = left;
+            samples.insert(operation.id.clone(), sample);
+        }
+    }
+    samples
 }
 
 #[test]

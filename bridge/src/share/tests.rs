@@ -6,7 +6,9 @@ use serde_json::json;
 use super::*;
 use crate::{
     description::{Content, Object, Operation, Property, Response, Status},
-    document, samples, testing,
+    document,
+    samples::tests::for_service,
+    testing,
 };
 
 fn object(names: &[&str]) -> Schema {
@@ -119,7 +121,7 @@ proptest! {
     fn samples_of_a_shared_description_are_the_same(description in testing::descriptions()) {
         let mut shared = description.clone();
         share(&mut shared);
-        prop_assert_eq!(samples::for_service(&shared), samples::for_service(&description));
+        prop_assert_eq!(for_service(&shared), for_service(&description));
     }
 
     #[test]

@@ -93,8 +93,7 @@ pub(crate) enum Intent {
         #[cbor(n(1), with = "minicbor::bytes")]
         wei: [u8; 16],
     },
-    #[n(7)]
-    DeployContract,
+    // 7 was the deployment of the contract, which is not a node's to make.
     /// Bring the payee's signed close to the chain.
     #[n(8)]
     RelayClose {
@@ -139,7 +138,6 @@ impl Intent {
             Self::Withdraw { .. } => "the withdrawal",
             Self::SendUsdc { .. } => "the USDC transfer",
             Self::SendEth { .. } => "the ETH transfer",
-            Self::DeployContract => "the deployment",
         }
     }
 
@@ -179,7 +177,6 @@ impl Intent {
             Self::SendEth { to, wei } => {
                 Mined { peer: Some(*to), wei: u128::from_be_bytes(*wei), ..mined("transfer") }
             }
-            Self::DeployContract => mined("deployment"),
         }
     }
 

@@ -8,6 +8,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
     routing::{get, post},
 };
+use farthing_serve::attachment;
 use http::{HeaderValue, Uri, header};
 
 use super::{
@@ -200,13 +201,7 @@ pub(super) async fn other_method(uri: Uri) -> Response {
 /// The node's own authority, for browsers and programs to trust.
 async fn authority(State(panel): State<ConsoleState>) -> Response {
     match &panel.0.parts.ca_pem {
-        Some(pem) => {
-            let headers = [
-                (header::CONTENT_TYPE, "application/x-pem-file"),
-                (header::CONTENT_DISPOSITION, "attachment; filename=\"farthing-ca.pem\""),
-            ];
-            (headers, pem.clone()).into_response()
-        }
+        Some(pem) => (attachment("application/x-pem-file", "farthing-ca.pem"), pem.clone()).into_response(),
         None => Failure::not_found().into_response(),
     }
 }

@@ -325,12 +325,12 @@ pub(crate) fn explain_earlier(tx: &WriteTransaction) -> Result<()> {
     for entry in tx.open_table(PAYER_CHANNELS)?.iter()? {
         let (id, bytes) = entry?;
         let row: payer::StoredPayerChannel = tables::decode("payer_channels", bytes.value())?;
-        rows.push((Side::Payer, *id.value(), row.config(), row.opening));
+        rows.push((Side::Payer, *id.value(), row.config, row.opening));
     }
     for entry in tx.open_table(PAYEE_CHANNELS)?.iter()? {
         let (id, bytes) = entry?;
         let row: payee::StoredPayeeChannel = tables::decode("payee_channels", bytes.value())?;
-        rows.push((Side::Payee, *id.value(), row.config(), row.opening));
+        rows.push((Side::Payee, *id.value(), row.config, row.opening));
     }
     for (side, id, terms, amount) in rows {
         record(tx, (side, ChannelId::from_bytes(id)), &terms, amount, Cause::Earlier)?;

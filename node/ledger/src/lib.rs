@@ -40,7 +40,6 @@ mod retention;
 mod rows;
 mod settlement;
 mod tables;
-mod terms;
 mod writer;
 
 pub use adjustment::{Adjustment, Cause, Side};

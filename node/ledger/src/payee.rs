@@ -184,7 +184,7 @@ fn charge(
 ) -> Result<Usdc> {
     let mut table = tx.open_table(PAYEE_CHANNELS)?;
     let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
-    let config = row.config();
+    let config = row.config;
     if config.payer != payer {
         return Err(LedgerError::WrongParty { channel: id, address: payer });
     }

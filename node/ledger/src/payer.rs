@@ -328,7 +328,7 @@ fn update_channel(
     let mut table = tx.open_table(PAYER_CHANNELS)?;
     let known = channel_in(&table, id)?;
     let mut row = match (known, config) {
-        (Some(row), Some(config)) if row.config() != *config => return Err(LedgerError::ChannelConflict(id)),
+        (Some(row), Some(config)) if row.config != *config => return Err(LedgerError::ChannelConflict(id)),
         (Some(row), _) => row,
         (None, Some(config)) => StoredPayerChannel::new(config),
         (None, None) => return Err(LedgerError::UnknownChannel(id)),
@@ -336,7 +336,7 @@ fn update_channel(
     let before = row.opening;
     update(&mut row);
     let risen = row.opening.saturating_sub(before);
-    let counted = adjustment::record(tx, (Side::Payer, id), &row.config(), risen, cause)?;
+    let counted = adjustment::record(tx, (Side::Payer, id), &row.config, risen, cause)?;
     let let_go = before.saturating_sub(row.opening);
     let taken = adjustment::take_back(tx, (Side::Payer, id), let_go, |_| true)?;
     let today = day_of(adjustment::now_secs());
@@ -415,7 +415,7 @@ fn sign(tx: &WriteTransaction, promise: &Promise) -> Result<()> {
     let Payment::Channel { channel: id, cumulative, .. } = promise.request.payment else { return Ok(()) };
     let mut table = tx.open_table(PAYER_CHANNELS)?;
     let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
-    if row.config().payee != promise.owner {
+    if row.config.payee != promise.owner {
         return Err(LedgerError::WrongParty { channel: id, address: promise.owner });
     }
     if row.stopped {

@@ -47,10 +47,14 @@ pub enum SettlementState {
 }
 
 /// One channel's part of a claim: paid out before and after.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
 pub struct SettlementRow {
+    #[n(0)]
     pub channel: ChannelId,
+    #[n(1)]
     pub from: Usdc,
+    #[n(2)]
     pub to: Usdc,
 }
 
@@ -318,30 +322,18 @@ pub(crate) struct StoredSettlement {
     #[n(0)]
     transaction: Option<minicbor::bytes::ByteArray<32>>,
     #[n(1)]
-    rows: Vec<StoredRow>,
+    rows: Vec<SettlementRow>,
     #[n(2)]
     time_secs: u64,
     #[n(3)]
     state: SettlementState,
 }
 
-#[derive(Clone, Copy, Debug, Encode, Decode)]
-#[cbor(map)]
-pub(crate) struct StoredRow {
-    #[n(0)]
-    channel: ChannelId,
-    #[n(1)]
-    from: Usdc,
-    #[n(2)]
-    to: Usdc,
-}
-
 impl From<&Settlement> for StoredSettlement {
     fn from(settlement: &Settlement) -> Self {
-        let row = |row: &SettlementRow| StoredRow { channel: row.channel, from: row.from, to: row.to };
         Self {
             transaction: settlement.transaction.map(Into::into),
-            rows: settlement.rows.iter().map(row).collect(),
+            rows: settlement.rows.clone(),
             time_secs: settlement.time_secs,
             state: settlement.state,
         }
@@ -350,11 +342,10 @@ impl From<&Settlement> for StoredSettlement {
 
 impl StoredSettlement {
     pub(crate) fn into_settlement(self, id: u64) -> Settlement {
-        let row = |row: StoredRow| SettlementRow { channel: row.channel, from: row.from, to: row.to };
         Settlement {
             id,
             transaction: self.transaction.map(Into::into),
-            rows: self.rows.into_iter().map(row).collect(),
+            rows: self.rows,
             time_secs: self.time_secs,
             state: self.state,
         }

@@ -8,12 +8,20 @@ use std::{
 
 use axum::body::Body;
 use bytes::Bytes;
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderName};
 use hyper::body::{Frame, SizeHint};
 
 use super::activity::{Activity, Guard};
 
 /// A reader that takes less of an answer within the time for idling is silent.
 const PART_BYTES: usize = 64 * 1024;
+
+/// The headers of a file to keep, of this type and under this name, which has no quotes.
+#[must_use]
+pub fn attachment(content_type: &str, name: &str) -> [(HeaderName, String); 2] {
+    let disposition = format!("attachment; filename=\"{name}\"");
+    [(CONTENT_TYPE, content_type.to_owned()), (CONTENT_DISPOSITION, disposition)]
+}
 
 /// The body of an answer, in parts.
 pub(super) struct Answer {

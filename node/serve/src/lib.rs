@@ -53,6 +53,7 @@ use self::{
     places::{Full, Place, Places},
 };
 pub use self::{
+    answer::attachment,
     guard::{Hosts, guarded},
     places::Desk,
 };

@@ -11,12 +11,13 @@ use std::{
     time::Duration,
 };
 
+use farthing_control::types::{AutomaticBackups, Backup};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_os::{clock, secret::SecretText};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
-use super::{BackupError, BackupFile, Backups, LEDGER_FILE, Lock, Made, Recipient, make};
+use super::{BackupError, Backups, LEDGER_FILE, Lock, Made, Recipient, make};
 use crate::disk::aside;
 
 const STORED_KEY: &[u8] = b"automatic-backups";
@@ -46,19 +47,6 @@ pub struct Failing {
     tried_secs: u64,
     /// In a row.
     times: usize,
-}
-
-/// The state of automatic backups.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
-    pub on: bool,
-    pub keep: u32,
-    pub folder: PathBuf,
-    /// The newest automatic one that is there.
-    pub newest: Option<BackupFile>,
-    /// Seconds since the Unix epoch.
-    pub next_secs: Option<u64>,
-    pub failing: Option<Failing>,
 }
 
 /// The reason that they were not turned on or changed.
@@ -142,7 +130,7 @@ impl Automatic {
     }
 
     /// Returns whether they are on, what there is, and what is wrong.
-    pub async fn standing(&self) -> Standing {
+    pub async fn standing(&self) -> AutomaticBackups {
         let plan = self.plan();
         let backups = self.0.backups.clone();
         let newest = tokio::task::spawn_blocking(move || backups.newest(Made::Automatically)).await;
@@ -150,13 +138,14 @@ impl Automatic {
         let failing = self.failing();
         let newest_secs = newest.as_ref().map(|newest| newest.written_secs);
         let next = plan.as_ref().map(|_| next_secs(newest_secs, failing.as_ref(), clock::now_secs()));
-        Standing {
+        AutomaticBackups {
             on: plan.is_some(),
             keep: plan.map_or(KEEP_DEFAULT, |plan| plan.keep),
-            folder: self.0.backups.folder().to_owned(),
+            folder: self.0.backups.folder().display().to_string(),
             newest,
             next_secs: next,
-            failing,
+            problem: failing.as_ref().map(|failing| failing.cause.clone()),
+            failing_since_secs: failing.map(|failing| failing.since_secs),
         }
     }
 
@@ -203,7 +192,7 @@ impl Automatic {
     ///
     /// # Errors
     /// [`AutomaticError`]; what failed is remembered until one is made.
-    pub async fn make_now(&self) -> Result<BackupFile, AutomaticError> {
+    pub async fn make_now(&self) -> Result<Backup, AutomaticError> {
         let _alone = self.0.busy.lock().await;
         let plan = self.plan().ok_or(AutomaticError::Off)?;
         let inner = self.0.clone();
@@ -244,7 +233,7 @@ impl Automatic {
 }
 
 impl AutomaticInner {
-    fn make(&self, plan: BackupSchedule) -> Result<BackupFile, BackupError> {
+    fn make(&self, plan: BackupSchedule) -> Result<Backup, BackupError> {
         let now_secs = clock::now_secs();
         self.backups.prepare()?;
         let ledger = self.data_dir.join(LEDGER_FILE);

@@ -6,6 +6,7 @@ use std::{
     time::UNIX_EPOCH,
 };
 
+use farthing_control::types::Backup;
 use farthing_os::{clock, files};
 
 use super::BackupError;
@@ -13,17 +14,6 @@ use crate::config;
 
 const FOLDER: &str = "backups";
 const EXTENSION: &str = ".backup";
-
-/// One of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BackupFile {
-    /// `farthing-2026-11-22T113000Z.backup`
-    pub name: String,
-    pub path: PathBuf,
-    pub bytes: u64,
-    /// Seconds since the Unix epoch.
-    pub written_secs: u64,
-}
 
 /// The origin of a backup; said in its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,13 +94,7 @@ impl Backups {
     ///
     /// # Errors
     /// [`BackupError::Io`].
-    pub fn add(
-        &self,
-        bytes: &[u8],
-        made: Made,
-        now_secs: u64,
-        keep: usize,
-    ) -> Result<BackupFile, BackupError> {
+    pub fn add(&self, bytes: &[u8], made: Made, now_secs: u64, keep: usize) -> Result<Backup, BackupError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |source| BackupError::Io { path, source }
@@ -122,16 +106,18 @@ impl Backups {
         files::replace_private(&path, bytes).map_err(failed(&path))?;
         let like_it = self.all()?.into_iter().filter(|file| made.counts_with(Made::of(&file.name)));
         for old in like_it.skip(keep) {
-            fs::remove_file(&old.path).map_err(failed(&old.path))?;
+            let path = self.folder.join(&old.name);
+            fs::remove_file(&path).map_err(failed(&path))?;
         }
-        Ok(BackupFile { name, path, bytes: bytes.len() as u64, written_secs: now_secs })
+        let path = path.display().to_string();
+        Ok(Backup { name, path, bytes: bytes.len() as u64, written_secs: now_secs })
     }
 
     /// The newest of its kind.
     ///
     /// # Errors
     /// [`BackupError::Io`].
-    pub fn newest(&self, made: Made) -> Result<Option<BackupFile>, BackupError> {
+    pub fn newest(&self, made: Made) -> Result<Option<Backup>, BackupError> {
         Ok(self.all()?.into_iter().find(|file| Made::of(&file.name) == made))
     }
 
@@ -139,7 +125,7 @@ impl Backups {
     ///
     /// # Errors
     /// [`BackupError::Io`].
-    pub fn all(&self) -> Result<Vec<BackupFile>, BackupError> {
+    pub fn all(&self) -> Result<Vec<Backup>, BackupError> {
         let failed = |source| BackupError::Io { path: self.folder.clone(), source };
         if !self.folder.exists() {
             return Ok(Vec::new());
@@ -152,7 +138,8 @@ impl Backups {
                 let about = entry.metadata().map_err(failed)?;
                 let written = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
                 let written_secs = written.map_or(0, |since| since.as_secs());
-                all.push(BackupFile { name, path: entry.path(), bytes: about.len(), written_secs });
+                let path = entry.path().display().to_string();
+                all.push(Backup { name, path, bytes: about.len(), written_secs });
             }
         }
         // Their names sort by time.
@@ -164,7 +151,7 @@ impl Backups {
     ///
     /// # Errors
     /// [`BackupError::Io`].
-    pub fn find(&self, name: &str) -> Result<Option<BackupFile>, BackupError> {
+    pub fn find(&self, name: &str) -> Result<Option<Backup>, BackupError> {
         Ok(self.all()?.into_iter().find(|file| file.name == name))
     }
 }

@@ -1,10 +1,8 @@
 //! What a restoration put aside: the files of the node that was there before, until their user removes them.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    time::UNIX_EPOCH,
-};
+use std::{fs, io, path::Path, time::UNIX_EPOCH};
+
+use farthing_control::types::ReplacedNode;
 
 use super::{BackupError, WALLET_FILE};
 
@@ -12,24 +10,11 @@ pub(super) const PREFIX: &str = "replaced-";
 /// Nobody restores more often without looking.
 const LISTED_MAX: usize = 100;
 
-/// A node that was replaced.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Replaced {
-    /// `replaced-2026-11-22T113000Z`
-    pub name: String,
-    pub path: PathBuf,
-    pub bytes: u64,
-    /// Seconds since the Unix epoch.
-    pub replaced_secs: u64,
-    /// Its wallet's address, where the wallet's file can be read.
-    pub wallet: Option<String>,
-}
-
 /// All of them, the newest first.
 ///
 /// # Errors
 /// [`BackupError::Io`].
-pub fn all(data_dir: &Path) -> Result<Vec<Replaced>, BackupError> {
+pub fn all(data_dir: &Path) -> Result<Vec<ReplacedNode>, BackupError> {
     let failed = |source| BackupError::Io { path: data_dir.to_owned(), source };
     let mut all = Vec::new();
     for entry in fs::read_dir(data_dir).map_err(failed)? {
@@ -41,11 +26,11 @@ pub fn all(data_dir: &Path) -> Result<Vec<Replaced>, BackupError> {
         }
         let changed = entry.metadata().map_err(failed)?.modified().ok();
         let since = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        all.push(Replaced {
+        all.push(ReplacedNode {
             bytes: bytes_of(&entry.path()).map_err(failed)?,
             wallet: wallet_of(&entry.path()),
             replaced_secs: since.map_or(0, |since| since.as_secs()),
-            path: entry.path(),
+            path: entry.path().display().to_string(),
             name,
         });
     }
@@ -59,11 +44,12 @@ pub fn all(data_dir: &Path) -> Result<Vec<Replaced>, BackupError> {
 ///
 /// # Errors
 /// [`BackupError::Io`].
-pub fn remove(data_dir: &Path, name: &str) -> Result<Option<Replaced>, BackupError> {
+pub fn remove(data_dir: &Path, name: &str) -> Result<Option<ReplacedNode>, BackupError> {
     let Some(found) = all(data_dir)?.into_iter().find(|replaced| replaced.name == name) else {
         return Ok(None);
     };
-    fs::remove_dir_all(&found.path).map_err(|source| BackupError::Io { path: found.path.clone(), source })?;
+    let path = data_dir.join(&found.name);
+    fs::remove_dir_all(&path).map_err(|source| BackupError::Io { path, source })?;
     Ok(Some(found))
 }
 

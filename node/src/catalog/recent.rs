@@ -22,6 +22,10 @@ impl<K: Hash + Eq, V: Clone> Recent<K, V> {
         self.entries.get(key).cloned()
     }
 
+    pub(super) fn remove(&mut self, key: &K) {
+        self.entries.pop(key);
+    }
+
     /// Gives what was there before under this key.
     pub(super) fn put(&mut self, key: K, value: V) -> Option<V> {
         let before = self.entries.put(key, value);

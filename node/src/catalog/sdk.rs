@@ -6,21 +6,12 @@ use std::{
 };
 
 use farthing_bridge::description::Operation;
+use farthing_control::types::sdk::SdkRequest;
 use farthing_protocol::Usdc;
 use farthing_sdk::{self as sdk, Language, Options, Sdk, SdkError};
 use zip::{CompressionMethod, ZipWriter, result::ZipError, write::SimpleFileOptions};
 
 use super::KnownService;
-
-/// A caller's wishes beyond the language.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wishes {
-    /// Name of the package instead of one made from the service's name.
-    pub package: Option<String>,
-    pub single_file: bool,
-    /// Templates that replace built-in ones, by their name.
-    pub templates: BTreeMap<String, String>,
-}
 
 /// Client code for a service; `origin` is this node's gateway as its callers reach it. It takes a while for a
 /// large service.
@@ -31,9 +22,9 @@ pub fn generate(
     known: &KnownService,
     language: Language,
     origin: &str,
-    wishes: Wishes,
+    wishes: SdkRequest,
 ) -> Result<Sdk, SdkError> {
-    let Wishes { package, single_file, templates } = wishes;
+    let SdkRequest { package, single_file, templates } = wishes;
     let options = Options { package, single_file, templates, ..options(known, origin) };
     sdk::generate(known.api().description(), language, &options)
 }

@@ -6,17 +6,18 @@ use axum::{
     Json,
     body::Bytes,
     extract::{Path, State},
-    http::{StatusCode, header},
+    http::StatusCode,
     response::{IntoResponse, Response},
 };
 use farthing_control::types::{
     BACKUPS_KEPT_MAX, Backup, BackupFacts, BackupRequest, Phrase, PhraseCheck, WalletBackup,
 };
 use farthing_os::{clock, secret::SecretText};
+use farthing_serve::attachment;
 
 use super::{Failed, with_next_step};
 use crate::{
-    backup::{self, BackupError, BackupFile, Backups, Lock, Made},
+    backup::{self, BackupError, Backups, Lock, Made},
     commands::handles::Handles,
     disk::aside,
     wallet::{Wallet, WalletError},
@@ -28,15 +29,9 @@ pub(super) mod replaced;
 /// The largest backup that may be brought over HTTP; a larger one is put into the folder by hand.
 pub(super) const UPLOAD_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-fn shown(file: BackupFile) -> Backup {
-    let BackupFile { name, path, bytes, written_secs } = file;
-    Backup { name, path: path.display().to_string(), bytes, written_secs }
-}
-
 pub(super) async fn list(State(node): State<Handles>) -> Result<Json<Vec<Backup>>, Failed> {
     let backups = Backups::of(&node.config.node);
-    let all = aside(move || backups.all()).await?;
-    Ok(Json(all.into_iter().map(shown).collect()))
+    Ok(Json(aside(move || backups.all()).await?))
 }
 
 pub(super) async fn create(
@@ -50,7 +45,7 @@ pub(super) async fn create(
         Backups::of(config).add(&bytes, Made::Here, now_secs, BACKUPS_KEPT_MAX)
     })
     .await?;
-    Ok(Json(shown(made)))
+    Ok(Json(made))
 }
 
 pub(super) async fn download(
@@ -58,11 +53,7 @@ pub(super) async fn download(
     Path(name): Path<String>,
 ) -> Result<Response, Failed> {
     let bytes = read(&Backups::of(&node.config.node), &name).await?;
-    let headers = [
-        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
-        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")),
-    ];
-    Ok((headers, bytes).into_response())
+    Ok((attachment("application/octet-stream", &name), bytes).into_response())
 }
 
 /// The whole file.
@@ -70,8 +61,8 @@ pub(super) async fn read(backups: &Backups, name: &str) -> Result<Vec<u8>, Faile
     let (backups, asked) = (backups.clone(), name.to_owned());
     let bytes = aside(move || {
         let Some(file) = backups.find(&asked)? else { return Ok(None) };
-        let read = std::fs::read(&file.path);
-        read.map(Some).map_err(|source| BackupError::Io { path: file.path, source })
+        let path = backups.folder().join(file.name);
+        std::fs::read(&path).map(Some).map_err(|source| BackupError::Io { path, source })
     });
     bytes.await?.ok_or_else(|| {
         let next = "`farthing backup list` shows them.";
@@ -86,7 +77,7 @@ pub(super) async fn upload(State(node): State<Handles>, bytes: Bytes) -> Result<
     let backups = Backups::of(&node.config.node);
     let kept =
         aside(move || backups.add(&bytes, Made::Uploaded, clock::now_secs(), BACKUPS_KEPT_MAX)).await?;
-    Ok(Json(shown(kept)))
+    Ok(Json(kept))
 }
 
 pub(super) async fn verify(

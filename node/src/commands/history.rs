@@ -19,6 +19,7 @@ use farthing_control::types::{
 use farthing_ledger::{LedgerError, day_of};
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
+use farthing_serve::attachment;
 use serde::Deserialize;
 
 use self::read::HistoryPosition;
@@ -92,10 +93,7 @@ pub(super) async fn csv(
         Ok(text)
     })
     .await?;
-    let headers = [
-        (header::CONTENT_TYPE, "text/csv; charset=utf-8; header=present"),
-        (header::CONTENT_DISPOSITION, "attachment; filename=\"farthing-history.csv\""),
-    ];
+    let headers = attachment("text/csv; charset=utf-8; header=present", "farthing-history.csv");
     Ok((headers, text).into_response())
 }
 

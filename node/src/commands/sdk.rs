@@ -3,7 +3,7 @@
 use axum::{
     Json,
     extract::{Path, Query, State},
-    http::{StatusCode, header},
+    http::StatusCode,
     response::{IntoResponse, Response},
 };
 use farthing_control::types::{
@@ -12,13 +12,11 @@ use farthing_control::types::{
 };
 use farthing_protocol::ServiceId;
 use farthing_sdk::{Language, SdkError};
+use farthing_serve::attachment;
 use serde::Deserialize;
 
 use super::Failed;
-use crate::{
-    catalog::sdk::{self, Wishes},
-    commands::handles::Handles,
-};
+use crate::{catalog::sdk, commands::handles::Handles};
 
 /// Query of the download.
 #[derive(Deserialize)]
@@ -47,7 +45,8 @@ pub(super) async fn download(
             return Err(Failed::new(StatusCode::BAD_REQUEST, &detail, "Leave it out for JSON."));
         }
     };
-    let wishes = Wishes { package: query.package, single_file: query.single_file, ..Wishes::default() };
+    let wishes =
+        SdkRequest { package: query.package, single_file: query.single_file, ..SdkRequest::default() };
     if !is_zip {
         return Ok(Json(make(&node, id.0, &language, wishes, shown).await?).into_response());
     }
@@ -55,9 +54,7 @@ pub(super) async fn download(
     let (archive, package) = make(&node, id.0, &language, wishes, zipped).await?;
     let archive = archive
         .map_err(|error| Failed::new(StatusCode::INTERNAL_SERVER_ERROR, &error, "Ask for JSON instead."))?;
-    let disposition = format!("attachment; filename=\"{package}-{language}.zip\"");
-    let headers =
-        [(header::CONTENT_TYPE, "application/zip".to_owned()), (header::CONTENT_DISPOSITION, disposition)];
+    let headers = attachment("application/zip", &format!("{package}-{language}.zip"));
     Ok((headers, archive).into_response())
 }
 
@@ -66,9 +63,7 @@ pub(super) async fn generate(
     Path((id, language)): Path<(Text<ServiceId>, String)>,
     Json(request): Json<SdkRequest>,
 ) -> Result<Json<Sdk>, Failed> {
-    let SdkRequest { package, single_file, templates } = request;
-    let wishes = Wishes { package, single_file, templates };
-    make(&node, id.0, &language, wishes, shown).await.map(Json)
+    make(&node, id.0, &language, request, shown).await.map(Json)
 }
 
 /// Generates the code and packs it.
@@ -76,7 +71,7 @@ async fn make<T: Send + 'static>(
     node: &Handles,
     id: ServiceId,
     language: &str,
-    wishes: Wishes,
+    wishes: SdkRequest,
     pack: impl FnOnce(farthing_sdk::Sdk) -> T + Send + 'static,
 ) -> Result<T, Failed> {
     let Some(language) = Language::parse(language) else {

@@ -7,28 +7,23 @@ use axum::{
     extract::{Path, State},
     http::StatusCode,
 };
-use farthing_control::types::{NewSecret, Secret, SecretLimits, SecretShown, Text};
+use farthing_control::types::{NewSecret, Secret, SecretLimits, SecretShown};
 
 use super::Failed;
 use crate::{
     commands::handles::Handles,
     disk::aside,
     gateway::auth::{DEFAULT_SECRET, SecretFacts, Secrets, SecretsError},
-    secret::{ConsumerSecret, file},
+    secret::ConsumerSecret,
 };
 
 fn shown(node: &Handles, facts: SecretFacts) -> SecretShown {
-    let file::SecretLimits { price_max, per_day, services } = facts.limits;
     SecretShown {
         spent_today: node.consumer.spent_today_by(&facts.name).into(),
         name: facts.name,
         created_secs: facts.created_secs,
         last_used_secs: facts.last_used_secs,
-        limits: SecretLimits {
-            price_max: price_max.map(Text),
-            per_day: per_day.map(Text),
-            services: services.map(|services| services.into_iter().map(Text).collect()),
-        },
+        limits: facts.limits,
     }
 }
 
@@ -36,14 +31,6 @@ fn one(node: &Handles, name: &str) -> Result<SecretShown, Failed> {
     let found = node.secrets.all().into_iter().find(|facts| facts.name == name);
     let facts = found.ok_or_else(|| SecretsError::NotFound(name.to_owned()))?;
     Ok(shown(node, facts))
-}
-
-fn limits(limits: SecretLimits) -> file::SecretLimits {
-    file::SecretLimits {
-        price_max: limits.price_max.map(|text| text.0),
-        per_day: limits.per_day.map(|text| text.0),
-        services: limits.services.map(|services| services.into_iter().map(|text| text.0).collect()),
-    }
 }
 
 /// A change waits for the disk, apart from those who answer.
@@ -75,7 +62,7 @@ pub(super) async fn create(
     State(node): State<Handles>,
     Json(new): Json<NewSecret>,
 ) -> Result<Json<Secret>, Failed> {
-    let made = change(&node, move |secrets| secrets.create(&new.name, limits(new.limits))).await?;
+    let made = change(&node, move |secrets| secrets.create(&new.name, new.limits)).await?;
     Ok(exposed(&made))
 }
 
@@ -101,7 +88,7 @@ pub(super) async fn limit(
     Json(request): Json<SecretLimits>,
 ) -> Result<Json<SecretShown>, Failed> {
     let named = name.clone();
-    change(&node, move |secrets| secrets.limit(&named, limits(request))).await?;
+    change(&node, move |secrets| secrets.limit(&named, request)).await?;
     Ok(Json(one(&node, &name)?))
 }
 

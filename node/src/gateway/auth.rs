@@ -12,6 +12,7 @@ use axum::{
     extract::FromRequestParts,
     http::{header, request::Parts},
 };
+use farthing_control::types::SecretLimits;
 use farthing_os::clock;
 use farthing_serve::Desk;
 
@@ -21,8 +22,8 @@ use crate::{
     secret::{
         ConsumerSecret,
         file::{
-            BadName, NAMED_MAX, NamedSecret, SERVICES_MAX, SecretFile, SecretFileError, SecretLimits,
-            StoredSecrets, check_name,
+            BadName, NAMED_MAX, NamedSecret, SERVICES_MAX, SecretFile, SecretFileError, StoredSecrets,
+            check_name,
         },
     },
 };
@@ -227,8 +228,14 @@ fn check_limits(limits: &SecretLimits) -> Result<(), SecretsError> {
 }
 
 fn grant_for(name: &str, limits: &SecretLimits, since_secs: u64) -> Grant {
-    let SecretLimits { price_max, per_day, services } = limits.clone();
-    Grant { name: name.to_owned(), price_max, per_day, services, since_secs }
+    let SecretLimits { price_max, per_day, services } = limits;
+    Grant {
+        name: name.to_owned(),
+        price_max: price_max.map(|price| price.0),
+        per_day: per_day.map(|amount| amount.0),
+        services: services.as_ref().map(|services| services.iter().map(|id| id.0).collect()),
+        since_secs,
+    }
 }
 
 /// Proof that the caller presented a consumer secret, with what it may do.
@@ -275,8 +282,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let kept = secrets(&folder);
         let limits = SecretLimits {
-            price_max: Some(Usdc::from_micros(5)),
-            services: Some([ServiceId::from_bytes([1; 16])].into()),
+            price_max: Some(Usdc::from_micros(5).into()),
+            services: Some([ServiceId::from_bytes([1; 16]).into()].into()),
             ..SecretLimits::default()
         };
         let one = kept.create("one", limits.clone()).unwrap();
@@ -331,7 +338,7 @@ mod tests {
             })
             .collect();
         let of = |n: usize| SecretLimits {
-            services: Some(ids[..n].iter().copied().collect()),
+            services: Some(ids[..n].iter().copied().map(Into::into).collect()),
             ..SecretLimits::default()
         };
         kept.limit("s0", of(SERVICES_MAX)).unwrap();

@@ -19,7 +19,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use farthing_control::types::Text;
+use farthing_control::types::{SecretLimits, Text};
 use farthing_os::files;
 use farthing_protocol::{ServiceId, Usdc};
 use serde::{Deserialize, Serialize};
@@ -70,17 +70,6 @@ pub struct NamedSecret {
     /// Seconds since the Unix epoch.
     pub created_secs: u64,
     pub limits: SecretLimits,
-}
-
-/// Limits on what the holder of a secret may do, within what the node may.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SecretLimits {
-    /// The most one call may cost.
-    pub price_max: Option<Usdc>,
-    /// The most in a day (UTC).
-    pub per_day: Option<Usdc>,
-    /// Only these services; all when `None`.
-    pub services: Option<BTreeSet<ServiceId>>,
 }
 
 /// The error for a text that is no name for a secret.
@@ -200,12 +189,9 @@ impl SecretFile {
         let named = form.named.into_iter().map(|(name, form)| {
             check_name(&name).map_err(|_| malformed())?;
             let secret = form.secret.parse().map_err(|_| malformed())?;
-            let limits = SecretLimits {
-                price_max: form.price_max.map(|text| text.0),
-                per_day: form.per_day.map(|text| text.0),
-                services: form.services.map(|services| services.into_iter().map(|text| text.0).collect()),
-            };
-            Ok((name, NamedSecret { secret, created_secs: form.created_secs, limits }))
+            let NamedForm { created_secs, price_max, per_day, services, .. } = form;
+            let limits = SecretLimits { price_max, per_day, services };
+            Ok((name, NamedSecret { secret, created_secs, limits }))
         });
         Ok(StoredSecrets {
             default: form.default.parse().map_err(|_| malformed())?,
@@ -223,14 +209,8 @@ impl From<&StoredSecrets> for FileForm {
         let text = |secret: &ConsumerSecret| secret.expose().to_owned();
         let form = |(name, named): (&String, &NamedSecret)| {
             let SecretLimits { price_max, per_day, services } = named.limits.clone();
-            let form = NamedForm {
-                secret: text(&named.secret),
-                created_secs: named.created_secs,
-                price_max: price_max.map(Text),
-                per_day: per_day.map(Text),
-                services: services.map(|services| services.into_iter().map(Text).collect()),
-            };
-            (name.clone(), form)
+            let (secret, created_secs) = (text(&named.secret), named.created_secs);
+            (name.clone(), NamedForm { secret, created_secs, price_max, per_day, services })
         };
         Self { default: text(&stored.default), named: stored.named.iter().map(form).collect() }
     }
@@ -247,9 +227,9 @@ mod tests {
         let mut stored = file.load_or_create().unwrap();
         assert!(file.load_or_create().unwrap().default.matches(stored.default.expose()));
         let limits = SecretLimits {
-            price_max: Some(Usdc::from_micros(2_000)),
-            per_day: Some(Usdc::from_micros(500_000)),
-            services: Some([ServiceId::from_bytes([7; 16])].into()),
+            price_max: Some(Usdc::from_micros(2_000).into()),
+            per_day: Some(Usdc::from_micros(500_000).into()),
+            services: Some([ServiceId::from_bytes([7; 16]).into()].into()),
         };
         for (name, limits) in [("dash.board-1", limits.clone()), ("free", SecretLimits::default())] {
             let secret = file.fresh().unwrap();

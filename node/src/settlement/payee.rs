@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_chain::{ChainError, ChainHandle, ChainKind, ClaimRow};
+use farthing_chain::{CLAIM_ROWS_MAX, ChainError, ChainHandle, ChainKind, ClaimRow};
 use farthing_ledger::{Ending, Ledger, SettlementRow, SettlementState};
 use farthing_os::clock;
 use farthing_protocol::{ChannelId, Signature, Usdc};
@@ -24,9 +24,7 @@ use super::{
     worth::{Claim, ClaimReason, Row},
 };
 use crate::{
-    chain_view,
-    gas::CLAIM_ROWS_MAX,
-    killpoint,
+    chain_view, killpoint,
     owner::book::{Book, PayeeChannel},
 };
 

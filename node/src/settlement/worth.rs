@@ -6,10 +6,11 @@
 
 use std::cmp::Reverse;
 
+use farthing_chain::CLAIM_ROWS_MAX;
 use farthing_protocol::{ChannelId, Usdc};
 
 use super::policy::Policy;
-use crate::gas::{CLAIM_ROWS_MAX, Gas};
+use crate::gas::Gas;
 
 /// The least by which something is worth more than its gas.
 const LEAST: Usdc = Usdc::from_micros(1);

@@ -23,9 +23,8 @@ pub(crate) struct NameTable {
 impl NameTable {
     pub(crate) fn new(model: &Model, profile: &'static Profile, warnings: &mut Vec<String>) -> Self {
         let names = &profile.names;
-        let scope = |case: Case, taken: &'static [&'static str]| {
-            Scope::new(case, names.ignores_case, &[names.keywords, taken])
-        };
+        let scope =
+            |case: Case, taken: &'static str| Scope::new(case, names.ignores_case, &[names.keywords, taken]);
         let mut unheard = Vec::new();
         let mut types = scope(names.types, names.taken_types);
         let type_names: Vec<String> = model
@@ -62,7 +61,7 @@ impl NameTable {
                         .collect()
                 }
                 Kind::Union(union) => {
-                    let mut scope = scope(names.variants, &[]);
+                    let mut scope = scope(names.variants, "");
                     let hints = union.variants.iter().map(|variant| &variant.hint);
                     hints.map(|hint| scope.name(hint, "variant", &of("the variant"), &mut unheard)).collect()
                 }

@@ -5,7 +5,7 @@ use crate::{names::Scope, profile::Case};
 
 fn named(case: Case, wanted: &[&str]) -> (Vec<String>, Vec<String>) {
     let mut warnings = Vec::new();
-    let mut scope = Scope::new(case, false, &[&["class", "Client", "list"]]);
+    let mut scope = Scope::new(case, false, &["class Client list"]);
     let names = wanted.iter().map(|name| scope.name(name, "value", "the thing", &mut warnings)).collect();
     (names, warnings)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::shown;
+use crate::{escape::decode, shown};
 
 /// References to references that are followed.
 const HOPS_MAX: usize = 16;
@@ -31,7 +31,7 @@ impl<'d> Document<'d> {
             return Err(RefProblem::External(shown(reference)));
         };
         let dangling = || RefProblem::Dangling(shown(reference));
-        let pointer = percent_decoded(fragment).ok_or_else(dangling)?;
+        let pointer = decode(fragment).ok_or_else(dangling)?;
         self.root.pointer(&pointer).ok_or_else(dangling)
     }
 
@@ -68,7 +68,7 @@ pub(super) fn name_of(reference: &str) -> String {
         "parameters",
         "items",
     ];
-    let pointer = percent_decoded(reference.trim_start_matches('#')).unwrap_or_default();
+    let pointer = decode(reference.trim_start_matches('#')).unwrap_or_default();
     let parts: Vec<String> =
         pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
     let name = match &parts[..] {
@@ -95,24 +95,4 @@ pub(super) fn words(text: &str) -> String {
         let (first, rest) = word.split_at(1);
         text + &first.to_ascii_uppercase() + rest
     })
-}
-
-/// Percent decoding as URI fragments need it; `None` for a bad escape.
-fn percent_decoded(text: &str) -> Option<String> {
-    if !text.contains('%') {
-        return Some(text.to_owned());
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        rest = tail;
-        if byte == b'%' {
-            let (digits, tail) = tail.split_at_checked(2)?;
-            bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
-            rest = tail;
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
 }

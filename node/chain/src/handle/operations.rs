@@ -19,29 +19,13 @@ use crate::{
 };
 
 impl ChainHandle {
-    /// Adds `amount` to what the channel's view says it holds, opening it if need be. The goal is fixed by
-    /// the view at this moment: calls that start from the same view deposit the largest amount once. Never more
-    /// than `amount` is taken.
-    ///
-    /// # Errors
-    /// As [`ChainHandle::deposit_up_to`].
-    pub async fn open_or_top_up(&self, config: ChannelConfig, amount: Usdc) -> Result<TxReport, ChainError> {
-        self.require_own_deposit(&config, amount)?;
-        self.require_usable().await?;
-        let id = config.id(&self.0.domain);
-        if self.channel(&id).is_none() {
-            self.track(config).await?;
-            self.refresh().await?;
-        }
-        let deposited = self.channel(&id).map_or(Usdc::ZERO, |view| view.deposited);
-        self.deposit_onto(config, deposited, amount).await
-    }
-
     /// Adds `amount` to `deposited`, what the caller knew the channel to hold when it decided. Where the channel
-    /// holds that much more already, say by a transaction from before a restart, nothing is deposited.
+    /// holds that much more already, say by a transaction from before a restart, nothing is deposited: asking again, also
+    /// after a crash, deposits nothing twice. The deposit is an EIP-3009 authorization signed by this wallet.
     ///
     /// # Errors
-    /// As [`ChainHandle::deposit_up_to`].
+    /// See [`ChainError`]; with [`ChainError::InsufficientUsdc`] and [`ChainError::InsufficientEth`] nothing
+    /// was sent.
     pub async fn deposit_onto(
         &self,
         config: ChannelConfig,
@@ -52,19 +36,8 @@ impl ChainHandle {
         let target = deposited.checked_add(amount);
         let target = target.ok_or_else(|| ChainError::Invalid("the deposit is too large".to_owned()))?;
         self.track(config).await?;
-        self.deposit(config, target, amount).await
-    }
-
-    /// Brings what was deposited in the channel, claimed parts included, to at least `target`, with an
-    /// EIP-3009 authorization signed by this wallet. Asking again, also after a crash, deposits nothing twice.
-    ///
-    /// # Errors
-    /// See [`ChainError`]; with [`ChainError::InsufficientUsdc`] and [`ChainError::InsufficientEth`] nothing
-    /// was sent.
-    pub async fn deposit_up_to(&self, config: ChannelConfig, target: Usdc) -> Result<TxReport, ChainError> {
-        self.require_own_deposit(&config, target)?;
-        self.track(config).await?;
-        self.deposit(config, target, target).await
+        let intent = Intent::Deposit { config, target, amount_max: amount, terms: None };
+        self.operate(intent).await.map(|outcome| report(&outcome))
     }
 
     /// Claims many channels in as few transactions as possible. Rows that cannot pay are left out and named. What the
@@ -212,15 +185,6 @@ impl ChainHandle {
         self.transfer(Intent::SendEth { to, wei }).await
     }
 
-    /// Deploys `PayChannels` where [`ChainStatus::ContractMissing`] says there is none. Anyone may; the
-    /// address and the code are the same whoever does.
-    ///
-    /// # Errors
-    /// See [`ChainError`].
-    pub async fn deploy_contract(&self) -> Result<TxReport, ChainError> {
-        self.operate(Intent::DeployContract).await.map(|outcome| report(&outcome))
-    }
-
     /// Follows a channel whose events this node may not find, say because its ledger is older than the
     /// look-back. Channels of other wallets or tokens are ignored.
     ///
@@ -285,16 +249,6 @@ impl ChainHandle {
         Ok(ChannelView { id, config, role, deposited, safe_deposited, claimed, close_at_secs, round })
     }
 
-    /// Reads the states of channels in the newest confirmed block, by their ids, in their order. Asks the chain and
-    /// waits for nothing else: neither logs nor what is remembered.
-    ///
-    /// # Errors
-    /// See [`ChainError`].
-    pub async fn read_channels(&self, ids: &[ChannelId]) -> Result<Vec<ChannelState>, ChainError> {
-        let at = At::Block(self.confirmed_block().await?);
-        self.0.reader.channels(ids, at).await.map_err(|error| self.unread(error))
-    }
-
     /// Reads the contract's USDC and its state of channels, by their ids: for an audit, which waits for nothing that is
     /// remembered.
     ///
@@ -333,16 +287,6 @@ impl ChainHandle {
         self.0.tasks.wait().await;
     }
 
-    async fn deposit(
-        &self,
-        config: ChannelConfig,
-        target: Usdc,
-        amount_max: Usdc,
-    ) -> Result<TxReport, ChainError> {
-        let intent = Intent::Deposit { config, target, amount_max, terms: None };
-        self.operate(intent).await.map(|outcome| report(&outcome))
-    }
-
     /// Makes a transfer. A signed one is never told as unsent: without a word on its end, its hashes are told.
     async fn transfer(&self, intent: Intent) -> Result<TxReport, ChainError> {
         let (what, forms) = (intent.what(), Forms::default());
@@ -373,8 +317,7 @@ impl ChainHandle {
 
     async fn request(&self, intent: Intent, forms: Forms) -> Result<Outcome, ChainError> {
         let usable = self.require_usable().await;
-        let needs_contract =
-            !matches!(intent, Intent::DeployContract | Intent::SendUsdc { .. } | Intent::SendEth { .. });
+        let needs_contract = !matches!(intent, Intent::SendUsdc { .. } | Intent::SendEth { .. });
         match usable {
             Err(ChainError::ContractMissing { .. }) if !needs_contract => {}
             usable => usable?,

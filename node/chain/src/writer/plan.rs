@@ -10,10 +10,7 @@ use farthing_protocol::{Address, ChannelConfig, ChannelId, Hash, Usdc, keccak256
 
 use super::{Writer, bisect::bisect};
 use crate::{
-    contracts::{
-        CREATE2_PROXY, Claim, PayChannels, TestUsdc, compact, pay_channels_deployment, to_channel,
-        to_consent, to_eth,
-    },
+    contracts::{Claim, PayChannels, TestUsdc, compact, to_channel, to_consent, to_eth},
     error::ChainError,
     intent::{ClaimRow, DepositTerms, Intent},
     reader::{At, ChannelState},
@@ -106,10 +103,6 @@ impl Writer {
                 let (value_wei, data) = (u128::from_be_bytes(wei), Bytes::new());
                 Body { intent: Intent::SendEth { to, wei }, to: to_eth(to), value_wei, data }.into()
             }
-            Intent::DeployContract => {
-                let data = pay_channels_deployment();
-                Body { intent: Intent::DeployContract, to: CREATE2_PROXY, value_wei: 0, data }.into()
-            }
         })
     }
 
@@ -145,7 +138,6 @@ impl Writer {
                 state.close_at_secs.is_some() || state.is_empty() || state.round != request.round
             }
             Intent::Withdraw { config } => self.state(config, at).await?.is_empty(),
-            Intent::DeployContract => !self.reader.code(self.reader.spec.contract).await?.is_empty(),
             Intent::SendUsdc { .. } | Intent::SendEth { .. } => false,
         })
     }

@@ -6,7 +6,7 @@ use farthing_chain::{ChainError, MemoryJournal};
 use farthing_protocol::{ChannelConfig, CloseConsent, CloseRequest, Usdc};
 use serde_json::json;
 
-use crate::world::{ETH, World, new_key, start_ready, until, usdc};
+use crate::world::{Deposits, ETH, World, new_key, start_ready, until, usdc};
 
 const NEVER: u64 = 100_000_000_000;
 
@@ -40,7 +40,7 @@ async fn a_payer_brings_the_close_that_its_payee_signed_and_pays_for_the_gas() {
     assert!(payer.relay_close(row, consent, signature).await.unwrap().tx_hash.is_none());
     payer.open_or_top_up(config, usdc(250_000)).await.unwrap();
     assert!(payer.relay_close(row, consent, signature).await.unwrap().tx_hash.is_none());
-    let [state] = payer.read_channels(&[id]).await.unwrap()[..] else { panic!("one channel") };
+    let [state] = payer.read_contract(&[id]).await.unwrap().confirmed[..] else { panic!("one channel") };
     assert_eq!((state.deposited, state.claimed), (usdc(400_000), usdc(150_000)));
 }
 

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use crate::{
     proxy::{Mode, Proxy},
-    world::{World, new_key, start, start_ready, until_true, usdc},
+    world::{Deposits, World, new_key, start, start_ready, until_true, usdc},
 };
 
 /// A journal in which the process ends: its call for a transaction never returns.
@@ -94,7 +94,7 @@ impl Operation {
     async fn run(self, chain: ChainHandle, row: ClaimRow) -> Result<(), ChainError> {
         let config = row.config;
         match self {
-            Open => chain.deposit_up_to(config, usdc(250_000)).await.map(drop),
+            Open => chain.deposit_onto(config, Usdc::ZERO, usdc(250_000)).await.map(drop),
             TopUp => chain.open_or_top_up(config, usdc(50_000)).await.map(drop),
             Claim => chain.claim_many(vec![row]).await.map(drop),
             Close => chain.close(row).await.map(drop),
@@ -187,7 +187,7 @@ async fn a_deposit_asked_for_again_after_a_restart_counts_once() {
 
     journal.is_repaired.store(true, SeqCst);
     let chain = start(world.spec(), &world.payer, journal.clone()).await;
-    chain.deposit_up_to(config, usdc(250_000)).await.unwrap();
+    chain.deposit_onto(config, Usdc::ZERO, usdc(250_000)).await.unwrap();
     let deposited = chain.channel(&config.id(&chain.domain())).unwrap().deposited;
     let wallet = chain.balances_of(world.payer.address()).await.unwrap().usdc;
     assert_eq!(deposited.checked_add(wallet), Some(usdc(100_000_000)), "no money is lost");

@@ -7,7 +7,9 @@ use farthing_chain::{ChainHandle, ChainSpec, L1Fee, MemoryJournal, pay_channels_
 use farthing_protocol::{Address, ChannelConfig, ChannelId, SecretKey};
 use serde_json::{Value, json};
 
-use crate::world::{World, deployer, new_key, start_ready, until, until_deposited, until_true, usdc};
+use crate::world::{
+    Deposits, World, deployer, new_key, start_ready, until, until_deposited, until_true, usdc,
+};
 
 sol! {
     function go(address channels, address token, address payee, uint128 amount, uint256 from, uint256 count);
@@ -152,14 +154,14 @@ async fn what_multicall3_says_is_what_each_channel_says() {
         payer.open_or_top_up(world.terms(salt), usdc(u64::from(salt) * 100)).await.unwrap();
     }
     let ids: Vec<ChannelId> = (0..=6).map(|salt| world.terms(salt).id(&payer.domain())).collect();
-    let one_by_one = payer.read_channels(&ids).await.unwrap();
+    let one_by_one = payer.read_contract(&ids).await.unwrap().confirmed;
     // Something else at its place is not asked.
     world.anvil.rpc("anvil_setCode", json!([MULTICALL3, "0x5f5ffd"])).await;
     let other = start(&world.spec(), &new_key()).await;
-    assert_eq!(other.read_channels(&ids).await.unwrap(), one_by_one);
+    assert_eq!(other.read_contract(&ids).await.unwrap().confirmed, one_by_one);
     world.anvil.rpc("anvil_setCode", json!([MULTICALL3, MULTICALL3_CODE.trim()])).await;
     let another = start(&world.spec(), &new_key()).await;
-    assert_eq!(another.read_channels(&ids).await.unwrap(), one_by_one);
+    assert_eq!(another.read_contract(&ids).await.unwrap().confirmed, one_by_one);
     assert_eq!(one_by_one[3].deposited, usdc(300));
 }
 

@@ -7,7 +7,7 @@ use farthing_chain::{ChainError, ChainKind, ChainStatus, MemoryJournal};
 use crate::{
     anvil::Anvil,
     proxy::{Mode, Proxy},
-    world::{World, start, start_ready, until, until_deposited, usdc},
+    world::{Deposits, World, start, start_ready, until, until_deposited, usdc},
 };
 
 #[tokio::test(flavor = "multi_thread")]

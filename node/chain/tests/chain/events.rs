@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     proxy::{LogsMode, Mode, Proxy},
-    world::{World, start_ready, until, until_deposited, until_true, usdc},
+    world::{Deposits, World, start_ready, until, until_deposited, until_true, usdc},
 };
 
 sol! {
@@ -141,7 +141,7 @@ async fn claims_closes_and_withdrawals_go_on_while_no_events_can_be_read() {
         let claim = payee.claim_many(vec![world.row(&payee, config, 120_000)]).await.unwrap();
         assert_eq!(claim.claimed, [(id, usdc(120_000))], "{mode:?}");
         payee.close(world.row(&payee, config, 150_000)).await.unwrap();
-        assert_eq!(payer.read_channels(&[id]).await.unwrap()[0].claimed, usdc(150_000));
+        assert_eq!(payer.read_contract(&[id]).await.unwrap().confirmed[0].claimed, usdc(150_000));
         payer.open_or_top_up(other, usdc(100_000)).await.unwrap();
         payer.request_close(other).await.unwrap();
         let close_at_secs = payer.channel(&other_id).unwrap().close_at_secs.unwrap();

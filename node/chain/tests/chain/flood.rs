@@ -11,7 +11,7 @@ use crate::{
     dust::{MULTICALL3, MULTICALL3_CODE},
     events::{forged, through, until_read},
     proxy::{LogsMode, Pages},
-    world::{World, start_ready, until, until_deposited, usdc},
+    world::{Deposits, World, start_ready, until, until_deposited, usdc},
 };
 
 const BLOCKS: u64 = 400;

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::{
     proxy::{LogsMode, Mode, Proxy},
-    world::{ETH, World, new_key, start, start_ready, until, until_deposited, usdc},
+    world::{Deposits, ETH, World, new_key, start, start_ready, until, until_deposited, usdc},
 };
 
 sol! {
@@ -142,8 +142,10 @@ async fn what_is_already_so_on_chain_takes_no_transaction() {
     let world = World::new().await;
     let (payer, payee) = (world.payer_chain().await, world.payee_chain().await);
     let config = world.terms(1);
-    let (first, second) =
-        tokio::join!(payer.deposit_up_to(config, usdc(200_000)), payer.deposit_up_to(config, usdc(200_000)));
+    let (first, second) = tokio::join!(
+        payer.deposit_onto(config, Usdc::ZERO, usdc(200_000)),
+        payer.deposit_onto(config, Usdc::ZERO, usdc(200_000))
+    );
     let sent = [first.unwrap(), second.unwrap()].iter().filter(|report| report.tx_hash.is_some()).count();
     assert_eq!(sent, 1);
     assert_eq!(payer.channel(&config.id(&payer.domain())).unwrap().deposited, usdc(200_000));
@@ -227,10 +229,10 @@ async fn what_is_not_this_wallets_to_do_is_refused_before_any_request() {
     let not_ours = ChannelConfig { payer: new_key().address(), ..config };
     let before = payer.request_counts();
     let refused = [
-        payer.open_or_top_up(not_ours, usdc(1)).await.unwrap_err(),
-        payer.open_or_top_up(foreign_token, usdc(1)).await.unwrap_err(),
-        payer.open_or_top_up(config, Usdc::ZERO).await.unwrap_err(),
-        payer.deposit_up_to(config, Usdc::ZERO).await.unwrap_err(),
+        payer.deposit_onto(not_ours, Usdc::ZERO, usdc(1)).await.unwrap_err(),
+        payer.deposit_onto(foreign_token, Usdc::ZERO, usdc(1)).await.unwrap_err(),
+        payer.deposit_onto(config, Usdc::ZERO, Usdc::ZERO).await.unwrap_err(),
+        payer.deposit_onto(config, usdc(1), Usdc::ZERO).await.unwrap_err(),
         payer.claim_many(vec![world.row(&payer, config, 1)]).await.unwrap_err(),
         payer.send_usdc(Address::ZERO, usdc(1)).await.unwrap_err(),
         payer.send_eth(new_key().address(), 0).await.unwrap_err(),
@@ -257,13 +259,12 @@ async fn a_missing_contract_is_told_and_can_be_deployed() {
     let error = chain.open_or_top_up(world.terms(1), usdc(1_000)).await.unwrap_err();
     assert_eq!(error, ChainError::ContractMissing { chain: "local".into(), contract });
 
-    assert!(chain.deploy_contract().await.unwrap().tx_hash.is_some());
+    assert_eq!(deploying.pay_channels().await.unwrap(), contract);
     until(chain.status(), |status| *status == ChainStatus::Ready).await;
     chain.open_or_top_up(world.terms(1), usdc(1_000)).await.unwrap();
     // It is there for everyone now, and deploying it again sends nothing.
     let block = chain.head().borrow().unwrap().number;
     assert_eq!(deploying.pay_channels().await.unwrap(), contract);
-    assert!(chain.deploy_contract().await.unwrap().tx_hash.is_none());
     assert_eq!(chain.head().borrow().unwrap().number, block);
 }
 

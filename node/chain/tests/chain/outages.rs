@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::{
     events::{forged, through},
     proxy::{LogsMode, Mode, Proxy},
-    world::{World, start_ready, until, until_deposited, usdc},
+    world::{Deposits, World, start_ready, until, until_deposited, usdc},
 };
 
 const HOUR_SECS: u64 = 3_600;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use farthing_chain::{MemoryJournal, Role};
 use serde_json::json;
 
-use crate::world::{World, new_key, start_ready, until, until_deposited, until_true, usdc};
+use crate::world::{Deposits, World, new_key, start_ready, until, until_deposited, until_true, usdc};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deposit_that_the_chain_takes_back_is_no_longer_counted() {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     proxy::{Mode, Proxy},
-    world::{World, deployer, start, start_ready, until, usdc},
+    world::{Deposits, World, deployer, start, start_ready, until, usdc},
 };
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,7 +10,7 @@ use std::{
 };
 
 use farthing_chain::{
-    Chain, ChainHandle, ChainSpec, ChainStatus, ClaimRow, Journal, MemoryJournal,
+    Chain, ChainError, ChainHandle, ChainSpec, ChainStatus, ClaimRow, Journal, MemoryJournal, TxReport,
     deploy::{Deployer, dev_account},
     local,
 };
@@ -101,6 +101,27 @@ impl World {
         let status = self.anvil.rpc("txpool_status", json!([])).await;
         let digits = status["pending"].as_str().and_then(|text| text.strip_prefix("0x")).expect("a number");
         u64::from_str_radix(digits, 16).expect("a number")
+    }
+}
+
+/// Deposits on top of what a channel's view says, as a node that decides by its view makes them.
+pub(crate) trait Deposits {
+    /// Adds `amount` to the channel, opening it if need be.
+    async fn open_or_top_up(&self, config: ChannelConfig, amount: Usdc) -> Result<TxReport, ChainError>;
+}
+
+impl Deposits for ChainHandle {
+    async fn open_or_top_up(&self, config: ChannelConfig, amount: Usdc) -> Result<TxReport, ChainError> {
+        let mut status = self.status();
+        let known = status.wait_for(|status| *status != ChainStatus::Connecting).await;
+        let is_ready = known.is_ok_and(|status| *status == ChainStatus::Ready);
+        let id = config.id(&self.domain());
+        if is_ready && self.channel(&id).is_none() {
+            self.track(config).await?;
+            self.refresh().await?;
+        }
+        let deposited = self.channel(&id).map_or(Usdc::ZERO, |view| view.deposited);
+        self.deposit_onto(config, deposited, amount).await
     }
 }
 

@@ -3,14 +3,12 @@
 //! Coordinates are kept in thousandths of a degree. Points, lines and outlines are drawn; the view is the world,
 //! or what surrounds the features when they lie close together.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::LazyLock};
 
 use serde_json::Value;
 
 use super::{Markup, escaped};
 use crate::show;
-
-mod land;
 
 /// In drawing units, two to one as the world is.
 const WIDTH: i64 = 720;
@@ -25,6 +23,12 @@ const LABEL_CHARS_MAX: usize = 80;
 /// The closest view, in thousandths of a degree from west to east: seen from closer by, land drawn with so few
 /// strokes would mislead.
 const SPAN_MIN: i64 = 90_000;
+/// Outlines of land, drawn by hand with few strokes: enough to know the continents by, and for nothing else.
+static LAND: LazyLock<Vec<Shape>> = LazyLock::new(|| {
+    let land: Value = serde_json::from_str(include_str!("map/land.geojson")).unwrap_or_default();
+    let mut left = POSITIONS_MAX;
+    features(&land).flat_map(|outline| shapes(&outline["geometry"], &mut left)).collect()
+});
 /// Names of properties that tell what a feature is, best first.
 const LABELS: [&str; 5] = ["title", "place", "name", "label", "id"];
 
@@ -165,12 +169,8 @@ impl MapView {
 
     fn draw_land(&self, svg: &mut String) {
         svg.push_str(r#"<path class="land" d=""#);
-        for outline in land::OUTLINES {
-            for (index, (longitude, latitude)) in outline.iter().enumerate() {
-                let (x, y) = (self.x(i64::from(*longitude) * 1_000), self.y(i64::from(*latitude) * 1_000));
-                let _ = write!(svg, "{}{x} {y}", if index == 0 { 'M' } else { 'L' });
-            }
-            svg.push('Z');
+        for outline in LAND.iter() {
+            let _ = write!(svg, "{}Z", self.path(outline.positions()));
         }
         svg.push_str("\"/>");
     }
@@ -202,16 +202,17 @@ impl MapView {
         }
     }
 
+    fn path(&self, positions: &[Position]) -> String {
+        let mut path = String::new();
+        for (index, (x, y)) in positions.iter().enumerate() {
+            let _ = write!(path, "{}{} {}", if index == 0 { 'M' } else { 'L' }, self.x(*x), self.y(*y));
+        }
+        path
+    }
+
     fn draw(&self, shape: &Shape, label: &str, svg: &mut String) {
         let title =
             if label.is_empty() { String::new() } else { format!("<title>{}</title>", escaped(label)) };
-        let path = |positions: &[Position]| {
-            let mut path = String::new();
-            for (index, (x, y)) in positions.iter().enumerate() {
-                let _ = write!(path, "{}{} {}", if index == 0 { 'M' } else { 'L' }, self.x(*x), self.y(*y));
-            }
-            path
-        };
         let _ = match shape {
             Shape::Point((x, y)) => {
                 write!(
@@ -222,10 +223,10 @@ impl MapView {
                 )
             }
             Shape::Line(positions) => {
-                write!(svg, r#"<path class="line" d="{}">{title}</path>"#, path(positions))
+                write!(svg, r#"<path class="line" d="{}">{title}</path>"#, self.path(positions))
             }
             Shape::Area(positions) => {
-                write!(svg, r#"<path class="area" d="{}Z">{title}</path>"#, path(positions))
+                write!(svg, r#"<path class="area" d="{}Z">{title}</path>"#, self.path(positions))
             }
         };
     }
@@ -263,6 +264,11 @@ mod tests {
         }
         let one = of(&point(121.5, 24.0, "Hualian")).to_string();
         assert!(one.contains(r#"cx="360" cy="180""#) && one.contains("120°E"), "{one}");
+    }
+
+    #[test]
+    fn all_land_is_read() {
+        assert_eq!(LAND.iter().filter(|outline| matches!(outline, Shape::Area(_))).count(), 18);
     }
 
     #[test]

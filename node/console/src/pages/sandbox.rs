@@ -26,7 +26,8 @@ use farthing_control::{
 };
 use farthing_os::clock;
 use farthing_protocol::{CallId, ServiceId};
-use http::{StatusCode, header};
+use farthing_serve::attachment;
+use http::StatusCode;
 use serde::Deserialize;
 
 use crate::{
@@ -240,10 +241,8 @@ pub(super) async fn download(
     let kept = panel.0.history.of(session.id(), id);
     let found = kept.into_iter().find(|kept| kept.exchange.call_id == asked.call.0 && kept.has_body);
     let answer = &found.ok_or_else(Failure::not_found)?.exchange.answer;
-    let name = format!("attachment; filename=\"{}.{}\"", asked.call, extension(&answer.media_type));
-    let headers =
-        [(header::CONTENT_TYPE, "application/octet-stream".to_owned()), (header::CONTENT_DISPOSITION, name)];
-    Ok((headers, answer.body.clone()).into_response())
+    let name = format!("{}.{}", asked.call, extension(&answer.media_type));
+    Ok((attachment("application/octet-stream", &name), answer.body.clone()).into_response())
 }
 
 fn extension(media_type: &str) -> &'static str {

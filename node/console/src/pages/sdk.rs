@@ -13,6 +13,7 @@ use farthing_control::{
     types::sdk::{Sdk, SdkLanguage},
 };
 use farthing_protocol::ServiceId;
+use farthing_serve::attachment;
 use http::header;
 use serde::Deserialize;
 
@@ -149,11 +150,7 @@ pub(super) async fn file(
     let file = found.ok_or_else(Failure::not_found)?;
     let name = file.path.rsplit('/').next().unwrap_or_default();
     let name: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c)).collect();
-    let headers = [
-        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
-        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")),
-    ];
-    Ok((headers, file.text).into_response())
+    Ok((attachment("application/octet-stream", &name), file.text).into_response())
 }
 
 /// All files, as an archive.

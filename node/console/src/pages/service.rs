@@ -11,7 +11,8 @@ use farthing_control::{
 };
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
-use http::{StatusCode, header};
+use farthing_serve::attachment;
+use http::StatusCode;
 use serde::Deserialize;
 
 use crate::{
@@ -267,8 +268,6 @@ pub(super) async fn openapi(
     if answer.status != StatusCode::OK {
         return Err(ControlError::Refused(Box::new(answer.problem())).into());
     }
-    let file = format!("attachment; filename=\"{id}.openapi-{version}.json\"");
-    let headers =
-        [(header::CONTENT_TYPE, "application/json".to_owned()), (header::CONTENT_DISPOSITION, file)];
+    let headers = attachment("application/json", &format!("{id}.openapi-{version}.json"));
     Ok((headers, answer.body).into_response())
 }

@@ -50,7 +50,7 @@ pub(super) fn purchases(
         // Receipts of channels in an earlier contract were signed for that.
         let is_of_domain = |domain: &&Domain| {
             let row = payer::channel_in(&channels, id).ok().flatten();
-            row.is_some_and(|row| row.config().id(domain) == id)
+            row.is_some_and(|row| row.config.id(domain) == id)
         };
         let is_signed =
             domain.filter(is_of_domain).is_none_or(|domain| is_signed(&purchase, call_id, domain));

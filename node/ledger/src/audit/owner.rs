@@ -144,7 +144,7 @@ pub(super) fn channels(
 /// of another contract are for the program that served them.
 fn is_claimable(row: &payee::StoredPayeeChannel, id: ChannelId, domain: Option<&Domain>) -> bool {
     let Some(signature) = row.best_signature else { return false };
-    let terms = row.config();
+    let terms = row.config;
     let voucher = Voucher { channel: id, cumulative: row.best };
     domain
         .filter(|domain| terms.id(domain) == id)

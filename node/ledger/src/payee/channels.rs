@@ -94,7 +94,7 @@ impl Ledger {
 fn put_channel(tx: &WriteTransaction, channel: PayeeChannel) -> Result<PayeeChannelRow> {
     let mut table = tx.open_table(PAYEE_CHANNELS)?;
     let mut row = channel_in(&table, channel.id)?.unwrap_or_else(|| StoredPayeeChannel::new(&channel.config));
-    if row.config() != channel.config {
+    if row.config != channel.config {
         return Err(LedgerError::ChannelConflict(channel.id));
     }
     let before = row.opening;
@@ -124,7 +124,7 @@ fn recover_earned(
     let id = receipt.channel;
     let mut table = tx.open_table(PAYEE_CHANNELS)?;
     let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
-    let config = row.config();
+    let config = row.config;
     if receipt.signer() != config.payee {
         return Err(LedgerError::WrongParty { channel: id, address: receipt.signer() });
     }

@@ -4,29 +4,11 @@ use axum::{Json, extract::State, http::StatusCode};
 use farthing_control::types::{AutomaticBackups, AutomaticBackupsRequest, Backup};
 use farthing_os::secret::SecretText;
 
-use super::{Failed, shown};
-use crate::{
-    backup::automatic::{AutomaticError, Standing},
-    commands::handles::Handles,
-};
-
-impl From<Standing> for AutomaticBackups {
-    fn from(standing: Standing) -> Self {
-        let Standing { on, keep, folder, newest, next_secs, failing } = standing;
-        Self {
-            on,
-            keep,
-            folder: folder.display().to_string(),
-            newest: newest.map(shown),
-            next_secs,
-            problem: failing.as_ref().map(|failing| failing.cause.clone()),
-            failing_since_secs: failing.map(|failing| failing.since_secs),
-        }
-    }
-}
+use super::Failed;
+use crate::{backup::automatic::AutomaticError, commands::handles::Handles};
 
 pub(in crate::commands) async fn show(State(node): State<Handles>) -> Json<AutomaticBackups> {
-    Json(node.backups.standing().await.into())
+    Json(node.backups.standing().await)
 }
 
 pub(in crate::commands) async fn set(
@@ -43,7 +25,7 @@ pub(in crate::commands) async fn set(
 }
 
 pub(in crate::commands) async fn make(State(node): State<Handles>) -> Result<Json<Backup>, Failed> {
-    Ok(Json(shown(node.backups.make_now().await?)))
+    Ok(Json(node.backups.make_now().await?))
 }
 
 impl From<AutomaticError> for Failed {

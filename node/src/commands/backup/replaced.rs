@@ -8,22 +8,12 @@ use axum::{
 use farthing_control::types::ReplacedNode;
 
 use super::Failed;
-use crate::{
-    backup::replaced::{self, Replaced},
-    commands::handles::Handles,
-    disk::aside,
-};
-
-fn shown(replaced: Replaced) -> ReplacedNode {
-    let Replaced { name, path, bytes, replaced_secs, wallet } = replaced;
-    ReplacedNode { name, path: path.display().to_string(), bytes, replaced_secs, wallet }
-}
+use crate::{backup::replaced, commands::handles::Handles, disk::aside};
 
 pub(in crate::commands) async fn list(
     State(node): State<Handles>,
 ) -> Result<Json<Vec<ReplacedNode>>, Failed> {
-    let found = aside(move || replaced::all(&node.config.node.data_dir)).await?;
-    Ok(Json(found.into_iter().map(shown).collect()))
+    Ok(Json(aside(move || replaced::all(&node.config.node.data_dir)).await?))
 }
 
 pub(in crate::commands) async fn remove(
@@ -36,5 +26,5 @@ pub(in crate::commands) async fn remove(
         Failed::new(StatusCode::NOT_FOUND, &"there is no replaced node of that name", next)
     })?;
     tracing::warn!(folder = removed.name, "the files of a replaced node were removed");
-    Ok(Json(shown(removed)))
+    Ok(Json(removed))
 }

@@ -8,7 +8,7 @@ use axum::{
 use farthing_control::endpoint::{self, Endpoint, Target};
 use farthing_control::types::{HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettlementShown};
 use farthing_os::clock;
-use http::header;
+use farthing_serve::attachment;
 use serde::Deserialize;
 
 use crate::{
@@ -230,8 +230,7 @@ async fn file<E: Endpoint>(
     if !answer.status.is_success() {
         return Err(Failure::unreadable(answer.problem().detail));
     }
-    let name = format!("attachment; filename=\"farthing-history.{extension}\"");
-    let headers = [(header::CONTENT_TYPE, kind.to_owned()), (header::CONTENT_DISPOSITION, name)];
+    let headers = attachment(kind, &format!("farthing-history.{extension}"));
     Ok((headers, answer.body).into_response())
 }
 

@@ -9,16 +9,13 @@ use farthing_protocol::{
 use minicbor::{Decode, Encode};
 
 use super::{Accepted, Call, CallRow, Ending, PayeeChannel, PayeeChannelRow, ServedRow, receipt};
-use crate::{
-    error::{LedgerError, Result},
-    terms::StoredTerms,
-};
+use crate::error::{LedgerError, Result};
 
 #[derive(Clone, Debug, Encode, Decode)]
 #[cbor(map)]
 pub(crate) struct StoredPayeeChannel {
     #[n(0)]
-    config: StoredTerms,
+    pub(crate) config: ChannelConfig,
     #[n(1)]
     pub(crate) deposited: Usdc,
     /// The highest deposit ever confirmed: what `best` was checked against before a withdrawal.
@@ -63,7 +60,7 @@ pub(crate) struct StoredPayeeChannel {
 impl StoredPayeeChannel {
     pub(crate) fn new(config: &ChannelConfig) -> Self {
         Self {
-            config: config.into(),
+            config: *config,
             deposited: Usdc::ZERO,
             deposited_peak: Usdc::ZERO,
             claimed: Usdc::ZERO,
@@ -80,10 +77,6 @@ impl StoredPayeeChannel {
             carried: None,
             opening_version: None,
         }
-    }
-
-    pub(crate) fn config(&self) -> ChannelConfig {
-        self.config.into()
     }
 
     /// Takes over what the chain says.
@@ -194,7 +187,7 @@ impl StoredPayeeChannel {
     pub(crate) fn into_row(self, id: ChannelId) -> PayeeChannelRow {
         PayeeChannelRow {
             id,
-            config: self.config.into(),
+            config: self.config,
             deposited: self.deposited,
             claimed: self.claimed,
             closing: self.closing,

@@ -4,13 +4,12 @@ use farthing_protocol::{ChannelConfig, ChannelId, Receipt, Signature, Usdc, Veri
 use minicbor::{Decode, Encode};
 
 use super::{PayerChannel, PayerChannelRow};
-use crate::terms::StoredTerms;
 
 #[derive(Clone, Debug, Encode, Decode)]
 #[cbor(map)]
 pub(crate) struct StoredPayerChannel {
     #[n(0)]
-    config: StoredTerms,
+    pub(crate) config: ChannelConfig,
     #[n(1)]
     pub(crate) deposited: Usdc,
     /// The highest deposit ever confirmed: what `signed` was checked against before a withdrawal.
@@ -62,7 +61,7 @@ struct StoredNewest {
 impl StoredPayerChannel {
     pub(crate) fn new(config: &ChannelConfig) -> Self {
         Self {
-            config: config.into(),
+            config: *config,
             deposited: Usdc::ZERO,
             deposited_peak: Usdc::ZERO,
             claimed: Usdc::ZERO,
@@ -86,10 +85,6 @@ impl StoredPayerChannel {
 
     pub(crate) fn lacking(self) -> Self {
         Self { may_lack_calls: Some(true), ..self }
-    }
-
-    pub(crate) fn config(&self) -> ChannelConfig {
-        self.config.into()
     }
 
     /// Takes over what the chain says.
@@ -172,7 +167,7 @@ impl StoredPayerChannel {
     pub(crate) fn into_row(self, id: ChannelId, in_flight: Usdc) -> PayerChannelRow {
         PayerChannelRow {
             id,
-            config: self.config.into(),
+            config: self.config,
             deposited: self.deposited,
             claimed: self.claimed,
             stopped: self.stopped,
