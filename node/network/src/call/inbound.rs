@@ -46,7 +46,7 @@ const REQUESTS_PART: usize = 2;
 const STRANGERS_PART: usize = 4;
 /// Streams at rest of one peer, as many as calls of it are served at once, and of all, about 6 KiB each; half of them of
 /// peers with open channels alone. A stream that finds no place ends with its answer, which says so.
-const RESTING_PER_PEER_MAX: usize = 64;
+pub(super) const RESTING_PER_PEER_MAX: usize = 64;
 const RESTING_MAX: usize = 1024;
 
 /// The server of inbound calls.

@@ -402,7 +402,6 @@ async fn requests_that_come_ahead_are_answered_in_order_and_one_at_a_time() {
 #[tokio::test]
 async fn streams_at_rest_take_no_place_of_calls_and_hold_up_no_shutdown() {
     const OWNER: u8 = 15;
-    const STREAMS: usize = 8;
     let limits = NetworkLimits {
         inbound_streams_max: 8,
         inbound_streams_per_peer_max: 8,
@@ -418,16 +417,20 @@ async fn streams_at_rest_take_no_place_of_calls_and_hold_up_no_shutdown() {
     });
     let address = node.status().borrow().listening[0].clone();
     let mut silent = Vec::new();
-    for number in 20..24 {
+    for (number, streams) in [(20, 8), (21, 8), (22, 8), (23, super::inbound::RESTING_PER_PEER_MAX + 2)] {
         let stranger = Stranger::start(number, Some(&address)).await;
-        for _ in 0..STREAMS {
+        for n in 0..streams {
             let mut line = stranger.open(OWNER).await;
             let first = frame(FrameKind::Request, false, 1, &wire::encode(&question(1)), &[]);
             line.write_all(&first).await.unwrap();
             line.flush().await.unwrap();
             let (beginning, answer) = read_reply(&mut line).await.unwrap();
             assert_eq!(answer, CallReply::Status(CallStatus::Running), "stream {} of {number}", silent.len());
-            assert!(!beginning.is_last);
+            assert_eq!(
+                beginning.is_last,
+                n >= super::inbound::RESTING_PER_PEER_MAX,
+                "a place for {n} to rest"
+            );
             silent.push(line);
         }
         // It stays connected.
