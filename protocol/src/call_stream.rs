@@ -8,7 +8,7 @@
 
 use crate::limits;
 
-/// What a frame is. Everything but [`Request`](Self::Request) and [`Reply`](Self::Reply) has its number reserved, and is
+/// The kinds of frames. Everything but [`Request`](Self::Request) and [`Reply`](Self::Reply) has its number reserved, and is
 /// refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
