@@ -156,7 +156,12 @@ impl NetworkHandle {
         let answer = timeout(left, watched).await;
         let answer = answer.unwrap_or(Err(Interrupted::Deadline));
         self.0.missed.note(message, &answer);
-        self.0.kept.keep(owner, stream, Instant::now());
+        match &answer {
+            Ok(_) => self.0.kept.keep(owner, stream, Instant::now()),
+            // Whoever asks about the call, and sends it again, does both over one connection: an owner refuses a copy
+            // that comes over an older one.
+            Err(_) => self.0.kept.forget(owner),
+        }
         let (reply, body) = answer.map_err(CallFailure::Unknown)?;
         let exchange = started.elapsed().saturating_sub(connect);
         Ok((reply, body, CallTiming { connect, exchange, warm }))

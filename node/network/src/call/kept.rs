@@ -68,6 +68,13 @@ impl KeptStreams {
         }
     }
 
+    /// Drops all that rest with `owner`.
+    pub(crate) fn forget(&self, owner: Address) {
+        let mut rest = self.lock();
+        let dropped = rest.by_owner.remove(&owner).map_or(0, |streams| streams.len());
+        rest.count -= dropped;
+    }
+
     /// Drops what has rested for too long.
     pub(crate) fn sweep(&self, now: Instant) {
         let mut rest = self.lock();

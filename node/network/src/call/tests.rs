@@ -340,6 +340,37 @@ async fn a_stream_whose_owner_takes_no_more_or_has_ended_it_carries_no_other_cal
 }
 
 #[tokio::test]
+async fn after_an_answer_that_was_lost_no_stream_of_before_is_taken() {
+    let owner = Stranger::start(17, None).await;
+    let node = node_beside(18, &owner).await;
+    // Two streams rest.
+    let [first, second] = [(); 2].map(|()| ask(&node, &owner));
+    let both = async {
+        let (mut one, mut other) = (owner.taken().await, owner.taken().await);
+        for line in [&mut one, &mut other] {
+            read_frame(line).await.unwrap();
+            line.write_all(&reply(1, false)).await.unwrap();
+            line.flush().await.unwrap();
+        }
+        [one, other]
+    };
+    let (first, second, mut lines) = tokio::join!(first, second, both);
+    first.and(second).unwrap();
+    let lost = async {
+        let [one, other] = &mut lines;
+        tokio::select! {
+            _ = read_frame(one) => one.close().await.unwrap(),
+            _ = read_frame(other) => other.close().await.unwrap(),
+        }
+    };
+    let (answer, ()) = tokio::join!(ask(&node, &owner), lost);
+    assert!(matches!(answer, Err(CallFailure::Unknown(Interrupted::NoAnswer))), "{answer:?}");
+    let (answer, _line) = tokio::join!(ask(&node, &owner), answer_one(&owner));
+    answer.unwrap();
+    assert_eq!(node.counters().call_streams_opened, 3);
+}
+
+#[tokio::test]
 async fn a_stream_is_not_taken_after_half_of_the_rest_that_owners_allow() {
     let owner = Stranger::start(11, None).await;
     let node = node_beside(12, &owner).await;
