@@ -127,13 +127,8 @@ pub(crate) async fn read_array<R, const N: usize>(
 where
     R: AsyncRead + Unpin,
 {
-    let (mut movement, mut bytes, mut filled) = (Movement::new(pace), [0; N], 0);
-    while filled < N {
-        match movement.piece(io.read(&mut bytes[filled..])).await? {
-            0 => return Err(FrameError::Truncated { missing: N - filled }),
-            n => filled += n,
-        }
-    }
+    let mut bytes = [0; N];
+    fill(io, &mut bytes, 0, &mut Movement::new(pace)).await?;
     Ok(bytes)
 }
 
@@ -183,22 +178,37 @@ where
 {
     let mut movement = Movement::new(pace);
     let mut bytes = Vec::new();
-    let mut filled = 0;
-    while filled < length {
-        if filled == bytes.len() {
-            let grown = length.min((2 * filled).max(CHUNK_BYTES));
-            if !reserve(grown - filled) {
-                return Err(FrameError::NoRoom { bytes: length });
-            }
-            bytes.reserve_exact(grown - filled);
-            bytes.resize(grown, 0);
+    while bytes.len() < length {
+        let filled = bytes.len();
+        let grown = length.min((2 * filled).max(CHUNK_BYTES));
+        if !reserve(grown - filled) {
+            return Err(FrameError::NoRoom { bytes: length });
         }
-        match movement.piece(io.read(&mut bytes[filled..])).await? {
-            0 => return Err(FrameError::Truncated { missing: length - filled }),
+        bytes.reserve_exact(grown - filled);
+        bytes.resize(grown, 0);
+        fill(io, &mut bytes[filled..], length - grown, &mut movement).await?;
+    }
+    Ok(bytes)
+}
+
+/// Reads until `into` is full. `beyond` bytes follow it, and are missing as well when the stream ends.
+async fn fill<R>(
+    io: &mut R,
+    into: &mut [u8],
+    beyond: usize,
+    movement: &mut Movement,
+) -> Result<(), FrameError>
+where
+    R: AsyncRead + Unpin,
+{
+    let mut filled = 0;
+    while filled < into.len() {
+        match movement.piece(io.read(&mut into[filled..])).await? {
+            0 => return Err(FrameError::Truncated { missing: into.len() - filled + beyond }),
             n => filled += n,
         }
     }
-    Ok(bytes)
+    Ok(())
 }
 
 /// Writes a head and its body, in pieces that wait for the reader, and flushes.

@@ -346,15 +346,11 @@ impl AnsweringStream {
             FrameError::TooSlow => Unread::SlowHead,
             other => other.into(),
         })?;
-        let malformed = |error: &dyn std::error::Error| Unread::Malformed(error.to_string());
-        let head = FrameHead::from_bytes(beginning);
-        if let Ok(head) = head {
-            turns.asked(head).map_err(|error| malformed(&error))?;
-        }
-        let head = head.map_err(|error| match error {
+        let head = FrameHead::from_bytes(beginning).map_err(|error| match error {
             FrameHeadError::TooLarge { .. } => Unread::TooLarge(error.to_string()),
-            _ => malformed(&error),
+            _ => Unread::Malformed(error.to_string()),
         })?;
+        turns.asked(head).map_err(|error| Unread::Malformed(error.to_string()))?;
         Ok(head.head_bytes as usize)
     }
 

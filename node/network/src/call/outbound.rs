@@ -10,7 +10,7 @@ use farthing_protocol::{
     limits, wire,
 };
 use futures::{
-    AsyncRead, AsyncReadExt, AsyncWrite, FutureExt,
+    AsyncRead, AsyncReadExt, FutureExt,
     future::{self, Either},
 };
 
@@ -23,8 +23,8 @@ use crate::{
 
 /// A stream on which this node asks.
 #[derive(Debug)]
-pub(crate) struct AskingStream<S = Line> {
-    line: S,
+pub(crate) struct AskingStream {
+    line: Line,
     /// None on a stream of `call/1`, which carries one call.
     turns: Option<AskingEnd>,
 }
@@ -36,12 +36,12 @@ impl From<Line> for AskingStream {
     }
 }
 
-impl<S> AskingStream<S> {
-    pub(crate) const fn line(&self) -> &S {
+impl AskingStream {
+    pub(crate) const fn line(&self) -> &Line {
         &self.line
     }
 
-    pub(crate) const fn line_mut(&mut self) -> &mut S {
+    pub(crate) const fn line_mut(&mut self) -> &mut Line {
         &mut self.line
     }
 
@@ -49,9 +49,7 @@ impl<S> AskingStream<S> {
     pub(crate) fn is_at_rest(&self) -> bool {
         self.turns.as_ref().is_some_and(AskingEnd::is_at_rest)
     }
-}
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AskingStream<S> {
     /// Sends one request and reads its answer, into `room` first. From the first poll on, the request may have been
     /// delivered.
     ///

@@ -171,6 +171,11 @@ fn reply(number: u32, is_last: bool) -> Vec<u8> {
     frame(FrameKind::Reply, is_last, number, &wire::encode(&CallReply::Status(CallStatus::Unknown)), &[])
 }
 
+async fn send(line: &mut Line, bytes: &[u8]) {
+    line.write_all(bytes).await.unwrap();
+    line.flush().await.unwrap();
+}
+
 /// Reads one frame that has no body: where it begins, and its head.
 async fn read_frame(line: &mut Line) -> Option<(FrameHead, Vec<u8>)> {
     let mut beginning = [0; FrameHead::BYTES];
@@ -195,8 +200,7 @@ async fn ask(node: &NetworkHandle, owner: &Stranger) -> Result<CallReply, CallFa
 async fn answer_one(owner: &Stranger) -> Line {
     let mut line = owner.taken().await;
     assert_eq!(read_frame(&mut line).await.unwrap().0.number, 1);
-    line.write_all(&reply(1, false)).await.unwrap();
-    line.flush().await.unwrap();
+    send(&mut line, &reply(1, false)).await;
     line
 }
 
@@ -210,8 +214,7 @@ async fn after_one_call(node: &NetworkHandle, owner: &Stranger) -> Line {
 /// after it.
 async fn has_come(stranger: &Stranger, number: u8) {
     let mut line = stranger.open(number).await;
-    line.write_all(&frame(FrameKind::Request, false, 1, &wire::encode(&question(1)), &[])).await.unwrap();
-    line.flush().await.unwrap();
+    send(&mut line, &frame(FrameKind::Request, false, 1, &wire::encode(&question(1)), &[])).await;
     read_reply(&mut line).await.unwrap();
 }
 
@@ -257,8 +260,7 @@ async fn a_request_that_is_cut_at_any_byte_is_not_served() {
     for bytes in 0..=whole.len() {
         let mut line = consumer.open(OWNER).await;
         let first = frame(FrameKind::Request, false, 1, &wire::encode(&question(9)), &[]);
-        line.write_all(&first).await.unwrap();
-        line.flush().await.unwrap();
+        send(&mut line, &first).await;
         let (beginning, _) = read_reply(&mut line).await.unwrap();
         assert_eq!((beginning.number, beginning.is_last), (1, false));
         line.write_all(&whole[..bytes]).await.unwrap();
@@ -278,8 +280,7 @@ async fn replies_that_nobody_waits_for_are_believed_by_no_later_call() {
     // What comes while the stream rests makes it useless, also when it is numbered for the next call.
     for stray in [reply(1, false), frame(FrameKind::Reply, false, 2, &refusal, &[]), vec![0]] {
         let mut line = after_one_call(&node, &owner).await;
-        line.write_all(&stray).await.unwrap();
-        line.flush().await.unwrap();
+        send(&mut line, &stray).await;
         has_come(&owner, 6).await;
         let (answer, line) = tokio::join!(ask(&node, &owner), answer_one(&owner));
         assert_eq!(answer.unwrap(), CallReply::Status(CallStatus::Unknown));
@@ -304,8 +305,7 @@ async fn an_answer_to_another_request_or_of_another_kind_leaves_the_call_in_doub
         let mut line = after_one_call(&node, &owner).await;
         let lie = async {
             read_frame(&mut line).await.unwrap();
-            line.write_all(&answer).await.unwrap();
-            line.flush().await.unwrap();
+            send(&mut line, &answer).await;
             // The node gives the stream up.
             assert!(read_frame(&mut line).await.is_none());
         };
@@ -323,8 +323,7 @@ async fn a_stream_whose_owner_takes_no_more_or_has_ended_it_carries_no_other_cal
     let last = async {
         let mut line = owner.taken().await;
         read_frame(&mut line).await.unwrap();
-        line.write_all(&reply(1, true)).await.unwrap();
-        line.flush().await.unwrap();
+        send(&mut line, &reply(1, true)).await;
         line
     };
     // The stream stays open, and the next call takes another one all the same.
@@ -349,8 +348,7 @@ async fn after_an_answer_that_was_lost_no_stream_of_before_is_taken() {
         let (mut one, mut other) = (owner.taken().await, owner.taken().await);
         for line in [&mut one, &mut other] {
             read_frame(line).await.unwrap();
-            line.write_all(&reply(1, false)).await.unwrap();
-            line.flush().await.unwrap();
+            send(line, &reply(1, false)).await;
         }
         [one, other]
     };
@@ -414,8 +412,7 @@ async fn requests_that_come_ahead_are_answered_in_order_and_one_at_a_time() {
     ] {
         let mut line = consumer.open(OWNER).await;
         let first = frame(FrameKind::Request, false, 1, &wire::encode(&question(1)), &[]);
-        line.write_all(&[first, wrong].concat()).await.unwrap();
-        line.flush().await.unwrap();
+        send(&mut line, &[first, wrong].concat()).await;
         let call = timeout(PATIENCE, calls.recv()).await.unwrap().unwrap();
         call.reply.send(CallReply::Status(CallStatus::Running), Bytes::new());
         assert!(!read_reply(&mut line).await.unwrap().0.is_last);
@@ -453,8 +450,7 @@ async fn streams_at_rest_take_no_place_of_calls_and_hold_up_no_shutdown() {
         for n in 0..streams {
             let mut line = stranger.open(OWNER).await;
             let first = frame(FrameKind::Request, false, 1, &wire::encode(&question(1)), &[]);
-            line.write_all(&first).await.unwrap();
-            line.flush().await.unwrap();
+            send(&mut line, &first).await;
             let (beginning, answer) = read_reply(&mut line).await.unwrap();
             assert_eq!(answer, CallReply::Status(CallStatus::Running), "stream {} of {number}", silent.len());
             assert_eq!(

@@ -166,7 +166,7 @@ async fn count(
     if processes.is_empty() || !COUNTED.contains(&callers) {
         return Ok(None);
     }
-    // One short turn first: what is counted is a call of many, with its connections open.
+    // What it takes to connect the callers is counted too; it is little beside the calls of a turn.
     let Some(counting) = Counting::begin(&processes, allocations) else { return Ok(None) };
     let load = load::run(market.targets(way)?, callers, A_TURN).await?;
     Ok(Some(Counted { events: counting.end()?, calls: load.calls }))

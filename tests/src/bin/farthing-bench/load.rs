@@ -93,9 +93,8 @@ pub struct Load {
     pub generator: Duration,
 }
 
-/// `callers` callers ask for `time`, each one of `targets` in turn, on a thread of their own.
-///
-/// `begun` is called when all are connected and each has been answered once, `ended` when the time is over.
+/// `callers` callers ask for `time`, each one of `targets` in turn, on a thread of their own. The time begins when all are
+/// connected and each has been answered once.
 pub async fn run(targets: Vec<Target>, callers: usize, time: Duration) -> Result<Load> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     std::thread::Builder::new().name("load".to_owned()).spawn(move || {
