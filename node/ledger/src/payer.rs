@@ -89,8 +89,8 @@ impl Ledger {
     ) -> Result<PayerChannelRow> {
         self.write(move |tx| {
             update_channel(tx, id, None, cause, |row| {
-                let acknowledged = row.acknowledged.saturating_add(charged).min(total);
-                row.recover(acknowledged, acknowledged);
+                let acknowledged = row.acknowledged.saturating_add(charged).min(total).min(row.signed);
+                row.recover(acknowledged, Usdc::ZERO);
             })
             .map(|observed| observed.row)
         })

@@ -93,13 +93,10 @@ fn charge(
         let mut table = tx.open_table(PAYER_CHANNELS)?;
         let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
         let total = row.acknowledged.checked_add(receipt.charged);
-        row.acknowledged =
-            total.filter(|total| *total <= row.deposited_peak).ok_or(LedgerError::ReceiptMismatch {
-                call_id,
-                rule: "charges stay within what was deposited",
-            })?;
-        // Of a call that a crash forgot, the voucher is not here, and its charge may be.
-        row.signed = row.signed.max(row.acknowledged);
+        let rule = "charges stay within what was signed";
+        row.acknowledged = total
+            .filter(|total| *total <= row.signed)
+            .ok_or(LedgerError::ReceiptMismatch { call_id, rule })?;
         row.note(receipt);
         table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
     }

@@ -76,6 +76,7 @@ async fn a_found_call_that_no_adjustment_counts_is_booked_like_any_other() {
 async fn a_found_call_takes_back_the_part_of_its_charge_that_was_booked() {
     let ledger = in_memory();
     ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    ledger.recover_signed(channel(1), micros(500)).await.unwrap();
     ledger.recover_charges(channel(1), micros(500), Usdc::MAX, Cause::Crash).await.unwrap();
     let again = promise(1, 1, PRICE);
     ledger.promise(again.clone()).await.unwrap().await.unwrap();
@@ -220,12 +221,13 @@ async fn a_copy_of_the_ledger_has_its_adjustments() {
 }
 
 #[tokio::test]
-async fn a_receipt_is_stored_although_a_forgotten_call_was_charged_beyond_every_voucher_that_is_known() {
+async fn a_receipt_is_stored_beside_a_forgotten_call_whose_voucher_its_owner_showed() {
     let ledger = in_memory();
     let id = ledger.put_payer_channel(payer_channel(1)).await.unwrap().row.id;
     let known = promise(1, 1, PRICE);
     ledger.promise(known.clone()).await.unwrap().await.unwrap();
     // The owner tells a total while the copy of a call that a crash forgot arrives.
+    ledger.recover_signed(id, micros(2 * PRICE.micros())).await.unwrap();
     ledger.recover_charges(id, PRICE, micros(2 * PRICE.micros()), Cause::Crash).await.unwrap();
     let receipt = acknowledgement(receipt(&known, PRICE, Outcome::Answered));
     ledger.acknowledge(call_id(1), receipt).await.unwrap();

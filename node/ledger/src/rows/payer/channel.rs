@@ -137,7 +137,7 @@ impl StoredPayerChannel {
         let raised = acknowledged.max(self.acknowledged);
         self.opening = self.opening.saturating_add(raised.saturating_sub(self.acknowledged));
         self.acknowledged = raised;
-        self.signed = self.signed.max(signed).max(raised);
+        self.signed = self.signed.max(signed);
         // What this wallet signed was within a deposit then.
         self.deposited_peak = self.deposited_peak.max(self.signed);
     }
