@@ -168,13 +168,13 @@ impl Ledger {
     /// Closes a promise with its receipt and counts the charge for the channel and the day.
     ///
     /// The same receipt again is accepted and changes nothing. A call that was released in doubt takes its receipt
-    /// late.
+    /// late. It begins no commit of its own for a moment: a receipt that a crash loses is asked for again.
     ///
     /// # Errors
     /// [`LedgerError::NotPromised`], or [`LedgerError::ReceiptMismatch`] naming what does not fit; the promise
     /// then stays open.
     pub async fn acknowledge(&self, call_id: CallId, acknowledgement: Acknowledgement) -> Result<()> {
-        self.write(move |tx| acknowledge(tx, call_id, &acknowledgement)).await
+        self.queue().ride(move |tx| acknowledge(tx, call_id, &acknowledgement)).await
     }
 
     /// Closes a promise with the receipt of an earlier promise for the same call, which is not in this ledger. What it

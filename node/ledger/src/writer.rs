@@ -3,7 +3,9 @@
 //! 1. [`Queue::enqueue`] puts an operation into a bounded queue; a full queue makes the caller wait.
 //! 2. The thread takes everything waiting, up to [`GROUP_OPERATIONS_MAX`], into one transaction. While it
 //!    commits, the next group gathers by itself: no timer delays a lone operation.
-//! 3. After the commit it publishes a new snapshot for readers and answers every waiter of the group.
+//! 3. What can be learned again after a crash begins no commit: [`Queue::ride`] leaves it to the next one, and to
+//!    one of its own after 20 ms.
+//! 4. After the commit it publishes a new snapshot for readers and answers every waiter of the group.
 //!
 //! Invariant O3 rests here: no waiter is answered, and no reader sees anything, before the commit that holds
 //! it is durable. An operation that refuses has written nothing; the others of its group go on. A failure of
@@ -22,7 +24,7 @@ use std::{
 };
 
 use redb::{Database, Durability, ReadTransaction, ReadableDatabase, WriteTransaction};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use crate::{
     backend::Failure,
@@ -30,6 +32,10 @@ use crate::{
     rows::payer,
     tables,
 };
+
+mod waiting;
+
+use waiting::Waiting;
 
 /// Operations in one commit. A commit costs two syncs whatever it holds; at 64 the syncs are a small part,
 /// and a failed commit fails no more calls than an owner has in flight.
@@ -105,6 +111,17 @@ impl Store {
         };
         tracing::error!(cause = ?closed.cause, "{closed}");
         self.closed.get_or_init(|| closed).clone()
+    }
+
+    /// Commits a group, and answers every waiter.
+    fn serve(&self, mut group: Vec<Box<dyn Job>>) {
+        let committed = match self.closed() {
+            Some(closed) => Err(closed),
+            None => self.commit(&mut group).map_err(|error| self.close(error)),
+        };
+        for job in group {
+            job.answer(committed.clone());
+        }
     }
 
     fn commit(&self, group: &mut [Box<dyn Job>]) -> Result<()> {
@@ -192,6 +209,12 @@ trait Job: Send {
     fn answer(self: Box<Self>, committed: Result<(), Closed>);
 }
 
+impl std::fmt::Debug for dyn Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Job")
+    }
+}
+
 struct Operation<T, F> {
     run: Option<F>,
     result: Option<Result<T>>,
@@ -229,24 +252,28 @@ where
 /// The sending side of the writer. Dropping it ends the thread after what is queued is stored.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    sender: Option<mpsc::Sender<Box<dyn Job>>>,
+    waiting: Arc<Waiting>,
     thread: Option<JoinHandle<()>>,
     store: Arc<Store>,
 }
 
 impl Queue {
     pub(crate) fn start(store: Arc<Store>) -> std::io::Result<Self> {
-        let (sender, receiver) = mpsc::channel(QUEUE_OPERATIONS_MAX);
+        let waiting = Arc::new(Waiting::default());
         let thread = std::thread::Builder::new().name("ledger".into()).spawn({
-            let store = Arc::clone(&store);
+            let (store, waiting) = (Arc::clone(&store), Arc::clone(&waiting));
             move || {
                 // A panic must not leave callers to find out one by one; its message is already printed.
-                if catch_unwind(AssertUnwindSafe(|| serve_queue(receiver, &store))).is_err() {
+                if catch_unwind(AssertUnwindSafe(|| serve_queue(&waiting, &store))).is_err() {
                     store.close(writer_ended());
+                    waiting.refuse_all();
+                    while let Some(group) = waiting.next_group() {
+                        store.serve(group);
+                    }
                 }
             }
         })?;
-        Ok(Self { sender: Some(sender), thread: Some(thread), store })
+        Ok(Self { waiting, thread: Some(thread), store })
     }
 
     pub(crate) fn store(&self) -> &Arc<Store> {
@@ -259,14 +286,34 @@ impl Queue {
         T: Send + 'static,
         F: FnOnce(&WriteTransaction) -> Result<T> + Send + 'static,
     {
+        let (job, pending) = self.operation(run)?;
+        self.waiting.begin(job).await?;
+        Ok(pending)
+    }
+
+    /// Stores an operation with the next commit, or with one of its own after 20 ms.
+    pub(crate) async fn ride<T, F>(&self, run: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&WriteTransaction) -> Result<T> + Send + 'static,
+    {
+        let (job, pending) = self.operation(run)?;
+        if let Some(job) = self.waiting.ride(job)? {
+            self.waiting.begin(job).await?;
+        }
+        pending.await
+    }
+
+    fn operation<T, F>(&self, run: F) -> Result<(Box<dyn Job>, Pending<T>)>
+    where
+        T: Send + 'static,
+        F: FnOnce(&WriteTransaction) -> Result<T> + Send + 'static,
+    {
         if let Some(closed) = self.store.closed() {
             return Err(closed.into());
         }
         let (waiter, answer) = oneshot::channel();
-        let job = Box::new(Operation { run: Some(run), result: None, waiter });
-        let sender = self.sender.as_ref().ok_or_else(writer_ended)?;
-        sender.send(job).await.map_err(|_| writer_ended())?;
-        Ok(Pending(answer))
+        Ok((Box::new(Operation { run: Some(run), result: None, waiter }), Pending(answer)))
     }
 
     /// Stores every promise that is queued, and takes no more.
@@ -288,12 +335,11 @@ impl Queue {
 
     pub(crate) fn stats(&self) -> Stats {
         let counters = &self.store.counters;
-        let queued = self.sender.as_ref().map_or(0, |s| s.max_capacity() - s.capacity());
         Stats {
             commits: counters.commits.load(Relaxed),
             operations: counters.operations.load(Relaxed),
             group_largest: counters.group_largest.load(Relaxed),
-            queued: queued as u64,
+            queued: self.waiting.queued() as u64,
         }
     }
 }
@@ -301,7 +347,7 @@ impl Queue {
 impl Drop for Queue {
     /// Waits for what is queued, so that the file is whole and unlocked when the last handle is gone.
     fn drop(&mut self) {
-        drop(self.sender.take());
+        self.waiting.end();
         if let Some(thread) = self.thread.take() {
             // Its panics are caught and noted where it runs.
             let _ = thread.join();
@@ -309,16 +355,9 @@ impl Drop for Queue {
     }
 }
 
-fn serve_queue(mut receiver: mpsc::Receiver<Box<dyn Job>>, store: &Store) {
-    let mut group = Vec::with_capacity(GROUP_OPERATIONS_MAX);
-    while receiver.blocking_recv_many(&mut group, GROUP_OPERATIONS_MAX) > 0 {
-        let committed = match store.closed() {
-            Some(closed) => Err(closed),
-            None => store.commit(&mut group).map_err(|error| store.close(error)),
-        };
-        for job in group.drain(..) {
-            job.answer(committed.clone());
-        }
+fn serve_queue(waiting: &Waiting, store: &Store) {
+    while let Some(group) = waiting.next_group() {
+        store.serve(group);
     }
     if store.closed().is_none()
         && let Err(error) = store.note_closed()
@@ -377,20 +416,64 @@ mod tests {
         }
     }
 
+    const NUMBERS: redb::TableDefinition<u64, u64> = redb::TableDefinition::new("numbers");
+
+    fn insert(number: u64) -> impl FnOnce(&WriteTransaction) -> Result<()> + Send {
+        move |tx| {
+            tx.open_table(NUMBERS)?.insert(number, 0)?;
+            Ok(())
+        }
+    }
+
+    fn stored(store: &Store) -> u64 {
+        store.read(|tx| Ok(redb::ReadableTableMetadata::len(&tx.open_table(NUMBERS)?)?)).unwrap()
+    }
+
     #[tokio::test]
-    async fn what_is_queued_is_stored_before_the_last_handle_is_gone() {
-        let table = redb::TableDefinition::<u64, u64>::new("numbers");
+    async fn what_is_queued_or_rides_is_stored_before_the_last_handle_is_gone() {
         let queue = queue();
         let store = Arc::clone(&queue.store);
         for number in 0..100 {
-            let insert = move |tx: &WriteTransaction| {
-                tx.open_table(table)?.insert(number, 0)?;
-                Ok(())
-            };
-            drop(queue.enqueue(insert).await.unwrap());
+            drop(queue.enqueue(insert(number)).await.unwrap());
         }
+        let mut riding = Box::pin(queue.ride(insert(100)));
+        tokio::select! {
+            biased;
+            _ = &mut riding => panic!("it is stored at once"),
+            () = std::future::ready(()) => {}
+        }
+        drop(riding);
         drop(queue);
-        let stored = store.read(|tx| Ok(redb::ReadableTableMetadata::len(&tx.open_table(table)?)?)).unwrap();
-        assert_eq!(stored, 100);
+        assert_eq!(stored(&store), 101);
+    }
+
+    #[tokio::test]
+    async fn what_rides_is_stored_with_the_next_commit_or_by_itself() {
+        let queue = queue();
+        for number in 0..100 {
+            let ride = queue.ride(insert(2 * number));
+            let begin = async { queue.enqueue(insert(2 * number + 1)).await?.await };
+            let (rode, began) = tokio::join!(ride, begin);
+            rode.unwrap();
+            began.unwrap();
+        }
+        let commits = queue.stats().commits;
+        assert!(commits < 150, "{commits} commits of 200 operations, of which 100 begin none");
+        queue.ride(insert(1_000)).await.unwrap();
+        assert_eq!(stored(queue.store()), 201, "nothing else began a commit");
+    }
+
+    #[tokio::test]
+    async fn more_than_a_group_of_what_rides_begins_a_commit() {
+        let queue = Arc::new(queue());
+        let mut rides = tokio::task::JoinSet::new();
+        for number in 0..200 {
+            let queue = Arc::clone(&queue);
+            rides.spawn(async move { queue.ride(insert(number)).await });
+        }
+        for rode in rides.join_all().await {
+            rode.unwrap();
+        }
+        assert_eq!(stored(queue.store()), 200);
     }
 }
