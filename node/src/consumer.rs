@@ -26,6 +26,7 @@ use crate::{
     call_times::{CallTimes, End},
     catalog::{Catalog, KnownService},
     keyed_mutex::KeyedMutex,
+    keyed_semaphore::KeyedSemaphore,
     wallet::Signer,
 };
 
@@ -157,6 +158,8 @@ struct ConsumerInner {
     accounts: Arc<Accounts>,
     prices: Prices,
     shares: Arc<Shares>,
+    /// Of each owner, as many as it serves at once.
+    places: KeyedSemaphore<Address>,
     turns: KeyedMutex<CallId, Copies>,
     books: ComparisonProgress,
     /// Differences with one owner are looked into by one at a time.
@@ -197,8 +200,9 @@ impl Consumer {
         let who = (parts.signer.address(), *parts.signer.domain());
         let accounts = Arc::new(Accounts::new(parts.ledger.clone(), parts.channels.clone(), who));
         let prices = Prices::new(parts.ledger.clone());
+        let places = KeyedSemaphore::new(limits::CALLS_PER_PEER_MAX);
         let (shares, turns, books, healing) = Default::default();
-        Self(Arc::new(ConsumerInner { parts, accounts, prices, shares, turns, books, healing }))
+        Self(Arc::new(ConsumerInner { parts, accounts, prices, shares, places, turns, books, healing }))
     }
 
     /// The books of what this node buys.

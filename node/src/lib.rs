@@ -14,6 +14,7 @@ pub mod gateway;
 pub mod home;
 mod journal;
 mod keyed_mutex;
+mod keyed_semaphore;
 mod killpoint;
 pub mod node;
 pub mod owner;

@@ -22,6 +22,8 @@ pub const RESPONSE_HEADERS_BYTES_MAX: usize = CALL_HEAD_BYTES_MAX - 1024;
 /// The path of a call, as most servers limit the request line.
 pub const PATH_BYTES_MAX: usize = 2 * 1024;
 
+/// Calls of one wallet that an owner's node takes at once. A consumer keeps further ones waiting.
+pub const CALLS_PER_PEER_MAX: usize = 64;
 /// Deadline of a call unless the caller names one.
 pub const CALL_DEADLINE_MS_DEFAULT: u64 = 30_000;
 /// The shortest deadline under which an owner asks its service: less would only make the service work for nothing.

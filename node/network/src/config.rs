@@ -196,7 +196,7 @@ impl Default for NetworkLimits {
             connections_pending_per_private_ip_max: 24,
             connections_per_ip_max: 16,
             connections_per_private_ip_max: 100,
-            inbound_calls_per_peer_max: 64,
+            inbound_calls_per_peer_max: limits::CALLS_PER_PEER_MAX,
             inbound_calls_max: 128,
             inbound_streams_per_peer_max: 128,
             inbound_streams_max: 512,

@@ -13,7 +13,7 @@ use farthing_protocol::{
     limits,
     listing::{Accept, SCHEME_CHANNEL},
 };
-use tokio::time::timeout;
+use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
 use crate::{
     catalog::{CallPlan, KnownService},
@@ -44,6 +44,7 @@ impl Consumer {
         mut turn: Turn,
     ) -> Result<Bought, BuyError> {
         let (mut service, mut plan) = self.planned(&order).await?;
+        let _place = self.place_at(service.listing().owner).await?;
         let trial = self.admitted(&order, &plan)?;
         let share = self.share(&order, service.listing().owner, &plan)?;
         let accepted = self.accepted(&order, &service, &plan)?;
@@ -142,6 +143,18 @@ impl Consumer {
         match self.0.catalog.refresh(&service).await {
             Some(newer) => plan(&newer, order).map(|plan| (newer, plan)),
             None => first.map(|plan| (service, plan)),
+        }
+    }
+
+    /// Waits for one of the places that the owner has for this wallet, as long as enough of the call's time is left.
+    async fn place_at(&self, owner: Address) -> Result<OwnedSemaphorePermit, BuyError> {
+        let place = self.0.places.get(owner).acquire_owned();
+        match timeout(self.0.settings.call_deadline / 3, place).await {
+            Ok(Ok(place)) => Ok(place),
+            Ok(Err(_)) | Err(_) => Err(BuyError::Busy(format!(
+                "{} calls to this owner are under way, as many as it serves at once, and none of them ended in time",
+                limits::CALLS_PER_PEER_MAX
+            ))),
         }
     }
 

@@ -9,7 +9,6 @@
 
 use std::{
     collections::HashMap,
-    hash::Hash,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -20,6 +19,8 @@ use farthing_protocol::{
     limits::{UNCHARGED_PER_MINUTE, UNCHARGED_PER_MINUTE_IN_ALL},
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::keyed_semaphore::KeyedSemaphore;
 
 const WAIT_MAX: Duration = Duration::from_secs(10);
 /// Room that there has to be for an answer.
@@ -49,9 +50,9 @@ impl Default for LoadLimits {
 pub struct Load {
     /// Of the answers.
     budget: ByteBudget,
-    payers: Keyed<Address>,
+    payers: KeyedSemaphore<Address>,
     /// A payer's first few places.
-    first: Keyed<Address>,
+    first: KeyedSemaphore<Address>,
     all: Places,
     /// The share of them that payers may take beyond their first few.
     beyond_first: Places,
@@ -88,7 +89,7 @@ pub struct Caller {
 struct Places {
     waiting: Arc<Semaphore>,
     total: Arc<Semaphore>,
-    services: Keyed<ServiceId>,
+    services: KeyedSemaphore<ServiceId>,
 }
 
 impl Places {
@@ -96,7 +97,7 @@ impl Places {
         Self {
             waiting: Arc::new(Semaphore::new(limits.waiting_max)),
             total: Arc::new(Semaphore::new(limits.calls_max)),
-            services: Keyed::new(limits.per_service_max),
+            services: KeyedSemaphore::new(limits.per_service_max),
         }
     }
 
@@ -142,8 +143,8 @@ impl Load {
     pub fn new(limits: LoadLimits, budget: ByteBudget) -> Self {
         Self {
             budget,
-            payers: Keyed::new(limits.per_payer_max),
-            first: Keyed::new(limits.eighths(1).per_payer_max),
+            payers: KeyedSemaphore::new(limits.per_payer_max),
+            first: KeyedSemaphore::new(limits.eighths(1).per_payer_max),
             all: Places::new(limits),
             beyond_first: Places::new(limits.eighths(5)),
             strangers: Places::new(limits.eighths(4)),
@@ -252,27 +253,6 @@ impl UnchargedWindow {
 
     fn is_over(&self, most: u32) -> bool {
         self.is_current() && self.uncharged >= most.saturating_add(self.charged)
-    }
-}
-
-/// One semaphore per key.
-#[derive(Debug)]
-struct Keyed<K> {
-    permits: usize,
-    semaphores: Mutex<HashMap<K, Arc<Semaphore>>>,
-}
-
-impl<K: Eq + Hash> Keyed<K> {
-    fn new(permits: usize) -> Self {
-        Self { permits, semaphores: Mutex::default() }
-    }
-
-    fn get(&self, key: K) -> Arc<Semaphore> {
-        let mut semaphores = self.semaphores.lock().unwrap_or_else(PoisonError::into_inner);
-        if semaphores.len() >= KEYS_MAX {
-            semaphores.retain(|_, semaphore| Arc::strong_count(semaphore) > 1);
-        }
-        semaphores.entry(key).or_insert_with(|| Arc::new(Semaphore::new(self.permits))).clone()
     }
 }
 

@@ -11,13 +11,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_protocol::Address;
+use farthing_protocol::{Address, limits};
 
 use super::AskingStream;
 
-/// Streams at rest with one owner: as many as it serves calls at once. Under load calls end in bursts, and a stream that is
-/// dropped then is opened again a moment later.
-const OF_ONE_OWNER_MAX: usize = 64;
+/// Streams at rest with one owner. Under load calls end in bursts, and a stream that is dropped then is opened again a
+/// moment later.
+const OF_ONE_OWNER_MAX: usize = limits::CALLS_PER_PEER_MAX;
 /// Of all owners, about 2 KiB each.
 const MAX: usize = 256;
 
