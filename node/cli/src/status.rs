@@ -145,7 +145,10 @@ fn audited(audit: &Audit) -> String {
             ("Not kept there", compared.not_kept.to_string()),
             (
                 "In adjustments",
-                format!("{} USDC here, {} USDC there", compared.adjusted, compared.adjusted_there),
+                format!(
+                    "{} USDC here, {} USDC there, by the owner's word",
+                    compared.adjusted, compared.adjusted_there
+                ),
             ),
             ("Channels compared", compared.channels.to_string()),
             ("Charged on them", format!("{spent_here} USDC here, {earned_there} USDC there")),

@@ -447,9 +447,9 @@ impl PayerChannels {
         }
     }
 
-    /// Promises nothing more to this owner.
-    pub fn stop(&self, owner: Address) {
-        if let Some(channel) = self.lock().in_use_mut(owner) {
+    /// Promises nothing more on a channel, nor on another one with its owner.
+    pub fn stop(&self, id: ChannelId) {
+        if let Some(channel) = self.lock().by_id.get_mut(&id) {
             channel.state.stopped = true;
         }
     }

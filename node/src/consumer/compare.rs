@@ -161,7 +161,8 @@ pub struct BookComparison {
     pub not_kept: u64,
     /// Charged there and not in these books, as far as adjustments count them.
     pub adjusted: Usdc,
-    /// Charged here and not in the owner's books, as far as adjustments of theirs count them.
+    /// Charged here and not in the owner's books, as far as adjustments of theirs count them. They are the owner's word:
+    /// what proves it is that its total of each channel is the one here.
     pub adjusted_there: Usdc,
     pub channels: ChannelComparison,
     /// At most 1,000, each with its call or channel.

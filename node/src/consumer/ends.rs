@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use farthing_ledger::{Acknowledgement, PayerChannel};
 use farthing_os::clock;
-use farthing_protocol::{Address, CallResponse, Signature, Verified, channel::Receipt};
+use farthing_protocol::{CallResponse, ChannelId, Signature, Verified, channel::Receipt};
 
 use super::{
     Bought, BuyError, Consumer, Timing, Turn,
@@ -164,7 +164,7 @@ impl Consumer {
         self.0.tasks.spawn(async move {
             consumer.0.accounts.store(&attempt, &counted, acknowledgement).await;
             if counted.mismatch.is_some() {
-                consumer.stop_channel(owner).await;
+                consumer.stop_channel_of(&attempt).await;
             }
             drop(turn);
             if !consumer.0.channels.unexplained(owner).is_zero()
@@ -192,13 +192,23 @@ impl Consumer {
     async fn stop_buying(&self, attempt: &Attempt, mismatch: &Mismatch) {
         let (owner, call_id) = (attempt.expected.owner, attempt.call_id());
         tracing::error!(%owner, %call_id, %mismatch, "the owner's answer does not match its receipt");
-        self.0.channels.stop(owner);
-        self.stop_channel(owner).await;
+        self.stop_channel_of(attempt).await;
     }
 
-    /// Makes the stop of a channel durable and asks the chain for the deposit back.
-    pub(super) async fn stop_channel(&self, owner: Address) {
-        let Some(channel) = self.0.channels.in_use(owner) else { return };
+    /// Stops the channel that an attempt was promised on; of a free call, the one that its owner's next call would use.
+    pub(super) async fn stop_channel_of(&self, attempt: &Attempt) {
+        let promised_on = attempt.reservation.map(|reservation| reservation.channel);
+        let in_use = || self.0.channels.in_use(attempt.expected.owner).map(|channel| channel.id);
+        if let Some(id) = promised_on.or_else(in_use) {
+            self.stop_channel(id).await;
+        }
+    }
+
+    /// Promises nothing more on a channel, from now on and over restarts, and asks the chain for the deposit back.
+    pub(super) async fn stop_channel(&self, id: ChannelId) {
+        self.0.channels.stop(id);
+        let Some(channel) = self.0.channels.get(id) else { return };
+        let owner = channel.config.payee;
         let stopped = PayerChannel {
             id: channel.id,
             config: channel.config,

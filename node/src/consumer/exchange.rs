@@ -150,11 +150,18 @@ impl Consumer {
     fn is_lagging(&self, word: &OwnerWord, attempt: &Attempt, started: Instant) -> bool {
         let OwnerWord::Refused(refusal) = word else { return false };
         let lag_max = match refusal.code {
-            RefusalCode::UnknownChannel | RefusalCode::VoucherAboveDeposit => CHANNEL_LAG,
-            RefusalCode::ChannelClosing | RefusalCode::DepositTooSmall if self.was_just_filled(attempt) => {
+            RefusalCode::UnknownChannel
+            | RefusalCode::VoucherAboveDeposit
+            | RefusalCode::ChannelClosing
+            | RefusalCode::DepositTooSmall
+                if self.was_just_filled(attempt) =>
+            {
                 CHANNEL_LAG
             }
-            RefusalCode::ChainStale | RefusalCode::DepositNotSafe => START_LAG,
+            RefusalCode::UnknownChannel
+            | RefusalCode::VoucherAboveDeposit
+            | RefusalCode::ChainStale
+            | RefusalCode::DepositNotSafe => START_LAG,
             _ => return false,
         };
         attempt.reservation.is_some() && started.elapsed() < lag_max

@@ -81,8 +81,7 @@ impl Consumer {
             tracing::warn!(%owner, "the books agree again");
         } else {
             tracing::error!(%owner, unexplained = %unexplained(), "the owner counts what no call explains");
-            self.0.channels.stop(owner);
-            self.stop_channel(owner).await;
+            self.stop_channel(channel.id).await;
         }
         Ok(())
     }

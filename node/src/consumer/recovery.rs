@@ -214,7 +214,7 @@ impl Consumer {
             }
             Err(mismatch) => {
                 tracing::error!(%call_id, %mismatch, "the owner's receipt is not acceptable");
-                self.0.channels.stop(owner);
+                self.stop_channel_of(&attempt).await;
                 Some(turn)
             }
         }

@@ -350,7 +350,7 @@ fn what_ends_on_one_channel_changes_nothing_on_the_other() {
 fn an_owner_is_distrusted_on_every_channel_until_the_stopped_one_is_resumed() {
     let channels = funded(100);
     let config = channels.in_use(OWNER).unwrap().config;
-    channels.stop(OWNER);
+    channels.stop(ChannelId::NONE);
     channels.apply(&PayerChannelRow { claimed: usdc(100), stopped: true, ..row(config, 100) }, None);
     channels.apply(&second(config, 50, 2 * 86_400), None);
     assert_eq!(channels.reserve(OWNER, usdc(1), 0), Err(Shortage::Distrusted));
