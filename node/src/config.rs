@@ -127,6 +127,11 @@ impl Config {
             "is off on an address others can reach: name the proxy in trusted_proxies, or listen on 127.0.0.1",
         );
         rule(
+            gateway.plain.is_none_or(|address| address.ip().is_loopback()),
+            "gateway.plain",
+            "is an address others can reach, and what they send there could be read on its way: use 127.0.0.1",
+        );
+        rule(
             panel.tls || panel.listen.ip().is_loopback() || !panel.trusted_proxies.is_empty(),
             "panel.tls",
             "is off on an address others can reach: name the proxy in trusted_proxies, or listen on 127.0.0.1",

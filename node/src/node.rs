@@ -98,7 +98,9 @@ impl Node {
         let network_name = name.as_str().to_owned();
         let learned = home::network_folder(&config.node.data_dir, &name);
         let budget = ByteBudget::new(config.limits.bodies_bytes_max);
-        let own_ports = OwnPorts::new([config.gateway.listen.port(), config.panel.listen.port()]);
+        let Config { gateway, panel, .. } = &config;
+        let listens = [Some(gateway.listen), Some(panel.listen), gateway.plain];
+        let own_ports = OwnPorts::new(listens.into_iter().flatten().map(|address| address.port()));
         let upstream = upstream_options(&config, &budget, &own_ports);
         let registry = Registry::load(
             signer.clone(),

@@ -4,7 +4,13 @@
 //! At the end the ports drain, then the node keeps its promises and stops. When it was to restart, the program then
 //! starts itself again in the same process, so that whoever watches over the process notices nothing.
 
-use std::{io, net::SocketAddr, os::unix::process::CommandExt, path::PathBuf, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use farthing_node::{
     backup::staged,
@@ -13,11 +19,9 @@ use farthing_node::{
     node::Node,
 };
 use farthing_os::lock::DataFolder;
-use tokio::{
-    net::TcpListener,
-    signal::unix::{Signal, SignalKind, signal},
-};
-use tokio_util::sync::CancellationToken;
+use farthing_serve::Listener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Context,
@@ -40,8 +44,11 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
     let mut config = loaded.config;
     // Before the ports: that a node runs on this folder already says more than that its ports are taken.
     drop(DataFolder::lock(&config.node.data_dir)?);
-    let gateway_listener = bind(&mut config.gateway.listen, "gateway")?;
-    let panel_listener = bind(&mut config.panel.listen, "panel")?;
+    let gateway_listener = bind(&mut config.gateway.listen, "gateway.listen")?;
+    let panel_listener = bind(&mut config.panel.listen, "panel.listen")?;
+    let plain_listener =
+        config.gateway.plain.as_mut().map(|address| bind(address, "gateway.plain")).transpose()?;
+    let socket_listener = config.gateway.socket.as_deref().map(bind_socket).transpose()?;
 
     let node = tokio::select! {
         started = Node::start(config.clone()) => started?,
@@ -52,9 +59,20 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
     let ports = Ports::new(&config, running, stop.clone()).await?;
     announce(context, &config, &node, &ports);
 
-    let Ports { gateway, panel, routes, .. } = ports;
-    let gateway = tokio::spawn(gateway.serve(gateway_listener, stop.clone()));
-    let panel = tokio::spawn(panel.serve(panel_listener, stop.clone()));
+    let Ports { gateway, plain, panel, routes, .. } = ports;
+    let listeners = [
+        (gateway, Some(gateway_listener)),
+        (plain.clone(), plain_listener),
+        (plain, socket_listener),
+        (panel, Some(panel_listener)),
+    ];
+    let served = TaskTracker::new();
+    for (port, listener) in listeners {
+        if let Some(listener) = listener {
+            served.spawn(port.serve(listener, stop.clone()));
+        }
+    }
+    served.close();
     let (data_dir, stopping) = (config.node.data_dir.clone(), stop.clone());
     let control = tokio::spawn(async move { farthing_control::serve(&data_dir, routes, stopping).await });
 
@@ -64,20 +82,17 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
     }
     stop.cancel();
     node.handles.chain.let_go();
-    let ports = async { tokio::join!(gateway, panel, control) };
+    let ports = async { tokio::join!(served.wait(), control).1 };
     tokio::pin!(ports);
     // Whoever ends this process may not wait for the slowest call.
     let ended = tokio::time::timeout(PROMISES_FOR, &mut ports).await;
     node.end_promises().await;
-    let (gateway, panel, control) = match ended {
-        Ok(ended) => ended,
+    let control = match ended {
+        Ok(control) => control,
         Err(_) => ports.await,
     };
-    let ports = [gateway, panel].map(|ended| ended.map_err(io::Error::other));
-    for ended in ports.into_iter().chain([control.map_err(io::Error::other).flatten()]) {
-        if let Err(error) = ended {
-            tracing::warn!(%error, "a port ended badly");
-        }
+    if let Err(error) = control.map_err(io::Error::other).flatten() {
+        tracing::warn!(%error, "the control socket ended badly");
     }
     node.shutdown().await;
     if restart.is_cancelled() { Err(start_again()) } else { Ok(()) }
@@ -114,7 +129,7 @@ fn start_again() -> Failure {
 }
 
 /// Listens; `listen` becomes the address that was taken.
-fn bind(listen: &mut SocketAddr, section: &str) -> Result<TcpListener, Failure> {
+fn bind(listen: &mut SocketAddr, setting: &str) -> Result<Listener, Failure> {
     let bound = farthing_serve::listen(*listen).and_then(|listener| Ok((listener.local_addr()?, listener)));
     let (address, listener) = bound.map_err(|error| {
         let next = match error.kind() {
@@ -123,10 +138,24 @@ fn bind(listen: &mut SocketAddr, section: &str) -> Result<TcpListener, Failure> 
             _ => "choose an address of this machine",
         };
         Failure::new(Exit::Failure, format!("{listen} cannot be listened on ({error})"))
-            .next(format!("{next} with --set {section}.listen=…"))
+            .next(format!("{next} with --set {setting}=…"))
     })?;
     *listen = address;
-    Ok(listener)
+    Ok(Listener::Tcp(listener))
+}
+
+fn bind_socket(path: &Path) -> Result<Listener, Failure> {
+    Listener::unix(path).map_err(|error| {
+        let next = match error.kind() {
+            io::ErrorKind::AddrInUse => "stop the program that listens there, or choose another path",
+            io::ErrorKind::AlreadyExists => {
+                "remove what is there, which is no socket, or choose another path"
+            }
+            _ => "choose a path of at most 90 bytes in a folder of this user",
+        };
+        Failure::new(Exit::Failure, format!("{} cannot be listened on ({error})", path.display()))
+            .next(format!("{next} with --set gateway.socket=…"))
+    })
 }
 
 /// The one block that a start prints.
@@ -139,6 +168,12 @@ fn announce(context: &Context, config: &Config, node: &Node, ports: &Ports) {
         gateway_url(config.gateway.listen, ports.gateway.tls.is_some()),
         console.url,
     );
+    if let Some(address) = config.gateway.plain {
+        text += &format!("\n  Plain    {}/internal/call", gateway_url(address, false));
+    }
+    if let Some(path) = &config.gateway.socket {
+        text += &format!("\n  Socket   {}", path.display());
+    }
     if let Some(code) = console.setup_code {
         text += &format!("\n  Set up   {code}   (once, to choose the console's password)");
     }

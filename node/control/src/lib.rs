@@ -11,10 +11,7 @@ mod text;
 pub mod types;
 
 use std::{
-    fmt,
-    fs::{self, DirBuilder, Permissions},
-    io,
-    os::unix::fs::{DirBuilderExt, PermissionsExt},
+    fmt, fs, io,
     path::{Path, PathBuf},
     pin::pin,
     time::Duration,
@@ -59,18 +56,10 @@ pub async fn serve(data_dir: &Path, router: Router, stop: CancellationToken) -> 
     Ok(())
 }
 
-/// The socket is made where nobody else can look, gets its mode, and only then its name. What has that name
-/// already was left by a node that ended without tidying up: the folder's lock says that none is running.
 fn listen(data_dir: &Path) -> io::Result<UnixListener> {
-    let private = data_dir.join(".control");
-    let _ = fs::remove_dir_all(&private);
-    DirBuilder::new().mode(0o700).create(&private)?;
-    let made = private.join("s");
-    let listener = UnixListener::bind(&made)?;
-    fs::set_permissions(&made, Permissions::from_mode(0o600))?;
-    fs::rename(&made, data_dir.join(SOCKET_FILE))?;
-    fs::remove_dir(&private)?;
-    Ok(listener)
+    let listener = farthing_os::socket::listen(&data_dir.join(SOCKET_FILE), 0o600)?;
+    listener.set_nonblocking(true)?;
+    UnixListener::from_std(listener)
 }
 
 /// The reason that a command was not carried out.
@@ -321,7 +310,10 @@ impl RawAnswer {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::{
+        os::unix::fs::PermissionsExt,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
 
     use axum::{Json, response::IntoResponse, routing::get};
 
@@ -423,7 +415,7 @@ mod tests {
     async fn a_socket_left_by_a_killed_node_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         drop(std::os::unix::net::UnixListener::bind(folder.path().join(SOCKET_FILE)).unwrap());
-        fs::create_dir(folder.path().join(".control")).unwrap();
+        fs::create_dir(folder.path().join(".control.sock")).unwrap();
         let client = ControlClient::in_folder(folder.path());
         assert!(matches!(client.ask(Fine).await, Err(ControlError::NotRunning { .. })));
         let (client, ..) = running(folder.path()).await;

@@ -21,7 +21,7 @@ pub mod tls;
 use std::{
     convert::Infallible,
     io,
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     pin::pin,
     sync::Arc,
@@ -38,7 +38,7 @@ use hyper_util::{
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
-    net::{TcpListener, TcpSocket, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream},
     time::{Instant, timeout},
 };
 use tokio_rustls::TlsAcceptor;
@@ -158,6 +158,40 @@ pub struct ClientAddress(pub SocketAddr);
 /// has no room for tries again after seconds only.
 const BACKLOG: u32 = 4_096;
 
+/// Where a port takes connections.
+#[derive(Debug)]
+pub enum Listener {
+    Tcp(TcpListener),
+    /// For programs that the socket's mode lets connect; they count as this machine.
+    Unix(UnixListener),
+}
+
+impl Listener {
+    /// Listens on a Unix socket of this user and its group.
+    ///
+    /// # Errors
+    /// As [`farthing_os::socket::listen`].
+    pub fn unix(path: &Path) -> io::Result<Self> {
+        let listener = farthing_os::socket::listen(path, 0o660)?;
+        listener.set_nonblocking(true)?;
+        Ok(Self::Unix(UnixListener::from_std(listener)?))
+    }
+
+    async fn accept(&self) -> io::Result<Newcomer> {
+        match self {
+            Self::Tcp(listener) => {
+                listener.accept().await.map(|(stream, address)| Newcomer::Tcp(stream, address))
+            }
+            Self::Unix(listener) => listener.accept().await.map(|(stream, _)| Newcomer::Unix(stream)),
+        }
+    }
+}
+
+enum Newcomer {
+    Tcp(TcpStream, SocketAddr),
+    Unix(UnixStream),
+}
+
 /// Listens on an address.
 ///
 /// # Errors
@@ -172,7 +206,7 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 
 impl Port {
     /// Serves until `stop`, then until running requests have ended, at most for [`Limits::drain`].
-    pub async fn serve(self, listener: TcpListener, stop: CancellationToken) {
+    pub async fn serve(self, listener: Listener, stop: CancellationToken) {
         let drain = self.limits.drain;
         let places = Places::new(self.limits.connections_max, self.limits.connections_per_ip_max);
         let shared = Arc::new(Shared { port: self, places, stop: stop.clone() });
@@ -183,7 +217,11 @@ impl Port {
                 accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, address)) if shared.is_welcome(address.ip()) => {
+                Ok(Newcomer::Unix(stream)) => {
+                    let shared = Arc::clone(&shared);
+                    tasks.spawn(async move { shared.arrive_by_socket(stream).await });
+                }
+                Ok(Newcomer::Tcp(stream, address)) if shared.is_welcome(address.ip()) => {
                     let stay = tokio::select! {
                         () = stop.cancelled() => break,
                         stay = lobby.enter(address.ip()) => stay,
@@ -191,7 +229,7 @@ impl Port {
                     let shared = Arc::clone(&shared);
                     tasks.spawn(async move { shared.arrive(stream, address, stay).await });
                 }
-                Ok((_, address)) => tracing::debug!(%address, "not a trusted proxy"),
+                Ok(Newcomer::Tcp(_, address)) => tracing::debug!(%address, "not a trusted proxy"),
                 Err(error) => {
                     // Usually too many open files; connections that end make room again.
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -237,6 +275,17 @@ impl Shared {
         };
         drop(stay);
         self.connection(stream, address, activity, place).await;
+    }
+
+    /// Serves a program of this machine, whatever the port speaks to others.
+    async fn arrive_by_socket(&self, stream: UnixStream) {
+        let this_machine = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let entered = tokio::select! {
+            () = self.stop.cancelled() => return,
+            entered = self.enter(this_machine.ip()) => entered,
+        };
+        let Some((place, activity)) = entered else { return };
+        self.http1(stream, this_machine, activity, &place).await;
     }
 
     /// A place, as soon as there is one. `None` when others of its subscriber are at work for too long, or too many of it

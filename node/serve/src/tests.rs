@@ -76,7 +76,7 @@ async fn start_port(port: Port) -> Running {
     let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = listener.local_addr().unwrap();
     let stop = CancellationToken::new();
-    let task = tokio::spawn(port.serve(listener, stop.clone()));
+    let task = tokio::spawn(port.serve(Listener::Tcp(listener), stop.clone()));
     Running { address, stop, task }
 }
 

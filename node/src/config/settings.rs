@@ -107,6 +107,11 @@ settings! {
         tls_cert_file: Option<PathBuf> = Path, Unset;
         /// The private key (PEM) of tls_cert_file.
         tls_key_file: Option<PathBuf> = Path, Unset;
+        /// A second address where scripts call without TLS, of this machine alone: "127.0.0.1:3003".
+        plain: Option<SocketAddr> = Socket, Unset;
+        /// A Unix socket where scripts of the node's user or group call without TLS. A file that is there is left alone,
+        /// unless it is a socket at which nobody listens.
+        socket: Option<PathBuf> = Path, Unset;
         /// When set, only these addresses may connect.
         trusted_proxies: Vec<IpAddr> = List(Item::Ip), Values(&[]);
         /// Open connections in all: about 2 MiB of buffers at the most.

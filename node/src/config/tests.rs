@@ -189,6 +189,8 @@ fn tls_is_off_only_where_nobody_else_can_listen_in() {
     assert_eq!(loopback.load().unwrap().config.gateway.tls_mode(), TlsMode::Off);
     let proxied = Setup::new().set("gateway.tls=off").set("gateway.trusted_proxies=10.0.0.7");
     assert!(proxied.load().is_ok());
+    assert!(Setup::new().set("gateway.plain=192.168.1.4:3003").refusal().contains("use 127.0.0.1"));
+    assert!(Setup::new().set("gateway.plain=127.0.0.1:3003").load().is_ok());
     assert!(Setup::new().set("gateway.tls_cert_file=a.pem").refusal().contains("tls_key_file"));
 }
 

@@ -29,6 +29,19 @@ async fn two_hundred_calls_at_once_are_each_charged_once() -> Result<()> {
     Ok(())
 }
 
+/// An owner takes 64 calls of one wallet at once, and refuses further ones.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn callers_beyond_the_places_of_an_owner_wait_and_none_is_refused() -> Result<()> {
+    let room = ["gateway.connections_max", "gateway.connections_per_ip_max"].map(|name| setting(name, "400"));
+    let world = World::with(Setup { consumer_settings: room.concat(), ..Setup::default() }).await?;
+    for answer in burst(&world, "/slow/20", 400, 200).await? {
+        expect_served(&answer)?;
+    }
+    assert_eq!(world.upstream.hits(), 400);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(400));
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_beyond_a_payers_share_wait_their_turn() -> Result<()> {
     let two_at_once = setting("limits.calls_per_payer_max", "2");

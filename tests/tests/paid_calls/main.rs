@@ -27,6 +27,7 @@ mod patched_owner;
 mod ports;
 mod prices;
 mod repeats;
+mod same_machine;
 mod settling;
 mod spending;
 mod support;

@@ -37,14 +37,18 @@ fn port_in(text: &str, before: char) -> Result<u16> {
 async fn no_port_of_a_node_is_named_for_an_upstream_by_any_name_or_address() -> Result<()> {
     let names = Names::new().await?;
     let mut world = World::start().await?;
-    let quic = free_port()?;
+    let (quic, plain) = (free_port()?, free_port()?);
     let listen = format!("/ip4/127.0.0.1/tcp/0,/ip4/127.0.0.1/udp/{quic}/quic-v1");
-    let environment = [("FARTHING_NETWORK__LISTEN".to_owned(), listen)];
+    let environment = [
+        ("FARTHING_NETWORK__LISTEN".to_owned(), listen),
+        ("FARTHING_GATEWAY__PLAIN".to_owned(), format!("127.0.0.1:{plain}")),
+    ];
     world.owner.restart([names.environment(), environment.to_vec()].concat()).await?;
     let console = world.owner.control().ask(endpoint::ShowConsole).await?;
     let tcp = world.owner.loopback_address().await?;
     let own = [
         ("gateway", port_in(&world.owner.status().await?.gateway_url, ':')?),
+        ("gateway without TLS", plain),
         ("console", port_in(&console.url, ':')?),
         ("network, TCP", port_in(&tcp, '/')?),
         ("network, QUIC", quic),

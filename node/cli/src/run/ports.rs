@@ -26,6 +26,8 @@ const PANEL_CONNECTIONS_PER_IP_MAX: usize = 32;
 /// The ports, ready to serve.
 pub(super) struct Ports {
     pub(super) gateway: Port,
+    /// The same for programs of this machine, without TLS.
+    pub(super) plain: Port,
     pub(super) panel: Port,
     /// Of the control socket.
     pub(super) routes: Router,
@@ -80,23 +82,33 @@ impl Ports {
             ca_pem,
             stopping,
         });
-        Ok(Self {
-            gateway: Port {
-                router: guarded(
-                    gateway::router(node.gateway()),
-                    Hosts::new(&config.gateway.hosts),
-                    turned_away,
-                ),
-                tls: port_tls(config.gateway.tls),
-                trusted_proxies: config.gateway.trusted_proxies.clone(),
-                budget: bodies.clone(),
-                wording: turned_away,
-                limits: Limits {
-                    connections_max: config.gateway.connections_max,
-                    connections_per_ip_max: config.gateway.connections_per_ip_max,
-                    ..Limits::default()
-                },
+        let calls = |url: Option<String>| {
+            let mut gateway = node.gateway();
+            gateway.url = url.unwrap_or(gateway.url);
+            guarded(gateway::router(gateway), Hosts::new(&config.gateway.hosts), turned_away)
+        };
+        let gateway = Port {
+            router: calls(None),
+            tls: port_tls(config.gateway.tls),
+            trusted_proxies: config.gateway.trusted_proxies.clone(),
+            budget: bodies.clone(),
+            wording: turned_away,
+            limits: Limits {
+                connections_max: config.gateway.connections_max,
+                connections_per_ip_max: config.gateway.connections_per_ip_max,
+                ..Limits::default()
             },
+        };
+        let plain_url = config.gateway.plain.map(|address| gateway_url(address, false));
+        let plain = Port {
+            router: calls(Some(plain_url.unwrap_or_else(|| "http://localhost".to_owned()))),
+            tls: None,
+            trusted_proxies: Vec::new(),
+            ..gateway.clone()
+        };
+        Ok(Self {
+            gateway,
+            plain,
             panel: Port {
                 router: farthing_console::router(panel),
                 tls: port_tls(config.panel.tls),

@@ -1,0 +1,57 @@
+//! Unix sockets to which only this user, or its group, can connect.
+
+use std::{
+    fs::{self, DirBuilder, Permissions},
+    io,
+    os::unix::{
+        fs::{DirBuilderExt, FileTypeExt, PermissionsExt},
+        net::{UnixListener, UnixStream},
+    },
+    path::Path,
+};
+
+/// Listens at `path`. The socket is made where nobody else can look, gets its mode, and only then its name; one that a
+/// program of before left there is replaced.
+///
+/// # Errors
+/// [`io::ErrorKind::AddrInUse`] when a program listens there, [`io::ErrorKind::AlreadyExists`] when something else than
+/// a socket has the name, and what the file system says, for instance of a path above about 90 bytes.
+pub fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => return Err(io::ErrorKind::AlreadyExists.into()),
+        Ok(_) if UnixStream::connect(path).is_ok() => return Err(io::ErrorKind::AddrInUse.into()),
+        _ => {}
+    }
+    let private = path.with_file_name(format!(".{name}"));
+    let _ = fs::remove_dir_all(&private);
+    DirBuilder::new().mode(0o700).create(&private)?;
+    let made = private.join("s");
+    let listener = UnixListener::bind(&made)?;
+    fs::set_permissions(&made, Permissions::from_mode(mode))?;
+    fs::rename(&made, path)?;
+    fs::remove_dir(&private)?;
+    Ok(listener)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_that_was_left_is_replaced_and_nothing_else_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("call.sock");
+        let listener = listen(&path, 0o660).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o660);
+        assert_eq!(listen(&path, 0o660).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        drop(listener);
+        drop(listen(&path, 0o600).unwrap());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        let file = folder.path().join("a file");
+        fs::write(&file, "kept").unwrap();
+        assert_eq!(listen(&file, 0o600).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&file).unwrap(), b"kept");
+    }
+}
