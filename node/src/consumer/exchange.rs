@@ -149,28 +149,33 @@ impl Consumer {
     /// yet, or has just started.
     fn is_lagging(&self, word: &OwnerWord, attempt: &Attempt, started: Instant) -> bool {
         let OwnerWord::Refused(refusal) = word else { return false };
-        let lag_max = match refusal.code {
-            RefusalCode::UnknownChannel
-            | RefusalCode::VoucherAboveDeposit
-            | RefusalCode::ChannelClosing
-            | RefusalCode::DepositTooSmall
-                if self.was_just_filled(attempt) =>
-            {
-                CHANNEL_LAG
-            }
-            RefusalCode::UnknownChannel
-            | RefusalCode::VoucherAboveDeposit
-            | RefusalCode::ChainStale
-            | RefusalCode::DepositNotSafe => START_LAG,
-            _ => return false,
-        };
-        attempt.reservation.is_some() && started.elapsed() < lag_max
+        attempt.reservation.is_some()
+            && started.elapsed() < lag_of(refusal.code, self.was_just_filled(attempt))
     }
 
     /// Tells whether the owner may still see the channel as it was before the last deposit.
     fn was_just_filled(&self, attempt: &Attempt) -> bool {
         let channel = attempt.reservation.and_then(|reservation| self.0.channels.get(reservation.channel));
         channel.and_then(|channel| channel.filled_at).is_some_and(|at| at.elapsed() < CHANNEL_LAG)
+    }
+}
+
+/// For how long an owner may refuse only because it has not seen on the chain what this node has.
+const fn lag_of(code: RefusalCode, was_just_filled: bool) -> Duration {
+    match code {
+        RefusalCode::UnknownChannel
+        | RefusalCode::VoucherAboveDeposit
+        | RefusalCode::ChannelClosing
+        | RefusalCode::DepositTooSmall
+            if was_just_filled =>
+        {
+            CHANNEL_LAG
+        }
+        RefusalCode::UnknownChannel
+        | RefusalCode::VoucherAboveDeposit
+        | RefusalCode::ChainStale
+        | RefusalCode::DepositNotSafe => START_LAG,
+        _ => Duration::ZERO,
     }
 }
 
@@ -271,6 +276,20 @@ impl fmt::Display for OwnerWord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_holds_its_caller_for_long_only_after_a_deposit() {
+        let of_channels = [
+            RefusalCode::UnknownChannel,
+            RefusalCode::VoucherAboveDeposit,
+            RefusalCode::ChannelClosing,
+            RefusalCode::DepositTooSmall,
+        ];
+        assert_eq!(of_channels.map(|code| lag_of(code, true)), [CHANNEL_LAG; 4]);
+        let none = Duration::ZERO;
+        assert_eq!(of_channels.map(|code| lag_of(code, false)), [START_LAG, START_LAG, none, none]);
+        assert_eq!(lag_of(RefusalCode::PriceChanged, true), none);
+    }
 
     #[test]
     fn what_this_node_had_no_room_for_is_not_the_owners_fault() {

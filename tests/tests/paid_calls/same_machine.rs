@@ -72,7 +72,8 @@ async fn scripts_of_this_machine_call_without_tls_and_with_the_same_secret() -> 
     let settings = [setting("gateway.plain", "127.0.0.1:0"), setting("gateway.socket", path)].concat();
     let world = World::with(Setup { consumer_settings: settings, ..Setup::default() }).await?;
     let log = world.consumer.log();
-    let plain = log.lines().find_map(|line| line.trim().strip_prefix("Plain ")).context("no plain address")?;
+    let plain =
+        log.lines().find_map(|line| line.trim().strip_prefix("Plain ")).context("no plain address")?;
     ensure!(plain.trim().starts_with("http://localhost:"), "{plain}");
     ensure!(log.contains(path), "the socket is not told: {log}");
     let mode = std::fs::metadata(&socket)?.permissions().mode() & 0o777;

@@ -347,6 +347,22 @@ fn what_ends_on_one_channel_changes_nothing_on_the_other() {
 }
 
 #[test]
+fn the_channel_that_is_named_is_stopped_also_when_another_is_in_use() {
+    let channels = funded(100);
+    let config = channels.in_use(OWNER).unwrap().config;
+    let other = second(config, 50, 2 * 86_400);
+    channels.apply(&other, None);
+    let in_use = channels.in_use(OWNER).unwrap().id;
+    let [idle] = [ChannelId::NONE, other.id].into_iter().filter(|id| *id != in_use).collect::<Vec<_>>()[..]
+    else {
+        panic!("one is in use")
+    };
+    channels.stop(idle);
+    let is_stopped = |id| channels.get(id).unwrap().state.stopped;
+    assert!(is_stopped(idle) && !is_stopped(in_use));
+}
+
+#[test]
 fn an_owner_is_distrusted_on_every_channel_until_the_stopped_one_is_resumed() {
     let channels = funded(100);
     let config = channels.in_use(OWNER).unwrap().config;
