@@ -14,6 +14,7 @@ mod activity;
 mod answer;
 mod body;
 mod guard;
+mod listener;
 mod lobby;
 mod places;
 pub mod tls;
@@ -38,7 +39,7 @@ use hyper_util::{
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
-    net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream},
+    net::{TcpStream, UnixStream},
     time::{Instant, timeout},
 };
 use tokio_rustls::TlsAcceptor;
@@ -49,12 +50,14 @@ use self::{
     activity::{Activity, Watched},
     answer::Answer,
     body::{Room, TimedBody},
+    listener::Newcomer,
     lobby::{Lobby, Stay},
     places::{Full, Place, Places},
 };
 pub use self::{
     answer::attachment,
     guard::{Hosts, guarded},
+    listener::{Listener, listen},
     places::Desk,
 };
 
@@ -153,56 +156,6 @@ pub type Wording = fn(TurnedAway) -> Response<Body>;
 /// The address a request came from, among its extensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientAddress(pub SocketAddr);
-
-/// Connections that the system holds until they are accepted. The usual 128 are fewer than one program opens; what the queue
-/// has no room for tries again after seconds only.
-const BACKLOG: u32 = 4_096;
-
-/// Where a port takes connections.
-#[derive(Debug)]
-pub enum Listener {
-    Tcp(TcpListener),
-    /// For programs that the socket's mode lets connect; they count as this machine.
-    Unix(UnixListener),
-}
-
-impl Listener {
-    /// Listens on a Unix socket of this user and its group.
-    ///
-    /// # Errors
-    /// As [`farthing_os::socket::listen`].
-    pub fn unix(path: &Path) -> io::Result<Self> {
-        let listener = farthing_os::socket::listen(path, 0o660)?;
-        listener.set_nonblocking(true)?;
-        Ok(Self::Unix(UnixListener::from_std(listener)?))
-    }
-
-    async fn accept(&self) -> io::Result<Newcomer> {
-        match self {
-            Self::Tcp(listener) => {
-                listener.accept().await.map(|(stream, address)| Newcomer::Tcp(stream, address))
-            }
-            Self::Unix(listener) => listener.accept().await.map(|(stream, _)| Newcomer::Unix(stream)),
-        }
-    }
-}
-
-enum Newcomer {
-    Tcp(TcpStream, SocketAddr),
-    Unix(UnixStream),
-}
-
-/// Listens on an address.
-///
-/// # Errors
-/// Why that cannot be.
-pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // A port that a program of before had is free at once.
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
-}
 
 impl Port {
     /// Serves until `stop`, then until running requests have ended, at most for [`Limits::drain`].

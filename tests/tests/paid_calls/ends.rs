@@ -23,7 +23,9 @@ async fn planted() -> Result<World> {
     world.consumer.stop().await?;
     let ledger = Ledger::open(&world.consumer.data_dir().join("ledger.redb"), OpenMode::Existing)?;
     let channel = *ledger.payer_channels()?.first().context("a channel")?;
-    ledger.recover_charges(channel.id, Usdc::from_micros(1), Usdc::MAX, Cause::Crash).await?;
+    let planted = Usdc::from_micros(1);
+    ledger.recover_signed(channel.id, channel.signed.saturating_add(planted)).await?;
+    ledger.recover_charges(channel.id, planted, Usdc::MAX, Cause::Crash).await?;
     Ok(world)
 }
 

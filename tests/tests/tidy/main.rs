@@ -23,7 +23,10 @@ const ADAPTERS: [&str; 4] = ["farthing-network", "farthing-ledger", "farthing-ch
 
 /// The layers of `node/src`, lowest first. A module may use its own layer and those below.
 const LAYERS: [(&str, &[&str]); 4] = [
-    ("foundation", &["call_times", "config", "disk", "keyed_mutex", "killpoint", "secret", "wallet"]),
+    (
+        "foundation",
+        &["call_times", "config", "disk", "keyed_mutex", "keyed_semaphore", "killpoint", "secret", "wallet"],
+    ),
     (
         "use case",
         &["alerts", "backup", "catalog", "chain_view", "consumer", "gas", "owner", "settlement", "status"],

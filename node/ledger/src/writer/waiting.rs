@@ -35,7 +35,7 @@ struct Lists {
 }
 
 impl Lists {
-    /// What rides comes behind the others: a call is promised before it is acknowledged.
+    /// The next group. Behind the others comes what rides: a call is promised before it is acknowledged.
     fn take(&mut self) -> Vec<Box<dyn Job>> {
         let count = self.begin.len().min(GROUP_OPERATIONS_MAX);
         let riding = std::mem::take(&mut self.ride);

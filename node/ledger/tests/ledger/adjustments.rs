@@ -1,7 +1,8 @@
 //! What a channel counts and no call explains, with the cause, until a call explains it.
 
 use farthing_ledger::{
-    Adjustment, Cause, Ledger, PayeeChannel, PayerChannel, Position, Promise, Side, Window, day_of,
+    Adjustment, Cause, Ledger, LedgerError, PayeeChannel, PayerChannel, Position, Promise, Side, Window,
+    day_of,
 };
 use farthing_protocol::{Outcome, Usdc};
 
@@ -233,5 +234,24 @@ async fn a_receipt_is_stored_beside_a_forgotten_call_whose_voucher_its_owner_sho
     ledger.acknowledge(call_id(1), receipt).await.unwrap();
     let row = ledger.payer_channels().unwrap()[0];
     assert_eq!((row.acknowledged, row.signed), (micros(2 * PRICE.micros()), micros(2 * PRICE.micros())));
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
+}
+
+#[tokio::test]
+async fn no_charge_and_no_owners_total_counts_beyond_what_was_signed() {
+    let ledger = in_memory();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    // Two calls under one voucher that covers the first alone.
+    for made in [promise(1, 1, PRICE), promise(1, 2, PRICE)] {
+        ledger.promise(made).await.unwrap().await.unwrap();
+    }
+    let first = receipt(&promise(1, 1, PRICE), PRICE, Outcome::Answered);
+    ledger.acknowledge(call_id(1), acknowledgement(first)).await.unwrap();
+    let second = receipt(&promise(1, 2, PRICE), PRICE, Outcome::Answered);
+    let refused = ledger.acknowledge(call_id(2), acknowledgement(second)).await;
+    assert!(matches!(refused, Err(LedgerError::ReceiptMismatch { rule, .. }) if rule.contains("signed")));
+    let told = PRICE.saturating_add(PRICE);
+    let row = ledger.recover_charges(channel(1), PRICE, told, Cause::Crash).await.unwrap();
+    assert_eq!((row.acknowledged, row.signed), (PRICE, PRICE));
     assert_eq!(ledger.audit(None).unwrap().violations, []);
 }

@@ -355,25 +355,6 @@ async fn a_receipt_that_does_not_fit_leaves_the_promise_open() {
 }
 
 #[tokio::test]
-async fn no_charge_and_no_owners_total_counts_beyond_what_was_signed() {
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
-    // Two calls under one voucher that covers the first alone.
-    for made in [promise(1, 1, PRICE), promise(1, 2, PRICE)] {
-        ledger.promise(made).await.unwrap().await.unwrap();
-    }
-    let first = receipt(&promise(1, 1, PRICE), PRICE, Outcome::Answered);
-    ledger.acknowledge(call_id(1), acknowledgement(first)).await.unwrap();
-    let second = receipt(&promise(1, 2, PRICE), PRICE, Outcome::Answered);
-    let refused = ledger.acknowledge(call_id(2), acknowledgement(second)).await;
-    assert!(matches!(refused, Err(LedgerError::ReceiptMismatch { rule, .. }) if rule.contains("signed")));
-    let told = PRICE.saturating_add(PRICE);
-    let row = ledger.recover_charges(channel(1), PRICE, told, Cause::Crash).await.unwrap();
-    assert_eq!((row.acknowledged, row.signed), (PRICE, PRICE));
-    assert_eq!(ledger.audit(None).unwrap().violations, []);
-}
-
-#[tokio::test]
 async fn nothing_is_promised_beyond_the_deposit_or_on_a_stopped_channel() {
     let ledger = in_memory();
     let unknown = ledger.promise(promise(1, 1, PRICE)).await.unwrap().await;
