@@ -37,8 +37,8 @@ mod waiting;
 
 use waiting::Waiting;
 
-/// Operations in one commit. A commit costs two syncs whatever it holds; at 64 the syncs are a small part,
-/// and a failed commit fails no more calls than an owner has in flight.
+/// Operations in one commit, and as many again that ride with it. A commit costs two syncs whatever it holds; at 64
+/// the syncs are a small part, and a failed commit fails no more calls than an owner has in flight.
 pub const GROUP_OPERATIONS_MAX: usize = 64;
 /// Operations waiting for the next commit: one group in hand and one behind it. More would only add waiting,
 /// and each may hold a kept body.

@@ -114,7 +114,7 @@ settings! {
         socket: Option<PathBuf> = Path, Unset;
         /// When set, only these addresses may connect.
         trusted_proxies: Vec<IpAddr> = List(Item::Ip), Values(&[]);
-        /// Open connections in all: about 2 MiB of buffers at the most.
+        /// Open connections of each of these addresses in all: about 2 MiB of buffers at the most.
         connections_max: usize = integer(1, 65_536), Value("128");
         /// Open connections from one address: many for a busy script, and never all of them.
         connections_per_ip_max: usize = integer(1, 65_536), Value("96");
