@@ -57,9 +57,7 @@ pub async fn serve(data_dir: &Path, router: Router, stop: CancellationToken) -> 
 }
 
 fn listen(data_dir: &Path) -> io::Result<UnixListener> {
-    let listener = farthing_os::socket::listen(&data_dir.join(SOCKET_FILE), 0o600)?;
-    listener.set_nonblocking(true)?;
-    UnixListener::from_std(listener)
+    UnixListener::from_std(farthing_os::socket::listen(&data_dir.join(SOCKET_FILE), 0o600)?)
 }
 
 /// The reason that a command was not carried out.
@@ -415,7 +413,7 @@ mod tests {
     async fn a_socket_left_by_a_killed_node_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         drop(std::os::unix::net::UnixListener::bind(folder.path().join(SOCKET_FILE)).unwrap());
-        fs::create_dir(folder.path().join(".control.sock")).unwrap();
+        fs::create_dir(folder.path().join(".control.sock.new")).unwrap();
         let client = ControlClient::in_folder(folder.path());
         assert!(matches!(client.ask(Fine).await, Err(ControlError::NotRunning { .. })));
         let (client, ..) = running(folder.path()).await;

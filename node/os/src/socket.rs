@@ -10,8 +10,8 @@ use std::{
     path::Path,
 };
 
-/// Listens at `path`. The socket is made where nobody else can look, gets its mode, and only then its name; one that a
-/// program of before left there is replaced.
+/// Listens at `path`, without blocking. The socket is made where nobody else can look, gets its mode, and only then its
+/// name; one that a program of before left there is replaced, and nothing else is removed.
 ///
 /// # Errors
 /// [`io::ErrorKind::AddrInUse`] when a program listens there, [`io::ErrorKind::AlreadyExists`] when something else than
@@ -23,14 +23,17 @@ pub fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
         Ok(_) if UnixStream::connect(path).is_ok() => return Err(io::ErrorKind::AddrInUse.into()),
         _ => {}
     }
-    let private = path.with_file_name(format!(".{name}"));
-    let _ = fs::remove_dir_all(&private);
-    DirBuilder::new().mode(0o700).create(&private)?;
+    let private = path.with_file_name(format!(".{name}.new"));
     let made = private.join("s");
+    // What a start left that was ended here. A folder with anything else in it is somebody's.
+    let _ = fs::remove_file(&made);
+    let _ = fs::remove_dir(&private);
+    DirBuilder::new().mode(0o700).create(&private)?;
     let listener = UnixListener::bind(&made)?;
     fs::set_permissions(&made, Permissions::from_mode(mode))?;
     fs::rename(&made, path)?;
     fs::remove_dir(&private)?;
+    listener.set_nonblocking(true)?;
     Ok(listener)
 }
 
@@ -49,6 +52,14 @@ mod tests {
         drop(listen(&path, 0o600).unwrap());
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        let others = folder.path().join(".ssh.new");
+        fs::create_dir(&others).unwrap();
+        fs::write(others.join("id"), "kept").unwrap();
+        assert_eq!(
+            listen(&folder.path().join("ssh"), 0o600).unwrap_err().kind(),
+            io::ErrorKind::AlreadyExists
+        );
+        assert_eq!(fs::read(others.join("id")).unwrap(), b"kept");
         let file = folder.path().join("a file");
         fs::write(&file, "kept").unwrap();
         assert_eq!(listen(&file, 0o600).unwrap_err().kind(), io::ErrorKind::AlreadyExists);

@@ -22,9 +22,7 @@ impl Listener {
     /// # Errors
     /// As [`farthing_os::socket::listen`].
     pub fn unix(path: &Path) -> io::Result<Self> {
-        let listener = farthing_os::socket::listen(path, 0o660)?;
-        listener.set_nonblocking(true)?;
-        Ok(Self::Unix(UnixListener::from_std(listener)?))
+        UnixListener::from_std(farthing_os::socket::listen(path, 0o660)?).map(Self::Unix)
     }
 
     pub(crate) async fn accept(&self) -> io::Result<Newcomer> {

@@ -14,6 +14,7 @@ use super::{
     Bought, BuyError, Consumer, Timing, Turn,
     accounts::Attempt,
     answer::{self, Mismatch},
+    channels,
     exchange::Exchanged,
 };
 
@@ -195,12 +196,17 @@ impl Consumer {
         self.stop_channel_of(attempt).await;
     }
 
-    /// Stops the channel that an attempt was promised on; of a free call, the one that its owner's next call would use.
-    pub(super) async fn stop_channel_of(&self, attempt: &Attempt) {
-        let promised_on = attempt.reservation.map(|reservation| reservation.channel);
-        let in_use = || self.0.channels.in_use(attempt.expected.owner).map(|channel| channel.id);
-        if let Some(id) = promised_on.or_else(in_use) {
-            self.stop_channel(id).await;
+    async fn stop_channel_of(&self, attempt: &Attempt) {
+        if let Some(channel) = self.channel_of(attempt) {
+            self.stop_channel(channel.id).await;
+        }
+    }
+
+    /// The channel that an attempt was promised on; of a free call, the one that its owner's next call would use.
+    pub(super) fn channel_of(&self, attempt: &Attempt) -> Option<channels::PayerChannel> {
+        match attempt.reservation {
+            Some(reservation) => self.0.channels.get(reservation.channel),
+            None => self.0.channels.in_use(attempt.expected.owner),
         }
     }
 

@@ -214,7 +214,10 @@ impl Consumer {
             }
             Err(mismatch) => {
                 tracing::error!(%call_id, %mismatch, "the owner's receipt is not acceptable");
-                self.stop_channel_of(&attempt).await;
+                // Once: the owner is asked again, and may say the same each time.
+                if let Some(channel) = self.channel_of(&attempt).filter(|channel| !channel.state.stopped) {
+                    self.stop_channel(channel.id).await;
+                }
                 Some(turn)
             }
         }

@@ -9,7 +9,7 @@ use farthing_node::{
     commands::{self, settings::RunningNode},
     config::gateway_url,
     config::{Config, TlsMode},
-    gateway::{self, problem::turned_away},
+    gateway::{self, Gateway, problem::turned_away},
 };
 use farthing_serve::{
     Hosts, Limits, Port, Tls, guarded,
@@ -82,13 +82,14 @@ impl Ports {
             ca_pem,
             stopping,
         });
-        let calls = |url: Option<String>| {
-            let mut gateway = node.gateway();
-            gateway.url = url.unwrap_or(gateway.url);
-            guarded(gateway::router(gateway), Hosts::new(&config.gateway.hosts), turned_away)
-        };
+        let calls = node.gateway();
+        let plain_url = config.gateway.plain.map(|address| gateway_url(address, false));
+        let plain_calls =
+            Gateway { url: plain_url.unwrap_or_else(|| "http://localhost".to_owned()), ..calls.clone() };
+        let guarded_calls =
+            |calls| guarded(gateway::router(calls), Hosts::new(&config.gateway.hosts), turned_away);
         let gateway = Port {
-            router: calls(None),
+            router: guarded_calls(calls),
             tls: port_tls(config.gateway.tls),
             trusted_proxies: config.gateway.trusted_proxies.clone(),
             budget: bodies.clone(),
@@ -99,9 +100,8 @@ impl Ports {
                 ..Limits::default()
             },
         };
-        let plain_url = config.gateway.plain.map(|address| gateway_url(address, false));
         let plain = Port {
-            router: calls(Some(plain_url.unwrap_or_else(|| "http://localhost".to_owned()))),
+            router: guarded_calls(plain_calls),
             tls: None,
             trusted_proxies: Vec::new(),
             ..gateway.clone()
