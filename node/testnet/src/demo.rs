@@ -45,6 +45,8 @@ pub struct Setup {
     pub panel_port: u16,
     /// Settings of both nodes, `section.key` and value.
     pub settings: Vec<(String, String)>,
+    /// The `farthing` that all nodes run; the one of this workspace when it is none.
+    pub program: Option<PathBuf>,
 }
 
 impl Default for Setup {
@@ -54,6 +56,7 @@ impl Default for Setup {
             gateway_port: free_or_any(GATEWAY_PORT),
             panel_port: free_or_any(PANEL_PORT),
             settings: Vec::new(),
+            program: None,
         }
     }
 }
@@ -98,6 +101,7 @@ impl Demo {
         let start = async |name: &str, bootstrap: Vec<String>, (gateway_port, panel_port): (u16, u16)| {
             let mut options = NodeOptions::new(folder.join(name)).bootstrap(bootstrap);
             options.settings.clone_from(&setup.settings);
+            options.program.clone_from(&setup.program);
             options.gateway_port = gateway_port;
             options.panel_port = panel_port;
             let node = NodeProcess::start(&chain, options).await?;

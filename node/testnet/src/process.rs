@@ -39,6 +39,8 @@ pub struct NodeOptions {
     /// Words before the program's name, for instance `ip netns exec lab`. They must become the program, as
     /// `exec` does, so that ending the process ends the node.
     pub launcher: Vec<String>,
+    /// The `farthing` that runs; the one of this workspace when it is none.
+    pub program: Option<PathBuf>,
 }
 
 impl NodeOptions {
@@ -52,6 +54,7 @@ impl NodeOptions {
             settings: Vec::new(),
             environment: Vec::new(),
             launcher: Vec::new(),
+            program: None,
         }
     }
 
@@ -272,7 +275,8 @@ impl NodeProcess {
 fn spawn(chain: &[(String, String)], options: &NodeOptions) -> anyhow::Result<Child> {
     std::fs::create_dir_all(&options.data_dir)?;
     let log = std::fs::File::options().create(true).append(true).open(log_file(&options.data_dir))?;
-    let mut command = launched(&options.launcher, &program("farthing")?);
+    let program = options.program.clone().map_or_else(|| program("farthing"), Ok)?;
+    let mut command = launched(&options.launcher, &program);
     command.arg("run").arg("--data").arg(&options.data_dir);
     let fixed = [
         ("gateway.listen".to_owned(), format!("127.0.0.1:{}", options.gateway_port)),

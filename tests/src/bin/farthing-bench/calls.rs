@@ -48,8 +48,15 @@ pub struct Row {
     pub allocations: Option<f64>,
 }
 
-/// What the turns of one way came to so far.
-struct Turns {
+impl Row {
+    /// Processor time of both nodes a call, in microseconds.
+    pub fn nodes_us(&self) -> f64 {
+        round(["consumer", "owner"].iter().filter_map(|node| self.processor_us.get(node)).sum())
+    }
+}
+
+/// What one way's turns came to.
+pub struct Turns {
     way: Way,
     calls: u64,
     refused: u64,
@@ -76,25 +83,41 @@ impl Turns {
         })
     }
 
-    async fn one_more(&mut self, market: &Market, callers: usize) -> Result<()> {
-        let processes = processes(market, self.way);
-        let spent = spent(&processes)?;
+    /// One turn.
+    pub async fn take(market: &Market, way: Way, callers: usize) -> Result<Self> {
+        let processes = processes(market, way);
+        let before = spent(&processes)?;
         let (counters, messages) = (market.counters().await?, market.messages().await?);
         let Load { calls, refused, seconds, times, generator } =
-            load::run(market.targets(self.way)?, callers, A_TURN).await?;
+            load::run(market.targets(way)?, callers, A_TURN).await?;
         let (counters_now, messages_now) = (market.counters().await?, market.messages().await?);
-        for ((name, before), (_, after)) in spent.into_iter().zip(self::spent(&processes)?) {
-            *self.processor.entry(name).or_default() += after.saturating_sub(before);
+        let nodes = before.into_iter().zip(spent(&processes)?);
+        let nodes = nodes.map(|((name, before), (_, after))| (name, after.saturating_sub(before)));
+        Ok(Self {
+            way,
+            calls,
+            refused,
+            seconds,
+            times,
+            processor: nodes.chain([("generator", generator)]).collect(),
+            commits: counters_now.commits - counters.commits,
+            signatures: counters_now.signatures - counters.signatures,
+            messages: messages_now.zip(messages).map(|(now, before)| now.saturating_sub(before)),
+        })
+    }
+
+    /// Counts further turns of the same way.
+    pub fn add(&mut self, more: Self) -> Result<()> {
+        for (name, spent) in more.processor {
+            *self.processor.entry(name).or_default() += spent;
         }
-        *self.processor.entry("generator").or_default() += generator;
-        self.calls += calls;
-        self.refused += refused;
-        self.seconds += seconds;
-        self.times.add(times)?;
-        self.commits += counters_now.commits - counters.commits;
-        self.signatures += counters_now.signatures - counters.signatures;
-        let sent = messages_now.zip(messages).map(|(now, before)| now.saturating_sub(before));
-        self.messages = self.messages.zip(sent).map(|(sum, sent)| sum + sent);
+        self.calls += more.calls;
+        self.refused += more.refused;
+        self.seconds += more.seconds;
+        self.times.add(more.times)?;
+        self.commits += more.commits;
+        self.signatures += more.signatures;
+        self.messages = self.messages.zip(more.messages).map(|(sum, more)| sum + more);
         Ok(())
     }
 
@@ -102,7 +125,7 @@ impl Turns {
         per(count, self.calls)
     }
 
-    fn row(&self, callers: usize, proxied: Option<f64>, counted: Option<&Counted>) -> Row {
+    pub fn row(&self, callers: usize, proxied: Option<f64>, counted: Option<&Counted>) -> Row {
         let is_paid = matches!(self.way, Way::Paid | Way::PaidOfEight);
         let rate = float(self.calls) / self.seconds;
         let micros = |spent: &Duration| round(spent.as_secs_f64() * 1e6 / float(self.calls));
@@ -129,7 +152,7 @@ impl Turns {
 }
 
 /// Events of a turn that was counted.
-struct Counted {
+pub struct Counted {
     events: Events,
     calls: u64,
 }
@@ -142,7 +165,7 @@ pub async fn measure(market: &Market) -> Result<Vec<Row>> {
         let mut turns = market.ways().into_iter().map(Turns::none).collect::<Result<Vec<_>>>()?;
         for _ in 0..ROUNDS {
             for way in &mut turns {
-                way.one_more(market, callers).await?;
+                way.add(Turns::take(market, way.way, callers).await?)?;
             }
         }
         let rate = |way: &Turns| float(way.calls) / way.seconds;
@@ -234,13 +257,10 @@ pub struct Goals {
 impl Goals {
     pub fn of(rows: &[Row]) -> Self {
         let row = |way, callers| rows.iter().find(|row| row.way == way && row.callers == callers);
-        let nodes = |row: &Row| {
-            ["consumer", "owner"].iter().filter_map(|node| row.processor_us.get(node)).sum::<f64>()
-        };
         let (paid, proxied) = (row(Way::Paid, 64), row(Way::Proxied, 64));
         Self {
             paid_of_proxied_64: paid.and_then(|row| row.of_proxied),
-            nodes_us_64: paid.map(nodes).map(round),
+            nodes_us_64: paid.map(Row::nodes_us),
             paid_minus_direct_p50_ms: row(Way::Paid, 1)
                 .zip(row(Way::Direct, 1))
                 .map(|(paid, direct)| round(paid.p50_ms - direct.p50_ms)),

@@ -3,9 +3,11 @@
 //!
 //! Absolute times depend on the machine and on what else it does; the ratios, taken in the same run, are what to
 //! compare. Tables go to standard output and everything, as JSON, to `target/bench/report.json`. `farthing-bench calls`,
-//! `crowded` and `profile` measure that part alone, and write nothing.
+//! `crowded` and `profile` measure that part alone, and `farthing-bench compare PROGRAM` this workspace's nodes beside
+//! those of another build; they write nothing.
 
 mod calls;
+mod compare;
 mod counts;
 mod load;
 mod market;
@@ -18,7 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use farthing_testnet::demo::tempdir;
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -53,9 +55,13 @@ struct Machine {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let part = std::env::args().nth(1);
+    let (part, program) = (std::env::args().nth(1), std::env::args().nth(2));
     let folder = tempdir()?;
     let started = Instant::now();
+    if part.as_deref() == Some("compare") {
+        let other = program.context("which program to compare with: farthing-bench compare PROGRAM")?;
+        return compare::measure(&folder.0, other.into()).await;
+    }
     let mut market = Market::open(&folder.0).await?;
     let machine = Machine::this()?;
     println!("{machine:?}");
@@ -66,7 +72,9 @@ async fn main() -> Result<()> {
         Some("crowded") => print(&rows::crowded(&market.demo).await?)?,
         Some("profile") => profile::measure(&market).await?,
         Some(other) => {
-            bail!("{other:?} is no part of the bench: expected calls, crowded or profile, or nothing")
+            bail!(
+                "{other:?} is no part of the bench: expected calls, crowded, profile or compare, or nothing"
+            )
         }
     }
     market.close().await

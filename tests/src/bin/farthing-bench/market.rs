@@ -1,6 +1,6 @@
-//! What is measured: one consumer, eight owners of the same service, and two TLS proxies before it.
+//! What is measured: one consumer, owners of the same service, and two TLS proxies before it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use farthing_control::types::Api;
@@ -48,31 +48,28 @@ pub struct Counters {
 }
 
 impl Market {
-    /// Starts all of it in `folder`.
+    /// Starts all of it in `folder`, with eight owners.
     pub async fn open(folder: &Path) -> Result<Self> {
-        let settings: Vec<_> = [
-            ("spending.per_day", "100000"),
-            ("spending.per_secret_day", "100000"),
-            ("spending.deposit_prices", "50000"),
-            ("spending.deposit_max", "1000"),
-            ("gateway.connections_per_ip_max", "512"),
-            ("gateway.connections_max", "512"),
-        ]
-        .map(|(key, value)| (key.to_owned(), value.to_owned()))
-        .into();
+        let mut market = Self::of(folder, None).await?;
+        market.more = market.demo.more_owners(folder, MORE_OWNERS, &settings()).await?;
+        let proxies = Proxies::start(folder, &market.demo.earthquakes.service.url, PROXIES);
+        if let Err(error) = &proxies {
+            println!("(the two proxies are not measured, because nginx is not installed: {error:#})");
+        }
+        market.proxies = proxies.ok();
+        Ok(market)
+    }
+
+    /// Starts one consumer and one owner in `folder`, with another `farthing` than this workspace's if one is named.
+    pub async fn of(folder: &Path, program: Option<PathBuf>) -> Result<Self> {
         let setup = Setup {
             funds: Usdc::from_micros(100_000_000_000),
             gateway_port: 0,
             panel_port: 0,
-            settings: settings.clone(),
+            settings: settings(),
+            program,
         };
-        let demo = Demo::start(folder, setup).await?;
-        let more = demo.more_owners(folder, MORE_OWNERS, &settings).await?;
-        let proxies = Proxies::start(folder, &demo.earthquakes.service.url, PROXIES);
-        if let Err(error) = &proxies {
-            println!("(the two proxies are not measured, because nginx is not installed: {error:#})");
-        }
-        Ok(Self { demo, more, proxies: proxies.ok() })
+        Ok(Self { demo: Demo::start(folder, setup).await?, more: Vec::new(), proxies: None })
     }
 
     /// The ways that this machine can measure.
@@ -153,6 +150,20 @@ impl Market {
         }
         self.demo.stop().await
     }
+}
+
+/// Of all nodes: limits that no load of the bench reaches.
+fn settings() -> Vec<(String, String)> {
+    [
+        ("spending.per_day", "100000"),
+        ("spending.per_secret_day", "100000"),
+        ("spending.deposit_prices", "50000"),
+        ("spending.deposit_max", "1000"),
+        ("gateway.connections_per_ip_max", "512"),
+        ("gateway.connections_max", "512"),
+    ]
+    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    .into()
 }
 
 fn get(base: &str) -> Result<Request<http_body_util::Full<bytes::Bytes>>> {
