@@ -13,7 +13,7 @@
 
 mod sketch;
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use self::sketch::Sketch;
 use crate::{
@@ -183,7 +183,7 @@ impl<'d> Judge<'d> {
     fn breach(
         &mut self,
         schema: &'d Schema,
-        value: &Sketch,
+        value: &Sketch<'_>,
         name: &'d str,
         depth: usize,
     ) -> Result<(), Fault<'d>> {
@@ -225,7 +225,7 @@ impl<'d> Judge<'d> {
     fn object(
         &mut self,
         object: &'d Object,
-        members: &[(String, Sketch)],
+        members: &[(Cow<'_, str>, Sketch<'_>)],
         is_whole: bool,
         depth: usize,
     ) -> Result<(), Fault<'d>> {
@@ -252,7 +252,7 @@ impl<'d> Judge<'d> {
     }
 }
 
-const fn found(value: &Sketch) -> &'static str {
+const fn found(value: &Sketch<'_>) -> &'static str {
     match value {
         Sketch::Null => "null",
         Sketch::Single => "a single value",
