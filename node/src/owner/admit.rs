@@ -32,6 +32,8 @@ use super::{
 
 /// A body of this size is hashed in the time that handing it to another thread takes.
 const HASHED_AT_ONCE_BYTES_MAX: usize = 16 * 1024;
+/// Parameters and body of a call that is planned without a thread of its own: to wake one takes longer.
+const PLANNED_AT_ONCE_BYTES_MAX: usize = 4 * 1024;
 
 /// A call that may be served: known, well-formed, paid for, and within the owner's capacity.
 #[derive(Debug)]
@@ -293,7 +295,8 @@ async fn planned(
 ) -> Result<Result<CallPlan, Refusal>, Refusal> {
     // To say what may have been meant takes a while, too.
     let is_known = || service.known().api().operation_at(request.method.as_str(), &request.path).is_some();
-    if request.params.is_empty() && body.is_empty() && is_known() {
+    let params = request.params.iter().map(|(name, value)| name.len() + value.len());
+    if params.sum::<usize>() + body.len() <= PLANNED_AT_ONCE_BYTES_MAX && is_known() {
         return Ok(plan(service, request, body));
     }
     let (service, request, body) = (service.clone(), request.clone(), body.clone());
