@@ -229,6 +229,7 @@ impl Owner {
         running: RunningCall,
     ) -> Option<Arc<Answer>> {
         let started = Instant::now();
+        let _under_way = self.0.ledger.under_way();
         let (answer, is_final) = match self.recorded_earlier(caller.wallet, &request, &body, &running).await {
             Ok(Some(answer)) => (answer, true),
             Ok(None) => match self.admit(caller, request, body, &running).await {

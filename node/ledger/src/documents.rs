@@ -88,10 +88,8 @@ impl Ledger {
     /// # Errors
     /// Only failures of storage.
     pub fn get(&self, namespace: Namespace, key: &[u8]) -> Result<Option<Bytes>> {
-        self.read(|tx| {
-            let value = tx.open_table(DOCUMENTS)?.get((namespace as u8, key))?;
-            Ok(value.map(|value| Bytes::copy_from_slice(value.value())))
-        })
+        let value = self.snapshot().documents()?.get((namespace as u8, key))?;
+        Ok(value.map(|value| Bytes::copy_from_slice(value.value())))
     }
 
     /// Every document of a namespace, in the order of keys.

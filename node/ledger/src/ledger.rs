@@ -16,7 +16,7 @@ use crate::{
     backend::{FailClosed, Failure},
     error::{Closed, OpenError, Result},
     opening,
-    writer::{Queue, Stats, Store},
+    writer::{Queue, Snapshot, Stats, Store, UnderWay},
 };
 
 /// Pages kept in memory. The working set is the channels, the newest calls and the inner pages of the trees;
@@ -96,6 +96,11 @@ impl Ledger {
         self.queue.stats()
     }
 
+    /// Counts a call that is under way. While many are, what they store gathers into fewer commits.
+    pub fn under_way(&self) -> UnderWay {
+        self.queue.under_way()
+    }
+
     pub(crate) fn queue(&self) -> &Queue {
         &self.queue
     }
@@ -105,6 +110,11 @@ impl Ledger {
         run: impl FnOnce(&WriteTransaction) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.queue.enqueue(run).await?.await
+    }
+
+    /// What was last committed, of which every call reads some rows.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.queue.store().snapshot()
     }
 
     pub(crate) fn read<T>(&self, read: impl FnOnce(&ReadTransaction) -> Result<T>) -> Result<T> {

@@ -60,4 +60,4 @@ pub use rows::{
     },
 };
 pub use settlement::{SETTLEMENT_ROWS_MAX, Settlement, SettlementRow, SettlementState};
-pub use writer::{GROUP_OPERATIONS_MAX, Pending, QUEUE_OPERATIONS_MAX, Stats};
+pub use writer::{GROUP_OPERATIONS_MAX, Pending, QUEUE_OPERATIONS_MAX, Stats, UnderWay};

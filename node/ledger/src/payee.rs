@@ -103,7 +103,13 @@ impl Ledger {
     /// # Errors
     /// Only failures of storage.
     pub fn served(&self, payer: Address, call_id: CallId) -> Result<Option<ServedRow>> {
-        self.read(|tx| served(tx, payer, call_id))
+        let (snapshot, key) = (self.snapshot(), call_key(payer, call_id));
+        let Some(row) = tables::get::<_, StoredCall>(snapshot.calls()?, "calls", &key)? else {
+            return Ok(None);
+        };
+        let body = snapshot.transaction.open_table(BODIES)?.get(&time_key(row.time_secs, &key))?;
+        let body = body.map(|body| Bytes::copy_from_slice(body.value()));
+        Ok(Some(row.into_served(payer, call_id, body)))
     }
 
     /// Finished calls, newest first, without bodies.
@@ -205,16 +211,6 @@ pub(crate) fn forget(tx: &WriteTransaction, key: &[u8; 36], row: &StoredCall) ->
     tx.open_table(CALLS_BY_TIME)?.remove(&by_time)?;
     Kind::ALL.into_iter().try_for_each(|kind| kind.forget(tx, &by_time))?;
     forget_body(tx, &by_time).map(drop)
-}
-
-fn served(tx: &ReadTransaction, payer: Address, call_id: CallId) -> Result<Option<ServedRow>> {
-    let key = call_key(payer, call_id);
-    let Some(row) = tables::get::<_, StoredCall>(&tx.open_table(CALLS)?, "calls", &key)? else {
-        return Ok(None);
-    };
-    let body = tx.open_table(BODIES)?.get(&time_key(row.time_secs, &key))?;
-    let body = body.map(|body| Bytes::copy_from_slice(body.value()));
-    Ok(Some(row.into_served(payer, call_id, body)))
 }
 
 fn newest_calls(tx: &ReadTransaction, limit: usize) -> Result<Vec<CallRow>> {

@@ -260,11 +260,9 @@ impl Ledger {
     /// # Errors
     /// Only failures of storage.
     pub fn promise_of(&self, call_id: CallId) -> Result<Option<Promise>> {
-        self.read(|tx| {
-            let table = tx.open_table(PROMISES)?;
-            let promise = tables::get::<_, StoredPromise>(&table, "promises", call_id.as_bytes())?;
-            Ok(promise.map(|promise| promise.into_promise(call_id)))
-        })
+        let promise =
+            tables::get::<_, StoredPromise>(self.snapshot().promises()?, "promises", call_id.as_bytes())?;
+        Ok(promise.map(|promise| promise.into_promise(call_id)))
     }
 
     /// Returns how a call ended, if it did.
@@ -272,9 +270,7 @@ impl Ledger {
     /// # Errors
     /// Only failures of storage.
     pub fn purchase(&self, call_id: CallId) -> Result<Option<Purchase>> {
-        self.read(
-            |tx| Ok(purchase_in(&tx.open_table(PURCHASES)?, call_id)?.map(|p| p.into_purchase(call_id))),
-        )
+        Ok(purchase_in(self.snapshot().purchases()?, call_id)?.map(|p| p.into_purchase(call_id)))
     }
 
     /// Closed promises, newest first by the time of the promise.

@@ -2,7 +2,8 @@
 //!
 //! 1. [`Queue::enqueue`] puts an operation into a bounded queue; a full queue makes the caller wait.
 //! 2. The thread takes everything waiting, up to [`GROUP_OPERATIONS_MAX`], into one transaction. While it
-//!    commits, the next group gathers by itself: no timer delays a lone operation.
+//!    commits, the next group gathers by itself. While many calls are under way ([`Queue::under_way`]) a commit waits
+//!    2 ms at most for a few operations more; a lone operation waits for nothing.
 //! 3. What can be learned again after a crash begins no commit: [`Queue::ride`] leaves it to the next one, and to
 //!    one of its own after 20 ms.
 //! 4. After the commit it publishes a new snapshot for readers and answers every waiter of the group.
@@ -33,8 +34,11 @@ use crate::{
     tables,
 };
 
+mod snapshot;
 mod waiting;
 
+pub(crate) use snapshot::Snapshot;
+pub use waiting::UnderWay;
 use waiting::Waiting;
 
 /// Operations in one commit, and as many again that ride with it. A commit costs two syncs whatever it holds; at 64
@@ -56,15 +60,6 @@ pub(crate) struct Store {
     counters: Counters,
     // Dropped after the snapshot that reads from it.
     database: Database,
-}
-
-/// A read transaction; a type of its own for the sake of `Debug`.
-pub(crate) struct Snapshot(ReadTransaction);
-
-impl std::fmt::Debug for Snapshot {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Snapshot")
-    }
 }
 
 #[derive(Debug, Default)]
@@ -89,15 +84,19 @@ pub struct Stats {
 
 impl Store {
     pub(crate) fn new(database: Database, failure: Failure) -> Result<Self, redb::Error> {
-        let snapshot = RwLock::new(Arc::new(Snapshot(database.begin_read()?)));
+        let snapshot = RwLock::new(Arc::new(Snapshot::of(database.begin_read()?)));
         let (closed, takes_no_promise, is_noted, counters) = Default::default();
         Ok(Self { snapshot, closed, takes_no_promise, is_noted, failure, counters, database })
     }
 
     /// Reads from what was last committed.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&ReadTransaction) -> Result<T>) -> Result<T> {
-        let snapshot = Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner));
-        read(&snapshot.0)
+        read(&self.snapshot().transaction)
+    }
+
+    /// What was last committed.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn closed(&self) -> Option<Closed> {
@@ -184,7 +183,7 @@ impl Store {
     }
 
     fn publish(&self) -> Result<()> {
-        let fresh = Arc::new(Snapshot(self.database.begin_read()?));
+        let fresh = Arc::new(Snapshot::of(self.database.begin_read()?));
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = fresh;
         Ok(())
     }
@@ -316,6 +315,11 @@ impl Queue {
         Ok((Box::new(Operation { run: Some(run), result: None, waiter }), Pending(answer)))
     }
 
+    /// See [`crate::Ledger::under_way`].
+    pub(crate) fn under_way(&self) -> UnderWay {
+        self.waiting.count()
+    }
+
     /// Stores every promise that is queued, and takes no more.
     pub(crate) async fn end_promises(&self) -> Result<()> {
         if self.store.takes_no_promise.swap(true, SeqCst) {
@@ -395,6 +399,8 @@ impl<T> Future for Pending<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use redb::backends::InMemoryBackend;
 
     use super::*;
@@ -461,6 +467,26 @@ mod tests {
         assert!(commits < 150, "{commits} commits of 200 operations, of which 100 begin none");
         queue.ride(insert(1_000)).await.unwrap();
         assert_eq!(stored(queue.store()), 201, "nothing else began a commit");
+    }
+
+    #[tokio::test]
+    async fn operations_gather_while_many_calls_are_under_way() {
+        let queue = queue();
+        let calls: Vec<UnderWay> = (0..64).map(|_| queue.under_way()).collect();
+        for round in 0..20 {
+            let mut pending = Vec::new();
+            for number in 0..8 {
+                pending.push(queue.enqueue(insert(8 * round + number)).await.unwrap());
+                // By itself, the thread would have committed by now.
+                std::thread::sleep(Duration::from_micros(50));
+            }
+            for stored in pending {
+                stored.await.unwrap();
+            }
+        }
+        let commits = queue.stats().commits;
+        assert!(commits < 80, "{commits} commits of 160 operations");
+        drop(calls);
     }
 
     #[tokio::test]

@@ -45,6 +45,7 @@ impl Consumer {
     ) -> Result<Bought, BuyError> {
         let (mut service, mut plan) = self.planned(&order).await?;
         let _place = self.place_at(service.listing().owner).await?;
+        let _under_way = self.0.ledger.under_way();
         let trial = self.admitted(&order, &plan)?;
         let share = self.share(&order, service.listing().owner, &plan)?;
         let accepted = self.accepted(&order, &service, &plan)?;

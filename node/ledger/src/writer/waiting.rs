@@ -1,7 +1,10 @@
 //! Operations between those that ask for them and the thread that runs them.
 
 use std::{
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 
@@ -12,6 +15,10 @@ use crate::error::Result;
 
 /// The time for which an operation waits for a commit that another one begins. A crash may lose it meanwhile.
 const RIDE_MAX: Duration = Duration::from_millis(20);
+/// While more calls than this are under way, others will ask for a commit soon: it waits for as many operations.
+const GATHER: usize = 8;
+/// The time for which a commit waits for further operations.
+const GATHER_MAX: Duration = Duration::from_millis(2);
 
 /// Operations between those that ask for them and the thread that runs them.
 #[derive(Debug)]
@@ -21,6 +28,18 @@ pub(super) struct Waiting {
     news: Condvar,
     /// Of operations that begin a commit.
     room: Semaphore,
+    calls: AtomicUsize,
+}
+
+/// A call that is under way, of which an operation comes sooner or later.
+#[derive(Debug)]
+#[must_use = "it is counted until it is dropped"]
+pub struct UnderWay(Arc<Waiting>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.calls.fetch_sub(1, Relaxed);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -29,6 +48,8 @@ struct Lists {
     begin: Vec<Box<dyn Job>>,
     /// At most [`GROUP_OPERATIONS_MAX`], which go with the next commit.
     ride: Vec<Box<dyn Job>>,
+    /// The time at which the first to begin a commit waits no longer for others.
+    begin_until: Option<Instant>,
     /// The time at which what rides waits no longer.
     ride_until: Option<Instant>,
     has_ended: bool,
@@ -40,14 +61,24 @@ impl Lists {
         let count = self.begin.len().min(GROUP_OPERATIONS_MAX);
         let riding = std::mem::take(&mut self.ride);
         self.ride_until = None;
-        self.begin.drain(..count).chain(riding).collect()
+        let group = self.begin.drain(..count).chain(riding).collect();
+        // Who is left over has waited for a whole commit.
+        self.begin_until = (!self.begin.is_empty()).then(Instant::now);
+        group
+    }
+
+    /// The time at which the next commit begins; `None` while there is nothing to commit.
+    fn due(&self, gathers: bool) -> Option<Instant> {
+        let is_enough = self.has_ended || self.begin.len() >= GATHER || !(gathers || self.begin.is_empty());
+        let until = [self.begin_until, self.ride_until].into_iter().flatten().min();
+        if is_enough { Some(Instant::now()) } else { until }
     }
 }
 
 impl Default for Waiting {
     fn default() -> Self {
-        let (lists, news) = Default::default();
-        Self { lists, news, room: Semaphore::new(QUEUE_OPERATIONS_MAX) }
+        let (lists, news, calls) = Default::default();
+        Self { lists, news, room: Semaphore::new(QUEUE_OPERATIONS_MAX), calls }
     }
 }
 
@@ -60,8 +91,9 @@ impl Waiting {
     pub(super) fn next_group(&self) -> Option<Vec<Box<dyn Job>>> {
         let mut lists = self.lists();
         loop {
-            let left = lists.ride_until.map(|until| until.saturating_duration_since(Instant::now()));
-            if !lists.begin.is_empty() || left == Some(Duration::ZERO) || lists.has_ended {
+            let due = lists.due(self.calls.load(Relaxed) > GATHER);
+            let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
                 let before = lists.begin.len();
                 let group = lists.take();
                 self.room.add_permits(before - lists.begin.len());
@@ -85,9 +117,12 @@ impl Waiting {
             return Err(writer_ended());
         }
         lists.begin.push(job);
-        if lists.begin.len() == 1 {
-            self.news.notify_one();
+        match lists.begin.len() {
+            1 => lists.begin_until = Some(Instant::now() + GATHER_MAX),
+            GATHER => {}
+            _ => return Ok(()),
         }
+        self.news.notify_one();
         Ok(())
     }
 
@@ -111,6 +146,12 @@ impl Waiting {
         Ok(None)
     }
 
+    /// Counts a call that is under way.
+    pub(super) fn count(self: &Arc<Self>) -> UnderWay {
+        self.calls.fetch_add(1, Relaxed);
+        UnderWay(Arc::clone(self))
+    }
+
     /// Lets the thread end after what is here.
     pub(super) fn end(&self) {
         self.lists().has_ended = true;
@@ -126,5 +167,45 @@ impl Waiting {
     /// Operations that begin a commit and are in none.
     pub(super) fn queued(&self) -> usize {
         self.lists().begin.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nothing;
+
+    impl Job for Nothing {
+        fn apply(&mut self, _: &redb::WriteTransaction) -> Result<bool> {
+            Ok(false)
+        }
+
+        fn answer(self: Box<Self>, _: Result<(), crate::error::Closed>) {}
+    }
+
+    #[tokio::test]
+    async fn a_lone_operation_waits_for_nothing_and_one_of_many_calls_for_no_more_than_a_moment() {
+        let waiting = Waiting::default();
+        assert_eq!(waiting.lists().due(true), None, "there is nothing to commit");
+        let before = Instant::now();
+        waiting.begin(Box::new(Nothing)).await.unwrap();
+        let after = Instant::now();
+        assert!(waiting.lists().due(false).unwrap() <= Instant::now(), "the only call under way");
+        let due = waiting.lists().due(true).unwrap();
+        assert!(due >= before + GATHER_MAX && due <= after + GATHER_MAX, "others are under way");
+        for _ in 1..GATHER {
+            waiting.begin(Box::new(Nothing)).await.unwrap();
+        }
+        assert!(waiting.lists().due(true).unwrap() <= Instant::now(), "enough of them came");
+    }
+
+    #[tokio::test]
+    async fn calls_that_ended_delay_no_commit() {
+        let waiting = Arc::new(Waiting::default());
+        let calls: Vec<UnderWay> = (0..=GATHER).map(|_| waiting.count()).collect();
+        assert!(waiting.calls.load(Relaxed) > GATHER);
+        drop(calls);
+        assert_eq!(waiting.calls.load(Relaxed), 0);
     }
 }
