@@ -22,7 +22,7 @@ use farthing_tests::{
     wait::eventually,
     world::{Answer, FUNDS, Setup, World, service_file},
 };
-use futures::{StreamExt, future::join_all, stream};
+use futures::{StreamExt, TryStreamExt, future::join_all, stream};
 use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::watch};
@@ -195,6 +195,36 @@ async fn a_consumer_whose_callers_do_not_read_buys_nothing_that_it_cannot_hold()
     expect_given_back(&world).await?;
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(2 + 3 + 1), "each that was served, once");
     Ok(())
+}
+
+/// Sixteen times what a node may hold, each way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn callers_with_a_mebibyte_each_way_are_served_once_each_whatever_there_is_room_for() -> Result<()> {
+    const CALLERS: usize = 256;
+    let settings = [
+        setting("gateway.connections_max", "600"),
+        setting("gateway.connections_per_ip_max", "600"),
+        setting("limits.bodies_bytes_max", &BODIES_MAX.to_string()),
+    ]
+    .concat();
+    let (owner_settings, consumer_settings) = (settings.clone(), settings);
+    let world = World::with(Setup { owner_settings, consumer_settings, ..Setup::default() }).await?;
+    let text = "m".repeat(1024 * 1024 - 100);
+    let calls = stream::iter(0..CALLERS).map(|number| {
+        let mut call = with(world.body("POST", "/echo"), "call_id", format!("caller {number}"));
+        call["body"] = json!({ "number": number, "text": text });
+        call
+    });
+    let asked = calls.map(async |call| {
+        let answer = at_last(&world, &call).await?;
+        expect_served(&answer)?;
+        ensure!(answer.json() == call["body"], "another answer than {}", call["call_id"]);
+        anyhow::Ok(())
+    });
+    asked.buffer_unordered(CALLERS).try_collect::<()>().await?;
+    assert_eq!(world.upstream.hits(), CALLERS as u64, "each took effect once");
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(CALLERS as u64));
+    expect_given_back(&world).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
