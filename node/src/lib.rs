@@ -15,7 +15,6 @@ pub mod home;
 mod journal;
 mod keyed_mutex;
 mod keyed_semaphore;
-mod killpoint;
 pub mod node;
 pub mod owner;
 pub mod secret;

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use farthing_chain::ChainHandle;
 use farthing_ledger::Ledger;
 use farthing_network::{InboundCall, Responder};
-use farthing_os::clock;
+use farthing_os::{clock, killpoint};
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, ChannelId, Receipt, Refusal, RefusalCode,
     Signature,
@@ -29,7 +29,6 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     call_times::{CallTimes, End},
-    killpoint,
     wallet::Signer,
 };
 

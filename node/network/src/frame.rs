@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use farthing_os::killpoint;
 use futures::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, timeout_at};
 
@@ -248,6 +249,7 @@ where
     write_all(io, &first, &mut movement).await?;
     for chunk in body[inline.len()..].chunks(CHUNK_BYTES) {
         write_all(io, chunk, &mut movement).await?;
+        killpoint::reached("frame.within_body");
     }
     let flushing = async { io.flush().await.map(|()| 0) };
     movement.piece(flushing).await.map(drop)

@@ -1,9 +1,10 @@
 //! What the program asks of the machine that it runs on: the wall clock ([`clock`]), files that nobody else reads
-//! ([`files`]), a data folder that one process holds ([`lock`]), memory to itself ([`process`]), text that is wiped
+//! ([`files`]), an end like a power cut ([`killpoint`]), a data folder that one process holds ([`lock`]), memory to itself ([`process`]), text that is wiped
 //! and never shown ([`secret`]), and sockets that only chosen users can connect to ([`socket`]).
 
 pub mod clock;
 pub mod files;
+pub mod killpoint;
 pub mod lock;
 pub mod process;
 pub mod secret;

@@ -18,7 +18,7 @@ use farthing_ledger::{
     Acknowledgement, DayLimits, Ledger, LedgerError, Observed, PayerChannel, Promise, Purchase, PurchaseEnd,
     Side,
 };
-use farthing_os::clock;
+use farthing_os::{clock, killpoint};
 use farthing_protocol::{
     Address, CallId, ChannelId, Domain, Receipt, Usdc, Verified, Voucher,
     call::{ChannelSync, ChargePolicy, Payment},
@@ -32,7 +32,7 @@ use super::{
     channels::{Explained, PayerChannels, Reservation},
     spending::{Grant, Spending, SpendingCaps},
 };
-use crate::{keyed_mutex::KeyedMutex, killpoint};
+use crate::keyed_mutex::KeyedMutex;
 
 /// Stands for the secrets of calls that nobody remembers; none has this name.
 const NO_SECRET: &str = "";

@@ -6,7 +6,7 @@ use std::{
 };
 
 use farthing_ledger::Promise;
-use farthing_os::clock;
+use farthing_os::{clock, killpoint};
 use farthing_protocol::{
     Address, CallRequest, ChannelId, Hash, Listing, Refusal, RefusalCode, Usdc, Voucher,
     call::Payment,
@@ -15,10 +15,7 @@ use farthing_protocol::{
 };
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
-use crate::{
-    catalog::{CallPlan, KnownService},
-    killpoint,
-};
+use crate::catalog::{CallPlan, KnownService};
 
 use super::{
     Bought, BuyError, Cap, Consumer, Order, Turn,

@@ -13,15 +13,13 @@ use std::{
 
 use bytes::Bytes;
 use farthing_network::{CallFailure, CallTiming, NotStarted};
-use farthing_os::clock;
+use farthing_os::{clock, killpoint};
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallResponse, Refusal, RefusalCode, Signature,
     call::{CallStatus, Payment},
     channel::Receipt,
     resolution::{Copies, End, Heard, OwnerAnswer, Step},
 };
-
-use crate::killpoint;
 
 use super::{Consumer, accounts::Attempt};
 

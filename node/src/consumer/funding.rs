@@ -10,11 +10,12 @@ use std::{
 
 use farthing_chain::{AUTHORIZATION_SECS, Balances, ChainError, ChainHandle};
 use farthing_ledger::{Ledger, LedgerError};
+use farthing_os::killpoint;
 use farthing_protocol::{Address, ChannelConfig, Usdc, listing::Accept};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use crate::{chain_view, keyed_mutex::KeyedMutex, killpoint};
+use crate::{chain_view, keyed_mutex::KeyedMutex};
 
 use super::{
     BuyError,

@@ -8,6 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_ledger::{CallRow, Ledger, LedgerError};
+use farthing_os::killpoint;
 use farthing_protocol::{
     Address, CallId, CallRequest, ChannelConfig, ChannelId, Hash, Refusal, RefusalCode, ServiceId, Signature,
     Usdc, Verified, Voucher,
@@ -17,7 +18,7 @@ use farthing_protocol::{
 
 use crate::{
     catalog::{CallPlan, PlanError},
-    chain_view, killpoint,
+    chain_view,
 };
 
 use super::{

@@ -6,14 +6,14 @@
 
 use farthing_chain::ChannelView;
 use farthing_ledger::{Ending, LedgerError};
-use farthing_os::clock;
+use farthing_os::{clock, killpoint};
 use farthing_protocol::{
     Address, CallReply, ChannelId, CloseConsent, Refusal, RefusalCode, SignedClose, books::Shown,
     call::ChannelSync,
 };
 
 use super::{Owner, book::PayeeChannel};
-use crate::{chain_view, killpoint};
+use crate::chain_view;
 
 /// The time for which a signed close counts: enough for a transaction on a busy chain.
 const SIGNED_FOR_SECS: u64 = 3_600;

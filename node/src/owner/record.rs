@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use farthing_ledger::{Accepted, BODY_BYTES_MAX, Call, CallRow, LedgerError, Recorded, Served, ServedRow};
+use farthing_os::killpoint;
 use farthing_protocol::{
     Address, CallId, CallRequest, ChannelId, Hash, Refusal, RefusalCode, Usdc,
     call::CallStatus,
@@ -18,7 +19,6 @@ use super::{
     running::RunningCall,
     upstream::UpstreamAnswer,
 };
-use crate::killpoint;
 
 impl Owner {
     /// Stores that a call with effects is about to run, so that a crash cannot run it twice.

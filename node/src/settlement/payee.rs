@@ -12,7 +12,7 @@ use std::{
 
 use farthing_chain::{CLAIM_ROWS_MAX, ChainError, ChainHandle, ChainKind, ClaimRow};
 use farthing_ledger::{Ending, Ledger, SettlementRow, SettlementState};
-use farthing_os::clock;
+use farthing_os::{clock, killpoint};
 use farthing_protocol::{ChannelId, Signature, Usdc};
 use tokio::sync::mpsc;
 
@@ -24,7 +24,7 @@ use super::{
     worth::{Claim, ClaimReason, Row},
 };
 use crate::{
-    chain_view, killpoint,
+    chain_view,
     owner::book::{Book, PayeeChannel},
 };
 

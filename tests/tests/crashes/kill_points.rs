@@ -25,7 +25,10 @@ enum End {
 /// Place, method of the call, its end, and how often the service may be asked (`None`: safe, as often as needed).
 type Case = (&'static str, &'static str, End, Option<u64>);
 
-const OWNER: [Case; 10] = [
+/// Within a frame whose body takes several writes.
+const WITHIN_BODY: &str = "frame.within_body";
+
+const OWNER: [Case; 12] = [
     ("owner.after_reserve", "GET", End::Bought, None),
     ("owner.after_reserve", "POST", End::Bought, Some(1)),
     ("owner.before_upstream", "GET", End::Bought, None),
@@ -36,12 +39,15 @@ const OWNER: [Case; 10] = [
     ("owner.after_commit", "POST", End::Bought, Some(1)),
     ("owner.during_answer", "GET", End::Bought, None),
     ("owner.during_answer", "POST", End::Bought, Some(1)),
+    (WITHIN_BODY, "GET", End::Bought, None),
+    (WITHIN_BODY, "POST", End::Bought, Some(1)),
 ];
 
-const CONSUMER: [Case; 6] = [
+const CONSUMER: [Case; 7] = [
     ("consumer.after_reserve", "POST", End::Bought, Some(1)),
     ("consumer.after_promise", "POST", End::Bought, Some(1)),
     ("consumer.before_send", "POST", End::Bought, Some(1)),
+    (WITHIN_BODY, "POST", End::Bought, Some(1)),
     ("consumer.after_answer", "POST", End::Bought, Some(1)),
     ("consumer.before_acknowledge", "POST", End::Bought, Some(1)),
     ("consumer.after_acknowledge", "POST", End::Bought, Some(1)),
@@ -57,7 +63,7 @@ async fn an_owner_that_dies_anywhere_charges_a_call_once_or_not_at_all() -> Resu
         let hits = world.upstream.hits();
         world.owner.restart(kill_at(point)).await?;
         world.owner.wait_until_ready().await?;
-        let body = body_with_id(world, method, "/ok", &format!("{point} {method}"));
+        let body = body_at(world, point, method, &format!("{point} {method}"));
         let call = call_until_victim_dies(world, &body, Victim::Owner).await.context(point)?;
         world.owner.restart(Vec::new()).await?;
         let answer = call.await??;
@@ -88,7 +94,7 @@ async fn an_owner_that_dies_anywhere_charges_a_call_once_or_not_at_all() -> Resu
 }
 
 /// What a call cost whose owner died at a place and came back with a service that fails.
-const THEN_FAILING: [(&str, &str, bool); 10] = [
+const THEN_FAILING: [(&str, &str, bool); 12] = [
     ("owner.after_reserve", "GET", false),
     ("owner.after_reserve", "POST", false),
     ("owner.before_upstream", "GET", false),
@@ -99,6 +105,8 @@ const THEN_FAILING: [(&str, &str, bool); 10] = [
     ("owner.after_commit", "POST", true),
     ("owner.during_answer", "GET", true),
     ("owner.during_answer", "POST", true),
+    (WITHIN_BODY, "GET", true),
+    (WITHIN_BODY, "POST", true),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -112,7 +120,7 @@ async fn a_caller_is_never_told_that_a_charged_call_was_free_when_its_owner_died
         world.upstream.fail(false);
         world.owner.restart(kill_at(point)).await?;
         world.owner.wait_until_ready().await?;
-        let body = body_with_id(world, method, "/ok", &format!("then failing {point} {method}"));
+        let body = body_at(world, point, method, &format!("then failing {point} {method}"));
         let call = call_until_victim_dies(world, &body, Victim::Owner).await.context(point)?;
         world.upstream.fail(true);
         world.owner.restart(Vec::new()).await?;
@@ -141,7 +149,7 @@ async fn a_consumer_that_dies_anywhere_pays_a_call_once_and_gets_its_answer() ->
         let hits = world.upstream.hits();
         world.consumer.restart(kill_at(point)).await?;
         world.consumer.wait_until_ready().await?;
-        let body = body_with_id(world, method, "/ok", &format!("{point} {method}"));
+        let body = body_at(world, point, method, &format!("{point} {method}"));
         drop(call_until_victim_dies(world, &body, Victim::Consumer).await.context(point)?);
         world.consumer.restart(Vec::new()).await?;
         until_answered(world, &body).await.context(point)?;
@@ -205,6 +213,19 @@ async fn either_node_killed_while_the_service_works_leaves_one_charge_and_one_an
 enum Victim {
     Owner,
     Consumer,
+}
+
+/// A call that reaches the place.
+fn body_at(world: &World, point: &str, method: &str, id: &str) -> serde_json::Value {
+    match (point, method) {
+        (WITHIN_BODY, "GET") => body_with_id(world, method, "/large/200000", id),
+        (WITHIN_BODY, _) => {
+            let mut body = body_with_id(world, method, "/echo", id);
+            body["body"] = json!({ "text": "m".repeat(200_000) });
+            body
+        }
+        _ => body_with_id(world, method, "/ok", id),
+    }
 }
 
 /// Makes the call that ends the victim. A node that was just restarted may have to be found again first.

@@ -23,10 +23,7 @@ const ADAPTERS: [&str; 4] = ["farthing-network", "farthing-ledger", "farthing-ch
 
 /// The layers of `node/src`, lowest first. A module may use its own layer and those below.
 const LAYERS: [(&str, &[&str]); 4] = [
-    (
-        "foundation",
-        &["call_times", "config", "disk", "keyed_mutex", "keyed_semaphore", "killpoint", "secret", "wallet"],
-    ),
+    ("foundation", &["call_times", "config", "disk", "keyed_mutex", "keyed_semaphore", "secret", "wallet"]),
     (
         "use case",
         &["alerts", "backup", "catalog", "chain_view", "consumer", "gas", "owner", "settlement", "status"],
@@ -53,7 +50,7 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         ("farthing-bridge", vec![]),
         ("farthing-sdk", vec!["farthing-bridge"]),
         ("farthing-bounds", vec![]),
-        ("farthing-network", vec!["farthing-protocol", "farthing-bounds"]),
+        ("farthing-network", vec!["farthing-protocol", "farthing-bounds", "farthing-os"]),
         ("farthing-ledger", vec!["farthing-protocol"]),
         ("farthing-chain", vec!["farthing-protocol"]),
         ("farthing-catalog", vec!["farthing-protocol"]),
