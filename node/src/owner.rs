@@ -23,6 +23,7 @@ use farthing_protocol::{
     Signature,
     call::{CallStatus, ChannelSync, response_hash},
     limits,
+    resolution::OwnerAnswer,
 };
 use tokio::{sync::mpsc, time::MissedTickBehavior};
 use tokio_util::task::TaskTracker;
@@ -136,9 +137,12 @@ impl Owner {
                 }
                 CallMessage::Status(call_id) => {
                     let (mut answer, body) = self.status(peer, call_id);
-                    if answer == CallReply::Status(CallStatus::Unknown)
-                        && !self.0.unserved.note(peer, is_partner, call_id, origin, Instant::now())
-                    {
+                    // Its payer takes it for the end of a call that costs nothing.
+                    let is_free = matches!(
+                        OwnerAnswer::of(&answer),
+                        Some(OwnerAnswer::Unknown | OwnerAnswer::Receipt { is_final: false })
+                    );
+                    if is_free && !self.0.unserved.note(peer, is_partner, call_id, origin, Instant::now()) {
                         answer = CallReply::Refused(too_many_doubts());
                     }
                     reply.send(answer, body);

@@ -104,15 +104,13 @@ impl Copies {
         self.lost.is_some_and(|lost| now.saturating_sub(lost) < COPY_LIFETIME)
     }
 
-    /// Takes note of what came of the newest copy, which left at `sent`.
-    ///
-    /// A word is as old as its question may be: between the owner's saying it and its arrival here a lost copy may have
-    /// been served. What is not charged is therefore believed by the time at which it was asked.
-    pub fn hear(&mut self, heard: Heard, sent: Duration, now: Duration) -> Step {
+    /// Takes note of what came of the newest copy.
+    pub fn hear(&mut self, heard: Heard, now: Duration) -> Step {
         let was_in_doubt = self.are_in_doubt();
         match heard {
-            // A failed, uncharged call may be served when a lost copy of it arrives.
-            Heard::Answer { is_final: false } if self.may_arrive(sent) => Step::Ask,
+            // A failed, uncharged call would be served when a lost copy of it arrives. An owner that is asked for its end
+            // serves none that comes over an older connection from then on.
+            Heard::Answer { is_final: false } if was_in_doubt => Step::Ask,
             Heard::Answer { .. } => Step::Answered,
             Heard::Receipt if was_in_doubt => Step::Served,
             Heard::Receipt => Step::Unasked,
@@ -183,6 +181,9 @@ impl OwnerAnswer {
     }
 
     /// Decides on a call by the owner's word, given the copies that were sent and when it was asked.
+    ///
+    /// A word is as old as its question may be: between the owner's saying it and its arrival here a lost copy may have
+    /// been served. What is not charged is therefore believed by the time at which it was asked.
     #[must_use]
     pub fn end(self, copies: &Copies, asked: Duration) -> End {
         match self {
@@ -256,10 +257,10 @@ mod tests {
     fn a_refusal_is_free_and_final_only_while_no_copy_was_lost() {
         for code in [RefusalCode::Busy, RefusalCode::Unavailable, RefusalCode::InsufficientVoucher] {
             let mut copies = Copies::default();
-            assert_eq!(copies.hear(Heard::Refused(code), AT, AT), Step::Uncharged, "{code:?}");
-            assert_eq!(copies.hear(Heard::Lost, AT, AT), Step::Again);
+            assert_eq!(copies.hear(Heard::Refused(code), AT), Step::Uncharged, "{code:?}");
+            assert_eq!(copies.hear(Heard::Lost, AT), Step::Again);
             for now in [AT, LATER, LATER * 100] {
-                let step = copies.hear(Heard::Refused(code), now, now);
+                let step = copies.hear(Heard::Refused(code), now);
                 assert!(matches!(step, Step::Again | Step::Ask), "{code:?}: {step:?}");
             }
         }
@@ -268,37 +269,38 @@ mod tests {
     #[test]
     fn an_owner_that_is_not_reached_again_decides_nothing_about_a_lost_copy() {
         let mut copies = Copies::default();
-        assert_eq!(copies.hear(Heard::NotSent, AT, AT), Step::Uncharged);
-        copies.hear(Heard::Running, AT, AT);
-        assert_eq!(copies.hear(Heard::NotSent, LATER, LATER), Step::Again);
+        assert_eq!(copies.hear(Heard::NotSent, AT), Step::Uncharged);
+        copies.hear(Heard::Running, AT);
+        assert_eq!(copies.hear(Heard::NotSent, LATER), Step::Again);
     }
 
     #[test]
     fn a_receipt_without_an_answer_is_believed_of_copies_in_doubt_alone() {
         let mut copies = Copies::default();
-        assert_eq!(copies.hear(Heard::Receipt, AT, AT), Step::Unasked);
-        copies.hear(Heard::Lost, AT, AT);
-        assert_eq!(copies.hear(Heard::Receipt, LATER, LATER), Step::Served);
+        assert_eq!(copies.hear(Heard::Receipt, AT), Step::Unasked);
+        copies.hear(Heard::Lost, AT);
+        assert_eq!(copies.hear(Heard::Receipt, LATER), Step::Served);
     }
 
     #[test]
     fn a_word_on_what_is_not_charged_waits_until_no_lost_copy_can_arrive() {
-        let mut copies = Copies::in_doubt(AT);
+        let copies = Copies::in_doubt(AT);
         for said in [OwnerAnswer::Unknown, OwnerAnswer::Receipt { is_final: false }] {
             assert_eq!(said.end(&copies, LATER - Duration::from_millis(1)), End::Open, "{said:?}");
             assert_ne!(said.end(&copies, LATER), End::Open, "{said:?}");
         }
-        assert_eq!(copies.hear(Heard::Answer { is_final: false }, AT, AT), Step::Ask);
-        assert_eq!(copies.hear(Heard::Answer { is_final: false }, LATER, LATER), Step::Answered);
         assert_eq!(OwnerAnswer::Receipt { is_final: true }.end(&copies, AT), End::Receipt);
     }
 
     #[test]
     fn a_word_that_travelled_long_is_as_old_as_its_question() {
         let mut copies = Copies::in_doubt(AT);
-        assert_eq!(copies.hear(Heard::Answer { is_final: false }, AT, LATER), Step::Ask);
-        assert_eq!(copies.hear(Heard::Answer { is_final: false }, LATER, LATER), Step::Answered);
-        assert_eq!(copies.hear(Heard::Lost, AT, LATER), Step::Again);
+        for now in [AT, LATER] {
+            // However old the loss is: only an owner that is asked remembers that it said so.
+            assert_eq!(copies.hear(Heard::Answer { is_final: false }, now), Step::Ask);
+        }
+        assert_eq!(Copies::default().hear(Heard::Answer { is_final: false }, AT), Step::Answered);
+        assert_eq!(copies.hear(Heard::Lost, LATER), Step::Again);
         assert!(copies.may_arrive(LATER), "a loss counts from when it was noticed");
         let mut asked_again = Copies::in_doubt(AT);
         asked_again.doubt(LATER);

@@ -8,6 +8,7 @@ pub mod crowd;
 pub mod flood;
 pub mod full;
 pub mod liar;
+pub mod line;
 pub mod portal;
 pub mod proxies;
 pub mod recorder;

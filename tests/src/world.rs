@@ -16,7 +16,7 @@ use farthing_testnet::{LocalChain, NodeOptions, NodeProcess, rpc};
 use reqwest::{StatusCode, header::HeaderMap};
 use serde_json::{Value, json};
 
-use crate::{agreement, liar::Liar, upstream::Upstream, wait::eventually};
+use crate::{agreement, liar::Liar, line::Line, upstream::Upstream, wait::eventually};
 
 mod ended;
 
@@ -37,6 +37,8 @@ pub struct World {
     pub owner_wallet: Address,
     pub consumer_wallet: Address,
     pub secret: String,
+    /// See [`Setup::has_line`].
+    pub line: Option<Line>,
     client: reqwest::Client,
     ending: Ending,
     _folder: tempfile::TempDir,
@@ -96,6 +98,8 @@ pub struct Setup {
     /// What stands between a node and the chain.
     pub owner_endpoint: Option<Arc<Liar>>,
     pub consumer_endpoint: Option<Arc<Liar>>,
+    /// The consumer knows the owner by a line that can stall, and not by its own address.
+    pub has_line: bool,
 }
 
 impl Default for Setup {
@@ -108,6 +112,7 @@ impl Default for Setup {
             upstream_url: None,
             owner_endpoint: None,
             consumer_endpoint: None,
+            has_line: false,
         }
     }
 }
@@ -134,8 +139,10 @@ impl World {
         options.settings.extend(setup.owner_settings);
         options.settings.extend(setup.owner_endpoint.as_ref().map(before));
         let owner = NodeProcess::start(&chain, options).await?;
-        let mut options =
-            NodeOptions::new(folder.path().join("consumer")).bootstrap([owner.loopback_address().await?]);
+        let address = owner.loopback_address().await?;
+        let line = if setup.has_line { Some(Line::to(&address).await?) } else { None };
+        let known = line.as_ref().map_or(address, |line| line.address().to_owned());
+        let mut options = NodeOptions::new(folder.path().join("consumer")).bootstrap([known]);
         options.settings = setup.consumer_settings;
         options.settings.extend(setup.consumer_endpoint.as_ref().map(before));
         let consumer = NodeProcess::start(&chain, options).await?;
@@ -163,6 +170,7 @@ impl World {
             owner_wallet,
             consumer_wallet,
             secret,
+            line,
             client,
             ending: Ending::default(),
             _folder: folder,

@@ -88,10 +88,9 @@ impl Consumer {
                     End::Open => word,
                 }
             } else {
-                let sent = clock::uptime();
                 let (heard, word) = heard(self.send(attempt, left).await);
                 let waits = !copies.are_in_doubt() && self.is_lagging(&word, attempt, started);
-                match if waits { Step::Again } else { copies.hear(heard, sent, clock::uptime()) } {
+                match if waits { Step::Again } else { copies.hear(heard, clock::uptime()) } {
                     Step::Again => {}
                     Step::Ask => asks = true,
                     step => return concluded(step, word),

@@ -1,4 +1,4 @@
-//! Copies of calls that arrive after their payer was told that the call was never served.
+//! Copies of calls that arrive after their payer was told that the call was never served, or failed and costs nothing.
 //!
 //! The payer takes that word as the call's end. A copy may be on its way all the same, in a connection that has died
 //! without anybody's notice and whose bytes come when its path is back. It would be served unpaid, or have its effect a
@@ -27,7 +27,7 @@ const CALLS_MAX: usize = 256;
 /// Payers, of those with channels and of strangers.
 const PAYERS_MAX: usize = 1_024;
 
-/// The questions that were answered with “never served”: each with its payer, call, time and connection.
+/// The questions that were answered with “never served” or “failed, free”: each with its payer, call, time and connection.
 #[derive(Debug, Default)]
 pub struct Unserved {
     partners: Mutex<Payers>,
@@ -64,7 +64,7 @@ impl Unserved {
         self.ran_secs.load(Ordering::Relaxed)
     }
 
-    /// `payer` asked over `origin` and may be told that the call was never served, unless this returns false: there is no
+    /// `payer` asked over `origin` and may be told that the call costs nothing, unless this returns false: there is no
     /// room to remember it.
     #[must_use]
     pub fn note(
@@ -88,8 +88,7 @@ impl Unserved {
         match payers.iter().find_map(|payers| lock(payers).late_for(payer, call_id, origin, self.ran_secs()))
         {
             Some(wait_secs) => {
-                let detail =
-                    "this call was said never to have been served, and comes over an older connection";
+                let detail = "this call was said to cost nothing, and comes again over an older connection";
                 Err(Refusal::new(RefusalCode::Unavailable, detail).retry_after_ms(wait_secs * 1_000))
             }
             None => Ok(()),

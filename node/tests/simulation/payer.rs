@@ -218,7 +218,7 @@ impl Payer {
             Brought::Lost => Heard::Lost,
             Brought::NotSent => Heard::NotSent,
         };
-        match (work.copies.hear(heard, work.sent, now), brought) {
+        match (work.copies.hear(heard, now), brought) {
             (Step::Again, _) => work.next = Next::Send,
             (Step::Ask, _) => work.next = Next::Ask,
             (Step::Answered | Step::Served, Brought::Reply(reply)) => self.end(call_id, reply),

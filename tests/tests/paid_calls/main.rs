@@ -30,6 +30,7 @@ mod repeats;
 mod same_machine;
 mod settling;
 mod spending;
+mod stalls;
 mod support;
 mod takeover;
 mod upstreams;
