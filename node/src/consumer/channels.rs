@@ -32,6 +32,8 @@ pub struct PayerChannel {
     /// The most that forgotten calls may have been charged, beyond what is booked. More than the part in flight while
     /// known calls are open: those may have cost less, and forgotten ones have been charged instead.
     pub forgettable: Usdc,
+    /// The highest total that this node signed before it forgot, by the owner's proof.
+    pub signed_before: Usdc,
     /// The reason that it forgot.
     pub forgotten_cause: Cause,
     /// Calls of earlier runs that were open at the start. What their receipts come to, forgotten ones were not charged.
@@ -61,10 +63,13 @@ impl PayerChannel {
         self.state.unexplained(self.seen_total)
     }
 
-    /// Counts a receipt against what forgotten calls may have been charged, if its call was promised as they were.
+    /// Counts a receipt against what forgotten calls may have been charged, if its call was promised as they were: the part
+    /// of its charge that lies within what was signed then. What an owner charged beyond that left the rest of it to others.
     fn count_call_of_before(&mut self, receipt: &Receipt) {
         if self.open_at_start.remove(&receipt.call_id) {
-            self.forgettable = self.forgettable.saturating_sub(receipt.charged);
+            let total_before = receipt.spent_total.saturating_sub(receipt.charged);
+            let within = receipt.spent_total.min(self.signed_before).saturating_sub(total_before);
+            self.forgettable = self.forgettable.saturating_sub(within);
         }
     }
 
@@ -202,6 +207,7 @@ impl PayerChannels {
             state: PayerState { deposited: Usdc::ZERO, in_flight: Usdc::ZERO, ..row.state() },
             forgotten: Usdc::ZERO,
             forgettable: Usdc::ZERO,
+            signed_before: Usdc::ZERO,
             forgotten_cause: Cause::Crash,
             open_at_start: HashSet::new(),
             is_settled: false,
@@ -396,6 +402,7 @@ impl PayerChannels {
         channel.forgettable = channel.forgettable.max(forgettable);
         channel.is_settled = false;
         channel.forgotten = channel.forgotten.saturating_add(forgotten);
+        channel.signed_before = channel.signed_before.max(signed);
         channel.forgotten_cause = cause;
         channel.state.in_flight = channel.state.in_flight.saturating_add(forgotten);
         channel.state.signed = channel.state.signed.max(signed);

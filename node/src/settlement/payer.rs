@@ -379,6 +379,7 @@ mod tests {
             },
             forgotten: Usdc::ZERO,
             forgettable: Usdc::ZERO,
+            signed_before: Usdc::ZERO,
             forgotten_cause: Cause::Crash,
             open_at_start: std::collections::HashSet::new(),
             is_settled: false,
