@@ -26,7 +26,6 @@ use crate::{
     call_times::{CallTimes, End},
     catalog::{Catalog, KnownService},
     keyed_mutex::KeyedMutex,
-    keyed_semaphore::KeyedSemaphore,
     wallet::Signer,
 };
 
@@ -43,6 +42,7 @@ mod exchange;
 pub mod funding;
 pub(crate) mod heal;
 mod observed;
+mod places;
 pub mod prepared;
 pub mod prices;
 mod reconcile;
@@ -60,6 +60,7 @@ use channels::PayerChannels;
 use conduct::Conduct;
 pub use error::{BuyError, Cap};
 use funding::Funding;
+use places::OwnerPlaces;
 use prices::Prices;
 use reconcile::ComparisonProgress;
 use rules::Rules;
@@ -158,8 +159,7 @@ struct ConsumerInner {
     accounts: Arc<Accounts>,
     prices: Prices,
     shares: Arc<Shares>,
-    /// Of each owner, as many as it serves at once.
-    places: KeyedSemaphore<Address>,
+    places: OwnerPlaces,
     turns: KeyedMutex<CallId, Copies>,
     books: ComparisonProgress,
     /// Differences with one owner are looked into by one at a time.
@@ -200,8 +200,7 @@ impl Consumer {
         let who = (parts.signer.address(), *parts.signer.domain());
         let accounts = Arc::new(Accounts::new(parts.ledger.clone(), parts.channels.clone(), who));
         let prices = Prices::new(parts.ledger.clone());
-        let places = KeyedSemaphore::new(limits::CALLS_PER_PEER_MAX);
-        let (shares, turns, books, healing) = Default::default();
+        let (shares, places, turns, books, healing) = Default::default();
         Self(Arc::new(ConsumerInner { parts, accounts, prices, shares, places, turns, books, healing }))
     }
 

@@ -35,24 +35,21 @@ impl Catalog {
         Ok(newer)
     }
 
-    /// Takes over what an owner's refusal brought: a newer listing of the same service by the same owner. An
-    /// owner that sends another's service is not listened to.
+    /// Takes over what an owner's refusal brought: a newer listing of the same service by the same owner. `None`
+    /// when it is something else, to which nobody listens.
     ///
     /// # Errors
-    /// [`CatalogError`] when it is something else, or its details cannot be had.
+    /// [`CatalogError`] when its details cannot be had.
     pub async fn adopt(
         &self,
         known: &KnownService,
         listing: Signed<Listing>,
-    ) -> Result<Arc<KnownService>, CatalogError> {
+    ) -> Result<Option<Arc<KnownService>>, CatalogError> {
         let current = known.listing();
         let listing = self.accept(listing, current.owner).filter(|listing| replaces(listing, current));
-        let listing = listing.ok_or_else(|| CatalogError::DetailsUnavailable {
-            owner: current.owner,
-            reason: "it refused with a listing that is not a newer one of its own".to_owned(),
-        })?;
+        let Some(listing) = listing else { return Ok(None) };
         self.keep(&listing, current.owner).await;
-        self.open(listing).await
+        self.open(listing).await.map(Some)
     }
 
     /// The service's newest version, asked of its owner, when that differs from `known`: before a call is

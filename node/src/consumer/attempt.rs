@@ -13,7 +13,7 @@ use farthing_protocol::{
     limits,
     listing::{Accept, SCHEME_CHANNEL},
 };
-use tokio::{sync::OwnedSemaphorePermit, time::timeout};
+use tokio::time::timeout;
 
 use crate::catalog::{CallPlan, KnownService};
 
@@ -23,6 +23,7 @@ use super::{
     channels::{Reservation, Shortage},
     exchange::Exchanged,
     observed,
+    places::CallPlace,
     prepared::{Headroom, Prepared},
     prices::Accepted,
     shares::CallShare,
@@ -41,7 +42,7 @@ impl Consumer {
         mut turn: Turn,
     ) -> Result<Bought, BuyError> {
         let (mut service, mut plan) = self.planned(&order).await?;
-        let _place = self.place_at(service.listing().owner).await?;
+        let _place = self.place(&order, service.listing().owner, &plan).await?;
         let _under_way = self.0.ledger.under_way();
         let trial = self.admitted(&order, &plan)?;
         let share = self.share(&order, service.listing().owner, &plan)?;
@@ -75,13 +76,15 @@ impl Consumer {
                 return Err(BuyError::NotStored(error));
             }
             match exchanged {
-                Exchanged::Refused(Refusal {
-                    code: RefusalCode::PriceChanged,
-                    listing: Some(listing),
-                    ..
-                }) if is_first_round => {
+                Exchanged::Refused(
+                    mut refusal @ Refusal { code: RefusalCode::PriceChanged, listing: Some(_), .. },
+                ) if is_first_round => {
                     self.0.accounts.release(&attempt, "price changed", &turn).await;
-                    service = self.0.catalog.adopt(&service, listing).await?;
+                    let newer = match refusal.listing.take() {
+                        Some(listing) => self.0.catalog.adopt(&service, listing).await?,
+                        None => None,
+                    };
+                    service = newer.ok_or(BuyError::Refused(refusal))?;
                     plan = super::attempt::plan(&service, &order)?;
                     if plan.price > order.max_price.unwrap_or(before) {
                         return Err(self.price_changed(&order, before, plan.price));
@@ -145,15 +148,9 @@ impl Consumer {
     }
 
     /// Waits for one of the places that the owner has for this wallet, as long as enough of the call's time is left.
-    async fn place_at(&self, owner: Address) -> Result<OwnedSemaphorePermit, BuyError> {
-        let place = self.0.places.get(owner).acquire_owned();
-        match timeout(self.0.settings.call_deadline / 3, place).await {
-            Ok(Ok(place)) => Ok(place),
-            Ok(Err(_)) | Err(_) => Err(BuyError::Busy(format!(
-                "{} calls to this owner are under way, as many as it serves at once, and none of them ended in time",
-                limits::CALLS_PER_PEER_MAX
-            ))),
-        }
+    async fn place(&self, order: &Order, owner: Address, plan: &CallPlan) -> Result<CallPlace, BuyError> {
+        let patience = self.0.settings.call_deadline / 3;
+        self.0.places.of_call(owner, &order.grant.name, plan.price.is_zero(), patience).await
     }
 
     /// A share of what the owner does for nothing, of a call that costs something.

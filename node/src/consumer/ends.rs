@@ -48,7 +48,7 @@ impl Consumer {
                 Err(BuyError::OwnerUnreachable(reason))
             }
             Exchanged::Undecided { reason, .. } => {
-                self.resolve_later(attempt.call_id(), turn);
+                self.resolve_later(attempt, turn);
                 Err(BuyError::Undecided(reason))
             }
         }
@@ -186,7 +186,7 @@ impl Consumer {
     /// nothing more is promised.
     async fn distrust(&self, attempt: &Attempt, mismatch: Mismatch, turn: Turn) -> BuyError {
         self.stop_buying(attempt, &mismatch).await;
-        self.resolve_later(attempt.call_id(), turn);
+        self.resolve_later(attempt, turn);
         BuyError::BadAnswer { mismatch, charged: None }
     }
 

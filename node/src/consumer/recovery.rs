@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use farthing_ledger::{LedgerError, Promise, Purchase};
 use farthing_os::clock;
 use farthing_protocol::{
-    CallId, RefusalCode, Usdc,
+    Address, CallId, RefusalCode, Usdc,
     resolution::{Copies, End},
 };
 
@@ -147,27 +147,31 @@ impl Consumer {
         self.compare_all_books();
         for promise in &open {
             let call_id = promise.request.call_id;
-            self.resolve_at(call_id, self.0.turns.slot(call_id));
+            self.resolve_at(promise.owner, call_id, self.0.turns.slot(call_id));
         }
         Ok(open.len())
     }
 
     /// Resolves an undecided call in the background.
-    pub(super) fn resolve_later(&self, call_id: CallId, turn: Turn) {
+    pub(super) fn resolve_later(&self, attempt: &Attempt, turn: Turn) {
         let slot = turn.slot();
         drop(turn);
-        self.resolve_at(call_id, slot);
+        self.resolve_at(attempt.expected.owner, attempt.call_id(), slot);
     }
 
-    fn resolve_at(&self, call_id: CallId, slot: Slot) {
+    fn resolve_at(&self, owner: Address, call_id: CallId, slot: Slot) {
         let consumer = self.clone();
-        self.0.tasks.spawn(async move { consumer.resolve(call_id, slot).await });
+        self.0.tasks.spawn(async move { consumer.resolve(owner, call_id, slot).await });
     }
 
     /// Asks the owner what became of a call until it is known, giving others their turn in between.
-    async fn resolve(&self, call_id: CallId, slot: Slot) {
+    async fn resolve(&self, owner: Address, call_id: CallId, slot: Slot) {
         let mut pause = ASK_EVERY_FIRST;
         while !self.0.stopping.is_cancelled() {
+            let place = tokio::select! {
+                place = self.0.places.of_question(owner) => place,
+                () = self.0.stopping.cancelled() => return,
+            };
             let mut turn = slot.take().await;
             turn.doubt(clock::uptime());
             let promise = match self.0.ledger.promise_of(call_id) {
@@ -179,7 +183,7 @@ impl Consumer {
                 }
             };
             let Some(turn) = self.resolve_once(Attempt::of(promise), turn).await else { return };
-            drop(turn);
+            drop((turn, place));
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = self.0.stopping.cancelled() => return,

@@ -22,7 +22,7 @@ const SHARE: u32 = 3;
 /// From so many in a minute on, a secret's calls under way are taken for ones that come to nothing.
 const SEVERAL: u32 = 5;
 /// Such calls of a secret under way with one owner: half of the places that an owner gives a wallet by default.
-const UNDER_WAY_MAX: u32 = 8;
+pub const UNDER_WAY_MAX: u32 = 8;
 const RETRY_UNDER_WAY: Duration = Duration::from_secs(1);
 /// Operations and owners remembered at once; those of whose minute is over go first.
 const COUNTED_MAX: usize = 2_048;
