@@ -3,7 +3,13 @@
 //! The service's own is made of what the ledger recorded: of the proof of a commit, or of a stored call. Everything else is a
 //! refusal or a word on what became of a call.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use farthing_ledger::{Call, CallRow, Recorded};
@@ -14,6 +20,9 @@ use farthing_protocol::{
 };
 
 use super::upstream::UpstreamAnswer;
+
+/// An answer is given so many times with its body; a payer that asks for it once more is told its receipt.
+const GIVEN_MAX: u32 = 32;
 
 /// An answer, cheap to send again. Nobody puts one together without the ledger:
 ///
@@ -29,6 +38,7 @@ use super::upstream::UpstreamAnswer;
 pub struct Answer {
     reply: CallReply,
     body: Bytes,
+    given: AtomicU32,
 }
 
 /// The signature of a receipt; the refusal says that the books do not add up.
@@ -97,24 +107,24 @@ impl Answer {
             owner_us: micros(took),
             upstream_us: micros(said.elapsed),
         };
-        Ok(Arc::new(Self { reply: CallReply::Response(response), body: said.body }))
+        Ok(Self::of(CallReply::Response(response), said.body))
     }
 
     /// A word on what became of a call.
     #[must_use]
     pub fn status(status: CallStatus) -> Arc<Self> {
-        Arc::new(Self { reply: CallReply::Status(status), body: Bytes::new() })
+        Self::of(CallReply::Status(status), Bytes::new())
     }
 
     /// Builds the answer to a call that is not served, with the reason.
     #[must_use]
     pub fn refused(refusal: Refusal) -> Arc<Self> {
-        Arc::new(Self { reply: CallReply::Refused(refusal), body: Bytes::new() })
+        Self::of(CallReply::Refused(refusal), Bytes::new())
     }
 
     /// The same with a body of its own, which holds on to no other memory.
     pub(super) fn apart(&self) -> Arc<Self> {
-        Arc::new(Self { reply: self.reply.clone(), body: Bytes::copy_from_slice(&self.body) })
+        Self::of(self.reply.clone(), Bytes::copy_from_slice(&self.body))
     }
 
     #[must_use]
@@ -122,10 +132,22 @@ impl Answer {
         &self.body
     }
 
-    /// Returns the reply and the body that go over the wire.
+    fn of(reply: CallReply, body: Bytes) -> Arc<Self> {
+        Arc::new(Self { reply, body, given: AtomicU32::new(0) })
+    }
+
+    /// Returns the reply and the body that go over the wire: the receipt alone once the body was given often enough.
     #[must_use]
     pub fn to_wire(&self) -> (CallReply, Bytes) {
-        (self.reply.clone(), self.body.clone())
+        match &self.reply {
+            CallReply::Response(CallResponse { receipt, signature, .. })
+                if !self.body.is_empty() && self.given.fetch_add(1, Relaxed) >= GIVEN_MAX =>
+            {
+                let done = CallStatus::Done { receipt: *receipt, signature: *signature };
+                (CallReply::Status(done), Bytes::new())
+            }
+            reply => (reply.clone(), self.body.clone()),
+        }
     }
 }
 
@@ -142,40 +164,53 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stored_answer_that_no_peer_can_read_is_told_without_its_body() {
-        let stored = |bytes| {
-            let headers = BTreeMap::from([("etag".to_owned(), "a".repeat(bytes))]);
-            let (id, hash, charged) =
-                (CallId::from_bytes([1; 16]), Hash::from([2; 32]), Usdc::from_micros(2));
-            let response_hash = response_hash(200, &headers, b"{}");
-            let receipt = Receipt {
-                channel: ChannelId::NONE,
-                call_id: id,
-                request_hash: hash,
-                response_hash,
-                outcome: Outcome::Answered.code(),
-                charged,
-                spent_total: charged,
-                time_secs: 1,
-            };
-            let call = Call {
-                call_id: id,
-                service: ServiceId::from_bytes([3; 16]),
-                method: Method::Post,
-                path: "/ok".to_owned(),
-                request_hash: hash,
-                response_hash,
-                price: charged,
-                charged,
-                outcome: Outcome::Answered,
-                status: 200,
-                headers,
-                body: Some(Bytes::from_static(b"{}")),
-                time_secs: 1,
-            };
-            let row = CallRow { payer: Address::ZERO, call, receipt, body_bytes: 2, repeated_secs: None };
-            Answer::stored(&row, |_| Ok(Signature::from_bytes([4; 65]))).unwrap()
+    fn an_answer_is_given_so_often_and_then_its_receipt_alone() {
+        let answer = stored(1).unwrap();
+        for _ in 0..GIVEN_MAX {
+            let (reply, body) = answer.to_wire();
+            assert!(matches!(reply, CallReply::Response(_)) && body == "{}");
+        }
+        let (reply, body) = answer.to_wire();
+        assert!(matches!(reply, CallReply::Status(CallStatus::Done { .. })), "{reply:?}");
+        assert!(body.is_empty());
+    }
+
+    /// An answer with a header of so many bytes.
+    fn stored(bytes: usize) -> Option<Arc<Answer>> {
+        let headers = BTreeMap::from([("etag".to_owned(), "a".repeat(bytes))]);
+        let (id, hash, charged) = (CallId::from_bytes([1; 16]), Hash::from([2; 32]), Usdc::from_micros(2));
+        let response_hash = response_hash(200, &headers, b"{}");
+        let receipt = Receipt {
+            channel: ChannelId::NONE,
+            call_id: id,
+            request_hash: hash,
+            response_hash,
+            outcome: Outcome::Answered.code(),
+            charged,
+            spent_total: charged,
+            time_secs: 1,
         };
+        let call = Call {
+            call_id: id,
+            service: ServiceId::from_bytes([3; 16]),
+            method: Method::Post,
+            path: "/ok".to_owned(),
+            request_hash: hash,
+            response_hash,
+            price: charged,
+            charged,
+            outcome: Outcome::Answered,
+            status: 200,
+            headers,
+            body: Some(Bytes::from_static(b"{}")),
+            time_secs: 1,
+        };
+        let row = CallRow { payer: Address::ZERO, call, receipt, body_bytes: 2, repeated_secs: None };
+        Answer::stored(&row, |_| Ok(Signature::from_bytes([4; 65]))).unwrap()
+    }
+
+    #[test]
+    fn a_stored_answer_that_no_peer_can_read_is_told_without_its_body() {
         assert!(stored(32_000).is_some(), "a head of 32 KiB at most");
         assert!(stored(32_700).is_none(), "the receipt alone is told");
     }
