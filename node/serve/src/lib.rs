@@ -171,8 +171,12 @@ impl Port {
             };
             match accepted {
                 Ok(Newcomer::Unix(stream)) => {
+                    let stay = tokio::select! {
+                        () = stop.cancelled() => break,
+                        stay = lobby.enter(THIS_MACHINE.ip()) => stay,
+                    };
                     let shared = Arc::clone(&shared);
-                    tasks.spawn(async move { shared.arrive_by_socket(stream).await });
+                    tasks.spawn(async move { shared.arrive_by_socket(stream, stay).await });
                 }
                 Ok(Newcomer::Tcp(stream, address)) if shared.is_welcome(address.ip()) => {
                     let stay = tokio::select! {
@@ -198,6 +202,9 @@ impl Port {
     }
 }
 
+/// Who connects by a socket.
+const THIS_MACHINE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
 struct Shared {
     port: Port,
     places: Arc<Places>,
@@ -212,33 +219,39 @@ impl Shared {
 
     /// Serves a newcomer once it has said something and has a place.
     async fn arrive(&self, stream: TcpStream, address: SocketAddr, stay: Stay) {
-        let entered = async {
-            timeout(self.port.limits.handshake, stream.peek(&mut [0])).await.ok()?.ok()?;
-            stay.speaks();
-            self.enter(address.ip().to_canonical()).await
-        };
-        let entered = tokio::select! {
-            () = self.stop.cancelled() => return,
-            () = stay.evicted() => return,
-            entered = entered => entered,
-        };
-        let Some((place, activity)) = entered else {
-            tracing::debug!(%address, "no place");
-            return;
-        };
-        drop(stay);
+        let speaks = async { stream.peek(&mut [0]).await.map(drop) };
+        let Some((place, activity)) = self.after_first_byte(speaks, address, stay).await else { return };
         self.connection(stream, address, activity, place).await;
     }
 
     /// Serves a program of this machine, whatever the port speaks to others.
-    async fn arrive_by_socket(&self, stream: UnixStream) {
-        let this_machine = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let entered = tokio::select! {
-            () = self.stop.cancelled() => return,
-            entered = self.enter(this_machine.ip()) => entered,
-        };
+    async fn arrive_by_socket(&self, stream: UnixStream, stay: Stay) {
+        let entered = self.after_first_byte(listener::said_something(&stream), THIS_MACHINE, stay).await;
         let Some((place, activity)) = entered else { return };
-        self.http1(stream, this_machine, activity, &place).await;
+        self.http1(stream, THIS_MACHINE, activity, &place).await;
+    }
+
+    /// A place for a newcomer that has said something; `None` when it has to go before.
+    async fn after_first_byte(
+        &self,
+        speaks: impl Future<Output = io::Result<()>>,
+        address: SocketAddr,
+        stay: Stay,
+    ) -> Option<(Place, Arc<Activity>)> {
+        let entered = async {
+            timeout(self.port.limits.handshake, speaks).await.ok()?.ok()?;
+            stay.speaks();
+            self.enter(address.ip().to_canonical()).await
+        };
+        let entered = tokio::select! {
+            () = self.stop.cancelled() => return None,
+            () = stay.evicted() => return None,
+            entered = entered => entered,
+        };
+        if entered.is_none() {
+            tracing::debug!(%address, "no place");
+        }
+        entered
     }
 
     /// A place, as soon as there is one. `None` when others of its subscriber are at work for too long, or too many of it

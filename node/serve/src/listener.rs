@@ -1,8 +1,12 @@
 //! The sockets that a port takes connections from.
 
-use std::{io, net::SocketAddr, path::Path};
+use std::{io, mem::MaybeUninit, net::SocketAddr, path::Path};
 
-use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
+use socket2::SockRef;
+use tokio::{
+    io::Interest,
+    net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream},
+};
 
 /// Connections that the system holds until they are accepted. The usual 128 are fewer than one program opens; what the queue
 /// has no room for tries again after seconds only.
@@ -39,6 +43,12 @@ impl Listener {
 pub(crate) enum Newcomer {
     Tcp(TcpStream, SocketAddr),
     Unix(UnixStream),
+}
+
+/// Waits until the other side has said something, and leaves that to be read.
+pub(crate) async fn said_something(stream: &UnixStream) -> io::Result<()> {
+    let peek = || SockRef::from(stream).peek(&mut [MaybeUninit::uninit()]);
+    stream.async_io(Interest::READABLE, peek).await.map(drop)
 }
 
 /// Listens on an address.

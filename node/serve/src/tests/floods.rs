@@ -1,6 +1,6 @@
 //! Connections that are opened anew as they are closed.
 
-use tokio::sync::watch;
+use tokio::{net::UnixStream, sync::watch};
 use tokio_util::task::TaskTracker;
 
 use super::*;
@@ -60,4 +60,31 @@ async fn connections_that_are_opened_anew_as_they_are_closed_shut_nobody_out() {
         stop.cancel();
         flood.tasks.wait().await;
     }
+}
+
+#[tokio::test]
+async fn silent_connections_to_a_socket_make_room_for_one_that_asks() {
+    farthing_os::process::allow_open_files();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("call.sock");
+    let minute = Duration::from_secs(60);
+    let limits = Limits { head: minute, idle: minute, handshake: minute, body: minute, ..Limits::default() };
+    let (tls, trusted_proxies, budget) = (None, Vec::new(), budget());
+    let port = Port { router: router(), tls, trusted_proxies, limits, budget, wording };
+    let stop = CancellationToken::new();
+    let task = tokio::spawn(port.serve(Listener::unix(&path).unwrap(), stop.clone()));
+    let mut silent = Vec::new();
+    // More than have a place and wait for one.
+    for _ in 0..600 {
+        silent.push(UnixStream::connect(&path).await.unwrap());
+    }
+    for _ in 0..3 {
+        let mut stream = UnixStream::connect(&path).await.unwrap();
+        stream.write_all(&get_request("/")).await.unwrap();
+        let mut answer = String::new();
+        let read = timeout(Duration::from_secs(20), stream.read_to_string(&mut answer)).await;
+        assert!(read.is_ok() && answer.ends_with("hello"), "{read:?}: {answer}");
+    }
+    stop.cancel();
+    task.await.unwrap();
 }
