@@ -25,9 +25,13 @@ pub fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
     }
     let private = path.with_file_name(format!(".{name}.new"));
     let made = private.join("s");
-    // What a start left that was ended here. A folder with anything else in it is somebody's.
-    let _ = fs::remove_file(&made);
-    let _ = fs::remove_dir(&private);
+    // What a start left that was ended here. A link leads into somebody's folder, and so is one with anything else in it.
+    if fs::symlink_metadata(&private).is_ok_and(|found| found.is_dir()) {
+        if fs::symlink_metadata(&made).is_ok_and(|found| found.file_type().is_socket()) {
+            fs::remove_file(&made)?;
+        }
+        let _ = fs::remove_dir(&private);
+    }
     DirBuilder::new().mode(0o700).create(&private)?;
     let listener = UnixListener::bind(&made)?;
     fs::set_permissions(&made, Permissions::from_mode(mode))?;
@@ -60,6 +64,18 @@ mod tests {
             io::ErrorKind::AlreadyExists
         );
         assert_eq!(fs::read(others.join("id")).unwrap(), b"kept");
+        let linked = folder.path().join(".linked.new");
+        let theirs = UnixListener::bind(others.join("s")).unwrap();
+        std::os::unix::fs::symlink(&others, &linked).unwrap();
+        let refused = listen(&folder.path().join("linked"), 0o600).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert!(UnixStream::connect(others.join("s")).is_ok(), "what a link leads to is another's");
+        drop(theirs);
+        fs::remove_file(others.join("s")).unwrap();
+        fs::write(others.join("s"), "kept").unwrap();
+        let refused = listen(&folder.path().join("ssh"), 0o600).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(others.join("s")).unwrap(), b"kept");
         let file = folder.path().join("a file");
         fs::write(&file, "kept").unwrap();
         assert_eq!(listen(&file, 0o600).unwrap_err().kind(), io::ErrorKind::AlreadyExists);

@@ -214,7 +214,7 @@ impl BuyError {
             }
             Self::BodyGone { .. } => {
                 "Repeat the call with the same call_id: it is never charged twice. When that brings no answer either, a new call_id buys \
-                 it again."
+                 it again; a call with effects has them again then."
             }
             Self::NotRepeated { .. } => {
                 "Repeat the call with the same call_id later: it is never charged twice."

@@ -56,7 +56,7 @@ struct Lists {
 }
 
 impl Lists {
-    /// The next group. Behind the others comes what rides: a call is promised before it is acknowledged.
+    /// The next group, with what rides.
     fn take(&mut self) -> Vec<Box<dyn Job>> {
         let count = self.begin.len().min(GROUP_OPERATIONS_MAX);
         let riding = std::mem::take(&mut self.ride);
