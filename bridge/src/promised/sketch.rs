@@ -46,7 +46,7 @@ pub(super) fn of(text: &[u8]) -> Option<Option<Sketch<'_>>> {
 
 /// The name of a member, a part of the text where it is written without escapes.
 #[derive(Deserialize)]
-struct Name<'t>(#[serde(borrow)] Cow<'t, str>);
+struct MemberName<'t>(#[serde(borrow)] Cow<'t, str>);
 
 /// A value is about to be read, this deep.
 struct Sketching<'b> {
@@ -116,7 +116,7 @@ impl<'de> Visitor<'de> for Sketching<'_> {
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Sketch<'de>, A::Error> {
         let (mut members, mut is_whole) = (Vec::new(), true);
-        while let Some(Name(name)) = map.next_key()? {
+        while let Some(MemberName(name)) = map.next_key()? {
             let inside = (name.len() <= NAME_BYTES_MAX).then(|| self.inside()).flatten();
             match inside {
                 Some(inside) => {

@@ -112,7 +112,7 @@ impl Ledger {
         self.queue.enqueue(run).await?.await
     }
 
-    /// What was last committed, of which every call reads some rows.
+    /// Returns what was committed last; every call reads some rows of it.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         self.queue.store().snapshot()
     }

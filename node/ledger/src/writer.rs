@@ -39,7 +39,7 @@ mod waiting;
 
 pub(crate) use snapshot::Snapshot;
 pub use waiting::UnderWay;
-use waiting::Waiting;
+use waiting::{Waiting, writer_ended};
 
 /// Operations in one commit, and as many again that ride with it. A commit costs two syncs whatever it holds; at 64
 /// the syncs are a small part, and a failed commit fails no more calls than an owner has in flight.
@@ -94,7 +94,7 @@ impl Store {
         read(&self.snapshot().transaction)
     }
 
-    /// What was last committed.
+    /// Returns what was committed last.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -368,15 +368,6 @@ fn serve_queue(waiting: &Waiting, store: &Store) {
     {
         tracing::warn!(%error, "the next start compares books as after a crash");
     }
-}
-
-fn writer_ended() -> LedgerError {
-    Closed {
-        cause: Arc::new(std::io::Error::other(
-            "the writer thread ended by a bug; please report it with the log",
-        )),
-    }
-    .into()
 }
 
 /// An operation that is queued; awaiting it gives its result once it is durable. Dropping it changes nothing.

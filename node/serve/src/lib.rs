@@ -202,7 +202,7 @@ impl Port {
     }
 }
 
-/// Who connects by a socket.
+/// The address of whoever connects by a socket.
 const THIS_MACHINE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 struct Shared {

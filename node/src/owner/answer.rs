@@ -21,8 +21,9 @@ use farthing_protocol::{
 
 use super::upstream::UpstreamAnswer;
 
-/// An answer is given so many times with its body; a payer that asks for it once more is told its receipt.
-const GIVEN_MAX: u32 = 32;
+/// An answer is given so many times with its body; a payer that asks for it once more is told its receipt. A script that
+/// repeats a call every few seconds has it for as long as it is kept.
+const GIVEN_MAX: u32 = 256;
 
 /// An answer, cheap to send again. Nobody puts one together without the ledger:
 ///

@@ -10,8 +10,8 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-use super::{GROUP_OPERATIONS_MAX, Job, QUEUE_OPERATIONS_MAX, writer_ended};
-use crate::error::Result;
+use super::{GROUP_OPERATIONS_MAX, Job, QUEUE_OPERATIONS_MAX};
+use crate::error::{Closed, LedgerError, Result};
 
 /// The time for which an operation waits for a commit that another one begins. A crash may lose it meanwhile.
 const RIDE_MAX: Duration = Duration::from_millis(20);
@@ -73,6 +73,11 @@ impl Lists {
         let until = [self.begin_until, self.ride_until].into_iter().flatten().min();
         if is_enough { Some(Instant::now()) } else { until }
     }
+}
+
+pub(super) fn writer_ended() -> LedgerError {
+    let cause = std::io::Error::other("the writer thread ended by a bug; please report it with the log");
+    Closed { cause: Arc::new(cause) }.into()
 }
 
 impl Default for Waiting {
@@ -181,7 +186,7 @@ mod tests {
             Ok(false)
         }
 
-        fn answer(self: Box<Self>, _: Result<(), crate::error::Closed>) {}
+        fn answer(self: Box<Self>, _: Result<(), Closed>) {}
     }
 
     #[tokio::test]
