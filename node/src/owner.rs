@@ -60,7 +60,7 @@ pub mod upstream;
 use admit::Admitted;
 use answer::Answer;
 use book::Book;
-use late::Unserved;
+use late::ToldFree;
 use load::{Caller, Load};
 use registry::Registry;
 use running::{Arrival, Calls, Conflict, RunningCall};
@@ -81,7 +81,7 @@ pub struct OwnerParts {
     pub book: Book,
     pub calls: Calls,
     /// Calls that payers were told were never served.
-    pub unserved: Unserved,
+    pub told_free: ToldFree,
     pub load: Load,
     /// A count of what payers were told of their calls.
     pub told: BooksLimiter,
@@ -116,7 +116,7 @@ impl Owner {
             let call = tokio::select! {
                 call = inbound.recv() => call,
                 _ = seconds.tick() => {
-                    self.0.unserved.a_second_passed();
+                    self.0.told_free.a_second_passed();
                     continue;
                 }
             };
@@ -124,7 +124,7 @@ impl Owner {
             let InboundCall { peer, is_partner, origin, message, body, reply } = call;
             match message {
                 CallMessage::Call(request) => {
-                    let late = self.0.unserved.check(peer, request.call_id, origin);
+                    let late = self.0.told_free.check(peer, request.call_id, origin);
                     if let Err(refusal) = late {
                         reply.send(CallReply::Refused(refusal), Bytes::new());
                         continue;
@@ -142,7 +142,7 @@ impl Owner {
                         OwnerAnswer::of(&answer),
                         Some(OwnerAnswer::Unknown | OwnerAnswer::Receipt { is_final: false })
                     );
-                    if is_free && !self.0.unserved.note(peer, is_partner, call_id, origin, Instant::now()) {
+                    if is_free && !self.0.told_free.note(peer, is_partner, call_id, origin, Instant::now()) {
                         answer = CallReply::Refused(too_many_doubts());
                     }
                     reply.send(answer, body);

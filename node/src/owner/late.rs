@@ -22,14 +22,14 @@ use farthing_protocol::{Address, CallId, Refusal, RefusalCode};
 /// A line is found dead after 50 s at most, and nothing arrives over it then. A process that does not run finds nothing, so
 /// only time in which this one runs counts.
 const REMEMBERED_SECS: u64 = 120;
-/// Calls of one payer, twice as many as a node has under way to one owner. What finds no place is not said to be unserved.
+/// Calls of one payer, twice as many as a node has under way to one owner. What finds no place is not said to be free.
 const CALLS_MAX: usize = 256;
 /// Payers, of those with channels and of strangers.
 const PAYERS_MAX: usize = 1_024;
 
 /// The questions that were answered with “never served” or “failed, free”: each with its payer, call, time and connection.
 #[derive(Debug, Default)]
-pub struct Unserved {
+pub struct ToldFree {
     partners: Mutex<Payers>,
     strangers: Mutex<Payers>,
     /// Seconds that this process has run, as somebody counted them who runs with it.
@@ -54,7 +54,7 @@ impl LateNotice {
     }
 }
 
-impl Unserved {
+impl ToldFree {
     /// Counts a second in which this process ran.
     pub fn a_second_passed(&self) {
         self.ran_secs.fetch_add(1, Ordering::Relaxed);
@@ -151,21 +151,21 @@ mod tests {
     fn a_copy_is_late_on_a_connection_that_is_older_than_the_word_and_not_the_one_it_was_asked_on() {
         let start = Instant::now();
         let at = |number, secs| Origin { number, since: start + SECOND * secs };
-        let (unserved, told) = (Unserved::default(), start + SECOND * 10);
-        let is_late = |call_id, origin| unserved.check(PAYER, call_id, origin).is_err();
+        let (told_free, told) = (ToldFree::default(), start + SECOND * 10);
+        let is_late = |call_id, origin| told_free.check(PAYER, call_id, origin).is_err();
         assert!(!is_late(CALL, at(1, 0)), "nobody asked");
-        assert!(unserved.note(PAYER, true, CALL, at(2, 5), told));
+        assert!(told_free.note(PAYER, true, CALL, at(2, 5), told));
         for secs in [0, 4, 6, 9] {
             assert!(is_late(CALL, at(1, secs)), "made after {secs} s");
         }
         assert!(!is_late(CALL, at(2, 5)), "it was asked on this one, and its bytes come in order");
         assert!(!is_late(CALL, at(3, 10)), "nothing was sent over it before");
         assert!(!is_late(CallId::from_bytes([2; 16]), at(1, 0)), "another call");
-        assert!(unserved.check(wallet(7), CALL, at(1, 0)).is_ok(), "of another payer");
+        assert!(told_free.check(wallet(7), CALL, at(1, 0)).is_ok(), "of another payer");
         // However much time passes in which the process does not run.
-        (1..REMEMBERED_SECS).for_each(|_| unserved.a_second_passed());
+        (1..REMEMBERED_SECS).for_each(|_| told_free.a_second_passed());
         assert!(is_late(CALL, at(1, 0)));
-        unserved.a_second_passed();
+        told_free.a_second_passed();
         assert!(!is_late(CALL, at(1, 0)));
     }
 
@@ -173,10 +173,10 @@ mod tests {
     fn what_strangers_ask_takes_the_memory_of_no_peer_with_a_channel_and_both_are_bounded() {
         let now = Instant::now();
         let (old, asked_on) = (Origin { number: 1, since: now }, Origin { number: 2, since: now });
-        let (unserved, told) = (Unserved::default(), now + SECOND);
-        assert!(unserved.note(PAYER, true, CALL, asked_on, told));
+        let (told_free, told) = (ToldFree::default(), now + SECOND);
+        assert!(told_free.note(PAYER, true, CALL, asked_on, told));
         for n in 0..2 * PAYERS_MAX {
-            assert!(unserved.note(wallet(n), false, CALL, asked_on, told));
+            assert!(told_free.note(wallet(n), false, CALL, asked_on, told));
         }
         let calls = (0..2 * CALLS_MAX).map(|n| {
             let mut id = [9; 16];
@@ -184,14 +184,14 @@ mod tests {
             CallId::from_bytes(id)
         });
         let noted: Vec<_> =
-            calls.filter(|id| unserved.note(wallet(usize::MAX), false, *id, asked_on, told)).collect();
+            calls.filter(|id| told_free.note(wallet(usize::MAX), false, *id, asked_on, told)).collect();
         assert_eq!(noted.len(), CALLS_MAX, "none is forgotten for another one");
-        assert!(noted.iter().all(|id| unserved.check(wallet(usize::MAX), *id, old).is_err()));
-        (0..REMEMBERED_SECS).for_each(|_| unserved.a_second_passed());
-        assert!(unserved.note(wallet(usize::MAX), false, CALL, asked_on, told), "later there is room again");
-        assert!(unserved.note(PAYER, true, CALL, asked_on, told));
-        assert!(unserved.check(PAYER, CALL, old).is_err());
-        let strangers = lock(&unserved.strangers);
+        assert!(noted.iter().all(|id| told_free.check(wallet(usize::MAX), *id, old).is_err()));
+        (0..REMEMBERED_SECS).for_each(|_| told_free.a_second_passed());
+        assert!(told_free.note(wallet(usize::MAX), false, CALL, asked_on, told), "later there is room again");
+        assert!(told_free.note(PAYER, true, CALL, asked_on, told));
+        assert!(told_free.check(PAYER, CALL, old).is_err());
+        let strangers = lock(&told_free.strangers);
         assert_eq!(strangers.0.len(), PAYERS_MAX);
     }
 }

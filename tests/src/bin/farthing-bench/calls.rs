@@ -10,7 +10,6 @@ use serde::Serialize;
 use crate::{
     at,
     counts::{AllocationPoints, Counting, Events, processor_time_of},
-    histogram,
     load::{self, Load},
     market::{Market, Way},
     round,
@@ -69,20 +68,6 @@ pub struct Turns {
 }
 
 impl Turns {
-    fn none(way: Way) -> Result<Self> {
-        Ok(Self {
-            way,
-            calls: 0,
-            refused: 0,
-            seconds: 0.0,
-            times: histogram()?,
-            processor: BTreeMap::new(),
-            commits: 0,
-            signatures: 0,
-            messages: Some(0),
-        })
-    }
-
     /// One turn.
     pub async fn take(market: &Market, way: Way, callers: usize) -> Result<Self> {
         let processes = processes(market, way);
@@ -162,10 +147,13 @@ pub async fn measure(market: &Market) -> Result<Vec<Row>> {
     let allocations = AllocationPoints::place();
     let mut rows = Vec::new();
     for callers in CALLERS {
-        let mut turns = market.ways().into_iter().map(Turns::none).collect::<Result<Vec<_>>>()?;
-        for _ in 0..ROUNDS {
-            for way in &mut turns {
-                way.add(Turns::take(market, way.way, callers).await?)?;
+        let mut turns = Vec::new();
+        for way in market.ways() {
+            turns.push(Turns::take(market, way, callers).await?);
+        }
+        for _ in 1..ROUNDS {
+            for turns in &mut turns {
+                turns.add(Turns::take(market, turns.way, callers).await?)?;
             }
         }
         let rate = |way: &Turns| float(way.calls) / way.seconds;
