@@ -37,7 +37,6 @@ use crate::{
     tables::{
         self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME, UNCHARGED_PURCHASES_BY_TIME,
     },
-    writer::Pending,
 };
 
 /// A late charge is looked for among so many purchases.
@@ -145,24 +144,33 @@ impl Ledger {
         })
     }
 
-    /// Queues a promise and returns as soon as it is queued: send the call meanwhile, and await the
-    /// [`Pending`] before its answer is handed on. Waits only while the queue is full.
+    /// Queues a promise and returns as soon as it is queued: send the call meanwhile, and await the returned future
+    /// before its answer is handed on. Waits only while the queue is full.
     ///
-    /// A call id may be promised again while it is open or when it ended without charge and answer.
+    /// A call id may be promised again while it is open or when it ended without charge and answer. The voucher of a
+    /// promise that is refused has left all the same: its channel is signed up to it then, and lacks that call.
     ///
     /// # Errors
     /// [`LedgerError::Closed`] at once; the rules of money from the returned future.
-    pub async fn promise(&self, promise: Promise) -> Result<Pending<Promised>> {
+    pub async fn promise(
+        &self,
+        promise: Promise,
+    ) -> Result<impl Future<Output = Result<Promised>> + Send + use<>> {
         if self.queue().takes_no_promise() {
             return Err(LedgerError::Ending);
         }
         let store = Arc::clone(self.queue().store());
         let record = move |tx: &WriteTransaction| {
-            let promised = record_promise(tx, &promise)?;
-            store.forget_closed(tx)?;
+            let promised = record_promise(tx, &promise);
+            match &promised {
+                Ok(_) => store.forget_closed(tx)?,
+                Err(error) if error.is_failure() => return promised.map(Ok),
+                Err(_) => lacking::note_refused(tx, &promise.request.payment)?,
+            }
             Ok(promised)
         };
-        self.queue().enqueue(record).await
+        let recorded = self.queue().enqueue(record).await?;
+        Ok(async { recorded.await? })
     }
 
     /// Closes a promise with its receipt and counts the charge for the channel and the day.

@@ -68,13 +68,7 @@ impl Consumer {
             let exchanged = self.exchange(&attempt, deadline, &mut turn).await;
             killpoint::reached("consumer.after_answer");
             // What was promised is durable before anyone hears of the answer. The owner may have served it.
-            if let Err(error) = pending.await {
-                // It lacks a call whose voucher left.
-                if !error.is_failure() && self.0.ledger.note_loss().await.is_err() {
-                    tracing::error!("the ledger takes nothing any more");
-                }
-                return Err(BuyError::NotStored(error));
-            }
+            pending.await.map_err(BuyError::NotStored)?;
             match exchanged {
                 Exchanged::Refused(
                     mut refusal @ Refusal { code: RefusalCode::PriceChanged, listing: Some(_), .. },

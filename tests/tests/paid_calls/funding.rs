@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_chain::deploy::{Deployer, dev_account};
+use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_testnet::{anvil::Anvil, rpc};
 use farthing_tests::{
@@ -11,7 +12,7 @@ use farthing_tests::{
 };
 use serde_json::json;
 
-use crate::support::{cost, expect_free, expect_served, setting, with};
+use crate::support::{cost, expect_free, expect_served, on_a_fixed_port, setting, with};
 
 #[tokio::test]
 async fn an_empty_wallet_is_told_what_to_send_where_and_the_same_call_works_then() -> Result<()> {
@@ -184,5 +185,42 @@ async fn a_deposit_by_hand_without_eth_signs_nothing_and_takes_no_place_among_th
     open().await?.ends_with(0)?;
     expect_served(&world.get("/ok").await?)?;
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_owner_that_asks_for_a_longer_delay_gets_nothing_more_into_a_channel_of_before() -> Result<()> {
+    let small = [setting("spending.deposit_min", "0.004"), setting("spending.deposit_prices", "2")].concat();
+    let delay = setting("chain.close_delay_secs", "3600");
+    let owner_settings = [on_a_fixed_port()?, delay].concat();
+    let setup = Setup { consumer_settings: small, owner_settings, ..Setup::default() };
+    let mut world = World::with(setup).await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.owner.kill().await?;
+    world.owner.restart(vec![("FARTHING_CHAIN__CLOSE_DELAY_SECS".to_owned(), "7200".to_owned())]).await?;
+    world.owner.wait_until_ready().await?;
+    let service = world.api.id.to_string();
+    eventually("the new terms are known", async || {
+        let shown = farthing(&world.consumer, &["catalog", "show", &service, "--json"]).await?;
+        Ok(shown.ends_with(0)?.json()?["version"] == 2)
+    })
+    .await?;
+
+    // The channel is low all the time, so each call that spent of it would fill it.
+    let left = world.chain.usdc_of(world.consumer_wallet).await?;
+    for n in 1..=3 {
+        let refused = world.get("/ok").await?;
+        expect_free(&format!("call {n}"), &refused, 402, "channel-delay-too-short")?;
+    }
+    let open = farthing(&world.consumer, &["channel", "open", &service, "--deposit", "0.1"]).await?;
+    ensure!(open.code != 0 && open.err.contains("channel close"), "{open:?}");
+    assert_eq!(world.chain.usdc_of(world.consumer_wallet).await?, left, "no money moved");
+    assert_eq!(world.upstream.hits(), 1);
+
+    // What it says to do helps.
+    let channels = world.consumer.control().ask(endpoint::Channels).await?;
+    farthing(&world.consumer, &["channel", "close", &channels[0].id.to_string()]).await?.ends_with(0)?;
+    expect_served(&world.get("/ok").await?)?;
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
     Ok(())
 }

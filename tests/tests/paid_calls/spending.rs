@@ -3,13 +3,14 @@
 use anyhow::{Context, Result, ensure};
 use farthing_os::clock;
 use farthing_protocol::Usdc;
+use farthing_testnet::rpc;
 use farthing_tests::{
     command::farthing,
     wait::eventually,
     world::{Answer, FUNDS, Setup, World},
 };
 use reqwest::StatusCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{cost, expect_free, expect_refused, expect_served, fixed_owner, setting, with};
 
@@ -174,4 +175,30 @@ async fn send_with(world: &World, secret: &str, body: &Value) -> Result<Answer> 
     let response = request.send().await?;
     let (status, headers): (StatusCode, _) = (response.status(), response.headers().clone());
     Ok(Answer { status, headers, body: response.bytes().await? })
+}
+
+#[tokio::test]
+async fn a_stop_while_a_channel_is_being_opened_holds_for_the_call_that_opens_it() -> Result<()> {
+    let world = World::start().await?;
+    let url = world.chain.rpc_url();
+    rpc::call(&url, "evm_setAutomine", json!([false])).await?;
+    let call = world.get("/ok");
+    let stop = async {
+        eventually("the deposit waits", async || {
+            let waiting = rpc::call(&url, "txpool_status", json!([])).await?;
+            Ok(waiting["pending"] != "0x0")
+        })
+        .await?;
+        farthing(&world.consumer, &["spending", "stop"]).await?.ends_with(0)?;
+        rpc::call(&url, "evm_setAutomine", json!([true])).await?;
+        rpc::call(&url, "evm_mine", json!([])).await
+    };
+    let (answer, _) = tokio::try_join!(call, stop)?;
+    expect_free("stopped meanwhile", &answer, 503, "spending-stopped")?;
+    assert_eq!(world.upstream.hits(), 0);
+
+    farthing(&world.consumer, &["spending", "resume"]).await?.ends_with(0)?;
+    expect_served(&world.get("/ok").await?)?;
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
+    Ok(())
 }

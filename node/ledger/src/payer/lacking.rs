@@ -4,13 +4,14 @@
 //! Where it was not closed, came from a backup, or an owner shows a signature that it does not know, the channel is
 //! marked until its books were compared for the last time.
 
-use farthing_protocol::{ChannelId, Usdc};
+use farthing_protocol::{ChannelId, Usdc, call::Payment};
+use redb::WriteTransaction;
 
 use super::update_channel;
 use crate::{
     Ledger,
     adjustment::Cause,
-    error::Result,
+    error::{LedgerError, Result},
     rows::payer::{PayerChannelRow, StoredPayerChannel, mark_all},
 };
 
@@ -46,5 +47,18 @@ impl Ledger {
     /// Only failures of storage.
     pub async fn note_loss(&self) -> Result<()> {
         self.write(|tx| mark_all(tx).map(drop)).await
+    }
+}
+
+/// Notes what a promise that is refused has signed: the call is on its way to its owner, and this ledger lacks it.
+pub(super) fn note_refused(tx: &WriteTransaction, payment: &Payment) -> Result<()> {
+    let &Payment::Channel { channel, cumulative, .. } = payment else { return Ok(()) };
+    let lacks = |row: &mut StoredPayerChannel| {
+        row.may_lack_calls = Some(true);
+        row.recover(Usdc::ZERO, cumulative);
+    };
+    match update_channel(tx, channel, None, Cause::Earlier, lacks) {
+        Ok(_) | Err(LedgerError::UnknownChannel(_)) => Ok(()),
+        Err(error) => Err(error),
     }
 }

@@ -168,6 +168,30 @@ async fn what_an_emptied_channel_paid_beyond_all_calls_is_no_crash_where_none_wa
 }
 
 #[tokio::test]
+async fn a_refused_promise_whose_voucher_left_is_signed_and_may_be_charged() {
+    let ledger = in_memory();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    ledger.promise(promise(1, 1, PRICE)).await.unwrap().await.unwrap();
+    let state = |ledger: &Ledger| {
+        let row = ledger.payer_channels().unwrap()[0];
+        (row.signed, row.may_lack_calls, row.in_flight)
+    };
+    assert_eq!(state(&ledger), (PRICE, false, PRICE));
+    // Another call found the owner out while this one was on its way.
+    ledger.put_payer_channel(PayerChannel { stopped: true, ..payer_channel(1) }).await.unwrap();
+    let twice = PRICE.saturating_add(PRICE);
+    let refused = ledger.promise(promise(1, 2, twice)).await.unwrap().await;
+    assert!(matches!(refused, Err(LedgerError::ChannelStopped(_))), "{refused:?}");
+    assert_eq!(state(&ledger), (twice, true, PRICE));
+
+    ledger.release(call_id(1), "never served", NOW_SECS).await.unwrap();
+    let emptied = PayerChannel { claimed: twice, deposited: twice, ..payer_channel(1) };
+    ledger.put_payer_channel(emptied).await.unwrap();
+    assert_eq!(shown(&ledger), [(Side::Payer, twice, Cause::Crash)], "no crime of the owner's");
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
+}
+
+#[tokio::test]
 async fn what_the_chain_alone_showed_is_taken_back_with_the_chain_or_when_nobody_proves_it() {
     let paid = |micros_paid| PayerChannel { claimed: micros(micros_paid), ..payer_channel(1) };
     let state = |ledger: &Ledger| {
