@@ -17,15 +17,13 @@ use std::{
 use anyhow::{Result, ensure};
 use farthing_control::{
     endpoint,
-    types::{Channel, ChannelRole, HistoryEntry, HistoryKind, HistoryState},
+    types::{Channel, ChannelRole, HistoryEntry, HistoryKind, HistoryPage, HistoryState},
 };
 use farthing_protocol::{Address, ChannelId, Usdc};
 use farthing_testnet::{NodeProcess, demo::Demo};
 
 use crate::wait::eventually;
 
-/// As many as one export holds.
-const CALLS_MAX: usize = 20_000;
 /// Starts and calls are told in whole seconds.
 const CLOCK_SECS: u64 = 2;
 
@@ -47,13 +45,10 @@ impl Books {
     /// What a running node tells of itself.
     ///
     /// # Errors
-    /// When it does not answer, or has more calls than it tells at once.
+    /// When it does not answer.
     pub async fn of(node: &NodeProcess) -> Result<Self> {
         let status = node.status().await?;
         let now_secs = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
-        let kinds = endpoint::HistoryJson.with("kind", "bought,served,adjustment");
-        let calls = node.control().ask(kinds).await?;
-        ensure!(calls.len() < CALLS_MAX, "too many calls to be compared: {}", calls.len());
         let mut books = Self {
             wallet: status.address.0,
             started_secs: now_secs.saturating_sub(status.uptime_secs),
@@ -62,16 +57,24 @@ impl Books {
             adjustments: Vec::new(),
             channels: node.control().ask(endpoint::Channels).await?,
         };
-        for call in calls {
-            let Some(peer) = call.peer.as_ref().map(|peer| peer.0) else { continue };
-            let id = (peer, call.id.clone());
-            match call.kind {
-                HistoryKind::Bought => drop(books.bought.insert(id, call)),
-                HistoryKind::Served => drop(books.served.insert(id, call)),
-                _ => books.adjustments.push(call),
-            }
+        let steps = || endpoint::History.with("kind", "bought,served,adjustment").with("limit", 500);
+        let mut asked = steps();
+        loop {
+            let HistoryPage { entries, next } = node.control().ask(asked).await?;
+            entries.into_iter().for_each(|entry| books.take(entry));
+            let Some(next) = next else { return Ok(books) };
+            asked = steps().with("cursor", next);
         }
-        Ok(books)
+    }
+
+    fn take(&mut self, entry: HistoryEntry) {
+        let Some(peer) = entry.peer.as_ref().map(|peer| peer.0) else { return };
+        let id = (peer, entry.id.clone());
+        match entry.kind {
+            HistoryKind::Bought => drop(self.bought.insert(id, entry)),
+            HistoryKind::Served => drop(self.served.insert(id, entry)),
+            _ => self.adjustments.push(entry),
+        }
     }
 
     fn spent_on(&self, role: ChannelRole, id: ChannelId) -> Option<Usdc> {

@@ -57,7 +57,7 @@ impl Row {
 /// What one way's turns came to.
 pub struct Turns {
     way: Way,
-    calls: u64,
+    pub calls: u64,
     refused: u64,
     seconds: f64,
     times: Histogram<u64>,

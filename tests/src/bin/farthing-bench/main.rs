@@ -3,8 +3,8 @@
 //!
 //! Absolute times depend on the machine and on what else it does; the ratios, taken in the same run, are what to
 //! compare. Tables go to standard output and everything, as JSON, to `target/bench/report.json`. `farthing-bench calls`,
-//! `crowded` and `profile` measure that part alone, and `farthing-bench compare PROGRAM` this workspace's nodes beside
-//! those of another build; they write nothing.
+//! `crowded` and `profile` measure that part alone, `farthing-bench compare PROGRAM` this workspace's nodes beside those
+//! of another build, and `farthing-bench soak [CALLS]` buys 200,000 calls and compares the books; they write nothing.
 
 mod calls;
 mod compare;
@@ -13,6 +13,7 @@ mod load;
 mod market;
 mod profile;
 mod rows;
+mod soak;
 
 use std::{
     fs,
@@ -55,12 +56,18 @@ struct Machine {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let (part, program) = (std::env::args().nth(1), std::env::args().nth(2));
+    let (part, of) = (std::env::args().nth(1), std::env::args().nth(2));
     let folder = tempdir()?;
     let started = Instant::now();
     if part.as_deref() == Some("compare") {
-        let other = program.context("which program to compare with: farthing-bench compare PROGRAM")?;
+        let other = of.context("which program to compare with: farthing-bench compare PROGRAM")?;
         return compare::measure(&folder.0, other.into()).await;
+    }
+    if part.as_deref() == Some("soak") {
+        let calls = of.map_or(Ok(soak::CALLS), |calls| calls.parse()).context("how many calls: a number")?;
+        let market = Market::of(&folder.0, None).await?;
+        soak::measure(&market, calls).await?;
+        return market.close().await;
     }
     let mut market = Market::open(&folder.0).await?;
     let machine = Machine::this()?;
@@ -73,7 +80,7 @@ async fn main() -> Result<()> {
         Some("profile") => profile::measure(&market).await?,
         Some(other) => {
             bail!(
-                "{other:?} is no part of the bench: expected calls, crowded, profile or compare, or nothing"
+                "{other:?} is no part of the bench: expected calls, crowded, profile, compare or soak, or nothing"
             )
         }
     }
