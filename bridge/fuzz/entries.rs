@@ -1,4 +1,4 @@
-//! What is fuzzed: each entry takes any bytes, must not panic, and checks what must hold for what was accepted.
+//! Fuzzed entries: each takes any bytes, must not panic, and checks what must hold for what was accepted.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

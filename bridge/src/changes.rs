@@ -1,4 +1,4 @@
-//! What a newer reading of an API changes for its callers.
+//! Changes that a newer reading of an API brings its callers.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! Whether a value is what a schema says, so that no published example contradicts its own schema.
+//! Checks a value against a schema, so that no published example contradicts its own schema.
 //!
 //! The answer is the one JSON Schema tools give. Where they would need to know more than we do (a pattern that
 //! our regular expressions lack), the answer is no: leaving an example out harms nobody.

@@ -1,4 +1,4 @@
-//! Which headers a caller may never set at an upstream.
+//! Headers that a caller may never set at an upstream.
 
 /// Headers that no parameter can set at an upstream: they carry the owner's authority, describe the connection or
 /// the body, or make a server believe it was asked something else.

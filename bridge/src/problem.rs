@@ -1,4 +1,4 @@
-//! Why a call is refused, free: everything that is wrong with it at once, with the nearest right thing.
+//! Reasons to refuse a call, free: everything that is wrong with it at once, with the nearest right thing.
 
 use crate::{cut, routing::RouteError};
 

@@ -1,4 +1,4 @@
-//! Whether an answer is what its operation promises, for those who paid for it.
+//! Checks an answer against what its operation promises, for those who paid for it.
 //!
 //! 1. The status has to be among those that the operation describes, where it describes any; one success stands for
 //!    another.

@@ -1,4 +1,4 @@
-//! What a reader made of an owner's document: bridged, repaired, skipped, and why.
+//! A reader's report on an owner's document: bridged, repaired, skipped, and why.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What needs a person: each alert with its cause and what to do about it.
+//! Alerts about what needs a person: each with its cause and what to do about it.
 //!
 //! [`current`] is pure: from what is known of money, chain and network it says what is amiss. [`Alerts`] looks at the
 //! node for it, remembers since when each holds, and keeps the levels that the user set. [`watch`] tells a webhook.

@@ -1,4 +1,4 @@
-//! How long calls take, by how they end, for `/metrics`.
+//! Durations of calls, by how they end, for `/metrics`.
 
 use std::time::Duration;
 

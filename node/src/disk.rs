@@ -1,4 +1,4 @@
-//! How much room is left where the data folder lies, and how to wait for the disk.
+//! Room that is left where the data folder lies, and waiting for the disk.
 //!
 //! A full disk closes the ledger: then nothing is promised, served, bought or claimed, because no claim leaves this node
 //! that a restart would not know of. So it is told long before.

@@ -1,4 +1,4 @@
-//! What gas costs in USDC, and what a wallet's ETH can bring to the chain. Pure.
+//! The cost of gas in USDC, and what a wallet's ETH can bring to the chain. Pure.
 
 use std::{cmp::Reverse, collections::HashSet};
 

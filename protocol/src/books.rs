@@ -1,4 +1,4 @@
-//! What two nodes tell each other to compare their books, call by call (invariant X1).
+//! Messages of two nodes that compare their books, call by call (invariant X1).
 //!
 //! The payer asks for what the owner recorded of its calls, page by page in the order of call ids, and holds each
 //! record against its own. Nobody is told of another payer's calls.

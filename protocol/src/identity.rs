@@ -1,4 +1,4 @@
-//! Who a node is: wallet address ↔ secp256k1 public key ↔ libp2p peer id.
+//! The identity of a node: wallet address ↔ secp256k1 public key ↔ libp2p peer id.
 //!
 //! The wallet's key is also the node's network key, so a peer id *contains* the public key and the wallet
 //! address follows by hashing: proving one proves the other, and nothing has to be looked up.

@@ -1,4 +1,4 @@
-//! What two Farthing nodes must agree on: money, identities, signed documents,
+//! The agreement between two Farthing nodes: money, identities, signed documents,
 //! messages, and the rules by which a payment is accepted.
 //!
 //! Everything here is pure. There is no clock, socket, file or task: functions

@@ -1,4 +1,4 @@
-//! What an owner publishes about a service: a signed listing, and its details by content hash.
+//! Publications of an owner about a service: a signed listing, and its details by content hash.
 //!
 //! The listing is small, because every node stores every listing. What only an interested consumer needs —
 //! operations, parameters, their prices — is a details document that the listing pins by hash.

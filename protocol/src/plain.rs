@@ -1,4 +1,4 @@
-//! Which signs a line of plain text may hold, so that nobody reads something else than what is written. Pure.
+//! Signs that a line of plain text may hold, so that nobody reads something else than what is written. Pure.
 //!
 //! A sign that leaves no ink makes two names look like one, or a name look like none. Names, tags and categories
 //! therefore hold only what can be seen, and the plain blank between it. A summary is prose in any script: there,

@@ -1,4 +1,4 @@
-//! Where a wallet address can be reached: signed, sequenced, expiring.
+//! Records of where a wallet address can be reached: signed, sequenced, expiring.
 
 use minicbor::{CborLen, Decode, Encode, bytes::ByteVec};
 

@@ -1,4 +1,4 @@
-//! What one side's words decide about a call on the other: when a promised call is over, and what one more copy of
+//! Decides about a call on one side by the words of the other: when a promised call is over, and what one more copy of
 //! a call brings.
 //!
 //! A consumer sends a call, and after a lost connection the same call again. As long as every copy was refused or

@@ -1,4 +1,4 @@
-//! How messages become bytes: CBOR with integer keys, protocol names, frames.
+//! Encoding of messages as bytes: CBOR with integer keys, protocol names, frames.
 //!
 //! Structures are CBOR maps with small integer keys in ascending order and without indefinite lengths, so
 //! one value has one encoding; a reader skips keys it does not know, which leaves room to grow. A frame on a

@@ -1,4 +1,4 @@
-//! What templates are given: the model with a language's names and types, strangers' texts behind their lock.
+//! Values for templates: the model with a language's names and types, strangers' texts behind their lock.
 //!
 //! Names, types and digits are safe to print. Everything typed [`Value`] here is a stranger's text ([`Foreign`]) and
 //! needs a filter. `bridge/sdk/templates/README.md` describes every field for those who write templates.

@@ -1,4 +1,4 @@
-//! What is special about a language: its templates, its names, its types, its syntax. Tables, no code.
+//! A language's profile: its templates, its names, its types, its syntax. Tables, no code.
 
 /// A language.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! What values look like, whatever the source called it: JSON Schema, Swagger's subset of it, GraphQL's types.
+//! The shape of values, whatever the source called it: JSON Schema, Swagger's subset of it, GraphQL's types.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};

@@ -1,4 +1,4 @@
-//! What the upstream answered becomes a REST answer.
+//! Turns the upstream's answer into a REST answer.
 //!
 //! The body is judged, not only the status: data without errors is a success, data with errors a partial one, and
 //! errors alone become the status they stand for (bridge.md, "Answers"). The value of the root field is taken as

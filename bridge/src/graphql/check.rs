@@ -1,4 +1,4 @@
-//! Whether a compiled schema keeps the rules of [`super::schema`]: it may come from a stranger.
+//! Checks that a compiled schema keeps the rules of [`super::schema`]: it may come from a stranger.
 //!
 //! What passes can be planned with: every id leads to a type of the right kind, every name is a GraphQL name and
 //! stands once where it stands, and types are not nested too deeply.

@@ -1,4 +1,4 @@
-//! Which types a call can reach from the root types.
+//! The types that a call can reach from the root types.
 
 use super::schema::{GraphqlSchema, Type, TypeId, TypeKind, TypeRef};
 

@@ -1,4 +1,4 @@
-//! What reading a GraphQL schema yields.
+//! The result of reading a GraphQL schema.
 
 use super::GraphqlSchema;
 use crate::report::Report;

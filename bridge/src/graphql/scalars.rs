@@ -1,4 +1,4 @@
-//! How the text of a scalar becomes a value: told by the scalar's name, unless the owner says otherwise.
+//! Turns the text of a scalar into a value, by the scalar's name unless the owner says otherwise.
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! What a query asks of its result: a tree of fields, its text, and the aliases in it.
+//! The selection of a query: a tree of fields, its text, and the aliases in it.
 //!
 //! [`default`] makes the tree for a call that does not say what it wants, [`super::fields`] for one that does.
 //! [`aliases`] then makes it acceptable to every validator, [`Selection::write`] is its text in the query, and

@@ -1,4 +1,4 @@
-//! How checked values are written: scalars as their text, arrays and objects in the style of their parameter.
+//! Writes checked values: scalars as their text, arrays and objects in the style of their parameter.
 //!
 //! Everything but RFC 3986's unreserved characters is percent-encoded, so that no value can be mistaken for a
 //! delimiter. Only delimiters that a URI may hold (`,` `=` `&`) stand for themselves; `[`, `]`, `|` and the blank

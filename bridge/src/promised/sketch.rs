@@ -1,4 +1,4 @@
-//! What a judge sees of a JSON text: the kinds of its outermost values, and the names of their members.
+//! The sketch of a JSON text that a judge looks at: the kinds of its outermost values, and the names of their members.
 //!
 //! The text is read without being kept; only where that fails it is read again, to see whether it is JSON at all. What lies
 //! deeper than [`DEPTH_MAX`], or beyond [`VALUES_MAX`], is passed over, so a sketch is small whatever the text is.

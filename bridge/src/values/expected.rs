@@ -1,4 +1,4 @@
-//! What a schema expects, in a few words for an error.
+//! Describes what a schema expects, in a few words for an error.
 
 use std::fmt::Display;
 

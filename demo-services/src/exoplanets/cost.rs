@@ -1,4 +1,4 @@
-//! What a request may cost, decided before it is answered.
+//! The cost of a request, decided before it is answered.
 //!
 //! The document's fields are counted with its fragments expanded. An answer has at most that many fields for each
 //! element of its lists, so [`ANSWER_FIELDS_MAX`] divided by the count is how many elements it may have, and resolvers

@@ -1,4 +1,4 @@
-//! How planets are discovered: the methods, in the archive's words.
+//! The methods by which planets are discovered, in the archive's words.
 
 use juniper::{DefaultScalarValue, GraphQLEnum};
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Why a field cannot be answered, with the stable code that a program reads in `extensions.code`.
+//! Reasons why a field cannot be answered, with the stable code that a program reads in `extensions.code`.
 
 use juniper::{DefaultScalarValue, FieldError, IntoFieldError, Object, Value};
 use thiserror::Error;

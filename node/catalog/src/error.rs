@@ -1,4 +1,4 @@
-//! Why a catalog cannot be opened, read or written. A damaged file is no reason: it is rebuilt.
+//! Reasons why a catalog cannot be opened, read or written. A damaged file is none: it is rebuilt.
 
 use std::{path::PathBuf, sync::Arc};
 

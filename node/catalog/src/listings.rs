@@ -1,4 +1,4 @@
-//! What is known of every listing without reading it: the catalog's memory, and the rules of taking a listing.
+//! Facts about every listing, known without reading it: the catalog's memory, and the rules of taking a listing.
 //!
 //! [`Listings::check`] decides by looking only; it is asked before a signature is checked and once more by
 //! [`Listings::put`], which the writer alone calls. Each listing has a slot, a small number that stays the same

@@ -1,4 +1,4 @@
-//! What a catalog is told when it is opened: whose it is, and every bound with its reason.
+//! Options of a catalog that is opened: whose it is, and every bound with its reason.
 
 use farthing_protocol::{Address, limits};
 

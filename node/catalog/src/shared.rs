@@ -1,4 +1,4 @@
-//! What the handle and the writer share: the listings, the gate, the store and the index, each behind its own lock.
+//! State shared by handle and writer: the listings, the gate, the store and the index, each behind its own lock.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicU64,

@@ -1,4 +1,4 @@
-//! What becomes of a listing that somebody offers, and where it came from.
+//! Verdicts on listings that somebody offers, and where they came from.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! What can go wrong with a chain, in words that say what to do next.
+//! Errors of a chain, in words that say what to do next.
 
 use farthing_protocol::{Address, Usdc};
 

@@ -1,4 +1,4 @@
-//! How much to pay for gas, as pure arithmetic (EIP-1559).
+//! Fees to offer for gas, as pure arithmetic (EIP-1559).
 
 use crate::spec::ChainSpec;
 

@@ -1,4 +1,4 @@
-//! What the rest of the node holds of a chain.
+//! The handle by which the rest of the node holds a chain.
 //!
 //! Views are read from memory. Operations are checked, queued to the writer, and answered when the chain's
 //! state shows them done, with the views already up to date. Dropping the future of an operation does not

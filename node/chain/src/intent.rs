@@ -1,4 +1,4 @@
-//! What a transaction is for. An intent is kept with its transaction, so that after a restart the chain can
+//! The purpose of a transaction. An intent is kept with its transaction, so that after a restart the chain can
 //! be asked whether it has come true.
 
 use farthing_protocol::{

@@ -1,4 +1,4 @@
-//! Where transactions and the watcher's progress are kept, so that a crash at any instruction loses
+//! A journal of transactions and of the watcher's progress, so that a crash at any instruction loses
 //! nothing. The node implements [`Journal`] with its ledger; [`MemoryJournal`] serves tests.
 //!
 //! Invariant: `put` has returned before the bytes it stores have any effect outside this process.

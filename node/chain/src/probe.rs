@@ -1,4 +1,4 @@
-//! Whether an endpoint can be used: asked before it is put into the settings.
+//! Probes an endpoint before it is put into the settings.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Which chain a node settles on: the presets, and the shape of a custom entry.
+//! The chain that a node settles on: the presets, and the shape of a custom entry.
 //!
 //! A spec is plain data. What it claims about the token's EIP-712 name is only a hint for messages: the
 //! chain's own answers decide (see [`crate::ChainStatus`]).

@@ -1,4 +1,4 @@
-//! Whether the chain is the one the settings describe: its token's EIP-712 domain and its contract's code.
+//! Verifies that the chain is the one that the settings describe: its token's EIP-712 domain and its contract's code.
 //! The chain id is checked for each endpoint before anything else is asked of it (`rpc.rs`).
 
 use alloy::primitives::B256;

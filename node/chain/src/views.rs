@@ -1,4 +1,4 @@
-//! What the rest of the node reads from memory: status, head, channels, balances, fees.
+//! Views that the rest of the node reads from memory: status, head, channels, balances, fees.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! How a command fails: a text for people, an object for programs, an exit code for both.
+//! Failures of a command: a text for people, an object for programs, an exit code for both.
 //!
 //! With `--json` every failure is one object on standard error, whatever else was written:
 //! `{"error": {"code", "message", "next"}}`; a call that was not bought adds `charged` and `call_id`.

@@ -1,4 +1,4 @@
-//! What commands read: files, standard input as `-`, and values that name a file after an `@`.
+//! Inputs of commands: files, standard input as `-`, and values that name a file after an `@`.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! Who may use the console: setting it up, logging in, staying logged in.
+//! Access to the console: setting it up, logging in, staying logged in.
 //!
 //! 1. A node that has no password makes a one-time code at start and prints it. Whoever types it chooses the
 //!    password ([`password`]); the code is then void.

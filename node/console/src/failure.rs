@@ -1,4 +1,4 @@
-//! What a page says instead of itself: where to log in, or what went wrong and what to do.
+//! Pages in place of the one that was asked for: where to log in, or what went wrong and what to do.
 
 use askama::Template;
 use axum::response::{IntoResponse, Redirect, Response};

@@ -1,4 +1,4 @@
-//! What surrounds every page: navigation, search, network, balances, alerts, theme.
+//! The frame around every page: navigation, search, network, balances, alerts, theme.
 
 use axum::extract::FromRequestParts;
 use farthing_control::{

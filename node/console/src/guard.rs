@@ -1,4 +1,4 @@
-//! Who asks, and from where: our own names only, changes by our own pages only, pages for those logged in.
+//! A guard before every request: our own names only, changes by our own pages only, pages for those logged in.
 //!
 //! [`same_site`] stands before every route. What a handler may do then follows from what it takes: a [`Session`]
 //! reads, a [`super::form::Form`] changes.

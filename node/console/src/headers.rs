@@ -1,4 +1,4 @@
-//! What every answer of the console says to the browser: run nothing but ours, embed nothing, tell nobody.
+//! Headers of every answer of the console: run nothing but ours, embed nothing, tell nobody.
 
 use axum::{extract::Request, middleware::Next, response::Response};
 use http::{HeaderName, HeaderValue, header};

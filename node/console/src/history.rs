@@ -1,4 +1,4 @@
-//! What was asked in the sandbox and what came back: kept for each session, in memory and bounded, so that a page
+//! The sandbox's questions and answers: kept for each session, in memory and bounded, so that a page
 //! can show an answer as often as it is loaded and nothing is paid for again.
 //!
 //! Invariant: a session sees its own exchanges only. What is left out here is not lost: the ledger has every

@@ -1,4 +1,4 @@
-//! What somebody began in the console and has not finished: in memory, bounded, and gone with a restart.
+//! Work that somebody began in the console and has not finished: in memory, bounded, and gone with a restart.
 //!
 //! Each thing belongs to one session and is found by a random name in the page's address. The oldest makes room
 //! for a new one; what nobody looked at for two hours goes by itself.

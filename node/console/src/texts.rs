@@ -1,4 +1,4 @@
-//! What code has to say, in one place. The texts of pages stand in their templates, so that a translation is
+//! Sentences that code has to say, in one place. The texts of pages stand in their templates, so that a translation is
 //! another folder of templates and another of this file.
 
 use axum::response::Redirect;

@@ -1,4 +1,4 @@
-//! What command line and node say to each other: JSON over the control socket.
+//! Messages between command line and node: JSON over the control socket.
 //!
 //! Each command is one request to one [`endpoint`](crate::endpoint). Amounts, ids and addresses are text ([`Text`]), so
 //! that no reader has to guess a number's unit or precision. Errors are `application/problem+json` ([`Problem`]).

@@ -1,4 +1,4 @@
-//! What the limits allowed on each day, so that an audit judges a day by what held then and not by what holds now.
+//! The limits of each day, so that an audit judges a day by what held then and not by what holds now.
 //!
 //! A promise brings the limits that its price was held against; of each day the highest are kept, for the node and for
 //! each secret. What a day came to is within them, whatever was changed since. A charge that comes late, for a call

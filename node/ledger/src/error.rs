@@ -1,4 +1,4 @@
-//! Why the ledger cannot be opened, and why it refuses or fails an operation.
+//! Reasons why the ledger cannot be opened, and why it refuses or fails an operation.
 //!
 //! Refusals leave everything as it was and say which rule of money they keep. Failures of storage close the
 //! ledger: see [`Closed`].

@@ -1,4 +1,4 @@
-//! Which multiaddresses may be listened on, published, learned and dialled. Pure.
+//! Multiaddresses that may be listened on, published, learned and dialled. Pure.
 
 use std::{
     collections::BTreeSet,

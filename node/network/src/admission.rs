@@ -1,4 +1,4 @@
-//! How much of something may be under way at once: in all, per peer, and of strangers, per address range.
+//! Limits of what may be under way at once: in all, per peer, and of strangers, per address range.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! What connected peers show of this node's clock. Pure.
+//! Judges this node's clock by what connected peers show. Pure.
 //!
 //! Nobody is asked for the time. A peer's own record that is dated ahead of this clock shows that this clock is behind;
 //! a peer that refuses this node's record, because it is dated ahead of the peer's clock, shows that this one is ahead.

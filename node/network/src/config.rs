@@ -1,4 +1,4 @@
-//! What a node's network is started with, and why starting may fail.
+//! Options that a node's network is started with, and reasons why the start fails.
 
 use std::{path::PathBuf, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What a behaviour around another one leaves to that one.
+//! Forwards what a behaviour around another one leaves to that one.
 
 /// Within an implementation of `NetworkBehaviour`: methods that are those of the behaviour in a field.
 macro_rules! forward {

@@ -1,5 +1,5 @@
-//! Who may connect: wallets only, nobody who is blocked, and strangers only while there is room beside the peers with
-//! open channels.
+//! Admits connections: wallets only, nobody who is blocked, and strangers only while there is room beside the peers
+//! with open channels.
 //!
 //! Wallets and connections cost nothing, so places are not for whoever was first. When they are taken, a connection of
 //! a stranger that does nothing makes room for a newcomer, and one of the address range that has most of them for a

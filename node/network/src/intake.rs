@@ -1,4 +1,4 @@
-//! How much one source may offer in a minute: checking a signature costs more than sending one. Pure.
+//! A limit on what one source offers in a minute: checking a signature costs more than sending one. Pure.
 
 use std::{collections::HashMap, hash::Hash, net::IpAddr};
 

@@ -1,4 +1,4 @@
-//! How long a connection is kept without a stream: as long as somebody can be expected to want it again.
+//! The time that a connection is kept without a stream: as long as somebody can be expected to want it again.
 //!
 //! The swarm closes what has been idle for [`NetworkLimits::contact_idle_max`](crate::NetworkLimits). Whoever the
 //! directory asks on its way is such a contact: a look-up meets dozens, each costs memory on both sides, and none

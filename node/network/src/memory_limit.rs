@@ -1,4 +1,4 @@
-//! How much memory connections may take: the container's limit or the machine's, whichever is less.
+//! The memory that connections may take: the container's limit or the machine's, whichever is less.
 //!
 //! The library's percentages look at the machine alone; in a container of 512 MiB on a machine of 64 GiB they
 //! would never bite.

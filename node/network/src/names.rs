@@ -1,4 +1,4 @@
-//! Where names led: the addresses behind the names that this node dialled, and what identify tells peers of them.
+//! Addresses of names: the addresses behind the names that this node dialled, and what identify tells peers of them.
 //!
 //! A node can only learn its own public address from those who reached it. The library's identify tells a peer the
 //! address under which it was dialled; where that is a name, the peer learns nothing that it could test or publish.

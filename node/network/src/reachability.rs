@@ -1,4 +1,4 @@
-//! Whether other nodes can dial this one: asked of peers, believed when their dials arrive. Pure but for the
+//! Finds out whether other nodes can dial this one: asked of peers, believed when their dials arrive. Pure but for the
 //! clock and the randomness passed in.
 //!
 //! In the order things happen:

@@ -1,4 +1,4 @@
-//! What stream tasks tell the swarm's task about peers, and when that gets a peer blocked.
+//! Reports of stream tasks about peers to the swarm's task, and when they get a peer blocked.
 
 use std::{
     collections::{HashMap, VecDeque},

@@ -1,4 +1,4 @@
-//! What the node knows of others, kept in `network.redb` across restarts: the peer book and the records.
+//! Knowledge of other nodes, kept in `network.redb` across restarts: the peer book and the records.
 //!
 //! The file only saves time: everything in it can be learned again. So a file that cannot be read is moved
 //! aside and begun anew, one that cannot be written is done without, and a crash may lose the last moments.

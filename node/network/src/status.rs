@@ -1,4 +1,4 @@
-//! What the network shows of itself: a status to watch, peers to list, counters to export.
+//! The network's state, as it is shown: a status to watch, peers to list, counters to export.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! Whether another node runs with this node's wallet, as after a copied data folder. Pure.
+//! Detects another node that runs with this node's wallet, as after a copied data folder. Pure.
 //!
 //! Two nodes with one key outbid each other's records, and neither is reached reliably. A record above ours may be
 //! left from before a restored backup; one that was signed since we started, and not by us, was signed by somebody

@@ -1,4 +1,4 @@
-//! Which connections are used: by streams of calls, questions, sessions and tests, and by gossip. A connection that
+//! Tracks connections in use: by streams of calls, questions, sessions and tests, and by gossip. A connection that
 //! does nothing is the first to go when room is needed.
 
 use std::{

@@ -1,5 +1,5 @@
-//! Whose turn it is: the swarm may have something ready for as long as somebody floods it, and nothing in it
-//! knows of the other tasks of the runtime. Whoever handles its events therefore steps back now and then.
+//! A budget after which the swarm yields: it may have something ready for as long as somebody floods it, and nothing
+//! in it knows of the other tasks of the runtime. Whoever handles its events therefore steps back now and then.
 
 /// Events handled in a row before other tasks get a turn. Handling one takes some 10 µs, so others wait for less
 /// than a millisecond.

@@ -1,4 +1,4 @@
-//! What the program asks of the machine that it runs on: the wall clock ([`clock`]), files that nobody else reads
+//! Services of the machine that the program runs on: the wall clock ([`clock`]), files that nobody else reads
 //! ([`files`]), an end like a power cut ([`killpoint`]), a data folder that one process holds ([`lock`]), memory to itself ([`process`]), text that is wiped
 //! and never shown ([`secret`]), and sockets that only chosen users can connect to ([`socket`]).
 

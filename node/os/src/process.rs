@@ -1,4 +1,4 @@
-//! What other programs of this machine get to see of this one.
+//! Limits what other programs of this machine get to see of this one.
 
 /// Keeps this process's memory to itself: no other program of the same user may attach to it or read its environment,
 /// and a crash writes no image of it anywhere. Keys lie in it.

@@ -1,4 +1,4 @@
-//! Who may be asked, and by whom: the Host allow-list and the refusal of requests from web pages.
+//! A guard over who is asked, and by whom: the Host allow-list and the refusal of requests from web pages.
 //!
 //! A page that rebinds its own name to this machine sends that name as Host, so unknown names are refused. An
 //! IP address cannot be rebound; a page that names one is of another origin, and browsers say so in Origin.

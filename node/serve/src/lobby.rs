@@ -1,4 +1,4 @@
-//! Where a connection waits until it has said something, and then for its place.
+//! A lobby where a connection waits until it has said something, and then for its place.
 //!
 //! A place is for whoever asks, and a connection that has not sent a byte has asked nothing: it costs a file descriptor and
 //! nothing else. When the lobby is full, the one that has been silent for longest goes, of the subscriber with the most of

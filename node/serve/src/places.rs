@@ -1,4 +1,4 @@
-//! Who holds the connections of a port, and who makes room for a newcomer.
+//! Places for the connections of a port, and who makes room for a newcomer.
 //!
 //! A connection costs nothing to whoever opens it, so none is held by being first. When there is no room, the one that
 //! is least of use goes ([`Standing`]): of the newcomer's own when its [`subscriber`] has as many as it may, of all when

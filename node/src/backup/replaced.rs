@@ -1,4 +1,4 @@
-//! What a restoration put aside: the files of the node that was there before, until their user removes them.
+//! Files that a restoration put aside: those of the node that was there before, until their user removes them.
 
 use std::{fs, io, path::Path, time::UNIX_EPOCH};
 

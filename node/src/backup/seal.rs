@@ -1,4 +1,4 @@
-//! How a backup is closed: under a passphrase, or for a passphrase that only its user knows.
+//! Closes a backup: under a passphrase, or for a passphrase that only its user knows.
 //!
 //! | bytes | `FARTHBK1`, closed with the passphrase |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Which owners can be reached, and what this node has to do with them: what the network hears of their records decides
+//! Tracks which owners can be reached, and what this node has to do: what the network hears of their records decides
 //! what the catalog shows as online, channels what it never drops, calls what it shows first.
 
 use std::{

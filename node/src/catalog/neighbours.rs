@@ -1,4 +1,4 @@
-//! What this node and its neighbours tell each other of services.
+//! News about services, between this node and its neighbours.
 //!
 //! 1. [`Catalog::publish`] puts this node's own listings into the store and has them passed on.
 //! 2. [`Catalog::hear`] takes what neighbours gossip.

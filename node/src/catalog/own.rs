@@ -1,4 +1,4 @@
-//! What the catalog asks of this node's own services, whoever keeps them: it gives them out beside what it learned.
+//! The catalog's access to this node's own services, whoever keeps them: it gives them out beside what it learned.
 
 use std::{fmt, sync::Arc};
 

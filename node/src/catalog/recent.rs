@@ -1,4 +1,4 @@
-//! What was used last, up to a number of entries and a size: the services that calls are planned with.
+//! A store of what was used last, up to a number of entries and a size: the services that calls are planned with.
 
 use std::{hash::Hash, num::NonZeroUsize};
 

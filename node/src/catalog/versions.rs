@@ -1,4 +1,4 @@
-//! What is different in each version of a service, in sentences for those who call it.
+//! Differences in each version of a service, in sentences for those who call it.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},

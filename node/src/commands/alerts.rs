@@ -1,4 +1,4 @@
-//! What needs a person, from when on it is told, and to whom.
+//! Commands about what needs a person, from when on it is told, and to whom.
 
 use axum::{Json, extract::State, http::StatusCode};
 use farthing_control::types::{Alert, AlertLevels, AlertLevelsRequest};

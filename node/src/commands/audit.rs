@@ -1,4 +1,4 @@
-//! Whether the books add up: by themselves, beside the contract, and beside an owner's.
+//! Checks that the books add up: by themselves, beside the contract, and beside an owner's.
 
 use axum::{
     Json,

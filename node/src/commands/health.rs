@@ -1,4 +1,4 @@
-//! Whether others have what this owner offers: asked of them, as a stranger would, when somebody wants to know.
+//! Checks that others have what this owner offers: asked of them, as a stranger would, when somebody wants to know.
 
 use axum::{
     Json,

@@ -1,4 +1,4 @@
-//! Whether others reach this node: what the network found out, in the control socket's words.
+//! Reachability of this node: what the network found out, in the control socket's words.
 
 use farthing_network::{AddressCheck, AddressSource, CheckFailure, Reachability, Transport};
 

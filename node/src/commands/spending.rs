@@ -1,4 +1,4 @@
-//! What the node may spend: looked at, limited, stopped.
+//! Limits of what the node may spend: looked at, limited, stopped.
 
 use axum::{Json, extract::State, http::StatusCode};
 use farthing_control::types::{

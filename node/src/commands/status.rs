@@ -1,4 +1,4 @@
-//! How the node is: status, health, doctor.
+//! The state of the node: status, health, doctor.
 
 use axum::{
     Json,

@@ -1,4 +1,4 @@
-//! What each service served and earned, counted without reading the ledger from its beginning every time.
+//! A tally of what each service served and earned, counted without reading the ledger from its beginning every time.
 //!
 //! Calls are told from the newest to the oldest. What is older than some minutes does not change any more: it is
 //! counted once and kept. What is newer is counted anew whenever somebody asks, so that the answer is exact.

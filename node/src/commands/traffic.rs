@@ -1,4 +1,4 @@
-//! How much travels between this node and others: counted by the network, made a pace here.
+//! Traffic between this node and others: counted by the network, made a pace here.
 
 use std::{
     collections::VecDeque,

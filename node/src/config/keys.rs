@@ -1,4 +1,4 @@
-//! What a setting is called and looks like.
+//! Names and forms of settings.
 
 mod form;
 

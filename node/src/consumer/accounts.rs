@@ -1,4 +1,4 @@
-//! What this node has promised and paid: channels and limits in memory and the ledger behind them, changed together.
+//! Accounts of what this node has promised and paid: channels and limits in memory, and the ledger behind them.
 //!
 //! An owner's words come in as values and nothing here waits for a peer, so that a test can play every history of a
 //! network to these books (`node/tests/simulation`).

@@ -1,4 +1,4 @@
-//! How services behave that this node pays: what their latest calls came to, which of them are flagged, and whether
+//! The conduct of services that this node pays: what their latest calls came to, which of them are flagged, and whether
 //! that stops buying from them.
 //!
 //! In order: a flagged service that is stopped is refused before anything is promised, but for one trial at a time

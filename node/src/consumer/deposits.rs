@@ -1,4 +1,4 @@
-//! When to open and top up a channel, and with how much, as pure decisions.
+//! Decides when to open and top up a channel, and with how much. Pure.
 
 use farthing_protocol::Usdc;
 

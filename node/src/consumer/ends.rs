@@ -1,4 +1,4 @@
-//! How an attempt ends: with a receipt that is booked, uncharged, or undecided.
+//! Ends of an attempt: with a receipt that is booked, uncharged, or undecided.
 //!
 //! In order: the answer is verified, what was reserved is settled, the ledger is closed, the caller is served. What
 //! contradicts its receipt stops the channel.

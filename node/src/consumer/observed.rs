@@ -1,4 +1,4 @@
-//! What a paid call says of its service: judged after the answer was handed on, off the path of any call.
+//! Observations of a service by paid calls: judged after the answer was handed on, off the path of any call.
 //!
 //! Only what the owner answers for counts: a charged answer that keeps or breaks the service's description, a failure
 //! by the owner's word, an answer that contradicts its receipt, a call that the owner took and left open. A call that

@@ -1,4 +1,4 @@
-//! What an attempt to buy a call holds before it has promised anything: dropped, all of it is given back.
+//! An attempt to buy a call that has promised nothing yet: dropped, it gives back all that it holds.
 
 use std::{sync::Arc, time::Duration};
 

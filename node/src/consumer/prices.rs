@@ -1,4 +1,4 @@
-//! What calls of a service may cost without naming a price: what was accepted, kept in the ledger.
+//! Prices that were accepted, kept in the ledger: calls that name none may cost so much.
 //!
 //! An operation's price is accepted when the first call of it is made within the limits. From then on a higher one is
 //! paid by a call that names it in `max_price`, for that call alone, or after the node's user accepted it for the

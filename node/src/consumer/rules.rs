@@ -1,4 +1,4 @@
-//! What the user allows, changeable while the node runs: the switch that stops all spending, and the limits.
+//! Rules of the user, changeable while the node runs: the switch that stops all spending, and the limits.
 //!
 //! Limits start as the section `[spending]` has them. One that is set here replaces the configured one, lower or
 //! higher, over restarts, until it is reset. `spending.enabled = false` belongs to the configuration alone: nothing

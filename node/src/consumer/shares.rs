@@ -1,4 +1,4 @@
-//! What owners do for nothing, shared out among the consumer secrets of this node.
+//! Shares of what owners do for nothing, dealt out among the consumer secrets of this node.
 //!
 //! An owner lets one wallet have some uncharged calls of an operation a minute, and some in all, beyond as many as it pays
 //! for, and then none for the rest of it. It does not know the secrets behind the wallet: so no secret gets the whole of

@@ -1,4 +1,4 @@
-//! What an owner that lost records is shown.
+//! Evidence for an owner that lost records.
 
 use farthing_ledger::Ledger;
 use farthing_protocol::{ChannelId, Voucher, books::Shown};

@@ -1,4 +1,4 @@
-//! What this node may spend: per call, per secret and day, per node and day.
+//! Limits of what this node spends: per call, per secret and day, per node and day.
 //!
 //! Pure. A price is reserved before anything is promised and settled when the call ends, so concurrent calls
 //! cannot pass a limit together (invariant C2). A call whose end is unknown stays reserved.

@@ -1,4 +1,4 @@
-//! Who calls: the consumer secrets, compared in constant time, and what each may do.
+//! Authentication of callers: the consumer secrets, compared in constant time, and what each may do.
 //!
 //! Changes take effect with the next request: a secret is created, limited, rotated or revoked in the file first,
 //! then here.

@@ -1,4 +1,4 @@
-//! What the gateway answers when the answer is the network's and not the service's (RFC 9457).
+//! Problems that the gateway answers when the answer is the network's and not the service's (RFC 9457).
 //!
 //! One exhaustive match turns every way a purchase can fail into a problem. Each type has an entry in
 //! `docs/problems.md`; a test compares both.

@@ -1,4 +1,4 @@
-//! What the parts of the node are told of the configuration.
+//! Options of the parts of the node, from the configuration.
 
 use farthing_bounds::ByteBudget;
 use farthing_chain::ChainSpec;

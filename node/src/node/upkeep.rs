@@ -1,4 +1,4 @@
-//! What a running node does now and then.
+//! Upkeep that a running node does now and then.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,4 +1,4 @@
-//! What an owner changes of a service that is registered: its texts, its server, what it offers. Pure.
+//! Changes that an owner makes to a registered service: its texts, its server, what it offers. Pure.
 //!
 //! A change of texts, and hiding an operation, start from what is published now. Offering what was hidden needs the
 //! source once more: only what is offered is kept of a description.

@@ -1,5 +1,5 @@
-//! Whether others have what this owner offers, and whether the owner's servers take connections: asked now and then as a
-//! stranger would, kept over restarts, and told as an alert when it is bad.
+//! Checks that others have what this owner offers, and that the owner's servers take connections: asked now and then
+//! as a stranger would, kept over restarts, and told as an alert when it is bad.
 //!
 //! Every round looks at the servers; every 20th asks neighbours, one question each for all services. [`NotedHealth::ails`] decides
 //! what is bad; what failed once may have been a restart of the server, and is looked at again first.

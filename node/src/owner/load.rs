@@ -1,4 +1,4 @@
-//! How much an owner's node works on at once, and how much of it for nothing.
+//! Limits of what an owner's node works on at once, and of what it does for nothing.
 //!
 //! 64 calls in all, 16 per payer and 32 per service are at the upstreams; a bounded number waits its turn;
 //! everyone else is told to come back. Of all these places, half are for payers with channels alone: wallets are free,

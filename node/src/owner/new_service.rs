@@ -1,4 +1,4 @@
-//! What an owner says of a service when publishing it, checked before anything is signed.
+//! A service that an owner publishes, checked before anything is signed.
 
 use std::collections::BTreeMap;
 

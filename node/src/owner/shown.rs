@@ -1,4 +1,4 @@
-//! What a payer shows an owner that lost records: the newest receipt of the owner's own, and a promise of what it counts.
+//! Evidence for an owner that lost records: the newest receipt of its own, and a promise of what that counts.
 //!
 //! A receipt is signed once its charge is durable, so books that count less than one came from a backup. What they lack
 //! is counted as an adjustment, and can be claimed with the promise.

@@ -1,4 +1,4 @@
-//! Which channels this owner serves: deep enough, slow enough to close, and its money final enough.
+//! Terms of the channels that this owner serves: deep enough, slow enough to close, and its money final enough.
 //!
 //! [`Terms::check`] judges a channel by what the chain says of it. One that fails takes no place in the books, and
 //! its payer is told why.

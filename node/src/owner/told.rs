@@ -1,4 +1,4 @@
-//! What a payer is told of its own calls, for it to compare books: pages of records, so many in a minute.
+//! Records of a payer's own calls, told so that it can compare books: pages of records, so many in a minute.
 //!
 //! A page costs a bounded look into the ledger and is free, so its number is bounded: per payer, and in payers
 //! remembered. Nobody is told of another payer's calls: the payer is who signed the connection.

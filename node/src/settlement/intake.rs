@@ -1,4 +1,4 @@
-//! What the chain confirms comes into the books: the ledger first and memory second, so that a promise is never
+//! Brings what the chain confirms into the books: the ledger first and memory second, so that a promise is never
 //! accepted on a deposit that a restart would not know.
 //!
 //! A task of its own, which waits for nothing but the chain's views and the ledger: whatever transactions are under

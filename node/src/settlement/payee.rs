@@ -1,4 +1,4 @@
-//! What this node earned is claimed, and the channels whose end it has taken on are closed.
+//! Claims what this node earned, and closes the channels whose end it has taken on.
 //!
 //! Transactions of one wallet are one after the other, so this task carries out one at a time: claims of channels
 //! whose payers are about to withdraw first, before each further step; then closes, where one that fails leaves the

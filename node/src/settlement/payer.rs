@@ -1,4 +1,4 @@
-//! What is left of this node's deposits comes back: unused channels are closed, promises of owners are held to
+//! Brings back what is left of this node's deposits: unused channels are closed, promises of owners are held to
 //! their term, and what may be withdrawn is withdrawn.
 //!
 //! Owners are asked a few at a time and apart from everything that needs only the chain, so that those that do not

@@ -1,4 +1,4 @@
-//! What an endpoint has to show for a while before it counts.
+//! Holds back what an endpoint shows until it has shown it for a while.
 
 use std::time::Duration;
 

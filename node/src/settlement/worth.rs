@@ -1,4 +1,4 @@
-//! Which channels to claim and when, as a pure decision, channel by channel.
+//! Decides which channels to claim and when, channel by channel. Pure.
 //!
 //! Each channel's sum is held against its own share of the gas: a channel that does not pay for its row is left
 //! out, whatever the others hold, so that a stranger's dust never costs the owner gas. A pending close is the one

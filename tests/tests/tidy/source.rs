@@ -123,14 +123,15 @@ impl SourceFile {
         })
     }
 
-    /// First lines of documentation.
+    /// First lines of documentation, the module's before those of its items.
     pub(crate) fn documentation(&self) -> impl Iterator<Item = &str> {
+        let opening = self.text.strip_prefix("//! ").and_then(|text| text.lines().next());
         let is_documentation = |line: &str| line.trim_start().starts_with("///");
         let before = std::iter::once("").chain(self.text.lines());
         let first = before
             .zip(self.text.lines())
             .filter(move |(before, line)| is_documentation(line) && !is_documentation(before));
-        first.filter_map(|(_, line)| line.trim_start().strip_prefix("/// "))
+        opening.into_iter().chain(first.filter_map(|(_, line)| line.trim_start().strip_prefix("/// ")))
     }
 
     pub(crate) fn opens_with_its_purpose(&self) -> bool {

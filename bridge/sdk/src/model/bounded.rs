@@ -1,4 +1,4 @@
-//! How deeply alternatives are tried within alternatives.
+//! A bound on how deeply alternatives are tried within alternatives.
 //!
 //! Code that reads a union without a discriminator tries one alternative after the other. Where these hold such unions
 //! again, and so on, an answer of a few bytes is tried in as many ways as there are alternatives, to the power of its

@@ -1,4 +1,4 @@
-//! Which types hold themselves without a list or map between: values of these need a box in some languages.
+//! Types that hold themselves without a list or map between: values of these need a box in some languages.
 //!
 //! They are the strongly connected components of "holds directly" (Kosaraju), found without recursion because a
 //! stranger's types may stand in a chain of thousands.

@@ -1,4 +1,4 @@
-//! What callers may send: arguments and input objects as neutral schemas.
+//! Inputs that callers may send: arguments and input objects as neutral schemas.
 //!
 //! Enums and input objects are named schemas, because they have names that mean something to a caller and may
 //! contain themselves.

@@ -1,4 +1,4 @@
-//! What callers get: the shape of an answer to a selection.
+//! Outputs that callers get: the shape of an answer to a selection.
 //!
 //! Every selected field is there, so every property is required; what may be missing is null. An object carries
 //! its type's name as title. Of an interface or union, every object type with fields of its own is a variant with

@@ -1,4 +1,4 @@
-//! What a caller gave, sorted by argument: every name once, in one place.
+//! The caller's values, sorted by argument: every name once, in one place.
 
 use std::collections::BTreeMap;
 

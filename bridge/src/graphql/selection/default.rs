@@ -1,4 +1,4 @@
-//! What is asked for when the caller does not say: the plain values of the result, and of what is near it.
+//! The default selection: the plain values of the result, and of what is near it.
 //!
 //! Levels are filled from the result downwards, in the schema's order, until the limits of fields and bytes are
 //! reached, so what is left out is what lies deepest. Objects up to [`LEVELS_MAX`] levels below the result give

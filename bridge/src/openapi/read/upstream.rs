@@ -1,4 +1,4 @@
-//! What the document says of the owner's server: its addresses and how it wants to be authenticated.
+//! The owner's server, as the document describes it: its addresses and how it wants to be authenticated.
 
 use serde_json::Value;
 

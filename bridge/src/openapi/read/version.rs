@@ -1,4 +1,4 @@
-//! Which format a document is in, and what else it may be when it is none of ours.
+//! Detects the format of a document, and what else it may be when it is none of ours.
 
 use std::fmt;
 

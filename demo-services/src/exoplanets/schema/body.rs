@@ -1,4 +1,4 @@
-//! What planets and stars have in common.
+//! Fields that planets and stars have in common.
 
 use juniper::{DefaultScalarValue, ID, graphql_interface};
 

@@ -1,4 +1,4 @@
-//! Which planets a list is about.
+//! Filters for lists of planets.
 
 use std::fmt::Display;
 use std::sync::Arc;

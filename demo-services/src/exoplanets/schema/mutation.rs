@@ -1,4 +1,4 @@
-//! What clients can change.
+//! Changes that clients can make.
 
 #![expect(clippy::needless_pass_by_value, reason = "juniper hands arguments over by value")]
 

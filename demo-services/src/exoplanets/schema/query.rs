@@ -1,4 +1,4 @@
-//! What clients can ask.
+//! Questions that clients can ask.
 
 #![expect(clippy::needless_pass_by_value, reason = "juniper hands arguments over by value")]
 

@@ -1,4 +1,4 @@
-//! What search looks at of every listing, in one cache line: a search without words looks at all of them.
+//! The part of a listing that search looks at, in one cache line: a search without words looks at all of them.
 
 use farthing_protocol::{Listing, limits, listing::ServiceKind};
 

@@ -1,4 +1,4 @@
-//! Whose places on the listings are taken when it is full. Wallets are free, and so are the node records that make their
+//! Chooses whose places are taken when the listings are full. Wallets are free, and so are the node records that make their
 //! listings live: places are rationed by what costs something, which is time, addresses and money.
 //!
 //! Own listings, and those of owners with whom this node has channels, never leave. Of all others, those of owners

@@ -1,4 +1,4 @@
-//! What the chain says about each channel of this wallet.
+//! Each channel of this wallet, as the chain tells it.
 //!
 //! Channels come from the journal, from others of this node who know one, and from events. What an event
 //! names is a *candidate* until the contract's state shows money in it; only then is it remembered. All of

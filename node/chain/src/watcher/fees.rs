@@ -1,4 +1,4 @@
-//! What gas costs and used to cost: the median of samples taken every ten minutes over seven days, and what a layer 1
+//! The price of gas, now and before: the median of samples taken every ten minutes over seven days, and what a layer 1
 //! charges for a claim's data.
 
 use std::{

@@ -1,4 +1,4 @@
-//! How a head follows the last one, as a pure decision.
+//! Decides how a head follows the last one. Pure.
 
 use std::time::Duration;
 

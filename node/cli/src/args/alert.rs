@@ -1,4 +1,4 @@
-//! What needs a person, and who is told.
+//! Commands about what needs a person, and who is told.
 
 use clap::{Args, Subcommand};
 use farthing_control::types::Eth;

@@ -1,4 +1,4 @@
-//! How the chain is reached.
+//! Commands about how the chain is reached.
 
 use std::path::PathBuf;
 

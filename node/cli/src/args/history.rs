@@ -1,4 +1,4 @@
-//! What of the history is asked for.
+//! Filters of the history.
 
 use clap::Args;
 use farthing_control::types::{HistoryKind, HistoryState};

@@ -1,4 +1,4 @@
-//! What may be spent, by the node and with each secret.
+//! Commands about what may be spent, by the node and with each secret.
 
 use clap::{Args, Subcommand, ValueEnum};
 use farthing_protocol::{ServiceId, Usdc};

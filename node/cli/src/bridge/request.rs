@@ -1,4 +1,4 @@
-//! What calls would send upstream: one that is asked for, or many that are generated.
+//! Requests that calls would send upstream: one that is asked for, or many that are generated.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 

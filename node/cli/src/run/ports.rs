@@ -1,4 +1,4 @@
-//! What stands behind the ports: gateway, console and control socket, with their TLS and their limits.
+//! The servers behind the ports: gateway, console and control socket, with their TLS and their limits.
 
 use std::path::PathBuf;
 

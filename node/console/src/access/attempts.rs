@@ -1,4 +1,4 @@
-//! How fast a password may be guessed: a few tries at once, then slower and slower, and never a lock-out.
+//! A limit on guessing the password: a few tries at once, then slower and slower, and never a lock-out.
 //!
 //! Every attempt is booked as a failure before it is checked, so that many at once count; the right password
 //! takes the booking back. Who was here before ([`DeviceId`]) waits for its own failures alone; all others wait for those

@@ -1,4 +1,4 @@
-//! Who is logged in: a bounded list of sessions, each known by the hash of a random token in a cookie.
+//! Sessions of those who are logged in: a bounded list, each known by the hash of a random token in a cookie.
 //!
 //! Only tokens made here are ever accepted, and every log-in makes a new one, so nobody can be made to use a
 //! token that somebody else knows. What is stored cannot be presented: it is the hash.

@@ -1,4 +1,4 @@
-//! What needs a person, and who is told of it.
+//! Alerts: what needs a person, and who is told of it.
 
 use farthing_protocol::Usdc;
 use serde::{Deserialize, Serialize};

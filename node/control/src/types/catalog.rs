@@ -1,4 +1,4 @@
-//! What the node says of the network's services.
+//! The network's services, as the node tells of them.
 
 use std::{fmt, str::FromStr};
 

@@ -1,4 +1,4 @@
-//! What the command line and programs say to the console.
+//! The console, as command line and programs ask for it.
 
 use std::{convert::Infallible, fmt, path::PathBuf, str::FromStr};
 

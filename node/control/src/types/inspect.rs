@@ -1,4 +1,4 @@
-//! What the node says of an API before it is published: what it offers, how strangers will see it, whether its
+//! The node's report on an API before it is published: what it offers, how strangers will see it, whether its
 //! server answers.
 
 use std::{collections::BTreeMap, fmt};

@@ -1,4 +1,4 @@
-//! What went wrong, for programs (RFC 9457).
+//! A problem, for programs (RFC 9457).
 
 use axum::{
     Json,

@@ -1,4 +1,4 @@
-//! Whether other nodes can dial this one, as `farthing net reach` shows it.
+//! Reachability from other nodes, as `farthing net reach` shows it.
 
 use std::net::IpAddr;
 

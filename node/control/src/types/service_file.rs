@@ -1,4 +1,4 @@
-//! What is for sale, as `farthing api add` says it: from a small file, or from an API description and options.
+//! A service for sale, as `farthing api add` takes it: from a small file, or from an API description and options.
 //!
 //! Without a `source` the operations are those of the file. With one they are those that the description offers,
 //! and the file's operations only choose among them: prices, exclusions.

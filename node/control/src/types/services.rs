@@ -1,4 +1,4 @@
-//! What the node says of its owner's services.
+//! The owner's services, as the node tells of them.
 
 use std::{collections::BTreeMap, fmt};
 

@@ -1,4 +1,4 @@
-//! What the node may spend, and the switch that stops it.
+//! Limits of what the node may spend, and the switch that stops it.
 
 use farthing_protocol::{ServiceId, Usdc};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What a call must keep before it is recorded as served.
+//! Rules that a call must keep before it is recorded as served.
 
 use bytes::Bytes;
 use farthing_protocol::{

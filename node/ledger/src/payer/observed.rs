@@ -1,4 +1,4 @@
-//! What the chain says of a channel that this node pays on, taken over.
+//! Takes over what the chain says of a channel that this node pays on.
 
 use farthing_protocol::{CallId, ChannelId, Usdc};
 use redb::{ReadableTable, WriteTransaction};

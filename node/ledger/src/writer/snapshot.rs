@@ -1,4 +1,4 @@
-//! What was committed last, as readers see it.
+//! The last commit, as readers see it.
 
 use std::sync::OnceLock;
 

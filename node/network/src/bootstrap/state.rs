@@ -1,4 +1,4 @@
-//! What came of a configured peer, in plain words and with what to do about it. Pure.
+//! The state of a configured peer, in plain words and with what to do about it. Pure.
 
 use std::{error::Error, io};
 

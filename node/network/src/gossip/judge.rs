@@ -1,4 +1,4 @@
-//! What a gossiped object is worth: verified, stored, and then passed on, dropped or held against its sender.
+//! Judges a gossiped object: verified, stored, and then passed on, dropped or held against its sender.
 
 use std::{
     net::IpAddr,

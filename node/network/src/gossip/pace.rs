@@ -1,4 +1,4 @@
-//! How fast neighbours may gossip: counted in frames, before the library has read them. Pure.
+//! A limit on how fast neighbours gossip: counted in frames, before the library has read them. Pure.
 //!
 //! What the library takes, it keeps for a while, whatever it is worth: the id of each object, and each object until it was
 //! judged. So what it takes is bounded here, and with it the library's memory and time.

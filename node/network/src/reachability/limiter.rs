@@ -1,4 +1,4 @@
-//! How often this node dials others back, so that it serves nobody for scanning or flooding. Pure.
+//! A limit on how often this node dials others back, so that it serves nobody for scanning or flooding. Pure.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! Where a node listens, as far as dialling it back is concerned: an IP, a transport and a port. Pure.
+//! The place where a node listens, as far as dialling it back is concerned: an IP, a transport and a port. Pure.
 
 use std::{fmt, net::IpAddr};
 

@@ -1,4 +1,4 @@
-//! What is known of this node's reachability, to show.
+//! The report on this node's reachability.
 
 use std::net::IpAddr;
 

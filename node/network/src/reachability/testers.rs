@@ -1,4 +1,4 @@
-//! Which peers are asked to dial this node, and when. Pure.
+//! Chooses the peers that are asked to dial this node, and when. Pure.
 
 use std::{
     cmp::Reverse,

@@ -1,4 +1,4 @@
-//! What the votes of a test mean for an address. Pure.
+//! Verdicts on an address, from the votes of a test. Pure.
 
 use farthing_protocol::{
     Address, limits,

@@ -1,4 +1,4 @@
-//! Who is connected. Pure.
+//! The connected peers. Pure.
 //!
 //! A peer counts only once identify has shown that it is of this network; until then it is a connection.
 

@@ -1,4 +1,4 @@
-//! Whose the data folder is, and who else may look into it.
+//! Checks who owns the data folder, and who else may look into it.
 //!
 //! Whoever may write into the folder of a wallet can put links there that lead this node's writes elsewhere, so a
 //! folder with anything of another user in it is refused. What is merely open to others is closed to them: they may

@@ -1,4 +1,4 @@
-//! What restorations put aside: listed, and removed for good.
+//! Files that restorations put aside: listed, and removed for good.
 
 use axum::{
     Json,

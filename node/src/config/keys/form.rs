@@ -1,4 +1,4 @@
-//! What the values of settings look like, and whether a text does.
+//! Forms that the values of settings have, and checks of a text against them.
 
 use std::net::{IpAddr, SocketAddr};
 

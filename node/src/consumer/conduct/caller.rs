@@ -1,4 +1,4 @@
-//! Whose calls of which service are counted together.
+//! The key under which calls of a service are counted together.
 //!
 //! Who asks for too much, or for what does not exist, makes any service fail. So what the calls of one consumer secret
 //! come to says how the service behaves to that secret, and stops nobody else's calls.

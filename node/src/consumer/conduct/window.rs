@@ -1,4 +1,4 @@
-//! What the latest paid calls of one service came to, and whether that flags it.
+//! A window on the latest paid calls of one service, and whether they flag it.
 //!
 //! Pure: time is an argument. A flag is raised by a share of the latest calls and holds until enough of them in a row
 //! were good, so that it neither flickers nor is paid off by a single answer. While nothing is bought for a flag, a call

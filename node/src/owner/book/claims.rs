@@ -1,4 +1,4 @@
-//! How it went with the last claims, and what of all that is served cannot be claimed.
+//! Results of the last claims, and the part of what is served that cannot be claimed.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,4 @@
-//! Why there is no description: what was asked, what came, and what to do next.
+//! Reasons why there is no description: what was asked, what came, and what to do next.
 
 use std::fmt::Write as _;
 

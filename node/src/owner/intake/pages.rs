@@ -1,4 +1,4 @@
-//! What pages, scripts and headers say about where a description is. Pure.
+//! Finds in pages, scripts and headers where a description is. Pure.
 //!
 //! Documentation pages (Swagger UI, Redoc, Scalar, RapiDoc, Elements) name their document in an attribute, in
 //! a script, or in a configuration that a script names; some hold the document itself. No page is run or

@@ -1,4 +1,4 @@
-//! Where servers keep their API description when nobody says so: well-known paths, by the habit of frameworks.
+//! Places where servers keep their API description when nobody says so: well-known paths, by the habit of frameworks.
 //!
 //! Order is that of trying: what most servers use comes first, so that a scan that runs out of time has asked
 //! the likely places.

@@ -1,4 +1,4 @@
-//! Why the owner's services stay as they are.
+//! Reasons why the owner's services stay as they are.
 
 use farthing_bridge::document;
 use farthing_ledger::LedgerError;

@@ -1,4 +1,4 @@
-//! Where an upstream may live: address classes, and a resolver that keeps an upstream in its own.
+//! Addresses where an upstream may live: their classes, and a resolver that keeps an upstream in its own.
 //!
 //! A name that pointed to a public server at registration and to a machine of the LAN today is not connected
 //! to. Addresses that hold no service of anybody's own — link-local, cloud metadata, "this network",

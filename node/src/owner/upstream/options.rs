@@ -1,4 +1,4 @@
-//! What an owner may set for an upstream, with the defaults that suit most.
+//! Options that an owner may set for an upstream, with the defaults that suit most.
 
 use std::{collections::BTreeSet, time::Duration};
 

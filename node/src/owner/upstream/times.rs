@@ -1,4 +1,4 @@
-//! What the newest answers of an upstream took: a few of them, in memory.
+//! Durations of the newest answers of an upstream: a few of them, in memory.
 
 use std::{
     collections::VecDeque,

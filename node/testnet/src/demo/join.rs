@@ -1,4 +1,4 @@
-//! What a newcomer needs to join the demo's network with a node of their own: settings, and where money comes from.
+//! Help for a newcomer who joins the demo's network with a node of their own: settings, and where money comes from.
 
 use std::path::Path;
 

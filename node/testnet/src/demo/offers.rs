@@ -1,4 +1,4 @@
-//! What the demo's owners sell, and what its consumer asks for.
+//! Services that the demo's owners sell, and questions that its consumer asks.
 
 use farthing_control::types::{Api, OperationFile, ServiceFile, SourceFile, SourceKind};
 use farthing_protocol::{Usdc, call::Method};

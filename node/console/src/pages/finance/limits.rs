@@ -1,4 +1,4 @@
-//! What may be spent: the switch that stops everything, and the caps.
+//! Limits of spending: the switch that stops everything, and the caps.
 
 use askama::Template;
 use axum::response::{IntoResponse, Redirect, Response};

@@ -1,4 +1,4 @@
-//! What a call will cost, before it is made, and what it did cost.
+//! The cost of a call, before it is made and after.
 
 use farthing_control::types::{Channel, ChannelRole, ChannelState, Status};
 use farthing_protocol::{Address, Usdc};

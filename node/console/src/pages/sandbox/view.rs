@@ -1,4 +1,4 @@
-//! What the sandbox's template shows, shaped from what is known.
+//! The view that the sandbox's template shows.
 
 use askama::Template;
 use farthing_bridge::form::{FormField, FormInput};

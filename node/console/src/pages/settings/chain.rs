@@ -1,4 +1,4 @@
-//! How the chain is reached: endpoints that are tested before they are taken, and how deep a deposit must lie.
+//! Settings of the chain: endpoints that are tested before they are taken, and how deep a deposit must lie.
 
 use askama::Template;
 use axum::response::Response;

@@ -1,4 +1,4 @@
-//! Whether others reach the node: what was found, in plain words, and what to forward.
+//! Reachability of the node: what was found, in plain words, and what to forward.
 
 use askama::Template;
 use axum::{

@@ -1,4 +1,4 @@
-//! What the consumer's half records and answers: channels, promises, acknowledgements and purchases.
+//! Records of the consumer's half: channels, promises, acknowledgements and purchases.
 
 use farthing_protocol::{
     Address, CallId, CallRequest, ChannelConfig, ChannelId, Hash, Outcome, Receipt, ServiceId, Signature,

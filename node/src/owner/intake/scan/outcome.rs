@@ -1,4 +1,4 @@
-//! What a search found, and what came from every place.
+//! The outcome of a search, and of every place in it.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What is kept without being asked for: the backup of every day, and the files of a node that was replaced.
+//! Files that are kept without being asked for: the backup of every day, and the files of a node that was replaced.
 
 use axum::{
     extract::Path,
