@@ -26,6 +26,7 @@ use crate::{
     commands::handles::Handles,
     consumer::{BuyError, spending::Grant, trust::NotResumed},
     gateway::{auth::DEFAULT_SECRET, problem},
+    history::tally::Tally,
     owner::{intake::IntakeError, publish::PublishError, registry::RegistryError},
     settlement::SettlementError,
 };
@@ -49,7 +50,6 @@ mod services;
 pub mod settings;
 mod spending;
 mod status;
-mod tally;
 mod traffic;
 
 /// Descriptions with their details can be long; nothing else here is.
@@ -145,7 +145,7 @@ pub fn router(node: Handles) -> Router {
     handlers.router().layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX)).with_state(Commands {
         node,
         counted: activity::CountedFigures::default(),
-        tally: tally::Tally::default(),
+        tally: Tally::default(),
         meter: traffic::Meter::new(),
     })
 }
@@ -155,7 +155,7 @@ pub fn router(node: Handles) -> Router {
 struct Commands {
     node: Handles,
     counted: activity::CountedFigures,
-    tally: tally::Tally,
+    tally: Tally,
     meter: traffic::Meter,
 }
 
@@ -169,7 +169,7 @@ macro_rules! handed_out {
     };
 }
 
-handed_out!(Handles = node, activity::CountedFigures = counted, tally::Tally = tally, traffic::Meter = meter);
+handed_out!(Handles = node, activity::CountedFigures = counted, Tally = tally, traffic::Meter = meter);
 
 /// The same call as at port 3000; the socket's permissions stand for the secret.
 async fn call(State(node): State<Handles>, headers: HeaderMap, body: Bytes) -> Response {

@@ -11,6 +11,7 @@ pub mod consumer;
 mod disk;
 pub mod gas;
 pub mod gateway;
+pub mod history;
 pub mod home;
 mod journal;
 mod keyed_mutex;

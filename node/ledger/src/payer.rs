@@ -239,12 +239,11 @@ impl Ledger {
     /// # Errors
     /// Only failures of storage.
     pub fn released_in_doubt(&self, channel: ChannelId) -> Result<Vec<Purchase>> {
-        let mut purchases = self.purchases(DOUBTFUL_LOOK_BACK)?;
-        purchases.retain(|purchase| {
+        let is_in_doubt = |purchase: &Purchase| {
             purchase.channel == channel
                 && matches!(purchase.end, PurchaseEnd::Released { in_doubt: true, .. })
-        });
-        Ok(purchases)
+        };
+        self.read(|tx| newest_purchases(tx, DOUBTFUL_LOOK_BACK, is_in_doubt))
     }
 
     /// Promises whose end is not known, in no particular order.
@@ -286,7 +285,7 @@ impl Ledger {
     /// # Errors
     /// Only failures of storage.
     pub fn purchases(&self, limit: usize) -> Result<Vec<Purchase>> {
-        self.read(|tx| newest_purchases(tx, limit))
+        self.read(|tx| newest_purchases(tx, limit, |_| true))
     }
 
     /// Charged on a day for one secret.
@@ -472,14 +471,18 @@ pub(crate) fn forget(tx: &WriteTransaction, call_id: CallId, promised_secs: u64)
     Ok(())
 }
 
-fn newest_purchases(tx: &ReadTransaction, limit: usize) -> Result<Vec<Purchase>> {
+/// Those of the newest `limit` purchases that are wanted.
+fn newest_purchases(
+    tx: &ReadTransaction,
+    limit: usize,
+    is_wanted: impl Fn(&Purchase) -> bool,
+) -> Result<Vec<Purchase>> {
     let purchases = tx.open_table(PURCHASES)?;
     let mut rows = Vec::new();
     for entry in tx.open_table(PURCHASES_BY_TIME)?.iter()?.rev().take(limit) {
         let call_id = CallId::from_bytes(tables::join(&[&entry?.0.value()[8..]]));
-        if let Some(purchase) = purchase_in(&purchases, call_id)? {
-            rows.push(purchase.into_purchase(call_id));
-        }
+        let purchase = purchase_in(&purchases, call_id)?.map(|stored| stored.into_purchase(call_id));
+        rows.extend(purchase.filter(&is_wanted));
     }
     Ok(rows)
 }

@@ -13,14 +13,18 @@ use axum::{
     Json,
     extract::{Query, State},
 };
-use farthing_control::types::{Activity, BoughtCall, DayFigures, Figures, Measured, ServedCall};
-use farthing_ledger::{CallRow, Ledger, LedgerError, Purchase, PurchaseEnd, day_of};
+use farthing_control::types::{Activity, BoughtCall, DayFigures, Figures, Measured};
+use farthing_ledger::{Ledger, LedgerError, Purchase, PurchaseEnd, day_of};
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
 use serde::Deserialize;
 
 use super::Failed;
-use crate::{commands::handles::Handles, disk::aside};
+use crate::{
+    commands::handles::Handles,
+    disk::aside,
+    history::{ServiceNames, served_call},
+};
 
 /// More does not help anybody who looks; everything is in the export.
 const LISTED_MAX: usize = 500;
@@ -41,20 +45,14 @@ pub(super) async fn activity(
 ) -> Result<Json<Activity>, Failed> {
     let limit = listed.limit.unwrap_or(LISTED_DEFAULT).min(LISTED_MAX);
     let (purchases, served) = (node.ledger.purchases(limit)?, node.ledger.served_calls(limit)?);
-    let mut names: HashMap<ServiceId, String> =
-        node.registry.all().iter().map(|own| (own.listing().service, own.listing().name.clone())).collect();
-    for purchase in &purchases {
-        let service = purchase.service;
-        names.entry(service).or_insert_with(|| node.catalog.name(service).unwrap_or_default());
-    }
-    let name = |service: ServiceId| names.get(&service).cloned().unwrap_or_default();
+    let names = node.history().names();
     Ok(Json(Activity {
-        bought: purchases.iter().map(|purchase| bought(purchase, name(purchase.service))).collect(),
-        served: served.iter().map(|row| served_call(row, name(row.call.service))).collect(),
+        bought: purchases.iter().map(|purchase| bought(purchase, &names)).collect(),
+        served: served.iter().map(|row| served_call(row, &names)).collect(),
     }))
 }
 
-fn bought(purchase: &Purchase, name: String) -> BoughtCall {
+fn bought(purchase: &Purchase, names: &ServiceNames) -> BoughtCall {
     let (status, timing, reason) = match &purchase.end {
         PurchaseEnd::Acknowledged { status, timing, .. } => (Some(*status), *timing, None),
         PurchaseEnd::Released { reason, .. } => {
@@ -64,7 +62,7 @@ fn bought(purchase: &Purchase, name: String) -> BoughtCall {
     BoughtCall {
         call_id: purchase.call_id.into(),
         service: purchase.service.into(),
-        name,
+        name: names.of(purchase.service),
         owner: purchase.owner.into(),
         operation: format!("{} {}", purchase.method, purchase.path),
         time_secs: purchase.promised_secs,
@@ -74,20 +72,6 @@ fn bought(purchase: &Purchase, name: String) -> BoughtCall {
         total_us: timing.total_us,
         owner_us: timing.owner_us,
         upstream_us: timing.upstream_us,
-    }
-}
-
-/// A call that was served, of a service with this name.
-pub(super) fn served_call(row: &CallRow, name: String) -> ServedCall {
-    ServedCall {
-        call_id: row.call.call_id.into(),
-        service: row.call.service.into(),
-        name,
-        payer: row.payer.into(),
-        operation: format!("{} {}", row.call.method, row.call.path),
-        time_secs: row.call.time_secs,
-        status: row.call.status,
-        charged: row.call.charged.into(),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::{
     config::{Config, gateway_url},
     consumer::{Consumer, channels::PayerChannels, funding::Funding},
     gateway::{Documents, Gateway, auth::Secrets},
+    history::History,
     owner::{
         book::Book, health::Health, intake::IntakeOptions, node_record, publish::Reader, registry::Registry,
         upstream::UpstreamOptions,
@@ -79,6 +80,12 @@ impl Handles {
     #[must_use]
     pub fn gateway_url(&self) -> String {
         gateway_url(self.config.gateway.listen, self.config.gateway.tls)
+    }
+
+    /// Returns the history of this node.
+    #[must_use]
+    pub fn history(&self) -> History {
+        History::new(self.ledger.clone(), self.registry.clone(), self.catalog.clone())
     }
 
     /// Reads what owners bring.

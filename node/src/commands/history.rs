@@ -1,10 +1,4 @@
-//! Everything that moved or earned money: searched, exported, added up by day, and settlements with their calls.
-//!
-//! Five records are read side by side, each backwards and only so far per step, and merged by time. A cursor is the
-//! place of the last entry in the order (time, kind, key), so a step begins exactly where the one before ended,
-//! whatever was added meanwhile.
-
-use std::collections::{BTreeSet, HashMap};
+//! Commands about the history: what is asked for, and the forms in which it is told.
 
 use axum::{
     Json,
@@ -13,28 +7,23 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_control::types::{
-    DayTotals, HistoryKind, HistoryPage, HistoryState, SettlementShown,
+    DayTotals, HistoryKind, HistoryPage, SettlementShown,
     history::{CSV_HEAD, NoneOf, csv_line},
 };
-use farthing_ledger::{LedgerError, day_of};
+use farthing_ledger::day_of;
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
 use farthing_serve::attachment;
 use serde::Deserialize;
 
-use self::read::HistoryPosition;
 use super::Failed;
-use crate::{commands::handles::Handles, disk::aside};
-
-mod read;
-mod settlement;
+use crate::{
+    commands::handles::Handles,
+    disk::aside,
+    history::{HistoryFilter, HistoryPosition, STEP_MAX},
+};
 
 const LISTED_DEFAULT: usize = 50;
-const LISTED_MAX: usize = 500;
-/// Some 4 MB of CSV.
-const EXPORTED_MAX: usize = 20_000;
-/// Rows looked at for one step, of each kind: some 50 ms of one core.
-const SCANNED_MAX: usize = 20_000;
 const DAYS_DEFAULT: u32 = 30;
 /// Ten years: more is a mistake.
 const DAYS_MAX: u32 = 3_660;
@@ -52,47 +41,21 @@ pub(super) struct HistoryQuery {
     cursor: Option<String>,
 }
 
-/// The entries that are looked for.
-#[derive(Debug)]
-struct Filter {
-    kinds: BTreeSet<HistoryKind>,
-    state: Option<HistoryState>,
-    service: Option<ServiceId>,
-    from_secs: u64,
-    before: HistoryPosition,
-}
-
-impl Filter {
-    fn keeps(&self, state: HistoryState, service: Option<ServiceId>) -> bool {
-        self.state.is_none_or(|wanted| wanted == state)
-            && self.service.is_none_or(|wanted| service == Some(wanted))
-    }
-}
-
 pub(super) async fn history(
     State(node): State<Handles>,
     Query(asked): Query<HistoryQuery>,
 ) -> Result<Json<HistoryPage>, Failed> {
     let limit = limit_of(asked.limit.as_deref())?;
-    let filter = filter_of(&asked)?;
-    let (entries, next) = on_the_side(node.clone(), move |node| read::step(node, &filter, limit)).await?;
-    let names = Names::of(&node);
-    let entries = entries.into_iter().map(|entry| entry.shown(&node, &names)).collect();
-    Ok(Json(HistoryPage { entries, next: next.map(|place| place.to_string()) }))
+    Ok(Json(node.history().step(filter_of(&asked)?, limit).await?))
 }
 
 pub(super) async fn csv(
     State(node): State<Handles>,
     Query(asked): Query<HistoryQuery>,
 ) -> Result<Response, Failed> {
-    let mut filter = filter_of(&asked)?;
-    let names = Names::of(&node);
-    let text = on_the_side(node, move |node| {
-        let mut text = CSV_HEAD.to_owned();
-        all(node, &mut filter, |entry| text.push_str(&csv_line(&entry.shown(node, &names))))?;
-        Ok(text)
-    })
-    .await?;
+    let entries = node.history().export(filter_of(&asked)?).await?;
+    let lines = move || std::iter::once(CSV_HEAD.to_owned()).chain(entries.iter().map(csv_line)).collect();
+    let text: String = aside(lines).await;
     let headers = attachment("text/csv; charset=utf-8; header=present", "farthing-history.csv");
     Ok((headers, text).into_response())
 }
@@ -109,30 +72,9 @@ pub(super) async fn json(
     State(node): State<Handles>,
     Query(asked): Query<HistoryQuery>,
 ) -> Result<Response, Failed> {
-    let mut filter = filter_of(&asked)?;
-    let names = Names::of(&node);
-    let entries = on_the_side(node, move |node| {
-        let mut entries = Vec::new();
-        all(node, &mut filter, |entry| entries.push(entry.shown(node, &names)))?;
-        Ok(entries)
-    })
-    .await?;
+    let entries = node.history().export(filter_of(&asked)?).await?;
     let name = "attachment; filename=\"farthing-history.json\"";
     Ok(([(header::CONTENT_DISPOSITION, name)], Json(entries)).into_response())
-}
-
-/// Everything that fits, the newest first, as far as an export goes.
-fn all(node: &Handles, filter: &mut Filter, mut take: impl FnMut(read::Entry)) -> Result<(), LedgerError> {
-    let mut taken = 0;
-    loop {
-        let (entries, next) = read::step(node, filter, (EXPORTED_MAX - taken).min(LISTED_MAX))?;
-        taken += entries.len();
-        entries.into_iter().for_each(&mut take);
-        match next {
-            Some(next) if taken < EXPORTED_MAX => filter.before = next,
-            _ => return Ok(()),
-        }
-    }
 }
 
 pub(super) async fn days(
@@ -146,18 +88,7 @@ pub(super) async fn days(
     if last.saturating_sub(first) >= DAYS_MAX {
         return Err(refused("`from` and `to` are more than ten years apart"));
     }
-    let mut figures: HashMap<u32, _> = node.ledger.day_figures(first, last)?.into_iter().collect();
-    let totals = (first..=last).map(|day| {
-        let figures = figures.remove(&day).unwrap_or_default();
-        DayTotals {
-            date: clock::date(u64::from(day) * 86_400),
-            bought: figures.bought,
-            spent: figures.spent.into(),
-            served: figures.served,
-            earned: figures.earned.into(),
-        }
-    });
-    Ok(Json(totals.collect()))
+    Ok(Json(node.history().days(first, last)?))
 }
 
 pub(super) async fn settled(
@@ -165,34 +96,11 @@ pub(super) async fn settled(
     Path(id): Path<String>,
 ) -> Result<Json<SettlementShown>, Failed> {
     let number = id.parse().map_err(|_| refused("the settlement's id in the address is no number"))?;
-    let found = on_the_side(node, move |node| settlement::shown(node, number)).await?;
+    let found = node.history().settlement(number).await?;
     found.map(Json).ok_or_else(|| {
         let next = "`farthing wallet history --kind settlement` shows them.";
         Failed::new(StatusCode::NOT_FOUND, &format!("there is no settlement {number}"), next)
     })
-}
-
-/// Reads where it may take its time.
-async fn on_the_side<T: Send + 'static>(
-    node: Handles,
-    read: impl FnOnce(&Handles) -> Result<T, LedgerError> + Send + 'static,
-) -> Result<T, Failed> {
-    Ok(aside(move || read(&node)).await?)
-}
-
-/// Names of services, as this node knows them.
-struct Names(HashMap<ServiceId, String>);
-
-impl Names {
-    fn of(node: &Handles) -> Self {
-        let own = node.registry.all();
-        Self(own.iter().map(|own| (own.listing().service, own.listing().name.clone())).collect())
-    }
-
-    fn name(&self, node: &Handles, service: ServiceId) -> String {
-        let own = self.0.get(&service).cloned();
-        own.or_else(|| node.catalog.name(service)).unwrap_or_default()
-    }
 }
 
 fn refused(detail: &str) -> Failed {
@@ -201,11 +109,11 @@ fn refused(detail: &str) -> Failed {
 
 fn limit_of(text: Option<&str>) -> Result<usize, Failed> {
     let Some(text) = text else { return Ok(LISTED_DEFAULT) };
-    let limit = text.parse().ok().filter(|limit| (1..=LISTED_MAX).contains(limit));
+    let limit = text.parse().ok().filter(|limit| (1..=STEP_MAX).contains(limit));
     limit.ok_or_else(|| refused("`limit` must be a number from 1 to 500"))
 }
 
-fn filter_of(asked: &HistoryQuery) -> Result<Filter, Failed> {
+fn filter_of(asked: &HistoryQuery) -> Result<HistoryFilter, Failed> {
     let wrong = |field: &str, error: &dyn std::fmt::Display| refused(&format!("`{field}`: {error}"));
     let kinds = match asked.kind.as_deref().filter(|kinds| !kinds.is_empty()) {
         None => HistoryKind::ALL.into(),
@@ -230,7 +138,7 @@ fn filter_of(asked: &HistoryQuery) -> Result<Filter, Failed> {
         (None, Some(until_secs)) => HistoryPosition::start_of(until_secs),
         (None, None) => HistoryPosition::start_of(u64::MAX),
     };
-    Ok(Filter { kinds, state: state.transpose()?, service: service.transpose()?, from_secs, before })
+    Ok(HistoryFilter { kinds, state: state.transpose()?, service: service.transpose()?, from_secs, before })
 }
 
 /// The second a day begins, or a second as it is.

@@ -11,11 +11,11 @@ use farthing_os::secret::SecretText;
 use super::{
     Failed,
     services::{offer_parameters, shown},
-    tally::Tally,
 };
 use crate::{
     catalog::method_of,
     commands::handles::Handles,
+    history::tally::Tally,
     owner::{
         inspect::{Inspected, found_source},
         intake::Candidate,

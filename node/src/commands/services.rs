@@ -18,14 +18,12 @@ use farthing_control::types::{
 use farthing_protocol::{ServiceId, Usdc, call::ChargePolicy};
 use serde::Deserialize;
 
-use super::{
-    Failed,
-    tally::{Count, Tally},
-};
+use super::Failed;
 use crate::{
     catalog::{documents, method_of},
     commands::handles::Handles,
     gateway::services::address,
+    history::tally::{Count, Tally},
     owner::{edit::means_to_end, registry::Registered, samples},
 };
 

@@ -9,7 +9,7 @@ use farthing_ledger::PurchaseEnd;
 use farthing_protocol::{Address, CallId, resolution::Copies};
 use tokio::time::timeout;
 
-use crate::keyed_mutex::KeyedGuard;
+use crate::{disk::aside, keyed_mutex::KeyedGuard};
 
 use super::{
     BuyError, Consumer,
@@ -67,7 +67,8 @@ impl Consumer {
             return Ok(());
         }
         tracing::warn!(%owner, unexplained = %unexplained(), "the owner counts more than this node; looking for the calls");
-        let doubtful = self.0.ledger.released_in_doubt(channel.id);
+        let ledger = self.0.ledger.clone();
+        let doubtful = aside(move || ledger.released_in_doubt(channel.id)).await;
         for purchase in doubtful.map_err(|error| error.to_string())? {
             if unexplained().is_zero() {
                 break;

@@ -6,21 +6,25 @@
 use std::collections::HashMap;
 
 use farthing_control::types::{ServedCall, SettledChannel, SettlementShown};
-use farthing_ledger::{CallRow, LedgerError, Position, Settlement, SettlementRow, Window};
+use farthing_ledger::{Ledger, LedgerError, Position, Settlement, SettlementRow, Window};
 use farthing_protocol::{ChannelId, Usdc};
 
 use super::{
-    Names,
+    ServiceNames,
     read::{SETTLEMENTS_MAX, amount_of, hash_text, state_of_settlement},
+    served_call,
 };
-use crate::{commands::activity::served_call, commands::handles::Handles};
 
 /// More does not help anybody who looks; everything is in the export.
 const CALLS_MAX: usize = 500;
 const SCANNED_MAX: usize = 100_000;
 
-pub(super) fn shown(node: &Handles, id: u64) -> Result<Option<SettlementShown>, LedgerError> {
-    let found = node.ledger.settlements(SETTLEMENTS_MAX)?.into_iter().find(|settlement| settlement.id == id);
+pub(super) fn shown(
+    ledger: &Ledger,
+    names: &ServiceNames,
+    id: u64,
+) -> Result<Option<SettlementShown>, LedgerError> {
+    let found = ledger.settlements(SETTLEMENTS_MAX)?.into_iter().find(|settlement| settlement.id == id);
     let Some(settlement) = found else { return Ok(None) };
     let parts: HashMap<ChannelId, SettlementRow> =
         settlement.rows.iter().map(|row| (row.channel, *row)).collect();
@@ -31,14 +35,12 @@ pub(super) fn shown(node: &Handles, id: u64) -> Result<Option<SettlementShown>, 
         limit: CALLS_MAX,
         scan_max: SCANNED_MAX,
     };
-    let calls = node.ledger.calls_in(&window, |row| {
+    let calls = ledger.calls_in(&window, |row| {
         let (receipt, part) = (&row.receipt, parts.get(&row.receipt.channel));
         let pays = |part: &SettlementRow| receipt.spent_total > part.from && receipt.spent_total <= part.to;
         !receipt.charged.is_zero() && part.is_some_and(pays)
     })?;
-    let names = Names::of(node);
-    let shown = |(_, row): &(_, CallRow)| served_call(row, names.name(node, row.call.service));
-    let calls: Vec<ServedCall> = calls.rows.iter().map(shown).collect();
+    let calls: Vec<ServedCall> = calls.rows.iter().map(|(_, row)| served_call(row, names)).collect();
     let amount = amount_of(&settlement);
     let listed = calls.iter().fold(Usdc::ZERO, |sum, call| sum.saturating_add(call.charged.0));
     Ok(Some(SettlementShown {
@@ -47,15 +49,15 @@ pub(super) fn shown(node: &Handles, id: u64) -> Result<Option<SettlementShown>, 
         state: state_of_settlement(&settlement),
         transaction: settlement.transaction.map(|hash| hash_text(&hash)),
         amount: amount.into(),
-        channels: channels(node, &settlement)?,
+        channels: channels(ledger, &settlement)?,
         calls,
         partial: listed < amount,
     }))
 }
 
-fn channels(node: &Handles, settlement: &Settlement) -> Result<Vec<SettledChannel>, LedgerError> {
+fn channels(ledger: &Ledger, settlement: &Settlement) -> Result<Vec<SettledChannel>, LedgerError> {
     let channel = |row: &SettlementRow| {
-        let known = node.ledger.payee_channel(row.channel)?;
+        let known = ledger.payee_channel(row.channel)?;
         Ok(SettledChannel {
             channel: row.channel.into(),
             payer: known.map(|known| known.config.payer.into()),

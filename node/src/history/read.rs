@@ -4,20 +4,19 @@ use std::{fmt, str::FromStr};
 
 use farthing_control::types::{Eth, HistoryEntry, HistoryKind, HistoryState, Text};
 use farthing_ledger::{
-    Adjustment, CallRow, Cause, LedgerError, Position, Purchase, PurchaseEnd, Settlement, SettlementRow,
-    SettlementState, Side, Standing, Stretch, Transaction, Window,
+    Adjustment, CallRow, Cause, Ledger, LedgerError, Position, Purchase, PurchaseEnd, Settlement,
+    SettlementRow, SettlementState, Side, Standing, Stretch, Transaction, Window,
 };
 use farthing_protocol::{ChannelId, Outcome, Usdc};
 
-use super::{Filter, Names, SCANNED_MAX};
-use crate::commands::handles::Handles;
+use super::{HistoryFilter, SCANNED_MAX, ServiceNames};
 
 /// Settlements are few: one a minute at the very most, and some a day as a rule.
 pub(super) const SETTLEMENTS_MAX: usize = 10_000;
 
 /// A place in the history: second, kind, key of the record.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct HistoryPosition {
+pub struct HistoryPosition {
     secs: u64,
     kind: HistoryKind,
     key: Vec<u8>,
@@ -25,7 +24,8 @@ pub(super) struct HistoryPosition {
 
 impl HistoryPosition {
     /// Before everything of this second.
-    pub(super) const fn start_of(secs: u64) -> Self {
+    #[must_use]
+    pub const fn start_of(secs: u64) -> Self {
         Self { secs, kind: HistoryKind::Bought, key: Vec::new() }
     }
 
@@ -77,15 +77,15 @@ pub(super) enum Entry {
 
 /// Up to `limit` entries, the newest first, and where to go on; `None` at the end.
 pub(super) fn step(
-    node: &Handles,
-    filter: &Filter,
+    ledger: &Ledger,
+    filter: &HistoryFilter,
     limit: usize,
 ) -> Result<(Vec<Entry>, Option<HistoryPosition>), LedgerError> {
     let mut found: Vec<(HistoryPosition, Entry)> = Vec::new();
     // What is older than this was not looked at in every record.
     let mut horizon: Option<HistoryPosition> = None;
     for kind in &filter.kinds {
-        let stretch = stretch(node, filter, *kind, limit)?;
+        let stretch = stretch(ledger, filter, *kind, limit)?;
         horizon = horizon.max(stretch.next.map(|position| HistoryPosition::of(*kind, &position)));
         found.extend(
             stretch.rows.into_iter().map(|(position, entry)| (HistoryPosition::of(*kind, &position), entry)),
@@ -102,12 +102,11 @@ pub(super) fn step(
 }
 
 fn stretch(
-    node: &Handles,
-    filter: &Filter,
+    ledger: &Ledger,
+    filter: &HistoryFilter,
     kind: HistoryKind,
     limit: usize,
 ) -> Result<Stretch<Entry>, LedgerError> {
-    let ledger = &node.ledger;
     let window = Window {
         before: filter.before.among(kind),
         from_secs: filter.from_secs,
@@ -208,7 +207,7 @@ pub(super) fn hash_text(hash: &[u8]) -> String {
 }
 
 impl Entry {
-    pub(super) fn shown(self, node: &Handles, names: &Names) -> HistoryEntry {
+    pub(super) fn shown(self, names: &ServiceNames) -> HistoryEntry {
         let channel = |id: ChannelId| Some(id).filter(|id| *id != ChannelId::NONE).map(Text);
         let blank = |kind, time_secs, state, id: String, amount: Usdc| HistoryEntry {
             kind,
@@ -240,7 +239,7 @@ impl Entry {
                 let (state, id) = (state_of_purchase(&call), call.call_id.to_string());
                 HistoryEntry {
                     service: Some(call.service.into()),
-                    name: names.name(node, call.service),
+                    name: names.of(call.service),
                     peer: Some(call.owner.into()),
                     what: format!("{} {}", call.method, call.path),
                     status,
@@ -255,7 +254,7 @@ impl Entry {
                 let (call, id) = (row.call, row.receipt.call_id.to_string());
                 HistoryEntry {
                     service: Some(call.service.into()),
-                    name: names.name(node, call.service),
+                    name: names.of(call.service),
                     peer: Some(row.payer.into()),
                     what: format!("{} {}", call.method, call.path),
                     status: answered.then_some(call.status),

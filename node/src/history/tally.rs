@@ -24,20 +24,20 @@ const CALLS_MAX: usize = 1_000_000;
 
 /// One service's calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Count {
+pub struct Count {
     /// Charged.
-    pub(super) calls: u64,
-    pub(super) earned: Usdc,
+    pub calls: u64,
+    pub earned: Usdc,
     /// Not answered, or with a status of 500 and above.
-    pub(super) errors: u64,
-    pub(super) last_secs: Option<u64>,
+    pub errors: u64,
+    pub last_secs: Option<u64>,
 }
 
 type Counts = HashMap<ServiceId, Count>;
 
 /// The count so far. A cheap handle.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tally(Arc<Mutex<Settled>>);
+pub struct Tally(Arc<Mutex<Settled>>);
 
 /// The part of a call that counts.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +72,7 @@ impl Tally {
     ///
     /// # Errors
     /// [`LedgerError`] when the ledger cannot be read.
-    pub(super) async fn counts(&self, ledger: &Ledger) -> Result<Counts, LedgerError> {
+    pub async fn counts(&self, ledger: &Ledger) -> Result<Counts, LedgerError> {
         let (tally, ledger) = (self.clone(), ledger.clone());
         aside(move || {
             let mut settled = tally.0.lock().unwrap_or_else(PoisonError::into_inner);
