@@ -236,6 +236,16 @@ impl Outcome {
         Self::ALL.into_iter().find(|outcome| outcome.code() == code)
     }
 
+    /// Tells whether an answer with this status can have this outcome: a service's own answer is what its status says.
+    #[must_use]
+    pub const fn fits(self, status: u16) -> bool {
+        match self {
+            Self::Answered => matches!(status, 200..=399),
+            Self::Declined => matches!(status, 400..=499),
+            _ => true,
+        }
+    }
+
     /// The upstream gave an answer of its own that the caller receives as it is.
     #[must_use]
     pub const fn is_the_services_answer(self) -> bool {

@@ -31,6 +31,8 @@ pub enum Mismatch {
     Other(&'static str),
     #[error("the answer is not the one the receipt names")]
     Response,
+    #[error("the answer's status is {status}, which its receipt calls {outcome:?}")]
+    Status { status: u16, outcome: Outcome },
     #[error("the owner claims to have served the call before it was sent")]
     Unasked,
     #[error("the receipt charges {charged} USDC where {due} USDC are due")]
@@ -54,6 +56,10 @@ pub fn verify(
     let receipt = verify_receipt(expected, domain, response.receipt, response.signature)?;
     if receipt.outcome != response.outcome.code() {
         return Err(Mismatch::Other("outcome"));
+    }
+    let (status, outcome) = (response.status, response.outcome);
+    if !outcome.fits(status) {
+        return Err(Mismatch::Status { status, outcome });
     }
     if receipt.response_hash != response_hash(response.status, &response.headers, body) {
         return Err(Mismatch::Response);
@@ -142,6 +148,33 @@ mod tests {
             outcome: Outcome::from_code(receipt.outcome).unwrap(),
             owner_us: 0,
             upstream_us: 0,
+        }
+    }
+
+    #[test]
+    fn an_answer_is_what_its_status_says() {
+        let (_, body) = honest();
+        for (outcome, status, is_right) in [
+            (Outcome::Answered, 200, true),
+            (Outcome::Answered, 304, true),
+            (Outcome::Answered, 199, false),
+            (Outcome::Answered, 400, false),
+            (Outcome::Answered, 500, false),
+            (Outcome::Answered, 0, false),
+            (Outcome::Declined, 404, true),
+            (Outcome::Declined, 399, false),
+            (Outcome::Declined, 500, false),
+            (Outcome::ServerError, 500, true),
+            (Outcome::Unreachable, 0, true),
+        ] {
+            let headers = BTreeMap::new();
+            let charged = outcome.charge(expected().charge_policy, expected().price);
+            let response_hash = response_hash(status, &headers, &body);
+            let receipt = Receipt { response_hash, outcome: outcome.code(), charged, ..honest().0.receipt };
+            let response = CallResponse { status, ..signed(receipt, headers, &body) };
+            let verified = verify(&expected(), &domain(), &response, &body).map(|receipt| receipt.charged);
+            let told = if is_right { Ok(charged) } else { Err(Mismatch::Status { status, outcome }) };
+            assert_eq!(verified, told, "{outcome:?} {status}");
         }
     }
 

@@ -36,6 +36,7 @@ mod doubled;
 mod healed;
 mod hostile_books;
 mod locked;
+mod mislabelled;
 mod relisted;
 
 /// What a patched owner answers to a copy of a call; `None` leaves it without an answer.

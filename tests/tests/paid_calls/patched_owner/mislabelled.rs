@@ -1,0 +1,80 @@
+//! An owner whose answers say one thing by their status and another by their receipt, or charge another sum when they are
+//! given again.
+
+use std::collections::BTreeMap;
+
+use farthing_protocol::{CallResponse, call::response_hash};
+
+use super::*;
+use crate::support::expect_free;
+
+fn answer(owner: &Owner, request: &CallRequest, status: u16, charged: Usdc) -> Option<CallReply> {
+    let headers = BTreeMap::new();
+    let mut state = owner.state.lock().unwrap_or_else(PoisonError::into_inner);
+    state.spent = state.spent.saturating_add(charged);
+    let receipt = Receipt {
+        channel: owner.channel.id,
+        call_id: request.call_id,
+        request_hash: request.request_hash(&[]),
+        response_hash: response_hash(status, &headers, &[]),
+        outcome: Outcome::Answered.code(),
+        charged,
+        spent_total: state.spent,
+        time_secs: 1,
+    };
+    Some(CallReply::Response(CallResponse {
+        call_id: request.call_id,
+        status,
+        headers,
+        body_bytes: 0,
+        receipt,
+        signature: receipt.sign(&owner.domain, &owner.key),
+        outcome: Outcome::Answered,
+        owner_us: 0,
+        upstream_us: 0,
+    }))
+}
+
+/// The status is in the path: `/status/404`.
+fn charged_failure(owner: &Owner, request: &CallRequest, _: usize) -> Option<CallReply> {
+    answer(owner, request, request.path.rsplit('/').next()?.parse().ok()?, request.price)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failure_that_calls_itself_an_answer_is_found_out_at_once() -> Result<()> {
+    let mut world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let (_owner, _network) = Owner::replaces(&mut world, charged_failure).await?;
+    world.expect_differences(&[""]);
+    let first = world.get("/status/404").await?;
+    ensure!(first.problem() == "bad-answer" && first.status == 502, "{first:?}");
+    for path in ["/status/500", "/status/404", "/status/0"] {
+        let next = world.get(path).await?;
+        expect_free(path, &next, 502, "owner-distrusted")?;
+    }
+    assert!(spent(&world).await? <= cost(2), "the one call that was promised when it was found out");
+    Ok(())
+}
+
+/// The second copy says that the call cost less than the first one did.
+fn cheaper_again(owner: &Owner, request: &CallRequest, copies: usize) -> Option<CallReply> {
+    answer(owner, request, 200, if copies == 1 { request.price } else { Usdc::ZERO })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_is_given_again_for_another_sum_is_not_handed_on() -> Result<()> {
+    let mut world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let (_owner, _network) = Owner::replaces(&mut world, cheaper_again).await?;
+    world.expect_differences(&[""]);
+    let call = with(world.body("GET", "/ok"), "call_id", "again");
+    expect_served(&world.call(&call).await?)?;
+    world.wait_until_decided().await?;
+    let again = world.call(&call).await?;
+    ensure!(again.problem() == "bad-answer" && again.status == 502, "{again:?}");
+    assert_eq!(again.charged(), true, "it was, the first time");
+    assert_eq!(spent(&world).await?, cost(2));
+    Ok(())
+}
