@@ -6,7 +6,7 @@ use farthing_protocol::{ServiceId, call::Method};
 
 use farthing_control::endpoint;
 use farthing_control::types::{
-    CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, FlagRule, LookAlike,
+    CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, Charge, FlagRule, LookAlike,
     OperationSample, ServiceFlag, VersionNote,
 };
 use serde::Serialize;
@@ -236,6 +236,10 @@ fn warning(hit: &CatalogHit, other: &LookAlike) -> String {
 
 fn shown_text(shown: &CatalogService) -> String {
     let hit = &shown.hit;
+    let charged_as_well = match hit.charge {
+        Charge::Success => "",
+        Charge::Answered => ", also for answers with a status from 400 to 499",
+    };
     let mut text = String::new();
     for (name, value) in [
         ("service", hit.id.to_string()),
@@ -244,7 +248,7 @@ fn shown_text(shown: &CatalogService) -> String {
         ("owner", hit.owner.to_string()),
         ("state", format!("{}, version {}", hit.state, hit.version)),
         ("kind", hit.kind.to_string()),
-        ("price", format!("{} USDC a call", hit.price)),
+        ("price", format!("{} USDC a call{charged_as_well}", hit.price)),
         ("category", hit.category.clone()),
         ("tags", hit.tags.join(", ")),
         ("address", shown.address.clone()),

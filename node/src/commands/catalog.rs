@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use super::{
     Failed,
-    services::{DocumentVersion, offer},
+    services::{DocumentVersion, charge, offer},
 };
 use crate::{
     catalog::{CatalogError, documents, method_of},
@@ -202,6 +202,7 @@ fn shown(
         tags: listing.tags.clone(),
         kind: listing.kind.into(),
         price: listing.price.into(),
+        charge: charge(listing.charge_policy),
         operations: listing.operations_count,
         samples_free: listing.samples_count,
         owner: listing.owner.into(),

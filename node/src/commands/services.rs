@@ -244,11 +244,15 @@ pub(super) async fn shown(node: &Handles, service: &Registered, tally: &Tally) -
             .collect(),
         samples: samples::read(service.samples()),
         hidden,
-        charge: match listing.charge_policy {
-            ChargePolicy::Success => Charge::Success,
-            ChargePolicy::Answered => Charge::Answered,
-        },
+        charge: charge(listing.charge_policy),
     })
+}
+
+pub(super) const fn charge(policy: ChargePolicy) -> Charge {
+    match policy {
+        ChargePolicy::Success => Charge::Success,
+        ChargePolicy::Answered => Charge::Answered,
+    }
 }
 
 pub(super) fn offer(description: &ApiDescription, operation: &Operation, price: Usdc) -> Offer {

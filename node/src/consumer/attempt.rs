@@ -9,7 +9,7 @@ use farthing_ledger::Promise;
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
     Address, CallRequest, ChannelId, Hash, Listing, Refusal, RefusalCode, Usdc, Voucher,
-    call::Payment,
+    call::{ChargePolicy, Payment},
     limits,
     listing::{Accept, SCHEME_CHANNEL},
 };
@@ -48,8 +48,8 @@ impl Consumer {
         let share = self.share(&order, service.listing().owner, &plan)?;
         let accepted = self.accepted(&order, &service, &plan)?;
         let before = accepted.most.unwrap_or(plan.price);
-        if order.max_price.is_none() && plan.price > before {
-            return Err(self.price_changed(&order, before, plan.price));
+        if order.max_price.is_none() {
+            self.check_accepted(&order, (&service, &plan), (before, accepted.charge))?;
         }
         // A second round accepts a price that fell, or rose within what was allowed, or follows after the books were
         // brought together. What is refused then as well is told as the owner told it.
@@ -59,6 +59,9 @@ impl Consumer {
             request_hash = Some(prepared.promise().request_hash);
             if accepted.is_first && order.max_price.is_none() {
                 self.begin_price(&service, &plan).await?;
+            }
+            if accepted.charge.is_none() && order.max_price.is_none() && !plan.price.is_zero() {
+                self.begin_charge(&service).await?;
             }
             killpoint::reached("consumer.after_reserve");
             let pending = self.0.ledger.promise(prepared.promise().clone()).await?;
@@ -80,9 +83,7 @@ impl Consumer {
                     };
                     service = newer.ok_or(BuyError::Refused(refusal))?;
                     plan = super::attempt::plan(&service, &order)?;
-                    if plan.price > order.max_price.unwrap_or(before) {
-                        return Err(self.price_changed(&order, before, plan.price));
-                    }
+                    self.check_accepted(&order, (&service, &plan), (before, accepted.charge))?;
                 }
                 // Between honest books every voucher is sufficient, and an owner that lost some of its own is shown
                 // what it signed.
@@ -179,6 +180,30 @@ impl Consumer {
     async fn begin_price(&self, service: &KnownService, plan: &CallPlan) -> Result<(), BuyError> {
         let (id, prices) = (service.listing().service, service.price_list());
         Ok(self.0.prices.begin(id, &plan.operation, plan.price, prices).await?)
+    }
+
+    /// Accepts which answers are charged, with the first call that costs something.
+    async fn begin_charge(&self, service: &KnownService) -> Result<(), BuyError> {
+        let listing = service.listing();
+        Ok(self.0.prices.begin_charge(listing.service, listing.charge_policy).await?)
+    }
+
+    /// Checks a call against what its order names or, where that is nothing, what was accepted before it.
+    fn check_accepted(
+        &self,
+        order: &Order,
+        (service, plan): (&KnownService, &CallPlan),
+        (price, charge): (Usdc, Option<ChargePolicy>),
+    ) -> Result<(), BuyError> {
+        if plan.price > order.max_price.unwrap_or(price) {
+            return Err(self.price_changed(order, price, plan.price));
+        }
+        let was_free = charge == Some(ChargePolicy::Success);
+        let is_charged = service.listing().charge_policy == ChargePolicy::Answered && !plan.price.is_zero();
+        if was_free && is_charged && order.max_price.is_none() {
+            return Err(BuyError::DeclinedCharged { price: plan.price });
+        }
+        Ok(())
     }
 
     /// Builds the error that tells the caller of a price above what was accepted.

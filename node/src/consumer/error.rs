@@ -90,6 +90,11 @@ pub enum BuyError {
         /// The limit that keeps the caller from simply accepting the new price.
         cap: Option<Cap>,
     },
+    #[error(
+        "the owner charges {price} USDC for answers with a status from 400 to 499 as well now, which were free when this \
+         node began to buy from it"
+    )]
+    DeclinedCharged { price: Usdc },
     #[error("the call id was used with another service, path, parameters or body")]
     CallIdConflict,
     #[error("the owner's node was not reached: {0}")]
@@ -200,6 +205,10 @@ impl BuyError {
                          `max_price`, or accept it with `farthing spending accept`."
                 }
             },
+            Self::DeclinedCharged { .. } => {
+                "Name in the call's `max_price` what it may cost, or accept it for all calls with `farthing spending \
+                 accept` or on the console's page Limits."
+            }
             Self::CallIdConflict => "Use a new call_id (or Idempotency-Key) for a different call.",
             Self::Busy(_) | Self::ShareUsed { .. } => {
                 "Wait as Retry-After says, then send the call again; nothing was sent."

@@ -2,7 +2,8 @@
 //!
 //! An operation's price is accepted when the first call of it is made within the limits. From then on a higher one is
 //! paid by a call that names it in `max_price`, for that call alone, or after the node's user accepted it for the
-//! service. Nothing that a script repeats accepts a price for others.
+//! service. Nothing that a script repeats accepts a price for others. The same holds for what is charged: who began to
+//! buy while answers with a status of 400 and above were free is asked before they cost something.
 //!
 //! Operations have the names that their owner gives them, so a renamed one looks like a new one. Once the price list is
 //! not the one of the first purchase any more, an operation that was never called may cost what is accepted for those
@@ -14,7 +15,7 @@ use farthing_bridge::{
     routing::{Route, Routes},
 };
 use farthing_ledger::{Ledger, LedgerError, Namespace};
-use farthing_protocol::{Hash, ServiceId, Usdc, keccak256};
+use farthing_protocol::{Hash, ServiceId, Usdc, call::ChargePolicy, keccak256};
 
 /// The accepted prices. A cheap handle; reading takes the ledger's last snapshot.
 #[derive(Clone, Debug)]
@@ -38,15 +39,16 @@ impl Prices {
         price_list: impl FnOnce() -> Hash,
     ) -> Result<Accepted, LedgerError> {
         let of_service = self.read(&key(service, None))?;
+        let charge = self.charge(service)?;
         if let Some(of_operation) = self.read(&key(service, Some(operation)))? {
-            return Ok(Accepted { most: Some(of_operation).max(of_service), is_first: false });
+            return Ok(Accepted { most: Some(of_operation).max(of_service), is_first: false, charge });
         }
         let changed = self.first_bought(service)?.filter(|first| first.price_list != price_list());
         let most = match changed {
             None => None,
             Some(first) => Some(self.of_path(service, operation, path)?.unwrap_or(first.highest)),
         };
-        Ok(Accepted { most: of_service.max(most), is_first: of_service.is_none() })
+        Ok(Accepted { most: of_service.max(most), is_first: of_service.is_none(), charge })
     }
 
     /// The lowest price that was accepted for an operation with the same method to which `path` belongs.
@@ -74,21 +76,40 @@ impl Prices {
     ) -> Result<(), LedgerError> {
         let before = self.first_bought(service)?.unwrap_or(FirstBought { price_list, highest: price });
         let now = FirstBought { highest: before.highest.max(price), ..before };
-        self.0.put(Namespace::Prices, first_bought_key(service), now.to_bytes()).await?;
+        self.0.put(Namespace::Prices, tagged_key(service, FIRST_BOUGHT), now.to_bytes()).await?;
         let value = [&price.micros().to_be_bytes()[..], operation.as_bytes()].concat();
         self.0.put(Namespace::Prices, key(service, Some(operation)), value).await
     }
 
-    /// Lets every operation of a service cost up to `price`, or what was accepted for it where that is more.
+    /// Lets every operation of a service cost up to `price`, or what was accepted for it where that is more, whichever
+    /// answers are charged.
     ///
     /// # Errors
     /// [`LedgerError`] when it cannot be stored; nothing is accepted then.
     pub async fn accept(&self, service: ServiceId, price: Usdc) -> Result<(), LedgerError> {
+        self.begin_charge(service, ChargePolicy::Answered).await?;
         self.write(key(service, None), price).await
     }
 
+    /// Accepts which answers of a service are charged, durably.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when it cannot be stored.
+    pub async fn begin_charge(&self, service: ServiceId, charge: ChargePolicy) -> Result<(), LedgerError> {
+        let value = vec![u8::from(charge == ChargePolicy::Answered)];
+        self.0.put(Namespace::Prices, tagged_key(service, CHARGE), value).await
+    }
+
+    fn charge(&self, service: ServiceId) -> Result<Option<ChargePolicy>, LedgerError> {
+        let stored = self.0.get(Namespace::Prices, &tagged_key(service, CHARGE))?;
+        Ok(stored.map(|value| match value.first() {
+            Some(1) => ChargePolicy::Answered,
+            _ => ChargePolicy::Success,
+        }))
+    }
+
     fn first_bought(&self, service: ServiceId) -> Result<Option<FirstBought>, LedgerError> {
-        let stored = self.0.get(Namespace::Prices, &first_bought_key(service))?;
+        let stored = self.0.get(Namespace::Prices, &tagged_key(service, FIRST_BOUGHT))?;
         Ok(stored.and_then(|bytes| FirstBought::from_bytes(&bytes)))
     }
 
@@ -110,6 +131,8 @@ pub struct Accepted {
     pub most: Option<Usdc>,
     /// The operation was never called, so its price is accepted with the call.
     pub is_first: bool,
+    /// The answers of the service that may be charged; `None` before its first call.
+    pub charge: Option<ChargePolicy>,
 }
 
 /// The record of the first purchase of a service: 32 + 8 bytes.
@@ -149,9 +172,12 @@ fn is_path_of(operation: &str, method: &str, path: &str) -> bool {
     Routes::new(&[route]).is_ok_and(|routes| routes.find(method, path).is_ok())
 }
 
-/// Service ‖ 1, which no other key is as long as.
-fn first_bought_key(service: ServiceId) -> Bytes {
-    [service.as_bytes(), &[1][..]].concat().into()
+const FIRST_BOUGHT: u8 = 1;
+const CHARGE: u8 = 2;
+
+/// Service ‖ tag, which no key of a price is as long as.
+fn tagged_key(service: ServiceId, tag: u8) -> Bytes {
+    [service.as_bytes(), &[tag][..]].concat().into()
 }
 
 /// Service ‖ hash of the operation's method and path, which may be longer than a key; the service alone for all of
@@ -212,6 +238,23 @@ mod tests {
             (usdc(5), false),
             "a first call's price stays accepted"
         );
+    }
+
+    #[tokio::test]
+    async fn what_is_charged_is_accepted_with_the_first_call_or_by_the_user() {
+        let folder = tempfile::tempdir().unwrap();
+        let prices = open(folder.path(), OpenMode::Create);
+        let service = ServiceId::from_bytes([1; 16]);
+        let charge = |prices: &Prices| prices.accepted(service, ("GET /a", "/a"), || LIST).unwrap().charge;
+        assert_eq!(charge(&prices), None);
+        prices.begin(service, "GET /a", Usdc::from_micros(5), LIST).await.unwrap();
+        prices.begin_charge(service, ChargePolicy::Success).await.unwrap();
+        drop(prices);
+        let prices = open(folder.path(), OpenMode::Existing);
+        assert_eq!(charge(&prices), Some(ChargePolicy::Success));
+        assert_eq!(accepted(&prices, service, "GET /b", OTHER_LIST), (usdc(5), true), "it is no price");
+        prices.accept(service, Usdc::from_micros(5)).await.unwrap();
+        assert_eq!(charge(&prices), Some(ChargePolicy::Answered));
     }
 
     #[tokio::test]

@@ -309,7 +309,9 @@ impl From<&BuyError> for Problem {
             BuyError::SpendingStopped(_) => (UNAVAILABLE, "spending-stopped", "Spending is stopped"),
             BuyError::Failed => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "The node failed"),
             BuyError::ShuttingDown => (UNAVAILABLE, "shutting-down", "The node is shutting down"),
-            BuyError::PriceChanged { .. } => (CONFLICT, "price-changed", "The price has changed"),
+            BuyError::PriceChanged { .. } | BuyError::DeclinedCharged { .. } => {
+                (CONFLICT, "price-changed", "The price has changed")
+            }
             BuyError::CallIdConflict => {
                 (CONFLICT, "call-id-conflict", "This call id was used for another call")
             }

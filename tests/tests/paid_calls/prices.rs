@@ -3,8 +3,8 @@
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
 use farthing_control::types::{
-    Api, CatalogService, OperationName, PriceRequest, RescanRequest, ServiceFile, SourceFile, SourceKind,
-    Text,
+    Api, CatalogService, Charge, EditRequest, OperationName, PriceRequest, RescanRequest, ServiceFile,
+    SourceFile, SourceKind, Text,
 };
 use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::{
@@ -288,5 +288,39 @@ async fn a_price_is_raised_by_no_other_name_of_the_same_operation() -> Result<()
         expect_free(what, &answer, 409, "price-changed").context("after a call that named it")?;
         world.owner.control().ask(endpoint::RemoveApi.of(api.id)).await?;
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn answers_that_were_free_cost_nothing_until_their_charge_is_accepted() -> Result<()> {
+    let world = World::start().await?;
+    let absent = || world.get("/status/404");
+    let polled = absent().await?;
+    assert_eq!((polled.status.as_u16(), polled.header("x-farthing-charged")), (404, "0.00"));
+    let edit = EditRequest { charge: Some(Charge::Answered), ..EditRequest::default() };
+    world.owner.control().tell(endpoint::EditApi.of(world.api.id), &edit).await?;
+
+    let shown = farthing(&world.consumer, &["catalog", "show", &world.api.id.to_string()]).await?;
+    ensure!(shown.ends_with(0)?.out.contains("also for answers with a status from 400 to 499"), "{shown:?}");
+    for n in 0..3 {
+        let refused = absent().await?;
+        expect_free(&format!("poll {n}"), &refused, 409, "price-changed")?;
+        ensure!(refused.json()["detail"].to_string().contains("400 to 499"), "{refused:?}");
+    }
+    // Nor do answers that always cost something slip by: what a call may cost is not known before it is answered.
+    expect_free("another operation", &world.get("/ok").await?, 409, "price-changed")?;
+    let capped = with(world.body("GET", "/status/404"), "max_price", PRICE.to_string());
+    assert_eq!(world.call(&capped).await?.header("x-farthing-charged"), PRICE.to_string());
+    expect_free("the call named it for itself alone", &absent().await?, 409, "price-changed")?;
+    accept(&world, PRICE).await?;
+    assert_eq!(absent().await?.header("x-farthing-charged"), PRICE.to_string());
+
+    // Less is taken without a word, and what was accepted stays so.
+    for (charge, cost) in [(Charge::Success, Usdc::ZERO), (Charge::Answered, PRICE)] {
+        let edit = EditRequest { charge: Some(charge), ..EditRequest::default() };
+        world.owner.control().tell(endpoint::EditApi.of(world.api.id), &edit).await?;
+        assert_eq!(absent().await?.header("x-farthing-charged"), cost.to_string(), "{charge:?}");
+    }
+    assert_eq!(world.settle_and_check(FUNDS).await?, MICROS(3 * PRICE.micros()));
     Ok(())
 }

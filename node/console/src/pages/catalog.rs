@@ -12,8 +12,8 @@ use axum::{
 };
 use farthing_control::endpoint;
 use farthing_control::types::{
-    CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSort, CatalogState, Count, Figures, FlagRule,
-    Measured, PriceCount, ServiceFlag,
+    CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSort, CatalogState, Charge, Count, Figures,
+    FlagRule, Measured, PriceCount, ServiceFlag,
 };
 use farthing_os::clock;
 use farthing_protocol::{ServiceId, Usdc};
@@ -79,6 +79,8 @@ pub(super) struct Card {
     pub(super) has_samples: bool,
     pub(super) price: String,
     pub(super) per_thousand: String,
+    /// Answers with a status from 400 to 499 cost as much.
+    pub(super) charges_declined: bool,
     pub(super) owner: String,
     pub(super) state: &'static str,
     pub(super) state_class: &'static str,
@@ -217,6 +219,7 @@ pub(super) fn card(hit: &CatalogHit, measured: &HashMap<ServiceId, &Measured>, n
         has_samples: hit.samples_free > 0,
         price: show::usdc(hit.price.0),
         per_thousand: show::per_thousand(hit.price.0),
+        charges_declined: hit.charge == Charge::Answered,
         owner: show::short(hit.owner.0),
         state,
         state_class,

@@ -7,7 +7,7 @@ use farthing_protocol::{Address, ServiceId, Usdc, call::Method, listing::Service
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Offer, OperationSample, ServiceFlag, Text};
+use super::{Charge, Offer, OperationSample, ServiceFlag, Text};
 use crate::text::NoneOf;
 
 /// `farthing catalog search`. Everything given must hold; nothing given is everything there is.
@@ -139,6 +139,9 @@ pub struct CatalogHit {
     pub kind: CatalogKind,
     #[schema(value_type = String)]
     pub price: Text<Usdc>,
+    /// Which of its answers cost that.
+    #[serde(default)]
+    pub charge: Charge,
     pub operations: u32,
     /// Operations with a free sample, as the listing says.
     #[serde(default)]

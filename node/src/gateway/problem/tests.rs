@@ -74,6 +74,7 @@ fn every_error() -> Vec<BuyError> {
         BuyError::ShuttingDown,
         BuyError::Failed,
         BuyError::PriceChanged { before: USDC, now: USDC, cap: None },
+        BuyError::DeclinedCharged { price: USDC },
         BuyError::PriceChanged { before: USDC, now: USDC, cap: Some(Cap::MaxPrice(USDC)) },
         BuyError::PriceChanged {
             before: USDC,
@@ -127,6 +128,7 @@ fn every_error() -> Vec<BuyError> {
             | BuyError::ShuttingDown
             | BuyError::Failed
             | BuyError::PriceChanged { .. }
+            | BuyError::DeclinedCharged { .. }
             | BuyError::CallIdConflict
             | BuyError::OwnerUnreachable(_)
             | BuyError::Busy(_)
