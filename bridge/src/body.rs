@@ -12,9 +12,10 @@ use std::{
 use crate::{
     description::{ArrayOf, Body, BodyKind, Object, Schema, Shape},
     escape::{decode, encode},
+    headers::names_another_method,
     json::Json,
     limits::VALUE_DEPTH_MAX,
-    parameters::style::{base_name, plain},
+    parameters::style::{base_name, objects, plain},
     problem::Problem,
     request::Payload,
     shown,
@@ -128,8 +129,20 @@ fn utf8<'b>(checker: &mut Checker<'_>, body: &'b [u8]) -> Option<&'b str> {
 fn json<'d>(checker: &mut Checker<'d>, declared: &'d Body, body: &[u8]) -> Payload {
     if let Some(value) = utf8(checker, body).and_then(|text| parse(checker, text)) {
         checker.json(&ROOT, &value, &declared.schema, STEPS_DEPTH_MAX);
+        refuse_method(checker, declared, &value);
     }
     Payload::AsGiven
+}
+
+/// Some servers look for the method that they are asked with among the members of a body.
+fn refuse_method<'d>(checker: &mut Checker<'d>, declared: &'d Body, value: &Json<'_>) {
+    let Json::Object(members) = value else { return };
+    for (name, _) in members.iter().filter(|(name, _)| names_another_method(&base_name(name))) {
+        let declares = |object: &&Object| object.properties.iter().any(|property| property.name == *name);
+        if !objects(checker, &declared.schema).iter().any(declares) {
+            checker.tell(Problem::another_method(name));
+        }
+    }
 }
 
 fn parse<'b>(checker: &mut Checker<'_>, text: &'b str) -> Option<Json<'b>> {
@@ -289,12 +302,19 @@ impl<'d> FormNames<'d> {
 
     fn allow(&self, checker: &mut Checker<'_>, name: &str) -> bool {
         let base = base_name(name);
-        let is_own = self.declared.contains(name) || (base != "_method" && !self.bases.contains(&base));
-        if !is_own {
+        if self.declared.contains(name) {
+            return true;
+        }
+        if self.bases.contains(&base) {
             let places = "as a member of its own and as a part of another";
             checker.tell(Problem::Twice { name: shown(name), places });
+            return false;
         }
-        is_own
+        let is_method = names_another_method(&base);
+        if is_method {
+            checker.tell(Problem::another_method(name));
+        }
+        !is_method
     }
 }
 

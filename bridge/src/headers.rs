@@ -1,5 +1,11 @@
 //! Headers that a caller may never set at an upstream.
 
+/// Tells whether servers may take a name in a query or a body, as [`base_name`](crate::parameters::style::base_name)
+/// gives it, for the method that they are asked with.
+pub(crate) fn names_another_method(base: &str) -> bool {
+    ["_method", "x-http-method", "x-http-method-override", "x-method-override"].contains(&base)
+}
+
 /// Headers that no parameter can set at an upstream: they carry the owner's authority, describe the connection or
 /// the body, or make a server believe it was asked something else.
 #[must_use]

@@ -38,6 +38,12 @@ pub enum Problem {
 }
 
 impl Problem {
+    /// A name that the caller chose and the operation does not declare.
+    pub(crate) fn another_method(name: &str) -> Self {
+        let name = crate::shown(name);
+        Self::Other(format!("`{name}` has some servers carry out another method; leave it out"))
+    }
+
     /// A value that is not what was expected. `value` is shortened.
     #[must_use]
     pub fn value(name: &str, value: &str, expected: impl Into<String>) -> Self {

@@ -256,6 +256,20 @@ fn a_form_that_the_caller_writes_is_held_to_the_schema_as_json_is() {
         let planned = sent(&api, "/a", Some(FORM), form.as_bytes());
         assert_eq!(planned.is_ok(), is_right, "{form}: {planned:?}");
     }
+    // The same in JSON; what the owner declares is the owner's.
+    for (names, body, is_right) in [
+        (&["limit"][..], r#"{"limit":"1","_method":"DELETE"}"#, false),
+        (&["limit"], r#"{"limit":"1","_Method":"DELETE"}"#, false),
+        (&["limit"], r#"{"limit":"1","method":"DELETE","in":{"_method":1}}"#, true),
+        (&["_method"], r#"{"_method":"DELETE"}"#, true),
+    ] {
+        let properties: Vec<_> = names.iter().map(|name| (*name, Schema::string())).collect();
+        let mut description = api(BodyKind::Json, JSON, true).description().clone();
+        description.operations[0].body.as_mut().unwrap().schema =
+            of(Object { additional: Some(Box::default()), ..object(&properties) });
+        let planned = sent(&Api::new(description).unwrap(), "/a", Some(JSON), body.as_bytes());
+        assert_eq!(planned.is_ok(), is_right, "{body}: {planned:?}");
+    }
     let open = api(BodyKind::Any, "", false);
     assert!(sent(&open, "/a", Some("a/b\r\nx: y"), b"x").is_err(), "no header begins in another");
 }

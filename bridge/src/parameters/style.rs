@@ -15,6 +15,7 @@ use super::{ArgumentValue, ArgumentValues};
 use crate::{
     description::{Object, Operation, Parameter, Place, Schema, Shape, Style},
     escape::{encode, encoded},
+    headers::names_another_method,
     json::Json,
     problem::Problem,
     routing::leads_elsewhere,
@@ -61,14 +62,18 @@ pub(super) fn check(checker: &mut Checker<'_>, operation: &Operation, arguments:
     for (parameter, members) in exploded() {
         let own = objects(checker, &parameter.schema);
         for (name, _) in members {
-            if !names.take(name, &own) {
+            if names.is_method(name) {
+                checker.tell(Problem::another_method(name));
+            } else if !names.take(name, &own) {
                 let name = ValuePath::Member(&ValuePath::Root(&parameter.name), name).to_string();
                 checker.tell(Problem::Twice { name, places: "as a member and as a parameter of its own" });
             }
         }
     }
     for (name, _) in &arguments.others {
-        if !names.take(name, &[]) {
+        if names.is_method(name) {
+            checker.tell(Problem::another_method(name));
+        } else if !names.take(name, &[]) {
             let places = "as a parameter of its own and as a part of another";
             checker.tell(Problem::Twice { name: shown(name), places });
         }
@@ -119,6 +124,12 @@ impl<'a> QueryNames<'a> {
         names
     }
 
+    /// Tells whether the caller chose a name by which some servers would carry out another method.
+    fn is_method(&self, name: &str) -> bool {
+        let name = base_name(name);
+        names_another_method(&name) && !self.parameters.contains(&name) && !self.members.contains_key(&name)
+    }
+
     /// Takes a name of the caller's for a member of one of `own`, or for one that is not declared. False when it is
     /// another's.
     fn take(&mut self, name: &'a str, own: &[&'a Object]) -> bool {
@@ -131,7 +142,7 @@ impl<'a> QueryNames<'a> {
 }
 
 /// The objects that a value may be.
-fn objects<'a>(checker: &Checker<'a>, schema: &'a Schema) -> Vec<&'a Object> {
+pub(crate) fn objects<'a>(checker: &Checker<'a>, schema: &'a Schema) -> Vec<&'a Object> {
     let variants = match checker.resolved(schema).map(|schema| &schema.shape) {
         Some(Shape::OneOf(one_of)) => &one_of.variants[..],
         _ => std::slice::from_ref(schema),

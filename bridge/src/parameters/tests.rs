@@ -378,9 +378,16 @@ fn a_name_that_the_caller_chooses_is_no_other_parameters() {
         ..Operation::default()
     };
     let open = Api::new(ApiDescription { operations: vec![open], ..ApiDescription::default() }).unwrap();
-    for (name, is_right) in
-        [("limit", false), ("filter[page][size]", false), ("size[]", false), ("other", true)]
-    {
+    for (name, is_right) in [
+        ("limit", false),
+        ("filter[page][size]", false),
+        ("size[]", false),
+        ("_method", false),
+        ("_Method[]", false),
+        ("X-HTTP-Method-Override", false),
+        ("method", true),
+        ("other", true),
+    ] {
         assert_eq!(plan(&open, "/a", &[(name, "100000")]).is_ok(), is_right, "{name}");
     }
 }
