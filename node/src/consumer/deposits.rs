@@ -1,6 +1,16 @@
 //! Decides when to open and top up a channel, and with how much. Pure.
 
-use farthing_protocol::Usdc;
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
+
+use farthing_protocol::{Address, Usdc};
+
+/// An owner that closes the channel after each call has its payer pay for a deposit for each: so many at once are
+/// borne, and one more in each stretch of time.
+const REFILLS_AT_ONCE: u32 = 6;
+const REFILL_EVERY: Duration = Duration::from_secs(6 * 3_600);
 
 /// Settings; amounts as in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +63,51 @@ impl DepositPolicy {
     }
 }
 
+/// The deposits that calls made into channels which had been emptied, by owner.
+#[derive(Debug, Default)]
+pub struct Refills(HashMap<Address, Instant>);
+
+impl Refills {
+    /// Counts one more.
+    ///
+    /// # Errors
+    /// The time to wait, when there were too many lately; nothing is counted then.
+    pub fn take(&mut self, owner: Address, now: Instant) -> Result<(), Duration> {
+        self.0.retain(|_, paid_off| *paid_off > now);
+        let paid_off = self.0.get(&owner).copied().unwrap_or(now);
+        let wait = (paid_off - now).saturating_sub(REFILL_EVERY * (REFILLS_AT_ONCE - 1));
+        if !wait.is_zero() {
+            return Err(wait);
+        }
+        self.0.insert(owner, paid_off + REFILL_EVERY);
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn emptied_channels_are_filled_so_often_at_once_and_then_now_and_then() {
+        let (mut refills, start) = (Refills::default(), Instant::now());
+        let [one, other] = [1, 2].map(|n| Address::from_bytes([n; 20]));
+        for _ in 0..REFILLS_AT_ONCE {
+            assert_eq!(refills.take(one, start), Ok(()));
+        }
+        assert_eq!(refills.take(one, start), Err(REFILL_EVERY));
+        assert_eq!(refills.take(other, start), Ok(()), "each owner by itself");
+        let second = Duration::from_secs(1);
+        assert_eq!(refills.take(one, start + REFILL_EVERY - second), Err(second));
+        assert_eq!(refills.take(one, start + REFILL_EVERY), Ok(()));
+        assert_eq!(refills.take(one, start + REFILL_EVERY), Err(REFILL_EVERY));
+        let later = start + REFILL_EVERY * (REFILLS_AT_ONCE + 1);
+        assert_eq!(
+            (refills.take(other, later), refills.0.len()),
+            (Ok(()), 1),
+            "what is paid off is forgotten"
+        );
+    }
 
     const fn usdc(micros: u64) -> Usdc {
         Usdc::from_micros(micros)

@@ -4,7 +4,7 @@
 use std::{
     fmt,
     ops::Deref,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -20,8 +20,9 @@ use crate::{chain_view, keyed_mutex::KeyedMutex};
 use super::{
     BuyError,
     channels::{PayerChannel, PayerChannels},
-    deposits::DepositPolicy,
+    deposits::{DepositPolicy, Refills},
     rest::{AtRest, RestLimits, RestingPlace},
+    spending::OverLimit,
     terms::{Bounds, Unfit},
 };
 
@@ -74,6 +75,7 @@ struct FundingInner {
     bounds: Bounds,
     at_rest: AtRest,
     one_at_a_time: KeyedMutex<Address>,
+    refills: Mutex<Refills>,
 }
 
 /// The parts that funding works with.
@@ -118,7 +120,8 @@ impl Funding {
             deposit_max: parts.policy.deposit_max,
             close_delay_max_secs: parts.close_delay_max_secs,
         };
-        Self(Arc::new(FundingInner { parts, bounds, at_rest, one_at_a_time: KeyedMutex::default() }))
+        let (one_at_a_time, refills) = Default::default();
+        Self(Arc::new(FundingInner { parts, bounds, at_rest, one_at_a_time, refills }))
     }
 
     /// The terms that this node puts money aside on.
@@ -161,6 +164,9 @@ impl Funding {
             return Err(self.missing(balance, wanted));
         };
         self.check_eth(balance, amount)?;
+        if channel.as_ref().is_some_and(|channel| !channel.holds_deposit()) {
+            self.refill(accept.pay_to)?;
+        }
         let deposited = channel.as_ref().map_or(Usdc::ZERO, |channel| channel.state.deposited);
         let is_open = channel.is_some_and(|channel| channel.holds_deposit());
         let least = if is_open { price.saturating_sub(available) } else { price.max(accept.min_deposit) };
@@ -179,6 +185,13 @@ impl Funding {
                 Err(BuyError::DelayTooShort { channel: id, has_secs: config.close_delay_secs, asks_secs })
             }
         }
+    }
+
+    /// Counts a deposit into a channel that was emptied, which costs its payer gas whoever emptied it.
+    fn refill(&self, owner: Address) -> Result<(), BuyError> {
+        let mut refills = self.0.refills.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = |wait: Duration| OverLimit::Refilled { owner, hours: wait.as_secs().div_ceil(3_600) };
+        Ok(refills.take(owner, Instant::now()).map_err(refused)?)
     }
 
     /// Starts a top-up in the background when the channel runs low, and its owner is `there`.

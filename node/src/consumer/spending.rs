@@ -88,6 +88,10 @@ pub enum OverLimit {
         "{at_rest} USDC lie in all channels of this node, at most {in_all} USDC may, and this call needs a deposit of {deposit} USDC; close a channel with `farthing channel close`, or raise `spending.at_rest_max`"
     )]
     Rest { at_rest: Usdc, in_all: Usdc, deposit: Usdc },
+    #[error(
+        "the channel with {owner} was closed and filled again too often, and each time costs gas; a call fills it again in {hours} hours, and `farthing channel open` does at once"
+    )]
+    Refilled { owner: Address, hours: u64 },
 }
 
 /// So many days are in memory: a clock that is set, or two tasks around midnight, come back to a day that was counted.

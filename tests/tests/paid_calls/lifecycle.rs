@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use farthing_control::{
     endpoint,
     types::{Api, ApiState, CatalogService, CatalogState, Channel, ChannelState},
@@ -163,6 +163,36 @@ async fn a_channel_that_was_closed_twice_serves_again_when_it_is_filled() -> Res
     expect_served(&world.get("/ok").await?)?;
     assert_eq!(world.upstream.hits(), 2);
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_owner_that_closes_after_each_call_has_its_payer_pay_for_few_deposits() -> Result<()> {
+    let world = World::start().await?;
+    let (mut served, mut last) = (0, None);
+    for _ in 0..12 {
+        let answer = world.get("/ok").await?;
+        if !answer.status.is_success() {
+            last = Some(answer);
+            break;
+        }
+        served += 1;
+        let channels = world.owner.control().ask(endpoint::Channels).await?;
+        world.owner.control().ask(endpoint::CloseChannel.of(channels[0].id)).await?;
+        eventually("the payer sees it", async || {
+            let channel = the_channel(&world).await?;
+            Ok(channel.deposited.0 == channel.claimed.0 && channel.state == ChannelState::Closed)
+        })
+        .await?;
+    }
+    let last = last.context("a call for each deposit")?;
+    expect_free("filled too often", &last, 402, "over-limit")?;
+    ensure!(last.json()["detail"].to_string().contains("farthing channel open"), "{last:?}");
+    assert_eq!(served, 7, "the first, and six times again");
+    let open = ["channel", "open", &world.api.id.to_string(), "--deposit", "0.1"];
+    farthing(&world.consumer, &open).await?.ends_with(0)?;
+    expect_served(&world.get("/ok").await?)?;
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(8));
     Ok(())
 }
 
