@@ -26,7 +26,7 @@ use farthing_protocol::{
 };
 use futures::{StreamExt, stream::FuturesUnordered};
 use lru::LruCache;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 
 mod agenda;
 mod ahead;
@@ -109,6 +109,8 @@ struct CatalogInner {
     asked: Mutex<LruCache<ServiceId, Instant>>,
     seen: Arc<versions::SeenVersions>,
     news: mpsc::Sender<News>,
+    /// Somebody told of a later version of an own service.
+    overtaken: Notify,
     ways: Ways,
 }
 
@@ -169,6 +171,7 @@ impl Catalog {
             asked: Mutex::new(LruCache::new(SERVICES_IN_MEMORY_MAX)),
             seen: Arc::default(),
             news,
+            overtaken: Notify::new(),
             ways: Ways::default(),
         };
         (Self(Arc::new(inner)), heard)

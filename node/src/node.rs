@@ -251,6 +251,7 @@ impl Node {
         node.spawn(node.handles.alerts.clone().watch());
         node.spawn(node.handles.backups.clone().run());
         node.spawn(node.handles.health.clone().run());
+        node.spawn(node.handles.clone().rise_above_others());
         node.spawn(prune(node.handles.ledger.clone(), node.handles.chain.clone()));
         node.spawn(hold_against_chain(node.handles.ledger.clone(), node.handles.chain.clone()));
         node.spawn(keep_uses(node.handles.ledger.clone(), node.handles.secrets.clone()));

@@ -88,6 +88,9 @@ impl Catalog {
     async fn fetch_ahead(&self, look: Look) -> Result<bool, CatalogError> {
         let Some(entry) = self.0.store.get(look.service, clock::now_secs())? else { return Ok(true) };
         if let Some(own) = self.0.own.service(look.service) {
+            if entry.listing.seq > own.known().listing().seq {
+                self.0.overtaken.notify_one();
+            }
             self.index(own.known()).await;
             return Ok(true);
         }

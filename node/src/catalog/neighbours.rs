@@ -60,14 +60,18 @@ impl CatalogSessionError {
 }
 
 impl Catalog {
-    /// Takes this node's own listings into the catalog and tells the neighbours of those that are new.
-    pub async fn publish(&self) {
+    /// Takes this node's own listings into the catalog and tells the neighbours of those that are new. Those of which
+    /// the catalog knows a later version come back with its number: this node's ledger is older than they are.
+    pub async fn publish(&self) -> Vec<(ServiceId, u64)> {
         let listings = match self.0.own.listings() {
             Ok(listings) => listings,
-            Err(error) => return tracing::warn!(%error, "the own listings cannot be read"),
+            Err(error) => {
+                tracing::warn!(%error, "the own listings cannot be read");
+                return Vec::new();
+            }
         };
         let verdicts = self.0.store.offer(listings.clone(), store::Source::Own, clock::now_secs()).await;
-        let mut is_new = false;
+        let (mut is_new, mut overtaken) = (false, Vec::new());
         for (listing, verdict) in listings.iter().zip(verdicts) {
             match verdict {
                 store::Verdict::Stored => {
@@ -75,12 +79,29 @@ impl Catalog {
                     self.0.network.gossip_listing(listing).await;
                 }
                 store::Verdict::Known => {}
-                store::Verdict::Refused(reason) => tracing::warn!(%reason, "an own listing is not kept"),
+                store::Verdict::Refused(reason) => {
+                    tracing::warn!(%reason, "an own listing is not kept");
+                    overtaken.extend(self.later_version(listing));
+                }
             }
         }
         if is_new {
             self.tell(News::Own);
         }
+        overtaken
+    }
+
+    /// The number of a later version of an own listing, unless that says that the service is retired.
+    fn later_version(&self, own: &Signed<Listing>) -> Option<(ServiceId, u64)> {
+        let own = own.claimed().ok()?;
+        let known = self.0.store.get(own.service, clock::now_secs()).ok().flatten()?.listing;
+        (known.owner == own.owner && known.seq > own.seq && !known.tombstone)
+            .then_some((own.service, known.seq))
+    }
+
+    /// Waits until somebody told of a later version of an own service than this node has.
+    pub async fn overtaken(&self) {
+        self.0.overtaken.notified().await;
     }
 
     /// Takes what neighbours gossip, until the network ends.

@@ -26,6 +26,7 @@ mod own_ports;
 mod patched_owner;
 mod ports;
 mod prices;
+mod put_back;
 mod repeats;
 mod same_machine;
 mod settling;

@@ -2,11 +2,28 @@
 
 use farthing_ledger::{LedgerError, Namespace};
 use farthing_os::clock;
-use farthing_protocol::{Listing, Signed, limits, wire};
+use farthing_protocol::{Listing, ServiceId, Signed, limits, wire};
 
 use super::{Registry, RegistryError, date, samples_count};
 
 impl Registry {
+    /// Lists services above versions that others know and this node's ledger lacks: its disk was put back to an earlier
+    /// state, and nobody would take what it offers.
+    pub async fn rise_above(&self, others: &[(ServiceId, u64)]) {
+        for (service, seq) in others {
+            let risen = match self.turn(*service).await {
+                Ok(turn) => self.change(turn, |listing| listing.seq = listing.seq.max(*seq)).await,
+                Err(error) => Err(error),
+            };
+            match risen {
+                Ok(_) => {
+                    tracing::warn!(%service, later = seq, "others know a later version than this node's ledger, which is offered above it now: look whether that is right");
+                }
+                Err(error) => tracing::warn!(%service, %error, "others know a later version of a service"),
+            }
+        }
+    }
+
     /// Lists what was listed for another network, or another way to pay, for this one, and what was dated by a clock
     /// that was ahead, or came from a backup: each as a new version, so that it is the newest wherever it comes by; and says so.
     ///
