@@ -11,7 +11,7 @@ use std::{
     io::{self, Write},
     os::{
         fd::{AsFd, OwnedFd},
-        unix::fs::PermissionsExt,
+        unix::fs::{MetadataExt, PermissionsExt},
     },
     path::Path,
 };
@@ -70,6 +70,26 @@ impl AsFd for Folder {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.0.as_fd()
     }
+}
+
+/// Says who else may change a file: another user than this one and the system's, or everybody. `None` when nobody may.
+/// In a container users have other numbers than outside, so whose it is says nothing there.
+///
+/// # Errors
+/// What the file system says.
+pub fn others_who_may_change(path: &Path) -> io::Result<Option<String>> {
+    let found = std::fs::metadata(path)?;
+    let own = [0, rustix::process::geteuid().as_raw()];
+    Ok(match (found.mode() & 0o002 != 0, own.contains(&found.uid()) || is_in_container()) {
+        (true, _) => Some("every user of this machine may change it; `chmod o-w` ends that".to_owned()),
+        (false, false) => Some(format!("it belongs to another user (id {}); `chown` it", found.uid())),
+        (false, true) => None,
+    })
+}
+
+/// Docker and Podman each leave a mark.
+pub(crate) fn is_in_container() -> bool {
+    ["/.dockerenv", "/run/.containerenv"].iter().any(|mark| Path::new(mark).exists())
 }
 
 impl Folder {
@@ -169,6 +189,23 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left behind");
+    }
+
+    #[test]
+    fn a_file_that_others_may_change_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("farthing.toml");
+        fs::write(&path, "").unwrap();
+        let told = || others_who_may_change(&path).unwrap().unwrap_or_default();
+        for (mode, words) in [(0o600, ""), (0o664, ""), (0o666, "chmod o-w"), (0o602, "chmod o-w")] {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            assert!(told().contains(words) && told().is_empty() == words.is_empty(), "{mode:o}: {}", told());
+        }
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        // Only the system's user can give a file away.
+        if std::os::unix::fs::chown(&path, Some(65_534), None).is_ok() && !is_in_container() {
+            assert!(told().contains("65534"), "{}", told());
+        }
     }
 
     #[test]

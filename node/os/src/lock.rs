@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::files::Folder;
+use crate::files::{Folder, is_in_container};
 
 /// The reason that the data folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -141,11 +141,6 @@ fn fix(path: &Path, kind: io::ErrorKind, (user, group): (u32, u32), in_container
         ),
         _ => format!("sudo mkdir -p {path} && sudo chown -R {owner} {path}"),
     }
-}
-
-/// Docker and Podman each leave a mark.
-fn is_in_container() -> bool {
-    ["/.dockerenv", "/run/.containerenv"].iter().any(|mark| Path::new(mark).exists())
 }
 
 /// User and group this process writes files as.

@@ -9,6 +9,7 @@ use std::{
 };
 
 use farthing_control::types::SettingOrigin;
+use farthing_os::files::others_who_may_change;
 use farthing_protocol::Usdc;
 
 use super::{
@@ -130,7 +131,11 @@ impl Raw {
         };
         let origin = SettingOrigin::File(path.clone());
         match std::fs::read_to_string(&path) {
-            Ok(text) => self.read_toml(&text, &origin),
+            Ok(text) => match others_who_may_change(&path) {
+                Ok(None) => self.read_toml(&text, &origin),
+                Ok(Some(told)) => self.problem(&origin, "file", told),
+                Err(error) => self.problem(&origin, "file", format!("cannot be looked at: {error}")),
+            },
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && sources.file.is_none() => {}
             Err(error) => self.problem(&origin, "file", format!("cannot be read: {error}")),
         }
