@@ -130,6 +130,24 @@ async fn a_call_id_is_remembered_over_a_restart_of_either_node() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_repeat_that_ends_otherwise_is_not_passed_off_as_the_answer_that_was_bought() -> Result<()> {
+    let mut world = World::with(fixed_owner()?).await?;
+    let get = with(world.body("GET", "/ok"), "call_id", "get");
+    expect_served(&world.call(&get).await?)?;
+    world.wait_until_decided().await?;
+    world.owner.stop().await?;
+    world.owner.restart(Vec::new()).await?;
+    eventually("the owner answers again", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    // The answer is not kept any more, so the service is asked once more.
+    world.upstream.fail(true);
+    let again = world.call(&get).await?;
+    ensure!(again.problem() == "answer-no-longer-kept" && again.charged() == true, "{again:?}");
+    world.upstream.fail(false);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
+    Ok(())
+}
+
+#[tokio::test]
 async fn after_an_uncharged_failure_the_same_id_may_succeed_and_is_charged_once() -> Result<()> {
     let world = World::start().await?;
     let hits = Arc::new(AtomicU64::new(0));

@@ -287,3 +287,27 @@ impl Channels {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deposit_of_an_earlier_round_is_safe_no_more() {
+        let state = |deposited, claimed, round| ChannelState {
+            deposited: Usdc::from_micros(deposited),
+            claimed: Usdc::from_micros(claimed),
+            close_at_secs: None,
+            round,
+        };
+        let [payer, payee] = [1, 2].map(|n| Address::from_bytes([n; 20]));
+        let config =
+            ChannelConfig { payer, payee, token: payer, signer: payer, close_delay_secs: 1, salt: [0; 32] };
+        for (safe_round, safe) in [(2, 9), (1, 4)] {
+            let mut channel = FollowedChannel::new(config);
+            channel.observe(state(10, 4, 2), state(10, 4, 2), 7);
+            channel.safe = state(9, 0, safe_round);
+            assert_eq!(channel.safe_deposited(), Usdc::from_micros(safe), "of round {safe_round}");
+        }
+    }
+}
