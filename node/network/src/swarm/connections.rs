@@ -253,12 +253,13 @@ impl SwarmTask {
             .filter(|address| addresses::is_dialable(address, self.parts.allow_private))
             .filter(|address| local || !is_loopback(address))
             .take(LEARNED_ADDRESSES_MAX);
-        let now_secs = crate::now_secs();
+        let (now_secs, mut current) = (crate::now_secs(), Vec::new());
         for address in usable {
             self.parts.book.lock().listens(id, address, now_secs);
-            if has_place {
-                self.parts.swarm.behaviour_mut().kad.add_address(&id, addresses::without_peer(address));
-            }
+            current.push(addresses::without_peer(address));
+        }
+        if has_place && !current.is_empty() {
+            self.place_in_table(id, &current);
         }
     }
 

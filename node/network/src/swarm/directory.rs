@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use farthing_protocol::{Address, NodeRecord, Verified, info::InfoRequest, wire};
 use libp2p::{
-    PeerId,
+    Multiaddr, PeerId,
     kad::{
         self, GetRecordOk, InboundRequest, PeerRecord, QueryId, QueryResult, QueryStats, Quorum, Record,
         RecordKey,
@@ -229,6 +229,27 @@ impl SwarmTask {
             bucket.num_entries() < kad::K_VALUE.get()
                 || bucket.iter().any(|entry| entry.node.key.preimage() == peer)
         })
+    }
+
+    /// Gives a peer these addresses in the routing table, and no others: kad keeps every address that it was ever told, and
+    /// tells all of them in its answers, which have a bound.
+    pub(super) fn place_in_table(&mut self, peer: PeerId, current: &[Multiaddr]) {
+        let kad = &mut self.parts.swarm.behaviour_mut().kad;
+        for address in current {
+            kad.add_address(&peer, address.clone());
+        }
+        let earlier: Vec<Multiaddr> = kad
+            .kbucket(peer)
+            .into_iter()
+            .flat_map(|bucket| {
+                let entry = bucket.iter().find(|entry| *entry.node.key.preimage() == peer);
+                entry.map(|entry| entry.node.value.clone().into_vec()).unwrap_or_default()
+            })
+            .filter(|address| !current.contains(address))
+            .collect();
+        for address in earlier {
+            kad.remove_address(&peer, &address);
+        }
     }
 
     /// Whom we cannot reach gives its place in the routing table to somebody else, unless we reach nobody.
