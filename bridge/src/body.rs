@@ -12,7 +12,7 @@ use std::{
 use crate::{
     description::{ArrayOf, Body, BodyKind, Object, Schema, Shape},
     escape::{decode, encode},
-    headers::names_another_method,
+    headers::{is_ambiguous, names_another_method},
     json::Json,
     limits::VALUE_DEPTH_MAX,
     parameters::style::{base_name, objects, plain},
@@ -140,7 +140,7 @@ fn refuse_method<'d>(checker: &mut Checker<'d>, declared: &'d Body, value: &Json
     for (name, _) in members.iter().filter(|(name, _)| names_another_method(&base_name(name))) {
         let declares = |object: &&Object| object.properties.iter().any(|property| property.name == *name);
         if !objects(checker, &declared.schema).iter().any(declares) {
-            checker.tell(Problem::another_method(name));
+            checker.tell(Problem::ambiguous(name));
         }
     }
 }
@@ -174,11 +174,9 @@ fn form<'d>(checker: &mut Checker<'d>, declared: &'d Body, body: &[u8]) -> Paylo
         checker.refuse(&ROOT, &value, "a JSON object, which becomes a form");
         return Payload::Nothing;
     };
-    if let Some(Schema { shape: Shape::Object(object), .. }) = checker.resolved(&declared.schema) {
-        let names = FormNames::of(object);
-        for (name, _) in members {
-            names.allow(checker, name);
-        }
+    let names = FormNames::of(&objects(checker, &declared.schema));
+    for (name, _) in members {
+        names.allow(checker, name);
     }
     let mut form = String::new();
     for (name, value) in members {
@@ -221,17 +219,30 @@ fn written_form<'d>(checker: &mut Checker<'d>, declared: &'d Body, body: &[u8]) 
         Some(Shape::OneOf(one_of)) => {
             let fits = one_of.variants.iter().any(|variant| {
                 let shape = checker.resolved(variant).map(|variant| &variant.shape);
-                let Some(Shape::Object(object)) = shape else { return matches!(shape, Some(Shape::Any)) };
-                checker.attempt(|checker| form_object(checker, object, &members))
+                match shape {
+                    Some(Shape::Object(object)) => {
+                        checker.attempt(|checker| form_object(checker, object, &members))
+                    }
+                    Some(Shape::Any) => checker.attempt(|checker| any_form(checker, &members)),
+                    _ => false,
+                }
             });
             if !fits {
                 checker.refuse_for(&ROOT, text, &declared.schema);
             }
         }
-        Some(Shape::Any) | None => {}
+        Some(Shape::Any) | None => {
+            any_form(checker, &members);
+        }
         Some(_) => checker.refuse_for(&ROOT, text, &declared.schema),
     }
     Payload::AsGiven
+}
+
+/// Checks the names of a form of which nothing is declared.
+fn any_form(checker: &mut Checker<'_>, members: &BTreeMap<String, Vec<String>>) -> bool {
+    let names = FormNames::of(&[]);
+    members.keys().all(|name| names.allow(checker, name))
 }
 
 /// Checks the members of a form that the caller wrote.
@@ -242,7 +253,7 @@ fn form_object<'d>(
 ) -> bool {
     let mut fits = checker.has_required(&ROOT, object, |name| members.contains_key(name));
     fits &= checker.exactly_one(&ROOT, object, members.len());
-    let names = FormNames::of(object);
+    let names = FormNames::of(&[object]);
     for (name, values) in members {
         if checker.is_spent() || (!fits && checker.is_done()) {
             return false;
@@ -287,7 +298,7 @@ fn list_of<'d>(checker: &Checker<'d>, schema: &'d Schema, values: usize) -> Opti
     }
 }
 
-/// The names that an object declares: another one that servers would take for one of them, or for another method, is
+/// The names that objects declare: another one that servers would take for one of them, or for another method, is
 /// refused.
 struct FormNames<'d> {
     declared: HashSet<&'d str>,
@@ -295,8 +306,9 @@ struct FormNames<'d> {
 }
 
 impl<'d> FormNames<'d> {
-    fn of(object: &'d Object) -> Self {
-        let names = || object.properties.iter().map(|property| property.name.as_str());
+    fn of(objects: &[&'d Object]) -> Self {
+        let names =
+            || objects.iter().flat_map(|object| object.properties.iter().map(|property| &*property.name));
         Self { declared: names().collect(), bases: names().map(base_name).collect() }
     }
 
@@ -310,11 +322,11 @@ impl<'d> FormNames<'d> {
             checker.tell(Problem::Twice { name: shown(name), places });
             return false;
         }
-        let is_method = names_another_method(&base);
-        if is_method {
-            checker.tell(Problem::another_method(name));
+        let is_ambiguous = is_ambiguous(&base);
+        if is_ambiguous {
+            checker.tell(Problem::ambiguous(name));
         }
-        !is_method
+        !is_ambiguous
     }
 }
 

@@ -1,9 +1,14 @@
 //! Headers that a caller may never set at an upstream.
 
-/// Tells whether servers may take a name in a query or a body, as [`base_name`](crate::parameters::style::base_name)
-/// gives it, for the method that they are asked with.
+/// Tells whether servers may take a name in a query or a body, as [`base_name`](crate::base_name) gives it, for the method
+/// that they are asked with.
 pub(crate) fn names_another_method(base: &str) -> bool {
     ["_method", "x-http-method", "x-http-method-override", "x-method-override"].contains(&base)
+}
+
+/// Tells whether a name, as [`base_name`](crate::base_name) gives it, says something else to some servers.
+pub(crate) fn is_ambiguous(base: &str) -> bool {
+    base.is_empty() || names_another_method(base)
 }
 
 /// Headers that no parameter can set at an upstream: they carry the owner's authority, describe the connection or

@@ -41,6 +41,7 @@ pub mod walk;
 
 pub use api::{Api, ApiError, Call, Planned, Request};
 pub use body::is_json;
+pub use parameters::style::base_name;
 pub use problem::{PlanError, Problem};
 pub use read::read;
 pub use request::{HttpRequest, Payload};

@@ -39,9 +39,9 @@ pub enum Problem {
 
 impl Problem {
     /// A name that the caller chose and the operation does not declare.
-    pub(crate) fn another_method(name: &str) -> Self {
+    pub(crate) fn ambiguous(name: &str) -> Self {
         let name = crate::shown(name);
-        Self::Other(format!("`{name}` has some servers carry out another method; leave it out"))
+        Self::Other(format!("`{name}` is another name or another method to some servers; leave it out"))
     }
 
     /// A value that is not what was expected. `value` is shortened.

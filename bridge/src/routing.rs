@@ -15,7 +15,10 @@ use std::{borrow::Cow, collections::HashMap};
 
 pub use self::{path::BadPath, template::TemplateError};
 use self::{path::RequestPath, tree::Tree};
-pub(crate) use self::{path::leads_elsewhere, template::Template};
+pub(crate) use self::{
+    path::{has_slash, leads_elsewhere},
+    template::Template,
+};
 use crate::{description::Method, nearest, shown};
 
 /// One method and path template.

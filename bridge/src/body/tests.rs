@@ -248,13 +248,30 @@ fn a_form_that_the_caller_writes_is_held_to_the_schema_as_json_is() {
         (of(open.clone()), "limit=1&other=2", true),
         (of(open.clone()), "limit=1&limit[]=2", false),
         (of(open.clone()), "limit=1&+Limit=2", false),
-        (of(open), "limit=1&_method=DELETE", false),
+        (of(open.clone()), "limit=1&_method=DELETE", false),
+        (of(open.clone()), "limit=1&[limit]=2", false),
+        (of(open.clone()), "limit=1&.method=DELETE", false),
+        (Schema::default(), "a=1&b=2", true),
+        (Schema::default(), "a=1&_method=DELETE", false),
+        (any_of(vec![of(open.clone()), Schema::default()]), "limit=x&_method=DELETE", false),
+        (any_of(vec![of(open), Schema::default()]), "limit=x", true),
     ] {
         let mut description = api(BodyKind::Form, FORM, true).description().clone();
         description.operations[0].body.as_mut().unwrap().schema = schema;
         let api = Api::new(description).unwrap();
         let planned = sent(&api, "/a", Some(FORM), form.as_bytes());
         assert_eq!(planned.is_ok(), is_right, "{form}: {planned:?}");
+    }
+    // A form that is made of JSON.
+    for (schema, body, is_right) in [
+        (any_of(vec![of(object(&[("n", Schema::integer())]))]), r#"{"n":1,"_method":"DELETE"}"#, false),
+        (Schema::default(), r#"{"n":1,"[_method]":"DELETE"}"#, false),
+        (Schema::default(), r#"{"n":1}"#, true),
+    ] {
+        let mut description = api(BodyKind::Form, FORM, true).description().clone();
+        description.operations[0].body.as_mut().unwrap().schema = schema;
+        let planned = sent(&Api::new(description).unwrap(), "/a", Some(JSON), body.as_bytes());
+        assert_eq!(planned.is_ok(), is_right, "{body}: {planned:?}");
     }
     // The same in JSON; what the owner declares is the owner's.
     for (names, body, is_right) in [

@@ -15,10 +15,10 @@ use super::{ArgumentValue, ArgumentValues};
 use crate::{
     description::{Object, Operation, Parameter, Place, Schema, Shape, Style},
     escape::{encode, encoded},
-    headers::names_another_method,
+    headers::is_ambiguous,
     json::Json,
     problem::Problem,
-    routing::leads_elsewhere,
+    routing::{has_slash, leads_elsewhere},
     shown,
     values::{Checker, ValuePath},
 };
@@ -32,6 +32,25 @@ pub(super) fn objection(parameter: &Parameter, text: &str) -> Option<&'static st
         Place::Header if !text.bytes().all(|b| matches!(b, b' '..=b'~')) => Some("printable ASCII"),
         _ => None,
     }
+}
+
+/// Tells whether a value of a path has a slash: servers that decode a path before they look for its route take it for a
+/// longer one.
+fn is_longer(argument: &ArgumentValue<'_>) -> bool {
+    fn holds(value: &Json<'_>) -> bool {
+        match value {
+            Json::Array(items) => items.iter().any(holds),
+            Json::Object(members) => members.iter().any(|(name, value)| has_slash(name) || holds(value)),
+            scalar => has_slash(&plain(scalar)),
+        }
+    }
+    argument.parameter.place == Place::Path && holds(&argument.value) && !shows_slash(argument.parameter)
+}
+
+/// Tells whether the description shows a value with a slash: its owner knows of them.
+fn shows_slash(parameter: &Parameter) -> bool {
+    let shown = [parameter.example.as_ref(), parameter.schema.example.as_ref()];
+    shown.into_iter().flatten().any(|example| example.as_str().is_some_and(has_slash))
 }
 
 /// Tells what cannot be written.
@@ -62,8 +81,8 @@ pub(super) fn check(checker: &mut Checker<'_>, operation: &Operation, arguments:
     for (parameter, members) in exploded() {
         let own = objects(checker, &parameter.schema);
         for (name, _) in members {
-            if names.is_method(name) {
-                checker.tell(Problem::another_method(name));
+            if names.is_ambiguous(name) {
+                checker.tell(Problem::ambiguous(name));
             } else if !names.take(name, &own) {
                 let name = ValuePath::Member(&ValuePath::Root(&parameter.name), name).to_string();
                 checker.tell(Problem::Twice { name, places: "as a member and as a parameter of its own" });
@@ -71,8 +90,8 @@ pub(super) fn check(checker: &mut Checker<'_>, operation: &Operation, arguments:
         }
     }
     for (name, _) in &arguments.others {
-        if names.is_method(name) {
-            checker.tell(Problem::another_method(name));
+        if names.is_ambiguous(name) {
+            checker.tell(Problem::ambiguous(name));
         } else if !names.take(name, &[]) {
             let places = "as a parameter of its own and as a part of another";
             checker.tell(Problem::Twice { name: shown(name), places });
@@ -124,10 +143,10 @@ impl<'a> QueryNames<'a> {
         names
     }
 
-    /// Tells whether the caller chose a name by which some servers would carry out another method.
-    fn is_method(&self, name: &str) -> bool {
+    /// Tells whether the caller chose a name that says something else to some servers than it says here.
+    fn is_ambiguous(&self, name: &str) -> bool {
         let name = base_name(name);
-        names_another_method(&name) && !self.parameters.contains(&name) && !self.members.contains_key(&name)
+        is_ambiguous(&name) && !self.parameters.contains(&name) && !self.members.contains_key(&name)
     }
 
     /// Takes a name of the caller's for a member of one of `own`, or for one that is not declared. False when it is
@@ -154,10 +173,17 @@ pub(crate) fn objects<'a>(checker: &Checker<'a>, schema: &'a Schema) -> Vec<&'a 
     variants.iter().filter_map(object).collect()
 }
 
-/// The name that servers may take `name` for: `name[x]` for a part of `name`, and without case and blanks.
-pub(crate) fn base_name(name: &str) -> Cow<'_, str> {
-    let base = name.split(['[', '\0']).next().unwrap_or_default().trim();
-    if base.bytes().any(|b| b.is_ascii_uppercase()) { base.to_ascii_lowercase().into() } else { base.into() }
+/// The name that servers may take `name` for: `name[x]` and `[name]x` for a part of `name`, dots and blanks for
+/// underscores, and all of it without case. Empty where nothing is left.
+#[must_use]
+pub fn base_name(name: &str) -> Cow<'_, str> {
+    let name = name.trim_start_matches(|c: char| matches!(c, '[' | ']') || c.is_whitespace());
+    let base = name.split(['[', ']', '\0']).next().unwrap_or_default().trim_end();
+    let is_other = |b: u8| b.is_ascii_uppercase() || matches!(b, b'.' | b' ');
+    match base.bytes().any(is_other) {
+        true => base.to_ascii_lowercase().replace(['.', ' '], "_").into(),
+        false => base.into(),
+    }
 }
 
 fn unwritable(argument: &ArgumentValue<'_>) -> Option<&'static str> {
@@ -167,6 +193,11 @@ fn unwritable(argument: &ArgumentValue<'_>) -> Option<&'static str> {
     }
     if has_empty_part(value) {
         return Some("something in every list and object; leave out what is empty");
+    }
+    if is_longer(argument) {
+        return Some(
+            "a value without / and \\, encoded or not; its owner shows one in the parameter's example where there may be any",
+        );
     }
     let texts: Vec<Cow<'_, str>> = match value {
         Json::Array(items) => items.iter().map(plain).collect(),

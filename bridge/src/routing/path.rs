@@ -124,12 +124,21 @@ pub(crate) fn is_dot_segment(decoded: &str) -> bool {
     matches!(name, "." | "..")
 }
 
+/// Tells whether a text holds a slash for somebody, as [`leads_elsewhere`] does for segments of dots.
+pub(crate) fn has_slash(text: &str) -> bool {
+    for_somebody(text, |text| text.contains(['/', '\\']))
+}
+
 /// Tells whether a text holds segments of dots for somebody: a server behind the upstream may decode what we encode,
 /// and one behind that what was decoded.
 pub(crate) fn leads_elsewhere(text: &str) -> bool {
+    for_somebody(text, |text| text.split(['/', '\\']).any(is_dot_segment))
+}
+
+fn for_somebody(text: &str, holds: impl Fn(&str) -> bool) -> bool {
     let mut text = Cow::Borrowed(text);
     for _ in 0..DECODED_MAX {
-        if text.split(['/', '\\']).any(is_dot_segment) {
+        if holds(&text) {
             return true;
         }
         let decoded = decode_leniently(&text).into_owned();

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use bytes::Bytes;
-use farthing_bridge::{Request, description::Method, headers::header_is_forbidden};
+use farthing_bridge::{Request, base_name, description::Method, headers::header_is_forbidden};
 use farthing_protocol::Outcome;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use url::form_urlencoded;
@@ -57,8 +57,9 @@ impl Upstream {
         let form = if request.headers.iter().any(is_form) { request.body.bytes(body) } else { &[] };
         let names = form_urlencoded::parse(request.query.as_bytes()).chain(form_urlencoded::parse(form));
         names.map(|(name, _)| name.into_owned()).find(|name| {
-            let base = name.split(['[', '.']).next().unwrap_or(name);
-            self.secret_query.iter().any(|(own, _)| own.eq_ignore_ascii_case(base))
+            let before_a_dot = name.split('.').next().unwrap_or(name);
+            let bases = [base_name(name), base_name(before_a_dot)];
+            self.secret_query.iter().any(|(own, _)| bases.contains(&base_name(own)))
         })
     }
 
