@@ -7,6 +7,7 @@ use farthing_bridge::{
     api::Call,
     description::Operation,
     document::{self, Bounds, DocumentError, Unpacked},
+    is_json,
 };
 use farthing_control::types::CatalogKind;
 use farthing_protocol::{
@@ -172,9 +173,29 @@ impl KnownService {
         let planned = self.api.plan(&Call { method: method.as_str(), path, params, content_type, body })?;
         let price = self.prices.get(planned.operation).copied().unwrap_or(self.listing.price);
         let operation = self.api.description().operations.get(planned.operation);
+        let mut headers = headers.clone();
+        // Whoever chooses what a server answers with chooses whether that is a failure, which costs nothing.
+        let is_described = |accept: &String| operation.is_some_and(|operation| describes(operation, accept));
+        if !headers.get("accept").is_some_and(is_described) {
+            headers.remove("accept");
+        }
         let operation = operation.map(operation_name).unwrap_or_default();
-        Ok(CallPlan { price, operation, request: planned.request, headers: headers.clone() })
+        Ok(CallPlan { price, operation, request: planned.request, headers })
     }
+}
+
+/// Tells whether an operation answers with each of the media types that an `accept` header names, by its description.
+/// JSON is what most answer with, described or not.
+fn describes(operation: &Operation, accept: &str) -> bool {
+    let essence =
+        |media_type: &str| media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let contents = operation.responses.iter().filter_map(|response| response.content.as_ref());
+    let types = contents.flat_map(|content| content.also.iter().chain([&content.media_type]));
+    let described: Vec<String> = types.map(|media_type| essence(media_type)).collect();
+    accept
+        .split(',')
+        .map(essence)
+        .all(|range| range == "*/*" || is_json(&range) || described.contains(&range))
 }
 
 fn check_header(name: &str, value: &str) -> Result<(), PlanError> {
@@ -235,7 +256,7 @@ impl From<BridgeError> for PlanError {
 
 #[cfg(test)]
 mod tests {
-    use farthing_bridge::openapi;
+    use farthing_bridge::{description::Content, openapi};
     use farthing_protocol::{
         SecretKey, ServiceId, ServiceNonce, Signed, call::ChargePolicy, listing::OperationPrice,
     };
@@ -287,6 +308,34 @@ mod tests {
             nonce,
         };
         KnownService::new(Signed::sign(&listing, &key).unwrap().verify().unwrap(), &blob).unwrap()
+    }
+
+    #[test]
+    fn a_caller_asks_for_what_is_described_and_for_json() {
+        let known = known(&[("/a", 1)]);
+        for (accept, is_passed_on) in [
+            ("*/*", true),
+            ("application/json", true),
+            ("Application/Geo+JSON; q=0.9, */*; q=0.1", true),
+            ("text/html", false),
+            ("text/html, */*;q=0.8", false),
+            ("text/csv", false),
+            ("", false),
+        ] {
+            let headers: BTreeMap<_, _> = [("accept".to_owned(), accept.to_owned())].into();
+            let plan = known.plan(Method::Get, "/a", &BTreeMap::new(), &headers, b"").unwrap();
+            assert_eq!(plan.headers.contains_key("accept"), is_passed_on, "{accept}");
+        }
+        let mut operation = known.api().description().operations[0].clone();
+        operation.responses[0].content = Some(Content {
+            media_type: "text/csv".to_owned(),
+            schema: farthing_bridge::description::Schema::default(),
+            example: None,
+            also: vec!["image/png".to_owned(), "*/*".to_owned()],
+        });
+        assert!(
+            describes(&operation, "text/csv;q=1, image/png") && !describes(&operation, "text/csv, text/html")
+        );
     }
 
     #[test]
