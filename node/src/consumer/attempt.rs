@@ -47,9 +47,11 @@ impl Consumer {
         let trial = self.admitted(&order, &plan)?;
         let share = self.share(&order, service.listing().owner, &plan)?;
         let accepted = self.accepted(&order, &service, &plan)?;
+        // What the first call was planned with is what its user agreed to.
         let before = accepted.most.unwrap_or(plan.price);
+        let charge = accepted.charge.or(Some(service.listing().charge_policy));
         if order.max_price.is_none() {
-            self.check_accepted(&order, (&service, &plan), (before, accepted.charge))?;
+            self.check_accepted(&order, (&service, &plan), (before, charge))?;
         }
         // A second round accepts a price that fell, or rose within what was allowed, or follows after the books were
         // brought together. What is refused then as well is told as the owner told it.
@@ -83,7 +85,7 @@ impl Consumer {
                     };
                     service = newer.ok_or(BuyError::Refused(refusal))?;
                     plan = super::attempt::plan(&service, &order)?;
-                    self.check_accepted(&order, (&service, &plan), (before, accepted.charge))?;
+                    self.check_accepted(&order, (&service, &plan), (before, charge))?;
                 }
                 // Between honest books every voucher is sufficient, and an owner that lost some of its own is shown
                 // what it signed.
@@ -98,7 +100,7 @@ impl Consumer {
                     self.heal_for_a_call(attempt.expected.owner).await?;
                 }
                 exchanged => {
-                    let is_left_open = observed::is_left_open(&exchanged);
+                    let is_withheld = observed::is_withheld(&exchanged);
                     let bought = self.conclude(&attempt, exchanged, sent.elapsed(), turn).await;
                     if let Some(share) = share {
                         match &bought {
@@ -106,7 +108,7 @@ impl Consumer {
                             Err(BuyError::UpstreamFailed { .. }) => share.count(false),
                             Err(_) => {}
                         }
-                        self.observe(order, service, &bought, is_left_open, trial);
+                        self.observe(order, service, &bought, is_withheld, trial);
                     }
                     return bought;
                 }

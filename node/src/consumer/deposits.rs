@@ -68,19 +68,18 @@ impl DepositPolicy {
 pub struct Refills(HashMap<Address, Instant>);
 
 impl Refills {
-    /// Counts one more.
-    ///
-    /// # Errors
-    /// The time to wait, when there were too many lately; nothing is counted then.
-    pub fn take(&mut self, owner: Address, now: Instant) -> Result<(), Duration> {
+    /// Returns the time until another one is borne; none when it is now.
+    #[must_use]
+    pub fn wait(&self, owner: Address, now: Instant) -> Duration {
+        let left =
+            self.0.get(&owner).map_or(Duration::ZERO, |paid_off| paid_off.saturating_duration_since(now));
+        left.saturating_sub(REFILL_EVERY * (REFILLS_AT_ONCE - 1))
+    }
+
+    /// Counts one that was made.
+    pub fn note(&mut self, owner: Address, now: Instant) {
         self.0.retain(|_, paid_off| *paid_off > now);
-        let paid_off = self.0.get(&owner).copied().unwrap_or(now);
-        let wait = (paid_off - now).saturating_sub(REFILL_EVERY * (REFILLS_AT_ONCE - 1));
-        if !wait.is_zero() {
-            return Err(wait);
-        }
-        self.0.insert(owner, paid_off + REFILL_EVERY);
-        Ok(())
+        *self.0.entry(owner).or_insert(now) += REFILL_EVERY;
     }
 }
 
@@ -93,20 +92,18 @@ mod tests {
         let (mut refills, start) = (Refills::default(), Instant::now());
         let [one, other] = [1, 2].map(|n| Address::from_bytes([n; 20]));
         for _ in 0..REFILLS_AT_ONCE {
-            assert_eq!(refills.take(one, start), Ok(()));
+            assert_eq!(refills.wait(one, start), Duration::ZERO);
+            refills.note(one, start);
         }
-        assert_eq!(refills.take(one, start), Err(REFILL_EVERY));
-        assert_eq!(refills.take(other, start), Ok(()), "each owner by itself");
+        assert_eq!(refills.wait(one, start), REFILL_EVERY);
+        assert_eq!(refills.wait(other, start), Duration::ZERO, "each owner by itself");
         let second = Duration::from_secs(1);
-        assert_eq!(refills.take(one, start + REFILL_EVERY - second), Err(second));
-        assert_eq!(refills.take(one, start + REFILL_EVERY), Ok(()));
-        assert_eq!(refills.take(one, start + REFILL_EVERY), Err(REFILL_EVERY));
-        let later = start + REFILL_EVERY * (REFILLS_AT_ONCE + 1);
-        assert_eq!(
-            (refills.take(other, later), refills.0.len()),
-            (Ok(()), 1),
-            "what is paid off is forgotten"
-        );
+        assert_eq!(refills.wait(one, start + REFILL_EVERY - second), second);
+        assert_eq!(refills.wait(one, start + REFILL_EVERY), Duration::ZERO);
+        refills.note(one, start + REFILL_EVERY);
+        assert_eq!(refills.wait(one, start + REFILL_EVERY), REFILL_EVERY);
+        refills.note(other, start + REFILL_EVERY * (REFILLS_AT_ONCE + 1));
+        assert_eq!(refills.0.len(), 1, "what is paid off is forgotten");
     }
 
     const fn usdc(micros: u64) -> Usdc {

@@ -4,7 +4,7 @@
 use std::{
     fmt,
     ops::Deref,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -106,6 +106,8 @@ struct WantedDeposit {
     deposited: Usdc,
     least: Usdc,
     amount: Usdc,
+    /// A call makes it, into a channel with an owner of whom one was emptied.
+    is_refill: bool,
 }
 
 impl Funding {
@@ -164,13 +166,14 @@ impl Funding {
             return Err(self.missing(balance, wanted));
         };
         self.check_eth(balance, amount)?;
-        if channel.as_ref().is_some_and(|channel| !channel.holds_deposit()) {
-            self.refill(accept.pay_to)?;
-        }
         let deposited = channel.as_ref().map_or(Usdc::ZERO, |channel| channel.state.deposited);
         let is_open = channel.is_some_and(|channel| channel.holds_deposit());
         let least = if is_open { price.saturating_sub(available) } else { price.max(accept.min_deposit) };
-        self.deposit(accept, config, WantedDeposit { deposited, least, amount }).await
+        let is_refill = !is_open && self.has_emptied(accept.pay_to);
+        if is_refill {
+            self.check_refill(accept.pay_to)?;
+        }
+        self.deposit(accept, config, WantedDeposit { deposited, least, amount, is_refill }).await
     }
 
     /// Checks that a channel in use can be withdrawn from no sooner than its owner lists now: others are not served.
@@ -187,11 +190,20 @@ impl Funding {
         }
     }
 
-    /// Counts a deposit into a channel that was emptied, which costs its payer gas whoever emptied it.
-    fn refill(&self, owner: Address) -> Result<(), BuyError> {
-        let mut refills = self.0.refills.lock().unwrap_or_else(PoisonError::into_inner);
-        let refused = |wait: Duration| OverLimit::Refilled { owner, hours: wait.as_secs().div_ceil(3_600) };
-        Ok(refills.take(owner, Instant::now()).map_err(refused)?)
+    /// Tells whether a channel with an owner was emptied, on these terms or on others: filling one anew costs its payer
+    /// gas, whoever emptied it.
+    fn has_emptied(&self, owner: Address) -> bool {
+        self.0.channels.all().iter().any(|channel| channel.config.payee == owner && !channel.holds_deposit())
+    }
+
+    fn check_refill(&self, owner: Address) -> Result<(), BuyError> {
+        let wait = self.refills().wait(owner, Instant::now());
+        let hours = wait.as_secs().div_ceil(3_600);
+        if wait.is_zero() { Ok(()) } else { Err(OverLimit::Refilled { owner, hours }.into()) }
+    }
+
+    fn refills(&self) -> MutexGuard<'_, Refills> {
+        self.0.refills.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a top-up in the background when the channel runs low, and its owner is `there`.
@@ -208,7 +220,8 @@ impl Funding {
         let Some(amount) = wanted.filter(|_| balance.eth_wei >= ETH_WEI_MIN) else { return };
         let Some(turn) = self.0.one_at_a_time.try_take(accept.pay_to) else { return };
         let (funding, accept) = (self.clone(), accept.clone());
-        let wanted = WantedDeposit { deposited: channel.state.deposited, least: price, amount };
+        let wanted =
+            WantedDeposit { deposited: channel.state.deposited, least: price, amount, is_refill: false };
         self.0.tasks.spawn(async move {
             if there.await
                 && let Err(error) = funding.deposit(&accept, channel.config, wanted).await
@@ -240,7 +253,8 @@ impl Funding {
             }
         }
         let deposited = channel.map_or(Usdc::ZERO, |channel| channel.state.deposited);
-        self.deposit(accept, config, WantedDeposit { deposited, least: amount, amount }).await
+        self.deposit(accept, config, WantedDeposit { deposited, least: amount, amount, is_refill: false })
+            .await
     }
 
     /// Checks what the owner asks for, before any money moves: of the channel in use, or of a new one.
@@ -277,7 +291,11 @@ impl Funding {
         let amount = self.0.at_rest.take(at, deposited, wanted.least, wanted.amount)?;
         tracing::info!(%owner, %amount, "depositing into the channel");
         killpoint::reached("funding.before_deposit");
-        match self.0.chain.deposit_onto(config, deposited, amount).await {
+        let made = self.0.chain.deposit_onto(config, deposited, amount).await;
+        if wanted.is_refill && !made.as_ref().is_err_and(is_unsigned) {
+            self.refills().note(owner, Instant::now());
+        }
+        match made {
             Ok(_) => {}
             Err(error) if is_unsigned(&error) => {
                 self.0.at_rest.settle(at, deposited);
