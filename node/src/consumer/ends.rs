@@ -29,7 +29,7 @@ impl Consumer {
     ) -> Result<Bought, BuyError> {
         match exchanged {
             Exchanged::Response(response, body) => self.close(attempt, response, body, network, turn).await,
-            Exchanged::Gone(receipt, signature) => {
+            Exchanged::Gone { receipt, signature, .. } => {
                 Err(self.close_without_answer(attempt, receipt, signature, turn).await)
             }
             Exchanged::Unasked(receipt, signature) => {

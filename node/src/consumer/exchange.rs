@@ -35,8 +35,12 @@ pub(super) const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) enum Exchanged {
     Response(CallResponse, Bytes),
-    /// Served earlier; only the receipt is left.
-    Gone(Receipt, Signature),
+    /// Served earlier; only the receipt is left. Nothing was lost on the way when the answer is kept by the owner.
+    Gone {
+        receipt: Receipt,
+        signature: Signature,
+        by_owner: bool,
+    },
     /// The same, of a call that the owner never got before.
     Unasked(Receipt, Signature),
     /// Surely not charged.
@@ -83,7 +87,7 @@ impl Consumer {
             let word = if asks {
                 let (end, word) = self.ask(attempt.expected.owner, attempt.call_id(), copies, left).await;
                 match end {
-                    End::Receipt => return with_receipt(word),
+                    End::Receipt => return with_receipt(word, lost.is_none()),
                     End::NotCharged => return not_charged(refused, word),
                     End::Open => word,
                 }
@@ -93,7 +97,7 @@ impl Consumer {
                 match if waits { Step::Again } else { copies.hear(heard, clock::uptime()) } {
                     Step::Again => {}
                     Step::Ask => asks = true,
-                    step => return concluded(step, word),
+                    step => return concluded(step, word, lost.is_none()),
                 }
                 if heard == Heard::Lost {
                     lost = Some(word.to_string());
@@ -106,7 +110,7 @@ impl Consumer {
                         reason: told(lost.as_deref(), &word),
                         by_owner: lost.is_none(),
                     },
-                    false => concluded(Step::Uncharged, word),
+                    false => concluded(Step::Uncharged, word, false),
                 };
             }
             if let OwnerWord::Refused(refusal) = word {
@@ -212,10 +216,10 @@ fn word(brought: Brought) -> OwnerWord {
     }
 }
 
-fn concluded(step: Step, word: OwnerWord) -> Exchanged {
+fn concluded(step: Step, word: OwnerWord, by_owner: bool) -> Exchanged {
     match (step, word) {
         (Step::Answered, OwnerWord::Response(response, body)) => Exchanged::Response(response, body),
-        (Step::Served, OwnerWord::Receipt(receipt, signature)) => Exchanged::Gone(receipt, signature),
+        (Step::Served, word @ OwnerWord::Receipt(..)) => with_receipt(word, by_owner),
         (Step::Unasked, OwnerWord::Receipt(receipt, signature)) => Exchanged::Unasked(receipt, signature),
         (Step::Uncharged, OwnerWord::Refused(refusal)) => Exchanged::Refused(refusal),
         (Step::Uncharged, OwnerWord::NoRoom(reason)) => Exchanged::Busy(reason),
@@ -224,10 +228,10 @@ fn concluded(step: Step, word: OwnerWord) -> Exchanged {
     }
 }
 
-fn with_receipt(word: OwnerWord) -> Exchanged {
+fn with_receipt(word: OwnerWord, by_owner: bool) -> Exchanged {
     match word {
         OwnerWord::Response(response, body) => Exchanged::Response(response, body),
-        OwnerWord::Receipt(receipt, signature) => Exchanged::Gone(receipt, signature),
+        OwnerWord::Receipt(receipt, signature) => Exchanged::Gone { receipt, signature, by_owner },
         word => undecided(&word),
     }
 }
@@ -293,7 +297,7 @@ mod tests {
         let ended = |reason| {
             let (heard, word) = heard(Err(CallFailure::NeverStarted(reason)));
             assert_eq!(heard, Heard::NotSent);
-            concluded(Step::Uncharged, word)
+            concluded(Step::Uncharged, word, false)
         };
         assert!(matches!(ended(NotStarted::NoRoom), Exchanged::Busy(_)));
         assert!(matches!(ended(NotStarted::LocalLimit), Exchanged::Busy(_)));

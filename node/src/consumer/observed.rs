@@ -59,7 +59,7 @@ impl Consumer {
         order: Order,
         service: Arc<KnownService>,
         bought: &Result<Bought, BuyError>,
-        is_left_open: bool,
+        is_withheld: bool,
         trial: Option<TrialPermit>,
     ) {
         let (id, grant, conduct) = (order.service, Arc::clone(&order.grant), self.0.conduct.clone());
@@ -79,7 +79,10 @@ impl Consumer {
             // Who asked for more than is passed on may ask for less.
             Err(BuyError::UpstreamFailed { outcome: Outcome::Oversize, .. }) => return,
             Err(error @ (BuyError::UpstreamFailed { .. } | BuyError::BadAnswer { .. })) => error.to_string(),
-            Err(BuyError::Undecided(_)) if is_left_open => "the owner's node left the call open".to_owned(),
+            Err(BuyError::Undecided(_)) if is_withheld => "the owner's node left the call open".to_owned(),
+            Err(BuyError::BodyGone { charged }) if is_withheld && !charged.is_zero() => {
+                "the owner's node charged the call and kept its answer".to_owned()
+            }
             Err(_) => return,
         };
         self.0
@@ -125,7 +128,8 @@ impl ChargedAnswer {
     }
 }
 
-/// Tells whether the owner took the call, answered, and keeps its end to itself, with nothing lost on the way.
-pub(super) const fn is_left_open(exchanged: &Exchanged) -> bool {
-    matches!(exchanged, Exchanged::Undecided { by_owner: true, .. })
+/// Tells whether the owner took the call, answered, and keeps its end or the answer to itself, with nothing lost on the
+/// way.
+pub(super) const fn is_withheld(exchanged: &Exchanged) -> bool {
+    matches!(exchanged, Exchanged::Undecided { by_owner: true, .. } | Exchanged::Gone { by_owner: true, .. })
 }

@@ -123,7 +123,7 @@ impl Consumer {
                     timing: Timing { network: sent.elapsed(), ..Timing::default() },
                 })
             }
-            Exchanged::Gone(..) | Exchanged::Unasked(..) => Err(BuyError::BodyGone { charged }),
+            Exchanged::Gone { .. } | Exchanged::Unasked(..) => Err(BuyError::BodyGone { charged }),
             Exchanged::Refused(refusal) if refusal.code == RefusalCode::CallIdConflict => {
                 Err(BuyError::Refused(refusal))
             }
