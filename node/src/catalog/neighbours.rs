@@ -15,7 +15,7 @@ use farthing_catalog as store;
 use farthing_network::{InboundInfo, InboundListing, InboundSync, SyncStream, Verdict};
 use farthing_os::clock;
 use farthing_protocol::{
-    Address, Listing, ServiceId, Signed,
+    Address, Listing, ServiceId, Signed, Verified,
     info::{InfoRequest, InfoResponse},
     limits,
     sync::SyncMessage,
@@ -61,8 +61,8 @@ impl CatalogSessionError {
 
 impl Catalog {
     /// Takes this node's own listings into the catalog and tells the neighbours of those that are new. Those of which
-    /// the catalog knows a later version come back with its number: this node's ledger is older than they are.
-    pub async fn publish(&self) -> Vec<(ServiceId, u64)> {
+    /// the catalog knows a later version come back as that has them: this node's ledger is older than they are.
+    pub async fn publish(&self) -> Vec<Verified<Listing>> {
         let listings = match self.0.own.listings() {
             Ok(listings) => listings,
             Err(error) => {
@@ -91,12 +91,11 @@ impl Catalog {
         overtaken
     }
 
-    /// The number of a later version of an own listing, unless that says that the service is retired.
-    fn later_version(&self, own: &Signed<Listing>) -> Option<(ServiceId, u64)> {
+    /// A later version of an own listing, unless that says that the service is retired.
+    fn later_version(&self, own: &Signed<Listing>) -> Option<Verified<Listing>> {
         let own = own.claimed().ok()?;
         let known = self.0.store.get(own.service, clock::now_secs()).ok().flatten()?.listing;
-        (known.owner == own.owner && known.seq > own.seq && !known.tombstone)
-            .then_some((own.service, known.seq))
+        (known.owner == own.owner && known.seq > own.seq && !known.tombstone).then_some(known)
     }
 
     /// Waits until somebody told of a later version of an own service than this node has.

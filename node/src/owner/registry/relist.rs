@@ -2,22 +2,30 @@
 
 use farthing_ledger::{LedgerError, Namespace};
 use farthing_os::clock;
-use farthing_protocol::{Listing, ServiceId, Signed, limits, wire};
+use farthing_protocol::{Listing, Signed, Verified, limits, wire};
 
 use super::{Registry, RegistryError, date, samples_count};
 
 impl Registry {
     /// Lists services above versions that others know and this node's ledger lacks: its disk was put back to an earlier
-    /// state, and nobody would take what it offers.
-    pub async fn rise_above(&self, others: &[(ServiceId, u64)]) {
-        for (service, seq) in others {
-            let risen = match self.turn(*service).await {
-                Ok(turn) => self.change(turn, |listing| listing.seq = listing.seq.max(*seq)).await,
+    /// state, and nobody would take what it offers. Where the owner had paused the service since, made it dearer or
+    /// changed what it offers, it is paused.
+    pub async fn rise_above(&self, others: &[Verified<Listing>]) {
+        for later in others {
+            let service = later.service;
+            let rise = |listing: &mut Listing| {
+                listing.seq = listing.seq.max(later.seq);
+                listing.paused |=
+                    later.paused || later.price > listing.price || later.details_hash != listing.details_hash;
+            };
+            let risen = match self.turn(service).await {
+                Ok(turn) => self.change(turn, rise).await,
                 Err(error) => Err(error),
             };
             match risen {
-                Ok(_) => {
-                    tracing::warn!(%service, later = seq, "others know a later version than this node's ledger, which is offered above it now: look whether that is right");
+                Ok(risen) => {
+                    let is_paused = risen.listing().paused;
+                    tracing::warn!(%service, is_paused, "others know a later version than this node's ledger, which is offered above it now: look whether that is right");
                 }
                 Err(error) => tracing::warn!(%service, %error, "others know a later version of a service"),
             }
