@@ -8,7 +8,7 @@
 
 use std::{
     fs::{File, Permissions},
-    io::{self, Write},
+    io::{self, Read, Write},
     os::{
         fd::{AsFd, OwnedFd},
         unix::fs::{MetadataExt, PermissionsExt},
@@ -72,19 +72,31 @@ impl AsFd for Folder {
     }
 }
 
-/// Says who else may change a file: another user than this one and the system's, or everybody. `None` when nobody may.
-/// In a container users have other numbers than outside, so whose it is says nothing there.
+/// Reads a file that nobody else may change: no other user than this one and the system's, no group but this user's own,
+/// and not everybody. In a container users have other numbers than outside, so whose it is says nothing there.
 ///
 /// # Errors
-/// What the file system says.
-pub fn others_who_may_change(path: &Path) -> io::Result<Option<String>> {
-    let found = std::fs::metadata(path)?;
-    let own = [0, rustix::process::geteuid().as_raw()];
-    Ok(match (found.mode() & 0o002 != 0, own.contains(&found.uid()) || is_in_container()) {
-        (true, _) => Some("every user of this machine may change it; `chmod o-w` ends that".to_owned()),
-        (false, false) => Some(format!("it belongs to another user (id {}); `chown` it", found.uid())),
-        (false, true) => None,
-    })
+/// What the file system says, and [`io::ErrorKind::PermissionDenied`] saying who else may change it.
+pub fn read_own(path: &Path) -> io::Result<String> {
+    // What is looked at is what is read.
+    let mut file = File::open(path)?;
+    let found = file.metadata()?;
+    let own = [0, rustix::process::geteuid().as_raw()].contains(&found.uid()) || is_in_container();
+    let own_group = [0, rustix::process::getegid().as_raw()].contains(&found.gid()) || is_in_container();
+    let told = match found.mode() {
+        mode if mode & 0o002 != 0 => {
+            "every user of this machine may change it; `chmod o-w` ends that".to_owned()
+        }
+        mode if mode & 0o020 != 0 && !own_group => {
+            format!("everybody in a group (id {}) may change it; `chmod g-w` ends that", found.gid())
+        }
+        _ if !own => format!("it belongs to another user (id {}); `chown` it", found.uid()),
+        _ => {
+            let mut text = String::new();
+            return file.read_to_string(&mut text).map(|_| text);
+        }
+    };
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, told))
 }
 
 /// Docker and Podman each leave a mark.
@@ -195,16 +207,18 @@ mod tests {
     fn a_file_that_others_may_change_is_told() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("farthing.toml");
-        fs::write(&path, "").unwrap();
-        let told = || others_who_may_change(&path).unwrap().unwrap_or_default();
-        for (mode, words) in [(0o600, ""), (0o664, ""), (0o666, "chmod o-w"), (0o602, "chmod o-w")] {
+        fs::write(&path, "text").unwrap();
+        let told = || read_own(&path).unwrap_or_else(|error| error.to_string());
+        for (mode, words) in [(0o600, "text"), (0o664, "text"), (0o666, "chmod o-w"), (0o602, "chmod o-w")] {
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-            assert!(told().contains(words) && told().is_empty() == words.is_empty(), "{mode:o}: {}", told());
+            assert!(told().contains(words), "{mode:o}: {}", told());
         }
         fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
         // Only the system's user can give a file away.
-        if std::os::unix::fs::chown(&path, Some(65_534), None).is_ok() && !is_in_container() {
-            assert!(told().contains("65534"), "{}", told());
+        if std::os::unix::fs::chown(&path, Some(65_534), Some(65_534)).is_ok() && !is_in_container() {
+            assert!(told().contains("another user (id 65534)"), "{}", told());
+            fs::set_permissions(&path, Permissions::from_mode(0o664)).unwrap();
+            assert!(told().contains("chmod g-w"), "{}", told());
         }
     }
 

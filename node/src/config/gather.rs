@@ -9,7 +9,7 @@ use std::{
 };
 
 use farthing_control::types::SettingOrigin;
-use farthing_os::files::others_who_may_change;
+use farthing_os::files::read_own;
 use farthing_protocol::Usdc;
 
 use super::{
@@ -130,14 +130,15 @@ impl Raw {
             (None, None) => return,
         };
         let origin = SettingOrigin::File(path.clone());
-        match std::fs::read_to_string(&path) {
-            Ok(text) => match others_who_may_change(&path) {
-                Ok(None) => self.read_toml(&text, &origin),
-                Ok(Some(told)) => self.problem(&origin, "file", told),
-                Err(error) => self.problem(&origin, "file", format!("cannot be looked at: {error}")),
-            },
+        match read_own(&path) {
+            Ok(text) => self.read_toml(&text, &origin),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && sources.file.is_none() => {}
-            Err(error) => self.problem(&origin, "file", format!("cannot be read: {error}")),
+            Err(error) => {
+                // What the system says names no reason of this node's.
+                let is_ours = error.raw_os_error().is_none();
+                let what = if is_ours { "is not read" } else { "cannot be read" };
+                self.problem(&origin, "file", format!("{what}: {error}"));
+            }
         }
     }
 

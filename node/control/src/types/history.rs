@@ -167,7 +167,8 @@ fn csv_cell(text: &str) -> String {
     let text: String = text.chars().filter(|c| !c.is_control()).collect();
     let formula = text.starts_with(['=', '+', '-', '@']);
     let text = if formula { format!("'{text}") } else { text };
-    if text.contains(['"', ',']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+    // Programs of some countries part cells at semicolons.
+    if text.contains(['"', ',', ';']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
 #[cfg(test)]
@@ -180,6 +181,7 @@ mod tests {
             ("plain", "plain"),
             ("", ""),
             ("a,b", "\"a,b\""),
+            ("a;=b", "\"a;=b\""),
             ("say \"hi\"", "\"say \"\"hi\"\"\""),
             ("=HYPERLINK(\"x\",1)", "\"'=HYPERLINK(\"\"x\"\",1)\""),
             ("@sum", "'@sum"),
