@@ -15,8 +15,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::SwarmTask;
 use crate::{
-    NetworkError, info::take_record, publisher::Publication, records::RECORD_VALUE_BYTES_MAX, report::Strike,
-    status::Counters,
+    NetworkError, addresses, info::take_record, publisher::Publication, records::RECORD_VALUE_BYTES_MAX,
+    report::Strike, status::Counters,
 };
 
 /// The time between two questions for the record of ours that a peer holds, each to the next peer. A node with our key
@@ -245,7 +245,7 @@ impl SwarmTask {
                 let entry = bucket.iter().find(|entry| *entry.node.key.preimage() == peer);
                 entry.map(|entry| entry.node.value.clone().into_vec()).unwrap_or_default()
             })
-            .filter(|address| !current.contains(address))
+            .filter(|address| !current.contains(&addresses::without_peer(address)))
             .collect();
         for address in earlier {
             kad.remove_address(&peer, &address);
