@@ -13,24 +13,20 @@ use serde_json::{Value, json};
 use crate::support::{call, refused};
 
 /// One segment of a path, or a value.
-const SERVED: [&str; 16] = [
-    "a/b",
-    "a//b",
-    "a\\b",
-    "%2F",
-    "%252F",
+const SERVED: [&str; 9] = [
     "a;b=1",
     "a?b=c",
     "a#b",
     "a&key=1",
     "user:pw@evil.example",
-    "https://evil.example/x",
     "...",
     "e\u{301}",
     "\u{ff0e}\u{ff0e}\u{ff0f}",
     "\u{202e}\u{feff}",
-    "${jndi:ldap://x}",
 ];
+/// Two segments to a server that decodes a path before it looks for its route; in a query a value like any other.
+const LONGER: [&str; 7] =
+    ["a/b", "a//b", "a\\b", "%2F", "%252F", "https://evil.example/x", "${jndi:ldap://x}"];
 const REFUSED: [&str; 16] = [
     ".",
     "..",
@@ -123,8 +119,15 @@ async fn a_server_sees_one_segment_that_is_the_value_or_nothing_and_that_costs_n
             query.split('&').map(|pair| pair.split('=').map(decoded).collect::<Vec<_>>()).collect();
         ensure!(pairs == [["q", value]], "{value:?} arrived as {target}");
     }
+    for value in LONGER {
+        refused(&call(&world, &api, "GET", "/items/{id}", json!({ "id": value })).await?, &["id"])?;
+        let answer = call(&world, &api, "GET", "/items/{id}", json!({ "id": "a", "q": value })).await?;
+        ensure!(answer.status == 200, "{value:?}: {}", told(&answer));
+        let target = recorder.seen().pop().map(|seen| seen.target).unwrap_or_default();
+        ensure!(decoded(&target) == format!("/base/items/a?q={value}"), "{value:?} arrived as {target}");
+    }
     let served = recorder.hits();
-    ensure!(served == SERVED.len());
+    ensure!(served == SERVED.len() + LONGER.len());
     for value in REFUSED {
         refused(&call(&world, &api, "GET", "/items/{id}", json!({ "id": value })).await?, &["id"])?;
     }

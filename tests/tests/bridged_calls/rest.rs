@@ -20,7 +20,7 @@ paths:
     get:
       summary: One book
       parameters:
-        - { name: id, in: path, required: true, schema: { type: string } }
+        - { name: id, in: path, required: true, example: sea/white, schema: { type: string } }
       responses: { 200: { description: A book, content: { application/json: { schema: { $ref: "#/components/schemas/Book" } } } } }
     delete:
       parameters:

@@ -26,7 +26,8 @@ async fn an_owner_whose_disk_is_put_back_offers_its_services_above_the_versions_
             copy(path, &snapshot.path().join(path.file_name().context("a name")?))?;
         }
         world.owner.restart(Vec::new()).await?;
-        world.owner.wait_until_ready().await?;
+        // Until then it has said goodbye.
+        eventually("the owner is back", async || Ok(world.get("/ok").await?.status.is_success())).await?;
         for micros in [1_000, 1_500] {
             let at = endpoint::PriceApi.of(world.api.id);
             let price = PriceRequest { price: Usdc::from_micros(micros).into(), operation: None };

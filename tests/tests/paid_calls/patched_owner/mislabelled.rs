@@ -78,3 +78,27 @@ async fn an_answer_that_is_given_again_for_another_sum_is_not_handed_on() -> Res
     assert_eq!(spent(&world).await?, cost(2));
     Ok(())
 }
+
+/// It has the call, and nothing but its receipt for every further copy.
+fn receipt_alone(owner: &Owner, request: &CallRequest, copies: usize) -> Option<CallReply> {
+    let running = CallReply::Status(CallStatus::Running);
+    Some(if copies == 1 { running } else { owner.receipt(request) })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_that_charges_calls_and_keeps_their_answers_is_flagged() -> Result<()> {
+    let mut world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let (_owner, _network) = Owner::replaces(&mut world, receipt_alone).await?;
+    world.expect_differences(&[""]);
+    for n in 0..10 {
+        let answer = world.get("/ok").await?;
+        ensure!(answer.problem() == "answer-no-longer-kept" && answer.charged() == true, "{n}: {answer:?}");
+    }
+    eventually("its service is flagged", async || {
+        let shown = world.consumer.control().ask(endpoint::CatalogService.of(world.api.id)).await?;
+        Ok(shown.hit.flag.is_some_and(|flag| flag.failed > 0))
+    })
+    .await
+}
