@@ -57,7 +57,7 @@ mod upkeep;
 use settings::{
     accept, deposits, flagging, load_limits, policy, rest_limits, spending_limits, terms, upstream_options,
 };
-use upkeep::{favour, hold_against_chain, keep_uses, prune, used_before};
+use upkeep::{favour, hold_against_chain, keep_uses, prune, rise_above_others, used_before};
 
 /// The longest time that shutdown waits for running calls.
 const DRAIN_MAX: Duration = Duration::from_secs(20);
@@ -251,7 +251,7 @@ impl Node {
         node.spawn(node.handles.alerts.clone().watch());
         node.spawn(node.handles.backups.clone().run());
         node.spawn(node.handles.health.clone().run());
-        node.spawn(node.handles.clone().rise_above_others());
+        node.spawn(rise_above_others(node.handles.clone()));
         node.spawn(prune(node.handles.ledger.clone(), node.handles.chain.clone()));
         node.spawn(hold_against_chain(node.handles.ledger.clone(), node.handles.chain.clone()));
         node.spawn(keep_uses(node.handles.ledger.clone(), node.handles.secrets.clone()));

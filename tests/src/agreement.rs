@@ -104,6 +104,15 @@ pub async fn check(nodes: &[&NodeProcess]) -> Result<()> {
 /// # Errors
 /// Every difference, and what stays undecided.
 pub async fn check_at_rest(nodes: &[&NodeProcess]) -> Result<()> {
+    until_at_rest(nodes).await?;
+    check(nodes).await
+}
+
+/// Waits until every call of every node is decided.
+///
+/// # Errors
+/// What stays undecided, and what an audit finds.
+pub async fn until_at_rest(nodes: &[&NodeProcess]) -> Result<()> {
     for node in nodes {
         eventually("every call is decided", async || {
             let audit = node.control().ask(endpoint::Audit.with("offline", true)).await?;
@@ -112,7 +121,7 @@ pub async fn check_at_rest(nodes: &[&NodeProcess]) -> Result<()> {
         })
         .await?;
     }
-    check(nodes).await
+    Ok(())
 }
 
 /// The end of a test with a demonstration: the books of its three nodes agree, and it stops.

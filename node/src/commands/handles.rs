@@ -1,6 +1,6 @@
 //! Handles on the parts of a running node, as its commands use them.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use farthing_bounds::ByteBudget;
 use farthing_chain::ChainHandle;
@@ -27,7 +27,6 @@ use crate::{
 
 /// Of the memory for bodies, free documents take one part in so many.
 const DOCUMENTS_PART: usize = 4;
-const RISES_EVERY: Duration = Duration::from_secs(600);
 
 /// The parts of one node. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -106,16 +105,6 @@ impl Handles {
         if !overtaken.is_empty() {
             self.registry.rise_above(&overtaken).await;
             self.catalog.publish().await;
-        }
-    }
-
-    /// Publishes anew when others turn out to know later versions of what is offered. Two nodes of one wallet would have no
-    /// end of it, so it takes its time.
-    pub async fn rise_above_others(self) {
-        loop {
-            self.catalog.overtaken().await;
-            self.publish().await;
-            tokio::time::sleep(RISES_EVERY).await;
         }
     }
 }

@@ -49,7 +49,8 @@ impl Consumer {
         let accepted = self.accepted(&order, &service, &plan)?;
         // What the first call was planned with is what its user agreed to.
         let before = accepted.most.unwrap_or(plan.price);
-        let charge = accepted.charge.or(Some(service.listing().charge_policy));
+        let accepted_charge = self.0.prices.charge(order.service)?;
+        let charge = accepted_charge.unwrap_or(service.listing().charge_policy);
         if order.max_price.is_none() {
             self.check_accepted(&order, (&service, &plan), (before, charge))?;
         }
@@ -62,7 +63,7 @@ impl Consumer {
             if accepted.is_first && order.max_price.is_none() {
                 self.begin_price(&service, &plan).await?;
             }
-            if accepted.charge.is_none() && order.max_price.is_none() && !plan.price.is_zero() {
+            if accepted_charge.is_none() && order.max_price.is_none() && !plan.price.is_zero() {
                 self.begin_charge(&service).await?;
             }
             killpoint::reached("consumer.after_reserve");
@@ -195,12 +196,12 @@ impl Consumer {
         &self,
         order: &Order,
         (service, plan): (&KnownService, &CallPlan),
-        (price, charge): (Usdc, Option<ChargePolicy>),
+        (price, charge): (Usdc, ChargePolicy),
     ) -> Result<(), BuyError> {
         if plan.price > order.max_price.unwrap_or(price) {
             return Err(self.price_changed(order, price, plan.price));
         }
-        let was_free = charge == Some(ChargePolicy::Success);
+        let was_free = charge == ChargePolicy::Success;
         let is_charged = service.listing().charge_policy == ChargePolicy::Answered && !plan.price.is_zero();
         if was_free && is_charged && order.max_price.is_none() {
             return Err(BuyError::DeclinedCharged { price: plan.price });

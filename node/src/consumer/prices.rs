@@ -39,16 +39,15 @@ impl Prices {
         price_list: impl FnOnce() -> Hash,
     ) -> Result<Accepted, LedgerError> {
         let of_service = self.read(&key(service, None))?;
-        let charge = self.charge(service)?;
         if let Some(of_operation) = self.read(&key(service, Some(operation)))? {
-            return Ok(Accepted { most: Some(of_operation).max(of_service), is_first: false, charge });
+            return Ok(Accepted { most: Some(of_operation).max(of_service), is_first: false });
         }
         let changed = self.first_bought(service)?.filter(|first| first.price_list != price_list());
         let most = match changed {
             None => None,
             Some(first) => Some(self.of_path(service, operation, path)?.unwrap_or(first.highest)),
         };
-        Ok(Accepted { most: of_service.max(most), is_first: of_service.is_none(), charge })
+        Ok(Accepted { most: of_service.max(most), is_first: of_service.is_none() })
     }
 
     /// The lowest price that was accepted for an operation with the same method to which `path` belongs.
@@ -100,7 +99,11 @@ impl Prices {
         self.0.put(Namespace::Prices, tagged_key(service, CHARGE), value).await
     }
 
-    fn charge(&self, service: ServiceId) -> Result<Option<ChargePolicy>, LedgerError> {
+    /// Returns the answers of a service that may be charged; `None` before its first call.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when the ledger cannot be read.
+    pub fn charge(&self, service: ServiceId) -> Result<Option<ChargePolicy>, LedgerError> {
         let stored = self.0.get(Namespace::Prices, &tagged_key(service, CHARGE))?;
         Ok(stored.map(|value| match value.first() {
             Some(1) => ChargePolicy::Answered,
@@ -131,8 +134,6 @@ pub struct Accepted {
     pub most: Option<Usdc>,
     /// The operation was never called, so its price is accepted with the call.
     pub is_first: bool,
-    /// The answers of the service that may be charged; `None` before its first call.
-    pub charge: Option<ChargePolicy>,
 }
 
 /// The record of the first purchase of a service: 32 + 8 bytes.
@@ -245,7 +246,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let prices = open(folder.path(), OpenMode::Create);
         let service = ServiceId::from_bytes([1; 16]);
-        let charge = |prices: &Prices| prices.accepted(service, ("GET /a", "/a"), || LIST).unwrap().charge;
+        let charge = |prices: &Prices| prices.charge(service).unwrap();
         assert_eq!(charge(&prices), None);
         prices.begin(service, "GET /a", Usdc::from_micros(5), LIST).await.unwrap();
         prices.begin_charge(service, ChargePolicy::Success).await.unwrap();

@@ -13,10 +13,11 @@ use farthing_os::clock;
 use farthing_protocol::Address;
 
 use crate::{
-    catalog::Catalog, chain_view, consumer::channels::PayerChannels, gateway::auth::Secrets,
-    owner::book::Book,
+    catalog::Catalog, chain_view, commands::handles::Handles, consumer::channels::PayerChannels,
+    gateway::auth::Secrets, owner::book::Book,
 };
 
+const RISES_EVERY: Duration = Duration::from_secs(600);
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 /// A new channel is used at once, and a stranger's call may have to wait.
 const FAVOUR_EVERY: Duration = Duration::from_secs(2);
@@ -38,6 +39,16 @@ pub(super) async fn prune(ledger: Ledger, chain: ChainHandle) {
         if let Err(error) = ledger.prune(Retention::default(), now_secs).await {
             tracing::warn!(%error, "old entries of the ledger were not removed");
         }
+    }
+}
+
+/// Publishes anew when others turn out to know later versions of what is offered. Two nodes of one wallet would have no
+/// end of it, so it takes its time.
+pub(super) async fn rise_above_others(handles: Handles) {
+    loop {
+        handles.catalog.overtaken().await;
+        handles.publish().await;
+        tokio::time::sleep(RISES_EVERY).await;
     }
 }
 

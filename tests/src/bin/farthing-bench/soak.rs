@@ -38,8 +38,11 @@ pub async fn measure(market: &Market, calls: u64) -> Result<()> {
         turns += 1;
     }
     println!("\n{done} calls after {:.0} s. Comparing the books …", started.elapsed().as_secs_f64());
-    agreement::check_at_rest(&[payer, owner]).await?;
-    let (bought, served) = (Books::of(payer).await?.bought, Books::of(owner).await?.served);
+    agreement::until_at_rest(&[payer, owner]).await?;
+    let (paid, earned) = (Books::of(payer).await?, Books::of(owner).await?);
+    let differences = agreement::compare(&paid, &earned);
+    ensure!(differences.is_empty(), "{}", differences.join("\n"));
+    let (bought, served) = (paid.bought, earned.served);
     let charged = bought.values().filter(|call| !call.amount.0.is_zero()).count();
     ensure!(
         u64::try_from(charged)? >= done,
