@@ -7,9 +7,11 @@
 //! more than the whole's; only what was [`ByteBudget::count`]ed may go beyond.
 
 use std::{
+    collections::HashMap,
     fmt,
+    hash::Hash,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -26,11 +28,24 @@ struct Level {
     /// The most that was held at once.
     most: AtomicUsize,
     whole: Option<ByteBudget>,
+    /// True for a share: it holds no more than it leaves free of its whole.
+    leaves_as_much: bool,
 }
 
 impl Level {
     fn new(bytes_max: usize, whole: Option<ByteBudget>) -> Self {
-        Self { bytes_max, held: AtomicUsize::new(0), most: AtomicUsize::new(0), whole }
+        let (held, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { bytes_max, held, most, whole, leaves_as_much: false }
+    }
+
+    /// The bound while `more` is asked for.
+    fn bound(&self, more: usize) -> usize {
+        match &self.whole {
+            Some(whole) if self.leaves_as_much => {
+                self.bytes_max.min(whole.bytes_max().saturating_sub(whole.held().saturating_add(more)))
+            }
+            _ => self.bytes_max,
+        }
     }
 }
 
@@ -86,9 +101,10 @@ impl ByteBudget {
 
     fn add(&self, bytes: usize, is_there_already: bool) -> bool {
         let level = &*self.0;
+        let bound = level.bound(bytes);
         let sum = |held: usize| {
             let held = held.saturating_add(bytes);
-            (is_there_already || held <= level.bytes_max).then_some(held)
+            (is_there_already || held <= bound).then_some(held)
         };
         let Ok(before) = level.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum) else {
             return false;
@@ -113,6 +129,39 @@ impl ByteBudget {
 impl fmt::Debug for ByteBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ByteBudget({} of {})", self.held(), self.bytes_max())
+    }
+}
+
+/// One budget for many, of whom each holds no more than it leaves free: the next one finds room, and no two hold all of it
+/// (Choudhury and Hahne, "Dynamic queue length thresholds", 1998).
+#[derive(Debug)]
+pub struct SharedBudget<K> {
+    whole: ByteBudget,
+    shares: Mutex<HashMap<K, ByteBudget>>,
+}
+
+/// Shares that are remembered before those without bytes are forgotten.
+const SHARES_KEPT: usize = 256;
+
+impl<K: Eq + Hash> SharedBudget<K> {
+    #[must_use]
+    pub fn new(whole: ByteBudget) -> Self {
+        Self { whole, shares: Mutex::default() }
+    }
+
+    /// The share of `key`.
+    #[must_use]
+    pub fn of(&self, key: K) -> ByteBudget {
+        // A map that is changed by single insertions and removals stays whole under a panic elsewhere.
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        if shares.len() >= SHARES_KEPT {
+            shares.retain(|_, share| Arc::strong_count(&share.0) > 1);
+        }
+        let share = || {
+            let level = Level::new(self.whole.bytes_max(), Some(self.whole.clone()));
+            ByteBudget(Arc::new(Level { leaves_as_much: true, ..level }))
+        };
+        shares.entry(key).or_insert_with(share).clone()
     }
 }
 
@@ -194,6 +243,36 @@ mod tests {
         assert!(part.take(2).is_none(), "the whole's bound");
         assert_eq!((part.held(), whole.held()), (0, 9), "what did not fit is not counted");
         drop((rest, other));
+    }
+
+    #[test]
+    fn nobody_holds_more_than_it_leaves_free() {
+        let whole = ByteBudget::new(64);
+        let shared = SharedBudget::new(whole.clone());
+        let fill = |key: u32| {
+            let mut held = shared.of(key).nothing();
+            while held.grow(1) {}
+            held
+        };
+        let held: Vec<_> = (0..4).map(fill).collect();
+        assert_eq!(held.iter().map(HeldBytes::bytes).collect::<Vec<_>>(), [32, 16, 8, 4]);
+        assert!(shared.of(0).take(1).is_none(), "in a second body neither");
+        assert!(shared.of(4).take(2).is_some(), "a newcomer");
+        drop(held);
+        assert_eq!(shared.of(1).take(32).map(|held| held.bytes()), Some(32));
+        let _others = whole.take(40);
+        assert!(shared.of(1).take(13).is_none(), "what others hold of the whole counts");
+    }
+
+    #[test]
+    fn shares_that_hold_nothing_are_forgotten() {
+        let shared = SharedBudget::new(ByteBudget::new(64));
+        let held = shared.of(0).take(20);
+        for key in 1..10_000 {
+            assert!(shared.of(key).take(1).is_some());
+        }
+        assert!(shared.shares.lock().unwrap().len() <= SHARES_KEPT);
+        assert!(shared.of(0).take(20).is_none(), "{held:?} is remembered: 40 of it would leave 24");
     }
 
     #[test]

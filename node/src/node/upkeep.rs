@@ -13,8 +13,12 @@ use farthing_os::clock;
 use farthing_protocol::Address;
 
 use crate::{
-    catalog::Catalog, chain_view, commands::handles::Handles, consumer::channels::PayerChannels,
-    gateway::auth::Secrets, owner::book::Book,
+    catalog::Catalog,
+    chain_view,
+    commands::handles::Handles,
+    consumer::channels::PayerChannels,
+    gateway::auth::Secrets,
+    owner::book::{Book, PayeeChannel},
 };
 
 const RISES_EVERY: Duration = Duration::from_secs(600);
@@ -76,7 +80,7 @@ pub(super) async fn keep_uses(ledger: Ledger, secrets: Arc<Secrets>) {
     }
 }
 
-/// Keeps places of the network free for those with whom channels are open, and the listings of those that are paid.
+/// Keeps places of the network free for those whose channels can pay for a call, and for owners, and the listings of those that are paid.
 pub(super) async fn favour(
     network: NetworkHandle,
     catalog: Catalog,
@@ -87,7 +91,10 @@ pub(super) async fn favour(
     loop {
         let owners: BTreeSet<Address> =
             channels.all().into_iter().map(|channel| channel.config.payee).collect();
-        let consumers = book.all().into_iter().map(|(_, channel)| channel.config.payer);
+        // An emptied channel takes places and pays for nothing.
+        let pays = |channel: &PayeeChannel| channel.state.deposited > channel.state.spent;
+        let paying = book.all().into_iter().filter(|(_, channel)| pays(channel));
+        let consumers = paying.map(|(_, channel)| channel.config.payer);
         let partners: BTreeSet<Address> = consumers.chain(owners.iter().copied()).collect();
         if partners != favoured {
             network.favour(partners.iter().copied());

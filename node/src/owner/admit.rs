@@ -7,6 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use farthing_bounds::ByteBudget;
 use farthing_ledger::{CallRow, Ledger, LedgerError};
 use farthing_os::killpoint;
 use farthing_protocol::{
@@ -47,7 +48,7 @@ pub struct Admitted {
     plan: CallPlan,
     /// `None` for a free call.
     reserved: Option<Reserved>,
-    _place: WorkPlace,
+    place: WorkPlace,
 }
 
 /// A finished call whose service may be asked once more, when that is stored.
@@ -55,7 +56,7 @@ pub struct Admitted {
 pub struct AdmittedAgain {
     request: UpstreamRequest,
     service: Arc<Registered>,
-    _place: WorkPlace,
+    place: WorkPlace,
 }
 
 /// The one repeat of a finished call, which is stored.
@@ -102,8 +103,7 @@ impl Owner {
                 Some(reserved.map_err(|code| self.payment_refusal(code, plan.price))?)
             }
         };
-        let admitted =
-            Admitted { payer, request, request_hash, body, service, plan, reserved, _place: place };
+        let admitted = Admitted { payer, request, request_hash, body, service, plan, reserved, place };
         killpoint::reached("owner.after_reserve");
         if !admitted.method().is_safe() {
             self.accept(&admitted).await?;
@@ -135,7 +135,7 @@ impl Owner {
         }
         self.0.load.check_uncharged_at(payer, request.service, &plan.operation)?;
         self.0.load.count_end(payer, request.service, &plan.operation, false);
-        Ok(Some(AdmittedAgain { request: upstream_request(&plan, request, body), service, _place: place }))
+        Ok(Some(AdmittedAgain { request: upstream_request(&plan, request, body), service, place }))
     }
 
     fn registered(&self, request: &CallRequest) -> Result<Arc<Registered>, Refusal> {
@@ -377,6 +377,10 @@ impl Permit for Replay {
     fn request(&self) -> UpstreamRequest {
         self.0.request.clone()
     }
+
+    fn room(&self) -> Option<ByteBudget> {
+        Some(self.0.place.room.clone())
+    }
 }
 
 impl Sealed for Admitted {}
@@ -384,6 +388,10 @@ impl Sealed for Admitted {}
 impl Permit for Admitted {
     fn request(&self) -> UpstreamRequest {
         upstream_request(&self.plan, &self.request, &self.body)
+    }
+
+    fn room(&self) -> Option<ByteBudget> {
+        Some(self.place.room.clone())
     }
 }
 

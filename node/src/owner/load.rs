@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_bounds::ByteBudget;
+use farthing_bounds::{ByteBudget, SharedBudget};
 use farthing_protocol::{
     Address, Refusal, RefusalCode, ServiceId,
     limits::{UNCHARGED_PER_MINUTE, UNCHARGED_PER_MINUTE_IN_ALL},
@@ -48,8 +48,8 @@ impl Default for LoadLimits {
 /// The owner's capacity.
 #[derive(Debug)]
 pub struct Load {
-    /// Of the answers.
-    budget: ByteBudget,
+    /// Memory for answers, which payers that read slowly hold.
+    answers: SharedBudget<Address>,
     payers: KeyedSemaphore<Address>,
     /// A payer's first few places.
     first: KeyedSemaphore<Address>,
@@ -124,6 +124,8 @@ impl LoadLimits {
 /// A place at work; given back when dropped.
 #[derive(Debug)]
 pub struct WorkPlace {
+    /// The payer's share of the memory for answers.
+    pub(super) room: ByteBudget,
     _payer: OwnedSemaphorePermit,
     _first: Option<OwnedSemaphorePermit>,
     /// Of what strangers may take, or payers beyond their first few.
@@ -142,7 +144,7 @@ impl Load {
     #[must_use]
     pub fn new(limits: LoadLimits, budget: ByteBudget) -> Self {
         Self {
-            budget,
+            answers: SharedBudget::new(budget),
             payers: KeyedSemaphore::new(limits.per_payer_max),
             first: KeyedSemaphore::new(limits.eighths(1).per_payer_max),
             all: Places::new(limits),
@@ -160,7 +162,8 @@ impl Load {
         let busy =
             || Refusal::new(RefusalCode::Busy, "the owner's node works at its limit").retry_after_ms(500);
         // An answer that cannot be held is not asked for: the upstream would have worked for nothing.
-        drop(self.budget.take(ANSWER_BYTES_MIN).ok_or_else(busy)?);
+        let room = self.answers.of(caller.wallet);
+        drop(room.take(ANSWER_BYTES_MIN).ok_or_else(busy)?);
         let strangers = (!caller.has_channel).then_some(&self.strangers);
         let waits = |places: &Places| places.waiting.clone().try_acquire_owned().map_err(|_| busy());
         let first = self.first.get(caller.wallet).try_acquire_owned().ok();
@@ -174,7 +177,7 @@ impl Load {
                 None => None,
             };
             let of_all = self.all.enter(service).await?;
-            Some(WorkPlace { _payer: payer, _first: first, _of_part: of_part, _of_all: of_all })
+            Some(WorkPlace { room, _payer: payer, _first: first, _of_part: of_part, _of_all: of_all })
         };
         tokio::time::timeout(WAIT_MAX, places).await.ok().flatten().ok_or_else(busy)
     }
@@ -230,8 +233,15 @@ impl Load {
 
     fn count(&self, counted: Counted, is_charged: bool) {
         let mut windows = self.uncharged.lock().unwrap_or_else(PoisonError::into_inner);
-        if windows.len() >= KEYS_MAX {
+        if windows.len() >= KEYS_MAX && !windows.contains_key(&counted) {
             windows.retain(|_, window| window.is_current());
+            if windows.len() >= KEYS_MAX {
+                // Wallets cost nothing: what many of them did once makes room for what one does often.
+                windows.retain(|_, window| window.uncharged > UNCHARGED_PER_MINUTE / 4 || window.charged > 0);
+            }
+            if windows.len() >= KEYS_MAX {
+                return;
+            }
         }
         let fresh = UnchargedWindow { since: Instant::now(), uncharged: 0, charged: 0 };
         let window = windows.entry(counted).or_insert(fresh);
@@ -274,7 +284,7 @@ mod tests {
     }
 
     fn load() -> Load {
-        Load::new(LoadLimits::default(), ByteBudget::new(ANSWER_BYTES_MIN))
+        Load::new(LoadLimits::default(), ByteBudget::new(2 * ANSWER_BYTES_MIN))
     }
 
     #[tokio::test]
@@ -307,6 +317,35 @@ mod tests {
             let entered = tokio::task::unconstrained(load.enter(payer(n), SERVICE)).now_or_never();
             places.push(entered.expect("a place is left").unwrap());
         }
+    }
+
+    #[test]
+    fn wallets_that_fail_once_take_no_more_memory_than_there_is_and_hide_none_that_fails_often() {
+        let load = load();
+        let often = Address::from_bytes([9; 20]);
+        let fail_often = || (0..UNCHARGED_PER_MINUTE).for_each(|_| load.count_misfit(often));
+        fail_often();
+        for n in 0..4 * KEYS_MAX as u64 {
+            let mut bytes = [0; 20];
+            bytes[..8].copy_from_slice(&n.to_be_bytes());
+            load.count_misfit(Address::from_bytes(bytes));
+            assert!(load.uncharged.lock().unwrap().len() <= KEYS_MAX);
+        }
+        assert!(load.check_uncharged(often).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_payer_that_reads_none_of_its_answers_leaves_memory_for_those_of_others() {
+        let load = Load::new(LoadLimits::default(), ByteBudget::new(16 * ANSWER_BYTES_MIN));
+        let slow = load.enter(customer(), SERVICE).await.unwrap();
+        let mut unread = slow.room.nothing();
+        while unread.grow(ANSWER_BYTES_MIN) {}
+        assert_eq!(load.enter(customer(), SERVICE).await.unwrap_err().code, RefusalCode::Busy);
+        let payer = Caller { wallet: Address::from_bytes([7; 20]), has_channel: true };
+        let other = load.enter(payer, SERVICE).await.unwrap();
+        assert!(other.room.take(2 * ANSWER_BYTES_MIN).is_some());
+        drop(unread);
+        assert!(load.enter(customer(), SERVICE).await.is_ok());
     }
 
     #[tokio::test]

@@ -29,7 +29,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use farthing_bounds::{HeldBytes, Sparing};
+use farthing_bounds::{ByteBudget, HeldBytes, Sparing};
 use farthing_bridge::Request;
 use farthing_protocol::Outcome;
 use http::{HeaderMap, HeaderValue, header};
@@ -220,11 +220,13 @@ impl Upstream {
     /// turns out to have been closed.
     pub async fn fetch(&self, permit: &impl Permit) -> UpstreamAnswer {
         let request = permit.request();
+        let room = permit.room().unwrap_or_else(|| self.options.budget.clone());
         let started = Instant::now();
         let total = self.options.total.min(request.deadline);
-        let mut answered = self.attempt(&request, started, total).await;
+        let left = || total.saturating_sub(started.elapsed());
+        let mut answered = self.attempt(&request, &room, left).await;
         if answered.as_ref().is_err_and(|failure| failure.silent) && request.is_safe() {
-            answered = self.attempt(&request, started, total).await;
+            answered = self.attempt(&request, &room, left).await;
         }
         let elapsed = started.elapsed();
         match answered.and_then(headers::within_a_reply) {
@@ -245,10 +247,9 @@ impl Upstream {
     async fn attempt(
         &self,
         request: &UpstreamRequest,
-        started: Instant,
-        total: Duration,
+        room: &ByteBudget,
+        left: impl Fn() -> Duration,
     ) -> Result<Answered, Failure> {
-        let left = || total.saturating_sub(started.elapsed());
         if base::own_port(&self.base, &self.options).is_some() {
             return Err(Failure::new(Outcome::Unreachable, 0, address::LEADS_HERE));
         }
@@ -264,11 +265,11 @@ impl Upstream {
         match &request.request {
             Request::Http(_) => {
                 let outcome = self.judge(&response)?;
-                let (body, room) = self.body(response, left).await?;
+                let (body, room) = self.body(response, room, left).await?;
                 Ok((outcome, status, headers, room.attach(body)))
             }
             Request::Graphql(asked) => {
-                let (body, mut room) = self.body(response, left).await?;
+                let (body, mut room) = self.body(response, room, left).await?;
                 let (outcome, said, headers, taken) =
                     graphql::judged(&asked.unwrap, status, headers, &body).await?;
                 // What was asked under short names has its own, which may be longer.
@@ -323,11 +324,12 @@ impl Upstream {
     async fn body(
         &self,
         mut response: reqwest::Response,
+        room: &ByteBudget,
         left: impl Fn() -> Duration,
     ) -> Result<(Bytes, HeldBytes), Failure> {
         let status = response.status().as_u16();
         let failure = |outcome, reason| Failure::new(outcome, status, reason);
-        let (mut whole, mut room) = (Body::default(), self.options.budget.nothing());
+        let (mut whole, mut room) = (Body::default(), room.nothing());
         loop {
             let part = timeout(self.options.idle.min(left()), response.chunk())
                 .await

@@ -15,7 +15,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use farthing_bounds::{ByteBudget, HeldBytes};
+use farthing_bounds::{ByteBudget, HeldBytes, SharedBudget};
 use farthing_protocol::{
     Address, CallMessage, CallReply, Refusal, RefusalCode,
     call_stream::{AnsweringEnd, FrameHead, FrameHeadError},
@@ -44,6 +44,8 @@ const REFUSALS_MAX: usize = 512;
 /// Of the byte budget, what requests may hold, and of that, what strangers' may; their answers as much again.
 const REQUESTS_PART: usize = 2;
 const STRANGERS_PART: usize = 4;
+/// Room that there has to be for a stranger's answer before its call is served.
+const ANSWER_BYTES_MIN: usize = 64 * 1024;
 /// Streams at rest of one peer, as many as calls of it are served at once, and of all, about 6 KiB each; half of them of
 /// peers with open channels alone. A stream that finds no place ends with its answer, which says so.
 pub(super) const RESTING_PER_PEER_MAX: usize = 64;
@@ -64,11 +66,11 @@ pub(crate) struct CallServer {
     counters: Arc<Counters>,
 }
 
-/// Memory for bodies.
+/// Memory for bodies. Of requests no wallet holds more than it leaves free.
 #[derive(Debug)]
 struct Room {
-    requests: ByteBudget,
-    strangers_requests: ByteBudget,
+    requests: SharedBudget<Address>,
+    strangers_requests: SharedBudget<Address>,
     /// Answers are counted where they are made. This one keeps strangers, who read slowly for nothing, from holding all.
     strangers_answers: ByteBudget,
 }
@@ -77,12 +79,19 @@ impl Room {
     fn new(budget: &ByteBudget) -> Self {
         let requests = budget.part(budget.bytes_max() / REQUESTS_PART);
         let strangers_max = budget.bytes_max() / STRANGERS_PART;
-        let strangers_requests = requests.part(strangers_max);
-        Self { requests, strangers_requests, strangers_answers: ByteBudget::new(strangers_max) }
+        let strangers_requests = SharedBudget::new(requests.part(strangers_max));
+        let (requests, strangers_answers) = (SharedBudget::new(requests), ByteBudget::new(strangers_max));
+        Self { requests, strangers_requests, strangers_answers }
     }
 
     fn request(&self, visitor: &Visitor) -> HeldBytes {
-        if visitor.is_partner { &self.requests } else { &self.strangers_requests }.nothing()
+        let shared = if visitor.is_partner { &self.requests } else { &self.strangers_requests };
+        shared.of(visitor.wallet).nothing()
+    }
+
+    /// Tells whether there is room for an answer, as far as that is known before the call is served.
+    fn is_there_for_answer(&self, visitor: &Visitor) -> bool {
+        visitor.is_partner || self.strangers_answers.take(ANSWER_BYTES_MIN).is_some()
     }
 
     /// Room for an answer; nothing when it cannot be sent now. One that was paid always can.
@@ -190,10 +199,8 @@ impl CallServer {
         };
         Counters::add(&self.counters.calls_received);
         let (reply, body) = self.serve_one(visitor, stream.line.origin(), message, body).await?;
-        let (reply, body, _room) = match self.room.answer(visitor, &reply, &body) {
-            Some(room) => (reply, body, room),
-            None => (self.busy(), Bytes::new(), None),
-        };
+        // The call was served: its caller learns nothing now, rather than that it was not, and may ask for its receipt.
+        let _room = self.room.answer(visitor, &reply, &body)?;
         let resting = self.resting(visitor, stream);
         self.write(stream, &reply, &body, resting.is_none()).await.then_some(resting).flatten()
     }
@@ -206,7 +213,8 @@ impl CallServer {
         message: CallMessage,
         body: Bytes,
     ) -> Option<(CallReply, Bytes)> {
-        let Some(place) = self.places.admit_visitor(*visitor) else {
+        let place = self.places.admit_visitor(*visitor);
+        let Some(place) = place.filter(|_| self.room.is_there_for_answer(visitor)) else {
             return Some((self.busy(), Bytes::new()));
         };
         // An answer after the longest deadline has no reader.

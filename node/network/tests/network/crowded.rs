@@ -9,8 +9,9 @@ use std::{
 };
 
 use bytes::Bytes;
+use farthing_bounds::ByteBudget;
 use farthing_network::{NetworkConfig, NetworkHandle, NetworkLimits};
-use farthing_protocol::{Address, CallReply, wire};
+use farthing_protocol::{Address, CallReply, SecretKey, wire};
 use futures::StreamExt;
 use libp2p::{
     request_response::{Event, Message},
@@ -33,8 +34,8 @@ fn frame(head: &[u8]) -> Vec<u8> {
 }
 
 /// A wallet that has so many streams at any time, and soon begins another one for each that ends.
-async fn hostile(to: &str, sent: Sent) {
-    let mut swarm = raw_peer(wallet_keypair(&new_key()), network().identify_version(), &[]);
+async fn hostile(to: &str, key: SecretKey, sent: Sent) {
+    let mut swarm = raw_peer(wallet_keypair(&key), network().identify_version(), &[]);
     raw::connect(&mut swarm, to).await;
     let peer = *swarm.connected_peers().next().unwrap();
     for _ in 0..STREAMS {
@@ -66,12 +67,16 @@ struct Crowd {
 
 impl Crowd {
     fn of(to: &str, all_send: Vec<Sent>) -> Self {
+        Self::of_wallets(to, all_send.into_iter().map(|sent| (new_key(), sent)).collect())
+    }
+
+    fn of_wallets(to: &str, all_send: Vec<(SecretKey, Sent)>) -> Self {
         let (to, end) = (to.to_owned(), Arc::new(Notify::new()));
         let ended = Arc::clone(&end);
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let all = all_send.into_iter().map(|sent| hostile(&to, sent));
+                let all = all_send.into_iter().map(|(key, sent)| hostile(&to, key, sent));
                 tokio::select! {
                     _ = futures::future::join_all(all) => {}
                     () = ended.notified() => {}
@@ -172,6 +177,37 @@ async fn slow_streams_of_strangers_take_no_place_from_a_peer_with_a_channel() {
         crowded.against(quiet)
     );
     drop((slow, silent));
+}
+
+#[tokio::test]
+async fn a_peer_with_a_channel_that_reads_nothing_leaves_memory_for_the_requests_of_others() {
+    const MIB: usize = 1024 * 1024;
+    // Half of it is for requests.
+    let budget = ByteBudget::new(16 * MIB);
+    let owner = Node::start(NetworkConfig { budget: budget.clone(), ..config() }).await;
+    let (address, to, key) = (owner.address, owner.listening(), new_key());
+    let payer = Node::joining(&[&owner]).await;
+    payer.connected_to(address).await;
+    owner.handle.favour([payer.address, key.address()]);
+    // An answer is the request's own memory.
+    let _owner = owner.echo();
+    let begun = Arc::new(AtomicUsize::new(0));
+    let never_reads = Sent {
+        silent_until: Some(Arc::new(Notify::new())),
+        begun: Arc::clone(&begun),
+        ..[frame(&wire::encode(&request(MIB))), vec![7; MIB]].concat().into()
+    };
+    let silent = Crowd::of_wallets(&to, vec![(key, never_reads)]);
+    until("all of them have begun", async || begun.load(Ordering::Relaxed) >= STREAMS).await;
+    until("it holds what it may", async || budget.held() >= 3 * MIB).await;
+    for _ in 0..20 {
+        let body = Bytes::from(vec![3; 2 * MIB]);
+        let (reply, answer, _) =
+            payer.handle.call(address, request(body.len()), body, DEADLINE).await.unwrap();
+        assert!(matches!(reply, CallReply::Response(_)), "not served: {reply:?}");
+        assert_eq!(answer.len(), 2 * MIB);
+    }
+    drop(silent);
 }
 
 #[tokio::test]

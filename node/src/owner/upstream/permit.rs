@@ -4,6 +4,8 @@
 //! whose one repeat is stored; and a question of the owner's own. So nothing reaches a server that nobody paid for, by mistake
 //! of another module.
 
+use farthing_bounds::ByteBudget;
+
 use super::UpstreamRequest;
 
 /// Permission to ask a service's server. A request alone is not enough:
@@ -42,6 +44,11 @@ use super::UpstreamRequest;
 pub trait Permit: Sealed {
     /// Returns the request that is permitted.
     fn request(&self) -> UpstreamRequest;
+
+    /// Returns the caller's share of the memory for answers; a question of the owner's own has none.
+    fn room(&self) -> Option<ByteBudget> {
+        None
+    }
 }
 
 /// Implemented where a permit is made, and nowhere outside of the owner's modules.
