@@ -18,7 +18,7 @@ use libp2p::{
 };
 use tokio::sync::oneshot;
 
-use super::{SwarmTask, peers::Identified};
+use super::{SwarmTask, directory::place_in_table, peers::Identified};
 use crate::{
     BootstrapState, NotStarted, addresses, clocks,
     command::{NoStream, Protocol},
@@ -259,7 +259,7 @@ impl SwarmTask {
             current.push(addresses::without_peer(address));
         }
         if has_place && !current.is_empty() {
-            self.place_in_table(id, &current);
+            place_in_table(&mut self.parts.swarm.behaviour_mut().kad, id, &current);
         }
     }
 

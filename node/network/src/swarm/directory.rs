@@ -7,7 +7,7 @@ use libp2p::{
     Multiaddr, PeerId,
     kad::{
         self, GetRecordOk, InboundRequest, PeerRecord, QueryId, QueryResult, QueryStats, Quorum, Record,
-        RecordKey,
+        RecordKey, store::RecordStore,
     },
     swarm::DialError,
 };
@@ -37,6 +37,32 @@ const TOLD_OF_TWIN: usize = 8;
 
 /// The same after publishing it: others with our key have heard of it then, and spoken.
 const OWN_RECORD_SETTLES: Duration = Duration::from_millis(1500);
+
+/// Gives a peer these addresses in the routing table, and no others: kad keeps every address that it was ever told, and
+/// tells all of them in its answers, which have a bound.
+pub(super) fn place_in_table<S>(kad: &mut kad::Behaviour<S>, peer: PeerId, current: &[Multiaddr])
+where
+    S: RecordStore + Send + 'static,
+{
+    for address in current {
+        kad.add_address(&peer, address.clone());
+    }
+    for address in addresses_in_table(kad, peer) {
+        if !current.contains(&addresses::without_peer(&address)) {
+            kad.remove_address(&peer, &address);
+        }
+    }
+}
+
+/// Lists what the routing table has of a peer, with the peer's id in each address.
+fn addresses_in_table<S>(kad: &mut kad::Behaviour<S>, peer: PeerId) -> Vec<Multiaddr>
+where
+    S: RecordStore + Send + 'static,
+{
+    let Some(bucket) = kad.kbucket(peer) else { return Vec::new() };
+    let entry = bucket.iter().find(|entry| *entry.node.key.preimage() == peer);
+    entry.map(|entry| entry.node.value.clone().into_vec()).unwrap_or_default()
+}
 
 /// One look-up under way: whom its finds go to.
 #[derive(Debug)]
@@ -231,27 +257,6 @@ impl SwarmTask {
         })
     }
 
-    /// Gives a peer these addresses in the routing table, and no others: kad keeps every address that it was ever told, and
-    /// tells all of them in its answers, which have a bound.
-    pub(super) fn place_in_table(&mut self, peer: PeerId, current: &[Multiaddr]) {
-        let kad = &mut self.parts.swarm.behaviour_mut().kad;
-        for address in current {
-            kad.add_address(&peer, address.clone());
-        }
-        let earlier: Vec<Multiaddr> = kad
-            .kbucket(peer)
-            .into_iter()
-            .flat_map(|bucket| {
-                let entry = bucket.iter().find(|entry| *entry.node.key.preimage() == peer);
-                entry.map(|entry| entry.node.value.clone().into_vec()).unwrap_or_default()
-            })
-            .filter(|address| !current.contains(&addresses::without_peer(address)))
-            .collect();
-        for address in earlier {
-            kad.remove_address(&peer, &address);
-        }
-    }
-
     /// Whom we cannot reach gives its place in the routing table to somebody else, unless we reach nobody.
     pub(super) fn unlearn(&mut self, peer: Option<PeerId>, error: &DialError) {
         if let (Some(peer), DialError::Transport(_)) = (peer, error)
@@ -318,6 +323,31 @@ impl SwarmTask {
             && let Some(mut query) = self.parts.swarm.behaviour_mut().kad.query_mut(&id)
         {
             query.finish();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use libp2p::kad::store::MemoryStore;
+
+    use super::*;
+
+    fn address(port: u16) -> Multiaddr {
+        format!("/ip4/192.0.2.1/tcp/{port}").parse().unwrap()
+    }
+
+    #[test]
+    fn however_often_a_peer_tells_of_addresses_the_routing_table_has_the_last_ones_alone() {
+        let (own, peer) = (PeerId::random(), PeerId::random());
+        let mut kad = kad::Behaviour::new(own, MemoryStore::new(own));
+        for first in 0..200 {
+            let told = [address(1 + first), address(2 + first)];
+            place_in_table(&mut kad, peer, &told);
+            let kept = addresses_in_table(&mut kad, peer);
+            let kept: Vec<Multiaddr> = kept.iter().map(addresses::without_peer).collect();
+            assert_eq!(kept.len(), told.len(), "{kept:?}");
+            assert!(told.iter().all(|address| kept.contains(address)), "{kept:?}");
         }
     }
 }
