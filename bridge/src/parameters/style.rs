@@ -49,8 +49,9 @@ fn is_longer(argument: &ArgumentValue<'_>) -> bool {
 
 /// Tells whether the description shows a value with a slash: its owner knows of them.
 fn shows_slash(parameter: &Parameter) -> bool {
-    let shown = [parameter.example.as_ref(), parameter.schema.example.as_ref()];
-    shown.into_iter().flatten().any(|example| example.as_str().is_some_and(has_slash))
+    let examples = [parameter.example.as_ref(), parameter.schema.example.as_ref()].into_iter().flatten();
+    let mut shown = examples.chain(&parameter.schema.choices);
+    shown.any(|value| value.as_str().is_some_and(has_slash))
 }
 
 /// Tells what cannot be written.

@@ -261,7 +261,7 @@ fn parameter(file: &ParameterFile) -> Parameter {
         KindFile::Number => Schema::number(),
         KindFile::Boolean => Schema::boolean(),
     };
-    schema.choices = file.choices.iter().map(|choice| choice_of(file.kind, choice)).collect();
+    schema.choices = file.choices.iter().map(|choice| typed(file.kind, choice)).collect();
     Parameter {
         name: file.name.clone(),
         place: match file.place {
@@ -274,15 +274,15 @@ fn parameter(file: &ParameterFile) -> Parameter {
         schema,
         description: file.description.clone(),
         deprecated: false,
-        example: None,
+        example: file.example.as_ref().map(|example| typed(file.kind, example)),
     }
 }
 
-/// A file writes choices as texts, whatever the parameter's type.
-fn choice_of(kind: KindFile, choice: &str) -> serde_json::Value {
+/// A file writes values as texts, whatever the parameter's type.
+fn typed(kind: KindFile, text: &str) -> serde_json::Value {
     match kind {
-        KindFile::Text => choice.into(),
-        _ => serde_json::from_str(choice).unwrap_or_else(|_| choice.into()),
+        KindFile::Text => text.into(),
+        _ => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
     }
 }
 

@@ -380,6 +380,7 @@ async fn searchable(world: &World) -> Result<Value> {
         required,
         choices: Vec::new(),
         description: String::new(),
+        example: None,
     };
     let mut file = service_file(&world.upstream.url(), Charge::Success);
     file.operations = vec![OperationFile {

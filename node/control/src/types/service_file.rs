@@ -214,6 +214,9 @@ pub struct ParameterFile {
     pub choices: Vec<String>,
     #[serde(default)]
     pub description: String,
+    /// A value, to show. One with a slash lets values of a path have slashes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
