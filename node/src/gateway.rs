@@ -52,6 +52,8 @@ pub struct Gateway {
     pub documents: Documents,
     /// The address of this gateway, as far as the node knows: `https://localhost:3000`.
     pub url: String,
+    /// True if a proxy on this machine may ask for callers of elsewhere.
+    pub is_behind_proxy: bool,
 }
 
 /// The routes of port 3000. Host and origin checks, connection limits and TLS are the accept loop's.

@@ -73,6 +73,7 @@ impl Handles {
                 self.catalog.clone(),
             ),
             url: self.gateway_url(),
+            is_behind_proxy: !self.config.gateway.tls || !self.config.gateway.trusted_proxies.is_empty(),
         }
     }
 

@@ -1,4 +1,5 @@
-//! `/metrics`: what the node counts, in the OpenMetrics text format, for this machine or with the secret.
+//! `/metrics`: what the node counts, in the OpenMetrics text format, with the secret, or for this machine where
+//! no proxy asks for others.
 
 use std::fmt;
 
@@ -26,7 +27,7 @@ pub async fn show(
     secret: Result<auth::Authenticated, Problem>,
 ) -> Response {
     if let Err(problem) = secret.as_ref()
-        && !client.0.ip().to_canonical().is_loopback()
+        && (gateway.is_behind_proxy || !client.0.ip().to_canonical().is_loopback())
     {
         return problem.clone().into_response();
     }

@@ -95,3 +95,13 @@ async fn scripts_of_this_machine_call_without_tls_and_with_the_same_secret() -> 
     ensure!(Path::new(path).exists());
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_node_counts_is_not_shown_through_a_proxy_on_the_same_machine() -> Result<()> {
+    let settings = [setting("gateway.tls", "off"), setting("gateway.trusted_proxies", "127.0.0.1")].concat();
+    let world = World::with(Setup { consumer_settings: settings, ..Setup::default() }).await?;
+    let url = format!("{}/metrics", world.consumer.status().await?.gateway_url);
+    assert_eq!(world.client().get(&url).send().await?.status(), 401);
+    assert_eq!(world.client().get(&url).bearer_auth(&world.secret).send().await?.status(), 200);
+    Ok(())
+}

@@ -84,8 +84,11 @@ impl Ports {
         });
         let calls = node.gateway();
         let plain_url = config.gateway.plain.map(|address| gateway_url(address, false));
-        let plain_calls =
-            Gateway { url: plain_url.unwrap_or_else(|| "http://localhost".to_owned()), ..calls.clone() };
+        let plain_calls = Gateway {
+            url: plain_url.unwrap_or_else(|| "http://localhost".to_owned()),
+            is_behind_proxy: false,
+            ..calls.clone()
+        };
         let guarded_calls =
             |calls| guarded(gateway::router(calls), Hosts::new(&config.gateway.hosts), turned_away);
         let gateway = Port {
