@@ -6,7 +6,7 @@ use anyhow::Result;
 use farthing_ledger::{Ledger, OpenMode, Promise};
 use farthing_protocol::{
     Address, CallId, CallRequest, ServiceId, Usdc,
-    call::{Method, Payment},
+    call::{ChargePolicy, Method, Payment},
     wire::NetworkName,
 };
 
@@ -88,6 +88,7 @@ fn promise(number: u64, now_secs: u64) -> Promise {
         time_secs: now_secs - (CALLS - number) * BETWEEN_CALLS_SECS,
         limits: None,
         seen_total: Usdc::ZERO,
+        charge_policy: ChargePolicy::Success,
     }
 }
 

@@ -171,6 +171,18 @@ impl LedgerError {
     pub const fn is_failure(&self) -> bool {
         matches!(self, Self::Closed(_) | Self::Storage(_) | Self::Damaged { .. })
     }
+
+    /// Returns the step to take next.
+    #[must_use]
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::Closed(_) | Self::Storage(_) => {
+                "Free disk space or repair the disk, then restart the node."
+            }
+            Self::Ending => "Repeat it when the node runs again.",
+            _ => "`farthing doctor` checks the ledger.",
+        }
+    }
 }
 
 impl<E: Into<redb::Error>> From<E> for LedgerError {

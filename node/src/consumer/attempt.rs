@@ -271,6 +271,7 @@ impl Consumer {
             time_secs: now_secs,
             limits: Some(hold.limits),
             seen_total: reservation.map_or(Usdc::ZERO, |reservation| reservation.seen_total),
+            charge_policy: listing.charge_policy,
         };
         Ok(Prepared::new((promise, expected), order.body.clone(), funding, hold, headroom))
     }

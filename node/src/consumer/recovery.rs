@@ -98,6 +98,7 @@ impl Consumer {
             time_secs: purchase.promised_secs,
             limits: None,
             seen_total: Usdc::ZERO,
+            charge_policy: purchase.charge_policy,
         };
         let mut attempt = Attempt { body: order.body, ..Attempt::of(promise) };
         attempt.expected.channel = purchase.channel;

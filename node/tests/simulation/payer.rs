@@ -180,6 +180,7 @@ impl Payer {
             time_secs: now_secs,
             limits: None,
             seen_total: reservation.map_or(Usdc::ZERO, |reservation| reservation.seen_total),
+            charge_policy: ChargePolicy::Success,
         };
         self.unstored.push_back(promise.clone());
         Some(Attempt { promise, body: Bytes::new(), expected, reservation, funding: Duration::ZERO })

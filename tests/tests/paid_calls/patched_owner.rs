@@ -63,6 +63,8 @@ struct State {
     receipts: HashMap<CallId, Receipt>,
     /// It says what calls came to; until then they run.
     tells: bool,
+    /// What they came to; answers unless it is set.
+    outcome: Option<Outcome>,
     spent: Usdc,
     /// It says that no call arrived.
     denies: bool,
@@ -176,7 +178,7 @@ impl Owner {
     fn receipt(&self, request: &CallRequest) -> CallReply {
         let Payment::Channel { channel, .. } = request.payment else { return busy() };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { receipts, spent, .. } = &mut *state;
+        let State { receipts, spent, outcome, .. } = &mut *state;
         let receipt = *receipts.entry(request.call_id).or_insert_with(|| {
             *spent = spent.saturating_add(request.price);
             Receipt {
@@ -184,7 +186,7 @@ impl Owner {
                 call_id: request.call_id,
                 request_hash: request.request_hash(&[]),
                 response_hash: [0; 32],
-                outcome: Outcome::Answered.code(),
+                outcome: outcome.unwrap_or(Outcome::Answered).code(),
                 charged: request.price,
                 spent_total: *spent,
                 time_secs: 1,

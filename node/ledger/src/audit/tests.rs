@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use farthing_protocol::{
     CallRequest, ChannelConfig, Domain, Outcome, Receipt, SecretKey, ServiceId, Voucher,
-    call::{Method, Payment},
+    call::{ChargePolicy, Method, Payment},
 };
 use redb::{WriteTransaction, backends::InMemoryBackend};
 
@@ -96,6 +96,7 @@ async fn ledger() -> (Ledger, ChannelId) {
         time_secs: 86_400,
         limits: Some(LIMITS),
         seen_total: Usdc::ZERO,
+        charge_policy: ChargePolicy::Success,
     };
     ledger.promise(promise.clone()).await.unwrap().await.unwrap();
     let receipt: Receipt = *recorded.receipt();

@@ -8,7 +8,8 @@ use farthing_ledger::{
 };
 use farthing_protocol::{
     Address, CallId, CallRequest, ChannelConfig, ChannelId, Domain, Outcome, Receipt, SecretKey, ServiceId,
-    Usdc, Voucher, call::Method, call::Payment,
+    Usdc, Voucher,
+    call::{ChargePolicy, Method, Payment},
 };
 use redb::backends::InMemoryBackend;
 
@@ -155,6 +156,7 @@ pub(crate) fn promise(salt: u8, number: u64, cumulative: Usdc) -> Promise {
         time_secs: NOW_SECS,
         limits: None,
         seen_total: Usdc::ZERO,
+        charge_policy: ChargePolicy::Success,
     }
 }
 

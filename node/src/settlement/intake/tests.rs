@@ -7,7 +7,7 @@ use farthing_ledger::{OpenMode, Promise};
 use farthing_os::clock;
 use farthing_protocol::{
     CallId, CallRequest, ChannelConfig, SecretKey, ServiceId, Signature, Voucher,
-    call::{Method, Payment},
+    call::{ChargePolicy, Method, Payment},
 };
 use farthing_testnet::{LocalChain, anvil::Anvil};
 use redb::backends::InMemoryBackend;
@@ -166,6 +166,7 @@ fn promise(call_id: CallId, owner: Address, price: Usdc, payment: Payment) -> Pr
         time_secs: 1,
         limits: None,
         seen_total: Usdc::ZERO,
+        charge_policy: ChargePolicy::Success,
     }
 }
 

@@ -79,6 +79,27 @@ async fn an_answer_that_is_given_again_for_another_sum_is_not_handed_on() -> Res
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failure_that_is_free_is_not_charged_because_its_owner_tells_it_late() -> Result<()> {
+    let mut world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let (owner, _network) = Owner::replaces(&mut world, |_, _, _| None).await?;
+    world.expect_differences(&[""]);
+    let call = with(world.body("GET", "/ok"), "call_id", "late");
+    let first = world.call(&call).await?;
+    ensure!(first.problem() == "undecided", "{first:?}");
+    owner.state.lock().unwrap_or_else(PoisonError::into_inner).outcome = Some(Outcome::Declined);
+    owner.tell();
+    eventually(
+        "its owner is found out",
+        async || Ok(world.get("/ok").await?.problem() == "owner-distrusted"),
+    )
+    .await?;
+    assert_eq!(spent(&world).await?, PRICE, "the first call alone");
+    Ok(())
+}
+
 /// It has the call, and nothing but its receipt for every further copy.
 fn receipt_alone(owner: &Owner, request: &CallRequest, copies: usize) -> Option<CallReply> {
     let running = CallReply::Status(CallStatus::Running);

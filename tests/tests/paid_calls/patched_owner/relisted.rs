@@ -5,7 +5,7 @@ use std::time::Duration;
 use farthing_network::InboundInfo;
 use farthing_protocol::{
     Hash, Listing, Signed, Verified,
-    call::Method,
+    call::{ChargePolicy, Method},
     info::{InfoRequest, InfoResponse},
     listing::{Details, OperationPrice},
     wire,
@@ -69,6 +69,28 @@ async fn a_service_that_an_owner_retires_with_its_refusal_is_told_as_retired() -
         ensure!(answer.charged() == json!(false), "{answer:?}");
     }
     // The second call does not leave its buyer.
+    assert_eq!(owner.state.lock().unwrap_or_else(PoisonError::into_inner).calls.len(), 1);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_first_call_does_not_accept_that_failures_are_charged_when_its_refusal_brings_that() -> Result<()> {
+    let mut world = World::start().await?;
+    // A call that names its price accepts nothing for others.
+    let capped = with(world.body("GET", "/ok"), "max_price", PRICE.to_string());
+    expect_served(&world.call(&capped).await?)?;
+    world.wait_until_decided().await?;
+    let (owner, network) = Owner::replaces(&mut world, refused_with_offer).await?;
+    let before = known_offer(&world, &network).await?;
+    let charge_policy = ChargePolicy::Answered;
+    let now = Listing { seq: before.seq + 1, charge_policy, ..Listing::clone(&before) };
+    let listing = Signed::sign(&now, &owner.key)?;
+    let offer = Offer { listing, hash: before.details_hash, details: Vec::new() };
+    owner.state.lock().unwrap_or_else(PoisonError::into_inner).offer = Some(offer);
+
+    let answer = world.get("/ok").await?;
+    ensure!(answer.status == 409 && answer.problem() == "price-changed", "{answer:?}");
+    ensure!(answer.json()["detail"].to_string().contains("400 to 499"), "{answer:?}");
     assert_eq!(owner.state.lock().unwrap_or_else(PoisonError::into_inner).calls.len(), 1);
     Ok(())
 }

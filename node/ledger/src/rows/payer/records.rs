@@ -3,7 +3,7 @@
 use farthing_protocol::{
     Address, CallId, CallRequest, ChannelConfig, ChannelId, Hash, Outcome, Receipt, ServiceId, Signature,
     Usdc, Verified,
-    call::{Method, Payment},
+    call::{ChargePolicy, Method, Payment},
     channel::PayerState,
 };
 
@@ -94,6 +94,8 @@ pub struct Promise {
     /// The highest total that the owner had told before. What was charged by then was not charged for this promise,
     /// but for an earlier one of the same call that this ledger lacks.
     pub seen_total: Usdc,
+    /// The answers that the listing charged for when the call was made, which bounds what a late receipt may say.
+    pub charge_policy: ChargePolicy,
 }
 
 impl Promise {
@@ -164,6 +166,7 @@ pub struct Purchase {
     pub path: String,
     pub request_hash: Hash,
     pub price: Usdc,
+    pub charge_policy: ChargePolicy,
     pub charged: Usdc,
     pub promised_secs: u64,
     pub closed_secs: u64,

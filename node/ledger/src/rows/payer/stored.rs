@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use farthing_protocol::{
     Address, CallId, CallRequest, ChannelId, Hash, Outcome, Receipt, ServiceId, Signature, Usdc,
-    call::{Method, Payment},
+    call::{ChargePolicy, Method, Payment},
 };
 use minicbor::{Decode, Encode};
 
@@ -47,6 +47,9 @@ pub(crate) struct StoredPromise {
     seen_total: Option<Usdc>,
     #[n(15)]
     body_bytes: Option<u64>,
+    /// `None` in ledgers of before, as in [`StoredPurchase`]: the price alone bounds a charge then.
+    #[n(16)]
+    charge_policy: Option<ChargePolicy>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
@@ -85,6 +88,7 @@ impl From<&Promise> for StoredPromise {
             deadline_ms: request.deadline_ms,
             seen_total: Some(promise.seen_total),
             body_bytes: Some(request.body_bytes),
+            charge_policy: Some(promise.charge_policy),
         }
     }
 }
@@ -105,6 +109,10 @@ impl StoredPromise {
         self.secret = first.secret;
         self.time_secs = first.time_secs;
         self.seen_total = first.seen_total;
+        // The owner may answer either copy.
+        if first.charge_policy != Some(ChargePolicy::Success) {
+            self.charge_policy = first.charge_policy;
+        }
     }
 
     pub(crate) fn into_promise(self, call_id: CallId) -> Promise {
@@ -134,6 +142,7 @@ impl StoredPromise {
             time_secs: self.time_secs,
             limits: None,
             seen_total: self.seen_total.unwrap_or_default(),
+            charge_policy: self.charge_policy.unwrap_or(ChargePolicy::Answered),
         }
     }
 }
@@ -163,6 +172,8 @@ pub(crate) struct StoredPurchase {
     pub(crate) closed_secs: u64,
     #[n(10)]
     pub(crate) end: StoredEnd,
+    #[n(11)]
+    charge_policy: Option<ChargePolicy>,
 }
 
 #[derive(Clone, Debug, Encode, Decode)]
@@ -285,8 +296,18 @@ impl StoredReceipt {
 impl StoredPurchase {
     pub(crate) fn new(promise: StoredPromise, closed_secs: u64, end: StoredEnd) -> Self {
         let channel = promise.channel();
-        let StoredPromise { service, owner, secret, time_secs, price, request_hash, method, path, .. } =
-            promise;
+        let StoredPromise {
+            service,
+            owner,
+            secret,
+            time_secs,
+            price,
+            request_hash,
+            method,
+            path,
+            charge_policy,
+            ..
+        } = promise;
         Self {
             service,
             owner,
@@ -299,6 +320,7 @@ impl StoredPurchase {
             promised_secs: time_secs,
             closed_secs,
             end,
+            charge_policy,
         }
     }
 
@@ -328,6 +350,7 @@ impl StoredPurchase {
             path: self.path,
             request_hash: self.request_hash,
             price: self.price,
+            charge_policy: self.charge_policy.unwrap_or(ChargePolicy::Answered),
             charged: self.end.charged(),
             promised_secs: self.promised_secs,
             closed_secs: self.closed_secs,

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use farthing_ledger::{OpenMode, PayerChannel, Timing};
-use farthing_protocol::{CallRequest, ChannelConfig, Outcome, SecretKey, ServiceId, call::Method};
+use farthing_protocol::{
+    CallRequest, ChannelConfig, Outcome, SecretKey, ServiceId,
+    call::{ChargePolicy, Method},
+};
 
 use super::*;
 use crate::consumer::spending::{Grant, SpendingCaps};
@@ -40,6 +43,7 @@ pub(super) fn promise(number: u8, day: u32, price: u64, owner: Address) -> Promi
         time_secs: u64::from(day) * DAY_SECS + 1,
         limits: None,
         seen_total: Usdc::ZERO,
+        charge_policy: ChargePolicy::Success,
     }
 }
 
