@@ -1,12 +1,19 @@
 //! Questions the use cases ask about the chain, answered from memory: rule 1, no request on a call's path.
 
+use std::time::Duration;
+
 use anyhow::Context;
-use farthing_chain::{ChainHandle, ChainSpec, ChainStatus, view_age_max};
+use farthing_chain::{ChainHandle, ChainKind, ChainSpec, ChainStatus, view_age_max};
 
 use crate::{
     config::Config,
     gas::{Gas, GasMeans},
 };
+
+/// A chain may replace its newest blocks by others, which are dated no earlier than so much before.
+pub const REORGANISED_SECS_MAX: u64 = 120;
+/// The time for which an endpoint has to show what accuses the other side, or lets it take something back.
+const SHOWN_FOR: Duration = Duration::from_secs(REORGANISED_SECS_MAX);
 
 /// The chain of the configuration: a preset, or a chain of the user's own, with the user's changes.
 ///
@@ -84,4 +91,29 @@ pub fn time_secs(chain: &ChainHandle) -> Option<u64> {
 pub fn is_fresh(chain: &ChainHandle) -> bool {
     let age_max = view_age_max(chain.spec().close_delay_secs);
     chain.head().borrow().as_ref().is_some_and(|head| head.is_fresh(age_max))
+}
+
+/// Tells whether to act on what the chain has shown for so long: an endpoint may lie for a moment, except that of a
+/// chain of one's own.
+#[must_use]
+pub fn is_believed(chain: &ChainHandle, shown: Duration) -> bool {
+    has_stood(shown, chain.spec().kind == ChainKind::Local)
+}
+
+fn has_stood(shown: Duration, is_local: bool) -> bool {
+    is_local || shown >= SHOWN_FOR
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_endpoint_shows_for_a_moment_ends_no_signed_close() {
+        for (shown_for, expected) in [(0, false), (119, false), (120, true)] {
+            let shown_for = Duration::from_secs(shown_for);
+            assert_eq!(has_stood(shown_for, false), expected, "{shown_for:?}");
+            assert!(has_stood(shown_for, true), "nobody lies on a chain of one's own");
+        }
+    }
 }

@@ -8,9 +8,9 @@
 //! Invariants C1–C4 (`docs/ledger.md`).
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     ops::Deref,
-    sync::{Arc, MutexGuard},
+    sync::{Arc, Mutex, MutexGuard},
     time::{Duration, Instant},
 };
 
@@ -19,7 +19,9 @@ use farthing_chain::ChainHandle;
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
-use farthing_protocol::{Address, CallId, ServiceId, Usdc, call::Method, limits, resolution::Copies};
+use farthing_protocol::{
+    Address, CallId, ChannelId, ServiceId, Usdc, call::Method, limits, resolution::Copies,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -164,6 +166,8 @@ struct ConsumerInner {
     books: ComparisonProgress,
     /// Differences with one owner are looked into by one at a time.
     healing: KeyedMutex<Address>,
+    /// Since when owners are said to count what no call explains, by channel.
+    accused: Mutex<HashMap<ChannelId, Instant>>,
 }
 
 /// The parts that the consumer is made of.
@@ -200,8 +204,9 @@ impl Consumer {
         let who = (parts.signer.address(), *parts.signer.domain());
         let accounts = Arc::new(Accounts::new(parts.ledger.clone(), parts.channels.clone(), who));
         let prices = Prices::new(parts.ledger.clone());
-        let (shares, places, turns, books, healing) = Default::default();
-        Self(Arc::new(ConsumerInner { parts, accounts, prices, shares, places, turns, books, healing }))
+        let (shares, places, turns, books, healing, accused) = Default::default();
+        let inner = ConsumerInner { parts, accounts, prices, shares, places, turns, books, healing, accused };
+        Self(Arc::new(inner))
     }
 
     /// The books of what this node buys.

@@ -21,7 +21,7 @@ use farthing_ledger::{
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
     Address, CallId, ChannelId, Domain, Receipt, Usdc, Verified, Voucher,
-    call::{ChannelSync, ChargePolicy, Payment},
+    call::{ChannelSync, Payment},
     channel::ReceiptMismatch,
     resolution::Copies,
 };
@@ -103,8 +103,7 @@ impl Attempt {
             channel: promise.channel(),
             request_hash: promise.request_hash,
             price: promise.request.price,
-            // The widest policy: the listing of then may be gone, and the price bounds the charge anyway.
-            charge_policy: ChargePolicy::Answered,
+            charge_policy: promise.charge_policy,
         };
         Self { promise, body: Bytes::new(), expected, reservation, funding: Duration::ZERO }
     }
@@ -131,7 +130,7 @@ pub const fn expected_of(purchase: &Purchase) -> Expected {
         channel: purchase.channel,
         request_hash: purchase.request_hash,
         price: purchase.price,
-        charge_policy: ChargePolicy::Answered,
+        charge_policy: purchase.charge_policy,
     }
 }
 
@@ -466,8 +465,9 @@ impl Accounts {
         }
     }
 
-    /// The promise the owner holds, if it carries this node's signature.
-    fn proven(&self, channel: ChannelId, sync: &ChannelSync) -> Option<Usdc> {
+    /// Returns the promise that the owner holds, if it carries this node's signature.
+    #[must_use]
+    pub fn proven(&self, channel: ChannelId, sync: &ChannelSync) -> Option<Usdc> {
         let voucher = Voucher { channel, cumulative: sync.best };
         let proof = voucher.verify(&self.domain, sync.best_signature?, self.wallet);
         proof.ok().map(|voucher| voucher.cumulative)

@@ -21,7 +21,7 @@ use super::{
     BuyError,
     channels::{PayerChannel, PayerChannels},
     deposits::{DepositPolicy, Refills},
-    rest::{AtRest, RestLimits, RestingPlace},
+    rest::{AtRest, Held, RestLimits, RestingPlace},
     spending::OverLimit,
     terms::{Bounds, Unfit},
 };
@@ -288,7 +288,9 @@ impl Funding {
         let (owner, deposited) = (accept.pay_to, wanted.deposited);
         self.check_terms(accept)?;
         let at = RestingPlace { owner, channel: config.id(&self.0.chain.domain()) };
-        let amount = self.0.at_rest.take(at, deposited, wanted.least, wanted.amount)?;
+        let round = self.0.chain.channel(&at.channel).map_or(0, |view| view.round);
+        let held = Held { round, deposited };
+        let amount = self.0.at_rest.take(at, held, wanted.least, wanted.amount)?;
         tracing::info!(%owner, %amount, "depositing into the channel");
         killpoint::reached("funding.before_deposit");
         let made = self.0.chain.deposit_onto(config, deposited, amount).await;
@@ -298,12 +300,12 @@ impl Funding {
         match made {
             Ok(_) => {}
             Err(error) if is_unsigned(&error) => {
-                self.0.at_rest.settle(at, deposited);
+                self.0.at_rest.settle(at, held);
                 return Err(error.into());
             }
             // An endpoint may have seen its authorization, whatever it says of it, and may bring it.
             Err(error) => {
-                self.0.at_rest.doubt(at, deposited, Instant::now() + AUTHORIZATION_LIFETIME);
+                self.0.at_rest.doubt(at, held, Instant::now() + AUTHORIZATION_LIFETIME);
                 return Err(error.into());
             }
         }
@@ -312,9 +314,9 @@ impl Funding {
         // for the transaction.
         let arrived = self.0.channels.deposited_beyond(at.channel, deposited);
         match timeout(DEPOSIT_WAIT_MAX, arrived).await {
-            Ok(()) => self.0.at_rest.settle(at, deposited),
+            Ok(()) => self.0.at_rest.settle(at, held),
             // It counts until the books show it.
-            Err(_) => self.0.at_rest.doubt(at, deposited, Instant::now() + AUTHORIZATION_LIFETIME),
+            Err(_) => self.0.at_rest.doubt(at, held, Instant::now() + AUTHORIZATION_LIFETIME),
         }
         Ok(())
     }

@@ -3,13 +3,19 @@
 //! A call that ended as not charged, by the owner's word, may have been charged after all: a copy of it that was lost
 //! arrived late. In order: the owner's total is asked for; every call that was released in doubt is asked about again,
 //! until receipts explain the total; right after a start calls that a crash kept out of the ledger may explain it; what
-//! stays unexplained stops the channel, which raises an alert.
+//! stays unexplained stops the channel, which raises an alert. Where nobody could claim it, it has to last for that.
+
+use std::{
+    collections::HashMap,
+    sync::{MutexGuard, PoisonError},
+    time::Instant,
+};
 
 use farthing_ledger::PurchaseEnd;
-use farthing_protocol::{Address, CallId, resolution::Copies};
+use farthing_protocol::{Address, CallId, ChannelId, Usdc, call::ChannelSync, resolution::Copies};
 use tokio::time::timeout;
 
-use crate::{disk::aside, keyed_mutex::KeyedGuard};
+use crate::{chain_view::is_believed, disk::aside, keyed_mutex::KeyedGuard};
 
 use super::{
     BuyError, Consumer,
@@ -55,7 +61,8 @@ impl Consumer {
 
     async fn heal_alone(&self, owner: Address, _alone: KeyedGuard<()>) -> Result<(), String> {
         let Some(channel) = self.0.channels.in_use(owner) else { return Ok(()) };
-        if let Some(sync) = self.sync(owner, channel.id).await? {
+        let sync = self.sync(owner, channel.id).await?;
+        if let Some(sync) = &sync {
             self.0.accounts.book_forgotten(owner, channel.id, sync.spent).await;
             self.0.channels.hear(channel.id, sync.spent);
             if sync.spent < channel.seen_total {
@@ -64,6 +71,7 @@ impl Consumer {
         }
         let unexplained = || self.0.channels.unexplained(owner);
         if unexplained().is_zero() {
+            self.accused().remove(&channel.id);
             return Ok(());
         }
         tracing::warn!(%owner, unexplained = %unexplained(), "the owner counts more than this node; looking for the calls");
@@ -80,11 +88,39 @@ impl Consumer {
         }
         if unexplained().is_zero() {
             tracing::warn!(%owner, "the books agree again");
-        } else {
-            tracing::error!(%owner, unexplained = %unexplained(), "the owner counts what no call explains");
-            self.stop_channel(channel.id).await;
+            return Ok(());
         }
+        if !self.is_accusation_believed(channel.id, sync.as_ref()).await {
+            let minutes = "it is asked again, and its channel is stopped when it says so for two minutes";
+            return Err(format!(
+                "the owner, or its chain's endpoint, tells of calls that were not made; {minutes}"
+            ));
+        }
+        tracing::error!(%owner, unexplained = %unexplained(), "the owner counts what no call explains");
+        self.stop_channel(channel.id).await;
         Ok(())
+    }
+
+    /// Tells whether what no call explains counts against an owner. What it can claim with this wallet's signature does at
+    /// once. All else may be what its endpoint told it, or this node's told of it: it counts when it lasts.
+    async fn is_accusation_believed(&self, id: ChannelId, sync: Option<&ChannelSync>) -> bool {
+        let Some(channel) = self.0.channels.get(id) else { return false };
+        let proven = sync.and_then(|sync| self.0.accounts.proven(id, sync)).unwrap_or_default();
+        if channel.seen_total <= proven {
+            return true;
+        }
+        let since = *self.accused().entry(id).or_insert_with(Instant::now);
+        if !is_believed(&self.0.chain, since.elapsed()) {
+            return false;
+        }
+        let Ok(now) = self.0.chain.read_channel(channel.config).await else { return false };
+        let told = sync.map_or(Usdc::ZERO, |sync| sync.spent);
+        !channel.state.unexplained(now.claimed.max(told)).is_zero()
+    }
+
+    /// Since when owners are said to count what no call explains, by channel.
+    fn accused(&self) -> MutexGuard<'_, HashMap<ChannelId, Instant>> {
+        self.0.accused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks about a call that was released in doubt, and books it when it was charged.

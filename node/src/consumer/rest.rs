@@ -33,8 +33,9 @@ pub struct AtRest {
 }
 
 /// By channel and its owner, the deposits that the books do not show, and what the channel held when each was decided on.
-/// The token takes one of all authorizations that add to the same deposit, and each of those that add to others.
-type UnderWay = HashMap<RestingPlace, BTreeMap<Usdc, DepositPlace>>;
+/// The token takes one of all authorizations that add to the same deposit in the same round of the channel, and each of
+/// those that add to others.
+type UnderWay = HashMap<RestingPlace, BTreeMap<Held, DepositPlace>>;
 
 /// A channel that money lies in, or is to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,6 +44,17 @@ pub struct RestingPlace {
     pub channel: ChannelId,
 }
 
+/// What a channel held when a deposit was decided on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Held {
+    /// The number of times that the channel was emptied before.
+    pub round: u32,
+    pub deposited: Usdc,
+}
+
+/// The round of a deposit of before the start, which is not known: nothing stands for it.
+const ROUND_OF_BEFORE: u32 = u32::MAX;
+
 /// The room that a deposit takes up.
 #[derive(Clone, Copy, Debug)]
 struct DepositPlace {
@@ -50,6 +62,8 @@ struct DepositPlace {
     total: Usdc,
     /// The time until which it may still happen, when its end is not known.
     until: Option<Instant>,
+    /// True if the channel was emptied since: it can be made beside whatever the channel holds now.
+    is_past: bool,
 }
 
 impl AtRest {
@@ -69,57 +83,52 @@ impl AtRest {
         total(&amounts(&self.channels.all(), &self.lock()))
     }
 
-    /// Takes a place for a deposit of at most `wanted` and at least `least` onto a channel that holds `deposited`:
-    /// as much of it as the limits leave room for.
+    /// Takes a place for a deposit of at most `wanted` and at least `least` onto what a channel holds: as much of it as the
+    /// limits leave room for.
     ///
     /// # Errors
     /// [`OverLimit`] when they leave no room for the least; nothing is taken then.
-    pub fn take(
-        &self,
-        at: RestingPlace,
-        deposited: Usdc,
-        least: Usdc,
-        wanted: Usdc,
-    ) -> Result<Usdc, OverLimit> {
+    pub fn take(&self, at: RestingPlace, held: Held, least: Usdc, wanted: Usdc) -> Result<Usdc, OverLimit> {
         let mut under_way = self.lock();
+        let places = under_way.entry(at).or_default();
+        places.range_mut(..Held { deposited: Usdc::ZERO, ..held }).for_each(|(_, past)| past.is_past = true);
         // It stands for its forerunner.
-        let earlier = under_way.entry(at).or_default().remove(&deposited);
+        let earlier = places.remove(&held);
         let room = self.limits.room(&amounts(&self.channels.all(), &under_way), at.owner, least, wanted);
         let place = match (&room, earlier) {
             (Ok(amount), earlier) => {
-                let total = deposited.saturating_add(*amount);
-                Some(DepositPlace {
-                    total: earlier.map_or(total, |earlier| earlier.total.max(total)),
-                    until: None,
-                })
+                let total = held.deposited.saturating_add(*amount);
+                let total = earlier.map_or(total, |earlier| earlier.total.max(total));
+                Some(DepositPlace { total, until: None, is_past: false })
             }
             (Err(_), earlier) => earlier,
         };
         if let Some(place) = place {
-            under_way.entry(at).or_default().insert(deposited, place);
+            under_way.entry(at).or_default().insert(held, place);
         }
         room
     }
 
-    /// Ends a deposit onto `deposited` that the books show now, or that certainly did not happen.
-    pub fn settle(&self, at: RestingPlace, deposited: Usdc) {
+    /// Ends a deposit that the books show now, or that certainly did not happen.
+    pub fn settle(&self, at: RestingPlace, held: Held) {
         if let Some(places) = self.lock().get_mut(&at) {
-            places.remove(&deposited);
+            places.remove(&held);
         }
     }
 
     /// Keeps the place of a deposit that failed and may happen all the same: an endpoint has seen the authorization, and
     /// may bring it until it lapses.
-    pub fn doubt(&self, at: RestingPlace, deposited: Usdc, lapses: Instant) {
-        if let Some(place) = self.lock().get_mut(&at).and_then(|places| places.get_mut(&deposited)) {
+    pub fn doubt(&self, at: RestingPlace, held: Held, lapses: Instant) {
+        if let Some(place) = self.lock().get_mut(&at).and_then(|places| places.get_mut(&held)) {
             place.until = Some(lapses);
         }
     }
 
     /// Takes the place of a deposit that was under way at the last stop, whatever the limits are.
     pub fn restore(&self, at: RestingPlace, deposited: Usdc, total: Usdc, lapses: Instant) {
-        let place = DepositPlace { total, until: Some(lapses) };
-        self.lock().entry(at).or_default().insert(deposited, place);
+        let place = DepositPlace { total, until: Some(lapses), is_past: false };
+        let held = Held { round: ROUND_OF_BEFORE, deposited };
+        self.lock().entry(at).or_default().insert(held, place);
     }
 
     /// Without those that cannot happen any more, or are in the books.
@@ -128,7 +137,8 @@ impl AtRest {
         under_way.retain(|at, places| {
             let booked = self.channels.get(at.channel).map_or(Usdc::ZERO, |channel| channel.state.deposited);
             places.retain(|_, place| {
-                place.until.is_none_or(|lapses| Instant::now() < lapses && booked < place.total)
+                let is_booked = !place.is_past && booked >= place.total;
+                place.until.is_none_or(|lapses| Instant::now() < lapses && !is_booked)
             });
             !places.is_empty()
         });
@@ -171,7 +181,10 @@ fn amounts(channels: &[PayerChannel], under_way: &UnderWay) -> HashMap<Address, 
     }
     for (at, places) in under_way {
         let held = held.get(&at.channel).copied().unwrap_or_default();
-        let coming = places.iter().map(|(before, place)| place.total.saturating_sub(held.max(*before)));
+        let coming = places.iter().map(|(before, place)| {
+            let held = if place.is_past { Usdc::ZERO } else { held };
+            place.total.saturating_sub(held.max(before.deposited))
+        });
         let coming = coming.fold(Usdc::ZERO, Usdc::saturating_add);
         let amount = amounts.entry(at.owner).or_default();
         *amount = amount.saturating_add(coming);
@@ -200,6 +213,10 @@ mod tests {
 
     const fn at(n: u8) -> RestingPlace {
         RestingPlace { owner: owner(n), channel: ChannelId::from_bytes([n; 32]) }
+    }
+
+    const fn held(deposited: u64) -> Held {
+        Held { round: 0, deposited: usdc(deposited) }
     }
 
     const LIMITS: RestLimits = RestLimits { per_owner: usdc(50), in_all: usdc(100) };
@@ -235,14 +252,14 @@ mod tests {
         let channels = Arc::new(PayerChannels::default());
         holding(&channels, 1, 60, 20);
         let rest = AtRest::new(channels, LIMITS);
-        assert_eq!(rest.take(at(1), usdc(60), usdc(10), usdc(30)), Ok(usdc(10)), "40 lie there, 50 may");
-        rest.settle(at(1), usdc(60));
-        let refused = rest.take(at(1), usdc(60), usdc(11), usdc(30)).unwrap_err();
+        assert_eq!(rest.take(at(1), held(60), usdc(10), usdc(30)), Ok(usdc(10)), "40 lie there, 50 may");
+        rest.settle(at(1), held(60));
+        let refused = rest.take(at(1), held(60), usdc(11), usdc(30)).unwrap_err();
         assert!(matches!(refused, OverLimit::RestOfOwner { .. }), "{refused}");
-        assert_eq!(rest.take(at(2), usdc(0), usdc(50), usdc(50)), Ok(usdc(50)));
-        let refused = rest.take(at(3), usdc(0), usdc(11), usdc(50)).unwrap_err();
+        assert_eq!(rest.take(at(2), held(0), usdc(50), usdc(50)), Ok(usdc(50)));
+        let refused = rest.take(at(3), held(0), usdc(11), usdc(50)).unwrap_err();
         assert!(matches!(refused, OverLimit::Rest { .. }), "{refused}");
-        assert_eq!(rest.take(at(3), usdc(0), usdc(10), usdc(50)), Ok(usdc(10)));
+        assert_eq!(rest.take(at(3), held(0), usdc(10), usdc(50)), Ok(usdc(10)));
         assert_eq!(rest.total(), usdc(100));
     }
 
@@ -250,11 +267,11 @@ mod tests {
     fn a_deposit_counts_once_while_its_confirmation_reaches_the_books() {
         let channels = Arc::new(PayerChannels::default());
         let rest = AtRest::new(channels.clone(), LIMITS);
-        rest.take(at(1), usdc(0), usdc(40), usdc(40)).unwrap();
+        rest.take(at(1), held(0), usdc(40), usdc(40)).unwrap();
         assert_eq!(rest.total(), usdc(40), "under way");
         holding(&channels, 1, 40, 0);
         assert_eq!(rest.total(), usdc(40), "in the books and under way");
-        rest.settle(at(1), usdc(0));
+        rest.settle(at(1), held(0));
         assert_eq!(rest.total(), usdc(40), "in the books");
         holding(&channels, 1, 40, 30);
         assert_eq!(rest.total(), usdc(10), "what is paid out does not lie there");
@@ -266,12 +283,12 @@ mod tests {
         let rest = AtRest::new(channels.clone(), LIMITS);
         let later = Instant::now() + std::time::Duration::from_secs(3_600);
         for n in 1..=2 {
-            rest.take(at(n), usdc(0), usdc(40), usdc(40)).unwrap();
-            rest.doubt(at(n), usdc(0), later);
+            rest.take(at(n), held(0), usdc(40), usdc(40)).unwrap();
+            rest.doubt(at(n), held(0), later);
         }
-        assert!(rest.take(at(3), usdc(0), usdc(30), usdc(30)).is_err(), "both may still be made");
-        assert_eq!(rest.take(at(1), usdc(0), usdc(50), usdc(50)), Ok(usdc(50)), "in place of the first");
-        rest.doubt(at(1), usdc(0), Instant::now());
+        assert!(rest.take(at(3), held(0), usdc(30), usdc(30)).is_err(), "both may still be made");
+        assert_eq!(rest.take(at(1), held(0), usdc(50), usdc(50)), Ok(usdc(50)), "in place of the first");
+        rest.doubt(at(1), held(0), Instant::now());
         assert_eq!(rest.total(), usdc(40), "it cannot be made any more");
         holding(&channels, 2, 40, 0);
         holding(&channels, 2, 0, 0);
@@ -281,20 +298,40 @@ mod tests {
         holding(&channels, 2, 0, 0);
         assert_eq!(rest.total(), usdc(0), "it was booked, and withdrawn");
         // Closed since, so that the channel is filled under another authorization: the earlier one is still good.
-        rest.take(at(5), usdc(10), usdc(20), usdc(20)).unwrap();
-        rest.doubt(at(5), usdc(10), later);
-        rest.take(at(5), usdc(0), usdc(15), usdc(15)).unwrap();
+        rest.take(at(5), held(10), usdc(20), usdc(20)).unwrap();
+        rest.doubt(at(5), held(10), later);
+        rest.take(at(5), held(0), usdc(15), usdc(15)).unwrap();
         assert_eq!(rest.total(), usdc(35));
-        rest.settle(at(5), usdc(0));
+        rest.settle(at(5), held(0));
         assert_eq!(rest.total(), usdc(20));
         // One that is refused, or smaller, takes nothing of the place of the one before, which may still be made.
-        assert!(rest.take(at(5), usdc(10), usdc(60), usdc(60)).is_err());
+        assert!(rest.take(at(5), held(10), usdc(60), usdc(60)).is_err());
         assert_eq!(rest.total(), usdc(20));
-        assert_eq!(rest.take(at(5), usdc(10), usdc(5), usdc(5)), Ok(usdc(5)));
+        assert_eq!(rest.take(at(5), held(10), usdc(5), usdc(5)), Ok(usdc(5)));
         assert_eq!(rest.total(), usdc(20));
-        rest.settle(at(5), usdc(10));
+        rest.settle(at(5), held(10));
         rest.restore(at(4), usdc(0), usdc(70), later);
         assert_eq!(rest.total(), usdc(70), "of before the start");
+    }
+
+    #[test]
+    fn a_deposit_of_an_earlier_round_counts_beside_those_of_later_ones_as_long_as_it_can_be_made() {
+        let channels = Arc::new(PayerChannels::default());
+        let rest = AtRest::new(channels.clone(), LIMITS);
+        let later = Instant::now() + std::time::Duration::from_secs(3_600);
+        for round in 0..2 {
+            let held = Held { round, deposited: usdc(0) };
+            assert_eq!(rest.take(at(1), held, usdc(20), usdc(20)), Ok(usdc(20)));
+            rest.doubt(at(1), held, later);
+        }
+        assert_eq!(rest.total(), usdc(40), "each has an authorization of its own");
+        let third = Held { round: 2, deposited: usdc(0) };
+        assert!(rest.take(at(1), third, usdc(20), usdc(20)).is_err());
+        holding(&channels, 1, 20, 0);
+        rest.settle(at(1), Held { round: 1, deposited: usdc(0) });
+        assert_eq!(rest.total(), usdc(40), "one is in the books, and the other may still be made");
+        rest.doubt(at(1), held(0), Instant::now());
+        assert_eq!(rest.total(), usdc(20));
     }
 
     #[test]
@@ -302,7 +339,7 @@ mod tests {
         let rest = Arc::new(AtRest::new(Arc::default(), LIMITS));
         let takers = (1..=16_u8).map(|n| {
             let rest = rest.clone();
-            std::thread::spawn(move || rest.take(at(n), usdc(0), usdc(9), usdc(9)).is_ok())
+            std::thread::spawn(move || rest.take(at(n), held(0), usdc(9), usdc(9)).is_ok())
         });
         let takers: Vec<_> = takers.collect();
         let taken = takers.into_iter().map(|taker| taker.join().unwrap());

@@ -16,8 +16,8 @@ use farthing_protocol::{Address, ChannelId, Usdc};
 use futures::{StreamExt, stream};
 use tokio::sync::Mutex;
 
-use super::shown::is_believed;
 use crate::{
+    chain_view::is_believed,
     consumer::accounts::Accounts,
     owner::{
         book::{self, Book, Room, View},

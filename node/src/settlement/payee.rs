@@ -20,11 +20,11 @@ use super::{
     Claimed, SettlementError, SettlementRequest,
     intake::ChainIntake,
     policy::Policy,
-    shown::{is_believed, is_void},
+    shown::is_void,
     worth::{Claim, ClaimReason, Row},
 };
 use crate::{
-    chain_view,
+    chain_view::{self, is_believed},
     owner::book::{Book, PayeeChannel},
 };
 

@@ -14,7 +14,9 @@ use farthing_chain::{ChainHandle, ClaimRow};
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
-use farthing_protocol::{CallMessage, CallReply, ChannelId, RefusalCode, SignedClose, Usdc, Voucher};
+use farthing_protocol::{
+    CallMessage, CallReply, ChannelId, RefusalCode, SignedClose, Usdc, Voucher, call::ChannelSync,
+};
 use futures::{StreamExt, stream};
 
 use super::{
@@ -26,6 +28,7 @@ use super::{
 use crate::{
     chain_view,
     consumer::{
+        accounts::Accounts,
         channels::{PayerChannel, PayerChannels},
         shown::newest_word,
     },
@@ -78,6 +81,7 @@ pub(super) struct Payer {
     pub signer: Signer,
     pub ledger: Ledger,
     pub channels: Arc<PayerChannels>,
+    pub accounts: Arc<Accounts>,
     pub policy: Policy,
     pub promised: Promised,
     /// The times when owners were last asked about a channel that is not used any more.
@@ -178,7 +182,9 @@ impl Payer {
                 Ok((CallReply::Channel(books), ..)) => {
                     return match books.close {
                         None => CloseReply::Promised,
-                        Some(close) if self.is_fair(channel, &close) => CloseReply::Signed(close),
+                        Some(close) if self.is_fair(channel, &books, &close).await => {
+                            CloseReply::Signed(close)
+                        }
                         Some(_) => {
                             tracing::warn!(%owner, "an owner signed a close that is void, or takes more than it is owed");
                             CloseReply::Nothing
@@ -197,9 +203,16 @@ impl Payer {
         }
     }
 
-    fn is_fair(&self, channel: &PayerChannel, close: &SignedClose) -> bool {
+    /// Tells whether a close takes no more than receipts explain, and beyond that what this wallet's own signature shows
+    /// to be paid out: an endpoint says alone what was, and may say it for the owner.
+    async fn is_fair(&self, channel: &PayerChannel, books: &ChannelSync, close: &SignedClose) -> bool {
         let SignedClose { consent, signature } = close;
-        let owed = channel.state.acknowledged.max(channel.claimed);
+        if self.accounts.prove_carried(channel.config.payee, channel.id, Some(books)).await.is_err() {
+            return false;
+        }
+        let acknowledged = self.channels.get(channel.id).map_or(Usdc::ZERO, |now| now.state.acknowledged);
+        let proven = self.accounts.proven(channel.id, books).unwrap_or_default();
+        let owed = acknowledged.max(channel.claimed.min(proven));
         let signed = consent.verify(self.signer.domain(), *signature, channel.config.payee);
         // The contract takes the word for the channel as it is, and a void one closes nothing.
         let view = self.chain.channel(&channel.id);

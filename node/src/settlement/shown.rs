@@ -1,13 +1,6 @@
-//! Holds back what an endpoint shows until it has shown it for a while.
+//! Compares the clocks of this machine and of the chain, of which either may be wrong.
 
-use std::time::Duration;
-
-use farthing_chain::{ChainHandle, ChainKind};
-
-/// A chain may replace its newest blocks by others, which are dated no earlier than so much before.
-const REORGANISED_SECS_MAX: u64 = 120;
-/// The time for which an endpoint has to show what accuses the other side, or lets it take something back.
-const SHOWN_FOR: Duration = Duration::from_secs(REORGANISED_SECS_MAX);
+use crate::chain_view::REORGANISED_SECS_MAX;
 
 /// Tells whether a close that counts until then is void: nobody can bring it any more. A public chain's blocks are
 /// dated as clocks are: a later date is an endpoint's invention.
@@ -20,16 +13,6 @@ pub(super) fn is_void(until_secs: u64, block_secs: u64, clock_secs: u64, is_loca
 /// public chain's newest block tells the time as well.
 pub(super) fn sure_secs(clock_secs: u64, public_block_secs: Option<u64>) -> u64 {
     public_block_secs.map_or(clock_secs, |block_secs| clock_secs.min(block_secs))
-}
-
-/// Tells whether to act on what the chain has shown for so long: an endpoint may lie for a moment, except that of a
-/// chain of one's own.
-pub(super) fn is_believed(chain: &ChainHandle, shown: Duration) -> bool {
-    has_stood(shown, chain.spec().kind == ChainKind::Local)
-}
-
-fn has_stood(shown: Duration, is_local: bool) -> bool {
-    is_local || shown >= SHOWN_FOR
 }
 
 #[cfg(test)]
@@ -59,14 +42,5 @@ mod tests {
         assert_eq!(sure_secs(9_000, Some(1_000)), 1_000);
         assert_eq!(sure_secs(1_000, Some(9_000)), 1_000, "nor an endpoint");
         assert_eq!(sure_secs(9_000, None), 9_000, "a local chain may stand still");
-    }
-
-    #[test]
-    fn what_an_endpoint_shows_for_a_moment_ends_no_signed_close() {
-        for (shown_for, expected) in [(0, false), (119, false), (120, true)] {
-            let shown_for = Duration::from_secs(shown_for);
-            assert_eq!(has_stood(shown_for, false), expected, "{shown_for:?}");
-            assert!(has_stood(shown_for, true), "nobody lies on a chain of one's own");
-        }
     }
 }

@@ -2,20 +2,22 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use farthing_control::{
     endpoint,
-    types::{Channel, ChannelRole},
+    types::{Channel, ChannelRole, ChannelState as State},
 };
-use farthing_testnet::rpc;
+use farthing_protocol::Address;
+use farthing_testnet::{anvil::Anvil, rpc};
 use farthing_tests::{
-    liar::Liar,
+    command::farthing,
+    liar::{ChannelState, Liar},
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World},
 };
 use serde_json::json;
 
-use crate::support::{expect_served, fixed_owner, setting};
+use crate::support::{expect_free, expect_served, fixed_owner, setting};
 
 /// The owner's side of its one channel.
 async fn owned(world: &World) -> Result<Channel> {
@@ -41,6 +43,60 @@ async fn nothing_is_signed_for_what_an_endpoint_alone_says_was_paid() -> Result<
         expect_served(&world.get("/ok").await?)?;
     }
     assert_eq!(world.settle_and_check(FUNDS).await?, PRICE.saturating_mul(4));
+    Ok(())
+}
+
+/// A chain of one's own has no endpoint that lies; this one poses as a public one.
+fn public() -> Vec<(String, String)> {
+    let contract = farthing_chain::local("", Anvil::CHAIN_ID, Address::ZERO).contract.to_string();
+    let settings =
+        [("chain.preset", "base-sepolia"), ("chain.contract", &contract), ("chain.confirmations", "1")];
+    settings.into_iter().flat_map(|(name, value)| setting(name, value)).collect()
+}
+
+/// The most that the liar says was paid: all of the deposit but a call.
+fn paid_but_a_call([deposited, claimed, close, round]: ChannelState) -> ChannelState {
+    [deposited, claimed.max(deposited.saturating_sub(u128::from(PRICE.micros()))), close, round]
+}
+
+#[tokio::test]
+async fn what_endpoints_say_for_a_moment_accuses_no_owner() -> Result<()> {
+    for whose in [ChannelRole::Payer, ChannelRole::Payee] {
+        let liar = Liar::start().await?;
+        let setup = fixed_owner()?;
+        let owner_settings = [setup.owner_settings.clone(), public()].concat();
+        let setup = Setup { owner_settings, consumer_settings: public(), ..setup };
+        let setup = match whose {
+            ChannelRole::Payer => Setup { consumer_endpoint: Some(liar.clone()), ..setup },
+            ChannelRole::Payee => Setup { owner_endpoint: Some(liar.clone()), ..setup },
+        };
+        let world = World::with(setup).await?;
+        expect_served(&world.get("/ok").await?)?;
+        world.wait_until_decided().await?;
+        let node = if whose == ChannelRole::Payer { &world.consumer } else { &world.owner };
+        liar.lie(paid_but_a_call);
+        // What is deposited has both read the channel again.
+        let id = world.api.id.to_string();
+        let deposit = async || {
+            let ran = farthing(&world.consumer, &["channel", "open", &id, "--deposit", "0.1"]).await?;
+            ran.ends_with(0).map(drop)
+        };
+        deposit().await?;
+        eventually("the lie is known", async || {
+            let channels = node.control().ask(endpoint::Channels).await?;
+            Ok(channels.iter().any(|channel| channel.claimed.0 > PRICE))
+        })
+        .await?;
+        let refused = world.get("/ok").await?;
+        expect_free(&format!("{whose:?}"), &refused, 502, "owner-unreachable")?;
+        liar.tell_the_truth();
+        deposit().await?;
+        eventually("calls are served again", async || Ok(world.get("/ok").await?.status.is_success()))
+            .await?;
+        let channels = world.consumer.control().ask(endpoint::Channels).await?;
+        ensure!(channels.iter().all(|channel| channel.state == State::Open), "{whose:?}: {channels:?}");
+        world.settle_and_check(FUNDS).await?;
+    }
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use farthing_control::{endpoint, types::ChannelState};
 use std::path::Path;
 
 use farthing_testnet::rpc;
+use farthing_tests::liar::Liar;
 use tokio::process::Command;
 
 use super::*;
@@ -117,5 +118,30 @@ async fn a_signed_close_that_closes_nothing_is_no_answer_and_the_chain_is_asked(
         let (receipt, voucher) = shown.verify(&owner.domain, &owner.channel.config)?;
         assert_eq!((receipt.spent_total, voucher.cumulative, voucher.channel), (PRICE, PRICE, channel));
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_signed_close_takes_what_an_endpoint_alone_says_was_paid() -> Result<()> {
+    let liar = Liar::start().await?;
+    let mut world = World::with(Setup { consumer_endpoint: Some(liar.clone()), ..Setup::default() }).await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let (owner, _network) = Owner::replaces(&mut world, |_, _, _| None).await?;
+    let the_channel = async || {
+        let channels = world.consumer.control().ask(endpoint::Channels).await?;
+        channels.into_iter().next().context("a channel")
+    };
+    let Channel { id, deposited, .. } = the_channel().await?;
+    let paid = deposited.0.saturating_sub(PRICE);
+    liar.lie(move |[deposited, _, close, round]| [deposited, u128::from(paid.micros()), close, round]);
+    eventually("the lie is known", async || Ok(the_channel().await?.claimed.0 == paid)).await?;
+    let (amount, deadline_secs) = (paid, u64::from(u32::MAX));
+    let consent = CloseConsent { channel: id.0, amount, deposited: deposited.0, round: 0, deadline_secs };
+    owner.state.lock().unwrap_or_else(PoisonError::into_inner).consent = Some(consent);
+    let _ = world.consumer.control().ask(endpoint::CloseChannel.of(id.0)).await;
+    let told = "an owner signed a close that is void, or takes more than it is owed";
+    ensure!(world.consumer.log().contains(told), "it was brought to the chain");
+    assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, Usdc::ZERO);
     Ok(())
 }
