@@ -2,45 +2,63 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use farthing_control::{
     endpoint,
-    types::{Api, PriceRequest},
+    types::{Api, ApiState, PriceRequest},
 };
 use farthing_protocol::Usdc;
 use farthing_tests::{wait::eventually, world::World};
 
 use crate::support::{expect_served, fixed_owner};
 
+const LEDGER: &str = "ledger.redb";
+const CATALOG: &str = "networks";
+
+/// Copies files of the owner, lets it go on with `later`, and puts them back.
+async fn put_back(
+    world: &mut World,
+    lost: &[&str],
+    later: impl AsyncFnOnce(&World) -> Result<()>,
+) -> Result<()> {
+    let snapshot = tempfile::tempdir()?;
+    world.owner.stop().await?;
+    for name in lost {
+        copy(&world.owner.data_dir().join(name), &snapshot.path().join(name))?;
+    }
+    world.owner.restart(Vec::new()).await?;
+    // Until then it has said goodbye.
+    eventually("the owner is back", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    later(world).await?;
+    world.wait_until_decided().await?;
+    world.owner.stop().await?;
+    for name in lost {
+        copy(&snapshot.path().join(name), &world.owner.data_dir().join(name))?;
+    }
+    world.owner.restart(Vec::new()).await?;
+    world.owner.wait_until_ready().await
+}
+
+async fn price(world: &World, micros: u64) -> Result<()> {
+    let price = PriceRequest { price: Usdc::from_micros(micros).into(), operation: None };
+    let _: Api = world.owner.control().tell(endpoint::PriceApi.of(world.api.id), &price).await?;
+    Ok(())
+}
+
 #[tokio::test]
 async fn an_owner_whose_disk_is_put_back_offers_its_services_above_the_versions_that_it_lost() -> Result<()> {
     let mut world = World::with(fixed_owner()?).await?;
     expect_served(&world.get("/ok").await?)?;
     world.wait_until_decided().await?;
-    let files = ["ledger.redb", "networks"].map(|name| world.owner.data_dir().join(name));
-    for is_catalog_lost in [false, true] {
-        let lost = if is_catalog_lost { &files[..] } else { &files[..1] };
-        world.owner.stop().await?;
-        let snapshot = tempfile::tempdir()?;
-        for path in lost {
-            copy(path, &snapshot.path().join(path.file_name().context("a name")?))?;
-        }
-        world.owner.restart(Vec::new()).await?;
-        // Until then it has said goodbye.
-        eventually("the owner is back", async || Ok(world.get("/ok").await?.status.is_success())).await?;
-        for micros in [1_000, 1_500] {
-            let at = endpoint::PriceApi.of(world.api.id);
-            let price = PriceRequest { price: Usdc::from_micros(micros).into(), operation: None };
-            let _: Api = world.owner.control().tell(at, &price).await?;
-            expect_served(&world.get("/ok").await?)?;
-        }
-        world.wait_until_decided().await?;
-        world.owner.stop().await?;
-        for path in lost {
-            copy(&snapshot.path().join(path.file_name().context("a name")?), path)?;
-        }
-        world.owner.restart(Vec::new()).await?;
-        world.owner.wait_until_ready().await?;
+    for lost in [&[LEDGER][..], &[LEDGER, CATALOG]] {
+        put_back(&mut world, lost, async |world| {
+            for micros in [1_000, 1_500] {
+                price(world, micros).await?;
+                expect_served(&world.get("/ok").await?)?;
+            }
+            Ok(())
+        })
+        .await?;
         eventually("it is served again", async || {
             let answer = world.get("/ok").await?;
             Ok(answer.status.is_success() && answer.header("x-farthing-charged") == "0.002")
@@ -48,6 +66,26 @@ async fn an_owner_whose_disk_is_put_back_offers_its_services_above_the_versions_
         .await?;
     }
     Ok(())
+}
+
+#[tokio::test]
+async fn what_was_dearer_before_a_disk_was_put_back_is_not_sold_for_less_until_its_owner_looks() -> Result<()>
+{
+    let mut world = World::with(fixed_owner()?).await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    // What was bought after the copy was made is forgotten with the rest, until it is shown with the next call.
+    world.expect_differences(&["0.004 USDC paid, 0.002 earned", "forgotten calls of 0.002"]);
+    put_back(&mut world, &[LEDGER, CATALOG], async |world| price(world, 9_000).await).await?;
+    eventually("it is paused", async || {
+        let apis = world.owner.control().ask(endpoint::Apis).await?;
+        Ok(apis.iter().any(|api| api.id == world.api.id && api.state == ApiState::Paused))
+    })
+    .await?;
+    eventually("nobody is sold anything", async || {
+        Ok(world.get("/ok").await?.problem() == "owner-unavailable")
+    })
+    .await
 }
 
 /// A file, or a folder with its files.

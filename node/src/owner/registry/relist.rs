@@ -15,8 +15,10 @@ impl Registry {
             let service = later.service;
             let rise = |listing: &mut Listing| {
                 listing.seq = listing.seq.max(later.seq);
-                listing.paused |=
-                    later.paused || later.price > listing.price || later.details_hash != listing.details_hash;
+                listing.paused |= later.paused
+                    || later.price > listing.price
+                    || later.charge_policy != listing.charge_policy
+                    || later.details_hash != listing.details_hash;
             };
             let risen = match self.turn(service).await {
                 Ok(turn) => self.change(turn, rise).await,
