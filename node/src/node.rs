@@ -36,6 +36,7 @@ use crate::{
     journal::LedgerJournal,
     owner::{
         self, Owner,
+        answer::GivenAgain,
         book::{self, Book},
         health::Health,
         late::ToldFree,
@@ -162,6 +163,7 @@ impl Node {
             told_free: ToldFree::default(),
             load: Load::new(load_limits(&config), budget.clone()),
             told: BooksLimiter::default(),
+            given: GivenAgain::default(),
             closes,
             terms,
             tasks: tasks.clone(),

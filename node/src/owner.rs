@@ -19,11 +19,9 @@ use farthing_ledger::Ledger;
 use farthing_network::{InboundCall, Responder};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
-    Address, CallId, CallMessage, CallReply, CallRequest, ChannelId, Receipt, Refusal, RefusalCode,
-    Signature,
+    Address, CallMessage, CallReply, CallRequest, ChannelId, Receipt, Refusal, RefusalCode, Signature,
     call::{CallStatus, ChannelSync, response_hash},
     limits,
-    resolution::OwnerAnswer,
 };
 use tokio::{sync::mpsc, time::MissedTickBehavior};
 use tokio_util::task::TaskTracker;
@@ -58,14 +56,14 @@ pub mod told;
 pub mod upstream;
 
 use admit::Admitted;
-use answer::Answer;
+use answer::{Answer, GivenAgain};
 use book::Book;
 use late::ToldFree;
 use load::{Caller, Load};
 use registry::Registry;
 use running::{Arrival, Calls, Conflict, RunningCall};
 use terms::Terms;
-use told::BooksLimiter;
+use told::{BooksLimiter, Told};
 
 /// The owner half of the node. A cheap handle.
 #[derive(Clone, Debug)]
@@ -80,6 +78,8 @@ pub struct OwnerParts {
     pub registry: Registry,
     pub book: Book,
     pub calls: Calls,
+    /// How often stored answers were given again.
+    pub given: GivenAgain,
     /// Calls that payers were told were never served.
     pub told_free: ToldFree,
     pub load: Load,
@@ -136,16 +136,18 @@ impl Owner {
                     self.0.tasks.spawn(work);
                 }
                 CallMessage::Status(call_id) => {
-                    let (mut answer, body) = self.status(peer, call_id);
-                    // Its payer takes it for the end of a call that costs nothing.
-                    let is_free = matches!(
-                        OwnerAnswer::of(&answer),
-                        Some(OwnerAnswer::Unknown | OwnerAnswer::Receipt { is_final: false })
-                    );
-                    if is_free && !self.0.told_free.note(peer, is_partner, call_id, origin, Instant::now()) {
-                        answer = CallReply::Refused(too_many_doubts());
+                    let known = self.what_became(peer, call_id);
+                    // Its payer takes it for the end of a call that costs nothing. Noted before a copy is looked at.
+                    let told = &self.0.told_free;
+                    if known.is_free() && !told.note(peer, is_partner, call_id, origin, Instant::now()) {
+                        reply.send(CallReply::Refused(too_many_doubts()), Bytes::new());
+                        continue;
                     }
-                    reply.send(answer, body);
+                    let owner = self.clone();
+                    self.0.tasks.spawn(async move {
+                        let (answer, body) = owner.tell((peer, is_partner), known);
+                        reply.send(answer, body);
+                    });
                 }
                 CallMessage::Sync(channel, None) => {
                     reply.send(self.sync(peer, channel), Bytes::new());
@@ -164,7 +166,7 @@ impl Owner {
                         reply.send(owner.close(peer, channel, shown).await, Bytes::new());
                     });
                 }
-                CallMessage::Calls(asked) => match self.0.told.count(peer) {
+                CallMessage::Calls(asked) => match self.0.told.count((peer, is_partner), Told::Calls) {
                     Ok(()) => {
                         let ledger = self.0.ledger.clone();
                         self.0.tasks.spawn_blocking(move || {
@@ -268,19 +270,6 @@ impl Owner {
             Answer::recorded(&recorded, fetched, started.elapsed(), |receipt| self.sign(receipt)).ok()?;
         admitted.settle(charge);
         Some((answer, is_final))
-    }
-
-    /// Tells a consumer that lost its answer what became of the call.
-    fn status(&self, payer: Address, call_id: CallId) -> (CallReply, Bytes) {
-        match self.0.calls.status(&(payer, call_id)) {
-            Some(Some(answer)) => return answer.to_wire(),
-            Some(None) => return (CallReply::Status(CallStatus::Running), Bytes::new()),
-            None => {}
-        }
-        match self.status_in_ledger(payer, call_id) {
-            Ok(answer) => answer.to_wire(),
-            Err(refusal) => (CallReply::Refused(refusal), Bytes::new()),
-        }
     }
 
     fn sync(&self, payer: Address, channel: ChannelId) -> CallReply {

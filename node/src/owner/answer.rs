@@ -4,8 +4,9 @@
 //! refusal or a word on what became of a call.
 
 use std::{
+    num::NonZeroUsize,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU32, Ordering::Relaxed},
     },
     time::Duration,
@@ -16,14 +17,19 @@ use farthing_ledger::{Call, CallRow, Recorded};
 use farthing_protocol::{
     CallReply, CallResponse, Receipt, Refusal, Signature,
     call::{CallStatus, response_hash},
-    limits, wire,
+    limits,
+    resolution::OwnerAnswer,
+    wire,
 };
+use lru::LruCache;
 
-use super::upstream::UpstreamAnswer;
+use super::{running::CallKey, upstream::UpstreamAnswer};
 
-/// An answer is given so many times with its body; a payer that asks for it once more is told its receipt. A script that
-/// repeats a call every few seconds has it for as long as it is kept.
+/// An answer is given so many times with its body from memory, and from the ledger again; a payer that asks for it once
+/// more is told its receipt. A script that repeats a call every few seconds has it for as long as memory keeps it.
 const GIVEN_MAX: u32 = 256;
+/// Stored answers of which it is remembered how often they were given. Whoever has more made as many calls.
+const STORED_COUNTED: NonZeroUsize = NonZeroUsize::new(16_384).unwrap();
 
 /// An answer, cheap to send again. Nobody puts one together without the ledger:
 ///
@@ -39,7 +45,26 @@ const GIVEN_MAX: u32 = 256;
 pub struct Answer {
     reply: CallReply,
     body: Bytes,
-    given: AtomicU32,
+    given: Arc<AtomicU32>,
+}
+
+/// How often stored answers were given: memory forgets an answer long before the ledger does.
+#[derive(Debug)]
+pub struct GivenAgain(Mutex<LruCache<CallKey, Arc<AtomicU32>>>);
+
+impl Default for GivenAgain {
+    fn default() -> Self {
+        Self(Mutex::new(LruCache::new(STORED_COUNTED)))
+    }
+}
+
+impl GivenAgain {
+    /// The count of a call's stored answer.
+    #[must_use]
+    pub fn of(&self, call: CallKey) -> Arc<AtomicU32> {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.get_or_insert(call, Arc::default).clone()
+    }
 }
 
 /// The signature of a receipt; the refusal says that the books do not add up.
@@ -56,7 +81,7 @@ impl Answer {
         took: Duration,
         sign: impl FnOnce(&Receipt) -> Signed,
     ) -> Result<Arc<Self>, Refusal> {
-        Self::response(*recorded.receipt(), said, took, sign)
+        Self::response(*recorded.receipt(), (said, Arc::default()), took, sign)
     }
 
     /// The stored answer of a call; `None` when its body is gone, or its head is too long for any peer: earlier versions
@@ -66,6 +91,7 @@ impl Answer {
     /// The refusal of `sign`.
     pub fn stored(
         row: &CallRow,
+        given: Arc<AtomicU32>,
         sign: impl FnOnce(&Receipt) -> Signed,
     ) -> Result<Option<Arc<Self>>, Refusal> {
         let Call { status, outcome, ref headers, .. } = row.call;
@@ -73,7 +99,7 @@ impl Answer {
         let Some(body) = row.call.body.clone().or_else(|| is_empty.then(Bytes::new)) else { return Ok(None) };
         let (headers, elapsed, reason) = (headers.clone(), Duration::ZERO, "");
         let said = UpstreamAnswer { outcome, status, headers, body, elapsed, reason };
-        let answer = Self::response(row.receipt, said, Duration::ZERO, sign)?;
+        let answer = Self::response(row.receipt, (said, given), Duration::ZERO, sign)?;
         Ok((wire::encode(&answer.reply).len() <= limits::CALL_HEAD_BYTES_MAX).then_some(answer))
     }
 
@@ -88,12 +114,13 @@ impl Answer {
     ) -> Result<Arc<Self>, Refusal> {
         let response_hash = response_hash(said.status, &said.headers, &said.body);
         let said = UpstreamAnswer { outcome: row.call.outcome, elapsed: Duration::ZERO, ..said };
-        Self::response(Receipt { response_hash, ..row.receipt }, said, Duration::ZERO, sign)
+        let receipt = Receipt { response_hash, ..row.receipt };
+        Self::response(receipt, (said, Arc::default()), Duration::ZERO, sign)
     }
 
     fn response(
         receipt: Receipt,
-        said: UpstreamAnswer,
+        (said, given): (UpstreamAnswer, Arc<AtomicU32>),
         took: Duration,
         sign: impl FnOnce(&Receipt) -> Signed,
     ) -> Result<Arc<Self>, Refusal> {
@@ -108,7 +135,7 @@ impl Answer {
             owner_us: micros(took),
             upstream_us: micros(said.elapsed),
         };
-        Ok(Self::of(CallReply::Response(response), said.body))
+        Ok(Arc::new(Self { reply: CallReply::Response(response), body: said.body, given }))
     }
 
     /// A word on what became of a call.
@@ -125,7 +152,8 @@ impl Answer {
 
     /// The same with a body of its own, which holds on to no other memory.
     pub(super) fn apart(&self) -> Arc<Self> {
-        Self::of(self.reply.clone(), Bytes::copy_from_slice(&self.body))
+        let (reply, body) = (self.reply.clone(), Bytes::copy_from_slice(&self.body));
+        Arc::new(Self { reply, body, given: self.given.clone() })
     }
 
     #[must_use]
@@ -134,7 +162,16 @@ impl Answer {
     }
 
     fn of(reply: CallReply, body: Bytes) -> Arc<Self> {
-        Arc::new(Self { reply, body, given: AtomicU32::new(0) })
+        Arc::new(Self { reply, body, given: Arc::default() })
+    }
+
+    /// Returns whether its payer takes it for the end of a call that costs nothing.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        matches!(
+            OwnerAnswer::of(&self.reply),
+            Some(OwnerAnswer::Unknown | OwnerAnswer::Receipt { is_final: false })
+        )
     }
 
     /// Returns the reply and the body that go over the wire: the receipt alone once the body was given often enough.
@@ -176,8 +213,23 @@ mod tests {
         assert!(body.is_empty());
     }
 
+    #[test]
+    fn an_answer_that_memory_forgets_is_given_no_more_often_than_one_that_it_keeps() {
+        let (given, call) = (GivenAgain::default(), (Address::ZERO, CallId::from_bytes([1; 16])));
+        for n in 0..2 * GIVEN_MAX {
+            let (_, body) = stored_and_given(1, given.of(call)).unwrap().to_wire();
+            assert_eq!(body.is_empty(), n >= GIVEN_MAX, "{n}");
+        }
+        let other = (Address::ZERO, CallId::from_bytes([2; 16]));
+        assert!(!stored_and_given(1, given.of(other)).unwrap().to_wire().1.is_empty(), "another call");
+    }
+
     /// An answer with a header of so many bytes.
     fn stored(bytes: usize) -> Option<Arc<Answer>> {
+        stored_and_given(bytes, Arc::default())
+    }
+
+    fn stored_and_given(bytes: usize, given: Arc<AtomicU32>) -> Option<Arc<Answer>> {
         let headers = BTreeMap::from([("etag".to_owned(), "a".repeat(bytes))]);
         let (id, hash, charged) = (CallId::from_bytes([1; 16]), Hash::from([2; 32]), Usdc::from_micros(2));
         let response_hash = response_hash(200, &headers, b"{}");
@@ -207,7 +259,7 @@ mod tests {
             time_secs: 1,
         };
         let row = CallRow { payer: Address::ZERO, call, receipt, body_bytes: 2, repeated_secs: None };
-        Answer::stored(&row, |_| Ok(Signature::from_bytes([4; 65]))).unwrap()
+        Answer::stored(&row, given, |_| Ok(Signature::from_bytes([4; 65]))).unwrap()
     }
 
     #[test]

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use farthing_ledger::{Accepted, BODY_BYTES_MAX, Call, CallRow, LedgerError, Recorded, Served, ServedRow};
 use farthing_os::killpoint;
 use farthing_protocol::{
-    Address, CallId, CallRequest, ChannelId, Hash, Refusal, RefusalCode, Usdc,
+    Address, CallId, CallReply, CallRequest, ChannelId, Hash, Refusal, RefusalCode, Usdc,
     call::CallStatus,
     resolution::{Record, Repeat, repeat},
 };
@@ -17,8 +17,31 @@ use super::{
     answer::Answer,
     conflict,
     running::RunningCall,
+    told::Told,
     upstream::UpstreamAnswer,
 };
+
+/// The state of a call when its payer asks what became of it.
+pub(super) enum Asked {
+    Answered(Arc<Answer>),
+    Running,
+    Unknown,
+    /// In the ledger alone.
+    Stored(Box<ServedRow>),
+    Refused(Refusal),
+}
+
+impl Asked {
+    /// Returns whether the payer hears that the call costs nothing.
+    pub(super) fn is_free(&self) -> bool {
+        match self {
+            Self::Answered(answer) => answer.is_free(),
+            Self::Unknown => true,
+            Self::Stored(row) => matches!(&**row, ServedRow::Done(row) if !row.receipt.is_final()),
+            Self::Running | Self::Refused(_) => false,
+        }
+    }
+}
 
 impl Owner {
     /// Stores that a call with effects is about to run, so that a crash cannot run it twice.
@@ -109,17 +132,40 @@ impl Owner {
         }
     }
 
-    /// Reads from the ledger what became of a call that is not in memory.
-    pub(super) fn status_in_ledger(&self, payer: Address, call_id: CallId) -> Result<Arc<Answer>, Refusal> {
-        match self.known(payer, call_id)? {
-            None => Ok(Answer::status(CallStatus::Unknown)),
-            Some(ServedRow::Accepted(_)) => Err(interrupted()),
-            // A question costs nothing, and its answer may have a body: so many a minute.
-            Some(ServedRow::Done(row)) => match self.stored_answer(&row)? {
-                Some(answer) if answer.body().is_empty() || self.0.told.count(payer).is_ok() => Ok(answer),
-                Some(_) | None => self.done(&row),
-            },
+    /// Looks up what became of a call, for a consumer that lost its answer.
+    pub(super) fn what_became(&self, payer: Address, call_id: CallId) -> Asked {
+        match self.0.calls.status(&(payer, call_id)) {
+            Some(Some(answer)) => return Asked::Answered(answer),
+            Some(None) => return Asked::Running,
+            None => {}
         }
+        match self.known(payer, call_id) {
+            Ok(Some(row)) => Asked::Stored(Box::new(row)),
+            Ok(None) => Asked::Unknown,
+            Err(refusal) => Asked::Refused(refusal),
+        }
+    }
+
+    /// Tells it. That may take a signature and a copy of a body.
+    pub(super) fn tell(&self, payer: (Address, bool), asked: Asked) -> (CallReply, Bytes) {
+        let answer = match asked {
+            Asked::Answered(answer) => Ok(answer),
+            Asked::Running => Ok(Answer::status(CallStatus::Running)),
+            Asked::Unknown => Ok(Answer::status(CallStatus::Unknown)),
+            Asked::Refused(refusal) => Err(refusal),
+            Asked::Stored(row) => self.tell_stored(payer, *row),
+        };
+        answer.unwrap_or_else(Answer::refused).to_wire()
+    }
+
+    fn tell_stored(&self, payer: (Address, bool), row: ServedRow) -> Result<Arc<Answer>, Refusal> {
+        let ServedRow::Done(row) = row else { return Err(interrupted()) };
+        // A question costs nothing, and its answer may have a body: so many a minute.
+        let has_body = row.call.body.as_ref().is_some_and(|body| !body.is_empty());
+        if has_body && self.0.told.count(payer, Told::Answers).is_err() {
+            return self.done(&row);
+        }
+        self.stored_answer(&row)?.map_or_else(|| self.done(&row), Ok)
     }
 
     /// Reads what is recorded of a call, when that is certain. After a failed commit only what was charged is: the rest
@@ -137,7 +183,8 @@ impl Owner {
 
     /// The recorded answer with its body, while that is kept.
     fn stored_answer(&self, row: &CallRow) -> Result<Option<Arc<Answer>>, Refusal> {
-        Answer::stored(row, |receipt| self.sign(receipt))
+        let given = self.0.given.of((row.payer, row.call.call_id));
+        Answer::stored(row, given, |receipt| self.sign(receipt))
     }
 
     /// The receipt alone: the body is gone.

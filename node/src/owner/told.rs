@@ -21,13 +21,27 @@ use farthing_os::clock;
 const PAGES_PER_MINUTE: u32 = 120;
 /// Rows looked at for one page: some milliseconds of one core.
 const LOOKED_AT_MAX: usize = 4_096;
-/// Payers remembered at once.
+/// Payers remembered at once, and strangers as well.
 const PAYERS_MAX: usize = 4_096;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A count of the pages that payers were told lately.
+/// What a payer is told from the ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Told {
+    /// Pages of records.
+    Calls,
+    /// Answers with their bodies, one at a time.
+    Answers,
+}
+
+/// A count of what payers were told lately. Wallets cost nothing: strangers take no place from those with a channel.
 #[derive(Debug, Default)]
-pub struct BooksLimiter(Mutex<HashMap<Address, BooksWindow>>);
+pub struct BooksLimiter {
+    partners: Mutex<BooksWindows>,
+    strangers: Mutex<BooksWindows>,
+}
+
+type BooksWindows = HashMap<(Address, Told), BooksWindow>;
 
 #[derive(Clone, Copy, Debug)]
 struct BooksWindow {
@@ -36,20 +50,21 @@ struct BooksWindow {
 }
 
 impl BooksLimiter {
-    /// Counts a page for `payer`.
+    /// Counts a page or an answer for `payer`, who has a channel or has none.
     ///
     /// # Errors
     /// A `RateLimited` refusal naming when to come back.
-    pub fn count(&self, payer: Address) -> Result<(), Refusal> {
-        let mut payers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn count(&self, (payer, is_partner): (Address, bool), told: Told) -> Result<(), Refusal> {
+        let windows = if is_partner { &self.partners } else { &self.strangers };
+        let (mut payers, key) = (windows.lock().unwrap_or_else(PoisonError::into_inner), (payer, told));
         if payers.len() >= PAYERS_MAX {
             payers.retain(|_, window| window.since.elapsed() < MINUTE);
         }
-        if payers.len() >= PAYERS_MAX && !payers.contains_key(&payer) {
+        if payers.len() >= PAYERS_MAX && !payers.contains_key(&key) {
             return Err(come_back("many payers compare their books", MINUTE));
         }
         let fresh = BooksWindow { since: Instant::now(), pages: 0 };
-        let window = payers.entry(payer).or_insert(fresh);
+        let window = payers.entry(key).or_insert(fresh);
         if window.since.elapsed() >= MINUTE {
             *window = fresh;
         }
@@ -120,14 +135,15 @@ mod tests {
     #[test]
     fn pages_are_bounded_per_payer_below_at_and_above_the_limit() {
         let told = BooksLimiter::default();
-        let payer = |n: u8| Address::from_bytes([n; 20]);
+        let count = |n: u8, what| told.count((Address::from_bytes([n; 20]), true), what);
         for _ in 0..PAGES_PER_MINUTE {
-            assert!(told.count(payer(1)).is_ok());
+            assert!(count(1, Told::Calls).is_ok());
         }
-        let refusal = told.count(payer(1)).unwrap_err();
+        let refusal = count(1, Told::Calls).unwrap_err();
         assert_eq!(refusal.code, RefusalCode::RateLimited);
         assert!(refusal.retry_after_ms.is_some_and(|wait| (1..=60_000).contains(&wait)));
-        assert!(told.count(payer(2)).is_ok(), "others are not concerned");
+        assert!(count(2, Told::Calls).is_ok(), "others are not concerned");
+        assert!(count(1, Told::Answers).is_ok(), "nor is what became of a call");
     }
 
     #[test]
@@ -136,9 +152,11 @@ mod tests {
         for n in 0..PAYERS_MAX {
             let mut bytes = [0; 20];
             bytes[..8].copy_from_slice(&(n as u64).to_be_bytes());
-            assert!(told.count(Address::from_bytes(bytes)).is_ok());
+            assert!(told.count((Address::from_bytes(bytes), false), Told::Calls).is_ok());
         }
-        assert!(told.count(Address::from_bytes([255; 20])).is_err());
-        assert!(told.count(Address::from_bytes([0; 20])).is_ok(), "who is remembered is told");
+        let count = |n, is_partner| told.count((Address::from_bytes([n; 20]), is_partner), Told::Calls);
+        assert!(count(255, false).is_err());
+        assert!(count(0, false).is_ok(), "who is remembered is told");
+        assert!(count(255, true).is_ok(), "strangers take no place from who has a channel");
     }
 }
