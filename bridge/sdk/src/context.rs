@@ -200,30 +200,29 @@ impl<'a> Writer<'a> {
         let types = &self.profile.types;
         let around = |pattern: &str, of: &Type, held| pattern.replace("{}", &self.text(of, held, true));
         let text = match of {
-            Type::Any => types.any.to_owned(),
-            Type::Boolean => types.boolean.to_owned(),
-            Type::Integer(Width::I32) => types.int32.to_owned(),
-            Type::Integer(Width::I53) => types.int53.to_owned(),
-            Type::Integer(Width::I64) => types.int64.to_owned(),
-            Type::Integer(Width::U64) => types.uint64.to_owned(),
-            Type::Number => types.number.to_owned(),
-            Type::Text => types.text.to_owned(),
-            Type::Bytes => types.bytes.to_owned(),
-            Type::Array(of) => around(types.array, of, false),
-            Type::Map(of) => around(types.map, of, false),
-            Type::Nullable(of) => around(types.nullable, of, held),
+            Type::Any => types.any.clone(),
+            Type::Boolean => types.boolean.clone(),
+            Type::Integer(Width::I32) => types.int32.clone(),
+            Type::Integer(Width::I53) => types.int53.clone(),
+            Type::Integer(Width::I64) => types.int64.clone(),
+            Type::Integer(Width::U64) => types.uint64.clone(),
+            Type::Number => types.number.clone(),
+            Type::Text => types.text.clone(),
+            Type::Bytes => types.bytes.clone(),
+            Type::Array(of) => around(&types.array, of, false),
+            Type::Map(of) => around(&types.map, of, false),
+            Type::Nullable(of) => around(&types.nullable, of, held),
             Type::Declared(index) => {
                 let recursive =
                     held && self.model.types.get(*index).is_some_and(|declared| declared.recursive);
                 let name = self.named.types.get(*index).map_or("", String::as_str);
-                if recursive { types.recursive } else { types.named }.replace("{}", name)
+                if recursive { &types.recursive } else { &types.named }.replace("{}", name)
             }
         };
         if !inside {
             return text;
         }
-        let boxed = types.boxed.iter().find(|(plain, _)| *plain == text);
-        boxed.map_or(text, |(_, boxed)| (*boxed).to_owned())
+        types.boxed.get(&text).cloned().unwrap_or(text)
     }
 
     /// Names of members on a way, and what they are called outside.

@@ -53,7 +53,7 @@ pub(super) fn install(environment: &mut Environment<'_>, profile: &'static Profi
     });
     environment.add_filter("doc", move |value: &Value, indent: Option<usize>, goes_on: Option<bool>| {
         let goes_on = goes_on.unwrap_or_default();
-        text_of(value).map(|text| self::doc(*doc, &text, indent.unwrap_or_default(), goes_on))
+        text_of(value).map(|text| self::doc(doc, &text, indent.unwrap_or_default(), goes_on))
     });
     environment.add_filter("pad", |name: &str, column: usize| format!("{name:column$}"));
     with(environment, "json", |text| quoted(text, &[], CodePoint::Pairs));
@@ -178,7 +178,7 @@ fn comment(prefix: &str, text: &str, indent: usize) -> String {
 const PROMPT: &str = "> >>";
 
 /// `goes_on`: whether the template itself puts a word behind it.
-fn doc(doc: Doc, text: &str, indent: usize, goes_on: bool) -> String {
+fn doc(doc: &Doc, text: &str, indent: usize, goes_on: bool) -> String {
     let lines = lines(text).into_iter();
     match doc {
         Doc::TripleQuotes => {

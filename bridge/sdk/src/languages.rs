@@ -1,13 +1,81 @@
-//! A table for each language, and the templates of its folder.
+//! The languages: of each the profile and the templates of its folder, read once.
 
-pub(super) mod csharp;
-pub(super) mod go;
-pub(super) mod java;
-pub(super) mod javascript;
-pub(super) mod kotlin;
-pub(super) mod php;
-pub(super) mod python;
-pub(super) mod ruby;
-pub(super) mod rust;
-pub(super) mod shell;
-pub(super) mod swift;
+use std::sync::LazyLock;
+
+use super::{
+    Language,
+    profile::{Profile, Template},
+};
+
+/// Each language with its folder, the file that its `profile.toml` goes on in, and its templates.
+macro_rules! profiles {
+    ($($language:ident in $folder:literal $(and $further:literal)?: $($file:literal)+;)+) => {
+        impl Language {
+            pub(super) fn profile(self) -> &'static Profile {
+                match self {
+                    $(Self::$language => {
+                        static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
+                            let profile = [
+                                include_str!(concat!("../templates/", $folder, "/profile.toml")),
+                                $(include_str!(concat!("../templates/", $further)),)?
+                            ];
+                            read(&profile, &[
+                                $(($file, include_str!(concat!("../templates/", $folder, "/", $file)))),+
+                            ])
+                        });
+                        LazyLock::force(&PROFILE)
+                    })+
+                }
+            }
+        }
+    };
+}
+
+profiles! {
+    Python in "python":
+        "runtime.py" "models.py" "client.py" "init.py" "single.py" "README.md" "pyproject.toml" "example.py"
+        "test.py" "snippet.py" "plain.py" "py.typed";
+    TypeScript in "typescript" and "typescript/common.toml":
+        "runtime.ts" "models.ts" "client.ts" "index.ts" "single.ts" "README.md" "package.json" "tsconfig.json"
+        "example.ts" "test.ts" "snippet.ts" "plain.ts" "arguments";
+    JavaScript in "javascript" and "typescript/common.toml":
+        "runtime.js" "runtime.d.ts" "../typescript/models.ts" "client.js" "client.d.ts" "index.js"
+        "index.d.ts" "single.js" "README.md" "package.json" "example.js" "test.js" "snippet.js"
+        "../typescript/arguments";
+    Go in "go":
+        "runtime.go" "imports.go" "models.go" "client.go" "doc.go" "single.go" "README.md" "go.mod"
+        "example.go" "test.go" "snippet.go" "plain.go";
+    Rust in "rust":
+        "runtime.rs.j2" "imports.rs.j2" "models.rs.j2" "client.rs.j2" "lib.rs.j2" "single.rs.j2"
+        "README.md.j2" "Cargo.toml.j2" "example.rs.j2" "test.rs.j2" "snippet.rs.j2" "plain.rs.j2";
+    Kotlin in "kotlin":
+        "Farthing.kt" "imports.kt" "Models.kt" "Client.kt" "single.kt" "README.md" "build.gradle.kts"
+        "example.kt" "test.kt" "snippet.kt" "plain.kt";
+    Java in "java":
+        "Farthing.java" "imports.java" "Models.java" "Client.java" "single.java" "README.md" "pom.xml"
+        "example.java" "test.java" "snippet.java";
+    CSharp in "csharp":
+        "Farthing.cs" "imports.cs" "Models.cs" "Client.cs" "single.cs" "README.md" "project.csproj"
+        "example.cs" "example.csproj" "test.cs" "snippet.cs";
+    Ruby in "ruby":
+        "runtime.rb" "models.rb" "client.rb" "init.rb" "single.rb" "README.md" "gemspec" "example.rb"
+        "test.rb" "snippet.rb";
+    Php in "php":
+        "runtime.php" "models.php" "client.php" "autoload.php" "single.php" "README.md" "composer.json"
+        "example.php" "test.php" "snippet.php";
+    Shell in "shell":
+        "client.sh" "example.sh" "test.sh" "snippet.sh" "plain.sh" "README.md";
+    Swift in "swift":
+        "Runtime.swift" "imports.swift" "Models.swift" "Client.swift" "single.swift" "README.md"
+        "Package.swift" "example.swift" "snippet.swift";
+}
+
+fn read(profile: &[&str], files: &[(&'static str, &'static str)]) -> Profile {
+    let mut profile: Profile =
+        toml::from_str(&profile.concat()).expect("the profiles are compiled in, and a test reads each");
+    // Where tools would take a template for something else, it ends in `.j2`.
+    let name =
+        |file: &'static str| file.rsplit_once('/').map_or(file, |(_, name)| name).trim_end_matches(".j2");
+    profile.templates = files.iter().map(|&(file, text)| Template { name: name(file), text }).collect();
+    profile
+}

@@ -8,9 +8,9 @@
 //!
 //! [`plain()`] shows one call as code that needs no client, for pasting.
 //!
-//! The same description and options give the same bytes. **A language is added** with a folder of templates below
-//! `bridge/sdk/templates`, a file in `languages` with its [`profile::Profile`], and its line in
-//! [`Language::profile`]. `bridge/sdk/templates/README.md` lists what templates are given.
+//! The same description and options give the same bytes. **A language is added** with a folder below
+//! `bridge/sdk/templates`, which holds its templates and, as `profile.toml`, its [`profile::Profile`], and with its
+//! lines in [`Language::facts`] and [`languages`]. `bridge/sdk/templates/README.md` lists what templates are given.
 //!
 //! Integers are exact in every language: what is not declared to fit into 32 or 53 bits is a 64-bit type, and in
 //! JavaScript and TypeScript `number | bigint`, a `bigint` whenever a `number` would lose digits.
@@ -85,8 +85,8 @@ impl Language {
 
     /// Returns what the generated code needs to run.
     #[must_use]
-    pub const fn needs(self) -> &'static str {
-        self.profile().needs
+    pub fn needs(self) -> &'static str {
+        &self.profile().needs
     }
 
     /// Reads a name in any case: the one of [`Self::name`], of [`Self::title`], or the usual end of the language's files;
@@ -94,35 +94,29 @@ impl Language {
     #[must_use]
     pub fn parse(given: &str) -> Option<Self> {
         let is_it = |language: &Self| {
-            let (name, title, short_names, _) = language.facts();
+            let (name, title, short_names) = language.facts();
             let mut names = [name, title].into_iter().chain(short_names.iter().copied());
             names.any(|known| known.eq_ignore_ascii_case(given))
         };
         Self::all().find(is_it)
     }
 
-    /// Name, title, short names and profile.
-    const fn facts(self) -> (&'static str, &'static str, &'static [&'static str], &'static profile::Profile) {
+    /// Name, title and short names.
+    const fn facts(self) -> (&'static str, &'static str, &'static [&'static str]) {
         match self {
-            Self::Python => ("python", "Python", &["py"], &languages::python::PROFILE),
-            Self::TypeScript => ("typescript", "TypeScript", &["ts"], &languages::javascript::TYPESCRIPT),
-            Self::JavaScript => {
-                ("javascript", "JavaScript", &["js", "node"], &languages::javascript::JAVASCRIPT)
-            }
-            Self::Go => ("go", "Go", &["golang"], &languages::go::PROFILE),
-            Self::Rust => ("rust", "Rust", &["rs"], &languages::rust::PROFILE),
-            Self::Kotlin => ("kotlin", "Kotlin", &["kt"], &languages::kotlin::PROFILE),
-            Self::Java => ("java", "Java", &[], &languages::java::PROFILE),
-            Self::CSharp => ("csharp", "C#", &["cs", "dotnet"], &languages::csharp::PROFILE),
-            Self::Ruby => ("ruby", "Ruby", &["rb"], &languages::ruby::PROFILE),
-            Self::Php => ("php", "PHP", &[], &languages::php::PROFILE),
-            Self::Shell => ("shell", "Shell", &["sh", "bash"], &languages::shell::PROFILE),
-            Self::Swift => ("swift", "Swift", &[], &languages::swift::PROFILE),
+            Self::Python => ("python", "Python", &["py"]),
+            Self::TypeScript => ("typescript", "TypeScript", &["ts"]),
+            Self::JavaScript => ("javascript", "JavaScript", &["js", "node"]),
+            Self::Go => ("go", "Go", &["golang"]),
+            Self::Rust => ("rust", "Rust", &["rs"]),
+            Self::Kotlin => ("kotlin", "Kotlin", &["kt"]),
+            Self::Java => ("java", "Java", &[]),
+            Self::CSharp => ("csharp", "C#", &["cs", "dotnet"]),
+            Self::Ruby => ("ruby", "Ruby", &["rb"]),
+            Self::Php => ("php", "PHP", &[]),
+            Self::Shell => ("shell", "Shell", &["sh", "bash"]),
+            Self::Swift => ("swift", "Swift", &[]),
         }
-    }
-
-    const fn profile(self) -> &'static profile::Profile {
-        self.facts().3
     }
 }
 
@@ -201,6 +195,20 @@ pub enum SdkError {
     Template { name: String, detail: String },
     #[error("there is no operation number {0}")]
     NoOperation(usize),
+}
+
+impl SdkError {
+    /// Returns the step to take next.
+    #[must_use]
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::Package(_) => "Leave it out for a name made from the service's.",
+            Self::Template { .. } | Self::UnknownTemplate { .. } => {
+                "Correct or remove it; the code is written without it, too."
+            }
+            Self::NoOperation(_) => "Read the service again.",
+        }
+    }
 }
 
 /// Writes client code for a service.

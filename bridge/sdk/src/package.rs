@@ -69,7 +69,7 @@ impl Package {
     fn of(given: &str, words: &str, profile: &Profile) -> Self {
         let snake = words.to_snake_case();
         let is_taken = |name: &str| {
-            let taken = [TAKEN, profile.packages.taken, profile.names.keywords];
+            let taken = [TAKEN, profile.packages.taken.as_str(), profile.names.keywords.as_str()];
             taken.iter().flat_map(|names| names.split_ascii_whitespace()).any(|word| word == name)
         };
         let words = if is_taken(&snake) || is_taken(&snake.replace('_', "")) {

@@ -51,7 +51,7 @@ pub fn plain(call: &PlainCall<'_>, language: Language) -> Result<Option<String>,
     let context = context! {
         tls => address.starts_with("https://"),
         address => Foreign::value(&*address),
-        call => written(&members(call), *request, &profile.syntax.literal),
+        call => written(&members(call), request, &profile.syntax.literal),
     };
     render::one(profile, template, &context, &Options::default()).map(Some)
 }
@@ -74,11 +74,11 @@ fn members(call: &PlainCall<'_>) -> Members {
     members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-fn written(members: &Members, form: RequestForm, syntax: &Literal) -> String {
+fn written(members: &Members, form: &RequestForm, syntax: &Literal) -> String {
     match form {
         RequestForm::Members { indent, words, prototype } => {
             let mut out = String::new();
-            let writer = LiteralWriter { syntax, indent, words, prototype };
+            let writer = LiteralWriter { syntax, indent: *indent, words, prototype };
             writer.object(members.iter().map(|(name, value)| (name, value)), 0, &mut out);
             out
         }
@@ -129,9 +129,9 @@ struct LiteralWriter<'s> {
     syntax: &'s Literal,
     indent: usize,
     /// For null, true and false.
-    words: [&'static str; 3],
+    words: &'s [String; 3],
     /// The spelling of `__proto__` as a name.
-    prototype: &'static str,
+    prototype: &'s str,
 }
 
 impl LiteralWriter<'_> {

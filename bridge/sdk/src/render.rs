@@ -15,11 +15,11 @@ pub(super) fn files(
 ) -> Result<Vec<SdkFile>, SdkError> {
     let environment = environment(profile, options)?;
     let outputs: &[Output] =
-        if options.single_file { std::slice::from_ref(&profile.single_file) } else { profile.files };
+        if options.single_file { std::slice::from_ref(&profile.single_file) } else { &profile.files };
     let file = |output: &Output| {
-        let path = environment.render_str(output.path, context.clone());
-        let path = path.map_err(|error| failed(output.path, &error))?;
-        Ok(SdkFile { path, text: render(&environment, output.template, context)? })
+        let path = environment.render_str(&output.path, context.clone());
+        let path = path.map_err(|error| failed(&output.path, &error))?;
+        Ok(SdkFile { path, text: render(&environment, &output.template, context)? })
     };
     outputs.iter().map(file).collect()
 }
@@ -47,7 +47,7 @@ fn environment<'t>(profile: &'static Profile, options: &'t Options) -> Result<En
     // Each language has its own escapes.
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     escape::install(&mut environment, profile);
-    for template in profile.templates {
+    for template in &profile.templates {
         let text = options.templates.get(template.name).map_or(template.text, String::as_str);
         environment.add_template(template.name, text).map_err(|error| failed(template.name, &error))?;
     }

@@ -68,7 +68,7 @@ pub fn snippet(
         body_is_json => is_json,
         request => Foreign::value(format!("{request:#}")),
     };
-    render::one(profile, profile.snippet, &context, options)
+    render::one(profile, &profile.snippet, &context, options)
 }
 
 fn with_body(mut request: Json, body: &str) -> Json {

@@ -159,6 +159,20 @@ fn a_template_can_be_replaced_and_its_mistakes_are_named() {
 }
 
 #[test]
+fn every_profile_is_read_and_has_the_templates_that_it_names() {
+    for language in Language::all() {
+        let profile = language.profile();
+        let plain = profile.plain.as_ref().map(|plain| &plain.template);
+        let files = profile.files.iter().chain([&profile.single_file]).map(|file| &file.template);
+        for named in files.chain([&profile.snippet]).chain(plain) {
+            let is_there = profile.templates.iter().any(|template| template.name == *named);
+            assert!(is_there, "{language} has no template {named}");
+        }
+        assert_eq!(profile.plain.is_some(), Language::PLAIN.contains(&language), "{language}");
+    }
+}
+
+#[test]
 fn a_language_is_found_by_its_names_in_any_case() {
     assert_eq!(Language::parse("PYTHON"), Some(Language::Python));
     assert_eq!(Language::parse("cobol"), None);

@@ -24,9 +24,9 @@ impl NameTable {
     pub(crate) fn new(model: &Model, profile: &'static Profile, warnings: &mut Vec<String>) -> Self {
         let names = &profile.names;
         let scope =
-            |case: Case, taken: &'static str| Scope::new(case, names.ignores_case, &[names.keywords, taken]);
+            |case: Case, taken: &str| Scope::new(case, names.ignores_case, &[names.keywords.as_str(), taken]);
         let mut unheard = Vec::new();
-        let mut types = scope(names.types, names.taken_types);
+        let mut types = scope(names.types, &names.taken_types);
         let type_names: Vec<String> = model
             .types
             .iter()
@@ -37,20 +37,20 @@ impl NameTable {
             let of = |what: &str| format!("{what} of {name}");
             match &declared.kind {
                 Kind::Object(object) => {
-                    let mut scope = scope(names.members, names.taken_members);
+                    let mut scope = scope(names.members, &names.taken_members);
                     let wire = object.members.iter().map(|member| &member.wire);
                     let warnings = if names.keeps_wire_names { &mut unheard } else { &mut *warnings };
                     wire.map(|wire| scope.name(wire, "member", &of("the member"), warnings)).collect()
                 }
                 Kind::Enum(Enum::Texts(texts)) => {
-                    let mut scope = scope(names.choices, names.taken_choices);
+                    let mut scope = scope(names.choices, &names.taken_choices);
                     let warnings = if names.keeps_wire_names { &mut unheard } else { &mut *warnings };
                     // The text that is empty has a name as well.
                     let texts = texts.iter().map(|text| if text.is_empty() { "empty" } else { text });
                     texts.map(|text| scope.name(text, "value", &of("the value"), warnings)).collect()
                 }
                 Kind::Enum(Enum::Integers(numbers)) => {
-                    let mut scope = scope(names.choices, names.taken_choices);
+                    let mut scope = scope(names.choices, &names.taken_choices);
                     let name = |number: &i64| {
                         let sign = if *number < 0 { " minus" } else { "" };
                         format!("value{sign} {}", number.unsigned_abs())
@@ -68,7 +68,7 @@ impl NameTable {
             }
         };
         let members = model.types.iter().zip(&type_names).map(members).collect();
-        let mut operations = scope(names.operations, names.taken_operations);
+        let mut operations = scope(names.operations, &names.taken_operations);
         let operation_names: Vec<String> = model
             .operations
             .iter()
@@ -81,7 +81,7 @@ impl NameTable {
         let parameter_type = |id: &str| types.name(&format!("{id} params"), "params", "", &mut unheard_types);
         let parameter_types = model.operations.iter().map(|op| op.id.as_str()).map(parameter_type).collect();
         let parameters = model.operations.iter().zip(&operation_names).map(|(operation, name)| {
-            let mut scope = scope(names.parameters, names.taken_parameters);
+            let mut scope = scope(names.parameters, &names.taken_parameters);
             let what = format!("the parameter of {name}");
             let wire = operation.parameters.iter().map(|parameter| &parameter.wire);
             let warnings = if names.keeps_wire_names { &mut unheard } else { &mut *warnings };
