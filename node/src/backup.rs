@@ -103,7 +103,7 @@ impl BackupError {
         Some(match self {
             Self::ShortPassphrase => "take four random words or more",
             Self::Io { .. } => "check the path and its owner",
-            Self::NotCopied(_) => "`farthing doctor` checks it",
+            Self::NotCopied(error) => error.next_step(),
             Self::NotOpened(_) | Self::NotRead(_) | Self::Violated(_) => "take an earlier backup",
             Self::WalletUnread { .. } => {
                 "put the file back from an earlier backup, or send the money to another wallet while this node runs"

@@ -81,6 +81,22 @@ pub enum CatalogError {
     Store(#[from] store::CatalogError),
 }
 
+impl CatalogError {
+    /// Returns the step to take next.
+    #[must_use]
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::Unknown(_) => "Search for it with `farthing catalog search WORDS`.",
+            Self::NotKept { .. } => "Its owner has to mend that; `farthing call` works without the catalog.",
+            Self::Retired { .. } => "Look for another one with `farthing catalog search`.",
+            Self::DetailsUnavailable { .. } => {
+                "Try again when the owner's node or one that knows it is connected."
+            }
+            Self::Store(_) => "`farthing doctor` checks the data folder.",
+        }
+    }
+}
+
 /// The services of the network. A cheap handle.
 #[derive(Clone, Debug)]
 pub struct Catalog(Arc<CatalogInner>);

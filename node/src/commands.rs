@@ -248,26 +248,26 @@ async fn reached(State(node): State<Handles>) -> Json<Reach> {
 
 async fn test_reach(State(node): State<Handles>) -> Result<Json<Reach>, Failed> {
     let tested = node.network.test_reachability().await;
-    let reachability = tested.map_err(|error| {
-        Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, "The node is shutting down.")
-    })?;
+    let reachability =
+        tested.map_err(|error| Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, error.next_step()))?;
     Ok(Json(reach::shown(&reachability, clock::now_secs())))
 }
-
-const CHANNELS_SHOWN: &str = "`farthing channel list` shows them.";
 
 /// A use case's refusal, as the command line shows it.
 struct Failed(Problem);
 
 impl Failed {
-    fn new(status: StatusCode, detail: &impl ToString, next: &str) -> Self {
-        Self(Problem::of_status(status, detail.to_string(), next))
+    fn new<'a>(status: StatusCode, detail: &impl ToString, next: impl Into<Option<&'a str>>) -> Self {
+        let next = next.into().map(sentence).unwrap_or_default();
+        Self(Problem::of_status(status, detail.to_string(), &next))
     }
-}
 
-/// Sentences for a person: what was done, then what to do.
-fn with_next_step(done: &str, next: Option<&str>) -> String {
-    next.map_or_else(|| done.to_owned(), |next| format!("{done} {}", sentence(next)))
+    /// Says before the next step what was not done.
+    fn saying(mut self, undone: &str) -> Self {
+        let next = self.0.next.map_or_else(|| undone.to_owned(), |next| format!("{undone} {next}"));
+        self.0.next = Some(next);
+        self
+    }
 }
 
 impl IntoResponse for Failed {
@@ -278,8 +278,7 @@ impl IntoResponse for Failed {
 
 impl From<WritingFailed> for Failed {
     fn from(error: WritingFailed) -> Self {
-        let next = "The node's log says more; please report it.";
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, &error, next)
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, &error, error.next_step())
     }
 }
 
@@ -289,11 +288,7 @@ impl From<PublishError> for Failed {
             PublishError::Intake(IntakeError::Unreachable { .. }) => StatusCode::BAD_GATEWAY,
             _ => StatusCode::BAD_REQUEST,
         };
-        let next = match &error {
-            PublishError::Intake(error) => error.next_step(),
-            _ => None,
-        };
-        Self::new(status, &error, &with_next_step("Nothing was published.", next))
+        Self::new(status, &error, error.next_step()).saying("Nothing was published.")
     }
 }
 
@@ -310,20 +305,13 @@ impl From<ChainError> for Failed {
             ChainError::Reverted { .. } | ChainError::Replaced { .. } => StatusCode::CONFLICT,
             _ => StatusCode::BAD_REQUEST,
         };
-        let next = match error {
-            ChainError::Invalid(_) => "Correct what is named; nothing was sent.",
-            ChainError::Unreachable { .. } => {
-                "Check the connection, or name another endpoint with `farthing chain set`. `farthing doctor` checks both."
-            }
-            _ => "`farthing doctor` checks wallet and chain.",
-        };
-        Self::new(status, &error, next)
+        Self::new(status, &error, error.next_step())
     }
 }
 
 impl From<LedgerError> for Failed {
     fn from(error: LedgerError) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, "`farthing doctor` checks the ledger.")
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, error.next_step())
     }
 }
 
@@ -335,45 +323,31 @@ impl From<RegistryError> for Failed {
             RegistryError::Ledger(_) => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::BAD_REQUEST,
         };
-        Self::new(status, &error, "Correct what is named and try again; nothing was changed.")
+        Self::new(status, &error, error.next_step())
     }
 }
 
 impl From<SettlementError> for Failed {
     fn from(error: SettlementError) -> Self {
-        match error {
-            SettlementError::Chain(error) => error.into(),
-            SettlementError::Ledger(error) => error.into(),
-            error @ SettlementError::Refused { .. } => {
-                let next =
-                    "It is tried again by itself; `farthing alert list` says what is served meanwhile.";
-                Self::new(StatusCode::CONFLICT, &error, next)
-            }
-            error @ SettlementError::Policy(_) => {
-                Self::new(StatusCode::INTERNAL_SERVER_ERROR, &error, "`farthing audit` checks the books.")
-            }
-            error @ SettlementError::NoSuchChannel(_) => {
-                Self::new(StatusCode::NOT_FOUND, &error, CHANNELS_SHOWN)
-            }
-            error @ SettlementError::ShuttingDown => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, "Repeat it when the node runs again.")
-            }
-        }
+        let status = match error {
+            SettlementError::Chain(error) => return error.into(),
+            SettlementError::Refused { .. } => StatusCode::CONFLICT,
+            SettlementError::Policy(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            SettlementError::NoSuchChannel(_) => StatusCode::NOT_FOUND,
+            SettlementError::ShuttingDown | SettlementError::Ledger(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, &error, error.next_step())
     }
 }
 
 impl From<NotResumed> for Failed {
     fn from(error: NotResumed) -> Self {
-        match error {
-            NotResumed::Ledger(error) => error.into(),
-            NotResumed::NoSuchChannel(_) => Self::new(StatusCode::NOT_FOUND, &error, CHANNELS_SHOWN),
-            NotResumed::NotStopped(_) => Self::new(StatusCode::CONFLICT, &error, "Nothing was changed."),
-            NotResumed::NotEmpty(_) => {
-                let next =
-                    "Nothing was changed. `farthing channel list` says `closed` once the deposit is back.";
-                Self::new(StatusCode::CONFLICT, &error, next)
-            }
-        }
+        let status = match &error {
+            NotResumed::Ledger(_) => StatusCode::SERVICE_UNAVAILABLE,
+            NotResumed::NoSuchChannel(_) => StatusCode::NOT_FOUND,
+            NotResumed::NotStopped(_) | NotResumed::NotEmpty(_) => StatusCode::CONFLICT,
+        };
+        Self::new(status, &error, error.next_step())
     }
 }
 

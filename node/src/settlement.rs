@@ -72,6 +72,23 @@ pub enum SettlementError {
     ShuttingDown,
 }
 
+impl SettlementError {
+    /// Returns the step to take next.
+    #[must_use]
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::Chain(error) => error.next_step(),
+            Self::Ledger(error) => error.next_step(),
+            Self::Policy(_) => "`farthing audit` checks the books.",
+            Self::Refused { .. } => {
+                "It is tried again by itself; `farthing alert list` says what is served meanwhile."
+            }
+            Self::NoSuchChannel(_) => "`farthing channel list` shows them.",
+            Self::ShuttingDown => "Repeat it when the node runs again.",
+        }
+    }
+}
+
 /// Requests of the user.
 #[derive(Debug)]
 enum SettlementRequest {
@@ -127,7 +144,8 @@ impl Settlement {
         let wallet = signer.address();
         let (requests, receiver) = mpsc::channel(8);
         let promised = Promised::restore(ledger.clone())?;
-        let intake = ChainIntake::new(wallet, chain.clone(), ledger.clone(), book.clone(), accounts, terms);
+        let known = accounts.clone();
+        let intake = ChainIntake::new(wallet, chain.clone(), ledger.clone(), book.clone(), known, terms);
         let (closing, ordered, kept) = Default::default();
         let is_of_a_claim = |state| !matches!(state, SettlementState::Lost | SettlementState::Returned);
         let last = ledger.settlements(LAST_CLAIM_LOOK_BACK)?.into_iter().find(|one| is_of_a_claim(one.state));
@@ -146,7 +164,8 @@ impl Settlement {
             unshown: Default::default(),
         };
         let asked_secs = Arc::default();
-        let payer = Payer { chain, network, signer, ledger, channels, policy, promised, asked_secs };
+        let payer =
+            Payer { chain, network, signer, ledger, channels, accounts, policy, promised, asked_secs };
         let handle = Self { requests, payer: payer.clone(), intake: intake.clone() };
         let work = async move {
             let all = async {

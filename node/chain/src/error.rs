@@ -81,6 +81,23 @@ impl ChainError {
                 | Self::Journal(JournalError::Failed(_))
         )
     }
+
+    /// Returns the step to take next.
+    #[must_use]
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            _ if self.may_have_been_made() => {
+                "`farthing wallet history` shows it once it is made, and so does a block explorer. Look there before you \
+                 send again: a second transfer is paid, too."
+            }
+            Self::Invalid(_) => "Correct what is named; nothing was sent.",
+            Self::Unreachable { .. } => {
+                "Check the connection, or name another endpoint with `farthing chain set`. `farthing doctor` checks both."
+            }
+            Self::Stopped => "Repeat it when the node runs again.",
+            _ => "`farthing doctor` checks wallet and chain.",
+        }
+    }
 }
 
 fn of_forms(hashes: &[TxHash]) -> String {

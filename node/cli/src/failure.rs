@@ -222,7 +222,7 @@ impl From<ControlError> for Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Self::usage(&error).next("`farthing config example` explains every setting")
+        Self::usage(&error).next(error.next_step())
     }
 }
 

@@ -11,6 +11,7 @@ use farthing_control::{
     ControlClient, endpoint,
     types::{NewSecret, SecretLimits, SecretShown, Text},
 };
+use farthing_node::gateway::auth::SecretsError;
 use farthing_os::clock;
 
 pub(super) async fn secret(context: &Context, verb: args::Secret) -> Result<(), Failure> {
@@ -53,8 +54,8 @@ async fn find(node: &ControlClient, name: &str) -> Result<SecretShown, Failure> 
     let all = node.ask(endpoint::Secrets).await?;
     let found = all.into_iter().find(|secret| secret.name == name);
     found.ok_or_else(|| {
-        Failure::new(super::Exit::Failure, format!("there is no secret `{name}`"))
-            .next("`farthing secret list` shows them")
+        let missing = SecretsError::NotFound(name.to_owned());
+        Failure::new(super::Exit::Failure, &missing).next(missing.next_step())
     })
 }
 

@@ -273,7 +273,8 @@ impl NetworkError {
         match self {
             Self::Listen { source, .. } => Some(how_to_listen(source)),
             Self::Resolver { .. } => Some("check /etc/resolv.conf"),
-            Self::Address { .. } | Self::Network(_) | Self::Key | Self::Record(_) | Self::Stopped => None,
+            Self::Stopped => Some("repeat it when the node runs again"),
+            Self::Address { .. } | Self::Network(_) | Self::Key | Self::Record(_) => None,
         }
     }
 }

@@ -42,6 +42,14 @@ pub enum WebhookError {
     Declined { host: String, status: u16 },
 }
 
+impl WebhookError {
+    /// Returns the step to take next.
+    #[must_use]
+    pub const fn next_step(&self) -> &'static str {
+        "Check the address with whoever runs that server."
+    }
+}
+
 /// The outcome of the last deliveries to a webhook.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delivery {

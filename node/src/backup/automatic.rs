@@ -58,10 +58,23 @@ pub enum AutomaticError {
     NoPassphrase,
     #[error("`keep` is {0}; keep 1 to {KEEP_MAX} of them")]
     Keep(u32),
-    #[error("automatic backups are off; `farthing backup auto on` turns them on")]
+    #[error("automatic backups are off")]
     Off,
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+}
+
+impl AutomaticError {
+    /// Returns the step to take next, where there is one.
+    #[must_use]
+    pub fn next_step(&self) -> Option<&str> {
+        Some(match self {
+            Self::Backup(error) => return error.next_step(),
+            Self::NoPassphrase | Self::Keep(_) => "Correct what is named and try again; nothing was changed.",
+            Self::Off => "`farthing backup auto on` turns them on.",
+            Self::Ledger(error) => error.next_step(),
+        })
+    }
 }
 
 /// A backup every day. A cheap handle.

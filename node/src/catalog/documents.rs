@@ -90,6 +90,14 @@ impl Catalog {
 #[error("this node failed while it wrote the answer")]
 pub struct WritingFailed;
 
+impl WritingFailed {
+    /// Returns the step to take next.
+    #[must_use]
+    pub const fn next_step(self) -> &'static str {
+        "The node's log says more; please report it."
+    }
+}
+
 /// The OpenAPI document of a service, as JSON text.
 #[must_use]
 pub fn openapi(known: &KnownService, server: &str, version: Version) -> String {

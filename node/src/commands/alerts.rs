@@ -65,7 +65,7 @@ impl From<WebhookError> for Failed {
             WebhookError::Malformed | WebhookError::Forbidden(_) => StatusCode::BAD_REQUEST,
             _ => StatusCode::BAD_GATEWAY,
         };
-        Self::new(status, &error, "Check the address with whoever runs that server.")
+        Self::new(status, &error, error.next_step())
     }
 }
 
@@ -73,8 +73,8 @@ impl From<LevelsError> for Failed {
     fn from(error: LevelsError) -> Self {
         match error {
             LevelsError::Webhook(error) => error.into(),
-            error @ LevelsError::NotStored(_) => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, "`farthing doctor` checks the ledger.")
+            LevelsError::NotStored(ref cause) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, cause.next_step())
             }
         }
     }

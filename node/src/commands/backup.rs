@@ -15,7 +15,7 @@ use farthing_control::types::{
 use farthing_os::{clock, secret::SecretText};
 use farthing_serve::attachment;
 
-use super::{Failed, with_next_step};
+use super::Failed;
 use crate::{
     backup::{self, BackupError, Backups, Lock, Made},
     commands::handles::Handles,
@@ -139,11 +139,7 @@ pub(super) async fn check_phrase(
 
 impl From<WalletError> for Failed {
     fn from(error: WalletError) -> Self {
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            &error,
-            &with_next_step("Nothing was changed.", error.next_step()),
-        )
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, error.next_step()).saying("Nothing was changed.")
     }
 }
 
@@ -158,6 +154,6 @@ impl From<BackupError> for Failed {
             | BackupError::Settings(_) => StatusCode::BAD_REQUEST,
             _ => StatusCode::SERVICE_UNAVAILABLE,
         };
-        Self::new(status, &error, &with_next_step("Nothing was changed.", error.next_step()))
+        Self::new(status, &error, error.next_step()).saying("Nothing was changed.")
     }
 }

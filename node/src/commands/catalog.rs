@@ -230,23 +230,12 @@ fn counts(facet: Vec<(String, usize)>) -> Vec<Count> {
 
 impl From<CatalogError> for Failed {
     fn from(error: CatalogError) -> Self {
-        let (status, next) = match &error {
-            CatalogError::Unknown(_) => {
-                (StatusCode::NOT_FOUND, "Search for it with `farthing catalog search WORDS`.")
-            }
-            CatalogError::NotKept { .. } => (
-                StatusCode::NOT_FOUND,
-                "Its owner has to mend that; `farthing call` works without the catalog.",
-            ),
-            CatalogError::Retired { .. } => (StatusCode::GONE, "`farthing catalog search` finds others."),
-            CatalogError::DetailsUnavailable { .. } => (
-                StatusCode::BAD_GATEWAY,
-                "Try again when the owner's node or one that knows it is connected.",
-            ),
-            CatalogError::Store(_) => {
-                (StatusCode::SERVICE_UNAVAILABLE, "`farthing doctor` checks the data folder.")
-            }
+        let status = match &error {
+            CatalogError::Unknown(_) | CatalogError::NotKept { .. } => StatusCode::NOT_FOUND,
+            CatalogError::Retired { .. } => StatusCode::GONE,
+            CatalogError::DetailsUnavailable { .. } => StatusCode::BAD_GATEWAY,
+            CatalogError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
-        Self::new(status, &error, next)
+        Self::new(status, &error, error.next_step())
     }
 }

@@ -62,19 +62,12 @@ pub(super) async fn send(
 fn unsent(error: ChainError) -> Failed {
     match error {
         error if error.may_have_been_made() => {
-            let next = "`farthing wallet history` shows it once it is made, and so does a block explorer. Look there before \
-                        you send again: a second transfer is paid, too.";
-            let mut failed = Failed::new(StatusCode::GATEWAY_TIMEOUT, &error, next);
+            let mut failed = Failed::new(StatusCode::GATEWAY_TIMEOUT, &error, error.next_step());
             failed.0.kind = ProblemName::MayHaveBeenMade.kind();
             failed
         }
-        error @ ChainError::Unreachable { .. } => {
-            let next = "Nothing was sent. `farthing doctor` checks the chain; send again when it answers.";
-            Failed::new(StatusCode::BAD_GATEWAY, &error, next)
-        }
-        error @ ChainError::Stopped => {
-            let next = "Nothing was sent: the node stops. Send again when it runs.";
-            Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, next)
+        error @ (ChainError::Unreachable { .. } | ChainError::Stopped) => {
+            Failed::from(error).saying("Nothing was sent.")
         }
         error => error.into(),
     }

@@ -115,13 +115,6 @@ fn shown(sdk: farthing_sdk::Sdk) -> Sdk {
 
 impl From<SdkError> for Failed {
     fn from(error: SdkError) -> Self {
-        let next = match &error {
-            SdkError::Package(_) => "Leave it out for a name made from the service's.",
-            SdkError::Template { .. } | SdkError::UnknownTemplate { .. } => {
-                "Correct or remove it; the code is written without it, too."
-            }
-            SdkError::NoOperation(_) => "Read the service again.",
-        };
-        Self::new(StatusCode::BAD_REQUEST, &error, next)
+        Self::new(StatusCode::BAD_REQUEST, &error, error.next_step())
     }
 }

@@ -101,19 +101,12 @@ pub(super) async fn rotate(
 
 impl From<SecretsError> for Failed {
     fn from(error: SecretsError) -> Self {
-        let (status, next) = match &error {
-            SecretsError::Name(_) => (StatusCode::BAD_REQUEST, "Choose another name."),
-            SecretsError::TooManyServices => {
-                (StatusCode::BAD_REQUEST, "Name fewer, or none for every service.")
-            }
-            SecretsError::NotFound(_) => (StatusCode::NOT_FOUND, "`farthing secret list` shows them."),
-            SecretsError::Exists(_) => (StatusCode::CONFLICT, "Choose another name, or rotate that one."),
-            SecretsError::TooMany => (StatusCode::CONFLICT, "Revoke one that is not used any more."),
-            SecretsError::IsDefault => {
-                (StatusCode::CONFLICT, "Rotate it; `farthing spending limits` limits the node.")
-            }
-            SecretsError::File(_) => (StatusCode::INTERNAL_SERVER_ERROR, "Nothing was changed."),
+        let status = match &error {
+            SecretsError::Name(_) | SecretsError::TooManyServices => StatusCode::BAD_REQUEST,
+            SecretsError::NotFound(_) => StatusCode::NOT_FOUND,
+            SecretsError::Exists(_) | SecretsError::TooMany | SecretsError::IsDefault => StatusCode::CONFLICT,
+            SecretsError::File(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        Self::new(status, &error, next)
+        Self::new(status, &error, error.next_step())
     }
 }

@@ -88,7 +88,7 @@ pub(super) async fn chain(State(running): State<RunningNode>) -> Result<Json<Cha
 
 /// Reads what is set now, which holds from the next start on.
 fn chain_now(running: &RunningNode) -> Result<ChainSettings, Failed> {
-    let loaded = config::load(&running.sources).map_err(|error| unusable(&error))?;
+    let loaded = config::load(&running.sources)?;
     let shown = loaded.shown();
     let from = |name: &str| {
         let shown = shown.iter().find(|shown| shown.name == name);
@@ -113,8 +113,10 @@ fn spec_of(config: &config::Config) -> Result<ChainSpec, Failed> {
     chain_spec(config).map_err(|error| Failed::new(StatusCode::BAD_REQUEST, &error, "Nothing was changed."))
 }
 
-fn unusable(error: &config::ConfigError) -> Failed {
-    Failed::new(StatusCode::BAD_REQUEST, error, "Nothing was changed.")
+impl From<config::ConfigError> for Failed {
+    fn from(error: config::ConfigError) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, &error, error.next_step())
+    }
 }
 
 /// Host and port alone.
@@ -133,7 +135,7 @@ pub(super) async fn set_chain(
 ) -> Result<Json<ChainSettingsSaved>, Failed> {
     let chosen = chosen(&running, &request)?;
     let trial = Sources { chosen: Some(chosen.text()), ..(*running.sources).clone() };
-    let spec = spec_of(&config::load(&trial).map_err(|error| unusable(&error))?.config)?;
+    let spec = spec_of(&config::load(&trial)?.config)?;
     let probed = if request.rpc_urls.is_some() { farthing_chain::probe(&spec).await } else { Vec::new() };
     let rests = spec.kind == ChainKind::Local;
     let tested: Vec<_> = probed.iter().map(|probed| tested(probed, rests, clock::now_secs())).collect();

@@ -86,14 +86,10 @@ pub(super) async fn accept(
 
 impl From<RulesError> for Failed {
     fn from(error: RulesError) -> Self {
-        let (status, next) = match &error {
-            RulesError::OffByConfiguration => {
-                (StatusCode::CONFLICT, "Set `spending.enabled = true` and restart the node.")
-            }
-            RulesError::StopNotStored(_) | RulesError::NotStored(_) => {
-                (StatusCode::SERVICE_UNAVAILABLE, "`farthing doctor` checks the ledger.")
-            }
+        let status = match &error {
+            RulesError::OffByConfiguration => StatusCode::CONFLICT,
+            RulesError::StopNotStored(_) | RulesError::NotStored(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
-        Self::new(status, &error, next)
+        Self::new(status, &error, error.next_step())
     }
 }

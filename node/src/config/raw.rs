@@ -31,6 +31,14 @@ pub struct ConfigProblem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError(pub Vec<ConfigProblem>);
 
+impl ConfigError {
+    /// Returns the step to take next.
+    #[must_use]
+    pub const fn next_step(&self) -> &'static str {
+        "`farthing config example` explains every setting"
+    }
+}
+
 impl std::error::Error for ConfigError {}
 
 impl fmt::Display for ConfigError {

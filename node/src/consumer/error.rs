@@ -180,16 +180,12 @@ impl BuyError {
             Self::OpenFailed(_) | Self::Unsigned(_) => {
                 "See the reason above; `farthing doctor` checks wallet and chain."
             }
-            Self::Ledger(_) | Self::Catalog(_) => {
-                "Free disk space or repair the disk, then restart the node."
-            }
+            Self::Ledger(error) => error.next_step(),
+            Self::Catalog(_) => "Free disk space or repair the disk, then restart the node.",
             Self::NotStored(_) => {
                 "Free disk space or repair the disk, restart the node, then repeat the call with the same call_id."
             }
-            Self::SpendingStopped(stopped) => match stopped {
-                Stopped::Since(_) => "`farthing spending resume` or the console's Finance page lifts it.",
-                Stopped::ByConfiguration => "Set `spending.enabled = true` and restart the node.",
-            },
+            Self::SpendingStopped(stopped) => stopped.next_step(),
             Self::Failed => {
                 "The node's log says more; repeat the call with the same call_id, it is never charged twice."
             }

@@ -26,6 +26,17 @@ pub enum Stopped {
     Since(u64),
 }
 
+impl Stopped {
+    /// Returns the step that lets the node buy again.
+    #[must_use]
+    pub const fn next_step(self) -> &'static str {
+        match self {
+            Self::ByConfiguration => "Set `spending.enabled = true` and restart the node.",
+            Self::Since(_) => "`farthing spending resume` or the console's Finance page lifts it.",
+        }
+    }
+}
+
 /// Limits that were set here; `None` where the configuration's holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserLimits {
@@ -89,6 +100,17 @@ pub enum RulesError {
     NotStored(#[source] LedgerError),
     #[error("`spending.enabled` is false in the configuration")]
     OffByConfiguration,
+}
+
+impl RulesError {
+    /// Returns the step to take next.
+    #[must_use]
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::StopNotStored(error) | Self::NotStored(error) => error.next_step(),
+            Self::OffByConfiguration => Stopped::ByConfiguration.next_step(),
+        }
+    }
 }
 
 /// The switch and the limits. A cheap handle.

@@ -20,6 +20,21 @@ pub enum NotResumed {
     Ledger(#[from] LedgerError),
 }
 
+impl NotResumed {
+    /// Returns the step to take next.
+    #[must_use]
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::NoSuchChannel(_) => "`farthing channel list` shows them.",
+            Self::NotStopped(_) => "Nothing was changed. `farthing channel list` shows which are stopped.",
+            Self::NotEmpty(_) => {
+                "Nothing was changed. `farthing channel list` says `closed` once the deposit is back."
+            }
+            Self::Ledger(error) => error.next_step(),
+        }
+    }
+}
+
 impl Consumer {
     /// Lets the next call fill a stopped channel anew.
     ///

@@ -70,6 +70,22 @@ pub enum SecretsError {
     File(#[from] SecretFileError),
 }
 
+impl SecretsError {
+    /// Returns the step to take next.
+    #[must_use]
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::Name(_) => "Choose another name.",
+            Self::Exists(_) => "Choose another name, or rotate that one.",
+            Self::NotFound(_) => "`farthing secret list` shows them.",
+            Self::TooMany => "Revoke one that is not used any more.",
+            Self::TooManyServices => "Name fewer, or none for every service.",
+            Self::IsDefault => "Rotate it; `farthing spending limits` limits the node.",
+            Self::File(error) => error.next_step(),
+        }
+    }
+}
+
 impl Secrets {
     /// `used`: when each was last presented, as far as that is known from before.
     #[must_use]

@@ -33,6 +33,14 @@ pub enum PublishError {
     NoSource(ServiceId),
 }
 
+impl PublishError {
+    /// Returns the step to take next, where there is one.
+    #[must_use]
+    pub fn next_step(&self) -> Option<&'static str> {
+        if let Self::Intake(error) = self { error.next_step() } else { None }
+    }
+}
+
 /// The options of the node that reading needs.
 #[derive(Debug, Clone)]
 pub struct Reader {

@@ -30,13 +30,12 @@ pub(in crate::commands) async fn make(State(node): State<Handles>) -> Result<Jso
 
 impl From<AutomaticError> for Failed {
     fn from(error: AutomaticError) -> Self {
-        match error {
-            AutomaticError::Backup(error) => error.into(),
-            AutomaticError::Ledger(error) => error.into(),
-            error @ AutomaticError::Off => Self::new(StatusCode::CONFLICT, &error, "Nothing was made."),
-            error @ (AutomaticError::NoPassphrase | AutomaticError::Keep(_)) => {
-                Self::new(StatusCode::BAD_REQUEST, &error, "Nothing was changed.")
-            }
-        }
+        let status = match error {
+            AutomaticError::Backup(error) => return error.into(),
+            AutomaticError::NoPassphrase | AutomaticError::Keep(_) => StatusCode::BAD_REQUEST,
+            AutomaticError::Off => StatusCode::CONFLICT,
+            AutomaticError::Ledger(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, &error, error.next_step())
     }
 }

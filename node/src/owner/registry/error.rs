@@ -41,3 +41,14 @@ pub enum RegistryError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
+
+impl RegistryError {
+    /// Returns the step to take next.
+    #[must_use]
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::Ledger(error) => error.next_step(),
+            _ => "Correct what is named and try again; nothing was changed.",
+        }
+    }
+}
