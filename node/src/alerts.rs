@@ -3,15 +3,11 @@
 //! [`current`] is pure: from what is known of money, chain and network it says what is amiss. [`Alerts`] looks at the
 //! node for it, remembers since when each holds, and keeps the levels that the user set. [`watch`] tells a webhook.
 
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_protocol::{Address, ChannelId, Usdc};
+use parking_lot::Mutex;
 
 use crate::{
     backup::{Automatic, automatic::Failing},
@@ -333,7 +329,7 @@ impl Alerts {
     #[must_use]
     pub fn look(&self) -> Vec<Alert> {
         let mut alerts = current(&self.facts(), &self.0.levels.get());
-        let mut since = self.0.since.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut since = self.0.since.lock();
         let now_secs = clock::now_secs();
         let mut still = BTreeMap::new();
         for alert in &mut alerts {
@@ -360,7 +356,7 @@ impl Alerts {
         self.0.levels.set(&self.0.parts.upstream, edit).await?;
         if told() != former {
             // How it went with another one says nothing about this one.
-            *self.0.delivery.lock().unwrap_or_else(PoisonError::into_inner) = Delivery::default();
+            *self.0.delivery.lock() = Delivery::default();
         }
         Ok(())
     }
@@ -368,7 +364,7 @@ impl Alerts {
     /// Returns how the last deliveries to the webhook went.
     #[must_use]
     pub fn delivery(&self) -> Delivery {
-        self.0.delivery.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.delivery.lock().clone()
     }
 
     fn facts(&self) -> NodeFacts {

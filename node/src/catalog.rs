@@ -10,7 +10,7 @@ use std::{
     num::NonZeroUsize,
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -26,6 +26,7 @@ use farthing_protocol::{
 };
 use futures::{StreamExt, stream::FuturesUnordered};
 use lru::LruCache;
+use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, mpsc};
 
 mod agenda;
@@ -331,13 +332,13 @@ impl Catalog {
             return outcome.clone();
         }
         let this_in = |known: &Mutex<Recent<ServiceId, Arc<KnownService>>>| {
-            let known = known.lock().unwrap_or_else(PoisonError::into_inner).get(&listing.service);
+            let known = known.lock().get(&listing.service);
             known.filter(|known| **known.listing() == *listing)
         };
         let outcome = match this_in(&self.0.services).or_else(|| this_in(&self.0.unused)) {
             Some(read) => Ok(read),
             None => self.read(listing.clone()).await.map(Arc::new).inspect(|read| {
-                let mut unused = self.0.unused.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut unused = self.0.unused.lock();
                 unused.put(listing.service, read.clone());
             }),
         };
@@ -349,14 +350,14 @@ impl Catalog {
     pub async fn use_from_now(&self, known: &Arc<KnownService>) {
         let id = known.listing().service;
         let before = {
-            let mut services = self.0.services.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut services = self.0.services.lock();
             if services.get(&id).is_some_and(|used| used.listing().seq > known.listing().seq) {
                 return;
             }
             services.put(id, known.clone())
         };
         {
-            let mut unused = self.0.unused.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut unused = self.0.unused.lock();
             if unused.get(&id).is_some_and(|kept| Arc::ptr_eq(&kept, known)) {
                 unused.remove(&id);
             }
@@ -365,7 +366,7 @@ impl Catalog {
     }
 
     fn in_use(&self, id: ServiceId) -> Result<Option<Arc<KnownService>>, CatalogError> {
-        let known = self.0.services.lock().unwrap_or_else(PoisonError::into_inner).get(&id);
+        let known = self.0.services.lock().get(&id);
         if let Some(newer) = known.as_deref().and_then(|known| self.newer_listing(known)) {
             unless_retired(&newer)?;
         }

@@ -10,7 +10,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     ops::Deref,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -22,6 +22,7 @@ use farthing_os::clock;
 use farthing_protocol::{
     Address, CallId, ChannelId, ServiceId, Usdc, call::Method, limits, resolution::Copies,
 };
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{

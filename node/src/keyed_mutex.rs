@@ -6,9 +6,10 @@ use std::{
     collections::HashMap,
     hash::Hash,
     ops::{Deref, DerefMut},
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 
+use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 /// The turns of everything that is worked on.
@@ -26,7 +27,7 @@ pub struct KeyedGuard<V = ()>(OwnedMutexGuard<V>);
 impl<K: Eq + Hash, V: Default> KeyedMutex<K, V> {
     /// The place of `key`.
     pub fn slot(&self, key: K) -> KeyedSlot<V> {
-        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turns = self.0.lock();
         // Forgotten entries are swept now and then, so the map stays as small as what is in progress.
         if turns.len() >= 1024 {
             turns.retain(|_, slot| slot.strong_count() > 0);

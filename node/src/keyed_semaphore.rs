@@ -1,11 +1,8 @@
 //! So many places per key: of a payer, of a service, with an owner.
 
-use std::{
-    collections::HashMap,
-    hash::Hash,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, hash::Hash, sync::Arc};
 
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 /// Keys whose semaphores are kept; those that nobody holds go first.
@@ -26,7 +23,7 @@ impl<K: Eq + Hash> KeyedSemaphore<K> {
 
     /// The semaphore of `key`, for as long as anybody holds it.
     pub fn get(&self, key: K) -> Arc<Semaphore> {
-        let mut semaphores = self.semaphores.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut semaphores = self.semaphores.lock();
         if semaphores.len() >= KEYS_MAX {
             semaphores.retain(|_, semaphore| Arc::strong_count(semaphore) > 1);
         }

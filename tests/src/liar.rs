@@ -1,13 +1,14 @@
 //! A chain endpoint that says of channels what a test has it say, and of everything else what the chain does.
 
 use std::sync::{
-    Arc, Mutex, OnceLock, PoisonError,
+    Arc, OnceLock,
     atomic::{AtomicUsize, Ordering},
 };
 
 use anyhow::{Context, Result};
 use axum::{Json, Router, extract::State, routing::post};
 use farthing_protocol::keccak256;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// What the contract's `state(bytes32)` answers: deposited, claimed, the second of a close, round.
@@ -52,17 +53,17 @@ impl Liar {
     }
 
     pub fn lie(&self, lie: impl FnMut(ChannelState) -> ChannelState + Send + 'static) {
-        *self.lock() = Some(Box::new(lie));
+        *self.lie.lock() = Some(Box::new(lie));
     }
 
     /// Tells what contracts say as of this block, and nothing of it before the chain has the block.
     pub fn stand_at(&self, block: u64) {
-        *self.stands_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(block);
+        *self.stands_at.lock() = Some(block);
     }
 
     pub fn tell_the_truth(&self) {
-        *self.lock() = None;
-        *self.stands_at.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.lie.lock() = None;
+        *self.stands_at.lock() = None;
     }
 
     #[must_use]
@@ -72,7 +73,7 @@ impl Liar {
 
     /// The request, asked of the block at which this endpoint stands.
     fn delay(&self, request: &mut Value) {
-        let block = *self.stands_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let block = *self.stands_at.lock();
         let is_of_contracts = matches!(request["method"].as_str(), Some("eth_call" | "eth_estimateGas"));
         if let Some(block) = block.filter(|_| is_of_contracts)
             && let Some(params) = request["params"].as_array_mut()
@@ -82,15 +83,11 @@ impl Liar {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Lie>> {
-        self.lie.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn rewrite(&self, request: &Value, answer: &mut Value) -> Option<()> {
         let asked = request["params"][0]["data"].as_str().or(request["params"][0]["input"].as_str())?;
         let selector = format!("0x{}", hex::encode(&keccak256(&[b"state(bytes32)"])[..4]));
         let words = answer["result"].as_str()?.strip_prefix("0x").filter(|words| words.len() == 4 * 64)?;
-        let mut lie = self.lock();
+        let mut lie = self.lie.lock();
         let lie = lie.as_mut().filter(|_| asked.starts_with(&selector))?;
         let mut state = [0; 4];
         for (number, word) in state.iter_mut().zip(words.as_bytes().chunks(64)) {

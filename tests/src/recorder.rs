@@ -1,9 +1,6 @@
 //! An owner's server that answers whatever a test tells it to, and remembers every request.
 
-use std::{
-    net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Result;
 use axum::{
@@ -12,6 +9,7 @@ use axum::{
     extract::State,
     http::{HeaderMap, Method, Request, Response, StatusCode, Uri},
 };
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tower::ServiceExt;
 
@@ -92,18 +90,18 @@ impl Recorder {
     }
 
     pub fn answer_with(&self, answer: Scripted) {
-        *self.shared.answer.lock().unwrap_or_else(PoisonError::into_inner) = answer;
+        *self.shared.answer.lock() = answer;
     }
 
     /// Every request so far, oldest first.
     #[must_use]
     pub fn seen(&self) -> Vec<Seen> {
-        self.shared.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.seen.lock().clone()
     }
 
     #[must_use]
     pub fn hits(&self) -> usize {
-        self.shared.seen.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.shared.seen.lock().len()
     }
 }
 
@@ -116,7 +114,7 @@ async fn record(
 ) -> Response<Body> {
     let target = uri.path_and_query().map_or_else(String::new, ToString::to_string);
     let seen = Seen { method: method.clone(), target, headers: headers.clone(), body: body.clone() };
-    shared.seen.lock().unwrap_or_else(PoisonError::into_inner).push(seen);
+    shared.seen.lock().push(seen);
     if let Some(service) = &shared.behind {
         let mut request = Request::new(Body::from(body));
         (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, uri, headers);
@@ -125,7 +123,7 @@ async fn record(
             Err(never) => match never {},
         };
     }
-    let answer = shared.answer.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let answer = shared.answer.lock().clone();
     let mut response = Response::new(Body::from(answer.body));
     *response.status_mut() = answer.status;
     for (name, value) in answer.headers {

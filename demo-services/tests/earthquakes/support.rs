@@ -1,7 +1,7 @@
 //! A feed that the test writes, and waiting for conditions.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -9,6 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::service::{PATIENCE, Server, client, get_json};
@@ -57,11 +58,11 @@ impl TestFeed {
     }
 
     pub(crate) fn publish_text(&self, text: &str) {
-        *self.shown.text.lock().unwrap() = Some(text.to_owned());
+        *self.shown.text.lock() = Some(text.to_owned());
     }
 
     pub(crate) fn withdraw(&self) {
-        *self.shown.text.lock().unwrap() = None;
+        *self.shown.text.lock() = None;
     }
 
     /// How often the feed was asked for what the asker already had.
@@ -71,7 +72,7 @@ impl TestFeed {
 }
 
 async fn show(State(shown): State<Arc<Shown>>, asked: HeaderMap) -> Response {
-    let Some(text) = shown.text.lock().unwrap().clone() else {
+    let Some(text) = shown.text.lock().clone() else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
     let tag = format!("\"{}\"", text.len() ^ text.bytes().map(usize::from).sum::<usize>() << 16);

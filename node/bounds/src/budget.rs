@@ -11,12 +11,13 @@ use std::{
     fmt,
     hash::Hash,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 /// Room for bytes. A cheap handle.
 #[derive(Clone)]
@@ -152,8 +153,7 @@ impl<K: Eq + Hash> SharedBudget<K> {
     /// The share of `key`.
     #[must_use]
     pub fn of(&self, key: K) -> ByteBudget {
-        // A map that is changed by single insertions and removals stays whole under a panic elsewhere.
-        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shares = self.shares.lock();
         if shares.len() >= SHARES_KEPT {
             shares.retain(|_, share| Arc::strong_count(&share.0) > 1);
         }
@@ -271,7 +271,7 @@ mod tests {
         for key in 1..10_000 {
             assert!(shared.of(key).take(1).is_some());
         }
-        assert!(shared.shares.lock().unwrap().len() <= SHARES_KEPT);
+        assert!(shared.shares.lock().len() <= SHARES_KEPT);
         assert!(shared.of(0).take(20).is_none(), "{held:?} is remembered: 40 of it would leave 24");
     }
 

@@ -1,9 +1,8 @@
 //! Lines of the log that others can cause: so many a minute, however often they are caused.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -30,8 +29,7 @@ impl Sparing {
 
     /// Decides whether to write one more line; if so, returns how many were left out since the last one.
     pub fn admits(&self, now: Instant) -> Option<u64> {
-        // Changed by single assignments, so a panic elsewhere leaves it whole.
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if state.minute_began.is_none_or(|began| now.saturating_duration_since(began) >= MINUTE) {
             (state.minute_began, state.told) = (Some(now), 0);
         }

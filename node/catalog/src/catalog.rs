@@ -140,7 +140,7 @@ impl Catalog {
     pub fn get(&self, service: ServiceId, now_secs: u64) -> Result<Option<CatalogEntry>> {
         let shared = &self.inner.shared;
         let (state, look_alike) = {
-            let listings = shared.listings();
+            let listings = shared.listings.read();
             let Some((slot, entry)) = listings.find(service) else { return Ok(None) };
             let owner = listings.owners.get(entry.owner);
             (
@@ -157,7 +157,7 @@ impl Catalog {
     /// The version of a service that is here, tombstones included, from memory alone.
     #[must_use]
     pub fn seq(&self, service: ServiceId) -> Option<u64> {
-        self.inner.shared.listings().find(service).map(|(_, entry)| entry.seq)
+        self.inner.shared.listings.read().find(service).map(|(_, entry)| entry.seq)
     }
 
     /// The listing of a service as its owner signed it, to pass on.
@@ -174,7 +174,7 @@ impl Catalog {
     /// [`CatalogError`] when the store cannot be read.
     pub fn by_owner(&self, owner: Address) -> Result<Vec<Signed<Listing>>> {
         let services: Vec<ServiceId> = {
-            let listings = self.inner.shared.listings();
+            let listings = self.inner.shared.listings.read();
             let slots =
                 listings.owners.find(owner).map(|(_, owner)| owner.slots.as_slice()).unwrap_or_default();
             slots.iter().filter_map(|&slot| listings.get(slot)).map(|entry| entry.service).collect()
@@ -193,13 +193,13 @@ impl Catalog {
     /// Returns whether this exact version is here.
     #[must_use]
     pub fn has(&self, content_hash: &Hash) -> bool {
-        self.inner.shared.listings().find_item(&ItemName::of(content_hash)).is_some()
+        self.inner.shared.listings.read().find_item(&ItemName::of(content_hash)).is_some()
     }
 
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let refused = self.inner.shared.gate().refused.len();
-        let listings = self.inner.shared.listings();
+        let refused = self.inner.shared.gate.lock().refused.len();
+        let listings = self.inner.shared.listings.read();
         Counts {
             listings: listings.len() - listings.tombstones(),
             tombstones: listings.tombstones(),
@@ -213,23 +213,23 @@ impl Catalog {
     /// A node record of `owner` is valid until `expires_secs`: its listings are live until then. The caller has
     /// verified the record.
     pub fn owner_seen(&self, owner: Address, expires_secs: u64) {
-        self.inner.shared.listings_mut().owner_seen(owner, expires_secs);
+        self.inner.shared.listings.write().owner_seen(owner, expires_secs);
     }
 
     /// The owner said goodbye, or its record is known to have expired.
     pub fn owner_gone(&self, owner: Address, now_secs: u64) {
-        self.inner.shared.listings_mut().owners.gone(owner, now_secs);
+        self.inner.shared.listings.write().owners.gone(owner, now_secs);
     }
 
     /// This node has channels with these owners and no others: their listings never leave for others.
     pub fn set_partners(&self, owners: HashSet<Address>, now_secs: u64) {
-        self.inner.shared.listings_mut().set_partners(owners, now_secs);
+        self.inner.shared.listings.write().set_partners(owners, now_secs);
     }
 
     /// This node paid for so many more calls of each of these services, and got them: what is used comes first where
     /// nothing else says what is sought. Not stored.
     pub fn completed(&self, calls: impl IntoIterator<Item = (ServiceId, u32)>) {
-        let mut listings = self.inner.shared.listings_mut();
+        let mut listings = self.inner.shared.listings.write();
         calls.into_iter().for_each(|(service, calls)| listings.completed(service, calls));
     }
 
@@ -237,7 +237,7 @@ impl Catalog {
     /// worth asking a neighbour for.
     #[must_use]
     pub fn owners_missing(&self, now_secs: u64, owners_max: usize) -> Vec<Address> {
-        let listings = self.inner.shared.listings();
+        let listings = self.inner.shared.listings.read();
         let owners = listings.owners.iter().map(|(_, owner)| owner);
         owners
             .filter(|owner| !owner.slots.is_empty() && listings.owners.state(owner, now_secs) != State::Live)
@@ -347,11 +347,11 @@ impl Inner {
         now_secs: u64,
     ) -> Result<(Verified<Listing>, ItemName), Verdict> {
         let item = ItemName::of(&listing.content_hash());
-        if self.shared.listings().find_item(&item).is_some() {
+        if self.shared.listings.read().find_item(&item).is_some() {
             return Err(Verdict::Known);
         }
         let own = source == Source::Own;
-        if !own && self.shared.gate().refused.contains(&item, now_secs) {
+        if !own && self.shared.gate.lock().refused.contains(&item, now_secs) {
             return Err(Verdict::Refused(Reason::Refused));
         }
         let verified = self.verify(listing, item, source, now_secs);
@@ -369,8 +369,8 @@ impl Inner {
         now_secs: u64,
     ) -> Result<Verified<Listing>, Reason> {
         let claimed = listing.claimed().map_err(reason)?;
-        self.shared.listings().check(&claimed, item, now_secs)?;
-        if !self.shared.gate().sources.take(source, now_secs) {
+        self.shared.listings.read().check(&claimed, item, now_secs)?;
+        if !self.shared.gate.lock().sources.take(source, now_secs) {
             return Err(Reason::OverBudget);
         }
         listing.verify().map_err(reason)
@@ -379,7 +379,7 @@ impl Inner {
     fn search(&self, mut query: Query, now_secs: u64) -> Result<Page> {
         query.words = query.words.chars().take(WORDS_CHARS_MAX).collect();
         let matches = self.shared.index.find(&query.words, query.sort == search::Sort::Relevance)?;
-        let found = search::select(&self.shared.listings(), &query, matches, now_secs);
+        let found = search::select(&self.shared.listings.read(), &query, matches, now_secs);
         let services: Vec<ServiceId> = found.hits.iter().map(|(service, ..)| *service).collect();
         let rows = self.shared.store.rows(&services)?;
         let listings = rows.into_iter().map(|row| row.and_then(|row| row.signed.claimed().ok()));

@@ -3,13 +3,10 @@
 //! A redb file of its own. Missing content is fetched again by whoever needs it, so a damaged file is simply
 //! begun anew.
 
-use std::{
-    fs,
-    path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{fs, path::Path};
 
 use farthing_protocol::{Hash, keccak256, limits};
+use parking_lot::Mutex;
 use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 
 use crate::{
@@ -102,7 +99,7 @@ impl Content {
         // A disk may have changed it; then it counts as missing, and is fetched and written again.
         let bytes = bytes.filter(|bytes| keccak256(&[bytes]) == *hash);
         if bytes.is_some() {
-            self.uses().touch(hash);
+            self.uses.lock().touch(hash);
         }
         Ok(bytes)
     }
@@ -118,7 +115,7 @@ impl Content {
         let mut transaction = self.database.begin_write()?;
         // Losing the newest blobs in a power cut costs fetching them again; waiting for the disk costs more.
         transaction.set_durability(Durability::None)?;
-        let mut uses = self.uses();
+        let mut uses = self.uses.lock();
         let leaving = uses.leaving(self.bytes_max.saturating_sub(size), &hash);
         {
             let mut blobs = transaction.open_table(BLOBS)?;
@@ -141,10 +138,6 @@ impl Content {
         uses.insert(hash, size, used);
         uses.touched.clear();
         Ok(true)
-    }
-
-    fn uses(&self) -> MutexGuard<'_, Uses> {
-        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,10 +1,9 @@
 //! State shared by handle and writer: the listings, the gate, the store and the index, each behind its own lock.
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicU64,
-};
+use std::sync::atomic::AtomicU64;
 
 use farthing_protocol::{ServiceId, sync::ItemName};
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::broadcast;
 
 use crate::{
@@ -35,8 +34,9 @@ pub(crate) struct Shared {
     pub(crate) changes: broadcast::Sender<ServiceId>,
     /// Versions stored since the start.
     pub(crate) taken: AtomicU64,
-    listings: RwLock<Listings>,
-    gate: Mutex<Gate>,
+    /// The writer puts and removes; everybody may tell that an owner was seen.
+    pub(crate) listings: RwLock<Listings>,
+    pub(crate) gate: Mutex<Gate>,
 }
 
 impl Shared {
@@ -48,24 +48,11 @@ impl Shared {
         Self { options, store, index, changes, taken: AtomicU64::new(0), listings, gate }
     }
 
-    pub(crate) fn listings(&self) -> RwLockReadGuard<'_, Listings> {
-        self.listings.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The writer puts and removes; everybody may tell that an owner was seen.
-    pub(crate) fn listings_mut(&self) -> RwLockWriteGuard<'_, Listings> {
-        self.listings.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn gate(&self) -> MutexGuard<'_, Gate> {
-        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// After the storage failed: what is stored counts.
     pub(crate) fn reload(&self) {
         match self.store.load(&self.options) {
             Ok(mut listings) => {
-                let mut now = self.listings_mut();
+                let mut now = self.listings.write();
                 listings.remember(&now);
                 *now = listings;
             }
@@ -77,7 +64,7 @@ impl Shared {
     pub(crate) fn remember(&self, item: ItemName, reason: &Reason, now_secs: u64) {
         let secs = remember_secs(reason);
         if secs > 0 {
-            self.gate().refused.add(item, now_secs.saturating_add(secs));
+            self.gate.lock().refused.add(item, now_secs.saturating_add(secs));
         }
     }
 }

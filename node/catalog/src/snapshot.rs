@@ -1,9 +1,10 @@
 //! The catalog as of one moment, sorted for comparison by ranges.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use farthing_protocol::sync::ItemName;
 use negentropy::{Bound, Error, Id, Item, NegentropyStorageBase, NegentropyStorageVector};
+use parking_lot::Mutex;
 
 /// A sorted picture of a catalog, shared by the sessions that compare it.
 #[derive(Clone, Debug)]
@@ -56,7 +57,7 @@ impl SnapshotCache {
         revision: u64,
         items: impl Iterator<Item = (u64, ItemName)>,
     ) -> Result<Snapshot, Error> {
-        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.0.lock();
         if let Some((taken, snapshot)) = &*cached
             && *taken == revision
         {

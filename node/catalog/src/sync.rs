@@ -77,7 +77,7 @@ impl SyncError {
 impl Catalog {
     /// Everything here as of now. Blocks for some milliseconds when something changed.
     fn snapshot(&self) -> Result<Snapshot, SyncError> {
-        let listings = self.inner.shared.listings();
+        let listings = self.inner.shared.listings.read();
         let items = listings.iter().map(|(_, entry)| (entry.updated_secs, entry.item));
         Ok(self.inner.snapshot.at(listings.revision(), items)?)
     }
@@ -93,7 +93,7 @@ impl Catalog {
         done_bytes: usize,
         now_secs: u64,
     ) -> Result<(), SyncError> {
-        let admitted = self.inner.shared.gate().sources.work(peer, work, done_bytes, now_secs);
+        let admitted = self.inner.shared.gate.lock().sources.work(peer, work, done_bytes, now_secs);
         if admitted { Ok(()) } else { Err(SyncError::OverBudget) }
     }
 
@@ -130,7 +130,7 @@ impl Catalog {
         // Read some at a time: a frame holds some 2,000 of the 8,192 that may be asked for.
         for names in names.chunks(256) {
             let (names, services): (Vec<_>, Vec<_>) = {
-                let listings = shared.listings();
+                let listings = shared.listings.read();
                 let found = |name: &ItemName| Some((*name, listings.find_item(name)?.service));
                 names.iter().filter_map(found).unzip()
             };
@@ -150,10 +150,10 @@ impl Catalog {
     /// Keeps only the names that are worth fetching: not here, and not refused a while ago.
     fn wanted(&self, names: &mut Vec<ItemName>, now_secs: u64) {
         {
-            let listings = self.inner.shared.listings();
+            let listings = self.inner.shared.listings.read();
             names.retain(|name| listings.find_item(name).is_none());
         }
-        let gate = self.inner.shared.gate();
+        let gate = self.inner.shared.gate.lock();
         names.retain(|name| !gate.refused.contains(name, now_secs));
     }
 }
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(pack::unpack(&packed).unwrap(), [first]);
         // As the writer does before it commits.
         let listing = second.verify().unwrap();
-        catalog.inner.shared.listings_mut().put(&listing, second_name, source, NOW_SECS).unwrap();
+        catalog.inner.shared.listings.write().put(&listing, second_name, source, NOW_SECS).unwrap();
         let packed = catalog.pack(&[second_name]).unwrap();
         assert_eq!(pack::unpack(&packed).unwrap(), [], "a peer was given what it did not ask for");
     }

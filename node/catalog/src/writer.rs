@@ -145,7 +145,7 @@ impl StoreWriter {
             self.teach();
         }
         self.rest();
-        let owners = self.shared.listings_mut().owners.take_unstored();
+        let owners = self.shared.listings.write().owners.take_unstored();
         if let Err(error) = self.shared.store.apply(&Changes { owners, ..Changes::default() }) {
             tracing::warn!(cause = ?error, "who was seen since the last sweep is forgotten");
         }
@@ -203,14 +203,14 @@ impl StoreWriter {
                 }));
             }
             Job::Operations { service, text, answer } => {
-                if let Some((slot, _)) = self.shared.listings().find(service) {
+                if let Some((slot, _)) = self.shared.listings.read().find(service) {
                     changes.unindexed.insert(slot);
                     changes.operations.push((service, text));
                 }
                 answers.push(Box::new(move |stored| drop(answer.send(stored.clone()))));
             }
             Job::Sweep { now_secs, answer } => {
-                let mut listings = self.shared.listings_mut();
+                let mut listings = self.shared.listings.write();
                 let left = listings.sweep(now_secs);
                 changes.forgotten.extend(listings.owners.forget(now_secs));
                 changes.owners.extend(listings.owners.take_unstored());
@@ -231,7 +231,7 @@ impl StoreWriter {
         now_secs: u64,
         changes: &mut Changes,
     ) -> Verdict {
-        let mut listings = self.shared.listings_mut();
+        let mut listings = self.shared.listings.write();
         if listings.find_item(&item).is_some() {
             return Verdict::Known;
         }
@@ -250,13 +250,13 @@ impl StoreWriter {
         changes.put.push((listing.service, wire::encode(&row)));
         changes.unindexed.insert(placed.slot);
         if let Some(replaced) = placed.replaced {
-            self.shared.gate().refused.add(replaced, now_secs + remember_secs(&Reason::Superseded));
+            self.shared.gate.lock().refused.add(replaced, now_secs + remember_secs(&Reason::Superseded));
         }
         Verdict::Stored
     }
 
     fn leave(&self, left: Vec<Left>, until_secs: u64, changes: &mut Changes) {
-        let mut gate = self.shared.gate();
+        let mut gate = self.shared.gate.lock();
         for left in left {
             // It may have come in this very transaction.
             changes.put.retain(|(service, _)| *service != left.service);
@@ -291,7 +291,7 @@ impl StoreWriter {
             none => none.insert(self.shared.index.writer()?),
         };
         let occupied: Vec<(Slot, ServiceId)> = {
-            let listings = self.shared.listings();
+            let listings = self.shared.listings.read();
             let listed =
                 |&slot: &Slot| listings.get(slot).filter(|e| !e.tombstone).map(|e| (slot, e.service));
             slots.iter().filter_map(listed).collect()

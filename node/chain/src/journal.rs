@@ -3,14 +3,11 @@
 //!
 //! Invariant: `put` has returned before the bytes it stores have any effect outside this process.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, fmt};
 
 use farthing_protocol::{Address, ChannelId, Usdc};
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 
 /// A name and its record.
 pub type Record = (String, Vec<u8>);
@@ -86,17 +83,17 @@ pub struct MemoryJournal(Mutex<BTreeMap<String, Vec<u8>>>);
 
 impl Journal for MemoryJournal {
     fn put(&self, id: String, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, bytes);
+        self.0.lock().insert(id, bytes);
         Box::pin(async { Ok(()) })
     }
 
     fn all(&self) -> BoxFuture<'_, Result<Vec<Record>, JournalError>> {
-        let records = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let records = self.0.lock().clone();
         Box::pin(async { Ok(records.into_iter().collect()) })
     }
 
     fn delete(&self, id: String) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        self.0.lock().remove(&id);
         Box::pin(async { Ok(()) })
     }
 }

@@ -10,11 +10,12 @@
 //! Invariant: no bytes signed here leave the process before the journal holds them.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use farthing_protocol::{Address, ChannelId, Domain, SecretKey};
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -85,7 +86,7 @@ impl Default for SigningOutcome {
 
 impl Forms {
     pub(crate) fn get(&self) -> Vec<TxHash> {
-        match &*self.lock() {
+        match &*self.0.lock() {
             SigningOutcome::As(hashes) => hashes.clone(),
             SigningOutcome::Never => Vec::new(),
         }
@@ -93,7 +94,7 @@ impl Forms {
 
     /// Takes the request back, unless it was signed; whether nothing will be.
     pub(crate) fn withdraw(&self) -> bool {
-        let mut signed = self.lock();
+        let mut signed = self.0.lock();
         if matches!(&*signed, SigningOutcome::As(hashes) if hashes.is_empty()) {
             *signed = SigningOutcome::Never;
         }
@@ -103,15 +104,11 @@ impl Forms {
     /// # Errors
     /// [`ChainError::Stopped`] when the request was taken back.
     fn set(&self, entry: &Entry) -> Result<(), ChainError> {
-        match &mut *self.lock() {
+        match &mut *self.0.lock() {
             SigningOutcome::As(hashes) => *hashes = entry.hashes().map(|hash| TxHash(hash.0)).collect(),
             SigningOutcome::Never => return Err(ChainError::Stopped),
         }
         Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, SigningOutcome> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -15,13 +15,14 @@ use std::{
     net::IpAddr,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use farthing_os::{clock, files, secret::SecretText};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 mod attempts;
@@ -185,7 +186,7 @@ impl Access {
     /// The one-time code, while it is needed.
     #[must_use]
     pub fn setup_code(&self) -> Option<SetupCode> {
-        self.state().setup_code.clone()
+        self.0.state.lock().setup_code.clone()
     }
 
     /// Chooses the first password and begins a session.
@@ -204,7 +205,7 @@ impl Access {
         let mut begun = Begun::generate().map_err(|_| Refused::System)?;
         let device = DeviceKey::generate().map_err(|_| Refused::System)?;
         {
-            let mut state = self.state();
+            let mut state = self.0.state.lock();
             // Two browsers may have come here at once; the code is good for one.
             state.setup_code.take().ok_or(Refused::SetUpAlready)?;
             state.stored.password = Some(hash);
@@ -213,7 +214,7 @@ impl Access {
         }
         begun.device = Some(device);
         if let Err(error) = self.store().await {
-            let mut state = self.state();
+            let mut state = self.0.state.lock();
             *state = AccessState { stored: Stored::default(), setup_code: Some(expected) };
             return Err(error);
         }
@@ -231,12 +232,12 @@ impl Access {
         from: impl Into<Asker>,
     ) -> Result<Begun, Refused> {
         let Asker { address, device } = from.into();
-        let known = self.state().stored.devices.find(&device);
+        let known = self.0.state.lock().stored.devices.find(&device);
         self.check(password, known.map_or(Guesser::Address(address), Guesser::Device)).await?;
         let mut begun = Begun::generate().map_err(|_| Refused::System)?;
         let fresh = DeviceKey::generate().map_err(|_| Refused::System)?;
         {
-            let (mut state, now_secs) = (self.state(), clock::now_secs());
+            let (mut state, now_secs) = (self.0.state.lock(), clock::now_secs());
             if let Some(had) = had {
                 state.stored.sessions.end(had.id());
             }
@@ -269,7 +270,7 @@ impl Access {
     ) -> Result<Confirmed, Refused> {
         let known = session.device().filter(|_| has_key);
         self.check(password, known.map_or(Guesser::Address(from), Guesser::Device)).await?;
-        self.state().stored.sessions.password_entered(session.id(), clock::now_secs());
+        self.0.state.lock().stored.sessions.password_entered(session.id(), clock::now_secs());
         Ok(Confirmed::new())
     }
 
@@ -289,20 +290,20 @@ impl Access {
         password::fit(&password)?;
         let hash = self.0.hasher.hash(password).await.map_err(|_| Refused::System)?;
         let before = {
-            let mut state = self.state();
+            let mut state = self.0.state.lock();
             let before = state.stored.clone();
             state.stored.password = Some(hash);
             state.stored.end_others(session);
             before
         };
-        self.store().await.inspect_err(|_| self.state().stored = before)
+        self.store().await.inspect_err(|_| self.0.state.lock().stored = before)
     }
 
     /// The session of a cookie, if there is one. Called inside the runtime.
     #[must_use]
     pub fn session(&self, token: &Token) -> Option<Session> {
         let now_secs = clock::now_secs();
-        let session = self.state().stored.sessions.find(token, now_secs)?;
+        let session = self.0.state.lock().stored.sessions.find(token, now_secs)?;
         self.remember_use(now_secs);
         Some(session)
     }
@@ -323,7 +324,7 @@ impl Access {
     /// Browsers and programs that are logged in now.
     #[must_use]
     pub fn sessions_count(&self) -> usize {
-        self.state().stored.sessions.count()
+        self.0.state.lock().stored.sessions.count()
     }
 
     /// Returns whether the password comes from the configuration, and is changed there.
@@ -334,12 +335,12 @@ impl Access {
 
     /// Ends every session but this one.
     pub async fn log_out_others(&self, session: &Session) {
-        self.state().stored.end_others(session);
+        self.0.state.lock().stored.end_others(session);
         self.store_or_warn().await;
     }
 
     pub async fn log_out(&self, session: &Session) {
-        self.state().stored.sessions.end(session.id());
+        self.0.state.lock().stored.sessions.end(session.id());
         self.store_or_warn().await;
     }
 
@@ -353,13 +354,13 @@ impl Access {
             return Err(Refused::Configured);
         }
         let code = SetupCode::generate().map_err(|_| Refused::System)?;
-        *self.state() = AccessState { stored: Stored::default(), setup_code: Some(code.clone()) };
+        *self.0.state.lock() = AccessState { stored: Stored::default(), setup_code: Some(code.clone()) };
         self.store().await?;
         Ok(code)
     }
 
     async fn check(&self, password: SecretText, guesser: Guesser) -> Result<(), Refused> {
-        let stored = self.0.configured.clone().or_else(|| self.state().stored.password.clone());
+        let stored = self.0.configured.clone().or_else(|| self.0.state.lock().stored.password.clone());
         let stored = stored.ok_or(Refused::NotSetUp)?;
         // First, so that what is not compared is no wrong try.
         let place = self.0.hasher.place(matches!(guesser, Guesser::Device(_))).ok_or(Refused::Busy)?;
@@ -367,27 +368,19 @@ impl Access {
         if !place.matches(password, stored).await {
             return Err(Refused::WrongPassword);
         }
-        self.attempts().succeeded(guesser);
+        self.0.attempts.lock().succeeded(guesser);
         Ok(())
     }
 
     fn book(&self, guesser: Guesser) -> Result<(), Refused> {
-        self.attempts().book(guesser, Instant::now()).map_err(Refused::Wait)
-    }
-
-    fn state(&self) -> MutexGuard<'_, AccessState> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn attempts(&self) -> MutexGuard<'_, Attempts> {
-        self.0.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.attempts.lock().book(guesser, Instant::now()).map_err(Refused::Wait)
     }
 
     async fn store(&self) -> Result<(), Refused> {
         let access = self.clone();
         let written = tokio::task::spawn_blocking(move || {
-            let _writing = access.0.writing.lock().unwrap_or_else(PoisonError::into_inner);
-            let bytes = serde_json::to_vec(&access.state().stored).map_err(io::Error::other)?;
+            let _writing = access.0.writing.lock();
+            let bytes = serde_json::to_vec(&access.0.state.lock().stored).map_err(io::Error::other)?;
             files::replace_private(&access.0.path, &bytes)
         });
         let written = written.await.map_err(io::Error::other).flatten();

@@ -4,14 +4,12 @@
 //! Invariant: a session sees its own exchanges only. What is left out here is not lost: the ledger has every
 //! purchase, and Activity lists it.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use bytes::Bytes;
 use farthing_control::types::Problem;
 use farthing_protocol::{CallId, ServiceId};
+use parking_lot::Mutex;
 
 use super::access::SessionId;
 
@@ -80,7 +78,7 @@ impl History {
     pub(super) fn keep(&self, session: SessionId, mut exchange: Exchange) {
         // A copy, within this history's own bound: the answer itself takes memory from calls for as long as it is held.
         exchange.answer.body = Bytes::copy_from_slice(&exchange.answer.body);
-        let mut all = self.all();
+        let mut all = self.0.lock();
         let at = all.iter().position(|own| own.session == session);
         let mut own = at.map_or_else(|| Own { session, kept: VecDeque::new() }, |at| all.remove(at));
         own.kept.retain(|kept| kept.exchange.call_id != exchange.call_id);
@@ -94,14 +92,10 @@ impl History {
 
     /// Exchanges with one service, the newest first.
     pub(super) fn of(&self, session: SessionId, service: ServiceId) -> Vec<StoredExchange> {
-        let all = self.all();
+        let all = self.0.lock();
         let own = all.iter().find(|own| own.session == session);
         let kept = own.into_iter().flat_map(|own| &own.kept);
         kept.filter(|kept| kept.exchange.service == service).cloned().collect()
-    }
-
-    fn all(&self) -> MutexGuard<'_, Vec<Own>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,9 +5,10 @@
 
 use std::{
     io,
-    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::access::SessionId;
 
@@ -100,7 +101,7 @@ impl<T: Clone> SessionStore<T> {
     }
 
     fn entries(&self) -> MutexGuard<'_, Vec<StoreEntry<T>>> {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.entries.lock();
         entries.retain(|entry| entry.seen.elapsed() < IDLE_MAX);
         entries
     }

@@ -11,9 +11,10 @@
 use std::{
     io,
     ops::Bound,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
 
+use parking_lot::Mutex;
 use redb::{BackendError, StorageBackend};
 
 /// The first failed write, shared between the backend and the writer.
@@ -55,13 +56,9 @@ impl<B: StorageBackend> FailClosed<B> {
         Self { inner, failure, after_failure: Mutex::default() }
     }
 
-    fn overlay(&self) -> std::sync::MutexGuard<'_, Overlay> {
-        self.after_failure.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes the failure. `len` is what the database believes the length to be.
     fn fail(&self, error: io::Error) {
-        let mut overlay = self.overlay();
+        let mut overlay = self.after_failure.lock();
         if !self.failure.happened() {
             overlay.len = self.inner.len().unwrap_or(0);
             self.failure.set(error);
@@ -69,13 +66,13 @@ impl<B: StorageBackend> FailClosed<B> {
     }
 
     fn write_to_memory(&self, offset: u64, data: &[u8]) {
-        let mut overlay = self.overlay();
+        let mut overlay = self.after_failure.lock();
         overlay.len = overlay.len.max(offset + data.len() as u64);
         overlay.writes.push((offset, data.to_vec()));
     }
 
     fn read_with_overlay(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let overlay = self.overlay();
+        let overlay = self.after_failure.lock();
         let end = offset + out.len() as u64;
         if end > overlay.len {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -105,7 +102,7 @@ fn copy_overlap(start: u64, data: &[u8], offset: u64, out: &mut [u8]) {
 
 impl<B: StorageBackend> StorageBackend for FailClosed<B> {
     fn len(&self) -> io::Result<u64> {
-        if self.failure.happened() { Ok(self.overlay().len) } else { self.inner.len() }
+        if self.failure.happened() { Ok(self.after_failure.lock().len) } else { self.inner.len() }
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
@@ -123,7 +120,7 @@ impl<B: StorageBackend> StorageBackend for FailClosed<B> {
                 Err(error) => self.fail(error),
             }
         }
-        self.overlay().len = len;
+        self.after_failure.lock().len = len;
         Ok(())
     }
 

@@ -15,7 +15,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, OnceLock, PoisonError, RwLock,
+        Arc, OnceLock,
         atomic::{
             AtomicBool, AtomicU64,
             Ordering::{Relaxed, SeqCst},
@@ -24,6 +24,7 @@ use std::{
     thread::JoinHandle,
 };
 
+use parking_lot::RwLock;
 use redb::{Database, Durability, ReadTransaction, ReadableDatabase, WriteTransaction};
 use tokio::sync::oneshot;
 
@@ -96,7 +97,7 @@ impl Store {
 
     /// Returns what was committed last.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
-        Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.snapshot.read())
     }
 
     pub(crate) fn closed(&self) -> Option<Closed> {
@@ -184,7 +185,7 @@ impl Store {
 
     fn publish(&self) -> Result<()> {
         let fresh = Arc::new(Snapshot::of(self.database.begin_read()?));
-        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+        *self.snapshot.write() = fresh;
         Ok(())
     }
 }

@@ -1,12 +1,9 @@
 //! Limits of what may be under way at once: in all, per peer, and of strangers, per address range.
 
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, net::IpAddr, sync::Arc};
 
 use farthing_protocol::Address;
+use parking_lot::Mutex;
 
 /// A peer that asks for a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +74,7 @@ impl Admission {
 
     /// A place for one more of `visitor`, or nothing when one of its shares is used up.
     pub(crate) fn admit_visitor(self: &Arc<Self>, visitor: Visitor) -> Option<Permit> {
-        let mut counts = self.counts();
+        let mut counts = self.counts.lock();
         if counts.closed || !counts.has_room(&self.shares, &visitor) {
             return None;
         }
@@ -87,20 +84,15 @@ impl Admission {
 
     /// Admits nothing more.
     pub(crate) fn close(&self) {
-        self.counts().closed = true;
+        self.counts.lock().closed = true;
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.counts().closed
+        self.counts.lock().closed
     }
 
     pub(crate) fn in_flight(&self) -> usize {
-        self.counts().total
-    }
-
-    /// The counts stay consistent under a panic elsewhere: they are changed by single assignments.
-    fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock().total
     }
 }
 
@@ -160,7 +152,7 @@ pub(crate) struct Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.admission.counts().remove(&self.visitor);
+        self.admission.counts.lock().remove(&self.visitor);
     }
 }
 
@@ -196,7 +188,7 @@ mod tests {
             assert!(admission.admit(A).is_some());
         }
         assert_eq!(admission.in_flight(), 0);
-        assert!(admission.counts().by_peer.is_empty());
+        assert!(admission.counts.lock().by_peer.is_empty());
         admission.close();
         assert!(admission.admit(A).is_none());
     }
@@ -211,8 +203,8 @@ mod tests {
             (100..164).filter_map(|n| admission.admit_visitor(visitor(n, 7, true))).collect();
         assert_eq!(partners.len(), 64);
         drop((held, partners));
-        assert!(admission.counts().by_range.is_empty());
-        assert_eq!(admission.counts().strangers, 0);
+        assert!(admission.counts.lock().by_range.is_empty());
+        assert_eq!(admission.counts.lock().strangers, 0);
         assert_eq!(admission.in_flight(), 0);
     }
 

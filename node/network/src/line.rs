@@ -11,7 +11,7 @@ use std::{
     net::IpAddr,
     pin::Pin,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll, Waker},
@@ -20,6 +20,7 @@ use std::{
 
 use futures::{AsyncRead, AsyncWrite};
 use libp2p::{Multiaddr, Stream, swarm::ConnectionId};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::{
@@ -69,7 +70,7 @@ impl ConnectionStreams {
 
     /// The time at which a stream was opened last, or taken up again after a rest.
     pub(crate) fn last_used(&self) -> Option<Instant> {
-        *lock(&self.used)
+        *self.used.lock()
     }
 
     pub(crate) fn line(&self, stream: Stream) -> Line {
@@ -143,7 +144,7 @@ impl Line {
     /// The end of a rest.
     pub(crate) fn wake(&mut self) {
         self.in_use = Some(self.usage.begin(self.traffic.connection));
-        *lock(&self.used) = Some(Instant::now());
+        *self.used.lock() = Some(Instant::now());
     }
 
     /// Returns whether nothing has come and the connection is there, as far as this end knows. What has come is lost, so
@@ -200,11 +201,6 @@ impl AsyncWrite for Line {
         let closed = Pin::new(&mut self.stream).poll_close(cx);
         self.unless_ended(cx, closed)
     }
-}
-
-/// A panic elsewhere leaves a time as whole as it was.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for Line {

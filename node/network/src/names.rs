@@ -4,10 +4,7 @@
 //! address under which it was dialled; where that is a name, the peer learns nothing that it could test or publish.
 //! So whoever follows a name remembers what it led to, and tells that.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use libp2p::{
     Multiaddr, PeerId,
@@ -15,6 +12,7 @@ use libp2p::{
     identify,
     swarm::{ConnectionDenied, ConnectionId, NetworkBehaviour, THandler},
 };
+use parking_lot::Mutex;
 
 use crate::{addresses, forward::forward};
 
@@ -39,7 +37,7 @@ impl Led {
             return;
         }
         let named = addresses::without_peer(named);
-        let mut ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ways = self.0.lock();
         ways.retain(|way| way.peer != peer || way.named != named);
         if ways.len() >= REMEMBERED_MAX {
             ways.pop_front();
@@ -51,7 +49,7 @@ impl Led {
     pub(crate) fn reached(&self, peer: &PeerId, address: &Multiaddr) -> Multiaddr {
         if addresses::ip(address).is_none() {
             let named = addresses::without_peer(address);
-            let ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let ways = self.0.lock();
             if let Some(way) = ways.iter().find(|way| way.peer == *peer && way.named == named) {
                 return way.reached.clone();
             }
@@ -140,7 +138,7 @@ mod tests {
         for _ in 0..REMEMBERED_MAX {
             led.note(PeerId::random(), &named, &reached);
         }
-        assert_eq!(led.0.lock().unwrap().len(), REMEMBERED_MAX);
+        assert_eq!(led.0.lock().len(), REMEMBERED_MAX);
         assert_eq!(led.reached(&first, &named), named, "the oldest is forgotten");
     }
 }

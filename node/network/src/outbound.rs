@@ -14,7 +14,7 @@ use std::{
     collections::HashSet,
     io,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -27,6 +27,7 @@ use libp2p::{
     },
     dns,
 };
+use parking_lot::Mutex;
 
 use crate::{addresses, names::Led};
 
@@ -50,13 +51,13 @@ impl Vouched {
 
     /// Puts these in place of the nodes of the local network that were known before.
     pub(crate) fn set_nearby(&self, nearby: HashSet<Multiaddr>) {
-        *lock(&self.nearby) = nearby;
+        *self.nearby.lock() = nearby;
     }
 
     /// The whole address counts: another port of the same machine is another address.
     fn includes(&self, address: &Multiaddr) -> bool {
         let address = addresses::without_peer(address);
-        self.configured.contains(&address) || lock(&self.nearby).contains(&address)
+        self.configured.contains(&address) || self.nearby.lock().contains(&address)
     }
 }
 
@@ -157,11 +158,11 @@ impl Transport for Exit {
     type Dial = BoxFuture<'static, Result<Reached, io::Error>>;
 
     fn listen_on(&mut self, id: ListenerId, address: Multiaddr) -> Result<(), TransportError<io::Error>> {
-        lock(&self.inner).listen_on(id, address)
+        self.inner.lock().listen_on(id, address)
     }
 
     fn remove_listener(&mut self, id: ListenerId) -> bool {
-        lock(&self.inner).remove_listener(id)
+        self.inner.lock().remove_listener(id)
     }
 
     fn dial(
@@ -173,7 +174,7 @@ impl Transport for Exit {
             tracing::debug!(%address, "an address of a stranger leads into a private network; not dialled");
             return Err(TransportError::Other(inside()));
         }
-        let dial = lock(&self.inner).dial(address.clone(), options)?;
+        let dial = self.inner.lock().dial(address.clone(), options)?;
         Ok(dial.map_ok(|connected| (connected, Some(address))).boxed())
     }
 
@@ -184,15 +185,10 @@ impl Transport for Exit {
         let came = |upgrade: <Boxed<Connected> as Transport>::ListenerUpgrade| {
             upgrade.map_ok(|connected| (connected, None)).boxed()
         };
-        Pin::new(&mut *lock(&self.inner)).poll(context).map(|event| event.map_upgrade(came))
+        Pin::new(&mut *self.inner.lock()).poll(context).map(|event| event.map_upgrade(came))
     }
 }
 
 fn inside() -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, INSIDE)
-}
-
-/// A panic elsewhere leaves a set or a transport as whole as it was.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,7 +8,7 @@ mod store;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use farthing_protocol::{
@@ -21,6 +21,7 @@ use libp2p::{
     PeerId,
     kad::{KBucketDistance, KBucketKey},
 };
+use parking_lot::{Mutex, MutexGuard};
 
 pub(crate) use self::store::DirectoryStore;
 use crate::{clocks::Clocks, identity, intake::Intake, partners::Partners};
@@ -317,7 +318,7 @@ impl SharedRecords {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Records> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// A copy of the newest record of `owner`.

@@ -10,7 +10,7 @@ mod file;
 use std::{
     path::Path,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         mpsc::{RecvTimeoutError, SyncSender, sync_channel},
     },
     thread::JoinHandle,
@@ -18,6 +18,7 @@ use std::{
 };
 
 use farthing_protocol::wire::NetworkName;
+use parking_lot::Mutex;
 
 use self::file::File;
 use crate::{
@@ -32,15 +33,7 @@ const WRITE_EVERY: Duration = Duration::from_secs(10);
 const RECORDS_PER_WRITE_MAX: usize = 512;
 
 /// The peer book, shared between the swarm's task and the thread that writes it. Locked for moments.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SharedBook(Arc<Mutex<PeerBook>>);
-
-impl SharedBook {
-    /// The book is changed by single operations, so a panic elsewhere leaves it whole.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, PeerBook> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+pub(crate) type SharedBook = Arc<Mutex<PeerBook>>;
 
 /// The thread that writes. Dropping it writes what is left and waits for that.
 #[derive(Debug)]

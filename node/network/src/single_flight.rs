@@ -1,17 +1,13 @@
 //! One task per wallet, whoever waits for it.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    future::Future,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, fmt, future::Future, sync::Arc};
 
 use farthing_protocol::Address;
 use futures::{
     FutureExt,
     future::{BoxFuture, Shared},
 };
+use parking_lot::Mutex;
 
 use crate::NotStarted;
 
@@ -35,7 +31,7 @@ impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
         F: Future<Output = Result<T, NotStarted>> + Send + 'static,
     {
         let flight = {
-            let mut flights = lock(&self.flights);
+            let mut flights = self.flights.lock();
             match flights.get(&wallet) {
                 Some(flight) => flight.clone(),
                 None if flights.len() >= self.flights_max => return Err(NotStarted::LocalLimit),
@@ -58,7 +54,7 @@ impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
         let flights = Arc::clone(&self.flights);
         let flying = tokio::spawn(async move {
             let landed = task.await;
-            lock(&flights).remove(&wallet);
+            flights.lock().remove(&wallet);
             landed
         });
         flying.map(|joined| joined.unwrap_or(Err(NotStarted::Stopped))).boxed().shared()
@@ -67,13 +63,8 @@ impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
 
 impl<T> fmt::Debug for SingleFlight<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SingleFlight({})", lock(&self.flights).len())
+        write!(f, "SingleFlight({})", self.flights.lock().len())
     }
-}
-
-/// The map is changed by single operations, so a panic elsewhere leaves it whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -3,11 +3,12 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use libp2p::swarm::ConnectionId;
+use parking_lot::Mutex;
 
 /// The use that is made of every open connection. A cheap handle.
 #[derive(Clone, Debug, Default)]
@@ -22,23 +23,23 @@ struct Use {
 impl Usage {
     /// A connection begins, which counts as a use of it.
     pub(crate) fn opened(&self, connection: ConnectionId, now: Instant) {
-        self.lock().insert(connection, Use { streams: 0, last: now });
+        self.0.lock().insert(connection, Use { streams: 0, last: now });
     }
 
     pub(crate) fn closed(&self, connection: ConnectionId) {
-        self.lock().remove(&connection);
+        self.0.lock().remove(&connection);
     }
 
     /// Something came over it.
     pub(crate) fn note(&self, connection: ConnectionId, now: Instant) {
-        if let Some(used) = self.lock().get_mut(&connection) {
+        if let Some(used) = self.0.lock().get_mut(&connection) {
             used.last = now;
         }
     }
 
     /// A stream is open on it until the guard is dropped.
     pub(crate) fn begin(&self, connection: ConnectionId) -> InUse {
-        if let Some(used) = self.lock().get_mut(&connection) {
+        if let Some(used) = self.0.lock().get_mut(&connection) {
             used.streams += 1;
         }
         InUse { usage: self.clone(), connection }
@@ -46,14 +47,10 @@ impl Usage {
 
     /// For how long nothing has been done with it; zero while a stream is open.
     pub(crate) fn quiet_for(&self, connection: ConnectionId, now: Instant) -> Duration {
-        match self.lock().get(&connection) {
+        match self.0.lock().get(&connection) {
             Some(used) if used.streams == 0 => now.saturating_duration_since(used.last),
             _ => Duration::ZERO,
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<ConnectionId, Use>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -66,7 +63,7 @@ pub(crate) struct InUse {
 
 impl Drop for InUse {
     fn drop(&mut self) {
-        if let Some(used) = self.usage.lock().get_mut(&self.connection) {
+        if let Some(used) = self.usage.0.lock().get_mut(&self.connection) {
             used.streams = used.streams.saturating_sub(1);
             used.last = Instant::now();
         }

@@ -8,11 +8,12 @@
 use std::{
     io,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     time::{Instant, sleep_until},
@@ -118,7 +119,7 @@ impl Activity {
 
     /// Returns its standing, and since when nothing moves; `None` while it makes no room.
     pub(super) fn standing(&self, now: Instant) -> Option<(Standing, Instant)> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock();
         let standing = if state.working > state.waiting {
             return None;
         } else if state.working > 0 {
@@ -160,7 +161,7 @@ impl Activity {
     }
 
     fn deadline(&self) -> Instant {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock();
         if state.working > 0 {
             // Handlers and bodies have deadlines of their own; look again later.
             return Instant::now() + self.idle;
@@ -176,7 +177,7 @@ impl Activity {
 
     /// Bytes came or went.
     fn moved(&self, read: bool) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if state.is_http2 {
             return;
         }
@@ -187,7 +188,7 @@ impl Activity {
     }
 
     fn update(&self, change: impl FnOnce(&mut State)) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.moved = Instant::now();
         change(&mut state);
     }

@@ -6,7 +6,7 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -15,6 +15,7 @@ use bytes::Bytes;
 use farthing_bounds::{ByteBudget, HeldBytes};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
+use parking_lot::Mutex;
 use tokio::time::{Sleep, timeout};
 
 use super::activity::{Activity, Guard};
@@ -39,7 +40,7 @@ impl Room {
     }
 
     fn grow(&self, more: usize) -> bool {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.0.lock();
         let grown = held.bytes.grow(more);
         held.was_short |= !grown;
         grown
@@ -47,7 +48,7 @@ impl Room {
 
     /// Returns whether there was too little for the body, which nobody has read to its end then.
     pub(super) fn was_short(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).was_short
+        self.0.lock().was_short
     }
 }
 
@@ -85,15 +86,14 @@ impl TimedBody {
 impl Drop for TimedBody {
     fn drop(&mut self) {
         let rest = self.inner.take().filter(|inner| !inner.is_end_stream());
-        *self.rest.lock().unwrap_or_else(PoisonError::into_inner) = rest;
+        *self.rest.lock() = rest;
     }
 }
 
 impl Unread {
     /// Reads the rest; one that is too large or too slow ends with its stream.
     pub(super) async fn drain(self, activity: &Arc<Activity>) {
-        let rest = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(mut rest) = rest else { return };
+        let Some(mut rest) = self.0.lock().take() else { return };
         let _waiting = Activity::wait(activity);
         let read = async {
             let mut bytes = 0;

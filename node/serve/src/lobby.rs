@@ -7,11 +7,12 @@
 use std::{
     collections::{HashMap, VecDeque},
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 use farthing_bounds::subscriber;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -58,12 +59,12 @@ impl Lobby {
             }
         };
         let one = Arc::new(Silent { subscriber: subscriber(ip), gone: CancellationToken::new() });
-        self.silent().push_back(Arc::clone(&one));
+        self.silent.lock().push_back(Arc::clone(&one));
         Stay { lobby: Arc::clone(self), one, _room: room }
     }
 
     fn evict(&self) {
-        let mut silent = self.silent();
+        let mut silent = self.silent.lock();
         let mut counts: HashMap<IpAddr, usize> = HashMap::new();
         for one in &*silent {
             *counts.entry(one.subscriber).or_default() += 1;
@@ -74,16 +75,12 @@ impl Lobby {
             going.gone.cancel();
         }
     }
-
-    fn silent(&self) -> MutexGuard<'_, VecDeque<Arc<Silent>>> {
-        self.silent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Stay {
     /// It has sent its first byte.
     pub(super) fn speaks(&self) {
-        self.lobby.silent().retain(|one| !Arc::ptr_eq(one, &self.one));
+        self.lobby.silent.lock().retain(|one| !Arc::ptr_eq(one, &self.one));
     }
 
     /// Returns when it has to go.

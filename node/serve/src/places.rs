@@ -7,14 +7,10 @@
 //! So that those at work do not hold all places, whoever presents one secret works on a part of them ([`Desk`]), and a
 //! newcomer waits for its turn ([`Waiting`]).
 
-use std::{
-    collections::VecDeque,
-    net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, net::IpAddr, sync::Arc, time::Duration};
 
 use farthing_bounds::subscriber;
+use parking_lot::Mutex;
 use tokio::{
     sync::Notify,
     time::{Instant, timeout},
@@ -96,7 +92,7 @@ impl Places {
         now: Instant,
     ) -> Result<Place, Full> {
         let subscriber = ip.map(subscriber);
-        let mut held = self.held();
+        let mut held = self.held.lock();
         let first = held.waiting.iter().find(|(_, waits)| Some(*waits) == subscriber);
         if first.is_some_and(|(number, _)| Some(*number) != turn.map(|turn| turn.0.number)) {
             return Err(Full::Subscriber);
@@ -118,7 +114,7 @@ impl Places {
     /// A turn for a newcomer from `ip`, behind the others of its subscriber; `None` when too many wait.
     pub(super) fn wait(self: &Arc<Self>, ip: IpAddr) -> Option<Waiting> {
         let subscriber = subscriber(ip);
-        let mut held = self.held();
+        let mut held = self.held.lock();
         let own = held.waiting.iter().filter(|(_, waits)| *waits == subscriber).count();
         if own >= WAITING_PER_SUBSCRIBER_MAX {
             return None;
@@ -134,12 +130,8 @@ impl Places {
         let _ = timeout(LOOK_AGAIN, self.left.notified()).await;
     }
 
-    fn held(&self) -> MutexGuard<'_, HeldPlaces> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn works_for(&self, number: u64, party: &str) -> bool {
-        let mut held = self.held();
+        let mut held = self.held.lock();
         let Some(own) = held.connections.iter().find(|connection| connection.number == number) else {
             // Its place went to another.
             return false;
@@ -218,7 +210,7 @@ impl HeldPlaces {
 impl Drop for Place {
     fn drop(&mut self) {
         let Numbered { places, number } = &self.0;
-        places.held().connections.retain(|connection| connection.number != *number);
+        places.held.lock().connections.retain(|connection| connection.number != *number);
         places.left.notify_waiters();
     }
 }
@@ -226,7 +218,7 @@ impl Drop for Place {
 impl Drop for Waiting {
     fn drop(&mut self) {
         let Numbered { places, number } = &self.0;
-        places.held().waiting.retain(|(waiting, _)| waiting != number);
+        places.held.lock().waiting.retain(|(waiting, _)| waiting != number);
         places.left.notify_waiters();
     }
 }
@@ -259,7 +251,7 @@ impl Desk {
     /// connections that work for it leave too few to others; nothing may be begun then. It counts until it is answered.
     #[must_use]
     pub fn works_for(&self, party: &str) -> bool {
-        let mut kept = self.0.party.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.party.lock();
         let Numbered { places, number } = &self.0.connection;
         let is_allowed = kept.is_none() && places.works_for(*number, party);
         if is_allowed {
@@ -271,9 +263,8 @@ impl Desk {
 
 impl Drop for Working {
     fn drop(&mut self) {
-        let party = self.party.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(party) = party {
-            self.connection.places.held().count(self.connection.number, &party, false);
+        if let Some(party) = self.party.get_mut().take() {
+            self.connection.places.held.lock().count(self.connection.number, &party, false);
         }
     }
 }
@@ -327,7 +318,7 @@ mod tests {
         held.push(places.enter_late(Some("10.0.0.2".parse().unwrap()), &connection()).unwrap());
         assert!(is_gone(&others[0]) && !is_gone(&others[1]), "who was silent for longest goes first");
         drop(held);
-        assert!(places.held.lock().unwrap().connections.is_empty());
+        assert!(places.held.lock().connections.is_empty());
     }
 
     #[test]
@@ -394,9 +385,9 @@ mod tests {
         let next = place.desks().desk();
         assert!(next.works_for("one") && !next.works_for("one"), "each request counts once");
         drop(next);
-        assert!(desk.0.connection.places.held().connections.iter().any(|own| own.is_for("one")));
+        assert!(desk.0.connection.places.held.lock().connections.iter().any(|own| own.is_for("one")));
         held.clear();
-        assert!(places.held().connections.is_empty());
+        assert!(places.held.lock().connections.is_empty());
         let places = Places::new(4, 4);
         let proxied: Vec<_> = (0..4).map(|_| places.enter_late(None, &connection()).unwrap()).collect();
         let desks: Vec<_> = proxied.iter().map(|place| place.desks().desk()).collect();
@@ -420,7 +411,7 @@ mod tests {
         assert_eq!(enter(Some(&turns[1])).unwrap_err(), Full::Subscriber);
         assert!(enter(Some(&turns[0])).is_ok());
         drop(turns);
-        assert!(places.held().waiting.is_empty());
+        assert!(places.held.lock().waiting.is_empty());
         assert!(places.enter(Some(here), &connection(), None, Instant::now()).is_ok());
     }
 }

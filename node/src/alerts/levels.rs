@@ -1,10 +1,9 @@
 //! From when on somebody is told, and where: set by the user, kept in the ledger.
 
-use std::sync::{PoisonError, RwLock};
-
 use farthing_control::types::{Eth, Text};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_protocol::Usdc;
+use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
 use super::webhook::{WebhookAddress, WebhookError};
@@ -88,7 +87,7 @@ impl LevelsStore {
     }
 
     pub(super) fn get(&self) -> Levels {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.read().clone()
     }
 
     pub(super) async fn set(
@@ -112,7 +111,7 @@ impl LevelsStore {
         let bytes = serde_json::to_vec(&stored).expect("texts are always JSON");
         let stored = self.ledger.put(Namespace::Settings, STORED_KEY, bytes).await;
         stored.map_err(LevelsError::NotStored)?;
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = changed;
+        *self.current.write() = changed;
         Ok(())
     }
 }

@@ -6,7 +6,6 @@
 
 use std::{
     collections::BTreeMap,
-    sync::PoisonError,
     time::{Duration, Instant},
 };
 
@@ -84,7 +83,7 @@ impl Alerts {
     }
 
     fn delivered(&self, told: Result<(), &WebhookError>) {
-        let mut delivery = self.0.delivery.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut delivery = self.0.delivery.lock();
         match told {
             Ok(()) => *delivery = Delivery { told_secs: Some(clock::now_secs()), problem: None },
             Err(error) => delivery.problem = Some(error.to_string()),

@@ -7,13 +7,14 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::Arc,
     time::Duration,
 };
 
 use farthing_control::types::{AutomaticBackups, Backup};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_os::{clock, secret::SecretText};
+use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
@@ -165,7 +166,7 @@ impl Automatic {
     /// Returns the reason that the newest attempt failed, and since when.
     #[must_use]
     pub fn failing(&self) -> Option<Failing> {
-        self.0.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.failing.lock().clone()
     }
 
     /// Turns it on, or changes it: with a passphrase, later backups are opened by that one.
@@ -210,7 +211,7 @@ impl Automatic {
         let plan = self.plan().ok_or(AutomaticError::Off)?;
         let inner = self.0.clone();
         let made = aside(move || inner.make(plan)).await;
-        let mut failing = self.0.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failing = self.0.failing.lock();
         match &made {
             Ok(file) => {
                 tracing::info!(file = file.name, bytes = file.bytes, "an automatic backup was made");
@@ -232,14 +233,14 @@ impl Automatic {
     }
 
     fn plan(&self) -> Option<BackupSchedule> {
-        self.0.plan.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.plan.read().clone()
     }
 
     async fn set(&self, plan: Option<BackupSchedule>) -> Result<(), LedgerError> {
         let bytes = serde_json::to_vec(&plan).expect("texts and numbers are always JSON");
         self.0.ledger.put(Namespace::Settings, STORED_KEY, bytes).await?;
-        *self.0.plan.write().unwrap_or_else(PoisonError::into_inner) = plan;
-        *self.0.failing.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.0.plan.write() = plan;
+        *self.0.failing.lock() = None;
         self.0.changed.notify_one();
         Ok(())
     }

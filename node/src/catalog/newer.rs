@@ -1,7 +1,7 @@
 //! Newer versions of a service in use: looked for, brought by a refusal, asked of the owner.
 
 use std::{
-    sync::{Arc, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -71,7 +71,7 @@ impl Catalog {
     }
 
     fn may_ask_again(&self, id: ServiceId) -> bool {
-        let mut asked = self.0.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.0.asked.lock();
         if asked.get(&id).is_some_and(|last| last.elapsed() < REFRESH_EVERY) {
             return false;
         }

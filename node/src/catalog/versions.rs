@@ -2,12 +2,13 @@
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use farthing_bridge::{changes::changes, description::Operation};
 use farthing_control::types::{Text, VersionNote};
 use farthing_protocol::{Listing, ServiceId, call::ChargePolicy, limits, plain::Line};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::{KnownService, method_of};
@@ -194,14 +195,14 @@ impl SeenVersions {
     }
 
     fn is_new(&self, listing: &Listing) -> bool {
-        let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let noted = self.0.lock();
         let notes = noted.services.iter().find(|(own, _)| own.0 == listing.service);
         notes.and_then(|(_, notes)| notes.last()).is_none_or(|newest| newest.version < listing.seq)
     }
 
     /// `is_first`: nothing of the service was in use here before.
     fn add(&self, id: Text<ServiceId>, mut note: VersionNote, is_first: bool) {
-        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = self.0.lock();
         let at = noted.services.iter().position(|(own, _)| *own == id);
         if is_first {
             note.what = vec![if at.is_some() { "seen again" } else { "first seen by this node" }.to_owned()];
@@ -223,14 +224,14 @@ impl SeenVersions {
 
     /// Of one service, the newest last.
     pub(super) fn of(&self, id: ServiceId) -> Vec<VersionNote> {
-        let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let noted = self.0.lock();
         let found = noted.services.iter().find(|(own, _)| own.0 == id);
         found.map(|(_, notes)| notes.clone()).unwrap_or_default()
     }
 
     /// As it is stored, when something was noted since the last time.
     pub(super) fn to_store(&self) -> Option<Vec<u8>> {
-        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = self.0.lock();
         if !std::mem::take(&mut noted.changed) {
             return None;
         }
@@ -240,7 +241,7 @@ impl SeenVersions {
     /// Goes on with what was stored. What cannot be read is forgotten: nothing depends on it.
     pub(super) fn restore(&self, stored: &[u8]) {
         if let Ok(noted) = serde_json::from_slice(stored) {
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = noted;
+            *self.0.lock() = noted;
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -17,6 +17,7 @@ use farthing_control::types::{Activity, BoughtCall, DayFigures, Figures, Measure
 use farthing_ledger::{Ledger, LedgerError, Purchase, PurchaseEnd, day_of};
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 use super::Failed;
@@ -106,7 +107,7 @@ pub(super) async fn figures(
 impl CountedFigures {
     /// Returns what is there, and whether the caller is the one who should count anew.
     fn look(&self) -> (Option<Figures>, bool) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         let is_old = state.at.is_none_or(|at| at.elapsed() >= COUNTED_EVERY);
         if is_old {
             state.at = Some(Instant::now());
@@ -116,7 +117,7 @@ impl CountedFigures {
 
     async fn count(&self, ledger: Ledger) -> Result<Figures, LedgerError> {
         let figures = aside(move || count(&ledger, clock::now_secs())).await?;
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).figures = Some(figures.clone());
+        self.0.lock().figures = Some(figures.clone());
         Ok(figures)
     }
 }

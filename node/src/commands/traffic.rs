@@ -2,12 +2,13 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use axum::{Json, extract::State};
 use farthing_control::types::Traffic;
+use parking_lot::Mutex;
 
 use crate::commands::handles::Handles;
 
@@ -37,7 +38,7 @@ impl Meter {
 
     /// The pace since the latest look that lies a whole window back, or since the earliest.
     fn look(&self, now: Sample) -> Traffic {
-        let mut samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut samples = self.0.lock();
         let is_old = |sample: &Sample| now.at.saturating_duration_since(sample.at) >= WINDOW;
         while samples.get(1).is_some_and(is_old) {
             samples.pop_front();
@@ -79,7 +80,7 @@ mod tests {
     #[test]
     fn a_pace_is_that_of_the_last_minute_however_often_one_looks() {
         let meter = Meter::new();
-        let begin = meter.0.lock().unwrap()[0].at;
+        let begin = meter.0.lock()[0].at;
         let look = |secs: u64, sent: u64| {
             meter.look(Sample { at: begin + Duration::from_secs(secs), sent, received: sent / 2 })
         };
@@ -91,7 +92,7 @@ mod tests {
         let quiet = look(101, 1_000);
         assert_eq!((quiet.sent_bytes, quiet.sent_bytes_per_sec), (1_000, 0));
         assert!((60..62).contains(&quiet.over_secs), "{quiet:?}");
-        assert!(meter.0.lock().unwrap().len() < 64, "as many as a minute has seconds");
+        assert!(meter.0.lock().len() < 64, "as many as a minute has seconds");
         assert_eq!(look(3_701, 37_000).sent_bytes_per_sec, 10, "after an hour in which nobody looked");
     }
 }

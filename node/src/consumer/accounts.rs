@@ -8,10 +8,7 @@
 //! once ([`Accounts::count`]) and stored in the background ([`Accounts::store`]), or given back
 //! ([`Accounts::release`]). After a start, [`Accounts::restore`] and [`Accounts::take_over`].
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_ledger::{
@@ -25,6 +22,7 @@ use farthing_protocol::{
     channel::ReceiptMismatch,
     resolution::Copies,
 };
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     BuyError,
@@ -64,7 +62,7 @@ impl Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         if !self.is_kept {
-            self.accounts.spending().settle(self.day, &self.secret, self.price, Usdc::ZERO);
+            self.accounts.spending.lock().settle(self.day, &self.secret, self.price, Usdc::ZERO);
         }
     }
 }
@@ -188,7 +186,7 @@ impl Accounts {
     /// # Errors
     /// When the ledger cannot be read.
     pub fn spending_of(&self, day: u32) -> Result<MutexGuard<'_, Spending>, LedgerError> {
-        let mut spending = self.spending();
+        let mut spending = self.spending.lock();
         if !spending.counts(day) {
             let open = self.ledger.unresolved()?.into_iter().filter(|promise| promise.day() == day);
             let open = open.map(|promise| (promise.secret, promise.request.price));
@@ -196,10 +194,6 @@ impl Accounts {
             spending.begin(day, charged.into_iter().chain(open));
         }
         Ok(spending)
-    }
-
-    pub fn spending(&self) -> MutexGuard<'_, Spending> {
-        self.spending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads what the ledger knows of a call id. A call that ended uncharged may be made anew.
@@ -326,7 +320,7 @@ impl Accounts {
                 let mut counted = Usdc::ZERO;
                 for (day, part) in taken {
                     counted = counted.saturating_add(part);
-                    self.spending().settle(day, NO_SECRET, part, Usdc::ZERO);
+                    self.spending.lock().settle(day, NO_SECRET, part, Usdc::ZERO);
                 }
                 self.channels.acknowledge_found(&receipt, counted);
                 self.channels.note_receipt(&receipt);
@@ -358,7 +352,7 @@ impl Accounts {
         self.channels.note_receipt(&receipt);
         self.channels.acknowledge_late(&receipt);
         let day = farthing_ledger::day_of(purchase.promised_secs);
-        self.spending().rehold(day, &purchase.secret, charged);
+        self.spending.lock().rehold(day, &purchase.secret, charged);
     }
 
     /// Takes over what an owner proves to hold, and books what its total says of calls that this ledger lacks.
@@ -397,7 +391,7 @@ impl Accounts {
         let observed = self.ledger.put_payer_channel(facts).await?;
         let Observed { row, counted, .. } = observed;
         if let Some((day, amount)) = counted {
-            self.spending().rehold(day, NO_SECRET, amount);
+            self.spending.lock().rehold(day, NO_SECRET, amount);
             self.channels.count_booked(row.id, amount);
         }
         self.let_go(&observed);
@@ -437,7 +431,7 @@ impl Accounts {
         }
         if !uncounted.is_zero() {
             let day = farthing_ledger::day_of(clock::now_secs());
-            self.spending().settle(day, NO_SECRET, uncounted, Usdc::ZERO);
+            self.spending.lock().settle(day, NO_SECRET, uncounted, Usdc::ZERO);
         }
     }
 
@@ -459,7 +453,7 @@ impl Accounts {
         let Some(found) = self.channels.explain(channel, spent_total) else { return };
         let Explained { charged, cause } = found;
         tracing::warn!(%owner, %charged, ?cause, "booking calls that this ledger lacks");
-        self.spending().rehold(farthing_ledger::day_of(clock::now_secs()), NO_SECRET, charged);
+        self.spending.lock().rehold(farthing_ledger::day_of(clock::now_secs()), NO_SECRET, charged);
         if let Err(error) = self.ledger.recover_charges(channel, charged, spent_total, cause).await {
             tracing::error!(%owner, %error, "they were not stored, and are booked after the next start");
         }
@@ -475,7 +469,7 @@ impl Accounts {
 
     fn settle(&self, attempt: &Attempt, charged: Usdc) {
         let promise = &attempt.promise;
-        self.spending().settle(promise.day(), &promise.secret, attempt.expected.price, charged);
+        self.spending.lock().settle(promise.day(), &promise.secret, attempt.expected.price, charged);
     }
 }
 

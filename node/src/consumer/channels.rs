@@ -10,7 +10,6 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
@@ -19,6 +18,7 @@ use farthing_protocol::{
     Address, CallId, ChannelConfig, ChannelId, Usdc,
     channel::{PayerState, Receipt, ReceiptMismatch},
 };
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// One channel as the consumer sees it.
@@ -194,7 +194,7 @@ impl PayerChannels {
         let now_secs = farthing_os::clock::now_secs();
         // A clock that was ahead once puts nothing off for longer than a restart does.
         let used_secs = row.used_secs.map(|used| used.min(now_secs));
-        let mut channels = self.lock();
+        let mut channels = self.channels.lock();
         let owner = row.config.payee;
         let Channels { by_id, by_owner } = &mut *channels;
         let ids = by_owner.entry(owner).or_default();
@@ -251,7 +251,7 @@ impl PayerChannels {
 
     /// Takes back a part of what the chain alone showed as charged.
     pub fn let_go(&self, id: ChannelId, part: Usdc) {
-        if let Some(channel) = self.lock().by_id.get_mut(&id) {
+        if let Some(channel) = self.channels.lock().by_id.get_mut(&id) {
             channel.state.acknowledged = channel.state.acknowledged.saturating_sub(part);
             channel.seen_total = channel.seen_total.saturating_sub(part).max(channel.state.acknowledged);
         }
@@ -261,7 +261,7 @@ impl PayerChannels {
     /// have forgotten calls in a crash.
     #[must_use]
     pub fn is_overclaimed(&self, id: ChannelId, claimed: Usdc) -> bool {
-        let channels = self.lock();
+        let channels = self.channels.lock();
         let compared = channels.by_id.get(&id).filter(|channel| channel.is_compared);
         compared.is_some_and(|channel| !channel.state.unexplained(claimed).is_zero())
     }
@@ -271,7 +271,7 @@ impl PayerChannels {
     /// # Errors
     /// [`Shortage`], which says what would help.
     pub fn reserve(&self, owner: Address, price: Usdc, now_secs: u64) -> Result<Reservation, Shortage> {
-        let mut channels = self.lock();
+        let mut channels = self.channels.lock();
         if channels.with(owner).any(|channel| channel.state.stopped) {
             return Err(Shortage::Distrusted);
         }
@@ -294,7 +294,7 @@ impl PayerChannels {
 
     /// Puts back what a promise of an earlier run has in flight.
     pub fn restore_in_flight(&self, call_id: CallId, reservation: &Reservation) {
-        if let Some(channel) = self.lock().by_id.get_mut(&reservation.channel) {
+        if let Some(channel) = self.channels.lock().by_id.get_mut(&reservation.channel) {
             channel.open_at_start.insert(call_id);
             channel.state.in_flight = channel.state.in_flight.saturating_add(reservation.price);
         }
@@ -302,7 +302,7 @@ impl PayerChannels {
 
     /// Ends a call that was not charged.
     pub fn release(&self, reservation: &Reservation) {
-        if let Some(channel) = self.lock().by_id.get_mut(&reservation.channel) {
+        if let Some(channel) = self.channels.lock().by_id.get_mut(&reservation.channel) {
             channel.state.release(reservation.price);
             channel.settle_if_idle();
         }
@@ -313,7 +313,7 @@ impl PayerChannels {
     /// # Errors
     /// [`ReceiptMismatch::ChargedAbovePrice`]; the channel is then stopped.
     pub fn acknowledge(&self, reservation: &Reservation, receipt: &Receipt) -> Result<(), ReceiptMismatch> {
-        let mut channels = self.lock();
+        let mut channels = self.channels.lock();
         let Some(channel) = channels.by_id.get_mut(&reservation.channel) else { return Ok(()) };
         channel.seen_total = channel.seen_total.max(receipt.spent_total);
         channel.count_call_of_before(receipt);
@@ -330,14 +330,14 @@ impl PayerChannels {
     /// already, with what this node forgot, or was never owed.
     #[must_use]
     pub fn has_room_for_late(&self, receipt: &Receipt) -> bool {
-        let channels = self.lock();
+        let channels = self.channels.lock();
         let state = channels.by_id.get(&receipt.channel).map(|channel| channel.state);
         state.is_some_and(|state| state.acknowledged.saturating_add(receipt.charged) <= state.signed)
     }
 
     /// Counts a call that was released and turns out to have been charged.
     pub fn acknowledge_late(&self, receipt: &Receipt) {
-        if let Some(channel) = self.lock().by_id.get_mut(&receipt.channel) {
+        if let Some(channel) = self.channels.lock().by_id.get_mut(&receipt.channel) {
             channel.seen_total = channel.seen_total.max(receipt.spent_total);
             channel.count_call_of_before(receipt);
             channel.state.acknowledge_late(receipt.charged);
@@ -347,7 +347,7 @@ impl PayerChannels {
     /// Counts a call that this node forgot and asked for again. `counted` is the part of its charge that was booked
     /// with what was forgotten.
     pub fn acknowledge_found(&self, receipt: &Receipt, counted: Usdc) {
-        if let Some(channel) = self.lock().by_id.get_mut(&receipt.channel) {
+        if let Some(channel) = self.channels.lock().by_id.get_mut(&receipt.channel) {
             let rest = receipt.charged.saturating_sub(counted);
             channel.seen_total = channel.seen_total.max(receipt.spent_total);
             channel.state.acknowledge_late(rest);
@@ -360,7 +360,7 @@ impl PayerChannels {
 
     /// Takes note of a receipt that the ledger has. One over more than was signed is not kept there.
     pub fn note_receipt(&self, receipt: &Receipt) {
-        let mut channels = self.lock();
+        let mut channels = self.channels.lock();
         let channel = channels.by_id.get_mut(&receipt.channel);
         if let Some(channel) = channel.filter(|channel| receipt.spent_total <= channel.state.signed) {
             channel.receipted = channel.receipted.max(receipt.spent_total);
@@ -370,7 +370,7 @@ impl PayerChannels {
     /// Returns the least that the owner must count on a channel, because its receipts and the calls known here both do.
     #[must_use]
     pub fn receipted(&self, id: ChannelId) -> Option<Usdc> {
-        let channels = self.lock();
+        let channels = self.channels.lock();
         let channel = channels.by_id.get(&id)?;
         Some(channel.receipted.min(channel.state.acknowledged)).filter(|total| !total.is_zero())
     }
@@ -378,7 +378,7 @@ impl PayerChannels {
     /// Takes note of the owner's total as its books have it now. It is lower than one that was told before when the owner
     /// lost records of calls that are not known here either.
     pub fn hear(&self, id: ChannelId, spent_total: Usdc) {
-        if let Some(channel) = self.lock().by_id.get_mut(&id) {
+        if let Some(channel) = self.channels.lock().by_id.get_mut(&id) {
             channel.seen_total = spent_total.max(channel.claimed).max(channel.state.acknowledged);
         }
     }
@@ -386,7 +386,7 @@ impl PayerChannels {
     /// Returns what the owner counts beyond everything known here; zero on a channel that is stopped for it.
     #[must_use]
     pub fn unexplained(&self, owner: Address) -> Usdc {
-        let channels = self.lock();
+        let channels = self.channels.lock();
         let open = channels.in_use(owner).filter(|channel| !channel.state.stopped);
         open.map_or(Usdc::ZERO, PayerChannel::unexplained)
     }
@@ -394,7 +394,7 @@ impl PayerChannels {
     /// Counts what was signed beyond everything known here as in flight: calls that the ledger lacks, which the owner
     /// may have charged or may yet charge.
     pub fn remember(&self, id: ChannelId, signed: Usdc, cause: Cause) {
-        let mut channels = self.lock();
+        let mut channels = self.channels.lock();
         let Some(channel) = channels.by_id.get_mut(&id) else { return };
         let known = channel.state.acknowledged.saturating_add(channel.state.in_flight);
         let forgotten = signed.saturating_sub(known);
@@ -411,7 +411,7 @@ impl PayerChannels {
     /// Acknowledges what the owner's total cannot owe to any call known here: forgotten ones were charged. No owner is
     /// owed more than was signed, so nothing is believed beyond that.
     pub fn explain(&self, id: ChannelId, spent_total: Usdc) -> Option<Explained> {
-        let mut channels = self.lock();
+        let mut channels = self.channels.lock();
         let channel = channels.by_id.get_mut(&id)?;
         channel.seen_total = channel.seen_total.max(spent_total);
         let in_flight = channel.state.in_flight.saturating_sub(channel.forgotten);
@@ -425,14 +425,14 @@ impl PayerChannels {
 
     /// Counts what the ledger has booked by itself, because an emptied channel paid it and no call explains it.
     pub fn count_booked(&self, id: ChannelId, charged: Usdc) {
-        if let Some(channel) = self.lock().by_id.get_mut(&id) {
+        if let Some(channel) = self.channels.lock().by_id.get_mut(&id) {
             channel.count_forgotten(charged);
         }
     }
 
     /// Gives forgotten headroom back: every call that could have used it is over.
     pub fn forgive(&self, id: ChannelId) {
-        if let Some(channel) = self.lock().by_id.get_mut(&id) {
+        if let Some(channel) = self.channels.lock().by_id.get_mut(&id) {
             let forgotten = std::mem::take(&mut channel.forgotten);
             channel.state.release(forgotten);
         }
@@ -440,7 +440,7 @@ impl PayerChannels {
 
     /// From now on nothing is put down to forgotten calls but what calls that are open now hide.
     pub fn settle(&self, id: ChannelId) {
-        if let Some(channel) = self.lock().by_id.get_mut(&id) {
+        if let Some(channel) = self.channels.lock().by_id.get_mut(&id) {
             channel.is_settled = true;
             channel.settle_if_idle();
         }
@@ -448,7 +448,7 @@ impl PayerChannels {
 
     /// Trusts a channel again that was stopped and is empty: what its owner was paid is what it is owed.
     pub fn resume(&self, id: ChannelId) {
-        if let Some(channel) = self.lock().by_id.get_mut(&id) {
+        if let Some(channel) = self.channels.lock().by_id.get_mut(&id) {
             channel.state.stopped = false;
             channel.seen_total = channel.claimed.max(channel.state.acknowledged);
         }
@@ -456,7 +456,7 @@ impl PayerChannels {
 
     /// Promises nothing more on a channel, nor on another one with its owner.
     pub fn stop(&self, id: ChannelId) {
-        if let Some(channel) = self.lock().by_id.get_mut(&id) {
+        if let Some(channel) = self.channels.lock().by_id.get_mut(&id) {
             channel.state.stopped = true;
         }
     }
@@ -464,28 +464,24 @@ impl PayerChannels {
     /// The channel with an owner that new calls are promised on.
     #[must_use]
     pub fn in_use(&self, owner: Address) -> Option<PayerChannel> {
-        self.lock().in_use(owner).cloned()
+        self.channels.lock().in_use(owner).cloned()
     }
 
     #[must_use]
     pub fn get(&self, id: ChannelId) -> Option<PayerChannel> {
-        self.lock().by_id.get(&id).cloned()
+        self.channels.lock().by_id.get(&id).cloned()
     }
 
     /// All channels but the empty ones that another one took the place of.
     #[must_use]
     pub fn all(&self) -> Vec<PayerChannel> {
-        let channels = self.lock();
+        let channels = self.channels.lock();
         let matters = |channel: &&PayerChannel| {
             let is_in_use =
                 || channels.in_use(channel.config.payee).is_some_and(|in_use| in_use.id == channel.id);
             channel.holds_something() || channel.state.stopped || is_in_use()
         };
         channels.by_id.values().filter(matters).cloned().collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Channels> {
-        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

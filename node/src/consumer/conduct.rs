@@ -12,11 +12,12 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use farthing_ledger::{Document, Ledger, LedgerError, Namespace};
 use farthing_protocol::ServiceId;
+use parking_lot::Mutex;
 
 use crate::config::FlagRule;
 
@@ -69,7 +70,7 @@ pub struct TrialPermit {
 
 impl Drop for TrialPermit {
     fn drop(&mut self) {
-        self.conduct.state().trying.remove(&self.key);
+        self.conduct.0.state.lock().trying.remove(&self.key);
     }
 }
 
@@ -127,7 +128,7 @@ impl Conduct {
     /// # Errors
     /// [`ServiceRefusal`].
     pub fn admit(&self, service: ServiceId, secret: &str) -> Result<Option<TrialPermit>, ServiceRefusal> {
-        let (mut state, now_secs) = (self.state(), clock::now_secs());
+        let (mut state, now_secs) = (self.0.state.lock(), clock::now_secs());
         let key = CallerKey::new(service, secret);
         let Some(window) = state.windows.get(&key) else { return Ok(None) };
         let rule = state.own_rule(service).unwrap_or(self.0.settings.rule);
@@ -152,7 +153,7 @@ impl Conduct {
     ) {
         let key = CallerKey::new(service, secret);
         {
-            let (mut state, now_secs) = (self.state(), clock::now_secs());
+            let (mut state, now_secs) = (self.0.state.lock(), clock::now_secs());
             let window = state.windows.entry(key).or_default();
             let (was_kept, was_flagged) =
                 (window.is_worth_keeping(now_secs), window.flag(now_secs).is_some());
@@ -179,7 +180,7 @@ impl Conduct {
     /// When it cannot be stored; it is in force until the next restart then.
     pub async fn set_rule(&self, service: ServiceId, rule: Option<FlagRule>) -> Result<(), LedgerError> {
         {
-            let mut state = self.state();
+            let mut state = self.0.state.lock();
             let key = CallerKey::of_user(service);
             state.windows.entry(key).or_default().rule = rule;
             state.dirty.insert(key);
@@ -197,13 +198,13 @@ impl Conduct {
     /// Returns what is known of a service, from the calls of all secrets.
     #[must_use]
     pub fn of(&self, service: ServiceId) -> ServiceConduct {
-        self.known(&self.state(), service, clock::now_secs())
+        self.known(&self.0.state.lock(), service, clock::now_secs())
     }
 
     /// Every service that is flagged, or of which the user said something.
     #[must_use]
     pub fn all(&self) -> Vec<ServiceConduct> {
-        let (state, now_secs) = (self.state(), clock::now_secs());
+        let (state, now_secs) = (self.0.state.lock(), clock::now_secs());
         let services: BTreeSet<ServiceId> = state.windows.keys().map(|key| key.service).collect();
         let known = services.into_iter().map(|service| self.known(&state, service, now_secs));
         known.filter(|known| known.flag.is_some() || known.own_rule.is_some()).collect()
@@ -220,23 +221,19 @@ impl Conduct {
     /// Stores what differs. Those that come while it is stored go together into the next commit.
     async fn store(&self) -> Result<(), LedgerError> {
         let _alone = self.0.storing.lock().await;
-        let dirty = std::mem::take(&mut self.state().dirty);
+        let dirty = std::mem::take(&mut self.0.state.lock().dirty);
         if dirty.is_empty() {
             return Ok(());
         }
         let documents = {
-            let (state, now_secs) = (self.state(), clock::now_secs());
+            let (state, now_secs) = (self.0.state.lock(), clock::now_secs());
             dirty.iter().map(|key| document(*key, state.windows.get(key), now_secs)).collect()
         };
         let stored = self.0.ledger.put_many(documents).await;
         if stored.is_err() {
-            self.state().dirty.extend(dirty);
+            self.0.state.lock().dirty.extend(dirty);
         }
         stored
-    }
-
-    fn state(&self) -> MutexGuard<'_, ConductState> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -360,10 +357,10 @@ mod tests {
         noted(&conduct, service(255), CallEnd::Broke, 4).await;
         for n in 0..=WINDOWS_MAX as u128 {
             let key = CallerKey::of_user(ServiceId::from_bytes(n.to_be_bytes()));
-            conduct.state().windows.insert(key, ConductWindow::default());
+            conduct.0.state.lock().windows.insert(key, ConductWindow::default());
         }
         noted(&conduct, service(254), CallEnd::Good, 1).await;
-        assert_eq!(conduct.state().windows.len(), WINDOWS_MAX);
+        assert_eq!(conduct.0.state.lock().windows.len(), WINDOWS_MAX);
         assert!(conduct.of(service(255)).flag.is_some());
     }
 }

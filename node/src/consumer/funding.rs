@@ -4,7 +4,7 @@
 use std::{
     fmt,
     ops::Deref,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -12,6 +12,7 @@ use farthing_chain::{AUTHORIZATION_SECS, Balances, ChainError, ChainHandle};
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_os::killpoint;
 use farthing_protocol::{Address, ChannelConfig, Usdc, listing::Accept};
+use parking_lot::Mutex;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
@@ -197,13 +198,9 @@ impl Funding {
     }
 
     fn check_refill(&self, owner: Address) -> Result<(), BuyError> {
-        let wait = self.refills().wait(owner, Instant::now());
+        let wait = self.0.refills.lock().wait(owner, Instant::now());
         let hours = wait.as_secs().div_ceil(3_600);
         if wait.is_zero() { Ok(()) } else { Err(OverLimit::Refilled { owner, hours }.into()) }
-    }
-
-    fn refills(&self) -> MutexGuard<'_, Refills> {
-        self.0.refills.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a top-up in the background when the channel runs low, and its owner is `there`.
@@ -295,7 +292,7 @@ impl Funding {
         killpoint::reached("funding.before_deposit");
         let made = self.0.chain.deposit_onto(config, deposited, amount).await;
         if wanted.is_refill && !made.as_ref().is_err_and(is_unsigned) {
-            self.refills().note(owner, Instant::now());
+            self.0.refills.lock().note(owner, Instant::now());
         }
         match made {
             Ok(_) => {}

@@ -5,14 +5,11 @@
 //! until receipts explain the total; right after a start calls that a crash kept out of the ledger may explain it; what
 //! stays unexplained stops the channel, which raises an alert. Where nobody could claim it, it has to last for that.
 
-use std::{
-    collections::HashMap,
-    sync::{MutexGuard, PoisonError},
-    time::Instant,
-};
+use std::{collections::HashMap, time::Instant};
 
 use farthing_ledger::PurchaseEnd;
 use farthing_protocol::{Address, CallId, ChannelId, Usdc, call::ChannelSync, resolution::Copies};
+use parking_lot::MutexGuard;
 use tokio::time::timeout;
 
 use crate::{chain_view::is_believed, disk::aside, keyed_mutex::KeyedGuard};
@@ -120,7 +117,7 @@ impl Consumer {
 
     /// Since when owners are said to count what no call explains, by channel.
     fn accused(&self) -> MutexGuard<'_, HashMap<ChannelId, Instant>> {
-        self.0.accused.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.accused.lock()
     }
 
     /// Asks about a call that was released in doubt, and books it when it was charged.

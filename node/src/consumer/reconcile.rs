@@ -8,7 +8,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -17,6 +17,7 @@ use farthing_protocol::{
     Address, CallMessage, CallReply, ChannelId, RefusalCode, call::ChannelSync, limits,
     resolution::COPY_LIFETIME,
 };
+use parking_lot::Mutex;
 
 use super::{
     Consumer,
@@ -73,7 +74,7 @@ impl ComparedBooks {
 impl ComparisonProgress {
     /// `None` once they were compared for the last time.
     fn turn(&self, channel: ChannelId) -> Option<Arc<tokio::sync::Mutex<ComparedBooks>>> {
-        let mut books = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut books = self.0.lock();
         match books.entry(channel).or_insert_with(|| BookProgress::Open(Arc::default())) {
             BookProgress::Open(turn) => Some(turn.clone()),
             BookProgress::Done => None,
@@ -81,7 +82,7 @@ impl ComparisonProgress {
     }
 
     fn finish(&self, channel: ChannelId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(channel, BookProgress::Done);
+        self.0.lock().insert(channel, BookProgress::Done);
     }
 }
 

@@ -6,11 +6,12 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Instant,
 };
 
 use farthing_protocol::{Address, ChannelId, Usdc};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     channels::{PayerChannel, PayerChannels},
@@ -133,7 +134,7 @@ impl AtRest {
 
     /// Without those that cannot happen any more, or are in the books.
     fn lock(&self) -> MutexGuard<'_, UnderWay> {
-        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut under_way = self.under_way.lock();
         under_way.retain(|at, places| {
             let booked = self.channels.get(at.channel).map_or(Usdc::ZERO, |channel| channel.state.deposited);
             places.retain(|_, place| {

@@ -5,12 +5,13 @@
 //! here lifts it. A stop holds from the moment it is asked for, even when it cannot be stored; everything that allows
 //! more is stored first.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use farthing_control::types::Text;
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_os::clock;
 use farthing_protocol::Usdc;
+use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
 use super::spending::SpendingCaps;
@@ -186,7 +187,7 @@ impl Rules {
     pub async fn stop(&self) -> Result<(), RulesError> {
         let _alone = self.0.changing.lock().await;
         let stopped = {
-            let mut current = self.0.current.write().unwrap_or_else(PoisonError::into_inner);
+            let mut current = self.0.current.write();
             current.stopped_secs.get_or_insert_with(clock::now_secs);
             *current
         };
@@ -220,7 +221,7 @@ impl Rules {
         let mut changed = self.current();
         edit(&mut changed);
         self.store(&changed).await.map_err(RulesError::NotStored)?;
-        *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = changed;
+        *self.0.current.write() = changed;
         Ok(())
     }
 
@@ -230,7 +231,7 @@ impl Rules {
     }
 
     fn current(&self) -> StoredRules {
-        *self.0.current.read().unwrap_or_else(PoisonError::into_inner)
+        *self.0.current.read()
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -15,6 +15,7 @@ use farthing_protocol::{
     Address, ServiceId,
     limits::{UNCHARGED_PER_MINUTE, UNCHARGED_PER_MINUTE_IN_ALL},
 };
+use parking_lot::Mutex;
 
 const WINDOW: Duration = Duration::from_secs(60);
 /// A secret has at most so many times what is left to others.
@@ -83,7 +84,7 @@ impl Shares {
         secret: &str,
     ) -> Result<CallShare, Duration> {
         let counted = [CountedFor::Owner(owner), CountedFor::Operation(service, operation.to_owned())];
-        let mut minutes = self.lock();
+        let mut minutes = self.0.lock();
         if minutes.len() >= COUNTED_MAX {
             minutes.retain(|_, minute| minute.is_current() || minute.is_used());
         }
@@ -96,10 +97,6 @@ impl Shares {
             share.into_iter().for_each(|share| share.under_way += 1);
         }
         Ok(CallShare { shares: Arc::clone(self), counted, secret: secret.to_owned() })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<CountedFor, Minute>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -146,7 +143,7 @@ impl Minute {
 impl CallShare {
     /// Counts the call: its owner worked on it.
     pub fn count(&self, is_charged: bool) {
-        let mut minutes = self.shares.lock();
+        let mut minutes = self.shares.0.lock();
         for counted in &self.counted {
             let Some(minute) = minutes.get_mut(counted) else { continue };
             if is_charged {
@@ -162,7 +159,7 @@ impl CallShare {
 
 impl Drop for CallShare {
     fn drop(&mut self) {
-        let mut minutes = self.shares.lock();
+        let mut minutes = self.shares.0.lock();
         for counted in &self.counted {
             let share = minutes.get_mut(counted).and_then(|minute| minute.secrets.get_mut(&self.secret));
             if let Some(share) = share {
@@ -228,7 +225,7 @@ mod tests {
         assert_eq!(burst("alice").len(), 8, "it leaves places to others");
         // In the next minute as well.
         let minute_ago = Instant::now().checked_sub(WINDOW).unwrap();
-        shares.lock().values_mut().for_each(|minute| minute.since = minute_ago);
+        shares.0.lock().values_mut().for_each(|minute| minute.since = minute_ago);
         assert_eq!((burst("alice").len(), burst("bob").len()), (8, 100));
     }
 }

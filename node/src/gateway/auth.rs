@@ -3,10 +3,7 @@
 //! Changes take effect with the next request: a secret is created, limited, rotated or revoked in the file first,
 //! then here.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError, RwLock},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{
     extract::FromRequestParts,
@@ -15,6 +12,7 @@ use axum::{
 use farthing_control::types::SecretLimits;
 use farthing_os::clock;
 use farthing_serve::Desk;
+use parking_lot::{Mutex, RwLock};
 
 pub use crate::secret::file::DEFAULT_SECRET;
 use crate::{
@@ -96,7 +94,7 @@ impl Secrets {
     /// Returns what the holder of the presented secret may do, if it is one. Every secret is compared, whichever fits.
     #[must_use]
     pub fn grant_of(&self, presented: &str) -> Option<Grant> {
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        let current = self.current.read();
         let mut grant = current.default.matches(presented).then(|| Grant::unlimited(DEFAULT_SECRET));
         for (name, named) in &current.named {
             if named.secret.matches(presented) {
@@ -105,7 +103,7 @@ impl Secrets {
         }
         drop(current);
         if let Some(grant) = &grant {
-            let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut used = self.used.lock();
             used.insert(grant.name.clone(), clock::now_secs());
         }
         grant
@@ -115,7 +113,7 @@ impl Secrets {
     #[must_use]
     pub fn all(&self) -> Vec<SecretFacts> {
         let used = self.used();
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        let current = self.current.read();
         let default = SecretFacts {
             name: DEFAULT_SECRET.to_owned(),
             created_secs: None,
@@ -134,7 +132,7 @@ impl Secrets {
     /// Returns the time at which each secret was last presented.
     #[must_use]
     pub fn used(&self) -> BTreeMap<String, u64> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.used.lock().clone()
     }
 
     /// A secret, for the user who asked to see it.
@@ -142,7 +140,7 @@ impl Secrets {
     /// # Errors
     /// [`SecretsError::NotFound`].
     pub fn show(&self, name: &str) -> Result<ConsumerSecret, SecretsError> {
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        let current = self.current.read();
         if name == DEFAULT_SECRET {
             return Ok(current.default.clone());
         }
@@ -170,7 +168,7 @@ impl Secrets {
             Ok(())
         })?;
         // An earlier secret of this name is forgotten.
-        self.used.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.used.lock().remove(name);
         Ok(secret)
     }
 
@@ -220,11 +218,11 @@ impl Secrets {
         &self,
         edit: impl FnOnce(&mut StoredSecrets) -> Result<(), SecretsError>,
     ) -> Result<(), SecretsError> {
-        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut changed = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let _alone = self.changing.lock();
+        let mut changed = self.current.read().clone();
         edit(&mut changed)?;
         self.file.replace(&changed)?;
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = changed;
+        *self.current.write() = changed;
         Ok(())
     }
 }

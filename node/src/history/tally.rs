@@ -3,15 +3,12 @@
 //! Calls are told from the newest to the oldest. What is older than some minutes does not change any more: it is
 //! counted once and kept. What is newer is counted anew whenever somebody asks, so that the answer is exact.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use farthing_ledger::{CallRow, Ledger, LedgerError};
-use farthing_protocol::{Outcome, ServiceId, Usdc};
-
 use farthing_os::clock;
+use farthing_protocol::{Outcome, ServiceId, Usdc};
+use parking_lot::Mutex;
 
 use crate::disk::aside;
 
@@ -75,7 +72,7 @@ impl Tally {
     pub async fn counts(&self, ledger: &Ledger) -> Result<Counts, LedgerError> {
         let (tally, ledger) = (self.clone(), ledger.clone());
         aside(move || {
-            let mut settled = tally.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut settled = tally.0.lock();
             let newest =
                 |limit| ledger.served_calls(limit).map(|rows| rows.iter().map(CountedCall::new).collect());
             settled.count(clock::now_secs(), newest)

@@ -6,7 +6,7 @@
 use std::{
     num::NonZeroUsize,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU32, Ordering::Relaxed},
     },
     time::Duration,
@@ -22,6 +22,7 @@ use farthing_protocol::{
     wire,
 };
 use lru::LruCache;
+use parking_lot::Mutex;
 
 use super::{running::CallKey, upstream::UpstreamAnswer};
 
@@ -62,7 +63,7 @@ impl GivenAgain {
     /// The count of a call's stored answer.
     #[must_use]
     pub fn of(&self, call: CallKey) -> Arc<AtomicU32> {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         counts.get_or_insert(call, Arc::default).clone()
     }
 }

@@ -10,15 +10,13 @@
 //! Places are bounded. A channel that pays keeps its place; among the others the one that holds least makes room,
 //! so that filling the book costs more than it takes from anyone.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use farthing_ledger::{Ending, PayeeChannelRow};
 use farthing_protocol::{
     ChannelConfig, ChannelId, Domain, RefusalCode, Usdc, Verified, Voucher, channel::PayeeState,
 };
+use parking_lot::Mutex;
 
 use crate::gas::GasMeans;
 
@@ -89,13 +87,13 @@ impl Book {
 
     /// Takes over a channel of the ledger at the start. `proof` is of its best voucher.
     pub fn restore(&self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>) {
-        self.lock().channels.insert(row.id, PayeeChannel::new(row, proof));
+        self.books.lock().channels.insert(row.id, PayeeChannel::new(row, proof));
     }
 
     /// Takes over a channel of the ledger after that has stored what the chain says of it. `proof` is of the stored
     /// best voucher.
     pub fn apply(&self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>, view: View) {
-        let mut books = self.lock();
+        let mut books = self.books.lock();
         let PayeeBooks { channels, claims } = &mut *books;
         let channel = channels.entry(row.id).or_insert_with(|| PayeeChannel::new(row, proof.clone()));
         let claimed_before = channel.state.claimed;
@@ -105,19 +103,19 @@ impl Book {
 
     /// Takes over which channels of a claim were paid, and which the contract refused, and why.
     pub fn note_claims(&self, paid: &[ChannelId], refused: Vec<(ChannelId, String)>) {
-        self.lock().claims.note(paid, refused);
+        self.books.lock().claims.note(paid, refused);
     }
 
     /// Returns the outcome of the last claims.
     #[must_use]
     pub fn claims(&self) -> Claims {
-        self.lock().claims.clone()
+        self.books.lock().claims.clone()
     }
 
     /// Tells whether a channel that holds `left` finds a place.
     #[must_use]
     pub fn room_for(&self, id: ChannelId, left: Usdc) -> Room {
-        let channels = &self.lock().channels;
+        let channels = &self.books.lock().channels;
         if channels.len() < self.channels_max || channels.contains_key(&id) {
             return Room::Free;
         }
@@ -130,7 +128,7 @@ impl Book {
     /// Below this, no channel finds a place now.
     #[must_use]
     pub fn least_with_room(&self) -> Usdc {
-        let channels = &self.lock().channels;
+        let channels = &self.books.lock().channels;
         if channels.len() < self.channels_max {
             return Usdc::ZERO;
         }
@@ -139,7 +137,7 @@ impl Book {
 
     /// Takes a channel's place away, unless it has come to matter since. Returns whether it did.
     pub fn evict(&self, id: ChannelId) -> bool {
-        let channels = &mut self.lock().channels;
+        let channels = &mut self.books.lock().channels;
         let matters = channels.get(&id).is_none_or(|channel| channel.standing().is_none());
         !matters && channels.remove(&id).is_some()
     }
@@ -147,7 +145,7 @@ impl Book {
     /// Stops serving on a channel whose end this node takes on. An empty one has nothing to close: it stays as
     /// it is, so that it serves again as soon as it is filled. Returns whether there is something to do.
     pub fn set_ending(&self, id: ChannelId, ending: Ending) -> bool {
-        let channels = &mut self.lock().channels;
+        let channels = &mut self.books.lock().channels;
         let is_open = |state: &PayeeState| ending == Ending::None || state.deposited > state.claimed;
         let open = channels.get_mut(&id).filter(|channel| is_open(&channel.state));
         let Some(channel) = open else { return false };
@@ -159,7 +157,7 @@ impl Book {
     /// Stops serving on a channel whose close this node signs away. `false` while a call runs on it, and then nothing
     /// is changed.
     pub fn sign_away(&self, id: ChannelId, until_secs: u64, round: u32) -> bool {
-        let channels = &mut self.lock().channels;
+        let channels = &mut self.books.lock().channels;
         let is_idle = |channel: &&mut PayeeChannel| channel.state.reserved.is_zero() && !channel.is_looked_at;
         let idle = channels.get_mut(&id).filter(is_idle);
         let Some(channel) = idle else { return false };
@@ -171,13 +169,13 @@ impl Book {
     /// The closes that this node has signed.
     #[must_use]
     pub fn signed_away(&self) -> Vec<SignedAway> {
-        self.lock().channels.iter().filter_map(|(id, channel)| channel.signed_close(*id)).collect()
+        self.books.lock().channels.iter().filter_map(|(id, channel)| channel.signed_close(*id)).collect()
     }
 
     /// Channels that this node closes and has not closed yet.
     #[must_use]
     pub fn closing(&self) -> Vec<ChannelId> {
-        let channels = &self.lock().channels;
+        let channels = &self.books.lock().channels;
         channels.iter().filter(|(_, channel)| channel.ending == Ending::Closes).map(|(id, _)| *id).collect()
     }
 
@@ -185,7 +183,7 @@ impl Book {
     /// against.
     #[must_use]
     pub fn terms(&self, id: ChannelId) -> Option<(ChannelConfig, Usdc, Usdc)> {
-        let channels = &self.lock().channels;
+        let channels = &self.books.lock().channels;
         channels.get(&id).map(|channel| (channel.config, channel.state.deposited, channel.state.best))
     }
 
@@ -202,7 +200,7 @@ impl Book {
         price: Usdc,
         means: GasMeans,
     ) -> Result<Reserved, RefusalCode> {
-        let books = &mut *self.lock();
+        let books = &mut *self.books.lock();
         let channels = &mut books.channels;
         let channel = channels.get(&id).filter(|channel| channel.view.is_some());
         let channel = channel.ok_or(RefusalCode::UnknownChannel)?;
@@ -237,7 +235,7 @@ impl Book {
     /// Tells whether this node counts less on a channel, with calls in progress, than its receipt that the payer names.
     #[must_use]
     pub fn is_behind(&self, id: ChannelId, receipted: Usdc) -> bool {
-        let channels = &self.lock().channels;
+        let channels = &self.books.lock().channels;
         let counted = |state: &PayeeState| state.spent.saturating_add(state.reserved);
         channels.get(&id).is_some_and(|channel| counted(&channel.state) < receipted)
     }
@@ -246,31 +244,27 @@ impl Book {
     /// a minute.
     #[must_use]
     pub fn look(&self, id: ChannelId) -> Option<AdmissionPause> {
-        let began = self.lock().channels.get_mut(&id).is_some_and(PayeeChannel::begin_look);
+        let began = self.books.lock().channels.get_mut(&id).is_some_and(PayeeChannel::begin_look);
         began.then(|| AdmissionPause { book: self.clone(), channel: id })
     }
 
     #[must_use]
     pub fn get(&self, id: ChannelId) -> Option<PayeeChannel> {
-        self.lock().channels.get(&id).cloned()
+        self.books.lock().channels.get(&id).cloned()
     }
 
     #[must_use]
     pub fn all(&self) -> Vec<(ChannelId, PayeeChannel)> {
-        self.lock().channels.iter().map(|(id, channel)| (*id, channel.clone())).collect()
+        self.books.lock().channels.iter().map(|(id, channel)| (*id, channel.clone())).collect()
     }
 
     fn settle(&self, id: ChannelId, price: Usdc, charge: Usdc) {
-        if let Some(channel) = self.lock().channels.get_mut(&id) {
+        if let Some(channel) = self.books.lock().channels.get_mut(&id) {
             channel.state.settle(price, charge);
             if !charge.is_zero() {
                 channel.unclaimed_since_secs.get_or_insert_with(farthing_os::clock::now_secs);
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, PayeeBooks> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -298,7 +292,7 @@ pub struct AdmissionPause {
 impl AdmissionPause {
     /// Takes over what the ledger recovered of the channel. `proof` is of its stored best voucher.
     pub fn recover(self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>) {
-        if let Some(channel) = self.book.lock().channels.get_mut(&self.channel) {
+        if let Some(channel) = self.book.books.lock().channels.get_mut(&self.channel) {
             channel.carry(row, proof);
         }
     }
@@ -306,7 +300,7 @@ impl AdmissionPause {
 
 impl Drop for AdmissionPause {
     fn drop(&mut self) {
-        if let Some(channel) = self.book.lock().channels.get_mut(&self.channel) {
+        if let Some(channel) = self.book.books.lock().channels.get_mut(&self.channel) {
             channel.is_looked_at = false;
         }
     }

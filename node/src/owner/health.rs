@@ -4,11 +4,7 @@
 //! Every round looks at the servers; every 20th asks neighbours, one question each for all services. [`NotedHealth::ails`] decides
 //! what is bad; what failed once may have been a restart of the server, and is looked at again first.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use farthing_control::types::{AlertKind, ListingHealth, Text};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
@@ -20,6 +16,7 @@ use farthing_protocol::{
     keccak256, limits,
 };
 use futures::future::join_all;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -137,7 +134,7 @@ impl Health {
     /// Returns what was found last; `None` before anything was.
     #[must_use]
     pub fn last(&self, service: ServiceId) -> Option<ListingHealth> {
-        let health = self.0.lock().get(&Text(service)).map(|noted| noted.health.clone());
+        let health = self.0.noted.lock().get(&Text(service)).map(|noted| noted.health.clone());
         health.filter(|health| *health != ListingHealth::default())
     }
 
@@ -145,7 +142,7 @@ impl Health {
     #[must_use]
     pub fn ailing(&self) -> Vec<Ailing> {
         let services = self.0.registry.all();
-        let noted = self.0.lock();
+        let noted = self.0.noted.lock();
         let of = |service: &Arc<Registered>| {
             noted.get(&Text(service.listing().service)).map(|noted| noted.ails(service.listing()))
         };
@@ -176,19 +173,19 @@ impl Health {
     /// Stores what was found since the last time; also the last thing before the node stops.
     pub async fn store(&self) {
         let found = self.to_store(&self.0.registry.all());
-        if found == *self.0.stored.lock().unwrap_or_else(PoisonError::into_inner) {
+        if found == *self.0.stored.lock() {
             return;
         }
         let bytes = serde_json::to_vec(&found).expect("texts and numbers are always JSON");
         match self.0.ledger.put(Namespace::Settings, STORED_KEY, bytes).await {
-            Ok(()) => *self.0.stored.lock().unwrap_or_else(PoisonError::into_inner) = found,
+            Ok(()) => *self.0.stored.lock() = found,
             Err(error) => tracing::warn!(%error, "how services do was not stored"),
         }
     }
 
     /// Collects what is worth storing: services that are there, with what their servers took.
     fn to_store(&self, services: &[Arc<Registered>]) -> AsStored {
-        let mut all = self.0.lock();
+        let mut all = self.0.noted.lock();
         let is_there = |id: &Text<ServiceId>| services.iter().any(|own| own.listing().service == id.0);
         all.retain(|id, _| is_there(id));
         for service in services {
@@ -218,7 +215,7 @@ impl Health {
 
     async fn connect(&self, services: &[Arc<Registered>]) {
         let found = join_all(services.iter().map(|service| connect(service))).await;
-        let mut all = self.0.lock();
+        let mut all = self.0.noted.lock();
         for (service, found) in services.iter().zip(found) {
             let noted = all.entry(Text(service.listing().service)).or_default();
             noted.leads_here = found.as_ref().is_err_and(|failed| failed.leads_here);
@@ -246,7 +243,7 @@ impl Health {
             let holders = peers.iter().zip(&has).filter(|(_, has)| **has == Has::Current);
             let holders: Vec<Address> = holders.map(|(peer, _)| *peer).take(DETAILS_ASKED_MAX).collect();
             let details_served = self.0.served(service.listing().details_hash, &holders).await;
-            let mut all = self.0.lock();
+            let mut all = self.0.noted.lock();
             let noted = all.entry(Text(service.listing().service)).or_default();
             noted.health = ListingHealth {
                 asked_secs: clock::now_secs(),
@@ -263,10 +260,6 @@ impl Health {
 }
 
 impl HealthInner {
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Text<ServiceId>, NotedHealth>> {
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn question(&self, peer: Address, request: InfoRequest) -> Option<InfoResponse> {
         let asked = tokio::time::timeout(ANSWER_WITHIN, self.network.ask(peer, request)).await;
         asked.ok().and_then(Result::ok)

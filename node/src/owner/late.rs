@@ -9,15 +9,13 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     time::Instant,
 };
 
 use farthing_network::Origin;
 use farthing_protocol::{Address, CallId, Refusal, RefusalCode};
+use parking_lot::Mutex;
 
 /// A line is found dead after 50 s at most, and nothing arrives over it then. A process that does not run finds nothing, so
 /// only time in which this one runs counts.
@@ -76,7 +74,7 @@ impl ToldFree {
         now: Instant,
     ) -> bool {
         let payers = if is_partner { &self.partners } else { &self.strangers };
-        lock(payers).note(payer, LateNotice { call_id, at: now, at_secs: self.ran_secs(), origin })
+        payers.lock().note(payer, LateNotice { call_id, at: now, at_secs: self.ran_secs(), origin })
     }
 
     /// Refuses a copy that comes over `origin` and was sent before its payer was told so.
@@ -85,7 +83,7 @@ impl ToldFree {
     /// A refusal then.
     pub fn check(&self, payer: Address, call_id: CallId, origin: Origin) -> Result<(), Refusal> {
         let payers = [&self.partners, &self.strangers];
-        match payers.iter().find_map(|payers| lock(payers).late_for(payer, call_id, origin, self.ran_secs()))
+        match payers.iter().find_map(|payers| payers.lock().late_for(payer, call_id, origin, self.ran_secs()))
         {
             Some(wait_secs) => {
                 let detail = "this call was said to cost nothing, and comes again over an older connection";
@@ -124,11 +122,6 @@ impl Payers {
         let left_secs = told.left_secs(ran_secs);
         (is_late && left_secs > 0).then_some(left_secs)
     }
-}
-
-/// The maps are changed by single operations, so a panic elsewhere leaves them whole.
-fn lock(payers: &Mutex<Payers>) -> MutexGuard<'_, Payers> {
-    payers.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -191,7 +184,7 @@ mod tests {
         assert!(told_free.note(wallet(usize::MAX), false, CALL, asked_on, told), "later there is room again");
         assert!(told_free.note(PAYER, true, CALL, asked_on, told));
         assert!(told_free.check(PAYER, CALL, old).is_err());
-        let strangers = lock(&told_free.strangers);
+        let strangers = told_free.strangers.lock();
         assert_eq!(strangers.0.len(), PAYERS_MAX);
     }
 }

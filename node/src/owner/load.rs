@@ -9,7 +9,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -18,6 +18,7 @@ use farthing_protocol::{
     Address, Refusal, RefusalCode, ServiceId,
     limits::{UNCHARGED_PER_MINUTE, UNCHARGED_PER_MINUTE_IN_ALL},
 };
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::keyed_semaphore::KeyedSemaphore;
@@ -206,7 +207,7 @@ impl Load {
     }
 
     fn check(&self, counted: &Counted, most: u32) -> Result<(), Refusal> {
-        let windows = self.uncharged.lock().unwrap_or_else(PoisonError::into_inner);
+        let windows = self.uncharged.lock();
         let Some(window) = windows.get(counted).filter(|window| window.is_over(most)) else { return Ok(()) };
         let what = match counted.calls {
             CountedCalls::All => "in all",
@@ -232,7 +233,7 @@ impl Load {
     }
 
     fn count(&self, counted: Counted, is_charged: bool) {
-        let mut windows = self.uncharged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut windows = self.uncharged.lock();
         if windows.len() >= KEYS_MAX && !windows.contains_key(&counted) {
             windows.retain(|_, window| window.is_current());
             if windows.len() >= KEYS_MAX {

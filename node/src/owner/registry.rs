@@ -6,10 +6,7 @@ mod relist;
 mod stored;
 mod turn;
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
 use farthing_bridge::{Api, document, report::Report};
@@ -25,6 +22,7 @@ use farthing_protocol::{
     signed::DocumentError,
     wire,
 };
+use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
 use crate::{
@@ -170,7 +168,7 @@ impl Registry {
 
     #[must_use]
     pub fn get(&self, service: ServiceId) -> Option<Arc<Registered>> {
-        self.0.services.read().unwrap_or_else(PoisonError::into_inner).get(&service).cloned()
+        self.0.services.read().get(&service).cloned()
     }
 
     /// The same where there has to be one.
@@ -184,8 +182,7 @@ impl Registry {
     /// Every service, oldest first.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Registered>> {
-        let mut all: Vec<_> =
-            self.0.services.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let mut all: Vec<_> = self.0.services.read().values().cloned().collect();
         all.sort_by_key(|service| (service.listing().created_secs, service.listing().service));
         all
     }
@@ -368,7 +365,7 @@ impl Registry {
         let gone = Document { namespace: Namespace::Services, key: key.clone(), value: None };
         let word = Document { namespace: Namespace::Retired, key, value: Some(wire::encode(&last).into()) };
         self.0.ledger.put_many(vec![gone, word]).await?;
-        self.0.services.write().unwrap_or_else(PoisonError::into_inner).remove(&service);
+        self.0.services.write().remove(&service);
         Ok(())
     }
 
@@ -414,7 +411,7 @@ impl Registry {
         let bytes = wire::encode(&service.stored);
         let service = Arc::new(service);
         self.0.ledger.put(Namespace::Services, id.as_bytes().to_vec(), bytes).await?;
-        self.0.services.write().unwrap_or_else(PoisonError::into_inner).insert(id, service.clone());
+        self.0.services.write().insert(id, service.clone());
         Ok(service)
     }
 

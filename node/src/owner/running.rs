@@ -8,11 +8,12 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use farthing_protocol::{Address, CallId, Hash};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::answer::Answer;
@@ -95,7 +96,7 @@ impl Calls {
     /// Registers an arriving call.
     #[must_use]
     pub fn arrive(&self, key: CallKey) -> Arrival {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.forget_old(Instant::now());
         match state.calls.get(&key) {
             Some(progress) => Arrival::Repeat(Joined(progress.clone())),
@@ -110,11 +111,7 @@ impl Calls {
     /// The answer of a finished call, or `Some(None)` while it runs.
     #[must_use]
     pub fn status(&self, key: &CallKey) -> Option<Option<Arc<Answer>>> {
-        self.lock().calls.get(key).map(|progress| progress.borrow().answer.clone())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, RunningState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().calls.get(key).map(|progress| progress.borrow().answer.clone())
     }
 }
 
@@ -134,7 +131,7 @@ impl RunningCall {
     pub fn finish(mut self, mut answer: Arc<Answer>, is_final: bool) {
         if is_final && answer.body().len() <= KEEP_BODY_BYTES_MAX {
             let bytes = answer.body().len() + ENTRY_BYTES;
-            let mut state = self.calls.lock();
+            let mut state = self.calls.0.lock();
             state.kept.push_back((Instant::now(), self.key, bytes));
             state.kept_bytes += bytes;
             self.kept = true;
@@ -149,7 +146,7 @@ impl RunningCall {
 impl Drop for RunningCall {
     fn drop(&mut self) {
         if !self.kept {
-            self.calls.lock().calls.remove(&self.key);
+            self.calls.0.lock().calls.remove(&self.key);
         }
     }
 }

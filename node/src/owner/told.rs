@@ -5,7 +5,6 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -16,6 +15,7 @@ use farthing_protocol::{
 };
 
 use farthing_os::clock;
+use parking_lot::Mutex;
 
 /// Some 30,000 calls: more than a payer makes in a minute.
 const PAGES_PER_MINUTE: u32 = 120;
@@ -56,7 +56,7 @@ impl BooksLimiter {
     /// A `RateLimited` refusal naming when to come back.
     pub fn count(&self, (payer, is_partner): (Address, bool), told: Told) -> Result<(), Refusal> {
         let windows = if is_partner { &self.partners } else { &self.strangers };
-        let (mut payers, key) = (windows.lock().unwrap_or_else(PoisonError::into_inner), (payer, told));
+        let (mut payers, key) = (windows.lock(), (payer, told));
         if payers.len() >= PAYERS_MAX {
             payers.retain(|_, window| window.since.elapsed() < MINUTE);
         }

@@ -6,7 +6,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -43,7 +43,7 @@ struct IntakeInner {
     accounts: Arc<Accounts>,
     terms: Terms,
     /// Since when the chain shows of an emptied channel that its owner was paid what no call explains.
-    accused: std::sync::Mutex<HashMap<ChannelId, Instant>>,
+    accused: parking_lot::Mutex<HashMap<ChannelId, Instant>>,
     /// Held while views are stored, so that an older one never follows a newer one.
     progress: Mutex<IntakeProgress>,
 }
@@ -140,7 +140,7 @@ impl ChainIntake {
         progress.left_out.retain(|id| views.contains_key(id));
         let news = progress.news(&views, self.0.book.least_with_room());
         // Of whom nothing new is shown, nothing is shown that accuses it.
-        self.accused().retain(|id, _| news.iter().any(|view| view.id == *id));
+        self.0.accused.lock().retain(|id, _| news.iter().any(|view| view.id == *id));
         let mut stored = stream::iter(news)
             .map(|view| async move { (view, self.take_over(&view).await) })
             .buffer_unordered(STORED_AT_ONCE);
@@ -234,16 +234,12 @@ impl ChainIntake {
 
     /// Returns how long the chain has shown that an owner was paid what no call explains.
     fn accused_for(&self, channel: ChannelId, is_overclaimed: bool) -> Option<Duration> {
-        let mut accused = self.accused();
+        let mut accused = self.0.accused.lock();
         if !is_overclaimed {
             accused.remove(&channel);
             return None;
         }
         Some(accused.entry(channel).or_insert_with(Instant::now).elapsed())
-    }
-
-    fn accused(&self) -> MutexGuard<'_, HashMap<ChannelId, Instant>> {
-        self.0.accused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -18,6 +18,7 @@ use farthing_protocol::{
     CallMessage, CallReply, ChannelId, RefusalCode, SignedClose, Usdc, Voucher, call::ChannelSync,
 };
 use futures::{StreamExt, stream};
+use parking_lot::Mutex;
 
 use super::{
     SettlementError,
@@ -297,7 +298,7 @@ impl Payer {
         let Some(gas) = chain_view::gas(&self.chain, self.policy.gas_price_factor_max) else {
             return Vec::new();
         };
-        let mut asked = self.asked_secs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.asked_secs.lock();
         let mut unused = Vec::new();
         for channel in self.channels.all() {
             let way = way_back(&channel, &self.policy, gas.of(1), now_secs);

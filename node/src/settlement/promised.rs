@@ -1,13 +1,11 @@
 //! Closes that owners have promised and the chain does not show yet, each with the second until which the word is
 //! trusted. Durable, so that a restart neither forgets a promise nor grants it a new term.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_protocol::ChannelId;
+use parking_lot::Mutex;
 
 /// A cheap handle.
 #[derive(Clone, Debug)]
@@ -40,7 +38,7 @@ impl Promised {
         if let Some(until_secs) = self.until(channel) {
             return until_secs;
         }
-        self.lock().insert(channel, until_secs);
+        self.until_secs.lock().insert(channel, until_secs);
         let key = channel.as_bytes().to_vec();
         if let Err(error) = self.ledger.put(Namespace::Closes, key, until_secs.to_be_bytes().to_vec()).await {
             tracing::warn!(%channel, %error, "an owner's promise to close is forgotten at the next stop");
@@ -50,7 +48,7 @@ impl Promised {
 
     /// Forgets a promise that was kept, or that the chain was asked in place of.
     pub(super) async fn forget(&self, channel: ChannelId) {
-        if self.lock().remove(&channel).is_none() {
+        if self.until_secs.lock().remove(&channel).is_none() {
             return;
         }
         if let Err(error) = self.ledger.delete(Namespace::Closes, channel.as_bytes().to_vec()).await {
@@ -59,16 +57,11 @@ impl Promised {
     }
 
     pub(super) fn until(&self, channel: ChannelId) -> Option<u64> {
-        self.lock().get(&channel).copied()
+        self.until_secs.lock().get(&channel).copied()
     }
 
     pub(super) fn all(&self) -> Vec<(ChannelId, u64)> {
-        self.lock().iter().map(|(id, until)| (*id, *until)).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ChannelId, u64>> {
-        // The map is changed by single operations, so a panic elsewhere leaves it whole.
-        self.until_secs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.until_secs.lock().iter().map(|(id, until)| (*id, *until)).collect()
     }
 }
 

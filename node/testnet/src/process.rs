@@ -5,13 +5,14 @@ use std::{
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
     process::Stdio,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, bail, ensure};
 use farthing_control::{ControlClient, endpoint, types::Status};
 use farthing_protocol::Usdc;
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
     process::{Child, ChildStderr, Command},
@@ -383,7 +384,7 @@ impl ServiceProcess {
     }
 
     fn logged(&self, mark: &str) -> Option<String> {
-        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let log = self.log.lock();
         log.iter().rev().find_map(|line| line.split_once(mark)).map(|(_, rest)| rest.to_owned())
     }
 
@@ -409,7 +410,7 @@ fn follow(log: ChildStderr) -> Arc<Mutex<VecDeque<String>>> {
     tokio::spawn(async move {
         let mut lines = BufReader::new(log).lines();
         while let Ok(Some(line)) = lines.next_line().await {
-            let mut kept = writer.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut kept = writer.lock();
             if kept.len() == LINES_KEPT {
                 kept.pop_front();
             }

@@ -1,13 +1,10 @@
 //! When listings arrive, and at how many nodes.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Instant,
-};
+use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use farthing_network::{Inbound, Verdict};
 use farthing_protocol::{Hash, Listing, Signed, keccak256, wire};
+use parking_lot::Mutex;
 
 /// When listings arrived, by their content.
 #[derive(Debug, Clone, Default)]
@@ -24,16 +21,11 @@ impl Arrivals {
 
     /// One more node has this listing.
     pub fn note(&self, listing: &Signed<Listing>) {
-        self.lock().entry(hash(listing)).or_default().push(Instant::now());
+        self.0.lock().entry(hash(listing)).or_default().push(Instant::now());
     }
 
     pub(super) fn of(&self, listing: Hash) -> Vec<Instant> {
-        self.lock().get(&listing).cloned().unwrap_or_default()
-    }
-
-    /// Changed by single operations, so a panic elsewhere leaves it whole.
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Hash, Vec<Instant>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().get(&listing).cloned().unwrap_or_default()
     }
 }
 

@@ -4,14 +4,12 @@
 //! node that does not run is started for it. A test whose nodes are made to lie names the differences that it expects,
 //! all of them.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use farthing_control::endpoint;
 use farthing_testnet::NodeProcess;
+use parking_lot::Mutex;
 
 use crate::agreement;
 
@@ -36,7 +34,7 @@ enum State {
 
 impl Ending {
     fn set(&self, state: State) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        *self.0.lock() = state;
     }
 
     pub(super) fn compared(&self) {
@@ -49,7 +47,7 @@ impl Ending {
 
     /// The differences that there have to be; `None` when the books were compared.
     fn expected(&mut self) -> Option<Vec<String>> {
-        match std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner)) {
+        match std::mem::take(self.0.get_mut()) {
             State::Open => Some(Vec::new()),
             State::Differing(words) => Some(words),
             State::Compared => None,

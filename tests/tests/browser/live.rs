@@ -1,9 +1,6 @@
 //! Open pages: they follow what happens by one stream of events, and say so when the node is away.
 
-use std::{
-    net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::{
@@ -12,6 +9,7 @@ use farthing_control::{
 };
 use farthing_testnet::NodeProcess;
 use farthing_tests::{upstream::Upstream, wait::eventually, world::service_file};
+use parking_lot::Mutex;
 use tokio::{
     io::copy_bidirectional,
     net::{TcpListener, TcpStream},
@@ -39,7 +37,7 @@ impl Door {
         let shared = Arc::clone(&leads_to);
         tokio::spawn(async move {
             while let Ok((mut outside, _)) = listener.accept().await {
-                let address = *shared.lock().unwrap_or_else(PoisonError::into_inner);
+                let address = *shared.lock();
                 tokio::spawn(async move {
                     if let Ok(mut inside) = TcpStream::connect(address).await {
                         let _ = copy_bidirectional(&mut outside, &mut inside).await;
@@ -51,7 +49,7 @@ impl Door {
     }
 
     async fn lead_to(&self, node: &NodeProcess) -> Result<()> {
-        *self.leads_to.lock().unwrap_or_else(PoisonError::into_inner) = console_of(node).await?;
+        *self.leads_to.lock() = console_of(node).await?;
         Ok(())
     }
 }

@@ -1,9 +1,6 @@
 //! A second web server on this machine: browsers send it the console's cookie, and it can do nothing with it.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use anyhow::{Context, Result, ensure};
 use axum::{
@@ -18,6 +15,7 @@ use farthing_control::{
 };
 use farthing_protocol::Address;
 use farthing_tests::{wait::eventually, world::World};
+use parking_lot::Mutex;
 use reqwest::{Certificate, Client, Method, header, redirect::Policy};
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -68,7 +66,7 @@ impl Neighbour {
         let answer = move |headers: HeaderMap| async move {
             let lines = headers.get_all("cookie").iter().filter_map(|line| line.to_str().ok());
             let pairs = lines.flat_map(|line| line.split(';')).map(|pair| pair.trim().to_owned());
-            kept.lock().unwrap_or_else(PoisonError::into_inner).extend(pairs);
+            kept.lock().extend(pairs);
             Html(page)
         };
         let router = Router::new().route("/", get(answer.clone())).fallback(any(answer));
@@ -79,7 +77,7 @@ impl Neighbour {
     }
 
     fn stolen(&self) -> Option<String> {
-        let cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
+        let cookies = self.cookies.lock();
         cookies.iter().find(|pair| pair.starts_with(COOKIE)).cloned()
     }
 }

@@ -1,6 +1,6 @@
 //! Alerts of a whole node, and the webhook that is told of them.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use axum::{Router, extract::State, routing::post};
@@ -10,6 +10,7 @@ use farthing_tests::{
     wait::eventually,
     world::{FUNDS, World},
 };
+use parking_lot::Mutex;
 use reqwest::StatusCode;
 use serde_json::Value;
 
@@ -37,18 +38,18 @@ impl Heard {
 
     /// Whether a message raised or cleared an alert of this kind.
     fn has(&self, list: &str, kind: &str) -> bool {
-        let told = self.told.lock().unwrap();
+        let told = self.told.lock();
         told.iter()
             .any(|told| told[list].as_array().is_some_and(|list| list.iter().any(|one| one["kind"] == kind)))
     }
 }
 
 async fn hear(State(heard): State<Heard>, body: String) -> StatusCode {
-    if *heard.refuses.lock().unwrap() {
-        *heard.refused.lock().unwrap() += 1;
+    if *heard.refuses.lock() {
+        *heard.refused.lock() += 1;
         return StatusCode::SERVICE_UNAVAILABLE;
     }
-    heard.told.lock().unwrap().push(serde_json::from_str(&body).unwrap_or_default());
+    heard.told.lock().push(serde_json::from_str(&body).unwrap_or_default());
     StatusCode::OK
 }
 
@@ -73,16 +74,16 @@ async fn an_alert_is_listed_with_its_cause_and_the_webhook_is_told_when_it_comes
     ensure!(!set.ends_with(0)?.out.contains("very-secret-token"), "{set:?}");
     let tested = farthing(consumer, &["alert", "test"]).await?;
     tested.ends_with(0)?;
-    ensure!(heard.told.lock().unwrap().iter().any(|told| told["test"] == true));
+    ensure!(heard.told.lock().iter().any(|told| told["test"] == true));
 
     // The first message is not taken, and comes again with what holds by then.
-    *heard.refuses.lock().unwrap() = true;
+    *heard.refuses.lock() = true;
     farthing(consumer, &["spending", "stop"]).await?.ends_with(0)?;
     assert_eq!(kinds().await?, ["spending-stopped"]);
-    eventually("the webhook refuses", async || Ok(*heard.refused.lock().unwrap() > 0)).await?;
+    eventually("the webhook refuses", async || Ok(*heard.refused.lock() > 0)).await?;
     farthing(consumer, &["alert", "set", "--usdc-below", "1000"]).await?.ends_with(0)?;
     assert_eq!(kinds().await?, ["spending-stopped", "usdc-low"]);
-    *heard.refuses.lock().unwrap() = false;
+    *heard.refuses.lock() = false;
     eventually("both are told", async || {
         Ok(heard.has("raised", "spending-stopped") && heard.has("raised", "usdc-low"))
     })
@@ -93,7 +94,7 @@ async fn an_alert_is_listed_with_its_cause_and_the_webhook_is_told_when_it_comes
         Ok(heard.has("cleared", "spending-stopped") && heard.has("cleared", "usdc-low"))
     })
     .await?;
-    let last = heard.told.lock().unwrap().last().cloned().context("nothing was told")?;
+    let last = heard.told.lock().last().cloned().context("nothing was told")?;
     assert_eq!(
         (&last["alerts"], &last["wallet"]),
         (&serde_json::json!([]), &world.consumer_wallet.to_string().into())
@@ -127,7 +128,7 @@ async fn a_webhook_whose_name_leads_closer_than_when_it_was_set_is_not_told_over
         .context("no port")?
         .to_owned();
     let hook = format!("http://hook.test:{port}/hook/very-secret-token");
-    let told = || heard.told.lock().unwrap().len();
+    let told = || heard.told.lock().len();
     for (whence, told_first) in [("127.0.0.1", true), ("fd12:3456:789a::1", false)] {
         names.lead(&[("hook.test", whence)])?;
         farthing(&world.consumer, &["alert", "set", "--webhook", &hook]).await?.ends_with(0)?;

@@ -1,10 +1,7 @@
 //! Services that sell garbage or fail: flagged by what this node bought of them itself, shown, told, and stopped where
 //! a rule says so.
 
-use std::{
-    net::SocketAddr,
-    sync::{Arc, Mutex},
-};
+use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::{Context, Result, ensure};
 use axum::{Router, extract::State, response::IntoResponse, routing::get};
@@ -18,6 +15,7 @@ use farthing_tests::{
     wait::eventually,
     world::{Answer, FUNDS, PRICE, Setup, World},
 };
+use parking_lot::Mutex;
 use reqwest::StatusCode;
 
 use crate::support::{cost, expect_free, expect_served, setting};
@@ -65,17 +63,17 @@ impl Moody {
     }
 
     fn answers(&self, (status, body): (StatusCode, &'static str)) {
-        let mut state = self.0.lock().unwrap();
+        let mut state = self.0.lock();
         (state.0, state.1) = (status, body);
     }
 
     fn hits(&self) -> u64 {
-        self.0.lock().unwrap().2
+        self.0.lock().2
     }
 }
 
 async fn answer(State(moody): State<Moody>) -> impl IntoResponse {
-    let mut state = moody.0.lock().unwrap();
+    let mut state = moody.0.lock();
     state.2 += 1;
     (state.0, [("content-type", "application/json")], state.1)
 }

@@ -3,10 +3,7 @@
 //! Whatever it says, its payer is told the truth, pays nothing that was not asked for, and its books agree with
 //! what the owner can prove.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
@@ -26,6 +23,7 @@ use farthing_tests::{
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World},
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::support::{cost, expect_served, with};
@@ -140,7 +138,7 @@ impl Owner {
                 CallMessage::Calls(asked) => self.page(asked),
                 CallMessage::Sync(..) => self.books(),
                 CallMessage::Close(_, shown) => {
-                    self.state.lock().unwrap_or_else(PoisonError::into_inner).shown = shown;
+                    self.state.lock().shown = shown;
                     self.close()
                 }
             };
@@ -153,7 +151,7 @@ impl Owner {
 
     fn take(&self, request: &CallRequest) -> Option<CallReply> {
         let copies = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.state.lock();
             let entry = state.calls.entry(request.call_id).or_insert_with(|| (request.clone(), 0));
             entry.1 += 1;
             entry.1
@@ -163,7 +161,7 @@ impl Owner {
 
     fn status(&self, call_id: CallId) -> CallReply {
         let (request, tells) = {
-            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let state = self.state.lock();
             let known = state.calls.get(&call_id).filter(|_| !state.denies);
             (known.map(|(request, _)| request.clone()), state.tells)
         };
@@ -177,7 +175,7 @@ impl Owner {
     /// The receipt of a call that was answered and charged.
     fn receipt(&self, request: &CallRequest) -> CallReply {
         let Payment::Channel { channel, .. } = request.payment else { return busy() };
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let State { receipts, spent, outcome, .. } = &mut *state;
         let receipt = *receipts.entry(request.call_id).or_insert_with(|| {
             *spent = spent.saturating_add(request.price);
@@ -197,7 +195,7 @@ impl Owner {
 
     /// Its books with the close that it signs, when it signs one.
     fn close(&self) -> Option<CallReply> {
-        let consent = self.state.lock().unwrap_or_else(PoisonError::into_inner).consent;
+        let consent = self.state.lock().consent;
         match (consent, self.books()) {
             (Some(consent), Some(CallReply::Channel(books))) => {
                 let close = SignedClose { consent, signature: consent.sign(&self.domain, &self.key) };
@@ -211,7 +209,7 @@ impl Owner {
     fn books(&self) -> Option<CallReply> {
         let PayeeChannelRow { config, deposited, claimed, best, best_signature, .. } = self.channel;
         let (spent, lie) = {
-            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let state = self.state.lock();
             (state.spent, state.books)
         };
         let close = None;
@@ -221,19 +219,19 @@ impl Owner {
 
     /// Counts who asks for its books.
     fn is_slow(&self) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.times_asked += 1;
         state.is_slow
     }
 
     fn page(&self, asked: CallsAsked) -> Option<CallReply> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock();
         let all = || page(state.records.clone(), None);
         state.pages.map_or_else(|| Some(all()), |lie| lie(&state, asked))
     }
 
     fn tell(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).tells = true;
+        self.state.lock().tells = true;
     }
 }
 

@@ -1,6 +1,6 @@
 //! A service that keeps what it is given, and gives it back: whether clients write and read exactly is seen here.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Result;
 use axum::{
@@ -13,6 +13,7 @@ use axum::{
 };
 use farthing_control::types::{Charge, ServiceFile, SourceFile, SourceKind};
 use farthing_protocol::Usdc;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -69,7 +70,7 @@ impl Things {
 
     /// What arrived with this label.
     pub fn kept(&self, label: &str) -> Vec<Value> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock();
         kept.iter().filter(|thing| thing["label"] == label).cloned().collect()
     }
 }
@@ -90,7 +91,7 @@ pub fn exact(language: &str) -> Value {
 
 async fn keep(State(kept): State<Kept>, body: Bytes) -> Response {
     let Ok(thing) = serde_json::from_slice(&body) else { return StatusCode::BAD_REQUEST.into_response() };
-    kept.lock().unwrap_or_else(PoisonError::into_inner).push(thing);
+    kept.lock().push(thing);
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 

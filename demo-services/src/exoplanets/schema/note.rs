@@ -1,9 +1,10 @@
 //! Notes on planets: kept in memory, bounded in number and length.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use juniper::{DefaultScalarValue, ID, graphql_object};
+use parking_lot::Mutex;
 
 use super::{Context, Planet};
 use crate::exoplanets::catalog::Record;
@@ -36,7 +37,7 @@ pub(super) struct Note {
 
 impl Notes {
     pub(super) fn of(&self, planet: &Record) -> Vec<Note> {
-        self.kept().notes.iter().filter(|note| note.planet.row == planet.row).cloned().collect()
+        self.0.lock().notes.iter().filter(|note| note.planet.row == planet.row).cloned().collect()
     }
 
     pub(super) fn add(&self, planet: &Arc<Record>, text: &str) -> Result<Note, Refusal> {
@@ -45,7 +46,7 @@ impl Notes {
             let expected = format!("from 1 to {TEXT_CHARS_MAX} characters that are not all spaces");
             return Err(Refusal::BadInput(format!("`text` must have {expected}")));
         }
-        let mut kept = self.kept();
+        let mut kept = self.0.lock();
         let on_planet = kept.notes.iter().filter(|note| note.planet.row == planet.row).count();
         if on_planet >= NOTES_PER_PLANET_MAX {
             let name = &planet.name;
@@ -63,16 +64,11 @@ impl Notes {
     }
 
     pub(super) fn remove(&self, id: &ID) -> Result<Note, Refusal> {
-        let mut kept = self.kept();
+        let mut kept = self.0.lock();
         let place = kept.notes.iter().position(|note| note.id() == *id);
         place
             .and_then(|place| kept.notes.remove(place))
             .ok_or_else(|| Refusal::NotFound("there is no note with that `id`".to_owned()))
-    }
-
-    /// A thread that panicked holding the lock left no note half written: each is one push or one removal.
-    fn kept(&self) -> MutexGuard<'_, StoredNotes> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -157,7 +157,7 @@ impl Initiator {
         let mut names = self.have.split_off(self.have.len().saturating_sub(limits::SYNC_ITEMS_MAX));
         {
             // What was fetched may have replaced what was here.
-            let listings = self.catalog.inner.shared.listings();
+            let listings = self.catalog.inner.shared.listings.read();
             names.retain(|name| listings.find_item(name).is_some());
         }
         if names.is_empty() {

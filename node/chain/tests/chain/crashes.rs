@@ -11,6 +11,7 @@ use farthing_chain::{
 };
 use farthing_protocol::{SecretKey, Usdc};
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -268,18 +269,18 @@ fn wei(of: &serde_json::Value, field: &str) -> u128 {
 
 async fn waiting(world: &World) -> serde_json::Value {
     let wallet = world.payer.address().to_string();
-    let found = std::sync::Mutex::new(None);
+    let found = Mutex::new(None);
     until_true(|| async {
         let pool = world.anvil.rpc("txpool_content", json!([])).await;
         let pending = pool["pending"].as_object().cloned().unwrap_or_default();
         let ours = pending.iter().find(|(address, _)| address.eq_ignore_ascii_case(&wallet));
         let form = ours.map(|(_, by_nonce)| by_nonce["0"].clone()).filter(serde_json::Value::is_object);
         let is_there = form.is_some();
-        *found.lock().unwrap() = form;
+        *found.lock() = form;
         is_there
     })
     .await;
-    found.into_inner().unwrap().unwrap()
+    found.into_inner().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

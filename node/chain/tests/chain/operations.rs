@@ -1,6 +1,6 @@
 //! Money in and out through the handle.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use alloy::{primitives::hex, sol, sol_types::SolCall as _};
 use farthing_chain::{
@@ -9,6 +9,7 @@ use farthing_chain::{
 };
 use farthing_protocol::{Address, ChannelConfig, Usdc};
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::{
@@ -106,7 +107,7 @@ async fn a_payer_gets_its_rest_back_after_the_delay_and_not_before() {
     let view = payer.channel(&id).unwrap();
     assert_eq!((view.deposited, view.close_at_secs), (Usdc::ZERO, None));
     assert_eq!(payer.balances().borrow().unwrap().usdc, usdc(100_000_000));
-    let noted = journal.noted.lock().unwrap().clone();
+    let noted = journal.noted.lock().clone();
     let expected = [("deposit", usdc(300_000)), ("request to close", Usdc::ZERO), ("withdrawal", Usdc::ZERO)];
     assert_eq!(noted, expected, "what came back is told by the channel's state");
 }
@@ -132,7 +133,7 @@ impl Journal for NotingJournal {
     }
 
     fn mined(&self, mined: Mined) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.noted.lock().unwrap().push((mined.purpose, mined.amount));
+        self.noted.lock().push((mined.purpose, mined.amount));
         Box::pin(async { Ok(()) })
     }
 }

@@ -4,11 +4,12 @@ use std::{
     collections::BTreeMap,
     ops::RangeInclusive,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicU8, AtomicU64, Ordering::SeqCst},
     },
 };
 
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -136,7 +137,7 @@ struct Lie {
 
 impl Seen {
     fn lie(&self, request: &[u8]) -> Option<Vec<u8>> {
-        let mut lies = self.lies.lock().unwrap();
+        let mut lies = self.lies.lock();
         let lie = lies.iter_mut().find(|lie| lie.left > 0 && contains(request, lie.method.as_bytes()))?;
         lie.left -= 1;
         let answer = |(id, result)| serde_json::json!({ "id": id, "result": result });
@@ -183,17 +184,17 @@ impl Proxy {
     }
 
     pub(crate) fn set_logs(&self, mode: LogsMode) {
-        *self.logs.lock().unwrap() = mode;
+        *self.logs.lock() = mode;
     }
 
     /// Answers requests that name `method`, or call a function by this selector, so many times with `result`; several at once with the results of an array.
     pub(crate) fn lie(&self, method: &'static str, result: serde_json::Value, times: usize) {
-        self.seen.lies.lock().unwrap().push(Lie { method, result, left: times });
+        self.seen.lies.lock().push(Lie { method, result, left: times });
     }
 
     /// How many lies are not told yet.
     pub(crate) fn lies_left(&self) -> usize {
-        self.seen.lies.lock().unwrap().iter().map(|lie| lie.left).sum()
+        self.seen.lies.lock().iter().map(|lie| lie.left).sum()
     }
 
     /// Bytes of the longest answer of the chain about events.
@@ -208,7 +209,7 @@ impl Proxy {
 
     /// The call data of transactions that were simulated.
     pub(crate) fn simulated(&self) -> Vec<String> {
-        let requests = self.seen.estimates.lock().unwrap();
+        let requests = self.seen.estimates.lock();
         let data = |request: &Vec<u8>| {
             let text = String::from_utf8_lossy(request).into_owned();
             let body = text.split_once("\r\n\r\n").expect("a body").1;
@@ -245,7 +246,7 @@ async fn serve(
         let mode = MODES[usize::from(mode.load(SeqCst))];
         let is_transaction = contains(&request, b"eth_sendRawTransaction");
         if contains(&request, b"eth_estimateGas") {
-            seen.estimates.lock().unwrap().push(request.clone());
+            seen.estimates.lock().push(request.clone());
         }
         seen.transactions.fetch_add(u64::from(is_transaction), SeqCst);
         match mode {
@@ -254,7 +255,7 @@ async fn serve(
             _ => {}
         }
         let asks_for_logs = contains(&request, b"eth_getLogs");
-        let logs_mode = if asks_for_logs { logs.lock().unwrap().clone() } else { LogsMode::Pass };
+        let logs_mode = if asks_for_logs { logs.lock().clone() } else { LogsMode::Pass };
         match &logs_mode {
             LogsMode::Silent => std::future::pending().await,
             LogsMode::Pages(pages) if blocks_of(&request).is_some_and(|to| *to.end() >= pages.held_from) => {

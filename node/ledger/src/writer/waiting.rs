@@ -2,12 +2,13 @@
 
 use std::{
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
 
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::Semaphore;
 
 use super::{GROUP_OPERATIONS_MAX, Job, QUEUE_OPERATIONS_MAX};
@@ -88,27 +89,20 @@ impl Default for Waiting {
 }
 
 impl Waiting {
-    fn lists(&self) -> MutexGuard<'_, Lists> {
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The next group, once there is one to commit; `None` after the last.
     pub(super) fn next_group(&self) -> Option<Vec<Box<dyn Job>>> {
-        let mut lists = self.lists();
+        let mut lists = self.lists.lock();
         loop {
-            let due = lists.due(self.calls.load(Relaxed) > GATHER);
-            let left = due.map(|due| due.saturating_duration_since(Instant::now()));
-            if left == Some(Duration::ZERO) {
-                let before = lists.begin.len();
-                let group = lists.take();
-                self.room.add_permits(before - lists.begin.len());
-                return (!group.is_empty()).then_some(group);
+            match lists.due(self.calls.load(Relaxed) > GATHER) {
+                None => self.news.wait(&mut lists),
+                Some(due) if due > Instant::now() => _ = self.news.wait_until(&mut lists, due),
+                Some(_) => break,
             }
-            lists = match left {
-                None => self.news.wait(lists).unwrap_or_else(PoisonError::into_inner),
-                Some(left) => self.news.wait_timeout(lists, left).unwrap_or_else(PoisonError::into_inner).0,
-            };
         }
+        let before = lists.begin.len();
+        let group = lists.take();
+        self.room.add_permits(before - lists.begin.len());
+        (!group.is_empty()).then_some(group)
     }
 
     /// Leaves an operation to the next commit, and begins one if none is under way; waits for room.
@@ -117,7 +111,7 @@ impl Waiting {
     /// When the thread takes nothing more.
     pub(super) async fn begin(&self, job: Box<dyn Job>) -> Result<()> {
         self.room.acquire().await.map_err(|_| writer_ended())?.forget();
-        let mut lists = self.lists();
+        let mut lists = self.lists.lock();
         if lists.has_ended {
             return Err(writer_ended());
         }
@@ -136,7 +130,7 @@ impl Waiting {
     /// # Errors
     /// When the thread takes nothing more.
     pub(super) fn ride(&self, job: Box<dyn Job>) -> Result<Option<Box<dyn Job>>> {
-        let mut lists = self.lists();
+        let mut lists = self.lists.lock();
         if lists.has_ended {
             return Err(writer_ended());
         }
@@ -159,7 +153,7 @@ impl Waiting {
 
     /// Lets the thread end after what is here.
     pub(super) fn end(&self) {
-        self.lists().has_ended = true;
+        self.lists.lock().has_ended = true;
         self.news.notify_one();
     }
 
@@ -171,7 +165,7 @@ impl Waiting {
 
     /// Operations that begin a commit and are in none.
     pub(super) fn queued(&self) -> usize {
-        self.lists().begin.len()
+        self.lists.lock().begin.len()
     }
 }
 
@@ -192,17 +186,17 @@ mod tests {
     #[tokio::test]
     async fn a_lone_operation_waits_for_nothing_and_one_of_many_calls_for_no_more_than_a_moment() {
         let waiting = Waiting::default();
-        assert_eq!(waiting.lists().due(true), None, "there is nothing to commit");
+        assert_eq!(waiting.lists.lock().due(true), None, "there is nothing to commit");
         let before = Instant::now();
         waiting.begin(Box::new(Nothing)).await.unwrap();
         let after = Instant::now();
-        assert!(waiting.lists().due(false).unwrap() <= Instant::now(), "the only call under way");
-        let due = waiting.lists().due(true).unwrap();
+        assert!(waiting.lists.lock().due(false).unwrap() <= Instant::now(), "the only call under way");
+        let due = waiting.lists.lock().due(true).unwrap();
         assert!(due >= before + GATHER_MAX && due <= after + GATHER_MAX, "others are under way");
         for _ in 1..GATHER {
             waiting.begin(Box::new(Nothing)).await.unwrap();
         }
-        assert!(waiting.lists().due(true).unwrap() <= Instant::now(), "enough of them came");
+        assert!(waiting.lists.lock().due(true).unwrap() <= Instant::now(), "enough of them came");
     }
 
     #[tokio::test]

@@ -4,11 +4,9 @@
 
 #![expect(clippy::cast_possible_truncation, reason = "offsets of a disk that fits in memory")]
 
-use std::{
-    io,
-    sync::{Arc, Condvar, Mutex},
-};
+use std::{io, sync::Arc};
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use redb::StorageBackend;
 
 /// What reached the disk, in order.
@@ -41,8 +39,8 @@ impl Disk {
         disk
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.0.0.lock().unwrap()
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.0.lock()
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
@@ -131,7 +129,7 @@ impl StorageBackend for Disk {
         let mut state = self.state();
         state.syncs_waiting += 1;
         while state.syncs_held {
-            state = self.0.1.wait(state).unwrap();
+            self.0.1.wait(&mut state);
         }
         state.syncs_waiting -= 1;
         drop(state);

@@ -7,11 +7,11 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use farthing_protocol::{Address, limits};
+use parking_lot::Mutex;
 
 use super::AskingStream;
 
@@ -43,7 +43,7 @@ impl KeptStreams {
 
     /// The stream with `owner` that was used last, if one can be used.
     pub(crate) fn take(&self, owner: Address, now: Instant) -> Option<AskingStream> {
-        let mut rest = self.lock();
+        let mut rest = self.rest.lock();
         loop {
             let (mut stream, since) = rest.pop(owner)?;
             if now.saturating_duration_since(since) < self.taken_within && stream.line_mut().is_silent() {
@@ -59,7 +59,7 @@ impl KeptStreams {
             return;
         }
         stream.line_mut().rest();
-        let mut rest = self.lock();
+        let mut rest = self.rest.lock();
         let Rest { by_owner, count } = &mut *rest;
         let of_owner = by_owner.entry(owner).or_default();
         if *count < MAX && of_owner.len() < OF_ONE_OWNER_MAX {
@@ -70,24 +70,19 @@ impl KeptStreams {
 
     /// Drops all that rest with `owner`.
     pub(crate) fn forget(&self, owner: Address) {
-        let mut rest = self.lock();
+        let mut rest = self.rest.lock();
         let dropped = rest.by_owner.remove(&owner).map_or(0, |streams| streams.len());
         rest.count -= dropped;
     }
 
     /// Drops what has rested for too long.
     pub(crate) fn sweep(&self, now: Instant) {
-        let mut rest = self.lock();
+        let mut rest = self.rest.lock();
         rest.by_owner.retain(|_, streams| {
             streams.retain(|(_, since)| now.saturating_duration_since(*since) < self.taken_within);
             !streams.is_empty()
         });
         rest.count = rest.by_owner.values().map(Vec::len).sum();
-    }
-
-    /// A panic elsewhere leaves at most a count that the next sweep corrects.
-    fn lock(&self) -> MutexGuard<'_, Rest> {
-        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,13 +3,11 @@
 //! An owner serves a call that was paid once more at most. A second answer that finds no room either is lost for good, so
 //! a call whose answer was missed is not made again before there is room for the whole of it.
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::VecDeque;
 
 use bytes::Bytes;
 use farthing_protocol::{CallId, CallMessage, CallReply};
+use parking_lot::Mutex;
 
 use super::Interrupted;
 
@@ -23,13 +21,13 @@ impl Missed {
     /// Returns the bytes that the answer to `message` is known to need; 0 when nothing is known.
     pub(crate) fn bytes(&self, message: &CallMessage) -> usize {
         let Some(id) = call_of(message) else { return 0 };
-        self.lock().iter().find(|(missed, _)| *missed == id).map_or(0, |(_, bytes)| *bytes)
+        self.0.lock().iter().find(|(missed, _)| *missed == id).map_or(0, |(_, bytes)| *bytes)
     }
 
     /// Learns from what came of `message`.
     pub(crate) fn note(&self, message: &CallMessage, answer: &Result<(CallReply, Bytes), Interrupted>) {
         let Some(id) = call_of(message) else { return };
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         match answer {
             Err(Interrupted::NoRoom { bytes }) => {
                 all.retain(|(missed, _)| *missed != id);
@@ -39,10 +37,6 @@ impl Missed {
             Ok((CallReply::Response(_), _)) => all.retain(|(missed, _)| *missed != id),
             _ => {}
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(CallId, usize)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,10 +1,6 @@
 //! Judges a gossiped object: verified, stored, and then passed on, dropped or held against its sender.
 
-use std::{
-    net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use farthing_protocol::{
     Address, Listing, NodeRecord, Signed,
@@ -15,6 +11,7 @@ use libp2p::{
     PeerId,
     gossipsub::{MessageAcceptance, MessageId},
 };
+use parking_lot::Mutex;
 use tokio::{
     sync::{mpsc, oneshot},
     time::timeout,
@@ -158,8 +155,7 @@ impl Judge {
 impl Court {
     /// Turns `Accept` into `Ignore` once enough was passed on. What is good is kept all the same.
     fn if_passed_on(&self, subject: Subject, acceptance: MessageAcceptance) -> MessageAcceptance {
-        // Changed by single operations, so a panic elsewhere leaves it whole.
-        let passed_on = || self.passed_on.lock().unwrap_or_else(PoisonError::into_inner);
+        let passed_on = || self.passed_on.lock();
         match acceptance {
             MessageAcceptance::Accept if !passed_on().admits(subject, crate::now_secs()) => {
                 MessageAcceptance::Ignore

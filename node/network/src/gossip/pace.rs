@@ -5,9 +5,11 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
 
 use crate::intake::NeighbourOrigin;
 
@@ -29,8 +31,7 @@ pub(crate) struct Frames(Arc<Mutex<HashMap<NeighbourOrigin, Instant>>>);
 impl Frames {
     /// Counts one frame of `origin`, and says how long the next one is not to be read.
     pub(crate) fn spend(&self, origin: NeighbourOrigin, now: Instant) -> Duration {
-        // Changed by single operations, so a panic elsewhere leaves it whole.
-        let mut whole_at = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut whole_at = self.0.lock();
         if whole_at.len() >= ORIGINS_MAX && !whole_at.contains_key(&origin) {
             make_room(&mut whole_at, now);
         }
@@ -120,7 +121,7 @@ mod tests {
             wallet[..8].copy_from_slice(&n.to_be_bytes());
             frames.spend(NeighbourOrigin::Wallet(Address::from_bytes(wallet)), start);
         }
-        assert!(frames.0.lock().unwrap().len() <= ORIGINS_MAX);
+        assert!(frames.0.lock().len() <= ORIGINS_MAX);
         assert!(frames.spend(range(1), start) > Duration::ZERO);
     }
 }

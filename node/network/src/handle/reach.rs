@@ -13,7 +13,7 @@ mod pauses;
 
 use std::{
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -27,6 +27,7 @@ use futures::{
     future::{self, Either},
     stream::FuturesUnordered,
 };
+use parking_lot::Mutex;
 use tokio::{
     sync::{mpsc, oneshot},
     time::{timeout, timeout_at},
@@ -97,12 +98,12 @@ impl Default for Reach {
 impl Reach {
     /// `owner` is connected, whoever dialled whom.
     pub(crate) fn is_there(&self, owner: Address) {
-        lock(&self.unreached).found(owner);
+        self.unreached.lock().found(owner);
     }
 
     /// Returns the rest of a call's pause after the last dial in vain.
     fn pause_of_call(&self, owner: Address) -> Duration {
-        let since = lock(&self.unreached).since(owner, Instant::now());
+        let since = self.unreached.lock().since(owner, Instant::now());
         since.map_or(Duration::ZERO, |since| CALL_DIALS_AGAIN.saturating_sub(since))
     }
 }
@@ -127,7 +128,7 @@ impl Drop for RecordDial<'_> {
         if self.is_reached {
             self.reach.is_there(self.owner);
         } else {
-            lock(&self.reach.unreached).missed(self.owner, self.seq, Instant::now());
+            self.reach.unreached.lock().missed(self.owner, self.seq, Instant::now());
         }
     }
 }
@@ -196,7 +197,7 @@ impl Inner {
         // It may be held already, or the store may be full; neither matters here.
         let _: Result<(), Rejected> = self.records.lock().insert(record.clone(), self.own, now_secs);
         if record.check_time(now_secs).is_ok() {
-            lock(&self.reach.absentees).found(record.signer());
+            self.reach.absentees.lock().found(record.signer());
         }
     }
 
@@ -207,7 +208,7 @@ impl Inner {
         purpose: Purpose,
     ) -> Result<(), NotStarted> {
         let (owner, seq) = (record.signer(), record.seq);
-        let pause = lock(&self.reach.unreached).wait(owner, seq, Instant::now());
+        let pause = self.reach.unreached.lock().wait(owner, seq, Instant::now());
         if let Some(wait) = pause.filter(|_| purpose == Purpose::Question) {
             return Err(NotStarted::NotReachedLately(owner, wait));
         }
@@ -241,7 +242,7 @@ impl Inner {
     }
 
     async fn look_up_alone(self: &Arc<Self>, owner: Address) -> Result<Verified<NodeRecord>, NotStarted> {
-        if let Some(wait) = lock(&self.reach.absentees).wait(owner, 0, Instant::now()) {
+        if let Some(wait) = self.reach.absentees.lock().wait(owner, 0, Instant::now()) {
             // Somebody may have told us of it since.
             return self.records.get_alive(owner).ok_or(NotStarted::NotFoundLately(owner, wait));
         }
@@ -257,7 +258,7 @@ impl Inner {
                 Counters::add(&self.counters.lookups_failed);
                 if anybody {
                     // Without anybody to ask, nothing was learned.
-                    lock(&self.reach.absentees).missed(owner, 0, Instant::now());
+                    self.reach.absentees.lock().missed(owner, 0, Instant::now());
                 }
                 Err(NotStarted::NotFound(owner))
             }
@@ -367,9 +368,4 @@ impl Inner {
 
 fn distance(a: Address, b: Address) -> [u8; 20] {
     std::array::from_fn(|i| a.as_bytes()[i] ^ b.as_bytes()[i])
-}
-
-/// These locks guard maps that are changed by single operations, so a panic elsewhere leaves them whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

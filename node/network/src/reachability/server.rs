@@ -7,7 +7,7 @@
 
 use std::{
     net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -19,6 +19,7 @@ use farthing_protocol::{
 };
 use futures::{AsyncWriteExt, future::join_all};
 use libp2p::{Multiaddr, PeerId};
+use parking_lot::Mutex;
 use tokio::{
     sync::{
         mpsc::{Sender, WeakSender},
@@ -174,8 +175,7 @@ impl ReachServer {
             return ReachResponse::Refused("you are not connected".to_owned());
         };
         let admitted = {
-            // The maps are changed by single operations, so a panic elsewhere leaves them whole.
-            let mut limiter = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut limiter = self.limiter.lock();
             limiter.admit(peer, &asker.ips, Instant::now())
         };
         if let Err(wait) = admitted {

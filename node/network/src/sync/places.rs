@@ -3,10 +3,11 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::{NetworkLimits, admission::Visitor};
@@ -63,7 +64,7 @@ impl Places {
 
     /// A place for a session of `visitor`, if need be in place of another one, which ends.
     pub(super) fn enter(&self, visitor: Visitor, now: Instant) -> Option<Place> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.make_room(&visitor, now)?;
         let (number, ended) = (state.next, Arc::new(Notify::new()));
         state.next += 1;
@@ -71,10 +72,6 @@ impl Places {
             CatalogSession { number, visitor, began: now, waiting: Some(now), ended: Arc::clone(&ended) };
         state.sessions.push(session);
         Some(Place { places: self.clone(), number, ended })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -121,7 +118,7 @@ impl State {
 impl Place {
     /// The other side is waited for from now on, or has done its part.
     pub(super) fn waits(&self, waits: bool) {
-        let mut state = self.places.lock();
+        let mut state = self.places.0.lock();
         if let Some(session) = state.sessions.iter_mut().find(|session| session.number == self.number) {
             session.waiting = waits.then(Instant::now);
         }
@@ -135,7 +132,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.places.lock().sessions.retain(|session| session.number != self.number);
+        self.places.0.lock().sessions.retain(|session| session.number != self.number);
     }
 }
 
@@ -191,7 +188,7 @@ mod tests {
         held[5].waits(true);
         let soon = Instant::now() + Duration::from_secs(3);
         drop(places.enter(visitor(98, Some(98), false), soon).expect("one of them is silent"));
-        assert!(!places.lock().sessions.iter().any(|session| session.number == held[5].number));
+        assert!(!places.0.lock().sessions.iter().any(|session| session.number == held[5].number));
         drop(first);
     }
 }

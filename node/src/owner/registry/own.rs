@@ -1,6 +1,6 @@
 //! The registry as the catalog asks it.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use farthing_control::types::VersionNote;
 use farthing_ledger::{LedgerError, Namespace};
@@ -25,7 +25,7 @@ impl OwnServices for Registry {
     }
 
     fn blob(&self, hash: &Hash) -> Option<Vec<u8>> {
-        let services = self.0.services.read().unwrap_or_else(PoisonError::into_inner);
+        let services = self.0.services.read();
         services.values().find_map(|service| {
             if service.listing().details_hash == *hash {
                 return Some(service.stored.details.clone());

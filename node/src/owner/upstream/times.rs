@@ -1,10 +1,8 @@
 //! Durations of the newest answers of an upstream: a few of them, in memory.
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, time::Duration};
+
+use parking_lot::Mutex;
 
 /// Enough for a median that follows what the server does now.
 const KEPT: usize = 128;
@@ -15,7 +13,7 @@ pub(super) struct Times(Mutex<VecDeque<u64>>);
 
 impl Times {
     pub(super) fn add(&self, took: Duration) {
-        let mut times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut times = self.0.lock();
         if times.len() == KEPT {
             times.pop_front();
         }
@@ -24,7 +22,7 @@ impl Times {
 
     /// The oldest first.
     pub(super) fn newest_us(&self) -> Vec<u64> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
+        self.0.lock().iter().copied().collect()
     }
 
     pub(super) fn median_us(&self) -> Option<u64> {

@@ -1,7 +1,7 @@
 //! While the chain closes a channel its owner can still claim, so an owner that lost records meanwhile is shown what it
 //! is owed.
 
-use std::{sync::PoisonError, time::Duration};
+use std::time::Duration;
 
 use farthing_os::clock;
 use farthing_protocol::{CallMessage, CallReply};
@@ -17,7 +17,7 @@ impl Payer {
     /// Channels whose delay runs, and whose owners were not asked lately.
     pub(super) fn closing(&self) -> Vec<PayerChannel> {
         let now_secs = clock::now_secs();
-        let mut asked = self.asked_secs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.asked_secs.lock();
         let mut closing = self.channels.all();
         closing.retain(|channel| {
             let runs = channel.close_at_secs.is_some_and(|at| !self.is_over(at));

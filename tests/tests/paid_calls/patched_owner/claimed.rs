@@ -19,7 +19,7 @@ async fn an_owner_that_claims_more_than_any_call_explains_gets_no_further_promis
 
     // The voucher of the refused call is good, and the owner claims it.
     let request = {
-        let state = owner.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = owner.state.lock();
         state.calls.values().next().context("no call arrived")?.0.clone()
     };
     let Payment::Channel { channel, cumulative, signature, .. } = request.payment else {

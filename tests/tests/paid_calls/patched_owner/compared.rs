@@ -79,7 +79,7 @@ async fn books_are_compared_call_by_call_and_each_kind_of_difference_is_named() 
     }
     records.extend(["refused", "made up"].map(|name| CallRecord { call_id: id(name), ..same }));
     records.sort_by_key(|record| record.call_id);
-    owner.state.lock().unwrap_or_else(PoisonError::into_inner).records = records;
+    owner.state.lock().records = records;
 
     let mut patched = audit_with(&world).await?;
     // A call that ended in the second in which the owner is asked may have ended after it answered.

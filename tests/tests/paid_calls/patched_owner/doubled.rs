@@ -11,7 +11,7 @@ const CALLS: u64 = 5;
 /// All that it may claim, with its payer's signature, and twice what the calls under way came to.
 #[expect(clippy::needless_pass_by_value, reason = "it takes the place of the true answer")]
 fn twice(owner: &Owner, told: ChannelSync) -> Option<CallReply> {
-    let state = owner.state.lock().unwrap_or_else(PoisonError::into_inner);
+    let state = owner.state.lock();
     let vouchers = state.calls.values().filter_map(|(request, _)| match request.payment {
         Payment::Channel { cumulative, signature, .. } => Some((cumulative, signature)),
         Payment::Free => None,
@@ -37,7 +37,7 @@ async fn calls_that_were_under_way_in_a_crash_are_paid_once_however_their_owner_
         let _ = futures::future::join_all(calls.iter().map(|call| world.call(call))).await;
     };
     let all_there = eventually("the owner has the calls", async || {
-        let state = owner.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = owner.state.lock();
         Ok(state.calls.len() as u64 == CALLS)
     });
     tokio::select! {
@@ -50,7 +50,7 @@ async fn calls_that_were_under_way_in_a_crash_are_paid_once_however_their_owner_
     .await?;
     world.consumer.kill().await?;
     {
-        let mut state = owner.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = owner.state.lock();
         // Its receipts go on from there.
         state.spent = cost(1 + CALLS);
         state.books = Some(twice);

@@ -34,7 +34,7 @@ async fn a_late_charge_is_found_by_the_owners_total_and_a_total_that_no_call_exp
     let (owner, _network) = Owner::replaces(&mut world, LOST_OR_REFUSED).await?;
     // The real owner did not serve the late call.
     world.expect_differences(&["payee: forgotten calls of", "0.004 USDC paid, 0.002 earned"]);
-    let state = || owner.state.lock().unwrap_or_else(PoisonError::into_inner);
+    let state = || owner.state.lock();
 
     // By the owner's word the call never arrived, and then it did.
     state().denies = true;
@@ -67,7 +67,7 @@ async fn a_late_charge_is_found_by_the_owners_total_and_a_total_that_no_call_exp
 
 /// Books that count all that the best voucher promises.
 const ALL_THAT_WAS_SIGNED: Books = |owner, books| {
-    let state = owner.state.lock().unwrap_or_else(PoisonError::into_inner);
+    let state = owner.state.lock();
     let promised = state.calls.values().filter_map(|(request, _)| match request.payment {
         Payment::Channel { cumulative, signature, .. } => Some((cumulative, signature)),
         _ => None,
@@ -83,7 +83,7 @@ async fn a_call_that_was_refused_is_not_paid_after_its_buyer_was_stopped_and_sta
     world.wait_until_decided().await?;
     let (owner, _network) = Owner::replaces(&mut world, LOST_OR_REFUSED).await?;
     refused_for_too_little(&world, "refused").await?;
-    owner.state.lock().unwrap_or_else(PoisonError::into_inner).books = Some(ALL_THAT_WAS_SIGNED);
+    owner.state.lock().books = Some(ALL_THAT_WAS_SIGNED);
     world.consumer.stop().await?;
     world.consumer.restart(Vec::new()).await?;
     world.consumer.wait_until_ready().await?;
@@ -103,7 +103,7 @@ async fn a_call_that_keeps_its_buyer_from_ending_until_that_is_killed_makes_no_c
     expect_served(&world.get("/ok").await?)?;
     world.wait_until_decided().await?;
     let (owner, _network) = Owner::replaces(&mut world, LOST_OR_REFUSED).await?;
-    let state = || owner.state.lock().unwrap_or_else(PoisonError::into_inner);
+    let state = || owner.state.lock();
     let held = async {
         let _ = world.get("/ok").await;
         std::future::pending::<Result<()>>().await
@@ -138,7 +138,7 @@ async fn callers_of_an_owner_that_shows_its_books_slowly_wait_for_one_question()
     expect_served(&world.get("/ok").await?)?;
     world.wait_until_decided().await?;
     let (owner, _network) = Owner::replaces(&mut world, LOST_OR_REFUSED).await?;
-    let state = || owner.state.lock().unwrap_or_else(PoisonError::into_inner);
+    let state = || owner.state.lock();
     state().is_slow = true;
 
     let together = ["one", "two", "three", "four", "five", "six"];

@@ -26,7 +26,7 @@ async fn world_of_a_liar() -> Result<(World, Arc<Owner>, NetworkHandle)> {
     world.wait_until_decided().await?;
     let (owner, network) = Owner::replaces(&mut world, no_call).await?;
     let records = compared::records_of(&world)?;
-    owner.state.lock().unwrap_or_else(PoisonError::into_inner).records = records;
+    owner.state.lock().records = records;
     Ok((world, owner, network))
 }
 
@@ -73,7 +73,7 @@ async fn an_owner_that_tells_no_books_is_named_and_waited_for_no_longer_than_it_
     ];
     let (world, owner, _network) = world_of_a_liar().await?;
     for (what, pages, word) in lies {
-        owner.state.lock().unwrap_or_else(PoisonError::into_inner).pages = Some(pages);
+        owner.state.lock().pages = Some(pages);
         let ran = audit_with(&world).await?;
         ensure!(ran.code == 3, "{what}: {ran:?}");
         ensure!(ran.err.contains(word) && ran.err.contains("could not be compared"), "{what}: {ran:?}");
@@ -108,7 +108,7 @@ async fn calls_that_are_made_up_or_kept_back_are_counted_and_named() -> Result<(
         }))
     }
     let (world, owner, _network) = world_of_a_liar().await?;
-    let lie = |pages: Pages| owner.state.lock().unwrap_or_else(PoisonError::into_inner).pages = Some(pages);
+    let lie = |pages: Pages| owner.state.lock().pages = Some(pages);
 
     lie(of_others);
     let ran = audit_with(&world).await?;
@@ -136,7 +136,7 @@ async fn calls_that_are_made_up_or_kept_back_are_counted_and_named() -> Result<(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_channel_comes_to_is_compared_with_its_proof() -> Result<()> {
     let (world, owner, _network) = world_of_a_liar().await?;
-    let lie = |books: Option<Books>| owner.state.lock().unwrap_or_else(PoisonError::into_inner).books = books;
+    let lie = |books: Option<Books>| owner.state.lock().books = books;
     let honest = audit_with(&world).await?;
     let compared = honest.ends_with(0)?.json()?["compared"].clone();
     ensure!(compared["channels"] == 1 && compared["differences_total"] == 0, "{compared:#}");

@@ -107,14 +107,14 @@ async fn a_signed_close_that_closes_nothing_is_no_answer_and_the_chain_is_asked(
             "more than is owed" => CloseConsent { amount: cost(2), ..good },
             _ => CloseConsent { deadline_secs: 1, ..good },
         };
-        owner.state.lock().unwrap_or_else(PoisonError::into_inner).consent = Some(consent);
+        owner.state.lock().consent = Some(consent);
         let at = endpoint::CloseChannel.of(channel);
         let closed: Channel = world.consumer.control().ask(at).await.context(what)?;
         ensure!(closed.state == ChannelState::CloseRequested, "{what}: {closed:?}");
         let told = "an owner signed a close that is void, or takes more than it is owed";
         ensure!(world.consumer.log().contains(told), "{what}: it was brought to the chain");
         // An owner that lost its records learns by the request what it is owed.
-        let shown = owner.state.lock().unwrap_or_else(PoisonError::into_inner).shown.context(what)?;
+        let shown = owner.state.lock().shown.context(what)?;
         let (receipt, voucher) = shown.verify(&owner.domain, &owner.channel.config)?;
         assert_eq!((receipt.spent_total, voucher.cumulative, voucher.channel), (PRICE, PRICE, channel));
     }
@@ -138,7 +138,7 @@ async fn no_signed_close_takes_what_an_endpoint_alone_says_was_paid() -> Result<
     eventually("the lie is known", async || Ok(the_channel().await?.claimed.0 == paid)).await?;
     let (amount, deadline_secs) = (paid, u64::from(u32::MAX));
     let consent = CloseConsent { channel: id.0, amount, deposited: deposited.0, round: 0, deadline_secs };
-    owner.state.lock().unwrap_or_else(PoisonError::into_inner).consent = Some(consent);
+    owner.state.lock().consent = Some(consent);
     let _ = world.consumer.control().ask(endpoint::CloseChannel.of(id.0)).await;
     let told = "an owner signed a close that is void, or takes more than it is owed";
     ensure!(world.consumer.log().contains(told), "it was brought to the chain");

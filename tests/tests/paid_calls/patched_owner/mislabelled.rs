@@ -10,7 +10,7 @@ use crate::support::expect_free;
 
 fn answer(owner: &Owner, request: &CallRequest, status: u16, charged: Usdc) -> Option<CallReply> {
     let headers = BTreeMap::new();
-    let mut state = owner.state.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut state = owner.state.lock();
     state.spent = state.spent.saturating_add(charged);
     let receipt = Receipt {
         channel: owner.channel.id,
@@ -89,7 +89,7 @@ async fn a_failure_that_is_free_is_not_charged_because_its_owner_tells_it_late()
     let call = with(world.body("GET", "/ok"), "call_id", "late");
     let first = world.call(&call).await?;
     ensure!(first.problem() == "undecided", "{first:?}");
-    owner.state.lock().unwrap_or_else(PoisonError::into_inner).outcome = Some(Outcome::Declined);
+    owner.state.lock().outcome = Some(Outcome::Declined);
     owner.tell();
     eventually(
         "its owner is found out",

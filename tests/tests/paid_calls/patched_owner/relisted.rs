@@ -27,9 +27,9 @@ pub(super) struct Offer {
 impl Owner {
     /// Answers with the details of the offer that it makes, after a while.
     pub(super) fn tell_offer(&self, info: InboundInfo) {
-        let offer = self.state.lock().unwrap_or_else(PoisonError::into_inner).offer.clone();
+        let offer = self.state.lock().offer.clone();
         let Some(offer) = offer.filter(|offer| info.request == InfoRequest::Blob(offer.hash)) else { return };
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).offers_asked += 1;
+        self.state.lock().offers_asked += 1;
         tokio::spawn(async move {
             // Each of the calls can ask meanwhile.
             tokio::time::sleep(Duration::from_secs(2)).await;
@@ -39,7 +39,7 @@ impl Owner {
 }
 
 fn refused_with_offer(owner: &Owner, _: &CallRequest, _: usize) -> Option<CallReply> {
-    let offer = owner.state.lock().unwrap_or_else(PoisonError::into_inner).offer.clone()?;
+    let offer = owner.state.lock().offer.clone()?;
     let refusal = Refusal::new(RefusalCode::PriceChanged, "there is another offer");
     Some(CallReply::Refused(Refusal { listing: Some(offer.listing), ..refusal }))
 }
@@ -61,7 +61,7 @@ async fn a_service_that_an_owner_retires_with_its_refusal_is_told_as_retired() -
     let retired = Listing { seq: before.seq + 1, tombstone: true, ..Listing::clone(&before) };
     let listing = Signed::sign(&retired, &owner.key)?;
     let offer = Offer { listing, hash: before.details_hash, details: Vec::new() };
-    owner.state.lock().unwrap_or_else(PoisonError::into_inner).offer = Some(offer);
+    owner.state.lock().offer = Some(offer);
 
     for _ in 0..2 {
         let answer = world.get("/ok").await?;
@@ -69,7 +69,7 @@ async fn a_service_that_an_owner_retires_with_its_refusal_is_told_as_retired() -
         ensure!(answer.charged() == json!(false), "{answer:?}");
     }
     // The second call does not leave its buyer.
-    assert_eq!(owner.state.lock().unwrap_or_else(PoisonError::into_inner).calls.len(), 1);
+    assert_eq!(owner.state.lock().calls.len(), 1);
     Ok(())
 }
 
@@ -86,12 +86,12 @@ async fn a_first_call_does_not_accept_that_failures_are_charged_when_its_refusal
     let now = Listing { seq: before.seq + 1, charge_policy, ..Listing::clone(&before) };
     let listing = Signed::sign(&now, &owner.key)?;
     let offer = Offer { listing, hash: before.details_hash, details: Vec::new() };
-    owner.state.lock().unwrap_or_else(PoisonError::into_inner).offer = Some(offer);
+    owner.state.lock().offer = Some(offer);
 
     let answer = world.get("/ok").await?;
     ensure!(answer.status == 409 && answer.problem() == "price-changed", "{answer:?}");
     ensure!(answer.json()["detail"].to_string().contains("400 to 499"), "{answer:?}");
-    assert_eq!(owner.state.lock().unwrap_or_else(PoisonError::into_inner).calls.len(), 1);
+    assert_eq!(owner.state.lock().calls.len(), 1);
     Ok(())
 }
 
@@ -117,13 +117,13 @@ async fn an_offer_that_many_refusals_bring_is_asked_for_once() -> Result<()> {
         ..Listing::clone(&before)
     };
     let listing = Signed::sign(&now, &owner.key)?;
-    owner.state.lock().unwrap_or_else(PoisonError::into_inner).offer = Some(Offer { listing, hash, details });
+    owner.state.lock().offer = Some(Offer { listing, hash, details });
 
     let calls = (0..CALLS).map(|_| world.get("/ok"));
     for answer in futures::future::try_join_all(calls).await? {
         ensure!(answer.charged() == json!(false), "{answer:?}");
     }
-    let state = owner.state.lock().unwrap_or_else(PoisonError::into_inner);
+    let state = owner.state.lock();
     assert_eq!(state.calls.len(), CALLS);
     ensure!(
         state.offers_asked <= 2,

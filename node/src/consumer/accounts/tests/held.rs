@@ -24,7 +24,7 @@ async fn an_attempt_that_promised_leaves_its_money_counted_and_no_memory_behind(
         let headroom = Some(Headroom::new(channels.clone(), reservation));
         Prepared::new((promise, expected), Bytes::new(), Duration::ZERO, hold, headroom)
     };
-    let counted = || (accounts.spending().total(1), channels.in_use(owner).unwrap().state.in_flight);
+    let counted = || (accounts.spending.lock().total(1), channels.in_use(owner).unwrap().state.in_flight);
     let shares = || (Arc::strong_count(&accounts), Arc::strong_count(&channels));
     let before = shares();
 

@@ -7,10 +7,10 @@
 use std::{
     env,
     hash::{BuildHasher as _, RandomState},
-    sync::{Mutex, PoisonError},
 };
 
 use farthing_bridge::PlanError;
+use parking_lot::Mutex;
 
 use super::*;
 
@@ -272,7 +272,7 @@ async fn recording() -> (SocketAddr, Heads) {
             while let Ok(byte) = stream.read_u8().await {
                 head.push(byte);
                 if head.ends_with(b"\r\n\r\n") {
-                    recorded.lock().unwrap_or_else(PoisonError::into_inner).push(std::mem::take(&mut head));
+                    recorded.lock().push(std::mem::take(&mut head));
                     if stream.write_all(sized("200 OK", "", "{}").as_bytes()).await.is_err() {
                         return;
                     }
@@ -423,7 +423,7 @@ async fn a_server_reads_the_template_with_one_segment_for_each_value_or_nothing_
             deadline: Duration::from_secs(30),
         };
         let answer = upstream.fetch(&request).await;
-        let seen = std::mem::take(&mut *heads.lock().unwrap_or_else(PoisonError::into_inner));
+        let seen = std::mem::take(&mut *heads.lock());
         match &seen[..] {
             [head] => {
                 arrived += 1;
