@@ -5,7 +5,6 @@
 use std::{
     collections::HashMap,
     hash::Hash,
-    ops::{Deref, DerefMut},
     sync::{Arc, Weak},
 };
 
@@ -17,12 +16,10 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 pub struct KeyedMutex<K, V = ()>(Mutex<HashMap<K, Weak<AsyncMutex<V>>>>);
 
 /// The place of one key; what is known of it is kept while the place is.
-#[derive(Debug)]
-pub struct KeyedSlot<V>(Arc<AsyncMutex<V>>);
+pub type KeyedSlot<V> = Arc<AsyncMutex<V>>;
 
 /// The right to work on one key; ends when dropped.
-#[derive(Debug)]
-pub struct KeyedGuard<V = ()>(OwnedMutexGuard<V>);
+pub type KeyedGuard<V = ()> = OwnedMutexGuard<V>;
 
 impl<K: Eq + Hash, V: Default> KeyedMutex<K, V> {
     /// The place of `key`.
@@ -34,55 +31,23 @@ impl<K: Eq + Hash, V: Default> KeyedMutex<K, V> {
         }
         let slot = turns.get(&key).and_then(Weak::upgrade).unwrap_or_default();
         turns.insert(key, Arc::downgrade(&slot));
-        KeyedSlot(slot)
+        slot
     }
 
     /// Waits until no one else works on `key`.
     pub async fn take(&self, key: K) -> KeyedGuard<V> {
-        self.slot(key).take().await
+        self.slot(key).lock_owned().await
     }
 
     /// The turn, when no one else works on `key`.
     pub fn try_take(&self, key: K) -> Option<KeyedGuard<V>> {
-        self.slot(key).0.try_lock_owned().ok().map(KeyedGuard)
+        self.slot(key).try_lock_owned().ok()
     }
 }
 
 impl<K, V> Default for KeyedMutex<K, V> {
     fn default() -> Self {
         Self(Mutex::default())
-    }
-}
-
-impl<V> KeyedSlot<V> {
-    pub async fn take(&self) -> KeyedGuard<V> {
-        KeyedGuard(self.0.clone().lock_owned().await)
-    }
-}
-
-impl<V> Clone for KeyedSlot<V> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
-
-impl<V> KeyedGuard<V> {
-    pub fn slot(&self) -> KeyedSlot<V> {
-        KeyedSlot(OwnedMutexGuard::mutex(&self.0).clone())
-    }
-}
-
-impl<V> Deref for KeyedGuard<V> {
-    type Target = V;
-
-    fn deref(&self) -> &V {
-        &self.0
-    }
-}
-
-impl<V> DerefMut for KeyedGuard<V> {
-    fn deref_mut(&mut self) -> &mut V {
-        &mut self.0
     }
 }
 
@@ -107,7 +72,7 @@ mod tests {
         let turns = KeyedMutex::<u8, bool>::default();
         let mut turn = turns.take(1).await;
         *turn = true;
-        let place = turn.slot();
+        let place = OwnedMutexGuard::mutex(&turn).clone();
         drop(turn);
         assert!(*turns.take(1).await);
         drop(place);

@@ -155,7 +155,7 @@ impl Consumer {
 
     /// Resolves an undecided call in the background.
     pub(super) fn resolve_later(&self, attempt: &Attempt, turn: Turn) {
-        let slot = turn.slot();
+        let slot = Turn::mutex(&turn).clone();
         drop(turn);
         self.resolve_at(attempt.expected.owner, attempt.call_id(), slot);
     }
@@ -173,7 +173,7 @@ impl Consumer {
                 place = self.0.places.of_question(owner) => place,
                 () = self.0.stopping.cancelled() => return,
             };
-            let mut turn = slot.take().await;
+            let mut turn = slot.clone().lock_owned().await;
             turn.doubt(clock::uptime());
             let promise = match self.0.ledger.promise_of(call_id) {
                 Ok(Some(promise)) => promise,
