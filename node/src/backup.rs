@@ -147,11 +147,7 @@ struct StoredFile {
     bytes: ByteVec,
 }
 
-impl std::fmt::Debug for StoredFile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Stored").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+farthing_os::hidden!(StoredFile { name });
 
 /// A backup of the node that runs on `data_dir`, as bytes. Under a passphrase it takes about a second of one core and 256 MiB, and the
 /// time to copy the ledger: call it outside of async tasks.

@@ -27,11 +27,7 @@ pub struct Liar {
     told: AtomicUsize,
 }
 
-impl std::fmt::Debug for Liar {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Liar").field("url", &self.url).finish_non_exhaustive()
-    }
-}
+farthing_os::hidden!(Liar { url });
 
 impl Liar {
     /// # Errors

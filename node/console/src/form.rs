@@ -6,7 +6,7 @@
 //! password that was entered lately ([`Form::reauthenticated`]). Where one is missing, a page asks for the password and
 //! sends the same values again, so nothing that was typed is lost.
 
-use std::{fmt, net::IpAddr};
+use std::net::IpAddr;
 
 use axum::{
     Extension,
@@ -53,11 +53,7 @@ struct Sent {
     proof: Proof,
 }
 
-impl fmt::Debug for Sent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Sent(…)")
-    }
-}
+farthing_os::hidden!(Sent);
 
 impl Sent {
     fn ask(&self, visit: &Visit, why: Why) -> Failure {

@@ -1,7 +1,5 @@
 //! The page that asks for the password before a form is sent again with it.
 
-use std::fmt;
-
 use askama::Template;
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
@@ -26,11 +24,7 @@ pub struct PasswordFirst {
     pub(super) why: Why,
 }
 
-impl fmt::Debug for PasswordFirst {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PasswordFirst").field("why", &self.why).finish_non_exhaustive()
-    }
-}
+farthing_os::hidden!(PasswordFirst { why });
 
 impl IntoResponse for PasswordFirst {
     fn into_response(self) -> Response {

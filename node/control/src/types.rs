@@ -3,7 +3,7 @@
 //! Each command is one request to one [`endpoint`](crate::endpoint). Amounts, ids and addresses are text ([`Text`]), so
 //! that no reader has to guess a number's unit or precision. Errors are `application/problem+json` ([`Problem`]).
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use farthing_protocol::{Address, ChannelId, ServiceId, Usdc, call::Method};
 use serde::{Deserialize, Serialize};
@@ -45,17 +45,6 @@ pub use self::services::{
 pub use self::spending::{AcceptPrice, LimitsRequest, MoneyAtRest, SpendingLimits, SpendingState, StoppedBy};
 pub use crate::{eth::Eth, text::Text};
 
-/// Secrets, and what holds some: `Debug` gives the type's name alone.
-macro_rules! hidden {
-    ($($name:ident),+) => {
-        $(impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(concat!(stringify!($name), "(…)"))
-            }
-        })+
-    };
-}
-
 /// An enum whose variants have one word each, the same in JSON, on the command line and for people.
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$note:meta])* $variant:ident = $word:literal,)+ }) => {
@@ -94,7 +83,20 @@ macro_rules! words {
     };
 }
 
-hidden!(AlertLevelsRequest, BackupRequest, LogIn, LoggedIn, PhraseCheck, Secret, SetUp);
+farthing_os::hidden!(
+    AlertLevelsRequest,
+    AutomaticBackupsRequest { on },
+    BackupRequest,
+    ChainSettingsRequest { confirmations },
+    Console { url },
+    EditRequest { name },
+    LogIn,
+    LoggedIn,
+    PhraseCheck,
+    Secret,
+    SetUp,
+    TryRequest { operation }
+);
 
 mod activity;
 mod alerts;

@@ -9,7 +9,6 @@ mod handler;
 use std::{
     collections::{HashMap, VecDeque},
     convert::Infallible,
-    fmt,
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
@@ -95,11 +94,7 @@ impl ExchangeBehaviour {
     }
 }
 
-impl fmt::Debug for ExchangeBehaviour {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("exchange::Behaviour").field("protocol", &self.protocol).finish_non_exhaustive()
-    }
-}
+farthing_os::hidden!(ExchangeBehaviour { protocol });
 
 impl NetworkBehaviour for ExchangeBehaviour {
     type ConnectionHandler = ExchangeHandler;

@@ -7,7 +7,7 @@
 
 mod places;
 
-use std::{fmt, net::IpAddr, sync::Arc};
+use std::{net::IpAddr, sync::Arc};
 
 use bytes::Bytes;
 use farthing_protocol::{Address, limits};
@@ -134,11 +134,7 @@ async fn in_turn<T>(
     }
 }
 
-impl fmt::Debug for SyncStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SyncStream").field("peer", &self.peer).finish_non_exhaustive()
-    }
-}
+farthing_os::hidden!(SyncStream { peer });
 
 /// Hands the sessions that peers open to the node, as many as there are places for.
 #[derive(Debug)]

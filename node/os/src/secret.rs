@@ -1,8 +1,23 @@
-//! Text that never shows itself.
+//! Text that never shows itself, and what holds such text.
 
-use std::{fmt, str::FromStr};
+use std::str::FromStr;
 
 use zeroize::Zeroizing;
+
+/// Implements `Debug` for what holds secrets, or more than anybody would read: the name of the type, and of its fields
+/// those that are named.
+#[macro_export]
+macro_rules! hidden {
+    ($($name:ident $({ $($shown:ident),+ })?),+) => {
+        $(impl ::std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                let mut shown = f.debug_struct(stringify!($name));
+                $($(shown.field(stringify!($shown), &self.$shown);)+)?
+                shown.finish_non_exhaustive()
+            }
+        })+
+    };
+}
 
 /// Text that `Debug` does not show and that is wiped on drop.
 #[derive(Clone)]
@@ -21,11 +36,7 @@ impl SecretText {
     }
 }
 
-impl fmt::Debug for SecretText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SecretText(…)")
-    }
-}
+hidden!(SecretText);
 
 impl FromStr for SecretText {
     type Err = std::convert::Infallible;

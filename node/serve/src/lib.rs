@@ -120,11 +120,7 @@ pub struct Tls {
     pub ca_file: Option<PathBuf>,
 }
 
-impl std::fmt::Debug for Tls {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tls").field("ca_file", &self.ca_file).finish_non_exhaustive()
-    }
-}
+farthing_os::hidden!(Tls { ca_file });
 
 /// One HTTP port.
 #[derive(Debug, Clone)]

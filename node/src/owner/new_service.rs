@@ -86,11 +86,7 @@ impl std::fmt::Debug for UpstreamSecrets {
     }
 }
 
-impl std::fmt::Debug for NewService {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NewService").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+farthing_os::hidden!(NewService { name });
 
 /// A mistake that keeps a service from being published.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

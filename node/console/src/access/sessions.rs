@@ -110,11 +110,7 @@ pub struct Session {
     password_at_secs: u64,
 }
 
-impl std::fmt::Debug for Session {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Session(…)")
-    }
-}
+farthing_os::hidden!(Session);
 
 /// Proof that the password was entered in this session within the last 15 minutes.
 #[derive(Debug)]

@@ -60,12 +60,6 @@ pub struct AutomaticBackupsRequest {
     pub keep: Option<u32>,
 }
 
-impl fmt::Debug for AutomaticBackupsRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AutomaticBackupsRequest").field("on", &self.on).finish_non_exhaustive()
-    }
-}
-
 /// A node that a restored one took the place of; its files are kept in a folder of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReplacedNode {

@@ -34,12 +34,6 @@ impl Console {
     }
 }
 
-impl fmt::Debug for Console {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Console").field("url", &self.url).finish_non_exhaustive()
-    }
-}
-
 /// `POST /api/v1/setup`
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -163,14 +157,6 @@ pub struct ChainSettingsRequest {
     /// First back to the configuration's, both of them.
     #[serde(default)]
     pub reset: bool,
-}
-
-impl fmt::Debug for ChainSettingsRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChainSettingsRequest")
-            .field("confirmations", &self.confirmations)
-            .finish_non_exhaustive()
-    }
 }
 
 /// The settings that were stored; they hold from the next start on.

@@ -119,13 +119,6 @@ pub struct TryRequest {
     pub params: BTreeMap<String, String>,
 }
 
-/// The file may hold keys.
-impl fmt::Debug for TryRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TryRequest").field("operation", &self.operation).finish_non_exhaustive()
-    }
-}
-
 /// The server's answer to a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Tried {

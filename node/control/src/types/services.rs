@@ -1,6 +1,6 @@
 //! The owner's services, as the node tells of them.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use farthing_bridge::{changes::Changes, description::Place, report::Report, samples::Sample};
 use farthing_protocol::{ServiceId, Usdc, call::Method};
@@ -214,13 +214,6 @@ pub struct Edited {
     /// Names of what is not added to requests any more, because it was given for another server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped_secrets: Vec<String>,
-}
-
-/// Without the secrets that it may hold.
-impl fmt::Debug for EditRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EditRequest").field("name", &self.name).finish_non_exhaustive()
-    }
 }
 
 /// An operation as a caller sees it.

@@ -2,7 +2,6 @@
 //! peers with open channels. When there is none left, whoever has been silent, or has had its turn, makes room.
 
 use std::{
-    fmt,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -136,11 +135,7 @@ impl Drop for Place {
     }
 }
 
-impl fmt::Debug for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").field("number", &self.number).finish_non_exhaustive()
-    }
-}
+farthing_os::hidden!(Place { number });
 
 #[cfg(test)]
 mod tests {

@@ -45,9 +45,4 @@ pub(super) struct StoredService {
     pub(super) class: Option<AddressClass>,
 }
 
-/// Without secrets.
-impl std::fmt::Debug for StoredService {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Stored").field("upstream", &self.upstream).finish_non_exhaustive()
-    }
-}
+farthing_os::hidden!(StoredService { upstream });
