@@ -5,20 +5,17 @@
 //! takes its answer too slowly is silent as well. Over HTTP/2 only requests and answers are movement: whoever sends
 //! pings is silent.
 
-use std::{
-    io,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncWrite},
     time::{Instant, sleep_until},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{
+    io::{InspectReader, InspectWriter},
+    sync::CancellationToken,
+};
 
 use super::Limits;
 
@@ -84,6 +81,18 @@ impl Activity {
         let Limits { head, idle, .. } = *limits;
         let evicted = CancellationToken::new();
         Arc::new(Self { head, idle, state: Mutex::new(state), evicted })
+    }
+
+    /// Returns the stream, whose movements are noted from now on.
+    pub(super) fn watch(self: Arc<Self>, stream: impl AsyncRead + AsyncWrite) -> impl AsyncRead + AsyncWrite {
+        let activity = Arc::clone(&self);
+        let read = move |bytes: &[u8]| {
+            // Empty at the end of the stream.
+            if !bytes.is_empty() {
+                activity.moved(true);
+            }
+        };
+        InspectWriter::new(InspectReader::new(stream, read), move |_| self.moved(false))
     }
 
     /// From now on only requests and answers count.
@@ -219,71 +228,5 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         self.activity.update(|state| (self.change)(state, false));
-    }
-}
-
-/// A stream whose movements are noted.
-#[derive(Debug)]
-pub(super) struct Watched<S> {
-    stream: S,
-    activity: Arc<Activity>,
-}
-
-impl<S> Watched<S> {
-    pub(super) fn new(stream: S, activity: Arc<Activity>) -> Self {
-        Self { stream, activity }
-    }
-
-    fn noted(&self, read: bool, moved: bool) {
-        if moved {
-            self.activity.moved(read);
-        }
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let result = Pin::new(&mut self.stream).poll_read(context, buffer);
-        self.noted(true, buffer.filled().len() > before);
-        result
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let result = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.noted(false, matches!(result, Poll::Ready(Ok(1..))));
-        result
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let result = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.noted(false, matches!(result, Poll::Ready(Ok(1..))));
-        result
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
     }
 }

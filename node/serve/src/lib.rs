@@ -47,7 +47,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt;
 
 use self::{
-    activity::{Activity, Watched},
+    activity::Activity,
     answer::Answer,
     body::{Room, TimedBody},
     listener::Newcomer,
@@ -311,7 +311,7 @@ impl Shared {
         place: &Place,
     ) {
         let limits = &self.port.limits;
-        let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
+        let io = TokioIo::new(Arc::clone(&activity).watch(stream));
         let connection = hyper::server::conn::http1::Builder::new()
             .half_close(false)
             .max_buf_size(limits.head_bytes_max)
@@ -328,7 +328,7 @@ impl Shared {
         place: &Place,
     ) {
         let limits = &self.port.limits;
-        let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
+        let io = TokioIo::new(Arc::clone(&activity).watch(stream));
         let head_bytes_max = u32::try_from(limits.head_bytes_max).unwrap_or(u32::MAX);
         let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
