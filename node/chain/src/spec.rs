@@ -84,120 +84,42 @@ pub struct ChainSpec {
 /// come back when their configuration is given to [`crate::ChainHandle::track`].
 pub const LOOKBACK_BLOCKS: u64 = 302_400;
 
-/// A cent: filling the memory of a node with channels of as much takes a hundred USDC, locked.
-const CHANNEL_MIN: Usdc = Usdc::from_micros(10_000);
-/// Some 600 bytes each.
-const CHANNELS_MAX: usize = 10_000;
-/// Before those give up who ask a node for a transfer, which they do after ten minutes.
-const TRANSFER_TOLD_WITHIN_MS: u64 = 540_000;
-/// Two requests more in ten minutes.
-const LOGS_AGAIN_MS: u64 = 600_000;
 const GWEI: u128 = 1_000_000_000;
 
-/// The preset chains: name, id, kind, endpoint, USDC, its EIP-712 name, whether it is a layer 2.
-///
-/// Token addresses are Circle's (developers.circle.com, "USDC contract addresses").
-const PRESETS: [(&str, u64, ChainKind, &str, &str, &str, bool); 7] = [
-    (
-        "base",
-        8453,
-        ChainKind::Mainnet,
-        "https://mainnet.base.org",
-        "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
-        "USD Coin",
-        true,
-    ),
-    (
-        "base-sepolia",
-        84532,
-        ChainKind::Testnet,
-        "https://sepolia.base.org",
-        "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
-        "USDC",
-        true,
-    ),
-    (
-        "arbitrum",
-        42161,
-        ChainKind::Mainnet,
-        "https://arb1.arbitrum.io/rpc",
-        "0xaf88d065e77c8cC2239327C5EDb3A432268e5831",
-        "USD Coin",
-        true,
-    ),
-    (
-        "arbitrum-sepolia",
-        421_614,
-        ChainKind::Testnet,
-        "https://sepolia-rollup.arbitrum.io/rpc",
-        "0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d",
-        "USD Coin",
-        true,
-    ),
-    (
-        "optimism",
-        10,
-        ChainKind::Mainnet,
-        "https://mainnet.optimism.io",
-        "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85",
-        "USD Coin",
-        true,
-    ),
-    (
-        "ethereum",
-        1,
-        ChainKind::Mainnet,
-        "https://ethereum-rpc.publicnode.com",
-        "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48",
-        "USD Coin",
-        false,
-    ),
-    (
-        "sepolia",
-        11_155_111,
-        ChainKind::Testnet,
-        "https://ethereum-sepolia-rpc.publicnode.com",
-        "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238",
-        "USDC",
-        false,
-    ),
-];
+/// The preset chains, each as the words of its line.
+fn presets() -> impl Iterator<Item = Vec<&'static str>> {
+    let lines = include_str!("spec/presets.txt").lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| line.split_whitespace().collect())
+}
 
 /// The names that [`preset`] knows, the default first.
 pub fn preset_names() -> impl Iterator<Item = &'static str> {
-    PRESETS.iter().map(|row| row.0)
+    presets().map(|words| words[0])
 }
 
 /// A public chain by its name; `None` for an unknown one.
 #[must_use]
 pub fn preset(name: &str) -> Option<ChainSpec> {
-    let &(name, chain_id, kind, rpc_url, token, token_name, is_l2) =
-        PRESETS.iter().find(|row| row.0 == name)?;
+    let words = presets().find(|words| words[0] == name)?;
+    let &[_, chain_id, kind, layer, rpc_url, token, ref token_name @ ..] = &*words else { return None };
+    let kind =
+        [ChainKind::Mainnet, ChainKind::Testnet].into_iter().find(|known| known.to_string() == kind)?;
+    let spec = ChainSpec {
+        token_name_hint: token_name.join(" "),
+        ..layer_2(name, chain_id.parse().ok()?, kind, rpc_url.to_owned(), token.parse().ok()?)
+    };
+    if layer == "2" {
+        return Some(spec);
+    }
+    // Ethereum rarely reorders two blocks, and its own confirmations say what is safe.
     Some(ChainSpec {
-        name: name.to_owned(),
-        chain_id,
-        kind,
-        rpc_urls: vec![rpc_url.to_owned()],
-        token: token.parse().ok()?,
-        token_name_hint: token_name.to_owned(),
-        contract: pay_channels_address(),
-        first_block: None,
-        // A layer 2 has one sequencer that does not reorder what it published; Ethereum rarely reorders two.
-        confirmations: if is_l2 { 1 } else { 2 },
-        close_delay_secs: CLOSE_DELAY_SECS_DEFAULT,
-        poll_interval_ms: if is_l2 { 4_000 } else { 12_000 },
-        request_timeout_ms: 5_000,
-        resend_after_ms: if is_l2 { 30_000 } else { 90_000 },
-        receipt_patience_ms: 300_000,
-        transfer_told_within_ms: TRANSFER_TOLD_WITHIN_MS,
-        // Far above what these chains cost on a busy day, far below what empties a wallet.
-        gas_price_cap_wei: if is_l2 { 5 * GWEI } else { 200 * GWEI },
-        logs_range_blocks: 5_000,
-        logs_again_ms: LOGS_AGAIN_MS,
-        is_l2,
-        safe_tag: is_l2,
-        channel_min: CHANNEL_MIN,
-        channels_max: CHANNELS_MAX,
+        confirmations: 2,
+        poll_interval_ms: 12_000,
+        resend_after_ms: 90_000,
+        gas_price_cap_wei: 200 * GWEI,
+        is_l2: false,
+        safe_tag: false,
+        ..spec
     })
 }
 
@@ -205,28 +127,48 @@ pub fn preset(name: &str) -> Option<ChainSpec> {
 #[must_use]
 pub fn local(rpc_url: impl Into<String>, chain_id: u64, token: Address) -> ChainSpec {
     ChainSpec {
-        name: "local".to_owned(),
+        first_block: Some(0),
+        poll_interval_ms: 200,
+        resend_after_ms: 3_000,
+        gas_price_cap_wei: 500 * GWEI,
+        logs_range_blocks: 10_000,
+        safe_tag: false,
+        channel_min: Usdc::ZERO,
+        ..layer_2("local", chain_id, ChainKind::Local, rpc_url.into(), token)
+    }
+}
+
+/// A public layer 2; what differs elsewhere is said there.
+fn layer_2(name: &str, chain_id: u64, kind: ChainKind, rpc_url: String, token: Address) -> ChainSpec {
+    ChainSpec {
+        name: name.to_owned(),
         chain_id,
-        kind: ChainKind::Local,
-        rpc_urls: vec![rpc_url.into()],
+        kind,
+        rpc_urls: vec![rpc_url],
         token,
         token_name_hint: "USDC".to_owned(),
         contract: pay_channels_address(),
-        first_block: Some(0),
+        first_block: None,
+        // It has one sequencer, which does not reorder what it published.
         confirmations: 1,
         close_delay_secs: CLOSE_DELAY_SECS_DEFAULT,
-        poll_interval_ms: 200,
+        poll_interval_ms: 4_000,
         request_timeout_ms: 5_000,
-        resend_after_ms: 3_000,
+        resend_after_ms: 30_000,
         receipt_patience_ms: 300_000,
-        transfer_told_within_ms: TRANSFER_TOLD_WITHIN_MS,
-        gas_price_cap_wei: 500 * GWEI,
-        logs_range_blocks: 10_000,
-        logs_again_ms: LOGS_AGAIN_MS,
+        // Before those give up who ask a node for a transfer, which they do after ten minutes.
+        transfer_told_within_ms: 540_000,
+        // Far above what these chains cost on a busy day, far below what empties a wallet.
+        gas_price_cap_wei: 5 * GWEI,
+        logs_range_blocks: 5_000,
+        // Two requests more in ten minutes.
+        logs_again_ms: 600_000,
         is_l2: true,
-        safe_tag: false,
-        channel_min: Usdc::ZERO,
-        channels_max: CHANNELS_MAX,
+        safe_tag: true,
+        // A cent: filling the memory of a node with channels of as much takes a hundred USDC, locked.
+        channel_min: Usdc::from_micros(10_000),
+        // Some 600 bytes each.
+        channels_max: 10_000,
     }
 }
 
@@ -257,8 +199,8 @@ mod tests {
 
     #[test]
     fn token_addresses_carry_a_correct_checksum() {
-        for (name, _, _, _, token, _, _) in PRESETS {
-            assert_eq!(token.parse::<Address>().unwrap().to_string(), token, "{name}");
+        for words in presets() {
+            assert_eq!(words[5].parse::<Address>().unwrap().to_string(), words[5], "{words:?}");
         }
     }
 }
