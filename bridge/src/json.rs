@@ -27,6 +27,10 @@ pub(crate) enum Json<'a> {
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
 }
 
+/// The name of an object's member where the text is read once only, a part of it unless it is written with escapes.
+#[derive(serde::Deserialize)]
+pub(crate) struct MemberName<'t>(#[serde(borrow)] pub(crate) Cow<'t, str>);
+
 /// The reason that a text is no JSON that we pass on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at byte {at}")]

@@ -5,10 +5,9 @@
 
 use std::{borrow::Cow, fmt};
 
-use serde::{
-    Deserialize,
-    de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::json::MemberName;
 
 /// Arrays and objects within each other that are looked into.
 const DEPTH_MAX: usize = 3;
@@ -43,10 +42,6 @@ pub(super) fn of(text: &[u8]) -> Option<Option<Sketch<'_>>> {
         Err(_) => serde_json::from_slice::<IgnoredAny>(text).ok().map(|_| None),
     }
 }
-
-/// The name of a member, a part of the text where it is written without escapes.
-#[derive(Deserialize)]
-struct MemberName<'t>(#[serde(borrow)] Cow<'t, str>);
 
 /// A value is about to be read, this deep.
 struct Sketching<'b> {

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::rename::Key;
+use crate::json::MemberName;
 
 /// A response. Of a key that comes twice, the last counts.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl<'de> Visitor<'de> for Outer<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut envelope = Envelope::default();
-        while let Some(Key(key)) = map.next_key()? {
+        while let Some(MemberName(key)) = map.next_key()? {
             match &*key {
                 "data" => envelope.value = map.next_value_seed(DataMember { field: self.field })?,
                 "errors" => envelope.errors = Some(map.next_value::<&RawValue>()?.get()),
@@ -90,7 +90,7 @@ impl<'de> Visitor<'de> for DataMember<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut value = None;
-        while let Some(Key(key)) = map.next_key()? {
+        while let Some(MemberName(key)) = map.next_key()? {
             if key == self.field {
                 value = Some(map.next_value::<&RawValue>()?.get());
             } else {

@@ -5,7 +5,10 @@ use std::{borrow::Cow, fmt};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::graphql::{coerce::quote, selection::aliases::Renames};
+use crate::{
+    graphql::{coerce::quote, selection::aliases::Renames},
+    json::MemberName,
+};
 
 /// `json` with its keys renamed, in lists too. What is not where the selection says it is stays as it is.
 pub(super) fn rename(json: &str, renames: &Renames) -> String {
@@ -74,36 +77,9 @@ impl<'de> Visitor<'de> for MembersVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut members = Vec::new();
-        while let Some((Key(key), value)) = map.next_entry()? {
+        while let Some((MemberName(key), value)) = map.next_entry()? {
             members.push((key, value));
         }
         Ok(Members(members))
-    }
-}
-
-/// A key, borrowed where it is written without escapes.
-pub(super) struct Key<'a>(pub Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Key<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(KeyVisitor).map(Key)
-    }
-}
-
-struct KeyVisitor;
-
-impl<'de> Visitor<'de> for KeyVisitor {
-    type Value = Cow<'de, str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key")
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(text))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(text.to_owned()))
     }
 }
