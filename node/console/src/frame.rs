@@ -18,60 +18,23 @@ use super::{
     theme::{THEME_COOKIE, Theme},
 };
 
-/// A page of the navigation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Section {
-    Home,
-    Catalog,
-    Apis,
-    Finance,
-    Activity,
-    Network,
-    Settings,
-    Help,
+texts::words! {
+    /// The pages of the navigation, in its order.
+    pub(super) enum Section(title.0: &'static str, path.1: &'static str, icon.2: Icon) {
+        Home = "Home", "/panel", Icon::Home;
+        Catalog = "Catalog", "/panel/catalog", Icon::Catalog;
+        Apis = "My APIs", "/panel/apis", Icon::Apis;
+        Finance = "Finance", "/panel/finance", Icon::Finance;
+        Activity = "Activity", "/panel/activity", Icon::Activity;
+        Network = "Network", "/panel/network", Icon::Network;
+        Settings = "Settings", "/panel/settings", Icon::Settings;
+        Help = "Help", "/panel/help", Icon::Help;
+    }
 }
 
 impl Section {
-    /// In the order of the navigation.
-    pub(super) const LISTED: [Self; 8] = [
-        Self::Home,
-        Self::Catalog,
-        Self::Apis,
-        Self::Finance,
-        Self::Activity,
-        Self::Network,
-        Self::Settings,
-        Self::Help,
-    ];
-
     /// The first so many have room in a phone's bar; the others stand in the menu there, as the stylesheet has it.
     pub(super) const IN_BAR: usize = 5;
-
-    /// Title, path and icon.
-    const fn facts(self) -> (&'static str, &'static str, Icon) {
-        match self {
-            Self::Home => ("Home", "/panel", Icon::Home),
-            Self::Catalog => ("Catalog", "/panel/catalog", Icon::Catalog),
-            Self::Apis => ("My APIs", "/panel/apis", Icon::Apis),
-            Self::Finance => ("Finance", "/panel/finance", Icon::Finance),
-            Self::Activity => ("Activity", "/panel/activity", Icon::Activity),
-            Self::Network => ("Network", "/panel/network", Icon::Network),
-            Self::Settings => ("Settings", "/panel/settings", Icon::Settings),
-            Self::Help => ("Help", "/panel/help", Icon::Help),
-        }
-    }
-
-    pub(super) const fn title(self) -> &'static str {
-        self.facts().0
-    }
-
-    pub(super) const fn path(self) -> &'static str {
-        self.facts().1
-    }
-
-    pub(super) const fn icon(self) -> Icon {
-        self.facts().2
-    }
 }
 
 /// A request for a page by somebody logged in.

@@ -81,82 +81,57 @@ const fn not_ready(part: Option<NodePart>) -> (&'static str, &'static str, Optio
     }
 }
 
-/// A change that a form has made, said on the page that comes next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Done {
-    Limits,
-    LimitsReset,
-    PriceAccepted,
-    Flagged,
-    Spending,
-    Alerts,
-    AlertTest,
-    Price,
-    Paused,
-    Resumed,
-    SecretLimits,
-    SecretEnded,
-    LoggedOut,
-    KeysDropped,
+/// An enum with facts of each variant, such as its name and its title: `fact.0` is the first that a line gives.
+macro_rules! words {
+    ($(#[$about:meta])* pub(super) enum $name:ident($($fact:ident.$at:tt: $kind:ty),+) {
+        $($variant:ident = $($value:expr),+;)+
+    }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(super) enum $name {
+            $($variant,)+
+        }
+
+        impl $name {
+            pub(super) const ALL: [Self; [$(stringify!($variant)),+].len()] = [$(Self::$variant),+];
+
+            const fn facts(self) -> ($($kind,)+) {
+                match self {
+                    $(Self::$variant => ($($value,)+),)+
+                }
+            }
+
+            $(pub(super) const fn $fact(self) -> $kind {
+                self.facts().$at
+            })+
+        }
+    };
+}
+pub(super) use words;
+
+words! {
+    /// A change that a form has made, said on the page that comes next.
+    pub(super) enum Done(name.0: &'static str, words.1: &'static str) {
+        Limits = "limits", "The limits are set. They hold from now on.";
+        LimitsReset = "limits-reset", "The configuration's limits hold again.";
+        PriceAccepted = "price-accepted", "The price is accepted for all calls of the service.";
+        Flagged = "flagged", "The rule is set. It applies to calls of this service from now on.";
+        Spending = "spending", "Calls are paid again, within the limits.";
+        Alerts = "alerts", "The levels are set. Alerts use them from now on.";
+        AlertTest = "alert-test", "A test is on its way to the address. Look there whether it arrived.";
+        Price = "price", "The price is published. Calls from now on cost it.";
+        Paused = "paused", "Paused: nobody can call it until you resume it. Other nodes hear of it in seconds.";
+        Resumed = "resumed", "Live again. Other nodes hear of it in seconds.";
+        SecretLimits = "secret-limits", "The limits of this secret are set. They hold from now on.";
+        SecretEnded = "secret-ended", "The secret is ended. Whoever presents it is refused.";
+        LoggedOut = "logged-out", "All others are logged out.";
+        KeysDropped = "keys-dropped",
+            "The keys of this service were given for another server, so they are dropped. If the new one asks for keys, \
+             give them under Change.";
+    }
 }
 
 impl Done {
-    const ALL: [Self; 14] = [
-        Self::Limits,
-        Self::LimitsReset,
-        Self::PriceAccepted,
-        Self::Flagged,
-        Self::Spending,
-        Self::Alerts,
-        Self::AlertTest,
-        Self::Price,
-        Self::Paused,
-        Self::Resumed,
-        Self::SecretLimits,
-        Self::SecretEnded,
-        Self::LoggedOut,
-        Self::KeysDropped,
-    ];
-
-    /// As the address of the page has it, and in words.
-    const fn said(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Limits => ("limits", "The limits are set. They hold from now on."),
-            Self::LimitsReset => ("limits-reset", "The configuration's limits hold again."),
-            Self::PriceAccepted => ("price-accepted", "The price is accepted for all calls of the service."),
-            Self::Flagged => ("flagged", "The rule is set. It applies to calls of this service from now on."),
-            Self::Spending => ("spending", "Calls are paid again, within the limits."),
-            Self::Alerts => ("alerts", "The levels are set. Alerts use them from now on."),
-            Self::AlertTest => {
-                ("alert-test", "A test is on its way to the address. Look there whether it arrived.")
-            }
-            Self::Price => ("price", "The price is published. Calls from now on cost it."),
-            Self::Paused => (
-                "paused",
-                "Paused: nobody can call it until you resume it. Other nodes hear of it in seconds.",
-            ),
-            Self::Resumed => ("resumed", "Live again. Other nodes hear of it in seconds."),
-            Self::SecretLimits => {
-                ("secret-limits", "The limits of this secret are set. They hold from now on.")
-            }
-            Self::SecretEnded => ("secret-ended", "The secret is ended. Whoever presents it is refused."),
-            Self::LoggedOut => ("logged-out", "All others are logged out."),
-            Self::KeysDropped => (
-                "keys-dropped",
-                "The keys of this service were given for another server, so they are dropped. If the new one asks for keys, \
-                 give them under Change.",
-            ),
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        self.said().0
-    }
-
-    pub(super) const fn words(self) -> &'static str {
-        self.said().1
-    }
-
     /// To the page that says so.
     pub(super) fn at(self, path: &str) -> Redirect {
         let sign = if path.contains('?') { '&' } else { '?' };

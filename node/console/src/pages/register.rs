@@ -61,27 +61,17 @@ struct RegisterFields {
     header_name: String,
 }
 
-/// The steps, for the line above each page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RegisterStep {
-    Source,
-    Operations,
-    Details,
-    Preview,
+crate::texts::words! {
+    /// The steps, for the line above each page.
+    pub(super) enum RegisterStep(title.0: &'static str) {
+        Source = "Description";
+        Operations = "Operations";
+        Details = "Server and texts";
+        Preview = "Preview";
+    }
 }
 
 impl RegisterStep {
-    pub(super) const ALL: [Self; 4] = [Self::Source, Self::Operations, Self::Details, Self::Preview];
-
-    pub(super) const fn title(self) -> &'static str {
-        match self {
-            Self::Source => "Description",
-            Self::Operations => "Operations",
-            Self::Details => "Server and texts",
-            Self::Preview => "Preview",
-        }
-    }
-
     /// Returns the address of a draft's step.
     pub(super) fn path(self, draft: &str) -> String {
         match self {

@@ -107,43 +107,19 @@ struct ParameterShown {
     required: bool,
 }
 
-/// The parts of the page; each has an address of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    Overview,
-    Endpoints,
-    Samples,
-    Sandbox,
-    Sdk,
-    Versions,
+crate::texts::words! {
+    /// The parts of the page; each has an address of its own.
+    pub(super) enum Part(name.0: &'static str, title.1: &'static str) {
+        Overview = "overview", "Overview";
+        Endpoints = "endpoints", "Endpoints";
+        Samples = "samples", "Sample data";
+        Sandbox = "sandbox", "Sandbox";
+        Sdk = "sdk", "SDK";
+        Versions = "versions", "Versions";
+    }
 }
 
 impl Part {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Overview, Self::Endpoints, Self::Samples, Self::Sandbox, Self::Sdk, Self::Versions];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Overview => "overview",
-            Self::Endpoints => "endpoints",
-            Self::Samples => "samples",
-            Self::Sandbox => "sandbox",
-            Self::Sdk => "sdk",
-            Self::Versions => "versions",
-        }
-    }
-
-    pub(super) const fn title(self) -> &'static str {
-        match self {
-            Self::Overview => "Overview",
-            Self::Endpoints => "Endpoints",
-            Self::Samples => "Sample data",
-            Self::Sandbox => "Sandbox",
-            Self::Sdk => "SDK",
-            Self::Versions => "Versions",
-        }
-    }
-
     /// Of those on this page.
     fn named(name: &str) -> Self {
         let named = Self::ALL.into_iter().find(|part| part.name() == name);

@@ -37,40 +37,18 @@ pub(super) mod reach;
 pub(super) mod sample;
 pub(super) mod words;
 
-/// A page of the set-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SetupStep {
-    Access,
-    Words,
-    Fund,
-    Reach,
-    Sample,
+crate::texts::words! {
+    /// The pages of the set-up, in their order.
+    pub(super) enum SetupStep(title.0: &'static str, path.1: &'static str) {
+        Access = "Password", "/panel/setup";
+        Words = "Backup words", "/panel/setup/words";
+        Fund = "Money", "/panel/setup/fund";
+        Reach = "Being reached", "/panel/setup/reach";
+        Sample = "First sample", "/panel/setup/sample";
+    }
 }
 
 impl SetupStep {
-    /// In their order.
-    pub(super) const ALL: [Self; 5] = [Self::Access, Self::Words, Self::Fund, Self::Reach, Self::Sample];
-
-    pub(super) const fn title(self) -> &'static str {
-        match self {
-            Self::Access => "Password",
-            Self::Words => "Backup words",
-            Self::Fund => "Money",
-            Self::Reach => "Being reached",
-            Self::Sample => "First sample",
-        }
-    }
-
-    pub(super) const fn path(self) -> &'static str {
-        match self {
-            Self::Access => "/panel/setup",
-            Self::Words => "/panel/setup/words",
-            Self::Fund => "/panel/setup/fund",
-            Self::Reach => "/panel/setup/reach",
-            Self::Sample => "/panel/setup/sample",
-        }
-    }
-
     /// From 1 on.
     pub(super) fn number(self) -> usize {
         Self::ALL.iter().position(|one| *one == self).map_or(1, |at| at + 1)

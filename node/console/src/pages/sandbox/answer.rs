@@ -31,34 +31,20 @@ const HEX_BYTES_MAX: usize = 256;
 const HEADERS_MAX: usize = 40;
 const HEADER_CHARS_MAX: usize = 300;
 
-/// A way to look at an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AnswerView {
-    Map,
-    Table,
-    Pretty,
-    Raw,
-    Headers,
-    Timing,
-    Receipt,
+texts::words! {
+    /// A way to look at an answer.
+    pub(super) enum AnswerView(name.0: &'static str) {
+        Map = "map";
+        Table = "table";
+        Pretty = "pretty";
+        Raw = "raw";
+        Headers = "headers";
+        Timing = "timing";
+        Receipt = "receipt";
+    }
 }
 
 impl AnswerView {
-    pub(super) const ALL: [Self; 7] =
-        [Self::Map, Self::Table, Self::Pretty, Self::Raw, Self::Headers, Self::Timing, Self::Receipt];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Map => "map",
-            Self::Table => "table",
-            Self::Pretty => "pretty",
-            Self::Raw => "raw",
-            Self::Headers => "headers",
-            Self::Timing => "timing",
-            Self::Receipt => "receipt",
-        }
-    }
-
     pub(super) fn title(self) -> String {
         texts::capital(self.name())
     }
