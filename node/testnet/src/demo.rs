@@ -26,7 +26,7 @@ pub mod join;
 pub(super) mod offers;
 mod story;
 
-pub use offers::{recent_earthquakes, transiting_planets};
+pub use offers::{earthquakes, recent_earthquakes, transiting_planets};
 pub use story::{Report, run};
 
 /// The time between two checks that everything still runs.
@@ -126,7 +126,7 @@ impl Demo {
             "The consumer's wallet received {} test USDC, and everybody a little ETH for gas.",
             setup.funds
         ));
-        let earthquakes = offers::earthquakes(&services.0.url);
+        let earthquakes = earthquakes(&services.0.url);
         let earthquakes = publish(services.0, first, first_status.address.0, earthquakes).await?;
         let planets = offers::planets(&services.1.url);
         let planets = publish(services.1, second, second_status.address.0, planets).await?;
@@ -140,32 +140,6 @@ impl Demo {
             secret,
             gateway_url: status.gateway_url,
         })
-    }
-
-    /// Starts further owners of the same earthquakes, each a node with a wallet of its own that joins through the first.
-    ///
-    /// # Errors
-    /// What did not start, with its log.
-    pub async fn more_owners(
-        &self,
-        folder: &Path,
-        count: usize,
-        settings: &[(String, String)],
-    ) -> anyhow::Result<Vec<(NodeProcess, Api)>> {
-        let join = self.earthquakes.node.loopback_address().await?;
-        let mut owners = Vec::with_capacity(count);
-        for number in 1..=count {
-            let mut options =
-                NodeOptions::new(folder.join(format!("owner {number}"))).bootstrap([join.clone()]);
-            options.settings.extend_from_slice(settings);
-            let node = NodeProcess::start(&self.chain, options).await?;
-            self.chain.fund(node.status().await?.address.0, Usdc::ZERO).await?;
-            node.wait_until_ready().await?;
-            let offer = offers::earthquakes(&self.earthquakes.service.url);
-            let api = node.control().tell(endpoint::AddApi, &offer).await?;
-            owners.push((node, api));
-        }
-        Ok(owners)
     }
 
     /// Starts a consumer's application: a page on which visitors buy earthquakes through the consumer's node.

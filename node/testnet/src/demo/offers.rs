@@ -9,7 +9,8 @@ pub(super) const PLANETS_PRICE: Usdc = Usdc::from_micros(3_000);
 const EARTHQUAKES_PATH: &str = "/v1/earthquakes/recent";
 
 /// The service describes itself; its health is nobody's business.
-pub(crate) fn earthquakes(service_url: &str) -> ServiceFile {
+#[must_use]
+pub fn earthquakes(service_url: &str) -> ServiceFile {
     ServiceFile {
         name: "Earthquakes".to_owned(),
         summary: "Recent earthquakes worldwide, as GeoJSON (USGS)".to_owned(),

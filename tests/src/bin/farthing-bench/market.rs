@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use farthing_control::types::Api;
+use farthing_control::{endpoint, types::Api};
 use farthing_protocol::Usdc;
 use farthing_testnet::{
-    NodeProcess,
-    demo::{Demo, Setup, metrics, recent_earthquakes},
+    NodeOptions, NodeProcess,
+    demo::{Demo, Setup, earthquakes, metrics, recent_earthquakes},
 };
 use farthing_tests::proxies::Proxies;
 use hyper::Request;
@@ -51,7 +51,9 @@ impl Market {
     /// Starts all of it in `folder`, with eight owners.
     pub async fn open(folder: &Path) -> Result<Self> {
         let mut market = Self::of(folder, None).await?;
-        market.more = market.demo.more_owners(folder, MORE_OWNERS, &settings()).await?;
+        for number in 1..=MORE_OWNERS {
+            market.more.push(another_owner(&market.demo, folder.join(format!("owner {number}"))).await?);
+        }
         let proxies = Proxies::start(folder, &market.demo.earthquakes.service.url, PROXIES);
         if let Err(error) = &proxies {
             println!("(the two proxies are not measured, because nginx is not installed: {error:#})");
@@ -150,6 +152,18 @@ impl Market {
         }
         self.demo.stop().await
     }
+}
+
+/// Starts a further owner of the same earthquakes: a node with a wallet of its own that joins through the first.
+async fn another_owner(demo: &Demo, folder: PathBuf) -> Result<(NodeProcess, Api)> {
+    let first = &demo.earthquakes;
+    let mut options = NodeOptions::new(folder).bootstrap([first.node.loopback_address().await?]);
+    options.settings = settings();
+    let node = NodeProcess::start(&demo.chain, options).await?;
+    demo.chain.fund(node.status().await?.address.0, Usdc::ZERO).await?;
+    node.wait_until_ready().await?;
+    let api = node.control().tell(endpoint::AddApi, &earthquakes(&first.service.url)).await?;
+    Ok((node, api))
 }
 
 /// Of all nodes: limits that no load of the bench reaches.
