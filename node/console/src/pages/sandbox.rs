@@ -40,7 +40,7 @@ use crate::{
     page::Rendered,
 };
 
-use super::service::{head, service_id};
+use super::service::{Part, ServiceHead, service_id};
 
 mod answer;
 mod cost;
@@ -280,7 +280,7 @@ async fn render(
     let frame = visit.frame(Section::Catalog).await?;
     let node = visit.panel.node();
     parts.snippets = snippets(node, &parts).await;
-    let card = head(node, &parts.service).await?;
+    let head = ServiceHead::new(node, &parts.service, Part::Sandbox).await?;
     let channels = node.ask(endpoint::Channels).await?;
     let samples = if parts.service.samples > 0 {
         let samples: Result<CatalogSamples, _> =
@@ -289,7 +289,7 @@ async fn render(
     } else {
         Vec::new()
     };
-    let page = SandboxTemplate::new(frame, card, parts, &channels, &samples, &kept);
+    let page = SandboxTemplate::new(frame, head, parts, &channels, &samples, &kept);
     Ok(Rendered(&page).into_response())
 }
 

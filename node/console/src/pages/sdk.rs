@@ -28,10 +28,7 @@ use crate::{
     show,
 };
 
-use super::{
-    catalog::Card,
-    service::{Part, head, service_id},
-};
+use super::service::{Part, ServiceHead, service_id};
 
 /// Files of a tree; no language has more.
 const FILES_SHOWN: usize = 60;
@@ -41,11 +38,7 @@ const WARNINGS_SHOWN: usize = 20;
 #[template(path = "sdk.html")]
 struct SdkTemplate {
     frame: Frame,
-    card: Card,
-    part: Part,
-    offers_count: usize,
-    samples_count: usize,
-    missing: Option<String>,
+    head: ServiceHead,
     here: String,
     languages: Vec<SdkLanguage>,
     made: Option<Made>,
@@ -99,11 +92,7 @@ pub(super) async fn show(
     };
     let page = SdkTemplate {
         frame: visit.frame(Section::Catalog).await?,
-        card: head(node, &service).await?,
-        part: Part::Sdk,
-        offers_count: service.offers.len(),
-        samples_count: service.samples,
-        missing: service.details_missing.as_deref().map(crate::texts::sentence),
+        head: ServiceHead::new(node, &service, Part::Sdk).await?,
         here: address(id),
         made,
         languages,

@@ -43,8 +43,7 @@ const SAMPLES_SHOWN: usize = 6;
 #[template(path = "service.html")]
 struct ServiceTemplate {
     frame: Frame,
-    card: Card,
-    part: Part,
+    head: ServiceHead,
     owner: String,
     fingerprint: String,
     address: String,
@@ -53,13 +52,32 @@ struct ServiceTemplate {
     updated_at: String,
     versions: Vec<VersionShown>,
     is_own: bool,
-    samples_count: usize,
-    offers_count: usize,
     offers: Vec<OfferShown>,
     offers_hidden: usize,
     samples: Vec<Sample>,
     samples_hidden: usize,
-    missing: Option<String>,
+}
+
+/// The head of the page, above every part of a service.
+pub(super) struct ServiceHead {
+    pub(super) card: Card,
+    pub(super) part: Part,
+    pub(super) offers_count: usize,
+    pub(super) samples_count: usize,
+    pub(super) missing: Option<String>,
+}
+
+impl ServiceHead {
+    pub(super) async fn new(node: &Local, service: &CatalogService, part: Part) -> Result<Self, Failure> {
+        let figures = node.ask(endpoint::Figures).await?;
+        Ok(Self {
+            card: card(&service.hit, &by_service(&figures), clock::now_secs()),
+            part,
+            offers_count: service.offers.len(),
+            samples_count: service.samples,
+            missing: service.details_missing.as_deref().map(crate::texts::sentence),
+        })
+    }
 }
 
 /// One version, as the page and that of an own service show it.
@@ -163,8 +181,7 @@ pub(super) async fn show(
     let page = ServiceTemplate {
         versions: VersionShown::all(&versions),
         is_own: hit.owner.0 == frame.status.address.0,
-        card: head(node, &service).await?,
-        part,
+        head: ServiceHead::new(node, &service, part).await?,
         owner: hit.owner.to_string(),
         fingerprint: show::fingerprint(hit.owner.0),
         address: service.address.clone(),
@@ -175,8 +192,6 @@ pub(super) async fn show(
         },
         version: hit.version,
         updated_at: show::utc(hit.updated_secs),
-        samples_count: service.samples,
-        offers_count: service.offers.len(),
         offers: service
             .offers
             .iter()
@@ -186,7 +201,6 @@ pub(super) async fn show(
         offers_hidden: service.offers.len().saturating_sub(OPERATIONS_SHOWN),
         samples_hidden: samples.len().saturating_sub(SAMPLES_SHOWN),
         samples: samples.iter().take(SAMPLES_SHOWN).map(Sample::new).collect(),
-        missing: service.details_missing.as_deref().map(crate::texts::sentence),
         frame,
     };
     Ok(Rendered(&page).into_response())
@@ -195,12 +209,6 @@ pub(super) async fn show(
 /// The service of an address; what is none has no page.
 pub(super) fn service_id(text: &str) -> Result<ServiceId, Failure> {
     text.parse().map_err(|_| Failure::not_found())
-}
-
-/// Builds the card that stands above every part of a service.
-pub(super) async fn head(node: &Local, service: &CatalogService) -> Result<Card, Failure> {
-    let figures = node.ask(endpoint::Figures).await?;
-    Ok(card(&service.hit, &by_service(&figures), clock::now_secs()))
 }
 
 fn offer(id: &str, offer: &Offer) -> OfferShown {

@@ -12,7 +12,7 @@ use crate::{
     history::StoredExchange,
     icons::Icon,
     markup::{Markup, strangers_markdown},
-    pages::{catalog::Card, service::Part},
+    pages::service::{Part, ServiceHead},
     show,
 };
 
@@ -65,11 +65,7 @@ impl SandboxParts {
 #[template(path = "sandbox.html")]
 pub(super) struct SandboxTemplate {
     frame: Frame,
-    card: Card,
-    part: Part,
-    offers_count: usize,
-    samples_count: usize,
-    missing: Option<String>,
+    head: ServiceHead,
     here: String,
     /// Value, words and whether it is the chosen one.
     operations: Vec<(String, String, bool)>,
@@ -152,7 +148,7 @@ struct Past {
 impl SandboxTemplate {
     pub(super) fn new(
         frame: Frame,
-        card: Card,
+        head: ServiceHead,
         parts: SandboxParts,
         channels: &[Channel],
         samples: &[OperationSample],
@@ -188,10 +184,6 @@ impl SandboxTemplate {
             }
         });
         Self {
-            part: Part::Sandbox,
-            offers_count: service.offers.len(),
-            samples_count: service.samples,
-            missing: service.details_missing.as_deref().map(crate::texts::sentence),
             operations_hidden: service.offers.len().saturating_sub(OPERATIONS_LISTED),
             operations,
             chosen,
@@ -200,7 +192,7 @@ impl SandboxTemplate {
             answer: shown.map(|shown| ShownAnswer::new(&shown, view.as_deref())),
             history: kept.iter().map(|kept| past(kept, &here, shown_id)).collect(),
             here,
-            card,
+            head,
             frame,
         }
     }
