@@ -113,55 +113,42 @@ struct NodeFacts {
 
 /// Lists what is amiss, in a fixed order; the time is filled in by [`Alerts`].
 fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
-    let alert = |kind, subject: String, severity, cause: String, action: &str| Alert {
-        kind,
-        subject,
-        severity,
-        cause,
-        action: action.to_owned(),
-        since_secs: 0,
-    };
     let mut alerts = Vec::new();
     for Waiting { part, cause } in &facts.waiting_for {
         let action = "`farthing doctor` says what mends it";
-        let part = part.name().to_owned();
-        alerts.push(alert(AlertKind::NotReady, part, Error, cause.clone(), action));
+        alerts.push(Alert::new(AlertKind::NotReady, Error, cause, action).about(part));
     }
     if let Some(space) = facts.disk.filter(Space::is_low) {
         let cause = format!("{space} are free where the data folder lies: {LOW}");
-        alerts.push(alert(AlertKind::DiskLow, String::new(), Error, cause, LOW_NEXT));
+        alerts.push(Alert::new(AlertKind::DiskLow, Error, cause, LOW_NEXT));
     }
     if let Some(off) = &facts.clock_off {
         let severity = if off.is_bad() { Error } else { Warning };
         let action = "set this machine's clock and keep it right by NTP: others refuse what is dated ahead";
-        alerts.push(alert(AlertKind::ClockOff, String::new(), severity, off.to_string(), action));
+        alerts.push(Alert::new(AlertKind::ClockOff, severity, off.to_string(), action));
     }
     if facts.is_twin_there {
-        alerts.push(alert(AlertKind::WalletTwice, String::new(), Error, TWIN.to_owned(), TWIN_NEXT));
+        alerts.push(Alert::new(AlertKind::WalletTwice, Error, TWIN, TWIN_NEXT));
     }
-    match facts.stopped {
-        None => {}
-        Some(Stopped::ByConfiguration) => alerts.push(alert(
-            AlertKind::SpendingStopped,
-            String::new(),
-            Warning,
-            "`spending.enabled` is false, so no call is bought".to_owned(),
-            "set it to true and restart the node",
-        )),
-        Some(Stopped::Since(secs)) => alerts.push(alert(
-            AlertKind::SpendingStopped,
-            String::new(),
-            Warning,
-            format!("all spending was stopped on {}, so no call is bought", clock::date(secs)),
-            "`farthing spending resume` lifts it",
-        )),
+    if let Some(stopped) = facts.stopped {
+        let (cause, action) = match stopped {
+            Stopped::ByConfiguration => (
+                "`spending.enabled` is false, so no call is bought".to_owned(),
+                "set it to true and restart the node",
+            ),
+            Stopped::Since(secs) => (
+                format!("all spending was stopped on {}, so no call is bought", clock::date(secs)),
+                "`farthing spending resume` lifts it",
+            ),
+        };
+        alerts.push(Alert::new(AlertKind::SpendingStopped, Warning, cause, action));
     }
     let pays = !facts.paying.is_empty();
     if let Some(usdc) = facts.usdc.filter(|usdc| pays && *usdc < levels.usdc_below) {
         let cause =
             format!("{usdc} USDC are left in the wallet, less than the {} that you set", levels.usdc_below);
         let action = "send USDC to the wallet, or lower the level";
-        alerts.push(alert(AlertKind::UsdcLow, String::new(), Warning, cause, action));
+        alerts.push(Alert::new(AlertKind::UsdcLow, Warning, cause, action));
     }
     let earns = !facts.unclaimed.is_zero();
     if let Some(RefusedClaims { channels, amount, reason }) = facts.refused.as_ref().filter(|_| earns) {
@@ -172,7 +159,7 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
         );
         let action =
             "`farthing settle now` tries again; if the token has blocked this wallet, ask its issuer";
-        alerts.push(alert(AlertKind::ClaimRefused, String::new(), Error, cause, action));
+        alerts.push(Alert::new(AlertKind::ClaimRefused, Error, cause, action));
     }
     if !facts.unaffordable.is_zero() {
         let left = Eth { wei: facts.wei.unwrap_or_default() };
@@ -182,14 +169,14 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
             facts.unaffordable, facts.unclaimed, facts.without_gas_max
         );
         let action = "send a little ETH to the wallet; calls then go on by themselves";
-        alerts.push(alert(AlertKind::ClaimUnaffordable, String::new(), Error, cause, action));
+        alerts.push(Alert::new(AlertKind::ClaimUnaffordable, Error, cause, action));
     }
     let needs_gas = pays || earns;
     if let Some(wei) = facts.wei.filter(|wei| needs_gas && *wei < levels.eth_below.wei) {
         let (left, level) = (Eth { wei }, levels.eth_below);
         let cause = format!("{left} ETH are left for gas, less than the {level} that you set");
         let action = "send a little ETH to the wallet, or lower the level";
-        alerts.push(alert(AlertKind::EthLow, String::new(), Warning, cause, action));
+        alerts.push(Alert::new(AlertKind::EthLow, Warning, cause, action));
     }
     if let Some((what, _)) = facts.under_way.filter(|(_, since)| *since >= MINED_WITHIN) {
         let cause = format!(
@@ -197,16 +184,16 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
             MINED_WITHIN.as_secs() / 60
         );
         let action = "send a little ETH to the wallet, so that the node can offer more for gas, or wait until gas is cheaper";
-        alerts.push(alert(AlertKind::TransactionWaits, String::new(), Error, cause, action));
+        alerts.push(Alert::new(AlertKind::TransactionWaits, Error, cause, action));
     }
     let (spent, per_day) = (u128::from(facts.spent_today.micros()), u128::from(facts.per_day.micros()));
     if spent * 100 >= per_day * BUDGET_PERCENT && per_day > 0 {
         let cause = format!("{} of {} USDC a day are spent", facts.spent_today, facts.per_day);
         let action = "`farthing spending limits --per-day` raises it; it begins anew at midnight UTC";
-        alerts.push(alert(AlertKind::BudgetLow, String::new(), Warning, cause, action));
+        alerts.push(Alert::new(AlertKind::BudgetLow, Warning, cause, action));
     }
     for channel in &facts.paying {
-        let (subject, owner) = (channel.id.to_string(), channel.owner);
+        let owner = channel.owner;
         if channel.stopped {
             let cause = format!(
                 "what the owner {owner} or the chain's endpoint says does not fit its receipts, so nothing more is promised \
@@ -215,11 +202,11 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
             let action = "`farthing audit --with` compares both books, and another node that runs with this wallet shows up so, \
                           too. `farthing channel close` takes the deposit back; then `farthing channel resume` would buy \
                           from the owner again";
-            alerts.push(alert(AlertKind::ChannelStopped, subject, Error, cause, action));
+            alerts.push(Alert::new(AlertKind::ChannelStopped, Error, cause, action).about(&channel.id));
         } else if !channel.closing && channel.available < levels.channel_below {
             let cause = format!("{} USDC are left on the channel with the owner {owner}", channel.available);
             let action = "it is topped up by the next call; see that the wallet has USDC and ETH";
-            alerts.push(alert(AlertKind::ChannelLow, subject, Warning, cause, action));
+            alerts.push(Alert::new(AlertKind::ChannelLow, Warning, cause, action).about(&channel.id));
         }
     }
     if let Some(newest) = facts.skipped.last() {
@@ -230,18 +217,18 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
         );
         let action = "name another endpoint in `chain.rpc_urls`, restart the node, and ask payers that are refused with \
                       unknown_channel to deposit a little more";
-        alerts.push(alert(AlertKind::EventsSkipped, String::new(), Warning, cause, action));
+        alerts.push(Alert::new(AlertKind::EventsSkipped, Warning, cause, action));
     }
     for ailing in &facts.ailing {
         let Ailing { kind, service, cause, action } = ailing;
-        alerts.push(alert(*kind, service.to_string(), Warning, cause.clone(), action));
+        alerts.push(Alert::new(*kind, Warning, cause, *action).about(service));
     }
     alerts.extend(facts.flagged.iter().filter_map(flagged));
     if let Some(failing) = &facts.backup {
         let cause =
             format!("the daily backup fails since {}: {}", clock::date(failing.since_secs), failing.cause);
         let action = "mend it, then `farthing backup auto now` makes one";
-        alerts.push(alert(AlertKind::BackupFailed, String::new(), Warning, cause, action));
+        alerts.push(Alert::new(AlertKind::BackupFailed, Warning, cause, action));
     }
     alerts.truncate(ALERTS_MAX);
     alerts
@@ -260,14 +247,8 @@ fn flagged(known: &ServiceConduct) -> Option<Alert> {
              buys it all the same"
         }
     };
-    Some(Alert {
-        kind: AlertKind::ServiceFlagged,
-        subject: known.service.to_string(),
-        severity: Warning,
-        cause: format!("a service that you buy disappoints: {flag}"),
-        action: action.to_owned(),
-        since_secs: 0,
-    })
+    let cause = format!("a service that you buy disappoints: {flag}");
+    Some(Alert::new(AlertKind::ServiceFlagged, Warning, cause, action).about(&known.service))
 }
 
 fn refused(book: &Book) -> Option<RefusedClaims> {

@@ -169,14 +169,9 @@ mod tests {
             (AlertKind::UsdcLow, ""),
             (AlertKind::Alone, ""),
         ] {
-            let alert = alert(&types::Alert {
-                kind,
-                subject: subject.to_owned(),
-                severity: types::AlertSeverity::Error,
-                cause: "something is amiss".to_owned(),
-                action: "mend it".to_owned(),
-                since_secs: 0,
-            });
+            let severity = types::AlertSeverity::Error;
+            let amiss = types::Alert::new(kind, severity, "something is amiss", "mend it");
+            let alert = alert(&amiss.about(&subject));
             assert!(alert.title != "Something needs a look", "{alert:?}");
             assert!(alert.cause.ends_with('.') && !alert.action.is_empty(), "{alert:?}");
         }

@@ -28,22 +28,18 @@ pub(super) async fn status(State(node): State<Handles>) -> Json<Status> {
     // What stops it first, then what may; that spending is stopped is told by `spending`.
     let raised = node.alerts.look().into_iter().filter(|alert| alert.kind != AlertKind::SpendingStopped);
     let mut alerts: Vec<Alert> = raised.collect();
-    let joining = |kind, subject: &str, cause: String, action: &str| Alert {
-        kind,
-        subject: subject.to_owned(),
-        severity: AlertSeverity::Warning,
-        cause,
-        action: action.to_owned(),
+    let joining = |kind, cause: String, action: &str| Alert {
         since_secs: node.started_secs,
+        ..Alert::new(kind, AlertSeverity::Warning, cause, action)
     };
     if node.config.network.bootstrap.is_empty() && network.peers == 0 {
         let cause = "no peers and no `network.bootstrap`".to_owned();
-        alerts.push(joining(AlertKind::Alone, "", cause, "name a node to join through"));
+        alerts.push(joining(AlertKind::Alone, cause, "name a node to join through"));
     }
     let amiss = network.bootstrap.iter().filter(|peer| is_amiss(peer, &network));
     alerts.extend(amiss.map(|peer| {
-        let (address, cause) = (peer.address.to_string(), format!("{} {}", peer.address, peer.state));
-        joining(AlertKind::BootstrapUnusable, &address, cause, "change `network.bootstrap`")
+        let cause = format!("{} {}", peer.address, peer.state);
+        joining(AlertKind::BootstrapUnusable, cause, "change `network.bootstrap`").about(&peer.address)
     }));
     Json(Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -64,6 +64,24 @@ words! {
 }
 
 impl Alert {
+    /// An alert that is the only one of its kind. Who lists it says since when.
+    #[must_use]
+    pub fn new(
+        kind: AlertKind,
+        severity: AlertSeverity,
+        cause: impl Into<String>,
+        action: impl Into<String>,
+    ) -> Self {
+        let (cause, action) = (cause.into(), action.into());
+        Self { kind, subject: String::new(), severity, cause, action, since_secs: 0 }
+    }
+
+    /// The same alert as one of several of its kind.
+    #[must_use]
+    pub fn about(self, subject: &impl ToString) -> Self {
+        Self { subject: subject.to_string(), ..self }
+    }
+
     /// The part of the node that does not work.
     #[must_use]
     pub fn part(&self) -> Option<NodePart> {
