@@ -330,7 +330,7 @@ mod tests {
             let mut bytes = [0; 20];
             bytes[..8].copy_from_slice(&n.to_be_bytes());
             load.count_misfit(Address::from_bytes(bytes));
-            assert!(load.uncharged.lock().unwrap().len() <= KEYS_MAX);
+            assert!(load.uncharged.lock().len() <= KEYS_MAX);
         }
         assert!(load.check_uncharged(often).is_err());
     }
