@@ -36,7 +36,6 @@ use crate::{
     journal::LedgerJournal,
     owner::{
         self, Owner,
-        answer::GivenAgain,
         book::{self, Book},
         health::Health,
         late::ToldFree,
@@ -44,7 +43,7 @@ use crate::{
         node_record,
         registry::Registry,
         running::Calls,
-        told::BooksLimiter,
+        told::{BooksLimiter, GivenAgain},
         upstream::OwnPorts,
     },
     settlement::{self, Settlement},

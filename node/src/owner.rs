@@ -56,14 +56,14 @@ pub mod told;
 pub mod upstream;
 
 use admit::Admitted;
-use answer::{Answer, GivenAgain};
+use answer::Answer;
 use book::Book;
 use late::ToldFree;
 use load::{Caller, Load};
 use registry::Registry;
 use running::{Arrival, Calls, Conflict, RunningCall};
 use terms::Terms;
-use told::{BooksLimiter, Told};
+use told::{BooksLimiter, GivenAgain, Told};
 
 /// The owner half of the node. A cheap handle.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ pub struct OwnerParts {
     pub registry: Registry,
     pub book: Book,
     pub calls: Calls,
-    /// How often stored answers were given again.
+    /// Counts of how often stored answers were given again.
     pub given: GivenAgain,
     /// Calls that payers were told were never served.
     pub told_free: ToldFree,

@@ -95,7 +95,7 @@ fn commands_in(text: &str) -> Vec<String> {
     for (start, end) in ENDS {
         for found in text.split(&format!("{start}farthing ")).skip(1) {
             let command = found.split(end).next().unwrap();
-            let command = command.replace("{{ card.id }}", "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b");
+            let command = command.replace("{{ head.card.id }}", "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b");
             let command = command.replace("{{ made.language.name }}", "python");
             // What is printed in one case alone is checked as well.
             let parts = command.split("{%").map(|part| part.split("%}").last().unwrap());

@@ -45,7 +45,7 @@ pub struct RestingPlace {
     pub channel: ChannelId,
 }
 
-/// What a channel held when a deposit was decided on.
+/// The sum in a channel when a deposit was decided on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Held {
     /// The number of times that the channel was emptied before.

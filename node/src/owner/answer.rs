@@ -4,7 +4,6 @@
 //! refusal or a word on what became of a call.
 
 use std::{
-    num::NonZeroUsize,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering::Relaxed},
@@ -21,16 +20,12 @@ use farthing_protocol::{
     resolution::OwnerAnswer,
     wire,
 };
-use lru::LruCache;
-use parking_lot::Mutex;
 
-use super::{running::CallKey, upstream::UpstreamAnswer};
+use super::upstream::UpstreamAnswer;
 
 /// An answer is given so many times with its body from memory, and from the ledger again; a payer that asks for it once
 /// more is told its receipt. A script that repeats a call every few seconds has it for as long as memory keeps it.
 const GIVEN_MAX: u32 = 256;
-/// Stored answers of which it is remembered how often they were given. Whoever has more made as many calls.
-const STORED_COUNTED: NonZeroUsize = NonZeroUsize::new(16_384).unwrap();
 
 /// An answer, cheap to send again. Nobody puts one together without the ledger:
 ///
@@ -47,25 +42,6 @@ pub struct Answer {
     reply: CallReply,
     body: Bytes,
     given: Arc<AtomicU32>,
-}
-
-/// How often stored answers were given: memory forgets an answer long before the ledger does.
-#[derive(Debug)]
-pub struct GivenAgain(Mutex<LruCache<CallKey, Arc<AtomicU32>>>);
-
-impl Default for GivenAgain {
-    fn default() -> Self {
-        Self(Mutex::new(LruCache::new(STORED_COUNTED)))
-    }
-}
-
-impl GivenAgain {
-    /// The count of a call's stored answer.
-    #[must_use]
-    pub fn of(&self, call: CallKey) -> Arc<AtomicU32> {
-        let mut counts = self.0.lock();
-        counts.get_or_insert(call, Arc::default).clone()
-    }
 }
 
 /// The signature of a receipt; the refusal says that the books do not add up.
@@ -201,6 +177,7 @@ mod tests {
     use farthing_protocol::{Address, CallId, ChannelId, Hash, Outcome, ServiceId, Usdc, call::Method};
 
     use super::*;
+    use crate::owner::told::GivenAgain;
 
     #[test]
     fn an_answer_is_given_so_often_and_then_its_receipt_alone() {

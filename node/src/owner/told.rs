@@ -5,6 +5,8 @@
 
 use std::{
     collections::HashMap,
+    num::NonZeroUsize,
+    sync::{Arc, atomic::AtomicU32},
     time::{Duration, Instant},
 };
 
@@ -15,6 +17,7 @@ use farthing_protocol::{
 };
 
 use farthing_os::clock;
+use lru::LruCache;
 use parking_lot::Mutex;
 
 /// Some 30,000 calls: more than a payer makes in a minute.
@@ -23,9 +26,11 @@ const PAGES_PER_MINUTE: u32 = 120;
 const LOOKED_AT_MAX: usize = 4_096;
 /// Payers remembered at once, and strangers as well.
 const PAYERS_MAX: usize = 4_096;
+/// Stored answers of which it is remembered how often they were given. Whoever has more made as many calls.
+const STORED_COUNTED: NonZeroUsize = NonZeroUsize::new(16_384).expect("not zero");
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// What a payer is told from the ledger.
+/// The kinds of what a payer is told from the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Told {
     /// Pages of records.
@@ -74,6 +79,25 @@ impl BooksLimiter {
         }
         window.pages += 1;
         Ok(())
+    }
+}
+
+/// Counts of how often stored answers were given: memory forgets an answer long before the ledger does.
+#[derive(Debug)]
+pub struct GivenAgain(Mutex<LruCache<(Address, CallId), Arc<AtomicU32>>>);
+
+impl Default for GivenAgain {
+    fn default() -> Self {
+        Self(Mutex::new(LruCache::new(STORED_COUNTED)))
+    }
+}
+
+impl GivenAgain {
+    /// The count of a call's stored answer.
+    #[must_use]
+    pub fn of(&self, call: (Address, CallId)) -> Arc<AtomicU32> {
+        let mut counts = self.0.lock();
+        counts.get_or_insert(call, Arc::default).clone()
     }
 }
 
