@@ -248,6 +248,15 @@ fn a_description_that_contradicts_itself_is_refused_at_registration() {
 }
 
 #[test]
+fn a_choice_with_a_slash_lets_it_into_a_path() {
+    let units = Schema { choices: vec!["km".into(), "km/h".into()], ..Schema::string() };
+    let unit = parameter("unit", Place::Path, units, true);
+    let api = Api::new(described(vec![operation(Method::Get, "/speeds/{unit}", vec![unit])])).unwrap();
+    let prepared = plan(&api, "GET", "/speeds/{unit}", &params(&[("unit", "km/h")])).unwrap();
+    assert!(prepared.url(&Url::parse("http://h").unwrap()).unwrap().as_str().ends_with("/speeds/km%2Fh"));
+}
+
+#[test]
 fn a_base_path_is_kept_with_and_without_its_slash() {
     let api =
         Api::new(described(vec![operation(Method::Get, "/", vec![]), operation(Method::Get, "/a/", vec![])]))
