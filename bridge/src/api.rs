@@ -73,13 +73,11 @@ impl Api {
         Ok(Self { description, routes, planner })
     }
 
-    #[must_use]
     pub const fn description(&self) -> &ApiDescription {
         &self.description
     }
 
     /// The operation that a call of `method` and `path` is routed to.
-    #[must_use]
     pub fn operation_at(&self, method: &str, path: &str) -> Option<&Operation> {
         self.description.operations.get(self.routes.operation_at(method, path)?)
     }

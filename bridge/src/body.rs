@@ -77,7 +77,6 @@ fn given<'d>(checker: &mut Checker<'d>, declared: &'d Body, content_type: Option
 }
 
 /// Returns whether a content type is JSON.
-#[must_use]
 pub fn is_json(content_type: &str) -> bool {
     let essence = essence(content_type);
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))

@@ -34,14 +34,12 @@ pub struct Change {
 }
 
 impl Changes {
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }
 }
 
 /// Compares what callers see of `old` and `new`; texts do not count.
-#[must_use]
 pub fn changes(old: &ApiDescription, new: &ApiDescription) -> Changes {
     let (old_outlines, new_outlines) = (Outlines::of(old), Outlines::of(new));
     let (in_old, in_new) = (by_name(old), by_name(new));

@@ -70,7 +70,6 @@ impl Method {
     }
 
     /// Reads a method in any case; `None` for one that cannot be sold.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.as_str().eq_ignore_ascii_case(text))
     }
@@ -128,13 +127,11 @@ pub struct RootField {
 
 impl RootField {
     /// A field under the usual bounds.
-    #[must_use]
     pub const fn new(kind: RootKind, field: String) -> Self {
         Self { kind, field, lists: None }
     }
 
     /// Lists within lists that a query may ask for.
-    #[must_use]
     pub fn lists_max(&self) -> u8 {
         self.lists.unwrap_or(LISTS_DEPTH_MAX)
     }
@@ -312,13 +309,11 @@ pub struct Content {
 
 impl ApiDescription {
     /// The named schema; `None` for an id that is out of range, which [`crate::Api::new`] rules out.
-    #[must_use]
     pub fn schema(&self, id: SchemaId) -> Option<&NamedSchema> {
         self.schemas.get(usize::try_from(id.0).ok()?)
     }
 
     /// The kind of a value in a few words: `integer`, `one of A, B`, `array of Planet`.
-    #[must_use]
     pub fn type_name(&self, schema: &Schema) -> String {
         self.type_name_to(schema, 4)
     }
@@ -353,7 +348,6 @@ impl ApiDescription {
     }
 
     /// Follows references until there is something else; `None` for a chain that never ends.
-    #[must_use]
     pub fn resolve<'a>(&'a self, schema: &'a Schema) -> Option<&'a Schema> {
         let mut schema = schema;
         for _ in 0..=self.schemas.len() {

@@ -101,7 +101,6 @@ pub struct BodyField {
 
 impl FormField {
     /// Returns the text that the field may begin with: nothing, unless something has to be given.
-    #[must_use]
     pub fn start(&self) -> &str {
         let known = self.example.as_ref().or(self.default.as_ref()).or(self.choices.first());
         if self.required { known.map_or("", String::as_str) } else { "" }
@@ -110,14 +109,12 @@ impl FormField {
 
 impl BodyField {
     /// Returns whether the body is written as JSON.
-    #[must_use]
     pub const fn is_json(&self) -> bool {
         matches!(self.kind, BodyKind::Json | BodyKind::Form)
     }
 }
 
 /// The form of `operation`, which is one of `description`.
-#[must_use]
 pub fn of(description: &ApiDescription, operation: &Operation) -> Form {
     let mut fields: Vec<FormField> =
         operation.parameters.iter().map(|parameter| field(description, parameter)).collect();

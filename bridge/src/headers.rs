@@ -13,7 +13,6 @@ pub(crate) fn is_ambiguous(base: &str) -> bool {
 
 /// Headers that no parameter can set at an upstream: they carry the owner's authority, describe the connection or
 /// the body, or make a server believe it was asked something else.
-#[must_use]
 pub fn header_is_forbidden(name: &str) -> bool {
     const FORBIDDEN: &[&str] = &[
         "authorization",

@@ -52,7 +52,6 @@ pub use routing::{Route, RouteError, Routes};
 pub(crate) const CELLS_MAX: usize = 1_000_000;
 
 /// The candidate most like `name`, if any is alike enough to be what was meant.
-#[must_use]
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const BYTES_MAX: usize = 256;
     if name.len() > BYTES_MAX {
@@ -78,14 +77,12 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
 pub(crate) const SHOWN_BYTES_MAX: usize = 512;
 
 /// A stranger's text, shortened and without control characters, for repeating it in an error.
-#[must_use]
 pub fn shown(text: &str) -> String {
     let beginning = &text[..text.floor_char_boundary(SHOWN_BYTES_MAX)];
     beginning.chars().filter(|c| !is_deceptive(*c)).take(80).collect()
 }
 
 /// Characters that move a cursor, reorder text or hide in it: no text of a stranger is shown with them.
-#[must_use]
 pub fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'

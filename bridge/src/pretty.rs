@@ -15,7 +15,6 @@ pub struct Pretty {
 }
 
 /// Writes `json` in lines, as far as `bytes_max`.
-#[must_use]
 pub fn pretty(json: &Value, bytes_max: usize) -> Pretty {
     let (text, is_whole) = beginning(&format_args!("{json:#}"), bytes_max);
     Pretty { text, is_cut: !is_whole }

@@ -45,7 +45,6 @@ impl Problem {
     }
 
     /// A value that is not what was expected. `value` is shortened.
-    #[must_use]
     pub fn value(name: &str, value: &str, expected: impl Into<String>) -> Self {
         Self::Value {
             name: crate::shown(name),

@@ -94,13 +94,11 @@ impl Findings {
         }
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
     /// Counts all findings, also those beyond the list.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.list.len() + self.further
     }
@@ -134,13 +132,11 @@ impl ReadError {
     pub const PROBLEMS_MAX: usize = 20;
 
     /// One problem without a position.
-    #[must_use]
     pub fn new(format: &'static str, what: impl AsRef<str>) -> Self {
         Self { format, problems: vec![ReadProblem { position: None, what: plain(what.as_ref()) }] }
     }
 
     /// One problem at a line and column.
-    #[must_use]
     pub fn at(format: &'static str, position: (u64, u64), what: impl AsRef<str>) -> Self {
         Self { format, problems: vec![ReadProblem { position: Some(position), what: plain(what.as_ref()) }] }
     }

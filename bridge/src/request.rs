@@ -32,7 +32,6 @@ pub enum Payload {
 
 impl Payload {
     /// The bytes to send, `given` being the caller's body.
-    #[must_use]
     pub fn bytes<'a>(&'a self, given: &'a [u8]) -> &'a [u8] {
         match self {
             Self::Nothing => &[],

@@ -98,12 +98,10 @@ impl Routes {
     }
 
     /// Number of routes.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.routes.len()
     }
 
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.routes.is_empty()
     }
@@ -130,7 +128,6 @@ impl Routes {
 
     /// The operation that a call leads to. Unlike [`Routes::find`] it takes no longer where there is none, so that it may be
     /// asked for a stranger.
-    #[must_use]
     pub fn operation_at(&self, method: &str, path: &str) -> Option<usize> {
         let path = RequestPath::parse(path).ok()?;
         self.search(method, &path, &mut Vec::new()).map(|routed| routed.operation)

@@ -21,7 +21,6 @@ const STEPS_MAX: usize = 20_000;
 const SERVICE_STEPS_MAX: usize = 1_000_000;
 
 /// Returns what making up the samples of one service may take.
-#[must_use]
 pub const fn steps_of_service() -> Steps {
     Steps::new(SERVICE_STEPS_MAX)
 }
@@ -53,7 +52,6 @@ pub enum Origin {
 }
 
 /// A sample of the operation's success; `None` when nothing is known of it.
-#[must_use]
 pub fn for_operation(description: &ApiDescription, index: usize, steps: &mut Steps) -> Option<Sample> {
     let operation = description.operations.get(index)?;
     let Some((status, content)) = shown_answer(operation) else {
@@ -83,7 +81,6 @@ pub(crate) fn shown_answer(operation: &Operation) -> Option<(Status, &Content)> 
 }
 
 /// A value made up from a schema: the same one always; `None` when the schema allows none of bounded size.
-#[must_use]
 pub(crate) fn made_up_value(description: &ApiDescription, schema: &Schema) -> Option<Value> {
     made_up::value(description, schema, &mut Steps::new(STEPS_MAX))
 }

@@ -307,7 +307,6 @@ impl Alerts {
     }
 
     /// Lists what is amiss now.
-    #[must_use]
     pub fn look(&self) -> Vec<Alert> {
         let mut alerts = current(&self.facts(), &self.0.levels.get());
         let mut since = self.0.since.lock();
@@ -322,7 +321,6 @@ impl Alerts {
     }
 
     /// The levels in force.
-    #[must_use]
     pub fn levels(&self) -> Levels {
         self.0.levels.get()
     }
@@ -343,7 +341,6 @@ impl Alerts {
     }
 
     /// Returns how the last deliveries to the webhook went.
-    #[must_use]
     pub fn delivery(&self) -> Delivery {
         self.0.delivery.lock().clone()
     }

@@ -98,7 +98,6 @@ pub enum BackupError {
 
 impl BackupError {
     /// Returns the step to take next, where there is one.
-    #[must_use]
     pub fn next_step(&self) -> Option<&str> {
         Some(match self {
             Self::ShortPassphrase => "take four random words or more",
@@ -221,7 +220,6 @@ fn open(bytes: &[u8], passphrase: &SecretText) -> Result<BackupContents, BackupE
 }
 
 /// Returns whether a file begins as a backup does; only [`verify`] knows more.
-#[must_use]
 pub fn is_backup(bytes: &[u8]) -> bool {
     seal::is_sealed(bytes)
 }

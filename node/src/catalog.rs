@@ -84,7 +84,6 @@ pub enum CatalogError {
 
 impl CatalogError {
     /// Returns the step to take next.
-    #[must_use]
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::Unknown(_) => "Search for it with `farthing catalog search WORDS`.",
@@ -161,7 +160,6 @@ pub enum News {
 
 impl Catalog {
     /// With what [`Catalog::agree`] is to be started with.
-    #[must_use]
     pub fn new(
         store: store::Catalog,
         network: NetworkHandle,
@@ -208,13 +206,11 @@ impl Catalog {
     }
 
     /// Returns how much of the network this node knows.
-    #[must_use]
     pub fn counts(&self) -> store::Counts {
         self.0.store.counts()
     }
 
     /// Returns how listings came here since the start.
-    #[must_use]
     pub fn ways(&self) -> WayCounts {
         let Ways { gossiped, comparisons, comparisons_fruitful } = &self.0.ways;
         let [gossiped, comparisons, comparisons_fruitful] =
@@ -223,7 +219,6 @@ impl Catalog {
     }
 
     /// Returns the name that a service gives itself, as far as this node knows without asking anybody.
-    #[must_use]
     pub fn name(&self, id: ServiceId) -> Option<String> {
         let known = self.0.store.get(id, clock::now_secs()).ok().flatten()?;
         Some(known.listing.name.clone())

@@ -66,7 +66,6 @@ pub fn ready(chain: &ChainHandle) -> Result<(), String> {
 }
 
 /// Returns the cost of claiming now; `None` before the chain was read. It is dear above so many times its median.
-#[must_use]
 pub fn gas(chain: &ChainHandle, price_factor_max: u64) -> Option<Gas> {
     let fee = (*chain.base_fee().borrow())?;
     let is_dear = fee.current_wei > fee.median_wei.saturating_mul(u128::from(price_factor_max));
@@ -74,20 +73,17 @@ pub fn gas(chain: &ChainHandle, price_factor_max: u64) -> Option<Gas> {
 }
 
 /// Returns what the wallet's ETH pays for: everything, as long as the chain was not read.
-#[must_use]
 pub fn means(chain: &ChainHandle) -> GasMeans {
     let (fee, balances) = (*chain.base_fee().borrow(), *chain.balances().borrow());
     fee.zip(balances).map_or(GasMeans::UNLIMITED, |(fee, balances)| GasMeans::of(&fee, balances.eth_wei))
 }
 
 /// The time by the chain's newest block, in seconds since the Unix epoch; `None` before it was read.
-#[must_use]
 pub fn time_secs(chain: &ChainHandle) -> Option<u64> {
     chain.head().borrow().as_ref().map(|head| head.timestamp_secs)
 }
 
 /// Returns whether the view of the chain is young enough to take on new value.
-#[must_use]
 pub fn is_fresh(chain: &ChainHandle) -> bool {
     let age_max = view_age_max(chain.spec().close_delay_secs);
     chain.head().borrow().as_ref().is_some_and(|head| head.is_fresh(age_max))
@@ -95,7 +91,6 @@ pub fn is_fresh(chain: &ChainHandle) -> bool {
 
 /// Tells whether to act on what the chain has shown for so long: an endpoint may lie for a moment, except that of a
 /// chain of one's own.
-#[must_use]
 pub fn is_believed(chain: &ChainHandle, shown: Duration) -> bool {
     has_stood(shown, chain.spec().kind == ChainKind::Local)
 }

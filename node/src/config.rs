@@ -59,14 +59,12 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
 
 impl Loaded {
     /// Makes a problem of what other parts find wrong with a setting, told with where it comes from.
-    #[must_use]
     pub fn problem(&self, name: &str, what: &str) -> ConfigProblem {
         self.raw.problem_with(name, what)
     }
 }
 
 /// Builds the address at which the gateway can be called from this machine.
-#[must_use]
 pub fn gateway_url(listen: SocketAddr, tls: bool) -> String {
     let scheme = if tls { "https" } else { "http" };
     let host = if listen.ip().is_unspecified() || listen.ip().is_loopback() {
@@ -78,7 +76,6 @@ pub fn gateway_url(listen: SocketAddr, tls: bool) -> String {
 }
 
 impl GatewayConfig {
-    #[must_use]
     pub fn tls_mode(&self) -> TlsMode {
         match (self.tls, &self.tls_cert_file, &self.tls_key_file) {
             (false, ..) => TlsMode::Off,
@@ -92,7 +89,6 @@ impl GatewayConfig {
 
 impl Config {
     /// The further names of both ports; one certificate serves them.
-    #[must_use]
     pub fn hosts(&self) -> Vec<String> {
         [&self.gateway.hosts[..], &self.panel.hosts].concat()
     }

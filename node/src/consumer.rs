@@ -200,7 +200,6 @@ impl Deref for ConsumerInner {
 }
 
 impl Consumer {
-    #[must_use]
     pub fn new(parts: ConsumerParts) -> Self {
         let who = (parts.signer.address(), *parts.signer.domain());
         let accounts = Arc::new(Accounts::new(parts.ledger.clone(), parts.channels.clone(), who));
@@ -211,7 +210,6 @@ impl Consumer {
     }
 
     /// The books of what this node buys.
-    #[must_use]
     pub fn accounts(&self) -> Arc<Accounts> {
         self.0.accounts.clone()
     }
@@ -283,25 +281,21 @@ impl Consumer {
     }
 
     /// The switch and the limits.
-    #[must_use]
     pub fn rules(&self) -> &Rules {
         &self.0.rules
     }
 
     /// Returns the record of what calls of each service may cost.
-    #[must_use]
     pub fn prices(&self) -> &Prices {
         &self.0.prices
     }
 
     /// Returns the sum that was spent and reserved today.
-    #[must_use]
     pub fn spent_today(&self) -> Usdc {
         self.counted_today().map(|spending| spending.total(today())).unwrap_or_default()
     }
 
     /// Returns the sum that was spent and reserved today with one secret.
-    #[must_use]
     pub fn spent_today_by(&self, secret: &str) -> Usdc {
         self.counted_today().map(|spending| spending.total_of(today(), secret)).unwrap_or_default()
     }

@@ -26,7 +26,6 @@ pub struct Gas {
 
 impl Gas {
     /// At what gas costs with the usual tip, and what layer 1 charges for the data.
-    #[must_use]
     pub fn at(fee: &BaseFee, is_dear: bool) -> Self {
         let wei_per_gas = fee.current_wei.saturating_add(fee.tip_wei);
         let cost =
@@ -37,14 +36,12 @@ impl Gas {
     }
 
     /// The cost of claiming so many rows, in as few transactions as they take.
-    #[must_use]
     pub fn of(&self, rows: usize) -> Usdc {
         let transactions = rows.div_ceil(CLAIM_ROWS_MAX) as u64;
         self.base.saturating_mul(transactions).saturating_add(self.row.saturating_mul(rows as u64))
     }
 
     /// Returns whether one channel's sum is worth a transaction of its own.
-    #[must_use]
     pub fn is_paid_by(&self, due: Usdc) -> bool {
         due > self.of(1)
     }
@@ -52,7 +49,6 @@ impl Gas {
 
 /// Computes what a wallet must hold for a claim of so many channels in one transaction: what it bids for all of its
 /// limit, and layer 1's fee. Where gas is free, it still needs something.
-#[must_use]
 pub fn claim_wei_max(fee: &BaseFee, rows: usize) -> u128 {
     let rows = rows as u64;
     let gas = CLAIM_GAS_PER_CHANNEL.saturating_mul(rows).saturating_add(CLAIM_GAS_BASE);
@@ -74,7 +70,6 @@ impl GasMeans {
     pub const UNLIMITED: Self = Self { rows: usize::MAX, row_cost: Usdc::ZERO };
 
     /// Of a wallet with so much ETH, at what gas costs now.
-    #[must_use]
     pub fn of(fee: &BaseFee, eth_wei: u128) -> Self {
         let full = claim_wei_max(fee, CLAIM_ROWS_MAX);
         let (transactions, rest) = (eth_wei / full, eth_wei % full);
@@ -89,7 +84,6 @@ impl GasMeans {
 
     /// Computes what of these sums cannot be claimed: the dearest are claimed first, and those that gas would eat up do
     /// not count, unless there is no ETH for any claim.
-    #[must_use]
     pub fn left_behind(&self, due: impl Iterator<Item = Usdc>) -> Usdc {
         let least = if self.rows == 0 { Usdc::ZERO } else { self.row_cost };
         let mut due: Vec<Usdc> = due.filter(|due| *due > least).collect();
@@ -102,7 +96,6 @@ impl GasMeans {
 
     /// Divides channels into those to claim first, as many of the dearest as can be paid for, in the order they have;
     /// and the others, the dearest first.
-    #[must_use]
     pub fn divide(
         &self,
         channels: &[ChannelId],

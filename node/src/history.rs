@@ -55,7 +55,6 @@ impl HistoryFilter {
 }
 
 impl History {
-    #[must_use]
     pub const fn new(ledger: Ledger, registry: Registry, catalog: Catalog) -> Self {
         Self { ledger, registry, catalog }
     }
@@ -125,7 +124,6 @@ impl History {
     }
 
     /// Names of services, as this node knows them now.
-    #[must_use]
     pub fn names(&self) -> ServiceNames {
         let own = self.registry.all();
         let own = own.iter().map(|own| (own.listing().service, own.listing().name.clone())).collect();
@@ -142,7 +140,6 @@ pub struct ServiceNames {
 
 impl ServiceNames {
     /// Returns the name of a service; empty when it is not known.
-    #[must_use]
     pub fn of(&self, service: ServiceId) -> String {
         let own = self.own.get(&service).cloned();
         own.or_else(|| self.catalog.name(service)).unwrap_or_default()
@@ -150,7 +147,6 @@ impl ServiceNames {
 }
 
 /// A call that was served.
-#[must_use]
 pub fn served_call(row: &CallRow, names: &ServiceNames) -> ServedCall {
     ServedCall {
         call_id: row.call.call_id.into(),

@@ -57,7 +57,6 @@ impl Home {
 
 /// The folder of what was learned of one network: its peers, records and listings. Each network has its own, so
 /// that they are there again when a node that was on another one for a while returns.
-#[must_use]
 pub fn network_folder(data_dir: &Path, network: &NetworkName) -> PathBuf {
     let networks = data_dir.join("networks");
     let folder = networks.join(network.as_str());

@@ -16,7 +16,6 @@ pub struct KeyedSemaphore<K> {
 }
 
 impl<K: Eq + Hash> KeyedSemaphore<K> {
-    #[must_use]
     pub fn new(permits: usize) -> Self {
         Self { permits, semaphores: Mutex::default() }
     }

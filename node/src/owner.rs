@@ -101,7 +101,6 @@ const fn end(answer: &CallReply) -> End {
 }
 
 impl Owner {
-    #[must_use]
     pub fn new(parts: OwnerParts) -> Self {
         Self(Arc::new(parts))
     }

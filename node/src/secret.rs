@@ -45,7 +45,6 @@ impl ConsumerSecret {
     }
 
     /// The secret as scripts send it.
-    #[must_use]
     pub fn expose(&self) -> &str {
         self.0.expose()
     }
@@ -57,7 +56,6 @@ impl ConsumerSecret {
     }
 
     /// A name for logs and spending limits that reveals nothing.
-    #[must_use]
     pub fn fingerprint(&self) -> String {
         hex::encode(&keccak256(&[b"farthing secret name\0", self.expose().as_bytes()])[..8])
     }

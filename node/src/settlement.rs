@@ -74,7 +74,6 @@ pub enum SettlementError {
 
 impl SettlementError {
     /// Returns the step to take next.
-    #[must_use]
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::Chain(error) => error.next_step(),
@@ -215,7 +214,6 @@ impl Settlement {
     }
 
     /// Until when the owner's word to close a channel is trusted, while the chain does not show the close.
-    #[must_use]
     pub fn promised_until(&self, channel: ChannelId) -> Option<u64> {
         self.payer.promised_until(channel)
     }

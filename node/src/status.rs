@@ -39,7 +39,6 @@ pub struct Readiness {
 
 impl Readiness {
     /// Lists what the node still waits for before it can buy and sell; nothing when it is ready.
-    #[must_use]
     pub fn waiting_for(&self) -> Vec<Waiting> {
         let ledger = self.ledger.closed().map(|closed| (NodePart::Ledger, closed.to_string()));
         let chain = chain_view::ready(&self.chain).err().map(|reason| (NodePart::Chain, reason.to_string()));
@@ -49,14 +48,12 @@ impl Readiness {
     }
 
     /// The same as probes read it.
-    #[must_use]
     pub fn health(&self) -> Health {
         let waiting_for: Vec<String> = self.waiting_for().iter().map(ToString::to_string).collect();
         Health { ready: waiting_for.is_empty(), waiting_for }
     }
 
     /// By how much this machine's clock is off.
-    #[must_use]
     pub fn clock_off(&self) -> Option<ClockOff> {
         let network = self.network.status();
         let (skew, peers) = {
@@ -81,7 +78,6 @@ pub struct ClockOff {
 
 impl ClockOff {
     /// Returns whether others refuse what this node signs, or it refuses what they sign.
-    #[must_use]
     pub const fn is_bad(&self) -> bool {
         self.ahead_secs.unsigned_abs() >= CLOCK_OFF_SECS_BAD
     }
@@ -96,7 +92,6 @@ impl fmt::Display for ClockOff {
 }
 
 /// By how much this machine's clock is off, if anybody shows it: the newest block of a public chain, or peers.
-#[must_use]
 pub fn clock_off(chain: &ChainHandle, skew: Option<ClockSkew>, peers: usize) -> Option<ClockOff> {
     let head = *chain.head().borrow();
     let block = head.filter(|_| has_public_head(chain)).map(|head| {
@@ -107,7 +102,6 @@ pub fn clock_off(chain: &ChainHandle, skew: Option<ClockSkew>, peers: usize) -> 
 }
 
 /// Returns whether there is a block of a chain whose clock is not made up: one of one's own may be set to any time.
-#[must_use]
 pub fn has_public_head(chain: &ChainHandle) -> bool {
     chain.spec().kind != ChainKind::Local && chain.head().borrow().is_some()
 }

@@ -66,7 +66,6 @@ pub enum WalletError {
 
 impl WalletError {
     /// Returns the step to take next, where there is one.
-    #[must_use]
     pub const fn next_step(&self) -> Option<&'static str> {
         match self {
             Self::Io { .. } => Some("check that this user owns it"),
@@ -130,47 +129,39 @@ impl Wallet {
     }
 
     /// Returns whether `data_dir` has a wallet, readable or not.
-    #[must_use]
     pub fn exists(data_dir: &Path) -> bool {
         data_dir.join(WALLET_FILE).symlink_metadata().is_ok()
     }
 
     /// A wallet of a key that is kept elsewhere.
-    #[must_use]
     pub fn from_key(key: SecretKey) -> Self {
         Self { key: Arc::new(key), phrase: None }
     }
 
-    #[must_use]
     pub fn address(&self) -> Address {
         self.key.address()
     }
 
-    #[must_use]
     pub fn public_key(&self) -> PublicKey {
         self.key.public_key()
     }
 
     /// The backup phrase, for showing it to its owner. Absent for keys that came without one.
-    #[must_use]
     pub fn phrase(&self) -> Option<&SecretText> {
         self.phrase.as_ref()
     }
 
     /// Signs for the contract and chain of `domain`.
-    #[must_use]
     pub fn signer(&self, domain: Domain) -> Signer {
         Signer::new(Arc::clone(&self.key), domain)
     }
 
     /// The key for the network's transport, which proves the wallet to every peer.
-    #[must_use]
     pub fn secret_for_network(&self) -> SecretKey {
         SecretKey::clone(&self.key)
     }
 
     /// The key for the chain's transaction writer.
-    #[must_use]
     pub fn secret_for_chain(&self) -> SecretKey {
         SecretKey::clone(&self.key)
     }

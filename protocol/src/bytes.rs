@@ -10,12 +10,10 @@ macro_rules! byte_array {
         pub struct $name(#[cbor(n(0), with = "minicbor::bytes")] [u8; $length]);
 
         impl $name {
-            #[must_use]
             pub const fn from_bytes(bytes: [u8; $length]) -> Self {
                 Self(bytes)
             }
 
-            #[must_use]
             pub const fn as_bytes(&self) -> &[u8; $length] {
                 &self.0
             }

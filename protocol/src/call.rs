@@ -145,7 +145,6 @@ pub struct CallRequest {
 
 impl CallRequest {
     /// Computes the hash of what this call asks for, whatever it pays: two requests under one call id must agree on it.
-    #[must_use]
     pub fn request_hash(&self, body: &[u8]) -> Hash {
         let asked =
             wire::encode(&(self.service, self.method, &self.path, &self.params, &self.headers, body.len()));
@@ -231,7 +230,6 @@ impl Outcome {
         self as u8
     }
 
-    #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|outcome| outcome.code() == code)
     }
@@ -302,7 +300,6 @@ pub struct CallResponse {
 }
 
 /// Computes the `response_hash` of a receipt, which binds status, headers and body of the answer.
-#[must_use]
 pub fn response_hash(status: u16, headers: &BTreeMap<String, String>, body: &[u8]) -> Hash {
     keccak256(&[b"farthing response\0", &wire::encode(&(status, headers)), &keccak256(&[body])])
 }
@@ -328,7 +325,6 @@ pub enum CallMessage {
 
 impl CallMessage {
     /// Length of the body behind this head.
-    #[must_use]
     pub const fn body_bytes(&self) -> u64 {
         match self {
             Self::Call(request) => request.body_bytes,
@@ -376,7 +372,6 @@ pub enum CallReply {
 
 impl CallReply {
     /// Length of the body behind this head.
-    #[must_use]
     pub const fn body_bytes(&self) -> u64 {
         match self {
             Self::Response(response) => response.body_bytes,

@@ -158,7 +158,6 @@ impl AskingEnd {
         };
     }
 
-    #[must_use]
     pub fn is_at_rest(&self) -> bool {
         self.turn == AskingTurn::Rest
     }
@@ -203,7 +202,6 @@ impl AnsweringEnd {
         Some(FrameHead { kind: FrameKind::Reply, is_last, number: self.number, head_bytes })
     }
 
-    #[must_use]
     pub fn is_at_rest(&self) -> bool {
         self.turn == AnsweringTurn::Rest
     }

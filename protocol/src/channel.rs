@@ -70,7 +70,6 @@ pub struct Domain {
 }
 
 impl Domain {
-    #[must_use]
     pub fn new(chain_id: u64, contract: Address) -> Self {
         let separator = eip712::hash_struct(
             DOMAIN_TYPE,
@@ -85,7 +84,6 @@ impl Domain {
     }
 
     /// Returns the hash that the contract's `DOMAIN_SEPARATOR()` must answer.
-    #[must_use]
     pub const fn separator(&self) -> &Hash {
         &self.separator
     }
@@ -112,7 +110,6 @@ pub struct ChannelConfig {
 }
 
 impl ChannelConfig {
-    #[must_use]
     pub fn id(&self, domain: &Domain) -> ChannelId {
         let struct_hash = eip712::hash_struct(
             CHANNEL_TYPE,
@@ -181,7 +178,6 @@ eip712::signed_words!(Receipt, RECEIPT_TYPE, "`signer`, the owner,", |receipt| [
 impl Receipt {
     /// Returns whether the owner never serves the call again: the service answered, or something was charged. After a
     /// failure that cost nothing, the same call may be tried anew.
-    #[must_use]
     pub fn is_final(&self) -> bool {
         !self.charged.is_zero()
             || Outcome::from_code(self.outcome).is_some_and(Outcome::is_the_services_answer)
@@ -261,14 +257,12 @@ impl PayeeState {
     }
 
     /// Returns what the owner has earned and can still claim: the contract pays no further than the deposit goes.
-    #[must_use]
     pub fn unclaimed(&self) -> Usdc {
         self.spent.min(self.deposited).saturating_sub(self.claimed)
     }
 
     /// Returns what the owner has earned and the payer has withdrawn. It can be claimed again if the payer fills the
     /// same channel.
-    #[must_use]
     pub fn lost(&self) -> Usdc {
         self.spent.saturating_sub(self.deposited.max(self.claimed))
     }
@@ -341,13 +335,11 @@ impl PayerState {
     }
 
     /// Returns the part of a total of the owner that neither receipts nor calls in progress explain.
-    #[must_use]
     pub fn unexplained(&self, spent_total: Usdc) -> Usdc {
         spent_total.saturating_sub(self.acknowledged).saturating_sub(self.in_flight)
     }
 
     /// Returns the amount that can still be promised.
-    #[must_use]
     pub fn available(&self) -> Usdc {
         self.deposited.saturating_sub(self.acknowledged).saturating_sub(self.in_flight)
     }

@@ -44,13 +44,11 @@ pub(crate) fn digest(domain_separator: &Hash, struct_hash: &Hash) -> Hash {
 macro_rules! signed_words {
     ($type:ident, $type_string:expr, $signer:literal, |$value:ident| $words:expr) => {
         impl $type {
-            #[must_use]
             pub fn digest(&self, domain: &$crate::Domain) -> $crate::Hash {
                 let $value = self;
                 eip712::digest(domain.separator(), &eip712::hash_struct($type_string, &$words))
             }
 
-            #[must_use]
             pub fn sign(&self, domain: &$crate::Domain, key: &$crate::SecretKey) -> $crate::Signature {
                 key.sign(&self.digest(domain))
             }

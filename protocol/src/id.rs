@@ -61,7 +61,6 @@ fn hashed(parts: &[&[u8]]) -> [u8; 16] {
 impl ServiceId {
     /// The id of the service that `owner` tells apart by `nonce`: a UUID of version 8 (RFC 9562) with 122 bits of a
     /// hash over both. Whoever wants the id of another's service has to find a second preimage of those.
-    #[must_use]
     pub fn derive(owner: Address, nonce: ServiceNonce) -> Self {
         Self(hashed(&[b"farthing service id\0", owner.as_bytes(), &nonce.0]))
     }
@@ -77,13 +76,11 @@ pub struct ParseIdError {
 impl CallId {
     /// The call id for an idempotency key of the caller's own: a UUID stands for itself, any other text for a UUID of
     /// version 8 (RFC 9562) with 122 bits of its hash, so the same key always names the same call.
-    #[must_use]
     pub fn from_idempotency_key(key: &str) -> Self {
         key.parse().unwrap_or_else(|_| Self(hashed(&[b"farthing call id\0", key.as_bytes()])))
     }
 
     /// Returns whether it may be that of a text. Whoever foresees the text knows it; other ids are random.
-    #[must_use]
     pub fn may_be_of_a_text(&self) -> bool {
         uuid::Uuid::from_bytes(self.0).get_version() == Some(uuid::Version::Custom)
     }

@@ -22,7 +22,6 @@ impl Address {
     pub const ZERO: Self = Self([0; 20]);
 
     /// `0x8335…2913`: enough to recognise, for lists meant for people.
-    #[must_use]
     pub fn short(&self) -> String {
         let full = self.to_string();
         format!("{}…{}", &full[..6], &full[38..])
@@ -108,13 +107,11 @@ impl PublicKey {
         Self(key.serialize())
     }
 
-    #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 33] {
         &self.0
     }
 
     /// The wallet address of this key.
-    #[must_use]
     pub fn address(&self) -> Address {
         let point = Self::point(&self.0).expect("checked when the key was made");
         let hash = keccak256(&[&point.serialize_uncompressed()[1..]]);
@@ -124,7 +121,6 @@ impl PublicKey {
     }
 
     /// The 39 bytes of the libp2p peer id that inlines this key.
-    #[must_use]
     pub fn peer_id_bytes(&self) -> [u8; 39] {
         let mut bytes = [0; 39];
         bytes[..6].copy_from_slice(&PEER_ID_PREFIX);
@@ -133,7 +129,6 @@ impl PublicKey {
     }
 
     /// The libp2p peer id as people write it, in multiaddresses after `/p2p/`: base58 (Bitcoin alphabet).
-    #[must_use]
     pub fn peer_id(&self) -> String {
         bs58::encode(self.peer_id_bytes()).into_string()
     }

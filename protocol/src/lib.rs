@@ -49,7 +49,6 @@ pub use signed::{Signed, Verified};
 pub type Hash = [u8; 32];
 
 /// Keccak-256 over the concatenation of `parts`, the hash of Ethereum.
-#[must_use]
 pub fn keccak256(parts: &[&[u8]]) -> Hash {
     use sha3::Digest;
     let mut hasher = sha3::Keccak256::new();

@@ -215,7 +215,6 @@ pub struct Details {
 
 impl Details {
     /// The document's bytes and their hash, as a listing pins them.
-    #[must_use]
     pub fn to_blob(&self) -> (Vec<u8>, Hash) {
         let bytes = wire::encode(self);
         let hash = keccak256(&[&bytes]);
@@ -256,7 +255,6 @@ pub enum DetailsError {
 
 impl Listing {
     /// Returns the cost of a call of the operation.
-    #[must_use]
     pub fn price_of(&self, details: &Details, method: Method, path: &str) -> Usdc {
         let own = details.prices.iter().find(|own| own.method == method && own.path == path);
         own.map_or(self.price, |own| own.price)

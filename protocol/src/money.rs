@@ -21,7 +21,6 @@ impl Usdc {
     pub const ZERO: Self = Self(0);
     pub const MAX: Self = Self(u64::MAX);
 
-    #[must_use]
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }

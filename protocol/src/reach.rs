@@ -68,7 +68,6 @@ pub const BY_ANOTHER: u8 = 0x80;
 
 /// The key under which the `index`-th address of a request is dialled, or [`BY_ANOTHER`] more when it is dialled on
 /// behalf of the asker. `None` for one nonce in 2¹²⁸, whose hash is no key.
-#[must_use]
 pub fn dial_back_key(nonce: &Hash, index: u8) -> Option<SecretKey> {
     SecretKey::from_bytes(&keccak256(&[b"farthing reach/1 dial-back", nonce, &[index]])).ok()
 }

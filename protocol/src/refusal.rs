@@ -84,7 +84,6 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    #[must_use]
     pub fn new(code: RefusalCode, detail: impl Into<String>) -> Self {
         Self { code, detail: detail.into(), retry_after_ms: None, listing: None }
     }

@@ -41,7 +41,6 @@ pub enum Heard {
 
 impl Heard {
     /// Reads what a reply to a call says.
-    #[must_use]
     pub fn of(reply: &CallReply) -> Self {
         match reply {
             CallReply::Response(response) => Self::Answer { is_final: response.receipt.is_final() },
@@ -82,7 +81,6 @@ pub struct Copies {
 impl Copies {
     /// Copies of which nothing is known, for instance those of an earlier run. `now` is on the same clock as every
     /// other time here.
-    #[must_use]
     pub const fn in_doubt(now: Duration) -> Self {
         Self { lost: Some(now) }
     }
@@ -93,13 +91,11 @@ impl Copies {
     }
 
     /// Returns whether a copy may have arrived without a word on it.
-    #[must_use]
     pub const fn are_in_doubt(&self) -> bool {
         self.lost.is_some()
     }
 
     /// Returns whether a lost copy can still arrive.
-    #[must_use]
     pub fn may_arrive(&self, now: Duration) -> bool {
         self.lost.is_some_and(|lost| now.saturating_sub(lost) < COPY_LIFETIME)
     }
@@ -166,7 +162,6 @@ pub enum End {
 
 impl OwnerAnswer {
     /// Reads what a reply to the question says; `None` when it answers another one.
-    #[must_use]
     pub fn of(reply: &CallReply) -> Option<Self> {
         match reply {
             CallReply::Response(response) => Some(Self::Receipt { is_final: response.receipt.is_final() }),
@@ -234,7 +229,6 @@ pub enum Repeat {
 ///
 /// One charge buys one further execution at most: the answer of a call without effects is not kept on disk, so a
 /// payer that lost it may ask once more. An unbounded right would sell a service for ever for one price.
-#[must_use]
 pub const fn repeat(record: Record, is_safe: bool) -> Repeat {
     match record {
         Record::Nothing => Repeat::Serve,

@@ -80,23 +80,19 @@ impl SecretKey {
     }
 
     /// The raw key, for libraries that need their own form of it. The caller wipes it.
-    #[must_use]
     pub fn to_bytes(&self) -> [u8; 32] {
         self.0.secret_bytes()
     }
 
-    #[must_use]
     pub fn public_key(&self) -> PublicKey {
         PublicKey::from_point(&self.0.public_key(&SECP256K1))
     }
 
-    #[must_use]
     pub fn address(&self) -> Address {
         self.public_key().address()
     }
 
     /// Signs a digest deterministically (RFC 6979) with a low s.
-    #[must_use]
     pub fn sign(&self, digest: &Hash) -> Signature {
         let signature = SECP256K1.sign_ecdsa_recoverable(Message::from_digest(*digest), &self.0);
         let (recovery, r_and_s) = signature.serialize_compact();

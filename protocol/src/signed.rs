@@ -66,7 +66,6 @@ pub enum DocumentError {
 
 impl DocumentError {
     /// Tells whether the document claims to be, or to own, what is another's: no node passes on such a one by mistake.
-    #[must_use]
     pub const fn is_forgery(&self) -> bool {
         match self {
             Self::Signature(_) => true,
@@ -141,13 +140,11 @@ impl<T: Document> Signed<T> {
 
     /// Returns whether the signed bytes can be a document at all, even of a version that this one cannot read. Proves
     /// nothing else.
-    #[must_use]
     pub fn has_form(&self) -> bool {
         wire::is_map(&self.bytes)
     }
 
     /// Identifies this exact version of the document: the hash of the signed bytes.
-    #[must_use]
     pub fn content_hash(&self) -> Hash {
         keccak256(&[&self.bytes])
     }
@@ -195,12 +192,10 @@ impl<T> Verified<T> {
     }
 
     /// Returns the address that signed.
-    #[must_use]
     pub const fn signer(&self) -> Address {
         self.signer
     }
 
-    #[must_use]
     pub const fn signature(&self) -> &Signature {
         match &self.proof {
             Proof::Document(_, signature) | Proof::Digest(signature) => signature,
@@ -215,7 +210,6 @@ impl<T> Verified<T> {
 
 impl<T: Document> Verified<T> {
     /// The document as it travels, bytes untouched.
-    #[must_use]
     pub fn to_signed(&self) -> Signed<T> {
         match &self.proof {
             Proof::Document(bytes, signature) => {

@@ -24,7 +24,6 @@ byte_array!(
 
 impl ItemName {
     /// Of the version with this content hash.
-    #[must_use]
     pub fn of(content_hash: &Hash) -> Self {
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&content_hash[..16]);

@@ -9,7 +9,6 @@ use minicbor::{Decode, Encode};
 use crate::limits;
 
 /// The bytes of `value`.
-#[must_use]
 pub fn encode<T: Encode<()>>(value: &T) -> Vec<u8> {
     minicbor::to_vec(value).expect("writing to memory cannot fail")
 }
@@ -38,7 +37,6 @@ pub fn decode<'b, T: Decode<'b, ()>>(bytes: &'b [u8]) -> Result<T, DecodeError> 
 }
 
 /// Returns whether these bytes are one structure of whatever version: a complete map and nothing else.
-#[must_use]
 pub(crate) fn is_map(bytes: &[u8]) -> bool {
     let mut decoder = minicbor::Decoder::new(bytes);
     decoder.datatype().is_ok_and(|kind| kind == minicbor::data::Type::Map)
@@ -85,7 +83,6 @@ impl NetworkName {
     }
 
     /// Returns what was chosen, if anything, and the chain. No chain in names that nodes of this program do not make.
-    #[must_use]
     pub fn parts(&self) -> (Option<&str>, Option<u64>) {
         let (chosen, chain) = match self.0.rsplit_once('-') {
             Some((chosen, chain)) if !chosen.is_empty() => (Some(chosen), chain),
@@ -98,7 +95,6 @@ impl NetworkName {
     }
 
     /// For a sentence: `lab on chain 31337`, `chain 8453`.
-    #[must_use]
     pub fn in_words(&self) -> String {
         match self.parts() {
             (Some(chosen), Some(chain_id)) => format!("{chosen} on chain {chain_id}"),
@@ -107,13 +103,11 @@ impl NetworkName {
         }
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// The network of a node that announces `version`, in whatever version of the protocols.
-    #[must_use]
     pub fn of_identify_version(version: &str) -> Option<Self> {
         let (name, _) = version.strip_prefix("farthing/")?.split_once('/')?;
         Self::new(name).ok()
@@ -128,7 +122,6 @@ macro_rules! named_after_the_network {
                 $(#[$about])*
                 ///
                 #[doc = concat!("`", $form, "`")]
-                #[must_use]
                 pub fn $name(&self) -> String {
                     format!($form, self.0)
                 }
@@ -162,7 +155,6 @@ impl std::fmt::Display for NetworkName {
 }
 
 /// The DHT key of a wallet's node record: `/farthing/record/` ‖ address.
-#[must_use]
 pub fn record_key(address: crate::Address) -> Vec<u8> {
     [b"/farthing/record/".as_slice(), address.as_bytes()].concat()
 }

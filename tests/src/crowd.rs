@@ -78,13 +78,11 @@ impl Crowd {
     }
 
     /// Streams that are open now, as the strangers see it.
-    #[must_use]
     pub fn open(&self) -> usize {
         self.counts.open.load(Relaxed)
     }
 
     /// Streams that were begun until now.
-    #[must_use]
     pub fn begun(&self) -> usize {
         self.counts.begun.load(Relaxed)
     }

@@ -71,7 +71,6 @@ impl Flood {
     }
 
     /// Bytes that the node's lines took until now.
-    #[must_use]
     pub fn written(&self) -> u64 {
         self.written.load(Relaxed)
     }

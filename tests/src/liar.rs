@@ -62,7 +62,6 @@ impl Liar {
         *self.stands_at.lock() = None;
     }
 
-    #[must_use]
     pub fn told(&self) -> usize {
         self.told.load(Ordering::SeqCst)
     }

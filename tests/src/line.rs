@@ -48,7 +48,6 @@ impl Line {
     }
 
     /// The address to dial in place of the node's own.
-    #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }

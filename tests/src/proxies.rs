@@ -52,18 +52,15 @@ impl Proxies {
     }
 
     /// The address of the first one.
-    #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
     /// The authority that signed their certificates.
-    #[must_use]
     pub fn authority(&self) -> &Path {
         &self.authority
     }
 
-    #[must_use]
     pub fn processes(&self) -> Vec<u32> {
         self.children.iter().map(Child::id).collect()
     }

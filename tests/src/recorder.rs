@@ -32,7 +32,6 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    #[must_use]
     pub fn json(status: u16, body: &str) -> Self {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::IM_A_TEAPOT);
         Self { status, headers: vec![("content-type", "application/json".to_owned())], body: body.to_owned() }
@@ -84,7 +83,6 @@ impl Recorder {
         Ok(Self { address, shared })
     }
 
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -94,12 +92,10 @@ impl Recorder {
     }
 
     /// Every request so far, oldest first.
-    #[must_use]
     pub fn seen(&self) -> Vec<Seen> {
         self.shared.seen.lock().clone()
     }
 
-    #[must_use]
     pub fn hits(&self) -> usize {
         self.shared.seen.lock().len()
     }

@@ -23,13 +23,11 @@ pub mod traffic;
 ///
 /// # Panics
 /// Never: the name is valid.
-#[must_use]
 pub fn network_name() -> NetworkName {
     NetworkName::new("local-simulation").expect("a valid name")
 }
 
 /// Seconds since the Unix epoch.
-#[must_use]
 pub fn now_secs() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -62,7 +62,6 @@ impl Upstream {
         Ok(Self { address, hits, fails })
     }
 
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -73,7 +72,6 @@ impl Upstream {
     }
 
     /// Requests that arrived so far, those that failed on purpose left out.
-    #[must_use]
     pub fn hits(&self) -> u64 {
         self.hits.load(Ordering::SeqCst)
     }

@@ -60,26 +60,22 @@ pub struct Answer {
 
 impl Answer {
     /// The body as JSON, `null` when it is none.
-    #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }
 
     /// Last part of the problem's type, empty for an answer of the service.
-    #[must_use]
     pub fn problem(&self) -> String {
         let is_problem = self.header("content-type").starts_with("application/problem+json");
         let kind = self.json()["type"].as_str().unwrap_or_default().to_owned();
         if is_problem { kind.rsplit(':').next().unwrap_or_default().to_owned() } else { String::new() }
     }
 
-    #[must_use]
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
     /// `charged` of a problem.
-    #[must_use]
     pub fn charged(&self) -> Value {
         self.json()["charged"].clone()
     }
@@ -178,7 +174,6 @@ impl World {
     }
 
     /// The body of a plain call.
-    #[must_use]
     pub fn body(&self, method: &str, path: &str) -> Value {
         json!({ "api_id_public": self.api.id.to_string(), "path": path, "method": method })
     }
@@ -235,7 +230,6 @@ impl World {
     }
 
     /// A client that trusts the consumer's authority.
-    #[must_use]
     pub const fn client(&self) -> &reqwest::Client {
         &self.client
     }
@@ -324,7 +318,6 @@ impl World {
 }
 
 /// Every path of [`Upstream`], GET and POST.
-#[must_use]
 pub fn service_file(upstream: &str, charge: Charge) -> ServiceFile {
     let paths = [
         "/ok",

@@ -91,7 +91,6 @@ impl Language {
 
     /// Reads a name in any case: the one of [`Self::name`], of [`Self::title`], or the usual end of the language's files;
     /// `None` for one that is not among them.
-    #[must_use]
     pub fn parse(given: &str) -> Option<Self> {
         let is_it = |language: &Self| {
             let (name, title, short_names) = language.facts();
@@ -199,7 +198,6 @@ pub enum SdkError {
 
 impl SdkError {
     /// Returns the step to take next.
-    #[must_use]
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::Package(_) => "Leave it out for a name made from the service's.",

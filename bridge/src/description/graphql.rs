@@ -146,7 +146,6 @@ pub struct InputValue {
 
 impl InputValue {
     /// Returns whether a caller must give it: non-null and without a default.
-    #[must_use]
     pub const fn is_required(&self) -> bool {
         matches!(self.ty, TypeRef::NonNull(_)) && self.default.is_none()
     }
@@ -166,7 +165,6 @@ pub const LIST_DEPTH_MAX: usize = 16;
 
 impl TypeRef {
     /// The type inside all lists and exclamation marks.
-    #[must_use]
     pub fn named(&self) -> TypeId {
         match self {
             Self::Named(id) => *id,
@@ -175,7 +173,6 @@ impl TypeRef {
     }
 
     /// Lists within lists.
-    #[must_use]
     pub fn lists(&self) -> u8 {
         match self {
             Self::Named(_) => 0,
@@ -184,13 +181,11 @@ impl TypeRef {
         }
     }
 
-    #[must_use]
     pub const fn is_non_null(&self) -> bool {
         matches!(self, Self::NonNull(_))
     }
 
     /// Without the outermost exclamation mark.
-    #[must_use]
     pub fn nullable(&self) -> &Self {
         match self {
             Self::NonNull(inner) => inner,
@@ -215,7 +210,6 @@ impl TypeRef {
     }
 
     /// The text of the type, `name` standing for its named type.
-    #[must_use]
     pub fn text(&self, name: &str) -> String {
         let mut text = String::with_capacity(name.len() + 4);
         self.write(&mut text, &name).unwrap_or_default();
@@ -251,13 +245,11 @@ impl<'de> Deserialize<'de> for TypeRef {
 
 impl GraphqlSchema {
     /// The type; `None` for an id out of range, which [`crate::Api::new`] rules out.
-    #[must_use]
     pub fn get(&self, id: TypeId) -> Option<&Type> {
         self.types.get(usize::try_from(id.0).ok()?)
     }
 
     /// The root type of queries or mutations.
-    #[must_use]
     pub const fn root(&self, kind: RootKind) -> Option<TypeId> {
         match kind {
             RootKind::Query => self.query,
@@ -266,7 +258,6 @@ impl GraphqlSchema {
     }
 
     /// Fields of an object or interface.
-    #[must_use]
     pub fn fields(&self, id: TypeId) -> Option<&[Field]> {
         match &self.get(id)?.kind {
             TypeKind::Object(composite) | TypeKind::Interface(composite) => Some(&composite.fields),
@@ -275,7 +266,6 @@ impl GraphqlSchema {
     }
 
     /// `ty` as SDL writes it.
-    #[must_use]
     pub fn type_text(&self, ty: &TypeRef) -> String {
         ty.text(self.get(ty.named()).map_or("", |named| &named.name))
     }

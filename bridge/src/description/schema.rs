@@ -145,37 +145,30 @@ pub struct Discriminator {
 
 impl Schema {
     /// A schema of this shape and nothing else.
-    #[must_use]
     pub fn of(shape: Shape) -> Self {
         Self { shape, ..Self::default() }
     }
 
-    #[must_use]
     pub fn string() -> Self {
         Self::of(Shape::String(StringBounds::default()))
     }
 
-    #[must_use]
     pub fn integer() -> Self {
         Self::of(Shape::Integer(NumberBounds::default()))
     }
 
-    #[must_use]
     pub fn number() -> Self {
         Self::of(Shape::Number(NumberBounds::default()))
     }
 
-    #[must_use]
     pub fn boolean() -> Self {
         Self::of(Shape::Boolean)
     }
 
-    #[must_use]
     pub fn array(items: Self) -> Self {
         Self::of(Shape::Array(Box::new(ArrayOf { items, ..ArrayOf::default() })))
     }
 
-    #[must_use]
     pub fn reference(id: SchemaId) -> Self {
         Self::of(Shape::Ref(id))
     }

@@ -72,7 +72,6 @@ impl Verdict {
 impl GraphqlAnswer<'_> {
     /// The errors beside the data as one line of ASCII JSON, for `x-farthing-warnings`; `None` without any. Errors
     /// that would make it longer than [`WARNINGS_BYTES_MAX`] are left out.
-    #[must_use]
     pub fn warnings(&self) -> Option<String> {
         let errors = if self.verdict == Verdict::Partial { &self.errors[..] } else { &[] };
         let mut line = String::from("[");
@@ -91,7 +90,6 @@ impl GraphqlAnswer<'_> {
 }
 
 /// Unwraps what the upstream answered to a request. `status` is used in words only.
-#[must_use]
 pub fn answer<'a>(unwrap: &Unwrap, status: u16, content_type: &str, body: &'a [u8]) -> GraphqlAnswer<'a> {
     let text = std::str::from_utf8(body).ok();
     let Some(envelope) = text.and_then(|text| Envelope::read(text, &unwrap.field)) else {

@@ -39,7 +39,6 @@ const SUMMARY_LENGTH_MAX: usize = 120;
 const MACHINERY: [&str; 2] = ["_service", "_entities"];
 
 /// Describes what can be called, and reports why the rest cannot.
-#[must_use]
 pub fn describe(mut schema: GraphqlSchema, title: &str, report: &mut Report) -> ApiDescription {
     leave_out_roots(&mut schema);
     describe_within(schema, title, report, Steps::new(DESCRIPTION_STEPS_MAX))

@@ -277,7 +277,6 @@ fn reference(place: &str, ty: Option<raw::RawTypeRef>) -> Result<Reference, Read
 }
 
 /// Returns whether bytes may be an introspection result; cheap, looks only at their beginning.
-#[must_use]
 pub fn looks_like_introspection(bytes: &[u8]) -> bool {
     /// Servers put little before the schema: errors, timings.
     const LOOKED_AT: usize = 4 * 1024;

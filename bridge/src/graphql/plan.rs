@@ -50,7 +50,6 @@ pub struct GraphqlRequest {
 
 impl GraphqlRequest {
     /// Writes the body that is posted, as `application/json`.
-    #[must_use]
     pub fn body(&self) -> Vec<u8> {
         let mut body = String::with_capacity(self.query.len() + self.variables.len() + 40);
         body.push_str("{\"query\":");

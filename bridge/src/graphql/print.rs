@@ -18,7 +18,6 @@ use super::{
 };
 
 /// The schema as SDL.
-#[must_use]
 pub fn sdl(schema: &GraphqlSchema) -> String {
     let mut printer = Printer {
         schema,

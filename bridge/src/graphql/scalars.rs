@@ -9,7 +9,6 @@ use super::schema::{GraphqlSchema, ScalarForm, TypeKind};
 pub(super) const BUILT_IN: [&str; 5] = ["Int", "Float", "String", "Boolean", "ID"];
 
 /// The form of a scalar of this name. Custom names are compared in lower case, without underscores.
-#[must_use]
 pub fn form(name: &str) -> ScalarForm {
     match name {
         "Int" => return ScalarForm::Int,

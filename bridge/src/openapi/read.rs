@@ -61,7 +61,6 @@ pub fn read(bytes: &[u8]) -> Result<Reading, ReadError> {
 
 /// Returns whether bytes look like OpenAPI or Swagger, judged by their beginning and cheap enough for every answer of a
 /// scanned server.
-#[must_use]
 pub fn looks_like_openapi(bytes: &[u8]) -> bool {
     version::looks_like_openapi(bytes)
 }

@@ -51,7 +51,6 @@ pub struct WriteOptions {
 }
 
 /// Writes the document.
-#[must_use]
 pub fn write(description: &ApiDescription, options: &WriteOptions) -> Value {
     // The GraphQL schema is not shown, and is most of such a description.
     let mut shown = ApiDescription {

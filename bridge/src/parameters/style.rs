@@ -176,7 +176,6 @@ pub(crate) fn objects<'a>(checker: &Checker<'a>, schema: &'a Schema) -> Vec<&'a 
 
 /// The name that servers may take `name` for: `name[x]` and `[name]x` for a part of `name`, dots and blanks for
 /// underscores, and all of it without case. Empty where nothing is left.
-#[must_use]
 pub fn base_name(name: &str) -> Cow<'_, str> {
     let name = name.trim_start_matches(|c: char| matches!(c, '[' | ']') || c.is_whitespace());
     let base = name.split(['[', ']', '\0']).next().unwrap_or_default().trim_end();

@@ -145,12 +145,10 @@ impl PlanetCatalog {
     }
 
     /// Number of planets.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }

@@ -51,30 +51,25 @@ impl Level {
 }
 
 impl ByteBudget {
-    #[must_use]
     pub fn new(bytes_max: usize) -> Self {
         Self(Arc::new(Level::new(bytes_max, None)))
     }
 
     /// A part of this budget with a bound of its own: who fills it leaves the rest to others.
-    #[must_use]
     pub fn part(&self, bytes_max: usize) -> Self {
         Self(Arc::new(Level::new(bytes_max, Some(self.clone()))))
     }
 
-    #[must_use]
     pub fn bytes_max(&self) -> usize {
         self.0.bytes_max
     }
 
     /// Bytes that are held now.
-    #[must_use]
     pub fn held(&self) -> usize {
         self.0.held.load(Ordering::Relaxed)
     }
 
     /// The most bytes that were held at once.
-    #[must_use]
     pub fn most(&self) -> usize {
         self.0.most.load(Ordering::Relaxed)
     }
@@ -145,13 +140,11 @@ pub struct SharedBudget<K> {
 const SHARES_KEPT: usize = 256;
 
 impl<K: Eq + Hash> SharedBudget<K> {
-    #[must_use]
     pub fn new(whole: ByteBudget) -> Self {
         Self { whole, shares: Mutex::default() }
     }
 
     /// The share of `key`.
-    #[must_use]
     pub fn of(&self, key: K) -> ByteBudget {
         let mut shares = self.shares.lock();
         if shares.len() >= SHARES_KEPT {
@@ -173,7 +166,6 @@ pub struct HeldBytes {
 }
 
 impl HeldBytes {
-    #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -4,7 +4,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// One subscriber of a provider: an IPv4 address, a /64 of IPv6 (RFC 6177), and this machine under all of its names
 /// (127.0.0.0/8 and `::1`).
-#[must_use]
 pub fn subscriber(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         ip if ip.is_loopback() => Ipv4Addr::LOCALHOST.into(),
@@ -15,7 +14,6 @@ pub fn subscriber(ip: IpAddr) -> IpAddr {
 
 /// Returns the range that one customer of a provider commonly gets at once: a /24 of IPv4, a /48 of IPv6. In private
 /// networks, where every machine has its own reasons, it is the same as [`subscriber`].
-#[must_use]
 pub fn range(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V4(ip) if !is_private(ip) => {

@@ -21,7 +21,6 @@ struct State {
 }
 
 impl Sparing {
-    #[must_use]
     pub const fn new(per_minute_max: u32) -> Self {
         let state = State { minute_began: None, told: 0, left_out: 0 };
         Self { per_minute_max, state: Mutex::new(state) }

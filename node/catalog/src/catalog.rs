@@ -155,7 +155,6 @@ impl Catalog {
     }
 
     /// The version of a service that is here, tombstones included, from memory alone.
-    #[must_use]
     pub fn seq(&self, service: ServiceId) -> Option<u64> {
         self.inner.shared.listings.read().find(service).map(|(_, entry)| entry.seq)
     }
@@ -185,18 +184,15 @@ impl Catalog {
 
     /// Services of which a new or newer listing was stored, from now on. A listener that is far behind misses the
     /// oldest, and is told so.
-    #[must_use]
     pub fn changes(&self) -> broadcast::Receiver<ServiceId> {
         self.inner.shared.changes.subscribe()
     }
 
     /// Returns whether this exact version is here.
-    #[must_use]
     pub fn has(&self, content_hash: &Hash) -> bool {
         self.inner.shared.listings.read().find_item(&ItemName::of(content_hash)).is_some()
     }
 
-    #[must_use]
     pub fn counts(&self) -> Counts {
         let refused = self.inner.shared.gate.lock().refused.len();
         let listings = self.inner.shared.listings.read();
@@ -235,7 +231,6 @@ impl Catalog {
 
     /// Owners whose listings are here and whose node record is not known or has expired, at most `owners_max`:
     /// worth asking a neighbour for.
-    #[must_use]
     pub fn owners_missing(&self, now_secs: u64, owners_max: usize) -> Vec<Address> {
         let listings = self.inner.shared.listings.read();
         let owners = listings.owners.iter().map(|(_, owner)| owner);

@@ -26,7 +26,6 @@ pub enum CatalogError {
 
 impl CatalogError {
     /// Returns the step to take next, if there is one.
-    #[must_use]
     pub const fn next_step(&self) -> Option<&'static str> {
         match self {
             Self::Folder { .. } => Some("check its permissions and free space"),

@@ -14,7 +14,6 @@ pub struct Options {
 
 impl Options {
     /// With the limits of the network.
-    #[must_use]
     pub fn new(network: impl Into<String>, own: Address) -> Self {
         Self { network: network.into(), own, limits: Limits::default() }
     }

@@ -68,7 +68,6 @@ pub enum SyncError {
 
 impl SyncError {
     /// Returns whether the peer should be held to account.
-    #[must_use]
     pub const fn is_hostile(&self) -> bool {
         matches!(self, Self::Malformed(_) | Self::Unexpected(_) | Self::Unasked | Self::Forged)
     }

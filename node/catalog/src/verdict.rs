@@ -97,7 +97,6 @@ pub enum Reason {
 
 impl Reason {
     /// Returns whether no honest node would have passed it on: every node checks this before it keeps a listing.
-    #[must_use]
     pub const fn is_hostile(&self) -> bool {
         matches!(self, Self::Malformed(_) | Self::BadSignature | Self::Stolen(_) | Self::WrongNetwork)
     }
@@ -105,7 +104,6 @@ impl Reason {
 
 impl Verdict {
     /// Returns whether the neighbour that sent it should be held to account.
-    #[must_use]
     pub const fn is_hostile(&self) -> bool {
         matches!(self, Self::Refused(reason) if reason.is_hostile())
     }

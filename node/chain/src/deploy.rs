@@ -47,7 +47,6 @@ pub fn dev_account(index: u32) -> Result<SecretKey, ChainError> {
 
 /// Computes the address of the contract that a key deploys with the first transaction it ever sends (CREATE with
 /// nonce 0), so that nodes can be told of a test chain's token before there is a chain.
-#[must_use]
 pub fn first_contract_of(deployer: Address) -> Address {
     from_eth(to_eth(deployer).create(0))
 }
@@ -73,7 +72,6 @@ impl Deployer {
         Ok(deployer)
     }
 
-    #[must_use]
     pub fn address(&self) -> Address {
         self.key.address()
     }

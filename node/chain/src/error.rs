@@ -70,7 +70,6 @@ pub enum ChainError {
 impl ChainError {
     /// Returns whether a transfer that ended like this may have been made all the same, or may be yet: sending again
     /// before it was looked for may pay twice. A commit that failed may be found after a restart.
-    #[must_use]
     pub const fn may_have_been_made(&self) -> bool {
         matches!(
             self,
@@ -83,7 +82,6 @@ impl ChainError {
     }
 
     /// Returns the step to take next.
-    #[must_use]
     pub const fn next_step(&self) -> &'static str {
         match self {
             _ if self.may_have_been_made() => {
@@ -112,7 +110,6 @@ fn listed(hashes: &[TxHash]) -> String {
 }
 
 /// Wei as decimal ETH, without trailing zeros: `0.0002`.
-#[must_use]
 pub fn eth(wei: u128) -> String {
     const WEI_PER_ETH: u128 = 1_000_000_000_000_000_000;
     let fraction = format!("{:018}", wei % WEI_PER_ETH);

@@ -49,7 +49,6 @@ pub(crate) fn bid(spec: &ChainSpec, base_fee_wei: u128, tip_wei: Option<u128>) -
 const FRESH_SLOT_GAS: u64 = 25_000;
 
 /// The limit that a transaction is sent with which takes so much gas; the wallet has to hold what all of it may cost.
-#[must_use]
 pub const fn gas_limit(gas: u64) -> u64 {
     gas.saturating_add(gas / 5).saturating_add(FRESH_SLOT_GAS)
 }

@@ -162,68 +162,56 @@ impl Drop for Inner {
 
 /// Views: no request, no waiting.
 impl ChainHandle {
-    #[must_use]
     pub fn spec(&self) -> &ChainSpec {
         &self.0.reader.spec
     }
 
-    #[must_use]
     pub fn wallet(&self) -> Address {
         self.0.wallet
     }
 
     /// In which channels and vouchers of this chain are signed.
-    #[must_use]
     pub fn domain(&self) -> Domain {
         self.0.domain
     }
 
-    #[must_use]
     pub fn status(&self) -> watch::Receiver<ChainStatus> {
         self.0.views.status.subscribe()
     }
 
     /// `None` until the chain was read for the first time.
-    #[must_use]
     pub fn head(&self) -> watch::Receiver<Option<Head>> {
         self.0.views.head.subscribe()
     }
 
-    #[must_use]
     pub fn channels(&self) -> watch::Receiver<ChannelViews> {
         self.0.views.channels.subscribe()
     }
 
-    #[must_use]
     pub fn channel(&self, id: &ChannelId) -> Option<ChannelView> {
         self.0.views.channels.borrow().get(id).copied()
     }
 
     /// The wallet's, as of the last confirmed block that changed them or anything else.
-    #[must_use]
     pub fn balances(&self) -> watch::Receiver<Option<Balances>> {
         self.0.views.balances.subscribe()
     }
 
-    #[must_use]
     pub fn base_fee(&self) -> watch::Receiver<Option<BaseFee>> {
         self.0.views.base_fee.subscribe()
     }
 
     /// Watches how far events were read; only the discovery of new channels depends on it.
-    #[must_use]
     pub fn logs(&self) -> watch::Receiver<LogsView> {
         self.0.views.logs.subscribe()
     }
 
     /// The transaction that everything else of this wallet waits for.
-    #[must_use]
     pub fn under_way(&self) -> Option<UnderWay> {
         *self.0.views.under_way.borrow()
     }
 
     /// Requests made to the chain since the start.
-    #[must_use]
     pub fn request_counts(&self) -> RequestCounts {
         self.0.reader.rpc.counts()
     }

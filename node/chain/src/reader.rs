@@ -120,7 +120,6 @@ pub struct ChannelState {
 
 impl ChannelState {
     /// Nothing is in the channel, and no close of it is pending.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.deposited == self.claimed && self.close_at_secs.is_none()
     }

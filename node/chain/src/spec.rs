@@ -98,7 +98,6 @@ pub fn preset_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// A public chain by its name; `None` for an unknown one.
-#[must_use]
 pub fn preset(name: &str) -> Option<ChainSpec> {
     let words = presets().find(|words| words[0] == name)?;
     let &[_, chain_id, kind, layer, rpc_url, token, ref token_name @ ..] = &*words else { return None };
@@ -124,7 +123,6 @@ pub fn preset(name: &str) -> Option<ChainSpec> {
 }
 
 /// A chain on this machine with a test token, polled often because a request costs nothing.
-#[must_use]
 pub fn local(rpc_url: impl Into<String>, chain_id: u64, token: Address) -> ChainSpec {
     ChainSpec {
         first_block: Some(0),
@@ -173,7 +171,6 @@ fn layer_2(name: &str, chain_id: u64, kind: ChainKind, rpc_url: String, token: A
 }
 
 /// Returns the address of `PayChannels` on every chain: decided by its init code, the salt zero and the CREATE2 proxy.
-#[must_use]
 pub fn pay_channels_address() -> Address {
     contracts::pay_channels_address()
 }

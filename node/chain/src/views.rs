@@ -45,7 +45,6 @@ impl Head {
     /// Returns whether the view of the chain is at most `max_age` old. On a public chain the block's own time
     /// counts as well, so that an endpoint stuck in the past does not pass for a quiet chain; a local chain
     /// may rest, and a poll that finds the same head is enough.
-    #[must_use]
     pub fn is_fresh(&self, max_age: Duration) -> bool {
         let now_secs = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         self.is_fresh_at(max_age, Instant::now(), now_secs)
@@ -60,7 +59,6 @@ impl Head {
 
 /// Computes the greatest age of the view of the chain at which a channel still takes new value: a quarter of the
 /// time the payee has to answer a close, at most ten minutes.
-#[must_use]
 pub fn view_age_max(close_delay_secs: u64) -> Duration {
     Duration::from_secs((close_delay_secs / 4).min(600))
 }

@@ -118,7 +118,6 @@ pub async fn execute(cli: Cli) -> Result<(), Failure> {
 }
 
 /// Reads the command line; ends the process with code 2 when it cannot be understood.
-#[must_use]
 pub fn parse() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| {
         // What cannot be read has no flags yet; help and version are no errors.

@@ -83,7 +83,6 @@ pub enum AccessError {
 
 impl AccessError {
     /// Returns what to do next.
-    #[must_use]
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::Io { .. } => "check that this user owns it",
@@ -184,7 +183,6 @@ impl Access {
     }
 
     /// The one-time code, while it is needed.
-    #[must_use]
     pub fn setup_code(&self) -> Option<SetupCode> {
         self.0.state.lock().setup_code.clone()
     }
@@ -300,7 +298,6 @@ impl Access {
     }
 
     /// The session of a cookie, if there is one. Called inside the runtime.
-    #[must_use]
     pub fn session(&self, token: &Token) -> Option<Session> {
         let now_secs = clock::now_secs();
         let session = self.0.state.lock().stored.sessions.find(token, now_secs)?;
@@ -322,13 +319,11 @@ impl Access {
     }
 
     /// Browsers and programs that are logged in now.
-    #[must_use]
     pub fn sessions_count(&self) -> usize {
         self.0.state.lock().stored.sessions.count()
     }
 
     /// Returns whether the password comes from the configuration, and is changed there.
-    #[must_use]
     pub fn is_configured(&self) -> bool {
         self.0.configured.is_some()
     }

@@ -92,7 +92,6 @@ struct ConsoleInner {
 }
 
 impl ConsoleState {
-    #[must_use]
     pub fn new(parts: Parts) -> Self {
         let names: Vec<String> = parts.hosts.iter().chain(&parts.name).cloned().collect();
         let hosts = Hosts::new(&names);

@@ -21,7 +21,6 @@ pub struct About {
 
 impl About {
     /// As the command line shows it.
-    #[must_use]
     pub fn shown(&self) -> Console {
         Console {
             url: self.url.clone(),

@@ -66,7 +66,6 @@ fn offered() -> impl Iterator<Item = &'static Facts> {
 }
 
 /// Tells whether a request is for an endpoint of great danger, under every spelling of its path that the router takes.
-#[must_use]
 pub fn asks_for_password(method: &Method, path: &str) -> bool {
     // A HEAD is carried out as the GET that it asks the head of.
     let method = if method == Method::HEAD { &Method::GET } else { method };

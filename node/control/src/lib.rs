@@ -77,7 +77,6 @@ pub enum ControlError {
 
 impl ControlError {
     /// Returns the step to take next, if there is one.
-    #[must_use]
     pub fn next_step(&self) -> Option<&str> {
         match self {
             Self::NotRunning { .. } => Some("start one with `farthing run`, or name its folder with --data"),
@@ -108,7 +107,6 @@ pub struct ControlClient {
 }
 
 impl ControlClient {
-    #[must_use]
     pub fn in_folder(data_dir: &Path) -> Self {
         Self { socket: data_dir.join(SOCKET_FILE), within: None, when_slow: None }
     }
@@ -288,7 +286,6 @@ fn read<T: DeserializeOwned>(answer: &RawAnswer) -> Result<T, ControlError> {
 impl RawAnswer {
     /// Returns whether this is a problem of the network rather than an answer of a service, which may be a problem too:
     /// what was bought has its price.
-    #[must_use]
     pub fn is_problem(&self) -> bool {
         let kind = self.headers.get(header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);
         kind.is_some_and(|kind| kind.starts_with(b"application/problem+json"))
@@ -296,7 +293,6 @@ impl RawAnswer {
     }
 
     /// The problem it describes; one made up from the status when it does not.
-    #[must_use]
     pub fn problem(&self) -> Problem {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| {
             let detail: String = String::from_utf8_lossy(&self.body).chars().take(500).collect();

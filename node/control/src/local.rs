@@ -17,7 +17,6 @@ use super::{
 pub struct Local(Router);
 
 impl Local {
-    #[must_use]
     pub const fn new(routes: Router) -> Self {
         Self(routes)
     }

@@ -1,14 +1,12 @@
 //! Sentences for people, made of parts that others wrote.
 
 /// Begins with a capital and ends with a full stop.
-#[must_use]
 pub fn sentence(text: &str) -> String {
     let end = if text.ends_with(['.', '!', '?', '…']) { "" } else { "." };
     format!("{}{end}", capital(text))
 }
 
 /// Begins with a capital, unless it begins with an address.
-#[must_use]
 pub fn capital(text: &str) -> String {
     if text.starts_with("http") {
         return text.to_owned();

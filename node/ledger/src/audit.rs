@@ -44,7 +44,6 @@ pub struct Audit {
 }
 
 impl Audit {
-    #[must_use]
     pub const fn is_clean(&self) -> bool {
         self.violations_total == 0
     }

@@ -70,7 +70,6 @@ pub enum OpenError {
 
 impl OpenError {
     /// Returns the step to take next, where there is one.
-    #[must_use]
     pub const fn next_step(&self) -> Option<&'static str> {
         Some(match self {
             Self::Missing { .. } | Self::NoMigration { .. } | Self::Damaged { .. } => "restore a backup",
@@ -167,13 +166,11 @@ pub enum LedgerError {
 
 impl LedgerError {
     /// Returns whether the storage failed, as opposed to a rule being kept.
-    #[must_use]
     pub const fn is_failure(&self) -> bool {
         matches!(self, Self::Closed(_) | Self::Storage(_) | Self::Damaged { .. })
     }
 
     /// Returns the step to take next.
-    #[must_use]
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::Closed(_) | Self::Storage(_) => {

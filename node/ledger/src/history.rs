@@ -37,7 +37,6 @@ pub struct Position {
 
 impl Position {
     /// Before everything that happened in or after this second.
-    #[must_use]
     pub const fn start_of(secs: u64) -> Self {
         Self { secs, key: Vec::new() }
     }

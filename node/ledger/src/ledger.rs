@@ -85,13 +85,11 @@ impl Ledger {
     }
 
     /// Returns the reason that the ledger takes no more writes, if so.
-    #[must_use]
     pub fn closed(&self) -> Option<Closed> {
         self.queue.store().closed()
     }
 
     /// Returns the writer's counts since the ledger was opened.
-    #[must_use]
     pub fn stats(&self) -> Stats {
         self.queue.stats()
     }

@@ -62,7 +62,6 @@ pub struct Recorded {
 
 impl Recorded {
     /// The receipt to sign and send; `spent_total` counts this call.
-    #[must_use]
     pub const fn receipt(&self) -> &Receipt {
         &self.receipt
     }

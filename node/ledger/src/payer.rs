@@ -55,7 +55,6 @@ pub struct Promised {
 }
 
 impl Promised {
-    #[must_use]
     pub const fn call_id(&self) -> CallId {
         self.call_id
     }

@@ -52,7 +52,6 @@ impl Default for Retention {
 
 impl Retention {
     /// The second since which every call and purchase is kept, as of `now_secs`.
-    #[must_use]
     pub fn kept_since_secs(&self, now_secs: u64) -> u64 {
         now_secs.saturating_sub(self.rows_kept_secs.max(ROWS_KEPT_SECS_MIN))
     }

@@ -60,7 +60,6 @@ pub struct SettlementRow {
 
 impl SettlementRow {
     /// Returns the amount that it pays, or would have paid.
-    #[must_use]
     pub fn amount(&self) -> Usdc {
         self.to.saturating_sub(self.from)
     }

@@ -48,7 +48,6 @@ pub struct NetworkConfig {
 
 impl NetworkConfig {
     /// A node on port 3001 of every interface, over TCP and QUIC, that knows nobody yet.
-    #[must_use]
     pub fn new(key: SecretKey, network: NetworkName) -> Self {
         Self {
             key,
@@ -268,7 +267,6 @@ pub enum NetworkError {
 
 impl NetworkError {
     /// Returns advice on what to do next, where there is something.
-    #[must_use]
     pub fn next_step(&self) -> Option<&'static str> {
         match self {
             Self::Listen { source, .. } => Some(how_to_listen(source)),

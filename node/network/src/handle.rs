@@ -104,7 +104,6 @@ impl NetworkHandle {
     }
 
     /// This node's wallet.
-    #[must_use]
     pub fn own_address(&self) -> Address {
         self.0.own
     }
@@ -241,7 +240,6 @@ impl NetworkHandle {
     }
 
     /// Every live record this node knows, its own included; at most [`NetworkLimits::records_max`].
-    #[must_use]
     pub fn records(&self) -> Vec<Verified<NodeRecord>> {
         self.0.records.lock().alive(crate::now_secs()).cloned().collect()
     }
@@ -249,7 +247,6 @@ impl NetworkHandle {
     /// Owners of whom a newer record came since this was last asked, and when it expires, in seconds since the Unix
     /// epoch: in the past for who said goodbye. That there was no room for a record, or that it had to make room, is
     /// not told, as it says nothing of its owner.
-    #[must_use]
     pub fn heard(&self) -> HashMap<Address, u64> {
         self.0.records.lock().take_heard()
     }
@@ -340,13 +337,11 @@ impl NetworkHandle {
     }
 
     /// The network's state, to read or to watch.
-    #[must_use]
     pub fn status(&self) -> watch::Receiver<NetworkStatus> {
         self.0.status.clone()
     }
 
     /// Returns the counts since the start.
-    #[must_use]
     pub fn counters(&self) -> CounterSnapshot {
         self.0.counters.snapshot()
     }

@@ -57,7 +57,6 @@ impl SyncStream {
     }
 
     /// The address range of the other end, unless it is private: who has one wallet may have many.
-    #[must_use]
     pub const fn range(&self) -> Option<IpAddr> {
         self.stream.range()
     }

@@ -8,19 +8,16 @@ use std::{
 static FIRST_LOOK: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// Time on a clock that nobody sets, for differences within one run of the program.
-#[must_use]
 pub fn uptime() -> Duration {
     FIRST_LOOK.elapsed()
 }
 
 /// Seconds since the Unix epoch.
-#[must_use]
 pub fn now_secs() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())
 }
 
 /// Year, month and day of a time, in UTC.
-#[must_use]
 pub const fn civil(secs: u64) -> (u64, u64, u64) {
     // Counted from 1 March of the year 0, so that a leap day ends its year. 400 years are one cycle.
     const CYCLE_DAYS: u64 = 146_097;
@@ -36,14 +33,12 @@ pub const fn civil(secs: u64) -> (u64, u64, u64) {
 }
 
 /// The day of a time, in UTC: `2026-11-21`.
-#[must_use]
 pub fn date(secs: u64) -> String {
     let (year, month, day) = civil(secs);
     format!("{year:04}-{month:02}-{day:02}")
 }
 
 /// A time in UTC as RFC 3339 has it: `2026-11-21T23:30:15Z`.
-#[must_use]
 pub fn timestamp(secs: u64) -> String {
     let of_day = secs % 86_400;
     format!("{}T{:02}:{:02}:{:02}Z", date(secs), of_day / 3_600, of_day / 60 % 60, of_day % 60)
@@ -51,7 +46,6 @@ pub fn timestamp(secs: u64) -> String {
 
 /// The second with which a day begins in UTC; the opposite of [`date`]. `None` when there is no such day from 1970 to
 /// 9999.
-#[must_use]
 pub fn start_of(date: &str) -> Option<u64> {
     let mut parts = date.split('-');
     let mut next = |digits: usize| {

@@ -29,7 +29,6 @@ pub enum DataFolderError {
 
 impl DataFolderError {
     /// Returns what to do next: the command that helps, where there is one.
-    #[must_use]
     pub fn next_step(&self) -> &str {
         match self {
             Self::InUse { .. } => "stop that one, or name another folder with --data",
@@ -77,7 +76,6 @@ impl DataFolder {
         Ok(Self { path: path.into(), _lock: lock })
     }
 
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

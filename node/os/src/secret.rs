@@ -24,13 +24,11 @@ macro_rules! hidden {
 pub struct SecretText(Zeroizing<String>);
 
 impl SecretText {
-    #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(Zeroizing::new(text.into()))
     }
 
     /// The text itself, for the one place that needs it.
-    #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }

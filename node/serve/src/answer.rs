@@ -17,7 +17,6 @@ use super::activity::{Activity, Guard};
 const PART_BYTES: usize = 64 * 1024;
 
 /// The headers of a file to keep, of this type and under this name, which has no quotes.
-#[must_use]
 pub fn attachment(content_type: &str, name: &str) -> [(HeaderName, String); 2] {
     let disposition = format!("attachment; filename=\"{name}\"");
     [(CONTENT_TYPE, content_type.to_owned()), (CONTENT_DISPOSITION, disposition)]

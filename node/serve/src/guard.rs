@@ -22,7 +22,6 @@ pub struct Hosts(Arc<Vec<String>>);
 
 impl Hosts {
     /// `localhost`, every IP address, and `names`.
-    #[must_use]
     pub fn new(names: &[String]) -> Self {
         let names = names.iter().map(|name| name.trim_end_matches('.').to_ascii_lowercase());
         Self(Arc::new(std::iter::once("localhost".to_owned()).chain(names).collect()))

@@ -52,7 +52,6 @@ pub enum TlsError {
 
 impl TlsError {
     /// Returns the step to take next, where there is one.
-    #[must_use]
     pub const fn next_step(&self) -> Option<&str> {
         match self {
             Self::Io { .. } => Some("check that this user owns it"),

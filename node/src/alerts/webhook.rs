@@ -44,7 +44,6 @@ pub enum WebhookError {
 
 impl WebhookError {
     /// Returns the step to take next.
-    #[must_use]
     pub const fn next_step(&self) -> &'static str {
         "Check the address with whoever runs that server."
     }
@@ -75,7 +74,6 @@ impl fmt::Debug for WebhookAddress {
 
 impl WebhookAddress {
     /// As the user wrote it; it is looked at before it is kept.
-    #[must_use]
     pub fn new(text: &str) -> Self {
         Self { text: SecretText::new(text.trim()), class: Arc::default() }
     }
@@ -107,7 +105,6 @@ impl WebhookAddress {
     }
 
     /// `https://example.org`, which may be shown.
-    #[must_use]
     pub fn host(&self) -> String {
         Url::parse(self.expose()).map_or_else(|_| String::new(), |url| url.origin().ascii_serialization())
     }

@@ -67,7 +67,6 @@ pub enum AutomaticError {
 
 impl AutomaticError {
     /// Returns the step to take next, where there is one.
-    #[must_use]
     pub fn next_step(&self) -> Option<&str> {
         Some(match self {
             Self::Backup(error) => return error.next_step(),
@@ -164,7 +163,6 @@ impl Automatic {
     }
 
     /// Returns the reason that the newest attempt failed, and since when.
-    #[must_use]
     pub fn failing(&self) -> Option<Failing> {
         self.0.failing.lock().clone()
     }

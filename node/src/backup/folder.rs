@@ -56,7 +56,6 @@ pub struct Backups {
 }
 
 impl Backups {
-    #[must_use]
     pub fn of(node: &config::NodeConfig) -> Self {
         match &node.backups_dir {
             Some(folder) => Self { folder: folder.clone(), is_own: false },
@@ -64,12 +63,10 @@ impl Backups {
         }
     }
 
-    #[must_use]
     pub fn in_folder(data_dir: &Path) -> Self {
         Self { folder: data_dir.join(FOLDER), is_own: true }
     }
 
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -82,7 +82,6 @@ fn write_plan(folder: &Path, plan: &StagedPlan) -> Result<(), BackupError> {
 }
 
 /// Returns whether a backup waits to take the node's place.
-#[must_use]
 pub fn is_waiting(data_dir: &Path) -> bool {
     data_dir.join(FOLDER).join(READY).exists()
 }

@@ -66,7 +66,6 @@ pub struct Agenda {
 
 impl Agenda {
     /// `seed` makes nodes differ in whom they choose.
-    #[must_use]
     pub fn new(own: Address, seed: u64, now: Instant) -> Self {
         let mut agenda = Self {
             own,

@@ -27,13 +27,11 @@ pub struct ServiceDocument {
 }
 
 /// Returns whether there may be a document at `path`.
-#[must_use]
 pub fn is_path(path: &str) -> bool {
     [OPENAPI, SCHEMA].contains(&path)
 }
 
 /// Returns the document that a call asks for, if it asks for one.
-#[must_use]
 pub fn asked(known: &KnownService, method: Method, path: &str) -> Option<&'static str> {
     let path = [OPENAPI, SCHEMA].into_iter().find(|document| *document == path)?;
     let exists = path == OPENAPI || known.api().description().graphql.is_some();
@@ -99,7 +97,6 @@ impl WritingFailed {
 }
 
 /// The OpenAPI document of a service, as JSON text.
-#[must_use]
 pub fn openapi(known: &KnownService, server: &str, version: Version) -> String {
     let price = |(operation, price): (&Operation, Usdc)| (operation.id.clone(), price.to_string());
     let options = WriteOptions {

@@ -110,23 +110,19 @@ impl KnownService {
         Self { listing, ..self }
     }
 
-    #[must_use]
     pub const fn listing(&self) -> &Verified<Listing> {
         &self.listing
     }
 
     /// An upper bound of the memory that its description takes.
-    #[must_use]
     pub const fn memory_bytes(&self) -> usize {
         self.memory_bytes
     }
 
-    #[must_use]
     pub const fn details(&self) -> &Details {
         &self.details
     }
 
-    #[must_use]
     pub const fn api(&self) -> &Api {
         &self.api
     }
@@ -137,7 +133,6 @@ impl KnownService {
     }
 
     /// Digest of the operations and their prices, in any order.
-    #[must_use]
     pub fn price_list(&self) -> Hash {
         let line = |(operation, price): (&Operation, Usdc)| {
             format!("{} {}\n", operation_name(operation), price.micros())
@@ -148,7 +143,6 @@ impl KnownService {
     }
 
     /// Returns the price of a call of this operation, without looking at what is asked of it.
-    #[must_use]
     pub fn price_at(&self, method: Method, path: &str) -> Option<Usdc> {
         let operation = self.api.operation_at(method.as_str(), path)?;
         self.operations().find(|(own, _)| std::ptr::eq(*own, operation)).map(|(_, price)| price)
@@ -213,13 +207,11 @@ fn check_header(name: &str, value: &str) -> Result<(), PlanError> {
 }
 
 /// Returns the kind of upstream that an API has.
-#[must_use]
 pub fn kind_of(api: &Api) -> ServiceKind {
     if api.description().graphql.is_some() { ServiceKind::Graphql } else { ServiceKind::Rest }
 }
 
 /// The operation's method in the protocol's words.
-#[must_use]
 pub const fn method_of(operation: &Operation) -> Method {
     use farthing_bridge::description::Method as Described;
     match operation.method {
@@ -233,7 +225,6 @@ pub const fn method_of(operation: &Operation) -> Method {
 }
 
 /// An operation in one line: `GET /planets/{id}`.
-#[must_use]
 pub fn operation_name(operation: &Operation) -> String {
     format!("{} {}", method_of(operation), operation.path)
 }

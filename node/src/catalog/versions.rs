@@ -20,7 +20,6 @@ const SENTENCES_MAX: usize = 30;
 const SENTENCE_CHARS_MAX: usize = 300;
 
 /// The note of `after`, compared with the version before it that is known.
-#[must_use]
 pub fn note_of(before: Option<&KnownService>, after: &KnownService) -> VersionNote {
     let listing = after.listing();
     let mut what = before.map_or_else(|| vec!["published".to_owned()], |before| differences(before, after));
@@ -47,7 +46,6 @@ pub fn add_note(note: VersionNote, notes: &mut Vec<VersionNote>) {
 }
 
 /// The document that an owner's listing pins: the newest versions, as many as fit, the newest last.
-#[must_use]
 pub fn told(notes: &[VersionNote]) -> Vec<u8> {
     // Brackets and commas included.
     let mut bytes = 2;

@@ -62,7 +62,6 @@ pub struct Handles {
 
 impl Handles {
     /// The gateway's state.
-    #[must_use]
     pub fn gateway(&self) -> Gateway {
         Gateway {
             consumer: self.consumer.clone(),
@@ -78,19 +77,16 @@ impl Handles {
     }
 
     /// Returns the address at which the gateway can be called from this machine.
-    #[must_use]
     pub fn gateway_url(&self) -> String {
         gateway_url(self.config.gateway.listen, self.config.gateway.tls)
     }
 
     /// Returns the history of this node.
-    #[must_use]
     pub fn history(&self) -> History {
         History::new(self.ledger.clone(), self.registry.clone(), self.catalog.clone())
     }
 
     /// Reads what owners bring.
-    #[must_use]
     pub fn reader(&self) -> Reader {
         let upstream = self.upstream.clone();
         let (own_ports, budget) = (upstream.own_ports.clone(), upstream.budget.clone());

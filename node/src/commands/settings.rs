@@ -50,7 +50,6 @@ pub struct RunningNode {
 }
 
 impl RunningNode {
-    #[must_use]
     pub fn new(node: Handles, sources: Sources, shown: Vec<Shown>, restart: CancellationToken) -> Self {
         let setting = |Shown { name, value, origin }| Setting {
             name: name.to_owned(),

@@ -49,7 +49,6 @@ impl UserSettings {
     }
 
     /// As it is stored.
-    #[must_use]
     pub fn text(&self) -> String {
         format!("{HEAD}\n{}", self.0)
     }

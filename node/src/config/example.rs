@@ -11,7 +11,6 @@ use super::{
 };
 
 /// A complete `farthing.toml` in which every line is a comment showing the default.
-#[must_use]
 pub fn example() -> String {
     let mut text = String::from(
         "# Settings of a Farthing node, each with its default. Flags win over the environment\n\
@@ -107,7 +106,6 @@ impl fmt::Display for ShownValue {
 
 impl Loaded {
     /// Every setting with its effective value and origin, in the order of the example file.
-    #[must_use]
     pub fn shown(&self) -> Vec<Shown> {
         KEYS.iter()
             .map(|key| {

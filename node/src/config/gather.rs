@@ -45,7 +45,6 @@ pub struct Sources {
 
 impl Sources {
     /// Flags given by the caller, and the process's environment.
-    #[must_use]
     pub fn with_environment(data_dir: Option<PathBuf>, file: Option<PathBuf>, set: Vec<String>) -> Self {
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

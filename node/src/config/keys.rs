@@ -19,29 +19,24 @@ pub(super) const fn integer(min: u64, max: u64) -> Form {
 }
 
 impl SettingKey {
-    #[must_use]
     pub fn section(&self) -> &'static str {
         self.name.split_once('.').map_or(self.name, |(section, _)| section)
     }
 
     /// The name within its section.
-    #[must_use]
     pub fn short_name(&self) -> &'static str {
         self.name.split_once('.').map_or(self.name, |(_, name)| name)
     }
 
     /// `FARTHING_GATEWAY__LISTEN`
-    #[must_use]
     pub fn variable(&self) -> String {
         format!("FARTHING_{}", self.name.replace('.', "__").to_uppercase())
     }
 
-    #[must_use]
     pub const fn is_secret(&self) -> bool {
         matches!(self.form, Form::Secret)
     }
 
-    #[must_use]
     pub const fn is_list(&self) -> bool {
         matches!(self.form, Form::List(_))
     }

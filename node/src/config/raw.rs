@@ -33,7 +33,6 @@ pub struct ConfigError(pub Vec<ConfigProblem>);
 
 impl ConfigError {
     /// Returns the step to take next.
-    #[must_use]
     pub const fn next_step(&self) -> &'static str {
         "`farthing config example` explains every setting"
     }

@@ -282,7 +282,6 @@ settings! {
 
 impl SettingKey {
     /// The setting called `name`.
-    #[must_use]
     pub fn find(name: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.name == name)
     }

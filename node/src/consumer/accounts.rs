@@ -82,7 +82,6 @@ pub struct Attempt {
 
 impl Attempt {
     /// The attempt behind a promise of an earlier moment.
-    #[must_use]
     pub fn of(promise: Promise) -> Self {
         let reservation = match promise.request.payment {
             Payment::Free => None,
@@ -106,7 +105,6 @@ impl Attempt {
         Self { promise, body: Bytes::new(), expected, reservation, funding: Duration::ZERO }
     }
 
-    #[must_use]
     pub const fn call_id(&self) -> CallId {
         self.promise.request.call_id
     }
@@ -114,13 +112,11 @@ impl Attempt {
 
 /// Tells whether an owner's word so long after a start covers every copy that an earlier run sent: before, one may
 /// still arrive. Nothing else tells of calls that a crash kept out of the ledger.
-#[must_use]
 pub fn tells_of_all(since_start: Duration) -> bool {
     !Copies::in_doubt(Duration::ZERO).may_arrive(since_start)
 }
 
 /// Returns what a receipt for a call that has ended must agree with.
-#[must_use]
 pub const fn expected_of(purchase: &Purchase) -> Expected {
     Expected {
         owner: purchase.owner,
@@ -155,7 +151,6 @@ pub struct CountedReceipt {
 
 impl CountedReceipt {
     /// Tells whether its charge is part of a total that was seen before, and counted with what was forgotten.
-    #[must_use]
     pub const fn is_found(&self) -> bool {
         self.found.is_some()
     }
@@ -175,7 +170,6 @@ pub struct Accounts {
 
 impl Accounts {
     /// The books of `wallet`, whose signatures count in `domain`.
-    #[must_use]
     pub fn new(ledger: Ledger, channels: Arc<PayerChannels>, (wallet, domain): (Address, Domain)) -> Self {
         let (spending, booking) = Default::default();
         Self { ledger, channels, spending, booking, wallet, domain }
@@ -264,7 +258,6 @@ impl Accounts {
     }
 
     /// Tells whether an unasked receipt can be that of a call which this node made and then forgot in a crash.
-    #[must_use]
     pub fn may_be_forgotten(&self, attempt: &Attempt, receipt: &Receipt) -> bool {
         let Some(reservation) = &attempt.reservation else { return false };
         // Booked already as a call that this ledger lacks: nothing is paid for it now.
@@ -460,7 +453,6 @@ impl Accounts {
     }
 
     /// Returns the promise that the owner holds, if it carries this node's signature.
-    #[must_use]
     pub fn proven(&self, channel: ChannelId, sync: &ChannelSync) -> Option<Usdc> {
         let voucher = Voucher { channel, cumulative: sync.best };
         let proof = voucher.verify(&self.domain, sync.best_signature?, self.wallet);

@@ -58,7 +58,6 @@ pub struct PayerChannel {
 
 impl PayerChannel {
     /// Returns what the owner counts beyond everything known here.
-    #[must_use]
     pub fn unexplained(&self) -> Usdc {
         self.state.unexplained(self.seen_total)
     }
@@ -90,13 +89,11 @@ impl PayerChannel {
     }
 
     /// Tells whether the channel still has a deposit or a call in progress.
-    #[must_use]
     pub fn holds_something(&self) -> bool {
         self.holds_deposit() || !self.state.in_flight.is_zero()
     }
 
     /// Tells whether a part of the deposit is not paid out.
-    #[must_use]
     pub fn holds_deposit(&self) -> bool {
         self.state.deposited > self.claimed
     }
@@ -120,7 +117,6 @@ impl Reservation {
     /// Tells whether the owner charged the call before this promise for it was made: such a call was promised,
     /// forgotten in a crash, and is now asked for again. Its charge is part of a total that was seen already,
     /// and is booked with what was forgotten; booking it here too would count it twice.
-    #[must_use]
     pub fn repeats_forgotten(&self, receipt: &Receipt) -> bool {
         !receipt.charged.is_zero() && receipt.spent_total <= self.seen_total
     }
@@ -259,7 +255,6 @@ impl PayerChannels {
 
     /// Tells whether the owner was paid on chain for what no call of this node explains. `false` while this node may
     /// have forgotten calls in a crash.
-    #[must_use]
     pub fn is_overclaimed(&self, id: ChannelId, claimed: Usdc) -> bool {
         let channels = self.channels.lock();
         let compared = channels.by_id.get(&id).filter(|channel| channel.is_compared);
@@ -328,7 +323,6 @@ impl PayerChannels {
 
     /// Tells whether a charge of a call that was released fits into what was signed. One that does not was counted
     /// already, with what this node forgot, or was never owed.
-    #[must_use]
     pub fn has_room_for_late(&self, receipt: &Receipt) -> bool {
         let channels = self.channels.lock();
         let state = channels.by_id.get(&receipt.channel).map(|channel| channel.state);
@@ -368,7 +362,6 @@ impl PayerChannels {
     }
 
     /// Returns the least that the owner must count on a channel, because its receipts and the calls known here both do.
-    #[must_use]
     pub fn receipted(&self, id: ChannelId) -> Option<Usdc> {
         let channels = self.channels.lock();
         let channel = channels.by_id.get(&id)?;
@@ -384,7 +377,6 @@ impl PayerChannels {
     }
 
     /// Returns what the owner counts beyond everything known here; zero on a channel that is stopped for it.
-    #[must_use]
     pub fn unexplained(&self, owner: Address) -> Usdc {
         let channels = self.channels.lock();
         let open = channels.in_use(owner).filter(|channel| !channel.state.stopped);
@@ -462,18 +454,15 @@ impl PayerChannels {
     }
 
     /// The channel with an owner that new calls are promised on.
-    #[must_use]
     pub fn in_use(&self, owner: Address) -> Option<PayerChannel> {
         self.channels.lock().in_use(owner).cloned()
     }
 
-    #[must_use]
     pub fn get(&self, id: ChannelId) -> Option<PayerChannel> {
         self.channels.lock().by_id.get(&id).cloned()
     }
 
     /// All channels but the empty ones that another one took the place of.
-    #[must_use]
     pub fn all(&self) -> Vec<PayerChannel> {
         let channels = self.channels.lock();
         let matters = |channel: &&PayerChannel| {

@@ -261,7 +261,6 @@ pub fn check_page(after: Option<CallId>, page: &CallsPage) -> Result<(), String>
 }
 
 /// Tells whether an owner may have forgotten a call by its age. Every owner keeps a week, whatever it says.
-#[must_use]
 pub fn may_be_forgotten(promised_secs: u64, kept_since_secs: u64, now_secs: u64) -> bool {
     promised_secs <= kept_since_secs.min(now_secs.saturating_sub(KEPT_SECS_MIN))
 }

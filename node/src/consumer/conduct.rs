@@ -190,19 +190,16 @@ impl Conduct {
     }
 
     /// The rule of the configuration.
-    #[must_use]
     pub fn settings(&self) -> ConductSettings {
         self.0.settings
     }
 
     /// Returns what is known of a service, from the calls of all secrets.
-    #[must_use]
     pub fn of(&self, service: ServiceId) -> ServiceConduct {
         self.known(&self.0.state.lock(), service, clock::now_secs())
     }
 
     /// Every service that is flagged, or of which the user said something.
-    #[must_use]
     pub fn all(&self) -> Vec<ServiceConduct> {
         let (state, now_secs) = (self.0.state.lock(), clock::now_secs());
         let services: BTreeSet<ServiceId> = state.windows.keys().map(|key| key.service).collect();

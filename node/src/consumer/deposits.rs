@@ -40,7 +40,6 @@ impl Default for DepositPolicy {
 impl DepositPolicy {
     /// Computes the deposit of a new channel: 200 calls' worth, within the configured bounds, never less than
     /// the owner asks for or one call costs. `None` when the wallet cannot cover the least that makes sense.
-    #[must_use]
     pub fn first_deposit(&self, price: Usdc, owner_min: Usdc, balance: Usdc) -> Option<Usdc> {
         let least = price.max(owner_min);
         let wanted = price.saturating_mul(self.deposit_prices).clamp(self.deposit_min, self.deposit_max);
@@ -50,7 +49,6 @@ impl DepositPolicy {
 
     /// Computes what to add when the available sum runs low: twice the last deposit up to the cap, so a busy
     /// channel needs few transactions. `None` while there is enough, or nothing to add.
-    #[must_use]
     pub fn top_up(&self, price: Usdc, available: Usdc, last_deposit: Usdc, balance: Usdc) -> Option<Usdc> {
         let part = Usdc::from_micros(last_deposit.micros() / 100 * self.topup_percent);
         // Even without a rule of the user, a channel that cannot carry the next call is low.
@@ -69,7 +67,6 @@ pub struct Refills(HashMap<Address, Instant>);
 
 impl Refills {
     /// Returns the time until another one is borne; none when it is now.
-    #[must_use]
     pub fn wait(&self, owner: Address, now: Instant) -> Duration {
         let left =
             self.0.get(&owner).map_or(Duration::ZERO, |paid_off| paid_off.saturating_duration_since(now));

@@ -126,7 +126,6 @@ pub enum BuyError {
 
 impl BuyError {
     /// The step to take next, for people.
-    #[must_use]
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::UnknownService(_) => {
@@ -229,7 +228,6 @@ impl BuyError {
     }
 
     /// Until a secret that used up its share may call again.
-    #[must_use]
     pub const fn share_wait_ms(&self) -> Option<u64> {
         if let Self::ShareUsed { wait_secs, .. } = self {
             Some(wait_secs.saturating_mul(1_000))

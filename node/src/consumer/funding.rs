@@ -112,7 +112,6 @@ struct WantedDeposit {
 }
 
 impl Funding {
-    #[must_use]
     pub fn new(parts: FundingParts) -> Self {
         let at_rest = AtRest::new(parts.channels.clone(), parts.rest_limits);
         for &(config, deposited, total) in parts.chain.deposits_under_way_at_start() {
@@ -128,13 +127,11 @@ impl Funding {
     }
 
     /// The terms that this node puts money aside on.
-    #[must_use]
     pub fn bounds(&self) -> Bounds {
         self.0.bounds
     }
 
     /// Returns the money that lies in channels, with its limits.
-    #[must_use]
     pub fn at_rest(&self) -> &AtRest {
         &self.0.at_rest
     }

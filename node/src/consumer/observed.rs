@@ -36,7 +36,6 @@ struct ChargedAnswer {
 
 impl Consumer {
     /// Returns the conduct of the services that this node pays.
-    #[must_use]
     pub fn conduct(&self) -> &Conduct {
         &self.0.conduct
     }

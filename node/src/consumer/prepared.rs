@@ -61,7 +61,6 @@ impl Prepared {
         Self { attempt: Attempt { promise, body, expected, reservation, funding }, hold, headroom }
     }
 
-    #[must_use]
     pub const fn promise(&self) -> &Promise {
         &self.attempt.promise
     }

@@ -22,7 +22,6 @@ use farthing_protocol::{Hash, ServiceId, Usdc, call::ChargePolicy, keccak256};
 pub struct Prices(Ledger);
 
 impl Prices {
-    #[must_use]
     pub const fn new(ledger: Ledger) -> Self {
         Self(ledger)
     }

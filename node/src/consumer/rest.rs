@@ -68,18 +68,15 @@ struct DepositPlace {
 }
 
 impl AtRest {
-    #[must_use]
     pub fn new(channels: Arc<PayerChannels>, limits: RestLimits) -> Self {
         Self { channels, limits, under_way: Mutex::default() }
     }
 
-    #[must_use]
     pub const fn limits(&self) -> RestLimits {
         self.limits
     }
 
     /// Deposited and not paid out, in all, with deposits under way.
-    #[must_use]
     pub fn total(&self) -> Usdc {
         total(&amounts(&self.channels.all(), &self.lock()))
     }

@@ -105,7 +105,6 @@ pub enum RulesError {
 
 impl RulesError {
     /// Returns the step to take next.
-    #[must_use]
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::StopNotStored(error) | Self::NotStored(error) => error.next_step(),
@@ -154,25 +153,21 @@ impl Rules {
     }
 
     /// The limits in force.
-    #[must_use]
     pub fn limits(&self) -> SpendingCaps {
         self.current().limits.over(self.0.configured)
     }
 
     /// The limits of the configuration.
-    #[must_use]
     pub fn configured(&self) -> SpendingCaps {
         self.0.configured
     }
 
     /// The limits that were set here.
-    #[must_use]
     pub fn chosen(&self) -> UserLimits {
         self.current().limits
     }
 
     /// Returns who stopped spending, when it is.
-    #[must_use]
     pub fn stopped(&self) -> Option<Stopped> {
         if !self.0.enabled {
             return Some(Stopped::ByConfiguration);

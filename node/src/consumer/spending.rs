@@ -32,12 +32,10 @@ pub struct Grant {
 
 impl Grant {
     /// A secret without limits of its own.
-    #[must_use]
     pub fn unlimited(name: &str) -> Self {
         Self { name: name.to_owned(), ..Self::default() }
     }
 
-    #[must_use]
     pub fn covers(&self, service: ServiceId) -> bool {
         self.services.as_ref().is_none_or(|services| services.contains(&service))
     }
@@ -45,13 +43,11 @@ impl Grant {
 
 impl SpendingCaps {
     /// The most that one call with this secret may cost.
-    #[must_use]
     pub fn price_max_of(&self, grant: &Grant) -> Usdc {
         grant.price_max.map_or(self.price_max, |own| own.min(self.price_max))
     }
 
     /// The most that may be spent with this secret in a day.
-    #[must_use]
     pub fn per_secret_day_of(&self, grant: &Grant) -> Usdc {
         grant.per_day.map_or(self.per_secret_day, |own| own.min(self.per_secret_day))
     }
@@ -113,7 +109,6 @@ struct Day {
 
 impl Spending {
     /// Tells whether `day` is counted. Another begins with [`Spending::begin`], from what the ledger holds of it.
-    #[must_use]
     pub fn counts(&self, day: u32) -> bool {
         self.day(day).is_some()
     }
@@ -202,13 +197,11 @@ impl Spending {
     }
 
     /// Spent and reserved on `day`.
-    #[must_use]
     pub fn total(&self, day: u32) -> Usdc {
         self.day(day).map(|day| day.total).unwrap_or_default()
     }
 
     /// As [`Spending::total`], with one secret.
-    #[must_use]
     pub fn total_of(&self, day: u32, secret: &str) -> Usdc {
         self.day(day).and_then(|day| day.by_secret.get(secret)).copied().unwrap_or_default()
     }
@@ -233,7 +226,6 @@ impl Day {
 /// Tells whether a newer version replaces the one in use without asking, by what the order costs in each; `None` where
 /// it does not fit. A dearer one does so only within the price that the caller named: to all others the owner's
 /// refusal says it first.
-#[must_use]
 pub fn is_welcome(used: Option<Usdc>, newer: Option<Usdc>, max_price: Option<Usdc>) -> bool {
     newer.is_some_and(|newer| max_price.or(used).is_none_or(|most| newer <= most))
 }

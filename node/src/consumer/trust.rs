@@ -22,7 +22,6 @@ pub enum NotResumed {
 
 impl NotResumed {
     /// Returns the step to take next.
-    #[must_use]
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::NoSuchChannel(_) => "`farthing channel list` shows them.",

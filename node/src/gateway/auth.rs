@@ -70,7 +70,6 @@ pub enum SecretsError {
 
 impl SecretsError {
     /// Returns the step to take next.
-    #[must_use]
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::Name(_) => "Choose another name.",
@@ -86,7 +85,6 @@ impl SecretsError {
 
 impl Secrets {
     /// `used`: when each was last presented, as far as that is known from before.
-    #[must_use]
     pub const fn new(file: SecretFile, current: StoredSecrets, used: BTreeMap<String, u64>) -> Self {
         Self { file, current: RwLock::new(current), changing: Mutex::new(()), used: Mutex::new(used) }
     }
@@ -110,7 +108,6 @@ impl Secrets {
     }
 
     /// Every secret, the default one first.
-    #[must_use]
     pub fn all(&self) -> Vec<SecretFacts> {
         let used = self.used();
         let current = self.current.read();
@@ -130,7 +127,6 @@ impl Secrets {
     }
 
     /// Returns the time at which each secret was last presented.
-    #[must_use]
     pub fn used(&self) -> BTreeMap<String, u64> {
         self.used.lock().clone()
     }

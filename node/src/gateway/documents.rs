@@ -34,7 +34,6 @@ pub(super) struct WrittenDocument {
 }
 
 impl Documents {
-    #[must_use]
     pub const fn new(budget: ByteBudget, catalog: Catalog) -> Self {
         Self { budget, catalog }
     }

@@ -103,7 +103,6 @@ impl Problem {
         self
     }
 
-    #[must_use]
     pub fn unauthorized(detail: impl Into<String>) -> Self {
         Self::new(
             StatusCode::UNAUTHORIZED,
@@ -115,7 +114,6 @@ impl Problem {
         .undecided()
     }
 
-    #[must_use]
     pub fn malformed(detail: impl Into<String>) -> Self {
         Self::new(
             StatusCode::BAD_REQUEST,
@@ -126,7 +124,6 @@ impl Problem {
         .detailed(detail)
     }
 
-    #[must_use]
     pub fn too_large(detail: impl Into<String>) -> Self {
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -137,7 +134,6 @@ impl Problem {
         .detailed(detail)
     }
 
-    #[must_use]
     pub fn no_such_route(detail: impl Into<String>) -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
@@ -148,7 +144,6 @@ impl Problem {
         .detailed(detail)
     }
 
-    #[must_use]
     pub fn unknown_host() -> Self {
         Self::new(
             StatusCode::MISDIRECTED_REQUEST,
@@ -159,7 +154,6 @@ impl Problem {
         .detailed("the request names a host that is neither an address nor a name of this node")
     }
 
-    #[must_use]
     pub fn origin_refused() -> Self {
         Self::new(
             StatusCode::FORBIDDEN,
@@ -171,7 +165,6 @@ impl Problem {
         .undecided()
     }
 
-    #[must_use]
     pub fn internal(detail: impl Into<String>) -> Self {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -184,7 +177,6 @@ impl Problem {
     }
 
     /// The document itself.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let charged = match self.charged {
             ChargeStatus::No => json!(false),
@@ -207,7 +199,6 @@ impl Problem {
 }
 
 /// Answers what a port turns away before the gateway sees it.
-#[must_use]
 pub fn turned_away(what: TurnedAway) -> Response {
     match what {
         TurnedAway::UnknownHost => Problem::unknown_host(),

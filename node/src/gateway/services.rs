@@ -31,7 +31,6 @@ const HEADERS_PASSED_ON: [&str; 5] =
     ["accept", "accept-language", "content-type", "if-modified-since", "if-none-match"];
 
 /// The address of a service at a gateway that is reached as `origin`, such as `https://localhost:3000`.
-#[must_use]
 pub fn address(origin: &str, service: ServiceId) -> String {
     format!("{origin}{PREFIX}/{service}")
 }

@@ -24,7 +24,6 @@ pub struct HistoryPosition {
 
 impl HistoryPosition {
     /// Before everything of this second.
-    #[must_use]
     pub const fn start_of(secs: u64) -> Self {
         Self { secs, kind: HistoryKind::Bought, key: Vec::new() }
     }

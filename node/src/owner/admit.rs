@@ -408,49 +408,40 @@ impl Admitted {
         }
     }
 
-    #[must_use]
     pub const fn payer(&self) -> Address {
         self.payer
     }
 
     /// The service, and which of its operations.
-    #[must_use]
     pub fn operation(&self) -> (ServiceId, &str) {
         (self.request.service, &self.plan.operation)
     }
 
-    #[must_use]
     pub const fn call_id(&self) -> CallId {
         self.request.call_id
     }
 
-    #[must_use]
     pub const fn method(&self) -> Method {
         self.request.method
     }
 
-    #[must_use]
     pub const fn request(&self) -> &CallRequest {
         &self.request
     }
 
-    #[must_use]
     pub const fn request_hash(&self) -> Hash {
         self.request_hash
     }
 
-    #[must_use]
     pub const fn price(&self) -> Usdc {
         self.plan.price
     }
 
-    #[must_use]
     pub fn charge_policy(&self) -> ChargePolicy {
         self.service.listing().charge_policy
     }
 
     /// The reservation; `None` for a free call.
-    #[must_use]
     pub const fn reserved(&self) -> Option<&Reserved> {
         self.reserved.as_ref()
     }

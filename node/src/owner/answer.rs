@@ -116,13 +116,11 @@ impl Answer {
     }
 
     /// A word on what became of a call.
-    #[must_use]
     pub fn status(status: CallStatus) -> Arc<Self> {
         Self::of(CallReply::Status(status), Bytes::new())
     }
 
     /// Builds the answer to a call that is not served, with the reason.
-    #[must_use]
     pub fn refused(refusal: Refusal) -> Arc<Self> {
         Self::of(CallReply::Refused(refusal), Bytes::new())
     }
@@ -133,7 +131,6 @@ impl Answer {
         Arc::new(Self { reply, body, given: self.given.clone() })
     }
 
-    #[must_use]
     pub const fn body(&self) -> &Bytes {
         &self.body
     }
@@ -143,7 +140,6 @@ impl Answer {
     }
 
     /// Returns whether its payer takes it for the end of a call that costs nothing.
-    #[must_use]
     pub fn is_free(&self) -> bool {
         matches!(
             OwnerAnswer::of(&self.reply),
@@ -152,7 +148,6 @@ impl Answer {
     }
 
     /// Returns the reply and the body that go over the wire: the receipt alone once the body was given often enough.
-    #[must_use]
     pub fn to_wire(&self) -> (CallReply, Bytes) {
         match &self.reply {
             CallReply::Response(CallResponse { receipt, signature, .. })

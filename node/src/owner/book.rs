@@ -30,7 +30,6 @@ mod claims;
 const CHANNELS_MAX: usize = 10_000;
 
 /// The voucher that a stored channel rests on, as far as its signature proves it.
-#[must_use]
 pub fn proof(row: &PayeeChannelRow, domain: &Domain) -> Option<Verified<Voucher>> {
     let voucher = Voucher { channel: row.id, cumulative: row.best };
     voucher.verify(domain, row.best_signature?, row.config.signer).ok()
@@ -74,13 +73,11 @@ pub struct Reserved {
 impl Book {
     /// With so few places that a test fills them.
     #[cfg(test)]
-    #[must_use]
     pub fn with_places(channels_max: usize) -> Self {
         Self { channels_max, ..Self::new(Usdc::ZERO, Usdc::ZERO) }
     }
 
     /// No channels; the bounds are those of [`Terms`](super::terms::Terms).
-    #[must_use]
     pub fn new(unsafe_max: Usdc, without_gas_max: Usdc) -> Self {
         Self { books: Arc::default(), channels_max: CHANNELS_MAX, unsafe_max, without_gas_max }
     }
@@ -107,13 +104,11 @@ impl Book {
     }
 
     /// Returns the outcome of the last claims.
-    #[must_use]
     pub fn claims(&self) -> Claims {
         self.books.lock().claims.clone()
     }
 
     /// Tells whether a channel that holds `left` finds a place.
-    #[must_use]
     pub fn room_for(&self, id: ChannelId, left: Usdc) -> Room {
         let channels = &self.books.lock().channels;
         if channels.len() < self.channels_max || channels.contains_key(&id) {
@@ -126,7 +121,6 @@ impl Book {
     }
 
     /// Below this, no channel finds a place now.
-    #[must_use]
     pub fn least_with_room(&self) -> Usdc {
         let channels = &self.books.lock().channels;
         if channels.len() < self.channels_max {
@@ -167,13 +161,11 @@ impl Book {
     }
 
     /// The closes that this node has signed.
-    #[must_use]
     pub fn signed_away(&self) -> Vec<SignedAway> {
         self.books.lock().channels.iter().filter_map(|(id, channel)| channel.signed_close(*id)).collect()
     }
 
     /// Channels that this node closes and has not closed yet.
-    #[must_use]
     pub fn closing(&self) -> Vec<ChannelId> {
         let channels = &self.books.lock().channels;
         channels.iter().filter(|(_, channel)| channel.ending == Ending::Closes).map(|(id, _)| *id).collect()
@@ -181,7 +173,6 @@ impl Book {
 
     /// The terms of a channel, its deposit, and the best voucher so far: what a call and its signature are checked
     /// against.
-    #[must_use]
     pub fn terms(&self, id: ChannelId) -> Option<(ChannelConfig, Usdc, Usdc)> {
         let channels = &self.books.lock().channels;
         channels.get(&id).map(|channel| (channel.config, channel.state.deposited, channel.state.best))
@@ -233,7 +224,6 @@ impl Book {
     }
 
     /// Tells whether this node counts less on a channel, with calls in progress, than its receipt that the payer names.
-    #[must_use]
     pub fn is_behind(&self, id: ChannelId, receipted: Usdc) -> bool {
         let channels = &self.books.lock().channels;
         let counted = |state: &PayeeState| state.spent.saturating_add(state.reserved);
@@ -242,18 +232,15 @@ impl Book {
 
     /// Keeps calls off a channel while what is shown of it is looked at. `None` while one runs, and beyond so many looks in
     /// a minute.
-    #[must_use]
     pub fn look(&self, id: ChannelId) -> Option<AdmissionPause> {
         let began = self.books.lock().channels.get_mut(&id).is_some_and(PayeeChannel::begin_look);
         began.then(|| AdmissionPause { book: self.clone(), channel: id })
     }
 
-    #[must_use]
     pub fn get(&self, id: ChannelId) -> Option<PayeeChannel> {
         self.books.lock().channels.get(&id).cloned()
     }
 
-    #[must_use]
     pub fn all(&self) -> Vec<(ChannelId, PayeeChannel)> {
         self.books.lock().channels.iter().map(|(id, channel)| (*id, channel.clone())).collect()
     }
@@ -315,12 +302,10 @@ impl Reserved {
 
     /// The voucher that covers this call and everything admitted before it: what its commit stores. The
     /// call's own voucher may be lower when a later one arrived first.
-    #[must_use]
     pub const fn voucher(&self) -> Option<&Verified<Voucher>> {
         self.best_voucher.as_ref()
     }
 
-    #[must_use]
     pub const fn channel(&self) -> ChannelId {
         self.channel
     }

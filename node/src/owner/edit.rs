@@ -21,7 +21,6 @@ use super::{
 };
 
 /// Tells whether the edit means to end a secret that is gone afterwards: by its name, or with others in its place.
-#[must_use]
 pub fn means_to_end(edit: &EditRequest, name: &str) -> bool {
     gives_secrets(edit) || edit.remove_secrets.iter().any(|own| own.trim().eq_ignore_ascii_case(name))
 }

@@ -132,14 +132,12 @@ impl Health {
     }
 
     /// Returns what was found last; `None` before anything was.
-    #[must_use]
     pub fn last(&self, service: ServiceId) -> Option<ListingHealth> {
         let health = self.0.noted.lock().get(&Text(service)).map(|noted| noted.health.clone());
         health.filter(|health| *health != ListingHealth::default())
     }
 
     /// Lists the problems that need the owner now.
-    #[must_use]
     pub fn ailing(&self) -> Vec<Ailing> {
         let services = self.0.registry.all();
         let noted = self.0.noted.lock();

@@ -124,7 +124,6 @@ impl Reader {
 }
 
 /// Returns the source with which to register what a search found.
-#[must_use]
 pub fn found_source(intake: &Intake) -> SourceFile {
     let (kind, url) = (source_kind(intake.kind()), Some(intake.origin.clone()));
     SourceFile { kind, url, text: None, file: String::new() }

@@ -91,13 +91,11 @@ pub struct Intake {
 
 impl Intake {
     /// Returns the kind of upstream that the description is of.
-    #[must_use]
     pub const fn kind(&self) -> Kind {
         if self.reading.description.graphql.is_some() { Kind::Graphql } else { Kind::Rest }
     }
 
     /// The proposal for the upstream.
-    #[must_use]
     pub fn upstream(&self) -> Option<&Url> {
         self.upstreams.first()
     }

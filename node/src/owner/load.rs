@@ -142,7 +142,6 @@ struct UnchargedWindow {
 }
 
 impl Load {
-    #[must_use]
     pub fn new(limits: LoadLimits, budget: ByteBudget) -> Self {
         Self {
             answers: SharedBudget::new(budget),

@@ -46,7 +46,6 @@ pub struct UpstreamSecrets {
 }
 
 impl UpstreamSecrets {
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.headers.is_empty() && self.query.is_empty()
     }
@@ -59,7 +58,6 @@ impl UpstreamSecrets {
     }
 
     /// Tells whether a caller's parameter of this name would meet one of them.
-    #[must_use]
     pub fn has(&self, place: Place, name: &str) -> bool {
         let of = |names: &BTreeMap<String, String>| names.keys().any(|own| own.eq_ignore_ascii_case(name));
         match place {
@@ -71,7 +69,6 @@ impl UpstreamSecrets {
 }
 
 /// Compares two addresses by scheme, host and port; what is no address is like no other.
-#[must_use]
 pub fn same_origin(one: &str, other: &str) -> bool {
     match (Url::parse(one.trim()), Url::parse(other.trim())) {
         (Ok(one), Ok(other)) => one.origin().is_tuple() && one.origin() == other.origin(),

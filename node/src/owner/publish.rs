@@ -35,7 +35,6 @@ pub enum PublishError {
 
 impl PublishError {
     /// Returns the step to take next, where there is one.
-    #[must_use]
     pub fn next_step(&self) -> Option<&'static str> {
         if let Self::Intake(error) = self { error.next_step() } else { None }
     }

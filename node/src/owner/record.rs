@@ -216,7 +216,6 @@ impl Owner {
 }
 
 /// Builds the record of a finished call for the rule of repeats.
-#[must_use]
 pub fn record_of(row: &CallRow, is_kept: bool) -> Record {
     Record::Finished {
         is_answer: row.call.outcome.is_the_services_answer(),

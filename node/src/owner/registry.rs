@@ -49,23 +49,19 @@ pub struct Registered {
 }
 
 impl Registered {
-    #[must_use]
     pub fn listing(&self) -> &Verified<Listing> {
         self.known.listing()
     }
 
-    #[must_use]
     pub const fn known(&self) -> &KnownService {
         &self.known
     }
 
-    #[must_use]
     pub const fn upstream(&self) -> &Upstream {
         &self.upstream
     }
 
     /// Base URL of the upstream, as registered.
-    #[must_use]
     pub fn upstream_url(&self) -> &str {
         &self.stored.upstream
     }
@@ -76,31 +72,26 @@ impl Registered {
     }
 
     /// Returns its file of registration, secrets left out; `None` for a service of an older version of this program.
-    #[must_use]
     pub fn file(&self) -> Option<ServiceFile> {
         serde_json::from_str(&self.stored.file).ok()
     }
 
     /// Returns the report on its description at registration.
-    #[must_use]
     pub fn report(&self) -> Report {
         serde_json::from_str(&self.stored.report).unwrap_or_default()
     }
 
     /// Lists the changes of each version, the newest last; nothing of versions before notes were taken.
-    #[must_use]
     pub fn versions(&self) -> Vec<VersionNote> {
         serde_json::from_str(&self.stored.versions).unwrap_or_default()
     }
 
     /// The samples document; empty when there is none.
-    #[must_use]
     pub fn samples(&self) -> &[u8] {
         &self.stored.samples
     }
 
     /// Returns the secrets that a new version of it is sent with when none are given.
-    #[must_use]
     pub fn secrets(&self) -> UpstreamSecrets {
         UpstreamSecrets { headers: self.stored.headers.clone(), query: self.stored.query.clone() }
     }
@@ -166,7 +157,6 @@ impl Registry {
         Ok(Self(Arc::new(inner)))
     }
 
-    #[must_use]
     pub fn get(&self, service: ServiceId) -> Option<Arc<Registered>> {
         self.0.services.read().get(&service).cloned()
     }
@@ -180,7 +170,6 @@ impl Registry {
     }
 
     /// Every service, oldest first.
-    #[must_use]
     pub fn all(&self) -> Vec<Arc<Registered>> {
         let mut all: Vec<_> = self.0.services.read().values().cloned().collect();
         all.sort_by_key(|service| (service.listing().created_secs, service.listing().service));
@@ -188,7 +177,6 @@ impl Registry {
     }
 
     /// Count and root hash of the listings, for the node record.
-    #[must_use]
     pub fn root(&self) -> (u32, Hash) {
         let mut hashes: Vec<Hash> =
             self.all().iter().map(|service| service.listing().to_signed().content_hash()).collect();

@@ -109,7 +109,6 @@ impl Calls {
     }
 
     /// The answer of a finished call, or `Some(None)` while it runs.
-    #[must_use]
     pub fn status(&self, key: &CallKey) -> Option<Option<Arc<Answer>>> {
         self.0.lock().calls.get(key).map(|progress| progress.borrow().answer.clone())
     }
@@ -122,7 +121,6 @@ impl RunningCall {
     }
 
     /// Returns what was noted.
-    #[must_use]
     pub fn request_hash(&self) -> Option<Hash> {
         self.sender.borrow().request_hash
     }

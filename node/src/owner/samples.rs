@@ -25,7 +25,6 @@ const RECORDED_BYTES_MAX: usize = 16 * 1024;
 const RECORDING_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The samples document of what the description says; `None` when it says nothing.
-#[must_use]
 pub fn described(api: &ApiDescription) -> Option<Vec<u8>> {
     let mut steps = samples::steps_of_service();
     document((0..api.operations.len()).filter_map(|index| described_one(api, index, &mut steps)))
@@ -102,7 +101,6 @@ fn document(samples: impl Iterator<Item = OperationSample>) -> Option<Vec<u8>> {
 }
 
 /// The document without the samples of these operations; `None` when none is left.
-#[must_use]
 pub(super) fn without(document: &[u8], hidden: &[OperationName]) -> Option<Vec<u8>> {
     if document.is_empty() || hidden.is_empty() {
         return Some(document.to_vec()).filter(|document| !document.is_empty());
@@ -113,7 +111,6 @@ pub(super) fn without(document: &[u8], hidden: &[OperationName]) -> Option<Vec<u
 }
 
 /// Reads a samples document; one that cannot be read has no samples.
-#[must_use]
 pub fn read(document: &[u8]) -> Vec<OperationSample> {
     serde_json::from_slice(document).unwrap_or_default()
 }

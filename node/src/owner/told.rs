@@ -108,7 +108,6 @@ fn come_back(detail: &str, wait: Duration) -> Refusal {
 
 /// One page of what the ledger has of a payer's calls. Reads the disk: run it off the async threads. Only a partner, who
 /// pays on a channel here, has adjustments, and they are all looked at.
-#[must_use]
 pub fn page(ledger: &Ledger, (payer, is_partner): (Address, bool), asked: CallsAsked) -> CallReply {
     let read = ledger.calls_of(payer, asked.after, CALLS_PAGE_MAX, LOOKED_AT_MAX, |row| {
         Some(record(row)).filter(|record| record.time_secs >= asked.since_secs)

@@ -156,13 +156,11 @@ impl Upstream {
     }
 
     /// Base address, as registered.
-    #[must_use]
     pub const fn base(&self) -> &Url {
         &self.base
     }
 
     /// Returns how far away it is; `None` until its name was first resolved.
-    #[must_use]
     pub fn class(&self) -> Option<AddressClass> {
         self.class.get().copied()
     }
@@ -194,7 +192,6 @@ impl Upstream {
     }
 
     /// Returns the median time that the newest answers took, in microseconds; `None` before the first.
-    #[must_use]
     pub fn median_us(&self) -> Option<u64> {
         self.times.median_us()
     }

@@ -47,7 +47,6 @@ pub enum SecretFileError {
 
 impl SecretFileError {
     /// Returns the step to take next.
-    #[must_use]
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::Io { .. } => "check that this user owns it",
@@ -117,7 +116,6 @@ pub struct SecretFile {
 }
 
 impl SecretFile {
-    #[must_use]
     pub fn in_folder(data_dir: &Path) -> Self {
         Self { path: data_dir.join("secrets.toml") }
     }

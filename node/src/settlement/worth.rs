@@ -48,13 +48,11 @@ pub struct Claim {
 impl Policy {
     /// Chooses what to claim now. Pending closes come first, in the order in which their delays end; everything else
     /// waits for a cheap moment and a sum that is worth it.
-    #[must_use]
     pub fn claim(&self, rows: &[Row], gas: Gas) -> Option<Claim> {
         self.claim_pending(rows, gas).or_else(|| self.claim_worthwhile(rows, gas))
     }
 
     /// The rows whose payers are about to withdraw, as far as they pay for their gas.
-    #[must_use]
     pub fn claim_pending(&self, rows: &[Row], gas: Gas) -> Option<Claim> {
         let pending = rows.iter().filter(|row| row.close_at_secs.is_some());
         let mut paying =

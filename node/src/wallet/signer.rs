@@ -40,17 +40,14 @@ impl Signer {
     }
 
     /// Vouchers, receipts and closes signed since the start.
-    #[must_use]
     pub fn signed(&self) -> u64 {
         self.signed.load(Ordering::Relaxed)
     }
 
-    #[must_use]
     pub const fn address(&self) -> Address {
         self.address
     }
 
-    #[must_use]
     pub const fn domain(&self) -> &Domain {
         &self.domain
     }

@@ -62,12 +62,10 @@ impl Anvil {
     }
 
     /// `http://127.0.0.1:<port>`
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
     }

@@ -40,7 +40,6 @@ impl LocalChain {
         self.anvil.has_ended()
     }
 
-    #[must_use]
     pub fn rpc_url(&self) -> String {
         self.anvil.url()
     }

@@ -45,7 +45,6 @@ pub struct NodeOptions {
 }
 
 impl NodeOptions {
-    #[must_use]
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         Self {
             data_dir: data_dir.into(),
@@ -109,12 +108,10 @@ impl NodeProcess {
         Ok(node)
     }
 
-    #[must_use]
     pub const fn control(&self) -> &ControlClient {
         &self.control
     }
 
-    #[must_use]
     pub fn data_dir(&self) -> &Path {
         &self.options.data_dir
     }
@@ -134,7 +131,6 @@ impl NodeProcess {
     }
 
     /// The authority that signed port 3000's certificate.
-    #[must_use]
     pub fn ca_file(&self) -> PathBuf {
         self.options.data_dir.join("tls/ca.pem")
     }
@@ -197,7 +193,6 @@ impl NodeProcess {
     }
 
     /// The process id, while it runs.
-    #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.child.id()
     }
@@ -255,7 +250,6 @@ impl NodeProcess {
     }
 
     /// Reads what the node has written to its log so far.
-    #[must_use]
     pub fn log(&self) -> String {
         std::fs::read_to_string(log_file(&self.options.data_dir)).unwrap_or_default()
     }
@@ -301,7 +295,6 @@ fn spawn(chain: &[(String, String)], options: &NodeOptions) -> anyhow::Result<Ch
 }
 
 /// `program`, started by `launcher` when that is not empty.
-#[must_use]
 pub fn launched(launcher: &[String], program: &Path) -> Command {
     let mut words = launcher.iter().map(OsStr::new).chain([program.as_os_str()]);
     let mut command = Command::new(words.next().unwrap_or(program.as_os_str()));
@@ -366,7 +359,6 @@ impl ServiceProcess {
     }
 
     /// The process id, while it runs.
-    #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.child.id()
     }

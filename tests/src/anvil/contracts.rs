@@ -231,7 +231,6 @@ impl Chain {
     }
 
     /// The domain in which channels and vouchers are signed.
-    #[must_use]
     pub fn domain(&self) -> Eip712Domain {
         eip712_domain! {
             name: "Farthing PayChannels",
@@ -270,13 +269,11 @@ fn called<C: SolCall>(answer: TransportResult<Bytes>) -> Result<Called<C>> {
 }
 
 /// Where the CREATE2 proxy puts the contract, with the salt zero, on every chain.
-#[must_use]
 pub fn pay_channels_address() -> Address {
     CREATE2_PROXY.create2(B256::ZERO, keccak256(&PayChannels::BYTECODE))
 }
 
 /// The events of one type in a receipt, in order.
-#[must_use]
 pub fn events<E: SolEvent>(receipt: &TransactionReceipt) -> Vec<E> {
     receipt.logs().iter().filter_map(|log| E::decode_log(&log.inner).ok()).map(|log| log.data).collect()
 }

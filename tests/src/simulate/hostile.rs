@@ -206,12 +206,10 @@ pub struct Hostiles {
 }
 
 impl Hostiles {
-    #[must_use]
     pub fn len(&self) -> usize {
         self.tasks.len()
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }

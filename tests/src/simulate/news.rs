@@ -112,7 +112,6 @@ async fn measured(
 /// Nobody gossips; every node reconciles with a random node every five minutes, at a moment of its own, after
 /// which both have what either had. This counts sessions and models nothing else: a session takes no time, and
 /// whom a node meets is any node, not one of its neighbours.
-#[must_use]
 pub fn by_reconciliation(nodes: usize, listings: usize) -> Spread {
     let mut dice = Dice::new(nodes as u64);
     let mut times = [Vec::new(), Vec::new(), Vec::new()];

@@ -39,7 +39,6 @@ pub struct Numbers(BTreeMap<&'static str, u32>);
 impl Numbers {
     /// # Panics
     /// When the command has no such option.
-    #[must_use]
     pub fn of(&self, name: &str) -> u32 {
         self.0[name]
     }
@@ -48,7 +47,6 @@ impl Numbers {
     ///
     /// # Panics
     /// As [`Self::of`].
-    #[must_use]
     pub fn count(&self, name: &str) -> usize {
         self.of(name) as usize
     }

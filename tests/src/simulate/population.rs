@@ -22,7 +22,6 @@ const JOIN_PATIENCE: Duration = Duration::from_secs(20);
 pub struct Dice(u64);
 
 impl Dice {
-    #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -127,7 +126,6 @@ pub struct Population {
 }
 
 impl Population {
-    #[must_use]
     pub fn new(kind: Kind, seed: u64) -> Self {
         Self { members: Vec::new(), dice: Dice::new(seed), kind, arrivals: Arrivals::default(), folder: None }
     }
@@ -196,7 +194,6 @@ impl Population {
 ///
 /// # Panics
 /// Never in practice: one hash in 2^128 is not a key.
-#[must_use]
 pub fn key(kind: &str, number: usize) -> SecretKey {
     let hash = keccak256(&[kind.as_bytes(), &number.to_be_bytes()]);
     SecretKey::from_bytes(&hash).expect("a hash is almost always a key")

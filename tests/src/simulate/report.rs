@@ -16,7 +16,6 @@ use serde_json::{Map, Value};
 pub struct Progress(Instant);
 
 impl Progress {
-    #[must_use]
     pub fn begin() -> Self {
         Self(Instant::now())
     }
@@ -43,7 +42,6 @@ pub struct Table {
 }
 
 impl Table {
-    #[must_use]
     pub const fn begin(title: &'static str) -> Self {
         Self { title, is_begun: false }
     }
@@ -122,13 +120,11 @@ pub fn processor_time() -> Result<Duration> {
 }
 
 /// One digit after the point is as exact as these numbers are.
-#[must_use]
 pub fn rounded(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
 /// The value below which so many percent of `sorted` lie.
-#[must_use]
 pub fn quantile<T: Copy>(sorted: &[T], percent: usize) -> Option<T> {
     sorted.get((sorted.len() * percent / 100).min(sorted.len().saturating_sub(1))).copied()
 }

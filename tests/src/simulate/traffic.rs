@@ -47,7 +47,6 @@ pub async fn idle(kind: &str, members: &[Member], duration: Duration) -> Result<
 }
 
 /// Connected peers of an average node.
-#[must_use]
 pub fn peers(members: &[Member]) -> f64 {
     let peers = members.iter().map(|member| member.handle.status().borrow().peers as u64).sum();
     count(peers) / count(members.len().max(1) as u64)
@@ -70,7 +69,6 @@ fn sum(members: &[Member]) -> Sum {
 
 /// A count as a number to divide with; counts here stay far below 2^52.
 #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
-#[must_use]
 pub const fn count(number: u64) -> f64 {
     number as f64
 }

@@ -79,7 +79,6 @@ pub(super) fn at_last(ending: &mut Ending, nodes: [&mut NodeProcess; 2]) {
 }
 
 /// The last lines of a node's log.
-#[must_use]
 pub fn tail(node: &NodeProcess) -> String {
     let log = node.log();
     let lines: Vec<&str> = log.lines().collect();

@@ -147,7 +147,6 @@ impl Lab {
     }
 
     /// What starts a program at a place.
-    #[must_use]
     pub fn launcher(&self, place: Place) -> Vec<String> {
         command_in(&self.namespace(place))
     }

@@ -31,7 +31,6 @@ pub struct UpstreamError {
 
 impl UpstreamError {
     /// `{"message":…,"path":…,"code":…}`, without what is empty.
-    #[must_use]
     pub fn to_json(&self) -> String {
         let mut json = String::from("{\"message\":");
         quote(&self.message, &mut json);

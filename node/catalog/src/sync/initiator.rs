@@ -87,7 +87,6 @@ impl Catalog {
 
 impl Initiator {
     /// Versions that were new here until now.
-    #[must_use]
     pub const fn stored(&self) -> usize {
         self.summary.stored
     }

@@ -31,7 +31,6 @@ pub struct Responder {
 
 impl Catalog {
     /// Ready for what `peer` will ask.
-    #[must_use]
     pub fn responder(&self, peer: impl Into<Neighbour>, now_secs: u64) -> Responder {
         Responder {
             catalog: self.clone(),
@@ -94,7 +93,6 @@ impl Responder {
     }
 
     /// Listings taken from the peer so far.
-    #[must_use]
     pub const fn stored(&self) -> usize {
         self.stored
     }

@@ -271,7 +271,6 @@ impl ChainHandle {
 
     /// Lists deposits that this wallet may have made before the start, and the chain has not shown: channels, what they
     /// held, and what they are to hold then.
-    #[must_use]
     pub fn deposits_under_way_at_start(&self) -> &[(ChannelConfig, Usdc, Usdc)] {
         &self.0.deposits
     }

@@ -53,7 +53,6 @@ struct Failures {
 }
 
 impl Attempts {
-    #[must_use]
     pub fn new(now: Instant) -> Self {
         Self {
             by_address: Buckets::new(ADDRESSES_MAX),

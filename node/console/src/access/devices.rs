@@ -25,7 +25,6 @@ impl DeviceKey {
         random_text().map(Self)
     }
 
-    #[must_use]
     pub fn expose(&self) -> &str {
         self.0.expose()
     }
@@ -55,7 +54,6 @@ pub struct Devices(Vec<DeviceEntry>);
 
 impl Devices {
     /// The one whose key is presented.
-    #[must_use]
     pub fn find(&self, presented: &str) -> Option<DeviceId> {
         let id = DeviceKey::id(presented);
         self.0.iter().any(|entry| entry.id == id).then_some(id)

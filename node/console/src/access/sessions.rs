@@ -40,12 +40,10 @@ impl Token {
     }
 
     /// As a browser presented it.
-    #[must_use]
     pub fn presented(text: &str) -> Self {
         Self(SecretText::new(text))
     }
 
-    #[must_use]
     pub fn expose(&self) -> &str {
         self.0.expose()
     }
@@ -68,7 +66,6 @@ impl Key {
         random_text().map(Self)
     }
 
-    #[must_use]
     pub fn expose(&self) -> &str {
         self.0.expose()
     }
@@ -140,7 +137,6 @@ impl Session {
         token.id()
     }
 
-    #[must_use]
     pub const fn id(&self) -> SessionId {
         self.id
     }
@@ -228,7 +224,6 @@ impl Sessions {
     }
 
     /// Returns the number of sessions.
-    #[must_use]
     pub const fn count(&self) -> usize {
         self.0.len()
     }

@@ -34,7 +34,6 @@ impl SetupCode {
     }
 
     /// For the one place that prints it.
-    #[must_use]
     pub fn expose(&self) -> &str {
         self.0.expose()
     }

@@ -146,7 +146,6 @@ impl Shape {
 }
 
 /// Every endpoint that programs are offered.
-#[must_use]
 pub fn document() -> OpenApi {
     let mut paths = PathsBuilder::new();
     let mut schemas = Named::of::<Problem>().all();

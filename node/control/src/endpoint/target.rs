@@ -58,7 +58,6 @@ impl<E: Endpoint> Target<E> {
     }
 
     /// As it is sent.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }

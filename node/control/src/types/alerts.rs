@@ -65,7 +65,6 @@ words! {
 
 impl Alert {
     /// An alert that is the only one of its kind. Who lists it says since when.
-    #[must_use]
     pub fn new(
         kind: AlertKind,
         severity: AlertSeverity,
@@ -83,7 +82,6 @@ impl Alert {
     }
 
     /// The part of the node that does not work.
-    #[must_use]
     pub fn part(&self) -> Option<NodePart> {
         let is_of_part = self.kind == AlertKind::NotReady;
         self.subject.parse().ok().filter(|_| is_of_part)

@@ -67,7 +67,6 @@ impl ChannelState {
 
 impl Channel {
     /// Its state for people.
-    #[must_use]
     pub fn state_in_words(&self) -> String {
         let until = self.until_secs.map(clock::timestamp);
         match (self.state, until) {

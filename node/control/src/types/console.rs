@@ -28,7 +28,6 @@ pub struct Console {
 
 impl Console {
     /// Scheme, name and port of the pages.
-    #[must_use]
     pub fn origin(&self) -> &str {
         self.led_to.as_deref().unwrap_or(&self.url).trim_end_matches("/panel")
     }
@@ -80,7 +79,6 @@ pub enum SettingOrigin {
 
 impl SettingOrigin {
     /// Returns whether its value wins over what is set in the console.
-    #[must_use]
     pub const fn is_above_console(&self) -> bool {
         matches!(self, Self::Variable(_) | Self::Flag(_))
     }

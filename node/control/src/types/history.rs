@@ -137,7 +137,6 @@ pub struct SettledChannel {
 pub const CSV_HEAD: &str = "time,kind,state,id,amount_usdc,service,name,peer,what,status,secret,channel,transaction,eth,fee_eth,reason\r\n";
 
 /// An entry as a line of RFC 4180. What a spreadsheet would take for a formula begins with an apostrophe.
-#[must_use]
 pub fn csv_line(entry: &HistoryEntry) -> String {
     fn text<T: fmt::Display>(value: Option<&T>) -> String {
         value.map(ToString::to_string).unwrap_or_default()

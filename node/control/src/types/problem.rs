@@ -58,18 +58,15 @@ pub struct Problem {
 
 impl Problem {
     /// Returns the last part of its type; empty when it has none of its own.
-    #[must_use]
     pub fn name(&self) -> &str {
         self.kind.strip_prefix(TYPE_PREFIX).unwrap_or_default()
     }
 
-    #[must_use]
     pub fn is(&self, name: ProblemName) -> bool {
         self.name() == name.name()
     }
 
     /// A problem without a type of its own. No `next` when that is empty.
-    #[must_use]
     pub fn of_status(status: StatusCode, detail: impl Into<String>, next: &str) -> Self {
         Self {
             kind: "about:blank".to_owned(),

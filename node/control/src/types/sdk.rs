@@ -19,7 +19,6 @@ pub struct SdkLanguage {
 
 impl SdkLanguage {
     /// All of them, in the order in which they are shown.
-    #[must_use]
     pub fn all() -> Vec<Self> {
         let shown = |language: Language| Self {
             name: language.name().to_owned(),

@@ -66,7 +66,6 @@ pub struct ServiceFile {
 
 impl ServiceFile {
     /// Nothing but a price.
-    #[must_use]
     pub fn priced(price: Usdc) -> Self {
         Self { price: price.into(), ..Self::default() }
     }
@@ -123,7 +122,6 @@ pub enum ScalarFile {
 }
 
 impl ScalarFile {
-    #[must_use]
     pub const fn of(form: ScalarForm) -> Self {
         match form {
             ScalarForm::CustomJson => Self::Json,
@@ -184,7 +182,6 @@ pub struct OperationFile {
 
 impl OperationFile {
     /// An operation of which only the name is said.
-    #[must_use]
     pub const fn named(method: Method, path: String) -> Self {
         Self {
             method: Text(method),

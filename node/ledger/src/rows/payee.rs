@@ -73,7 +73,6 @@ pub enum ServedRow {
 
 impl ServedRow {
     /// Of the request that was recorded under the call id.
-    #[must_use]
     pub const fn request_hash(&self) -> Hash {
         match self {
             Self::Accepted(accepted) => accepted.request_hash,

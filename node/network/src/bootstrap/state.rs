@@ -123,13 +123,11 @@ impl BootstrapState {
         Self::Failed { reason }
     }
 
-    #[must_use]
     pub const fn is_connected(&self) -> bool {
         matches!(self, Self::Connected { .. })
     }
 
     /// Returns whether patience cannot help: the configuration, here or there, has to change.
-    #[must_use]
     pub const fn is_mistake(&self) -> bool {
         matches!(
             self,
@@ -138,7 +136,6 @@ impl BootstrapState {
     }
 
     /// Returns what to do about it; `None` when all is well or only time is needed.
-    #[must_use]
     pub const fn next(&self) -> Option<&'static str> {
         Some(match self {
             Self::Trying | Self::Connected { .. } => return None,

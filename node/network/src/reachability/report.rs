@@ -95,7 +95,6 @@ pub enum Gateway {
 
 impl Reachability {
     /// Of all addresses of a transport: the best.
-    #[must_use]
     pub fn state(&self, transport: Transport) -> ReachState {
         let of_transport = || self.checks.iter().filter(|check| check.transport == transport);
         let any = |state| of_transport().any(|check| check.state == state);
@@ -106,7 +105,6 @@ impl Reachability {
     }
 
     /// Returns whether somebody outside was shown to reach this node.
-    #[must_use]
     pub fn is_reachable(&self) -> bool {
         self.checks.iter().any(|check| check.state == ReachState::Reachable)
     }

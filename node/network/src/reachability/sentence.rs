@@ -7,7 +7,6 @@ impl Reachability {
     ///
     /// `Port 3001: TCP reachable; UDP not forwarded — forward UDP 3001 to 192.168.1.20. Checked 3 minutes ago
     /// by 3 peers.`
-    #[must_use]
     pub fn sentence(&self, now_secs: u64) -> String {
         let ports: Vec<(Transport, u16)> = [Transport::Tcp, Transport::Quic]
             .into_iter()
@@ -103,7 +102,6 @@ impl Reachability {
     }
 
     /// Says in a few words what a test has shown of the addresses that are published.
-    #[must_use]
     pub fn standing(&self) -> &'static str {
         let any = |state| self.checks.iter().any(|check| check.state == state);
         let is_broken = |check: &AddressCheck| check.published && check.state == ReachState::NotReachable;

@@ -59,13 +59,11 @@ pub struct Figures {
 
 impl Flag {
     /// Calls that ended badly, in whatever way.
-    #[must_use]
     pub const fn bad(&self) -> usize {
         let figures = self.figures();
         figures.failed + figures.broke
     }
 
-    #[must_use]
     pub const fn figures(&self) -> &Figures {
         let (Self::Breaks(figures) | Self::Fails(figures)) = self;
         figures
@@ -122,7 +120,6 @@ impl ConductWindow {
     }
 
     /// Returns the reason that the service is flagged, if it is.
-    #[must_use]
     pub fn flag(&self, now_secs: u64) -> Option<Flag> {
         let since_secs = self.flagged_secs.filter(|_| !self.is_old(now_secs))?;
         let (failed, broke) = (self.count(CallEnd::Failed), self.count(CallEnd::Broke));
@@ -131,7 +128,6 @@ impl ConductWindow {
     }
 
     /// Computes the wait until a call of the flagged service may be tried. After a good one the next follows at once.
-    #[must_use]
     pub fn wait_secs(&self, now_secs: u64, trial_after_secs: u64) -> u64 {
         if self.good_in_a_row() > 0 {
             return 0;
@@ -142,14 +138,12 @@ impl ConductWindow {
     }
 
     /// Tells whether something would be lost without it: a service whose calls are all well is not worth writing about.
-    #[must_use]
     pub fn is_worth_keeping(&self, now_secs: u64) -> bool {
         let is_bad = self.came.iter().any(|came| *came != CallEnd::Good) || self.trials_failed > 0;
         self.rule.is_some() || is_bad && !self.is_old(now_secs)
     }
 
     /// Ranks it for when there are too many: what says nothing is given up first, then what is oldest.
-    #[must_use]
     pub fn worth(&self) -> (bool, bool, u64) {
         (self.rule.is_some(), self.flagged_secs.is_some(), self.last_secs)
     }

@@ -5,7 +5,6 @@ use axum::http::StatusCode;
 use super::{Problem, ROOM_AFTER_MS};
 
 impl Problem {
-    #[must_use]
     pub fn no_room() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -19,7 +18,6 @@ impl Problem {
     }
 
     /// The caller works on as many connections as one may.
-    #[must_use]
     pub fn no_connection() -> Self {
         let detail = "requests with this secret are under way on as many connections as one secret may have";
         Self::no_room().detailed(detail)

@@ -133,7 +133,6 @@ impl PayeeChannel {
     }
 
     /// The voucher that proves what is charged; `None` where that was paid out on one that these books lack.
-    #[must_use]
     pub fn proof(&self) -> Option<&Verified<Voucher>> {
         self.best_voucher.as_ref().filter(|voucher| voucher.cumulative >= self.state.spent)
     }
@@ -154,7 +153,6 @@ impl PayeeChannel {
     }
 
     /// From this second on the payer may withdraw.
-    #[must_use]
     pub fn close_at_secs(&self) -> Option<u64> {
         self.view.and_then(|view| view.close_at_secs)
     }

@@ -33,7 +33,6 @@ pub enum IntakeError {
 
 impl IntakeError {
     /// Suggests what to do next, where there is something.
-    #[must_use]
     pub fn next_step(&self) -> Option<&'static str> {
         match self {
             Self::Unreachable { .. } => Some("check that the server runs and that the address is right"),
@@ -48,7 +47,6 @@ impl IntakeError {
     }
 
     /// Tells whether a header of the owner's may be all that is missing.
-    #[must_use]
     pub fn wants_authentication(&self) -> bool {
         match self {
             Self::Status { status, .. } => matches!(status, 401 | 403),

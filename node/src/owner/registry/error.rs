@@ -44,7 +44,6 @@ pub enum RegistryError {
 
 impl RegistryError {
     /// Returns the step to take next.
-    #[must_use]
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::Ledger(error) => error.next_step(),

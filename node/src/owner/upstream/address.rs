@@ -41,7 +41,6 @@ impl fmt::Display for AddressClass {
 
 impl AddressClass {
     /// The class of `address`; `None` for one that is never connected to.
-    #[must_use]
     pub fn of(address: IpAddr) -> Option<Self> {
         match address.to_canonical() {
             IpAddr::V4(v4) => Self::of_v4(v4),

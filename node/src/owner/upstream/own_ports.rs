@@ -20,7 +20,6 @@ struct OwnPortsInner {
 
 impl OwnPorts {
     /// Those of gateway and console, as they were bound.
-    #[must_use]
     pub fn new(http: impl IntoIterator<Item = u16>) -> Self {
         Self(Arc::new(OwnPortsInner { http: http.into_iter().collect(), network: OnceLock::new() }))
     }
@@ -31,7 +30,6 @@ impl OwnPorts {
         let _ = self.0.network.set(network);
     }
 
-    #[must_use]
     pub fn contains(&self, port: u16) -> bool {
         let network = self.0.network.get();
         self.0.http.contains(&port) || network.is_some_and(|status| status.borrow().ports.contains(&port))

@@ -8,7 +8,6 @@ use crate::anvil::Anvil;
 
 /// The settings of a node of this machine, as its `farthing.toml`. Its ports are any that are free, because the
 /// demo's consumer may have the usual ones.
-#[must_use]
 pub fn settings(rpc_url: &str, token: Address, bootstrap: &[String]) -> String {
     let bootstrap: Vec<String> = bootstrap.iter().map(|address| format!("{address:?}")).collect();
     format!(

@@ -9,7 +9,6 @@ pub(super) const PLANETS_PRICE: Usdc = Usdc::from_micros(3_000);
 const EARTHQUAKES_PATH: &str = "/v1/earthquakes/recent";
 
 /// The service describes itself; its health is nobody's business.
-#[must_use]
 pub fn earthquakes(service_url: &str) -> ServiceFile {
     ServiceFile {
         name: "Earthquakes".to_owned(),
@@ -42,7 +41,6 @@ fn source(kind: SourceKind, url: String) -> SourceFile {
 }
 
 /// A call of the earthquake service.
-#[must_use]
 pub fn recent_earthquakes(api: &Api) -> Value {
     json!({
         "api_id_public": api.id.to_string(),
@@ -53,7 +51,6 @@ pub fn recent_earthquakes(api: &Api) -> Value {
 }
 
 /// A call of the planet service: plain REST on this side, GraphQL on the other.
-#[must_use]
 pub fn transiting_planets(api: &Api) -> Value {
     json!({
         "api_id_public": api.id.to_string(),

@@ -52,7 +52,6 @@ pub enum Ending {
 
 impl PayeeChannelRow {
     /// The channel at rest, as the rules of acceptance see it.
-    #[must_use]
     pub fn state(&self) -> PayeeState {
         PayeeState {
             deposited: self.deposited,

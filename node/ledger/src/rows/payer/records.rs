@@ -64,7 +64,6 @@ pub struct Observed {
 
 impl PayerChannelRow {
     /// The channel as the rules of promising see it.
-    #[must_use]
     pub fn state(&self) -> PayerState {
         PayerState {
             deposited: self.deposited,
@@ -100,7 +99,6 @@ pub struct Promise {
 
 impl Promise {
     /// [`ChannelId::NONE`] for a free call.
-    #[must_use]
     pub const fn channel(&self) -> ChannelId {
         match self.request.payment {
             Payment::Free => ChannelId::NONE,
@@ -109,7 +107,6 @@ impl Promise {
     }
 
     /// Days since the Unix epoch in UTC.
-    #[must_use]
     pub fn day(&self) -> u32 {
         day_of(self.time_secs)
     }
@@ -174,7 +171,6 @@ pub struct Purchase {
 }
 
 /// Days since the Unix epoch in UTC.
-#[must_use]
 pub fn day_of(time_secs: u64) -> u32 {
     u32::try_from(time_secs / 86_400).unwrap_or(u32::MAX)
 }
