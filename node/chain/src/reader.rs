@@ -73,7 +73,6 @@ pub(crate) struct Receipt {
     status: U64,
     contract_address: Option<EthAddress>,
     /// The fee that an OP-stack chain adds for publishing the transaction on Ethereum.
-    #[serde(default)]
     l1_fee: Option<U256>,
 }
 

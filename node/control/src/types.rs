@@ -273,7 +273,6 @@ pub struct OpenRequest {
     #[schema(value_type = String)]
     pub service: Text<ServiceId>,
     /// By the rules of `[spending]` when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub deposit: Option<Text<Usdc>>,
 }

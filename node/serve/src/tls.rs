@@ -195,7 +195,6 @@ struct About {
     names: BTreeSet<String>,
     expires_secs: u64,
     /// Not told by earlier programs.
-    #[serde(default)]
     starts_secs: Option<u64>,
     /// Of the authority that issued it; its own has none.
     #[serde(default)]

@@ -52,7 +52,6 @@ struct StoredLevels {
     channel_below: Text<Usdc>,
     webhook: Option<String>,
     /// The class of its address when it was set: how far away it was.
-    #[serde(default)]
     webhook_class: Option<AddressClass>,
 }
 

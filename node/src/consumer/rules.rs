@@ -73,7 +73,6 @@ impl UserLimits {
 /// As it is kept in the ledger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct StoredRules {
-    #[serde(default)]
     stopped_secs: Option<u64>,
     #[serde(default)]
     limits: UserLimits,

@@ -120,17 +120,13 @@ pub struct AlertLevels {
 #[derive(Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AlertLevelsRequest {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub usdc_below: Option<Text<Usdc>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub eth_below: Option<Text<Eth>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub channel_below: Option<Text<Usdc>>,
     /// An address that takes JSON by POST; empty for none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhook: Option<String>,
 }
 

@@ -53,10 +53,8 @@ pub struct AutomaticBackupsRequest {
     pub on: bool,
     /// Opens the backups from now on; at least 10 characters, and needed to turn them on. It is kept nowhere: the node
     /// keeps what closes backups, and opens none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passphrase: Option<String>,
     /// 1 to 365; 14 unless it was set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<u32>,
 }
 

@@ -147,10 +147,8 @@ pub struct ChainSettings {
 #[serde(deny_unknown_fields)]
 pub struct ChainSettingsRequest {
     /// Addresses of endpoints in order of preference, in place of those of now. Each is asked before it is taken.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rpc_urls: Option<Vec<String>>,
     /// Blocks until a deposit counts, 1 to 1,000.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmations: Option<u64>,
     /// First back to the configuration's, both of them.
     #[serde(default)]

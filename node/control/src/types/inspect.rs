@@ -113,9 +113,8 @@ pub struct ApiPreview {
 pub struct TryRequest {
     pub file: ServiceFile,
     /// The first that needs no parameters when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<OperationName>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     pub params: BTreeMap<String, String>,
 }
 

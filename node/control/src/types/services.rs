@@ -86,13 +86,10 @@ pub struct Api {
     #[serde(default)]
     pub errors: u64,
     /// Seconds since the Unix epoch, of the newest call.
-    #[serde(default)]
     pub last_call_secs: Option<u64>,
     /// The median time that the upstream took for the newest requests, in microseconds.
-    #[serde(default)]
     pub upstream_median_us: Option<u64>,
     /// The last findings on its listing and its server; `None` before the first look.
-    #[serde(default)]
     pub health: Option<ListingHealth>,
 }
 
@@ -121,7 +118,6 @@ pub struct PriceRequest {
     #[schema(value_type = String)]
     pub price: Text<Usdc>,
     /// Only this operation; the service's default price otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<OperationName>,
 }
 
@@ -166,43 +162,34 @@ pub struct ApiShown {
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EditRequest {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// One line; the description's first when empty.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
     /// Markdown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The owner's own server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream: Option<String>,
     /// Added to every upstream request, in place of all that are added now; with none named those stay.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     pub upstream_headers: BTreeMap<String, String>,
     /// The same for parameters of the query.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     pub upstream_query: BTreeMap<String, String>,
     /// Names of headers and parameters that are not added any more.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub remove_secrets: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charge: Option<Charge>,
     /// Not offered any more.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub hide: Vec<OperationName>,
     /// Hidden ones that are offered again, for which the description is read once more.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub offer: Vec<OperationName>,
     /// The description, where it was a file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceFile>,
     /// The version that the changes were made for: with another one nothing is changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
 }
 
@@ -248,7 +235,6 @@ pub struct OfferParameter {
 #[serde(deny_unknown_fields)]
 pub struct RescanRequest {
     /// Another source than the one of the registration, such as a newer file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceFile>,
     /// Publish what changed as a new version.
     #[serde(default)]

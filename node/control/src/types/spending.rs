@@ -75,13 +75,10 @@ pub struct AcceptPrice {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitsRequest {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub price_max: Option<Text<Usdc>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub per_day: Option<Text<Usdc>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub per_secret_day: Option<Text<Usdc>>,
     /// First back to the configuration's, all of them.
