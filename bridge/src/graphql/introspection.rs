@@ -148,9 +148,9 @@ impl Converter<'_> {
             "OBJECT" => DraftBody::Object(self.fields(&owner, ty.fields, names(interfaces()))?),
             "INTERFACE" => DraftBody::Interface(self.fields(&owner, ty.fields, names(interfaces()))?),
             "UNION" => DraftBody::Union(names(ty.possible_types.iter().flatten())),
-            "ENUM" => DraftBody::Enum(
-                ty.enum_values.unwrap_or_default().into_iter().map(raw::RawEnumValue::head).collect(),
-            ),
+            "ENUM" => {
+                DraftBody::Enum(ty.enum_values.into_iter().flatten().map(raw::RawMember::head).collect())
+            }
             "INPUT_OBJECT" => DraftBody::Input(DraftInputs {
                 fields: self.arguments(&owner, ty.input_fields)?,
                 one_of: ty.is_one_of.unwrap_or_default(),
@@ -175,17 +175,16 @@ impl Converter<'_> {
     fn fields(
         &mut self,
         owner: &str,
-        fields: Option<Vec<raw::RawField>>,
+        fields: Option<Vec<raw::RawMember>>,
         implements: Vec<Named>,
     ) -> Result<Fields, ReadError> {
         let mut converted = Vec::new();
-        for field in fields.unwrap_or_default() {
-            let name = field.name.unwrap_or_default();
-            let place = format!("{owner}.{}", crate::shown(&name));
+        for mut field in fields.unwrap_or_default() {
+            let place = field.place(owner);
             converted.push(DraftField {
-                args: self.arguments(&place, field.args)?,
-                ty: reference(&place, field.ty)?,
-                head: head(name, field.description, field.is_deprecated, field.deprecation_reason),
+                args: self.arguments(&place, field.args.take())?,
+                ty: reference(&place, field.ty.take())?,
+                head: field.head(),
             });
         }
         Ok(Fields { fields: converted, implements })
@@ -194,16 +193,15 @@ impl Converter<'_> {
     fn arguments(
         &mut self,
         owner: &str,
-        args: Option<Vec<raw::RawInputValue>>,
+        args: Option<Vec<raw::RawMember>>,
     ) -> Result<Vec<DraftArgument>, ReadError> {
         let mut converted = Vec::new();
-        for argument in args.unwrap_or_default() {
-            let name = argument.name.unwrap_or_default();
-            let place = format!("{owner}.{}", crate::shown(&name));
+        for mut argument in args.unwrap_or_default() {
+            let place = argument.place(owner);
             converted.push(DraftArgument {
-                ty: reference(&place, argument.ty)?,
-                default: argument.default_value.and_then(|text| self.default(&place, text)),
-                head: head(name, argument.description, argument.is_deprecated, argument.deprecation_reason),
+                ty: reference(&place, argument.ty.take())?,
+                default: argument.default_value.take().and_then(|text| self.default(&place, text)),
+                head: argument.head(),
             });
         }
         Ok(converted)
@@ -225,26 +223,22 @@ impl Converter<'_> {
     }
 }
 
-fn head(
-    name: String,
-    description: Option<String>,
-    is_deprecated: Option<bool>,
-    reason: Option<String>,
-) -> Head {
-    // Servers that leave `isDeprecated` out still give the reason.
-    let is_deprecated = is_deprecated.unwrap_or(reason.is_some());
-    let reason = reason.unwrap_or_else(|| sdl::NO_REASON.into());
-    Head {
-        name,
-        description: description.unwrap_or_default(),
-        deprecated: is_deprecated.then_some(reason),
-        ..Head::default()
+impl raw::RawMember {
+    /// Returns where it is, to be shown.
+    fn place(&self, owner: &str) -> String {
+        format!("{owner}.{}", crate::shown(self.name.as_deref().unwrap_or_default()))
     }
-}
 
-impl raw::RawEnumValue {
     fn head(self) -> Head {
-        head(self.name.unwrap_or_default(), self.description, self.is_deprecated, self.deprecation_reason)
+        // Servers that leave `isDeprecated` out still give the reason.
+        let is_deprecated = self.is_deprecated.unwrap_or(self.deprecation_reason.is_some());
+        let reason = self.deprecation_reason.unwrap_or_else(|| sdl::NO_REASON.into());
+        Head {
+            name: self.name.unwrap_or_default(),
+            description: self.description.unwrap_or_default(),
+            deprecated: is_deprecated.then_some(reason),
+            ..Head::default()
+        }
     }
 }
 

@@ -49,45 +49,29 @@ pub(super) struct RawType {
     pub kind: Option<String>,
     pub name: Option<String>,
     pub description: Option<String>,
-    pub fields: Option<Vec<RawField>>,
+    pub fields: Option<Vec<RawMember>>,
     pub interfaces: Option<Vec<RawTypeRef>>,
     pub possible_types: Option<Vec<RawTypeRef>>,
-    pub enum_values: Option<Vec<RawEnumValue>>,
-    pub input_fields: Option<Vec<RawInputValue>>,
+    pub enum_values: Option<Vec<RawMember>>,
+    pub input_fields: Option<Vec<RawMember>>,
     pub is_one_of: Option<bool>,
     #[serde(rename = "specifiedByURL")]
     pub specified_by_url: Option<String>,
 }
 
+/// A field, an argument, a field of an input, or a value of an enum.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct RawField {
+pub(super) struct RawMember {
     pub name: Option<String>,
     pub description: Option<String>,
-    pub args: Option<Vec<RawInputValue>>,
+    /// Of a field.
+    pub args: Option<Vec<RawMember>>,
+    /// Of all but a value of an enum.
     #[serde(rename = "type")]
     pub ty: Option<RawTypeRef>,
-    pub is_deprecated: Option<bool>,
-    pub deprecation_reason: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct RawInputValue {
-    pub name: Option<String>,
-    pub description: Option<String>,
-    #[serde(rename = "type")]
-    pub ty: Option<RawTypeRef>,
+    /// Of an argument and of a field of an input.
     pub default_value: Option<String>,
-    pub is_deprecated: Option<bool>,
-    pub deprecation_reason: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct RawEnumValue {
-    pub name: Option<String>,
-    pub description: Option<String>,
     pub is_deprecated: Option<bool>,
     pub deprecation_reason: Option<String>,
 }
