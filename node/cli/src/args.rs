@@ -25,7 +25,7 @@ pub use self::backup::{Auto, Backup, PassphraseFile};
 pub use self::catalog::{Catalog, Search};
 pub use self::chain::{Chain, NewChain};
 pub use self::history::History;
-pub use self::inspect::{Inspect, OpenApiVersion, ScalarOverride};
+pub use self::inspect::Inspect;
 pub use self::sdk::{Generate, Sdk};
 pub use self::spending::{FlagRuleArg, NewLimits, Secret, SecretCaps, Spending};
 
@@ -287,8 +287,8 @@ pub enum Api {
         /// Its UUID, as `farthing api list` shows it
         service: ServiceId,
         /// Version of OpenAPI
-        #[arg(long, value_enum, default_value = "3.1")]
-        version: OpenApiVersion,
+        #[arg(long, value_parser = inspect::OPENAPI_VERSIONS, default_value = "3.1")]
+        version: String,
     },
     /// Change a price
     Price {

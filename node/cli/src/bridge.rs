@@ -14,7 +14,7 @@ use url::Url;
 
 use super::{
     Context,
-    args::{self, Inspect, OpenApiVersion},
+    args::{self, Inspect},
     failure::{Exit, Failure},
     input,
 };
@@ -27,11 +27,11 @@ pub(super) async fn bridge(context: &Context, verb: args::Bridge) -> Result<(), 
 
 pub(super) async fn inspect(context: &Context, arguments: Inspect) -> Result<(), Failure> {
     let mut found = find(&arguments).await?;
-    let scalars = arguments.scalars.iter().map(|scalar| (scalar.name.as_str(), scalar.form));
+    let scalars = arguments.scalars.iter().map(|(name, scalar)| (name.as_str(), scalar.form()));
     intake::override_scalars(&mut found.intake.reading, scalars).map_err(Failure::usage)?;
     found.tell_others(context);
     let Found { mut intake, candidates } = found;
-    if let Some(version) = arguments.openapi {
+    if let Some(version) = &arguments.openapi {
         return document(context, &intake, version);
     }
     if let Some(operation) = &arguments.operation {
@@ -120,12 +120,9 @@ fn read(source: &str) -> Result<(Vec<u8>, String), Failure> {
     Ok((bytes, name))
 }
 
-fn document(context: &Context, intake: &Intake, version: OpenApiVersion) -> Result<(), Failure> {
+fn document(context: &Context, intake: &Intake, version: &str) -> Result<(), Failure> {
     let options = openapi::WriteOptions {
-        version: match version {
-            OpenApiVersion::V31 => openapi::Version::V31,
-            OpenApiVersion::V30 => openapi::Version::V30,
-        },
+        version: if version == "3.0" { openapi::Version::V30 } else { openapi::Version::V31 },
         ..openapi::WriteOptions::default()
     };
     let document = openapi::write(&intake.reading.description, &options);

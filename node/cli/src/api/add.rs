@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use farthing_control::types::{OperationFile, ScalarFile, ServiceFile, SourceFile, SourceKind};
+use farthing_control::types::{OperationFile, ServiceFile, SourceFile, SourceKind};
 use farthing_node::owner::intake::{self, IntakeOptions, Kind};
 
 use crate::{
@@ -149,9 +149,7 @@ fn amend(file: &mut ServiceFile, add: Add) -> Result<(), Failure> {
     file.upstream_headers.extend(secrets(said.upstream_headers)?);
     file.upstream_query.extend(secrets(said.upstream_query)?);
     file.mutations |= add.mutations;
-    for scalar in add.scalars {
-        file.scalars.insert(scalar.name, ScalarFile::of(scalar.form));
-    }
+    file.scalars.extend(add.scalars);
     for text in &add.operation_prices {
         let wrong = || {
             Failure::usage(format!("`{text}` is no price of an operation"))

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use farthing_control::types::{Charge, SamplesFile};
+use farthing_control::types::{Charge, SamplesFile, ScalarFile};
 use farthing_protocol::{ServiceId, Usdc};
 
-use super::{ScalarOverride, pair};
+use super::{inspect::scalar, pair};
 
 /// Publish a service: from an API description, a running server, or a service file
 ///
@@ -53,8 +53,8 @@ pub struct Add {
     #[arg(long)]
     pub mutations: bool,
     /// How values of a custom scalar are read: NAME=json, NAME=number or NAME=string. May be repeated
-    #[arg(long = "scalar", value_name = "NAME=FORM")]
-    pub scalars: Vec<ScalarOverride>,
+    #[arg(long = "scalar", value_name = "NAME=FORM", value_parser = scalar)]
+    pub scalars: Vec<(String, ScalarFile)>,
     /// Free samples of answers: the description's, recorded from your server now, or none
     #[arg(long, value_enum)]
     pub samples: Option<SamplesFile>,

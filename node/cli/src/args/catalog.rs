@@ -5,7 +5,7 @@ use farthing_catalog::PAGE_HITS_MAX;
 use farthing_control::types::{CatalogKind, CatalogSort};
 use farthing_protocol::{Address, ServiceId, Usdc};
 
-use super::OpenApiVersion;
+use super::inspect::OPENAPI_VERSIONS;
 
 #[derive(Debug, Subcommand)]
 pub enum Catalog {
@@ -21,8 +21,8 @@ pub enum Catalog {
         /// Its UUID, as `farthing catalog search` shows it
         service: ServiceId,
         /// Version of OpenAPI
-        #[arg(long, value_enum, default_value = "3.1")]
-        version: OpenApiVersion,
+        #[arg(long, value_parser = OPENAPI_VERSIONS, default_value = "3.1")]
+        version: String,
     },
     /// List the versions that the owner published, each with the differences for callers
     Versions {

@@ -1,11 +1,14 @@
 //! Arguments of `farthing bridge inspect`.
 
-use std::{str::FromStr, time::Duration};
+use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use farthing_bridge::graphql::schema::ScalarForm;
+use clap::Args;
+use farthing_control::types::ScalarFile;
 
 use super::pair;
+
+/// As the documents' `version` parameter takes them, the usual one first.
+pub(super) const OPENAPI_VERSIONS: [&str; 2] = ["3.1", "3.0"];
 
 #[derive(Debug, Args)]
 pub struct Inspect {
@@ -16,8 +19,8 @@ pub struct Inspect {
     #[arg(long)]
     pub graphql: bool,
     /// Values of a custom scalar; may be repeated
-    #[arg(long = "scalar", value_name = "NAME=json|number|string")]
-    pub scalars: Vec<ScalarOverride>,
+    #[arg(long = "scalar", value_name = "NAME=json|number|string", value_parser = scalar)]
+    pub scalars: Vec<(String, ScalarFile)>,
     /// Header sent to the URL, where a value @FILE is read from a file; may be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME=VALUE", value_parser = pair)]
     pub headers: Vec<(String, String)>,
@@ -27,8 +30,8 @@ pub struct Inspect {
 
     /// Print the OpenAPI document that consumers get
     #[arg(long, value_name = "VERSION", num_args = 0..=1, require_equals = true, default_missing_value = "3.1",
-          group = "view")]
-    pub openapi: Option<OpenApiVersion>,
+          group = "view", value_parser = OPENAPI_VERSIONS)]
+    pub openapi: Option<String>,
     /// Print what a call such as "GET /planets" would send
     #[arg(long, value_name = "METHOD PATH", group = "view")]
     pub operation: Option<String>,
@@ -46,45 +49,16 @@ pub struct Inspect {
     pub seed: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum OpenApiVersion {
-    #[value(name = "3.1")]
-    V31,
-    #[value(name = "3.0")]
-    V30,
-}
-
-impl OpenApiVersion {
-    /// As the documents' `version` parameter takes it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::V31 => "3.1",
-            Self::V30 => "3.0",
-        }
-    }
-}
-
 /// The form of a custom scalar's values, against the guess by its name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScalarOverride {
-    pub name: String,
-    pub form: ScalarForm,
-}
-
-impl FromStr for ScalarOverride {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (name, form) = text.split_once('=').ok_or("write NAME=json, NAME=number or NAME=string")?;
-        let form = match form {
-            "json" => ScalarForm::CustomJson,
-            "number" => ScalarForm::CustomNumber,
-            "string" => ScalarForm::CustomString,
-            _ => return Err("the form of a scalar is json, number or string"),
-        };
-        Ok(Self { name: name.to_owned(), form })
-    }
+pub(super) fn scalar(text: &str) -> Result<(String, ScalarFile), &'static str> {
+    let (name, form) = text.split_once('=').ok_or("write NAME=json, NAME=number or NAME=string")?;
+    let form = match form {
+        "json" => ScalarFile::Json,
+        "number" => ScalarFile::Number,
+        "string" => ScalarFile::String,
+        _ => return Err("the form of a scalar is json, number or string"),
+    };
+    Ok((name.to_owned(), form))
 }
 
 /// Seconds, with decimals: `0.5`.

@@ -122,14 +122,6 @@ pub enum ScalarFile {
 }
 
 impl ScalarFile {
-    pub const fn of(form: ScalarForm) -> Self {
-        match form {
-            ScalarForm::CustomJson => Self::Json,
-            ScalarForm::CustomNumber | ScalarForm::Int | ScalarForm::Float => Self::Number,
-            _ => Self::String,
-        }
-    }
-
     #[must_use]
     pub const fn form(self) -> ScalarForm {
         match self {
