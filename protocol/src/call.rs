@@ -15,9 +15,10 @@ use crate::{
 };
 
 /// HTTP methods that can be sold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode, CborLen)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode, CborLen)]
 #[cbor(index_only)]
 pub enum Method {
+    #[default]
     #[n(0)]
     Get,
     #[n(1)]

@@ -52,8 +52,6 @@ pub struct Accept {
 
 /// Scheme name of payment channels with cumulative vouchers.
 pub const SCHEME_CHANNEL: &str = "channel/1";
-/// Scheme name of calls that cost nothing.
-pub const SCHEME_FREE: &str = "free/1";
 
 /// The public, signed description and price of a service.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]

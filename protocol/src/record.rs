@@ -11,9 +11,7 @@ use crate::{
 pub const FLAG_TCP_VERIFIED: u32 = 1;
 /// Reached from outside over QUIC; verified by dial-back.
 pub const FLAG_QUIC_VERIFIED: u32 = 1 << 1;
-/// Relays for others.
-pub const FLAG_RELAY: u32 = 1 << 2;
-/// Has services to sell.
+/// Has services to sell. The bit before it is kept for nodes that relay for others.
 pub const FLAG_ACCEPTS_CALLS: u32 = 1 << 3;
 
 /// The record that a node publishes in the directory, keyed by its wallet address. Usually 256 bytes.

@@ -5,67 +5,56 @@ use serde::Deserialize;
 
 use super::refusal::Refusal;
 
-/// How a planet was first noticed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, GraphQLEnum)]
-#[graphql(scalar = DefaultScalarValue)]
-#[serde(try_from = "String")]
-pub(super) enum DiscoveryMethod {
+/// Each method with what it sees, and the archive's words for it.
+macro_rules! methods {
+    ($($(#[$about:meta])* $method:ident = $label:literal,)+) => {
+        /// How a planet was first noticed.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, GraphQLEnum)]
+        #[graphql(scalar = DefaultScalarValue)]
+        #[serde(try_from = "String")]
+        pub(super) enum DiscoveryMethod {
+            $($(#[$about])* $method,)+
+        }
+
+        impl DiscoveryMethod {
+            pub(super) const ALL: [Self; [$($label),+].len()] = [$(Self::$method),+];
+
+            /// The archive's words.
+            pub(super) fn label(self) -> &'static str {
+                match self {
+                    $(Self::$method => $label,)+
+                }
+            }
+        }
+    };
+}
+
+methods! {
     /// The star's place on the sky wobbles.
-    Astrometry,
+    Astrometry = "Astrometry",
     /// The gas around the star is disturbed.
-    DiskKinematics,
+    DiskKinematics = "Disk Kinematics",
     /// The eclipses of a double star come early and late.
-    EclipseTimingVariations,
+    EclipseTimingVariations = "Eclipse Timing Variations",
     /// Seen beside its star.
-    Imaging,
+    Imaging = "Imaging",
     /// Its gravity bent the light of a star behind it.
-    Microlensing,
+    Microlensing = "Microlensing",
     /// The star's light changes with the planet's phases or pull.
-    OrbitalBrightnessModulation,
+    OrbitalBrightnessModulation = "Orbital Brightness Modulation",
     /// The pulses of a pulsar come early and late.
-    PulsarTiming,
+    PulsarTiming = "Pulsar Timing",
     /// The pulsations of a star come early and late.
-    PulsationTimingVariations,
+    PulsationTimingVariations = "Pulsation Timing Variations",
     /// The star moves towards us and away.
-    RadialVelocity,
+    RadialVelocity = "Radial Velocity",
     /// It dims its star when it passes in front.
-    Transit,
+    Transit = "Transit",
     /// It makes the transits of another planet come early and late.
-    TransitTimingVariations,
+    TransitTimingVariations = "Transit Timing Variations",
 }
 
 impl DiscoveryMethod {
-    pub(super) const ALL: [Self; 11] = [
-        Self::Astrometry,
-        Self::DiskKinematics,
-        Self::EclipseTimingVariations,
-        Self::Imaging,
-        Self::Microlensing,
-        Self::OrbitalBrightnessModulation,
-        Self::PulsarTiming,
-        Self::PulsationTimingVariations,
-        Self::RadialVelocity,
-        Self::Transit,
-        Self::TransitTimingVariations,
-    ];
-
-    /// The archive's words.
-    pub(super) fn label(self) -> &'static str {
-        match self {
-            Self::Astrometry => "Astrometry",
-            Self::DiskKinematics => "Disk Kinematics",
-            Self::EclipseTimingVariations => "Eclipse Timing Variations",
-            Self::Imaging => "Imaging",
-            Self::Microlensing => "Microlensing",
-            Self::OrbitalBrightnessModulation => "Orbital Brightness Modulation",
-            Self::PulsarTiming => "Pulsar Timing",
-            Self::PulsationTimingVariations => "Pulsation Timing Variations",
-            Self::RadialVelocity => "Radial Velocity",
-            Self::Transit => "Transit",
-            Self::TransitTimingVariations => "Transit Timing Variations",
-        }
-    }
-
     /// The method that a client named in the archive's words; capital letters do not matter.
     pub(super) fn named(label: &str) -> Result<Self, Refusal> {
         Self::ALL.into_iter().find(|method| method.label().eq_ignore_ascii_case(label)).ok_or_else(|| {

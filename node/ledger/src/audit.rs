@@ -44,10 +44,6 @@ pub struct Audit {
 }
 
 impl Audit {
-    pub const fn is_clean(&self) -> bool {
-        self.violations_total == 0
-    }
-
     fn require(
         &mut self,
         holds: bool,

@@ -143,17 +143,11 @@ pub enum Earlier {
 /// A receipt that memory counts and the ledger does not have yet.
 #[derive(Debug)]
 pub struct CountedReceipt {
-    /// Headroom of a call that was promised before, forgotten, and asked for again.
-    found: Option<Reservation>,
+    /// Headroom of a call that was promised before, forgotten, and asked for again: its charge is part of a total that
+    /// was seen before, and counted with what was forgotten.
+    pub found: Option<Reservation>,
     /// The owner charged more than the price; its channel is stopped.
     pub mismatch: Option<ReceiptMismatch>,
-}
-
-impl CountedReceipt {
-    /// Tells whether its charge is part of a total that was seen before, and counted with what was forgotten.
-    pub const fn is_found(&self) -> bool {
-        self.found.is_some()
-    }
 }
 
 /// The books of what this node buys.

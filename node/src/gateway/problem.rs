@@ -165,17 +165,6 @@ impl Problem {
         .undecided()
     }
 
-    pub fn internal(detail: impl Into<String>) -> Self {
-        Self::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "internal",
-            "The node failed",
-            "The node's log says more; repeat the call with the same call_id, it is never charged twice.",
-        )
-        .detailed(detail)
-        .undecided()
-    }
-
     /// The document itself.
     pub fn to_json(&self) -> Value {
         let charged = match self.charged {

@@ -26,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const STOP_WITHIN: Duration = Duration::from_secs(30);
 
 /// Options for running one node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct NodeOptions {
     pub data_dir: PathBuf,
     /// Multiaddresses to join through.
@@ -46,16 +46,7 @@ pub struct NodeOptions {
 
 impl NodeOptions {
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
-        Self {
-            data_dir: data_dir.into(),
-            bootstrap: Vec::new(),
-            gateway_port: 0,
-            panel_port: 0,
-            settings: Vec::new(),
-            environment: Vec::new(),
-            launcher: Vec::new(),
-            program: None,
-        }
+        Self { data_dir: data_dir.into(), ..Self::default() }
     }
 
     #[must_use]
@@ -224,7 +215,9 @@ impl NodeProcess {
     /// # Errors
     /// When it has ended already.
     pub fn ask_to_stop(&self) -> anyhow::Result<()> {
-        terminate(&self.child)
+        let id = self.child.id().context("the process has ended already")?;
+        let pid = rustix::process::Pid::from_raw(i32::try_from(id)?).context("no such process")?;
+        Ok(rustix::process::kill_process(pid, rustix::process::Signal::TERM)?)
     }
 
     /// Asks the node to end (SIGTERM) and waits for it.
@@ -232,7 +225,7 @@ impl NodeProcess {
     /// # Errors
     /// When it does not end in time.
     pub async fn stop(&mut self) -> anyhow::Result<()> {
-        terminate(&self.child)?;
+        self.ask_to_stop()?;
         self.wait_until_ended().await
     }
 
@@ -425,10 +418,4 @@ pub fn program(name: &str) -> anyhow::Result<PathBuf> {
         .map(|folder| folder.join(&name))
         .find(|path| path.is_file())
         .with_context(|| format!("{name} was not built; run `cargo build --workspace`"))
-}
-
-fn terminate(child: &Child) -> anyhow::Result<()> {
-    let id = child.id().context("the process has ended already")?;
-    let pid = rustix::process::Pid::from_raw(i32::try_from(id)?).context("no such process")?;
-    Ok(rustix::process::kill_process(pid, rustix::process::Signal::TERM)?)
 }

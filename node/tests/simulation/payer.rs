@@ -434,7 +434,7 @@ impl Payer {
         let Some(channel) = self.channels.get(self.terms.channel) else { return };
         let is_open = |work: &&Work| work.next != Next::Stored;
         let prices = self.works.values().filter(is_open).map(|work| work.attempt.expected.price);
-        let found = self.stores.iter().filter(|store| store.counted.is_found());
+        let found = self.stores.iter().filter(|store| store.counted.found.is_some());
         let known = sum(prices.chain(found.map(|store| store.attempt.expected.price)));
         let state = channel.state;
         assert_eq!(state.in_flight, sum([known, channel.forgotten]), "what is in flight: {channel:?}");

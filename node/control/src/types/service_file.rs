@@ -144,7 +144,7 @@ pub enum Charge {
 }
 
 /// An operation: defined, or chosen among those of the source.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OperationFile {
     #[schema(value_type = String)]
@@ -174,18 +174,8 @@ pub struct OperationFile {
 
 impl OperationFile {
     /// An operation of which only the name is said.
-    pub const fn named(method: Method, path: String) -> Self {
-        Self {
-            method: Text(method),
-            path,
-            summary: String::new(),
-            price: None,
-            parameters: Vec::new(),
-            body: false,
-            any_params: false,
-            lists: None,
-            exclude: false,
-        }
+    pub fn named(method: Method, path: String) -> Self {
+        Self { method: Text(method), path, ..Self::default() }
     }
 }
 

@@ -28,7 +28,7 @@ async fn a_served_call_is_recorded_with_voucher_charge_and_receipt() {
     assert_eq!(known.receipt, *recorded.receipt());
     let newest: Vec<_> = ledger.served_calls(10).unwrap().into_iter().map(|row| row.call.call_id).collect();
     assert_eq!(newest, [call_id(2), call_id(1)]);
-    assert!(ledger.audit(None).unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
 }
 
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn a_charge_below_and_at_what_is_covered_is_taken_and_above_it_is_refused(
     let above = ledger.serve(served(1, micros(DEPOSIT.micros() + 1), charge(5, 1))).await;
     assert!(matches!(above, Err(LedgerError::VoucherAboveDeposit { .. })), "{above:?}");
     assert_eq!(ledger.payee_channels().unwrap()[0].spent, micros(3_001));
-    assert!(ledger.audit(None).unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
 }
 
 #[tokio::test]
@@ -85,7 +85,7 @@ async fn nothing_is_charged_that_could_not_be_claimed_after_a_withdrawal() {
     assert!(matches!(charged, Err(LedgerError::Overdrawn { .. })), "{charged:?}");
     // What costs nothing is still recorded.
     ledger.serve(served(1, micros(10_000), failed_call(3))).await.unwrap();
-    assert!(ledger.audit(None).unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn a_failed_upstream_costs_nothing_and_a_safe_call_may_try_again() {
     ledger.serve(served(1, PRICE, Call { time_secs: NOW_SECS + 50, ..call(1) })).await.unwrap();
     assert_eq!(ledger.payee_channels().unwrap()[0].spent, PRICE);
     assert_eq!(ledger.served_calls(10).unwrap().len(), 1);
-    assert!(ledger.audit(None).unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
 }
 
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn a_call_with_effects_is_recorded_before_it_runs_and_runs_once() {
     let again = ledger.serve(served(1, PRICE, post(call(1)))).await;
     assert!(matches!(again, Err(LedgerError::AlreadyServed(_))), "{again:?}");
     assert!(matches!(ledger.accept(accepted(1)).await, Err(LedgerError::AlreadyServed(_))));
-    assert!(ledger.audit(None).unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn a_free_call_needs_no_channel() {
     let served = Served { channel: ChannelId::NONE, voucher: None, ..served(1, PRICE, free) };
     let recorded = ledger.serve(served).await.unwrap();
     assert_eq!((recorded.receipt().channel, recorded.receipt().spent_total), (ChannelId::NONE, Usdc::ZERO));
-    assert!(ledger.audit(None).unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
 }
 
 #[tokio::test]
@@ -208,7 +208,7 @@ async fn a_claim_that_the_chain_takes_back_is_under_way_again_and_no_other() {
     assert_eq!((row.claimed, row.spent), (micros(500), PRICE), "the rest is due again");
     let states = || ledger.settlements(10).unwrap().into_iter().map(|one| one.state).collect::<Vec<_>>();
     assert_eq!(states(), [Pending, Confirmed, Confirmed], "the newest first");
-    assert!(ledger.audit(None).unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
     // Other blocks may have it, too.
     let again = ledger.settlements(1).unwrap().remove(0);
     let confirm = || ledger.record_claim(Settlement { state: Confirmed, ..again.clone() });
@@ -234,7 +234,7 @@ async fn a_lost_ledger_starts_from_what_the_chain_paid_out() {
     assert_eq!((row.acknowledged, row.signed), (micros(9_000), micros(12_000)));
     let row = ledger.recover_signed(channel(1), PRICE).await.unwrap();
     assert_eq!((row.acknowledged, row.signed), (micros(9_000), micros(12_000)));
-    assert!(ledger.audit(None).unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
 }
 
 #[tokio::test]
@@ -249,7 +249,7 @@ async fn charges_that_a_crash_kept_out_are_added_to_whatever_is_known_by_then() 
     assert_eq!((row.acknowledged, row.signed), (micros(5_000), micros(9_000)));
     let row = recover(micros(3_000), micros(6_000)).await.unwrap();
     assert_eq!(row.acknowledged, micros(6_000), "never beyond what the owner told");
-    assert!(ledger.audit(None).unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
 }
 
 #[tokio::test]
@@ -274,7 +274,7 @@ async fn a_confirmed_claim_is_final_and_never_exceeds_what_was_charged() {
     let unknown = Settlement { id: 5, ..confirmed.clone() };
     assert!(matches!(ledger.record_claim(unknown).await, Err(LedgerError::UnknownSettlement(5))));
     assert_eq!(ledger.settlements(10).unwrap(), [confirmed]);
-    assert!(ledger.audit(None).unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
 }
 
 #[tokio::test]
@@ -307,7 +307,7 @@ async fn a_promise_stays_open_until_its_receipt_and_counts_for_its_channel_and_d
     assert_eq!((*receipt, signature), (*closing.receipt, *closing.receipt.signature()));
     let again = ledger.promise(first).await.unwrap().await;
     assert!(matches!(again, Err(LedgerError::AlreadyBought(_))), "{again:?}");
-    assert!(ledger.audit(None).unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
 }
 
 #[tokio::test]
@@ -330,7 +330,7 @@ async fn a_released_promise_costs_nothing_and_may_be_made_again() {
     let conflict = ledger.promise(other).await.unwrap().await;
     assert!(matches!(conflict, Err(LedgerError::CallIdConflict(_))), "{conflict:?}");
     assert!(ledger.purchases(5).unwrap().is_empty());
-    assert!(ledger.audit(None).unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
 }
 
 #[tokio::test]
@@ -384,7 +384,7 @@ async fn a_free_promise_needs_no_channel() {
     let receipt = receipt(&free, Usdc::ZERO, Outcome::Answered);
     ledger.acknowledge(call_id(1), acknowledgement(receipt)).await.unwrap();
     assert!(ledger.day_totals(day_of(NOW_SECS)).unwrap().is_empty());
-    assert!(ledger.audit(None).unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
 }
 
 #[tokio::test]

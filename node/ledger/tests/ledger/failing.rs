@@ -41,7 +41,7 @@ async fn wherever_the_disk_fills_up_the_ledger_closes_and_still_reads_what_it_ac
         }
         assert!(ledger.closed().is_some());
         assert_eq!(contents(&ledger), before, "failing at {fails_at}: a failed step shows");
-        assert!(ledger.audit(None).unwrap().is_clean());
+        assert!(ledger.audit(None).unwrap().violations.is_empty());
         // It takes nothing more, and leaves the file alone.
         let (operations, bytes) = (disk.operations(), disk.bytes());
         assert!(matches!(steps[done].run(&ledger).await, Err(LedgerError::Closed(_))));
@@ -49,7 +49,7 @@ async fn wherever_the_disk_fills_up_the_ledger_closes_and_still_reads_what_it_ac
         assert_eq!((disk.operations(), disk.bytes() == bytes), (operations, true));
 
         let ledger = Ledger::with_backend(Disk::new(bytes)).unwrap();
-        assert!(ledger.audit(None).unwrap().is_clean(), "failing at {fails_at}");
+        assert!(ledger.audit(None).unwrap().violations.is_empty(), "failing at {fails_at}");
         for step in &steps[..done] {
             assert!(step.is_in(&ledger), "failing at {fails_at}: {step:?} was acknowledged and is lost");
         }
@@ -92,7 +92,7 @@ fn a_disk_that_fails_while_opening_is_an_error_and_not_an_empty_ledger() {
         match Ledger::with_backend(disk) {
             Err(OpenError::Storage(_)) => fails_at += 1,
             Err(other) => panic!("failing at {fails_at}: {other:?}"),
-            Ok(ledger) => break assert!(ledger.audit(None).unwrap().is_clean()),
+            Ok(ledger) => break assert!(ledger.audit(None).unwrap().violations.is_empty()),
         }
     }
     assert!(fails_at > 5);

@@ -158,7 +158,6 @@ fn every_problem() -> Vec<Problem> {
         Problem::unknown_host(),
         Problem::origin_refused(),
         Problem::no_room(),
-        Problem::internal(""),
     ];
     every_error().iter().map(Problem::from).chain(of_requests).collect()
 }

@@ -48,16 +48,8 @@ pub(super) struct SandboxParts {
 
 impl SandboxParts {
     pub(super) fn of(service: CatalogService, form: Option<CallForm>) -> Self {
-        Self {
-            service,
-            form,
-            filled: Filled::default(),
-            snippets: Vec::new(),
-            problem: None,
-            shown: None,
-            is_forgotten: false,
-            view: None,
-        }
+        let (filled, snippets, problem, shown, is_forgotten, view) = Default::default();
+        Self { service, form, filled, snippets, problem, shown, is_forgotten, view }
     }
 }
 

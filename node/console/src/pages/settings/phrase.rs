@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use askama::Template;
 use axum::response::{IntoResponse, Redirect, Response};
 use farthing_control::{
-    Local, endpoint,
+    endpoint,
     types::{Phrase, PhraseCheck},
 };
 
@@ -88,11 +88,9 @@ async fn check_page(visit: &Visit, asked: Vec<usize>, problem: Option<String>) -
 
 /// Words by the number in their field's name, `w7`.
 pub(in crate::pages) async fn check(form: Form<BTreeMap<String, String>>) -> Result<Response, Failure> {
-    let _ = form.reauthenticated()?;
-    let Form { visit, fields, .. } = form;
-    match check_words(visit.panel.node(), &fields).await? {
+    match check_words(&form).await? {
         Checked::Right => Ok(Redirect::to(LIST).into_response()),
-        Checked::Wrong { asked, problem } => check_page(&visit, asked, Some(problem)).await,
+        Checked::Wrong { asked, problem } => check_page(&form.visit, asked, Some(problem)).await,
     }
 }
 
@@ -107,21 +105,19 @@ pub(in crate::pages) enum Checked {
 }
 
 /// Compares words, by the number in their field's name, with those of the wallet.
-pub(in crate::pages) async fn check_words(
-    node: &Local,
-    fields: &BTreeMap<String, String>,
-) -> Result<Checked, Failure> {
+pub(in crate::pages) async fn check_words(form: &Form<BTreeMap<String, String>>) -> Result<Checked, Failure> {
+    let _ = form.reauthenticated()?;
     let number =
         |name: &String| name.strip_prefix('w')?.parse::<usize>().ok().filter(|at| (1..=WORDS).contains(at));
     let words: BTreeMap<usize, String> =
-        fields.iter().filter_map(|(name, word)| Some((number(name)?, word.clone()))).collect();
+        form.fields.iter().filter_map(|(name, word)| Some((number(name)?, word.clone()))).collect();
     let asked: Vec<usize> = words.keys().copied().collect();
     if asked.len() < ASKED {
         let problem = "Type all three words.".to_owned();
         return Ok(Checked::Wrong { asked: random_numbers(), problem });
     }
     let request = PhraseCheck { words };
-    Ok(match mendable(node.tell(endpoint::CheckPhrase, &request).await)? {
+    Ok(match mendable(form.visit.panel.node().tell(endpoint::CheckPhrase, &request).await)? {
         Ok(_) => Checked::Right,
         Err(problem) => Checked::Wrong { asked, problem },
     })

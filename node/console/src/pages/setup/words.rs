@@ -78,11 +78,9 @@ pub(in crate::pages) async fn quiz(visit: Visit) -> Result<Response, Failure> {
 
 /// Words by the number in their field's name, `w7`.
 pub(in crate::pages) async fn check(form: Form<BTreeMap<String, String>>) -> Result<Response, Failure> {
-    let _ = form.reauthenticated()?;
-    let Form { visit, fields, .. } = form;
-    match check_words(visit.panel.node(), &fields).await? {
+    match check_words(&form).await? {
         Checked::Right => Ok(Redirect::to(STEP.next()).into_response()),
-        Checked::Wrong { asked, problem } => check_page(&visit, asked, Some(problem)).await,
+        Checked::Wrong { asked, problem } => check_page(&form.visit, asked, Some(problem)).await,
     }
 }
 

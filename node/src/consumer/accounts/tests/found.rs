@@ -23,7 +23,7 @@ async fn what_is_signed_while_such_a_receipt_is_stored_covers_its_charge() {
     let attempt = Attempt { reservation: Some(held), ..Attempt::of(promise.clone()) };
     let acknowledgement = books.receipt(&promise, usdc(10), usdc(20));
     let counted = accounts.count(&attempt, &acknowledgement.receipt);
-    assert!(counted.is_found());
+    assert!(counted.found.is_some());
 
     let mut storing = std::pin::pin!(accounts.store(&attempt, &counted, acknowledgement));
     assert!(futures::poll!(storing.as_mut()).is_pending(), "the ledger writes in a thread of its own");
