@@ -31,6 +31,28 @@ use crate::{
     settlement::SettlementError,
 };
 
+/// Refusals that are an error of a use case, with its own words and next step: one status for all of its kinds, or one
+/// for each.
+macro_rules! refused {
+    ($error:ty: $status:ident $(saying $undone:literal)?) => {
+        impl From<$error> for Failed {
+            fn from(error: $error) -> Self {
+                Self::new(StatusCode::$status, &error, error.next_step())$(.saying($undone))?
+            }
+        }
+    };
+    ($error:ty { $($kind:pat => $status:ident),+ $(,)? } $(saying $undone:literal)?) => {
+        impl From<$error> for Failed {
+            fn from(error: $error) -> Self {
+                let status = match &error {
+                    $($kind => StatusCode::$status,)+
+                };
+                Self::new(status, &error, error.next_step())$(.saying($undone))?
+            }
+        }
+    };
+}
+
 mod activity;
 mod alerts;
 mod audit;
@@ -276,56 +298,35 @@ impl IntoResponse for Failed {
     }
 }
 
-impl From<WritingFailed> for Failed {
-    fn from(error: WritingFailed) -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, &error, error.next_step())
-    }
-}
+refused!(WritingFailed: INTERNAL_SERVER_ERROR);
 
-impl From<PublishError> for Failed {
-    fn from(error: PublishError) -> Self {
-        let status = match &error {
-            PublishError::Intake(IntakeError::Unreachable { .. }) => StatusCode::BAD_GATEWAY,
-            _ => StatusCode::BAD_REQUEST,
-        };
-        Self::new(status, &error, error.next_step()).saying("Nothing was published.")
-    }
-}
+refused!(LedgerError: SERVICE_UNAVAILABLE);
 
-impl From<ChainError> for Failed {
-    fn from(error: ChainError) -> Self {
-        let status = match &error {
-            ChainError::Unreachable { .. } => StatusCode::BAD_GATEWAY,
-            ChainError::Busy { .. } | ChainError::Stopped | ChainError::Journal(_) => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
-            ChainError::InsufficientEth { .. } | ChainError::InsufficientUsdc { .. } => {
-                StatusCode::PAYMENT_REQUIRED
-            }
-            ChainError::Reverted { .. } | ChainError::Replaced { .. } => StatusCode::CONFLICT,
-            _ => StatusCode::BAD_REQUEST,
-        };
-        Self::new(status, &error, error.next_step())
-    }
-}
+refused!(PublishError {
+    PublishError::Intake(IntakeError::Unreachable { .. }) => BAD_GATEWAY,
+    _ => BAD_REQUEST,
+} saying "Nothing was published.");
 
-impl From<LedgerError> for Failed {
-    fn from(error: LedgerError) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, error.next_step())
-    }
-}
+refused!(ChainError {
+    ChainError::Unreachable { .. } => BAD_GATEWAY,
+    ChainError::Busy { .. } | ChainError::Stopped | ChainError::Journal(_) => SERVICE_UNAVAILABLE,
+    ChainError::InsufficientEth { .. } | ChainError::InsufficientUsdc { .. } => PAYMENT_REQUIRED,
+    ChainError::Reverted { .. } | ChainError::Replaced { .. } => CONFLICT,
+    _ => BAD_REQUEST,
+});
 
-impl From<RegistryError> for Failed {
-    fn from(error: RegistryError) -> Self {
-        let status = match &error {
-            RegistryError::NotFound(_) => StatusCode::NOT_FOUND,
-            RegistryError::Changed { .. } => StatusCode::CONFLICT,
-            RegistryError::Ledger(_) => StatusCode::SERVICE_UNAVAILABLE,
-            _ => StatusCode::BAD_REQUEST,
-        };
-        Self::new(status, &error, error.next_step())
-    }
-}
+refused!(RegistryError {
+    RegistryError::NotFound(_) => NOT_FOUND,
+    RegistryError::Changed { .. } => CONFLICT,
+    RegistryError::Ledger(_) => SERVICE_UNAVAILABLE,
+    _ => BAD_REQUEST,
+});
+
+refused!(NotResumed {
+    NotResumed::Ledger(_) => SERVICE_UNAVAILABLE,
+    NotResumed::NoSuchChannel(_) => NOT_FOUND,
+    NotResumed::NotStopped(_) | NotResumed::NotEmpty(_) => CONFLICT,
+});
 
 impl From<SettlementError> for Failed {
     fn from(error: SettlementError) -> Self {
@@ -335,17 +336,6 @@ impl From<SettlementError> for Failed {
             SettlementError::Policy(_) => StatusCode::INTERNAL_SERVER_ERROR,
             SettlementError::NoSuchChannel(_) => StatusCode::NOT_FOUND,
             SettlementError::ShuttingDown | SettlementError::Ledger(_) => StatusCode::SERVICE_UNAVAILABLE,
-        };
-        Self::new(status, &error, error.next_step())
-    }
-}
-
-impl From<NotResumed> for Failed {
-    fn from(error: NotResumed) -> Self {
-        let status = match &error {
-            NotResumed::Ledger(_) => StatusCode::SERVICE_UNAVAILABLE,
-            NotResumed::NoSuchChannel(_) => StatusCode::NOT_FOUND,
-            NotResumed::NotStopped(_) | NotResumed::NotEmpty(_) => StatusCode::CONFLICT,
         };
         Self::new(status, &error, error.next_step())
     }

@@ -59,15 +59,10 @@ pub(super) async fn test(State(node): State<Handles>) -> Result<Json<AlertLevels
     }
 }
 
-impl From<WebhookError> for Failed {
-    fn from(error: WebhookError) -> Self {
-        let status = match &error {
-            WebhookError::Malformed | WebhookError::Forbidden(_) => StatusCode::BAD_REQUEST,
-            _ => StatusCode::BAD_GATEWAY,
-        };
-        Self::new(status, &error, error.next_step())
-    }
-}
+refused!(WebhookError {
+    WebhookError::Malformed | WebhookError::Forbidden(_) => BAD_REQUEST,
+    _ => BAD_GATEWAY,
+});
 
 impl From<LevelsError> for Failed {
     fn from(error: LevelsError) -> Self {

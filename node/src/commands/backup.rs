@@ -137,23 +137,14 @@ pub(super) async fn check_phrase(
     wallet_backup(State(node)).await
 }
 
-impl From<WalletError> for Failed {
-    fn from(error: WalletError) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, error.next_step()).saying("Nothing was changed.")
-    }
-}
+refused!(WalletError: SERVICE_UNAVAILABLE saying "Nothing was changed.");
 
-impl From<BackupError> for Failed {
-    fn from(error: BackupError) -> Self {
-        let status = match &error {
-            BackupError::ShortPassphrase
-            | BackupError::NoBackup
-            | BackupError::WrongPassphrase
-            | BackupError::Violated(_)
-            | BackupError::WalletClosed(_)
-            | BackupError::Settings(_) => StatusCode::BAD_REQUEST,
-            _ => StatusCode::SERVICE_UNAVAILABLE,
-        };
-        Self::new(status, &error, error.next_step()).saying("Nothing was changed.")
-    }
-}
+refused!(BackupError {
+    BackupError::ShortPassphrase
+    | BackupError::NoBackup
+    | BackupError::WrongPassphrase
+    | BackupError::Violated(_)
+    | BackupError::WalletClosed(_)
+    | BackupError::Settings(_) => BAD_REQUEST,
+    _ => SERVICE_UNAVAILABLE,
+} saying "Nothing was changed.");

@@ -228,14 +228,9 @@ fn counts(facet: Vec<(String, usize)>) -> Vec<Count> {
     facet.into_iter().map(|(value, count)| Count { value, count }).collect()
 }
 
-impl From<CatalogError> for Failed {
-    fn from(error: CatalogError) -> Self {
-        let status = match &error {
-            CatalogError::Unknown(_) | CatalogError::NotKept { .. } => StatusCode::NOT_FOUND,
-            CatalogError::Retired { .. } => StatusCode::GONE,
-            CatalogError::DetailsUnavailable { .. } => StatusCode::BAD_GATEWAY,
-            CatalogError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
-        };
-        Self::new(status, &error, error.next_step())
-    }
-}
+refused!(CatalogError {
+    CatalogError::Unknown(_) | CatalogError::NotKept { .. } => NOT_FOUND,
+    CatalogError::Retired { .. } => GONE,
+    CatalogError::DetailsUnavailable { .. } => BAD_GATEWAY,
+    CatalogError::Store(_) => SERVICE_UNAVAILABLE,
+});

@@ -113,8 +113,4 @@ fn shown(sdk: farthing_sdk::Sdk) -> Sdk {
     Sdk { package: sdk.package, files: sdk.files.into_iter().map(file).collect(), warnings: sdk.warnings }
 }
 
-impl From<SdkError> for Failed {
-    fn from(error: SdkError) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, &error, error.next_step())
-    }
-}
+refused!(SdkError: BAD_REQUEST);

@@ -99,14 +99,9 @@ pub(super) async fn rotate(
     Ok(exposed(&change(&node, move |secrets| secrets.rotate(&name)).await?))
 }
 
-impl From<SecretsError> for Failed {
-    fn from(error: SecretsError) -> Self {
-        let status = match &error {
-            SecretsError::Name(_) | SecretsError::TooManyServices => StatusCode::BAD_REQUEST,
-            SecretsError::NotFound(_) => StatusCode::NOT_FOUND,
-            SecretsError::Exists(_) | SecretsError::TooMany | SecretsError::IsDefault => StatusCode::CONFLICT,
-            SecretsError::File(_) => StatusCode::INTERNAL_SERVER_ERROR,
-        };
-        Self::new(status, &error, error.next_step())
-    }
-}
+refused!(SecretsError {
+    SecretsError::Name(_) | SecretsError::TooManyServices => BAD_REQUEST,
+    SecretsError::NotFound(_) => NOT_FOUND,
+    SecretsError::Exists(_) | SecretsError::TooMany | SecretsError::IsDefault => CONFLICT,
+    SecretsError::File(_) => INTERNAL_SERVER_ERROR,
+});

@@ -112,11 +112,7 @@ fn spec_of(config: &config::Config) -> Result<ChainSpec, Failed> {
     chain_spec(config).map_err(|error| Failed::new(StatusCode::BAD_REQUEST, &error, "Nothing was changed."))
 }
 
-impl From<config::ConfigError> for Failed {
-    fn from(error: config::ConfigError) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, &error, error.next_step())
-    }
-}
+refused!(config::ConfigError: BAD_REQUEST);
 
 /// Host and port alone.
 fn host(url: &str) -> String {

@@ -84,12 +84,7 @@ pub(super) async fn accept(
     Ok(Json(request))
 }
 
-impl From<RulesError> for Failed {
-    fn from(error: RulesError) -> Self {
-        let status = match &error {
-            RulesError::OffByConfiguration => StatusCode::CONFLICT,
-            RulesError::StopNotStored(_) | RulesError::NotStored(_) => StatusCode::SERVICE_UNAVAILABLE,
-        };
-        Self::new(status, &error, error.next_step())
-    }
-}
+refused!(RulesError {
+    RulesError::OffByConfiguration => CONFLICT,
+    RulesError::StopNotStored(_) | RulesError::NotStored(_) => SERVICE_UNAVAILABLE,
+});
