@@ -1,7 +1,5 @@
 //! `farthing catalog`: the services of the network, found and looked at without paying.
 
-use std::fmt::Write;
-
 use farthing_protocol::{ServiceId, call::Method};
 
 use farthing_control::endpoint;
@@ -79,11 +77,11 @@ impl ShownService {
         let mut text = shown_text(&self.shown);
         let newest = &self.versions[..self.versions.len().min(VERSIONS_SHOWN)];
         if !newest.is_empty() {
-            line(&mut text, format_args!("\n{}\n", show::versions(newest)));
+            text += &format!("\n{}\n", show::versions(newest));
         }
         if newest.len() < self.versions.len() {
             let id = &self.shown.hit.id;
-            line(&mut text, format_args!("All versions: farthing catalog versions {id}\n"));
+            text += &format!("All versions: farthing catalog versions {id}\n");
         }
         text
     }
@@ -188,13 +186,13 @@ fn found(page: &CatalogPage) -> String {
             1 => format!("{shown}"),
             _ => format!("{} to {shown}", page.offset + 1),
         };
-        line(&mut text, format_args!("\n\nNumber {which} of {}{more}", page.total));
+        text += &format!("\n\nNumber {which} of {}{more}", page.total);
     }
     let look_alike = |hit: &CatalogHit| Some(warning(hit, hit.look_alike.as_ref()?));
     for of in [look_alike, not_buyable, flagged] {
         let told: Vec<String> = page.hits.iter().filter_map(of).collect();
         if !told.is_empty() {
-            line(&mut text, format_args!("\n\n{}", told.join("\n")));
+            text += &format!("\n\n{}", told.join("\n"));
         }
     }
     text
@@ -254,31 +252,26 @@ fn shown_text(shown: &CatalogService) -> String {
         ("address", shown.address.clone()),
     ] {
         if !value.is_empty() {
-            line(&mut text, format_args!("{name:10}  {}\n", one_line(&value)));
+            text += &format!("{name:10}  {}\n", one_line(&value));
         }
     }
-    if let Some(look_alike) = &hit.look_alike {
-        line(&mut text, format_args!("\n{}\n", warning(hit, look_alike)));
-    }
-    if let Some(refused) = not_buyable(hit) {
-        line(&mut text, format_args!("\n{refused}\n"));
-    }
-    if let Some(flagged) = flagged(hit) {
-        line(&mut text, format_args!("\n{flagged}\n"));
+    let look_alike = hit.look_alike.as_ref().map(|other| warning(hit, other));
+    for told in [look_alike, not_buyable(hit), flagged(hit)].into_iter().flatten() {
+        text += &format!("\n{told}\n");
     }
     if let Some(why) = &shown.details_missing {
-        line(&mut text, format_args!("\nIts operations cannot be shown: {why}.\n"));
+        text += &format!("\nIts operations cannot be shown: {why}.\n");
         return text;
     }
     if !shown.description.is_empty() {
-        line(&mut text, format_args!("\n{}\n", shown.description));
+        text += &format!("\n{}\n", shown.description);
     }
-    line(&mut text, format_args!("\n{}\n", show::offers(&shown.offers)));
+    text += &format!("\n{}\n", show::offers(&shown.offers));
     if shown.samples > 0 {
-        line(&mut text, format_args!("\nFree samples: farthing catalog sample {}\n", hit.id));
+        text += &format!("\nFree samples: farthing catalog sample {}\n", hit.id);
     }
     if let Some(first) = shown.offers.first() {
-        line(&mut text, format_args!("Buy: farthing call {} {} {}\n", hit.id, first.method, first.path));
+        text += &format!("Buy: farthing call {} {} {}\n", hit.id, first.method, first.path);
     }
     text
 }
@@ -306,9 +299,4 @@ fn short(wallet: &str) -> String {
         (Some(head), Some(tail)) => format!("{head}…{tail}"),
         _ => wallet.to_owned(),
     }
-}
-
-/// Writing to memory does not fail.
-fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    let _ = text.write_fmt(arguments);
 }

@@ -1,7 +1,5 @@
 //! One of my services, for people.
 
-use std::fmt::Write;
-
 use farthing_bridge::samples::Origin;
 use farthing_control::types::{ApiShown, ListingHealth, Offer, OperationSample, Rescan, VersionNote};
 use farthing_os::clock;
@@ -15,15 +13,10 @@ use crate::{
 /// Writes the text about an API that was just published.
 pub(super) fn added(shown: &ApiShown) -> String {
     let mut text = findings_text(&shown.report);
-    line(&mut text, format_args!(""));
-    text.push_str(&head(shown));
-    line(&mut text, format_args!("\n{}", offers(&shown.offers)));
+    text += &format!("\n{}\n{}\n", head(shown), offers(&shown.offers));
     let first = shown.offers.first();
     let call = first.map(|offer| format!(" {} {}", offer.method, offer.path)).unwrap_or_default();
-    line(
-        &mut text,
-        format_args!("\nIt is for sale now. Anyone can buy: farthing call {}{call}", shown.api.id),
-    );
+    text += &format!("\nIt is for sale now. Anyone can buy: farthing call {}{call}\n", shown.api.id);
     text
 }
 
@@ -38,16 +31,16 @@ pub(super) fn shown(shown: &ApiShown) -> String {
         ("this node adds", &shown.secrets.join(", ")),
     ] {
         if !value.is_empty() {
-            line(&mut text, format_args!("{name:14}  {value}"));
+            text += &format!("{name:14}  {value}\n");
         }
     }
-    line(&mut text, format_args!("{:14}  {} calls, {} USDC", "earned", shown.api.calls, shown.api.earned));
-    line(&mut text, format_args!("\n{}\n", offers(&shown.offers)));
+    text += &format!("{:14}  {} calls, {} USDC\n", "earned", shown.api.calls, shown.api.earned);
+    text += &format!("\n{}\n\n", offers(&shown.offers));
     text.push_str(&findings_text(&shown.report));
     if !shown.samples.is_empty() {
-        line(&mut text, format_args!("\nFree samples:"));
+        text += "\nFree samples:\n";
         for sample in &shown.samples {
-            line(&mut text, format_args!("  {}", sample_line(sample)));
+            text += &format!("  {}\n", sample_line(sample));
         }
     }
     text
@@ -107,7 +100,7 @@ fn head(shown: &ApiShown) -> String {
         ("price", format!("{} USDC a call", api.price)),
         ("your server", format!("{} ({})", api.upstream, api.upstream_class)),
     ] {
-        line(&mut text, format_args!("{name:14}  {value}"));
+        text += &format!("{name:14}  {value}\n");
     }
     text
 }
@@ -136,25 +129,15 @@ pub(super) fn rescan(rescan: &Rescan) -> String {
     if changes.is_empty() {
         return "Nothing that callers see is different.".to_owned();
     }
-    let mut text = String::new();
-    for operation in &changes.added {
-        line(&mut text, format_args!("new      {operation}"));
-    }
-    for operation in &changes.removed {
-        line(&mut text, format_args!("gone     {operation}"));
-    }
-    for change in &changes.changed {
-        line(&mut text, format_args!("changed  {}: {}", change.operation, change.what.join("; ")));
-    }
-    if rescan.applied {
-        line(&mut text, format_args!("\nPublished as version {}.", rescan.api.listing_version));
+    let added = changes.added.iter().map(|operation| format!("new      {operation}\n"));
+    let removed = changes.removed.iter().map(|operation| format!("gone     {operation}\n"));
+    let changed = changes.changed.iter();
+    let changed =
+        changed.map(|change| format!("changed  {}: {}\n", change.operation, change.what.join("; ")));
+    let end = if rescan.applied {
+        format!("\nPublished as version {}.\n", rescan.api.listing_version)
     } else {
-        line(&mut text, format_args!("\nNothing was published; repeat the command with --apply to do that."));
-    }
-    text
-}
-
-/// Writing to memory does not fail.
-fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    let _ = writeln!(text, "{arguments}");
+        "\nNothing was published; repeat the command with --apply to do that.\n".to_owned()
+    };
+    added.chain(removed).chain(changed).chain([end]).collect()
 }
