@@ -10,7 +10,7 @@
 //!
 //! The same description and options give the same bytes. **A language is added** with a folder below
 //! `bridge/sdk/templates`, which holds its templates and, as `profile.toml`, its [`profile::Profile`], and with its
-//! lines in [`Language::facts`] and [`languages`]. `bridge/sdk/templates/README.md` lists what templates are given.
+//! lines in `named!` and [`languages`]. `bridge/sdk/templates/README.md` lists what templates are given.
 //!
 //! Integers are exact in every language: what is not declared to fit into 32 or 53 bits is a 64-bit type, and in
 //! JavaScript and TypeScript `number | bigint`, a `bigint` whenever a `number` would lose digits.
@@ -33,39 +33,45 @@ use farthing_bridge::description::ApiDescription;
 pub use plain::{PlainCall, plain};
 pub use snippet::snippet;
 
-/// A language that client code can be written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Language {
-    Python,
-    TypeScript,
-    JavaScript,
-    Go,
-    Rust,
-    Kotlin,
-    Java,
-    CSharp,
-    Ruby,
-    Php,
-    Shell,
-    Swift,
+/// Each language with its name, as it is written on a command line and in addresses, its title, as people write it, and
+/// its short names, in the order in which they are shown.
+macro_rules! named {
+    ($($language:ident: $name:literal, $title:literal, $short_names:expr;)+) => {
+        /// A language that client code can be written in.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Language {
+            $($language,)+
+        }
+
+        impl Language {
+            const ALL: [Self; [$($name),+].len()] = [$(Self::$language),+];
+
+            /// Name, title and short names.
+            const fn facts(self) -> (&'static str, &'static str, &'static [&'static str]) {
+                match self {
+                    $(Self::$language => ($name, $title, &$short_names),)+
+                }
+            }
+        }
+    };
+}
+
+named! {
+    Python: "python", "Python", ["py"];
+    TypeScript: "typescript", "TypeScript", ["ts"];
+    JavaScript: "javascript", "JavaScript", ["js", "node"];
+    Go: "go", "Go", ["golang"];
+    Rust: "rust", "Rust", ["rs"];
+    Kotlin: "kotlin", "Kotlin", ["kt"];
+    Java: "java", "Java", [];
+    CSharp: "csharp", "C#", ["cs", "dotnet"];
+    Ruby: "ruby", "Ruby", ["rb"];
+    Php: "php", "PHP", [];
+    Shell: "shell", "Shell", ["sh", "bash"];
+    Swift: "swift", "Swift", [];
 }
 
 impl Language {
-    const ALL: [Self; 12] = [
-        Self::Python,
-        Self::TypeScript,
-        Self::JavaScript,
-        Self::Go,
-        Self::Rust,
-        Self::Kotlin,
-        Self::Java,
-        Self::CSharp,
-        Self::Ruby,
-        Self::Php,
-        Self::Shell,
-        Self::Swift,
-    ];
-
     /// All of them, in the order in which they are shown.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter()
@@ -98,24 +104,6 @@ impl Language {
             names.any(|known| known.eq_ignore_ascii_case(given))
         };
         Self::all().find(is_it)
-    }
-
-    /// Name, title and short names.
-    const fn facts(self) -> (&'static str, &'static str, &'static [&'static str]) {
-        match self {
-            Self::Python => ("python", "Python", &["py"]),
-            Self::TypeScript => ("typescript", "TypeScript", &["ts"]),
-            Self::JavaScript => ("javascript", "JavaScript", &["js", "node"]),
-            Self::Go => ("go", "Go", &["golang"]),
-            Self::Rust => ("rust", "Rust", &["rs"]),
-            Self::Kotlin => ("kotlin", "Kotlin", &["kt"]),
-            Self::Java => ("java", "Java", &[]),
-            Self::CSharp => ("csharp", "C#", &["cs", "dotnet"]),
-            Self::Ruby => ("ruby", "Ruby", &["rb"]),
-            Self::Php => ("php", "PHP", &[]),
-            Self::Shell => ("shell", "Shell", &["sh", "bash"]),
-            Self::Swift => ("swift", "Swift", &[]),
-        }
     }
 }
 
