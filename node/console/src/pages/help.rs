@@ -32,61 +32,26 @@ struct Document {
     text: &'static str,
 }
 
-macro_rules! document {
-    ($name:literal, $path:literal, $title:literal, $about:literal) => {
-        Document {
+macro_rules! documents {
+    ($($name:literal, $path:literal, $title:literal, $about:literal;)+) => {
+        &[$(Document {
             name: $name,
             title: $title,
             about: $about,
             text: include_str!(concat!("../../../../", $path)),
-        }
+        }),+]
     };
 }
 
-const DOCUMENTS: [Document; 7] = [
-    document!(
-        "console",
-        "docs/console.md",
-        "This console",
-        "Setting up, who is let in, and the same for programs."
-    ),
-    document!(
-        "problems",
-        "docs/problems.md",
-        "Problems",
-        "What an answer of the gateway means, and what to do."
-    ),
-    document!(
-        "glossary",
-        "GLOSSARY.md",
-        "Words",
-        "Channel, voucher, settlement and the others, in a sentence each."
-    ),
-    document!(
-        "bridge",
-        "docs/bridge.md",
-        "Publishing an API",
-        "What becomes of an OpenAPI file or a GraphQL schema."
-    ),
-    document!(
-        "network",
-        "docs/network.md",
-        "The network",
-        "How nodes find each other and how to be reachable."
-    ),
-    document!(
-        "ledger",
-        "docs/ledger.md",
-        "The books",
-        "What the node records, and what it promises about it."
-    ),
-    document!(
-        "security",
-        "SECURITY.md",
-        "Security",
-        "What is protected against whom, and how to report a hole."
-    ),
-];
+const DOCUMENTS: &[Document] = documents! {
+    "console", "docs/console.md", "This console", "Setting up, who is let in, and the same for programs.";
+    "problems", "docs/problems.md", "Problems", "What an answer of the gateway means, and what to do.";
+    "glossary", "GLOSSARY.md", "Words", "Channel, voucher, settlement and the others, in a sentence each.";
+    "bridge", "docs/bridge.md", "Publishing an API", "What becomes of an OpenAPI file or a GraphQL schema.";
+    "network", "docs/network.md", "The network", "How nodes find each other and how to be reachable.";
+    "ledger", "docs/ledger.md", "The books", "What the node records, and what it promises about it.";
+    "security", "SECURITY.md", "Security", "What is protected against whom, and how to report a hole.";
+};
 
 #[derive(Template)]
 #[template(path = "help.html")]
@@ -105,7 +70,7 @@ struct HelpTemplate {
 
 pub(super) async fn list(visit: Visit) -> Result<Response, Failure> {
     let frame = visit.frame(Section::Help).await?;
-    Ok(Rendered(&List { frame, documents: &DOCUMENTS }).into_response())
+    Ok(Rendered(&List { frame, documents: DOCUMENTS }).into_response())
 }
 
 pub(super) async fn show(visit: Visit, Path(name): Path<String>) -> Result<Response, Failure> {
