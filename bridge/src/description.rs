@@ -97,7 +97,7 @@ pub struct Operation {
     pub description: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deprecated: bool,
     /// Parameters of the path template are among them, and required.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -108,7 +108,7 @@ pub struct Operation {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub responses: Vec<Response>,
     /// Undeclared parameters go to the query as they are instead of being refused.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub any_params: bool,
     /// The GraphQL root field this operation stands for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -164,12 +164,12 @@ pub struct Parameter {
     pub place: Place,
     #[serde(default, skip_serializing_if = "Style::is_default")]
     pub style: Style,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
     pub schema: Schema,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deprecated: bool,
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub example: Option<Value>,
@@ -228,7 +228,7 @@ pub struct Body {
     pub kind: BodyKind,
     /// Sent upstream as the content type, without parameters: `application/json`, `text/csv`.
     pub media_type: String,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
     pub schema: Schema,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -363,9 +363,4 @@ impl ApiDescription {
 /// An example or default that is null is one; without this it would be read as none.
 pub(crate) fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
-const fn is_false(value: &bool) -> bool {
-    !*value
 }

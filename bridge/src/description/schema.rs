@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
-use super::{given, is_false};
+use super::given;
 
 /// Index into [`ApiDescription::schemas`](super::ApiDescription::schemas).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct NamedSchema {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Schema {
     pub shape: Shape,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nullable: bool,
     /// The allowed values, `null` not among them; any when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -37,7 +37,7 @@ pub struct Schema {
     pub default: Option<Value>,
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub example: Option<Value>,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deprecated: bool,
 }
 
@@ -71,9 +71,9 @@ pub struct NumberBounds {
     pub minimum: Option<Number>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maximum: Option<Number>,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub minimum_is_exclusive: bool,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub maximum_is_exclusive: bool,
 }
 
@@ -113,7 +113,7 @@ pub struct Object {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub additional: Option<Box<Schema>>,
     /// Exactly one member must be given (GraphQL's `@oneOf`).
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exactly_one: bool,
 }
 
@@ -121,7 +121,7 @@ pub struct Object {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Property {
     pub name: String,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
     pub schema: Schema,
 }

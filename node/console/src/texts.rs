@@ -15,14 +15,17 @@ pub(super) struct Alert {
     pub(super) link: Option<&'static str>,
 }
 
+const APIS: Option<&str> = Some("/panel/apis");
+const FINANCE: Option<&str> = Some("/panel/finance");
+const LIMITS: Option<&str> = Some("/panel/finance/limits");
+const NETWORK: Option<&str> = Some("/panel/network");
+
 /// An alert of the node.
 pub(super) fn alert(alert: &types::Alert) -> Alert {
     let (title, action, link) = match alert.kind {
         AlertKind::NotReady => not_ready(alert.part()),
-        AlertKind::Alone => ("The network needs a look", "See the network", Some("/panel/network")),
-        AlertKind::BootstrapUnusable => {
-            ("A node to join through cannot be used", "See the network", Some("/panel/network"))
-        }
+        AlertKind::Alone => ("The network needs a look", "See the network", NETWORK),
+        AlertKind::BootstrapUnusable => ("A node to join through cannot be used", "See the network", NETWORK),
         AlertKind::ClockOff => ("This machine's clock is wrong", "Set it, and keep it right by NTP", None),
         AlertKind::DiskLow => ("The disk is nearly full", "Free disk space", None),
         AlertKind::WalletTwice => (
@@ -30,34 +33,26 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
             "Stop one of the two: a copy must not run beside the original",
             None,
         ),
-        AlertKind::SpendingStopped => {
-            ("All spending is stopped", "See the limits", Some("/panel/finance/limits"))
-        }
-        AlertKind::UsdcLow => ("USDC runs out", "See Finance", Some("/panel/finance")),
+        AlertKind::SpendingStopped => ("All spending is stopped", "See the limits", LIMITS),
+        AlertKind::UsdcLow => ("USDC runs out", "See Finance", FINANCE),
         AlertKind::ClaimUnaffordable => {
-            ("What you earn cannot be claimed", "Send a little ETH to the wallet", Some("/panel/finance"))
+            ("What you earn cannot be claimed", "Send a little ETH to the wallet", FINANCE)
         }
-        AlertKind::ClaimRefused => {
-            ("The contract refuses your claims", "See Finance", Some("/panel/finance"))
-        }
+        AlertKind::ClaimRefused => ("The contract refuses your claims", "See Finance", FINANCE),
         AlertKind::EventsSkipped => {
             ("Some blocks of the chain could not be read", "Check `chain.rpc_urls`", None)
         }
-        AlertKind::TransactionWaits => {
-            ("A transaction waits to be mined", "See the history", Some("/panel/finance"))
-        }
-        AlertKind::EthLow => ("ETH for fees runs out", "See Finance", Some("/panel/finance")),
-        AlertKind::BudgetLow => {
-            ("The budget of today is nearly spent", "See the limits", Some("/panel/finance/limits"))
-        }
-        AlertKind::ChannelLow => ("A channel runs out", "See the channels", Some("/panel/finance")),
-        AlertKind::ServerDown => ("A server of yours takes no calls", "See My APIs", Some("/panel/apis")),
-        AlertKind::ListingUnseen => ("A service of yours is not found", "See My APIs", Some("/panel/apis")),
+        AlertKind::TransactionWaits => ("A transaction waits to be mined", "See the history", FINANCE),
+        AlertKind::EthLow => ("ETH for fees runs out", "See Finance", FINANCE),
+        AlertKind::BudgetLow => ("The budget of today is nearly spent", "See the limits", LIMITS),
+        AlertKind::ChannelLow => ("A channel runs out", "See the channels", FINANCE),
+        AlertKind::ServerDown => ("A server of yours takes no calls", "See My APIs", APIS),
+        AlertKind::ListingUnseen => ("A service of yours is not found", "See My APIs", APIS),
         AlertKind::BackupFailed => ("The daily backup fails", "See backups", Some("/panel/settings/backup")),
         AlertKind::ServiceFlagged => {
             ("A service that you buy often fails", "See the limits", Some("/panel/finance/limits#flagged"))
         }
-        AlertKind::ChannelStopped => ("A channel is stopped", "See the channels", Some("/panel/finance")),
+        AlertKind::ChannelStopped => ("A channel is stopped", "See the channels", FINANCE),
     };
     let cause = match alert.kind {
         AlertKind::NotReady => alert.cause.clone(),
@@ -76,7 +71,7 @@ const fn not_ready(part: Option<NodePart>) -> (&'static str, &'static str, Optio
                         this stays";
             ("The chain cannot be used now", next, None)
         }
-        Some(NodePart::Network) => ("The network needs a look", "See the network", Some("/panel/network")),
+        Some(NodePart::Network) => ("The network needs a look", "See the network", NETWORK),
         None => ("Something needs a look", "Run `farthing doctor`", None),
     }
 }

@@ -22,14 +22,9 @@ pub struct VersionNote {
     /// The differences from the version before, one sentence each; empty where callers see no difference.
     pub what: Vec<String>,
     /// This node came by the version itself; the owner does not tell of it.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schema(default = false)]
     pub seen_here: bool,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 /// The health of one of my services: whether others have its listing.
