@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use farthing_bridge::is_deceptive;
-use farthing_control::types::Eth;
+use farthing_control::types::{DayFigures, Eth};
 use farthing_os::clock;
 use farthing_protocol::{Address, Usdc};
 
@@ -97,6 +97,11 @@ pub(super) fn day(days: u32) -> String {
     let (_, month, day) = clock::civil(u64::from(days) * 86_400);
     let month = usize::try_from(month - 1).ok().and_then(|at| MONTHS.get(at));
     format!("{day} {}", month.unwrap_or(&""))
+}
+
+/// Each day, and what was spent and earned on it.
+pub(super) fn days(days: &[DayFigures]) -> Vec<(String, String, String)> {
+    days.iter().map(|one| (day(one.day), usdc(one.spent.0), usdc(one.earned.0))).collect()
 }
 
 /// A stranger's text on one line, without the characters that turn or hide what stands around them.

@@ -125,8 +125,7 @@ impl Reader {
 
 /// Returns the source with which to register what a search found.
 pub fn found_source(intake: &Intake) -> SourceFile {
-    let (kind, url) = (source_kind(intake.kind()), Some(intake.origin.clone()));
-    SourceFile { kind, url, text: None, file: String::new() }
+    SourceFile::at(source_kind(intake.kind()), intake.origin.clone())
 }
 
 fn named(

@@ -7,7 +7,10 @@ use std::{
 };
 
 use farthing_control::types::{OperationFile, ServiceFile, SourceFile, SourceKind};
-use farthing_node::owner::intake::{self, IntakeOptions, Kind};
+use farthing_node::owner::{
+    inspect::found_source,
+    intake::{self, IntakeOptions},
+};
 
 use crate::{
     Context,
@@ -46,7 +49,7 @@ async fn source(context: &Context, add: &Add) -> Result<Option<SourceFile>, Fail
 /// A URL, which the node fetches, or a file, which is read here.
 pub(super) fn source_at(place: &str, kind: SourceKind) -> Result<SourceFile, Failure> {
     if is_url(place) {
-        return Ok(SourceFile { kind, url: Some(place.to_owned()), text: None, file: String::new() });
+        return Ok(SourceFile::at(kind, place.to_owned()));
     }
     let (text, file) = if place == "-" {
         (io::read_to_string(io::stdin()), String::new())
@@ -84,11 +87,7 @@ async fn scan(context: &Context, url: &str, add: &Add) -> Result<SourceFile, Fai
     let candidate = number.checked_sub(1).and_then(|index| found.candidates.get(index));
     let candidate = candidate
         .ok_or_else(|| Failure::usage(format!("there is no description {number}, only 1 to {count}")))?;
-    let kind = match candidate.intake.kind() {
-        Kind::Rest => SourceKind::Openapi,
-        Kind::Graphql => SourceKind::Graphql,
-    };
-    Ok(SourceFile { kind, url: Some(candidate.intake.origin.clone()), text: None, file: String::new() })
+    Ok(found_source(&candidate.intake))
 }
 
 fn ask(count: usize) -> Result<usize, Failure> {

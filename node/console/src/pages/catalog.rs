@@ -12,8 +12,8 @@ use axum::{
 };
 use farthing_control::endpoint;
 use farthing_control::types::{
-    CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSort, CatalogState, Charge, Count, Figures,
-    FlagRule, Measured, PriceCount, ServiceFlag,
+    CatalogHit, CatalogPage, CatalogQuery, CatalogSort, CatalogState, Charge, Count, Figures, FlagRule,
+    Measured, PriceCount, ServiceFlag,
 };
 use farthing_os::clock;
 use farthing_protocol::{ServiceId, Usdc};
@@ -145,11 +145,7 @@ impl CatalogParams {
             words: self.q.clone(),
             category: some(&self.category),
             tag: some(&self.tag),
-            kind: match self.kind.as_str() {
-                "REST" => Some(CatalogKind::Rest),
-                "GraphQL" => Some(CatalogKind::Graphql),
-                _ => None,
-            },
+            kind: self.kind.parse().ok(),
             price_max: price_max.map(Into::into),
             owner: None,
             online: !self.online.is_empty(),

@@ -83,11 +83,7 @@ async fn page(visit: &Visit, done: Option<String>, problem: Option<String>) -> R
         qr: qr_code(&address, "The wallet's address as a QR code"),
         address,
         chart: chart_of_days(&figures.days),
-        days: figures
-            .days
-            .iter()
-            .map(|day| (show::day(day.day), show::usdc(day.spent.0), show::usdc(day.earned.0)))
-            .collect(),
+        days: show::days(&figures.days),
         channels_hidden: channels.len().saturating_sub(CHANNELS_SHOWN),
         channels: sorted(channels).iter().take(CHANNELS_SHOWN).map(row).collect(),
         done,

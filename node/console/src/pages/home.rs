@@ -78,11 +78,7 @@ pub(super) async fn show(visit: Visit, Query(asked): Query<HomeParams>) -> Resul
         set_up: is_new.then_some(setup::SetupStep::Words.path()),
         steps: if steps.iter().all(|step| step.done) { Vec::new() } else { steps },
         median: figures.median_us.map_or_else(|| "–".to_owned(), show::duration),
-        days: figures
-            .days
-            .iter()
-            .map(|day| (show::day(day.day), show::usdc(day.spent.0), show::usdc(day.earned.0)))
-            .collect(),
+        days: show::days(&figures.days),
         chart: chart_of_days(&figures.days),
         recent: super::activity::short_rows(&activity, RECENT, clock::now_secs()),
         figures,

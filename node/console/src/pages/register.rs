@@ -151,12 +151,7 @@ fn source(file: String, file_name: &str, text: &str, url: &str) -> Result<Source
             Ok(document(file, name))
         }
         (false, true, false) => Ok(document(text.to_owned(), String::new())),
-        (false, false, true) => Ok(SourceFile {
-            kind: SourceKind::Scan,
-            url: Some(url.to_owned()),
-            text: None,
-            file: String::new(),
-        }),
+        (false, false, true) => Ok(SourceFile::at(SourceKind::Scan, url.to_owned())),
         (false, false, false) if !file_name.is_empty() => {
             Err(format!("The file “{}” is empty. Choose another.", show::visible(file_name)))
         }

@@ -87,6 +87,13 @@ pub struct SourceFile {
     pub file: String,
 }
 
+impl SourceFile {
+    /// A description that the node fetches.
+    pub const fn at(kind: SourceKind, url: String) -> Self {
+        Self { kind, url: Some(url), text: None, file: String::new() }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceKind {

@@ -15,7 +15,7 @@ pub fn earthquakes(service_url: &str) -> ServiceFile {
         summary: "Recent earthquakes worldwide, as GeoJSON (USGS)".to_owned(),
         category: "geology".to_owned(),
         tags: vec!["earthquakes".to_owned(), "geojson".to_owned()],
-        source: Some(source(SourceKind::Openapi, format!("{service_url}/openapi.json"))),
+        source: Some(SourceFile::at(SourceKind::Openapi, format!("{service_url}/openapi.json"))),
         operations: vec![OperationFile {
             exclude: true,
             ..OperationFile::named(Method::Get, "/healthz".to_owned())
@@ -31,13 +31,9 @@ pub(crate) fn planets(service_url: &str) -> ServiceFile {
         summary: "Confirmed planets of other stars (NASA Exoplanet Archive)".to_owned(),
         category: "astronomy".to_owned(),
         tags: vec!["planets".to_owned(), "stars".to_owned()],
-        source: Some(source(SourceKind::Graphql, format!("{service_url}/graphql"))),
+        source: Some(SourceFile::at(SourceKind::Graphql, format!("{service_url}/graphql"))),
         ..ServiceFile::priced(PLANETS_PRICE)
     }
-}
-
-fn source(kind: SourceKind, url: String) -> SourceFile {
-    SourceFile { kind, url: Some(url), text: None, file: String::new() }
 }
 
 /// A call of the earthquake service.

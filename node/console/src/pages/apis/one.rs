@@ -223,15 +223,13 @@ fn offer(offer: &Offer) -> OfferRow {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(in crate::pages) struct PriceFields {
     price: String,
-    #[serde(default)]
     operation: String,
-    #[serde(default)]
     page: usize,
     /// `hide` stops offering the operation instead.
-    #[serde(default)]
     go: String,
 }
 

@@ -179,11 +179,10 @@ fn request(fields: &LimitFields) -> Result<LimitsRequest, String> {
     })
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(in crate::pages) struct Accepted {
-    #[serde(default)]
     service: String,
-    #[serde(default)]
     up_to: String,
 }
 
@@ -201,11 +200,10 @@ fn accepted(fields: &Accepted) -> Result<AcceptPrice, String> {
     Ok(AcceptPrice { service: Text(service), up_to: up_to.into() })
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(in crate::pages) struct RuleChosen {
-    #[serde(default)]
     service: String,
-    #[serde(default)]
     rule: String,
 }
 
@@ -221,9 +219,7 @@ fn rule_chosen(fields: &RuleChosen) -> Result<FlagRequest, String> {
     let service = fields.service.trim().parse().map_err(|_| "The service must be a UUID.".to_owned())?;
     let rule = match fields.rule.as_str() {
         "setting" => None,
-        "warn" => Some(FlagRule::Warn),
-        "stop" => Some(FlagRule::Stop),
-        _ => return Err("Choose what becomes of its calls.".to_owned()),
+        rule => Some(rule.parse().map_err(|_| "Choose what becomes of its calls.".to_owned())?),
     };
     Ok(FlagRequest { service: Text(service), rule })
 }
