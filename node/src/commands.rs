@@ -215,7 +215,7 @@ async fn peers(State(node): State<Handles>) -> Json<Vec<Peer>> {
     )
 }
 
-async fn ping(State(node): State<Handles>, Json(request): Json<PingRequest>) -> Result<Json<Pong>, Failed> {
+async fn ping(State(node): State<Handles>, Json(request): Json<PingRequest>) -> Reply<Pong> {
     let wallet = request.wallet.0;
     if wallet == node.wallet {
         let detail = format!("{wallet} is this node's own wallet");
@@ -268,12 +268,15 @@ async fn reached(State(node): State<Handles>) -> Json<Reach> {
     Json(reach::shown(&reachability, clock::now_secs()))
 }
 
-async fn test_reach(State(node): State<Handles>) -> Result<Json<Reach>, Failed> {
+async fn test_reach(State(node): State<Handles>) -> Reply<Reach> {
     let tested = node.network.test_reachability().await;
     let reachability =
         tested.map_err(|error| Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, error.next_step()))?;
     Ok(Json(reach::shown(&reachability, clock::now_secs())))
 }
+
+/// What a command answers.
+type Reply<T> = Result<Json<T>, Failed>;
 
 /// A use case's refusal, as the command line shows it.
 struct Failed(Problem);

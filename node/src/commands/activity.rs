@@ -20,7 +20,7 @@ use farthing_protocol::ServiceId;
 use parking_lot::Mutex;
 use serde::Deserialize;
 
-use super::Failed;
+use super::Reply;
 use crate::{
     commands::handles::Handles,
     disk::aside,
@@ -40,10 +40,7 @@ pub(super) struct Listed {
     limit: Option<usize>,
 }
 
-pub(super) async fn activity(
-    State(node): State<Handles>,
-    Query(listed): Query<Listed>,
-) -> Result<Json<Activity>, Failed> {
+pub(super) async fn activity(State(node): State<Handles>, Query(listed): Query<Listed>) -> Reply<Activity> {
     let limit = listed.limit.unwrap_or(LISTED_DEFAULT).min(LISTED_MAX);
     let (purchases, served) = (node.ledger.purchases(limit)?, node.ledger.served_calls(limit)?);
     let names = node.history().names();
@@ -89,7 +86,7 @@ struct LastCount {
 pub(super) async fn figures(
     State(node): State<Handles>,
     State(counted): State<CountedFigures>,
-) -> Result<Json<Figures>, Failed> {
+) -> Reply<Figures> {
     match counted.look() {
         (Some(figures), false) => Ok(Json(figures)),
         (Some(figures), true) => {

@@ -3,7 +3,7 @@
 use axum::{Json, extract::State, http::StatusCode};
 use farthing_control::types::{Alert, AlertLevels, AlertLevelsRequest};
 
-use super::Failed;
+use super::{Failed, Reply};
 use crate::{
     alerts::{Levels, LevelsError, WebhookAddress, WebhookError},
     commands::handles::Handles,
@@ -32,7 +32,7 @@ pub(super) async fn levels(State(node): State<Handles>) -> Json<AlertLevels> {
 pub(super) async fn set(
     State(node): State<Handles>,
     Json(request): Json<AlertLevelsRequest>,
-) -> Result<Json<AlertLevels>, Failed> {
+) -> Reply<AlertLevels> {
     let AlertLevelsRequest { usdc_below, eth_below, channel_below, webhook } = request;
     let edit = |levels: &mut Levels| {
         levels.usdc_below = usdc_below.map_or(levels.usdc_below, |text| text.0);
@@ -46,7 +46,7 @@ pub(super) async fn set(
     Ok(Json(levels_of(&node)))
 }
 
-pub(super) async fn test(State(node): State<Handles>) -> Result<Json<AlertLevels>, Failed> {
+pub(super) async fn test(State(node): State<Handles>) -> Reply<AlertLevels> {
     match node.alerts.test_webhook().await {
         None => {
             let next = "`farthing alert set --webhook` sets one.";

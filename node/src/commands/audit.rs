@@ -9,7 +9,7 @@ use farthing_control::types::{Audit, AuditQuery, Compared, OnChain};
 use farthing_ledger::LedgerError;
 use farthing_protocol::Address;
 
-use super::Failed;
+use super::{Failed, Reply};
 use crate::{
     commands::handles::Handles,
     consumer,
@@ -36,7 +36,7 @@ pub(super) async fn full_audit(
 pub(super) async fn audit(
     State(node): State<Handles>,
     Query(AuditQuery { with, offline }): Query<AuditQuery>,
-) -> Result<Json<Audit>, Failed> {
+) -> Reply<Audit> {
     let audit = full_audit(&node, true).await?;
     let mut told = Audit {
         calls_served: audit.calls,

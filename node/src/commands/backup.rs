@@ -15,7 +15,7 @@ use farthing_control::types::{
 use farthing_os::{clock, secret::SecretText};
 use farthing_serve::attachment;
 
-use super::Failed;
+use super::{Failed, Reply};
 use crate::{
     backup::{self, BackupError, Backups, Lock, Made},
     commands::handles::Handles,
@@ -29,15 +29,12 @@ pub(super) mod replaced;
 /// The largest backup that may be brought over HTTP; a larger one is put into the folder by hand.
 pub(super) const UPLOAD_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-pub(super) async fn list(State(node): State<Handles>) -> Result<Json<Vec<Backup>>, Failed> {
+pub(super) async fn list(State(node): State<Handles>) -> Reply<Vec<Backup>> {
     let backups = Backups::of(&node.config.node);
     Ok(Json(aside(move || backups.all()).await?))
 }
 
-pub(super) async fn create(
-    State(node): State<Handles>,
-    Json(request): Json<BackupRequest>,
-) -> Result<Json<Backup>, Failed> {
+pub(super) async fn create(State(node): State<Handles>, Json(request): Json<BackupRequest>) -> Reply<Backup> {
     let lock = Lock::Passphrase(SecretText::new(request.passphrase));
     let made = aside(move || {
         let (config, now_secs) = (&node.config.node, clock::now_secs());
@@ -70,7 +67,7 @@ pub(super) async fn read(backups: &Backups, name: &str) -> Result<Vec<u8>, Faile
     })
 }
 
-pub(super) async fn upload(State(node): State<Handles>, bytes: Bytes) -> Result<Json<Backup>, Failed> {
+pub(super) async fn upload(State(node): State<Handles>, bytes: Bytes) -> Reply<Backup> {
     if !backup::is_backup(&bytes) {
         return Err(BackupError::NoBackup.into());
     }
@@ -84,14 +81,14 @@ pub(super) async fn verify(
     State(node): State<Handles>,
     Path(name): Path<String>,
     Json(request): Json<BackupRequest>,
-) -> Result<Json<BackupFacts>, Failed> {
+) -> Reply<BackupFacts> {
     let passphrase = SecretText::new(request.passphrase);
     let bytes = read(&Backups::of(&node.config.node), &name).await?;
     let data_dir = node.config.node.data_dir.clone();
     Ok(Json(aside(move || backup::verify(&bytes, &passphrase, &data_dir)).await?))
 }
 
-pub(super) async fn wallet_backup(State(node): State<Handles>) -> Result<Json<WalletBackup>, Failed> {
+pub(super) async fn wallet_backup(State(node): State<Handles>) -> Reply<WalletBackup> {
     let backups = Backups::of(&node.config.node);
     // A folder on a disk that is not there is told as an alert; Home is there all the same.
     let newest = aside(move || backups.all()).await.unwrap_or_default().into_iter().next();
@@ -101,7 +98,7 @@ pub(super) async fn wallet_backup(State(node): State<Handles>) -> Result<Json<Wa
     }))
 }
 
-pub(super) async fn phrase(State(node): State<Handles>) -> Result<Json<Phrase>, Failed> {
+pub(super) async fn phrase(State(node): State<Handles>) -> Reply<Phrase> {
     let phrase = phrase_of(&node).await?;
     Ok(Json(Phrase { address: node.wallet.to_string(), phrase: phrase.expose().to_owned() }))
 }
@@ -121,7 +118,7 @@ async fn phrase_of(node: &Handles) -> Result<SecretText, Failed> {
 pub(super) async fn check_phrase(
     State(node): State<Handles>,
     Json(request): Json<PhraseCheck>,
-) -> Result<Json<WalletBackup>, Failed> {
+) -> Reply<WalletBackup> {
     let phrase = phrase_of(&node).await?;
     let words: Vec<&str> = phrase.expose().split(' ').collect();
     let is_right = |(number, word): (&usize, &String)| {

@@ -16,7 +16,7 @@ use farthing_protocol::{Listing, ServiceId, call::Method, listing::ServiceKind};
 use serde::Deserialize;
 
 use super::{
-    Failed,
+    Failed, Reply,
     services::{DocumentVersion, charge, offer},
 };
 use crate::{
@@ -31,7 +31,7 @@ const LIMIT_DEFAULT: usize = 20;
 pub(super) async fn search(
     State(node): State<Handles>,
     Json(query): Json<CatalogQuery>,
-) -> Result<Json<CatalogPage>, Failed> {
+) -> Reply<CatalogPage> {
     let offset = query.offset;
     let query = store::Query {
         words: query.words,
@@ -90,7 +90,7 @@ pub(super) async fn search(
 pub(super) async fn show(
     State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
-) -> Result<Json<CatalogService>, Failed> {
+) -> Reply<CatalogService> {
     let entry = node.catalog.entry(id.0).await?;
     let shown = CatalogService {
         hit: shown(&node, &entry.listing, entry.state, entry.look_alike.as_ref()),
@@ -128,7 +128,7 @@ pub(super) async fn openapi(
 pub(super) async fn sample(
     State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
-) -> Result<Json<CatalogSamples>, Failed> {
+) -> Reply<CatalogSamples> {
     let known = node.catalog.newest(id.0).await?;
     let document = node.catalog.samples(&known).await?;
     Ok(Json(CatalogSamples { id, samples: samples::read(&document) }))
@@ -144,7 +144,7 @@ pub(super) struct OperationQuery {
 pub(super) async fn versions(
     State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
-) -> Result<Json<Vec<VersionNote>>, Failed> {
+) -> Reply<Vec<VersionNote>> {
     // Looks at the newest, so that it is among them, where its details can be had.
     let entry = node.catalog.entry(id.0).await?;
     let versions = match node.catalog.newest(id.0).await {
@@ -158,7 +158,7 @@ pub(super) async fn form(
     State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
     Query(wanted): Query<OperationQuery>,
-) -> Result<Json<CallForm>, Failed> {
+) -> Reply<CallForm> {
     let known = node.catalog.newest(id.0).await?;
     let mut operations = known.operations().enumerate();
     let found = operations

@@ -4,7 +4,7 @@ use axum::{Json, extract::State};
 use farthing_control::types::{FlagCause, FlagRequest, FlaggedService, FlaggedServices, ServiceFlag};
 use farthing_protocol::ServiceId;
 
-use super::Failed;
+use super::Reply;
 use crate::{
     commands::handles::Handles,
     consumer::conduct::{self, Flag},
@@ -54,7 +54,7 @@ pub(super) async fn list(State(node): State<Handles>) -> Json<FlaggedServices> {
 pub(super) async fn set(
     State(node): State<Handles>,
     Json(request): Json<FlagRequest>,
-) -> Result<Json<FlaggedServices>, Failed> {
+) -> Reply<FlaggedServices> {
     node.consumer.conduct().set_rule(request.service.0, request.rule).await?;
     Ok(Json(all(&node)))
 }

@@ -7,13 +7,13 @@ use axum::{
 use farthing_control::types::{ListingHealth, Text};
 use farthing_protocol::ServiceId;
 
-use super::Failed;
+use super::Reply;
 use crate::commands::handles::Handles;
 
 pub(super) async fn health(
     State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
-) -> Result<Json<ListingHealth>, Failed> {
+) -> Reply<ListingHealth> {
     let service = node.registry.find(id.0)?;
     Ok(Json(node.health.look(&service).await))
 }

@@ -16,7 +16,7 @@ use farthing_protocol::ServiceId;
 use farthing_serve::attachment;
 use serde::Deserialize;
 
-use super::Failed;
+use super::{Failed, Reply};
 use crate::{
     commands::handles::Handles,
     disk::aside,
@@ -44,7 +44,7 @@ pub(super) struct HistoryQuery {
 pub(super) async fn history(
     State(node): State<Handles>,
     Query(asked): Query<HistoryQuery>,
-) -> Result<Json<HistoryPage>, Failed> {
+) -> Reply<HistoryPage> {
     let limit = limit_of(asked.limit.as_deref())?;
     Ok(Json(node.history().step(filter_of(&asked)?, limit).await?))
 }
@@ -80,7 +80,7 @@ pub(super) async fn json(
 pub(super) async fn days(
     State(node): State<Handles>,
     Query(asked): Query<DaysQuery>,
-) -> Result<Json<Vec<DayTotals>>, Failed> {
+) -> Reply<Vec<DayTotals>> {
     let last = asked.to.as_deref().map(|to| time_of("to", to)).transpose()?;
     let last = day_of(last.unwrap_or_else(clock::now_secs));
     let first = asked.from.as_deref().map(|from| time_of("from", from)).transpose()?;
@@ -91,10 +91,7 @@ pub(super) async fn days(
     Ok(Json(node.history().days(first, last)?))
 }
 
-pub(super) async fn settled(
-    State(node): State<Handles>,
-    Path(id): Path<String>,
-) -> Result<Json<SettlementShown>, Failed> {
+pub(super) async fn settled(State(node): State<Handles>, Path(id): Path<String>) -> Reply<SettlementShown> {
     let number = id.parse().map_err(|_| refused("the settlement's id in the address is no number"))?;
     let found = node.history().settlement(number).await?;
     found.map(Json).ok_or_else(|| {

@@ -9,7 +9,7 @@ use farthing_control::types::{
 use farthing_os::secret::SecretText;
 
 use super::{
-    Failed,
+    Reply,
     services::{offer_parameters, shown},
 };
 use crate::{
@@ -25,17 +25,14 @@ use crate::{
 pub(super) async fn inspect(
     State(node): State<Handles>,
     Json(request): Json<InspectRequest>,
-) -> Result<Json<Inspection>, Failed> {
+) -> Reply<Inspection> {
     let headers = request.upstream_headers.into_iter();
     let headers = headers.map(|(name, value)| (name, SecretText::new(value))).collect();
     let inspected = node.reader().inspect(request.source, headers).await?;
     Ok(Json(inspection(inspected)))
 }
 
-pub(super) async fn preview(
-    State(node): State<Handles>,
-    Json(file): Json<ServiceFile>,
-) -> Result<Json<ApiPreview>, Failed> {
+pub(super) async fn preview(State(node): State<Handles>, Json(file): Json<ServiceFile>) -> Reply<ApiPreview> {
     let new = node.reader().read(file).await?;
     let service = node.registry.preview(new)?;
     let shown = shown(&node, &service, &Tally::default()).await?;
@@ -55,10 +52,7 @@ pub(super) async fn preview(
     }))
 }
 
-pub(super) async fn try_out(
-    State(node): State<Handles>,
-    Json(request): Json<TryRequest>,
-) -> Result<Json<Tried>, Failed> {
+pub(super) async fn try_out(State(node): State<Handles>, Json(request): Json<TryRequest>) -> Reply<Tried> {
     let reader = node.reader();
     let service = reader.read(request.file).await?;
     let wanted = request.operation.map(|operation| (operation.method.0, operation.path));

@@ -12,7 +12,7 @@ use farthing_control::types::{
 };
 use farthing_protocol::{ChannelId, Usdc};
 
-use super::Failed;
+use super::{Failed, Reply};
 use crate::{
     chain_view,
     commands::handles::Handles,
@@ -43,10 +43,7 @@ pub(super) async fn wallet(State(node): State<Handles>) -> Json<WalletBalance> {
     Json(balance(&node))
 }
 
-pub(super) async fn send(
-    State(node): State<Handles>,
-    Json(request): Json<SendRequest>,
-) -> Result<Json<Sent>, Failed> {
+pub(super) async fn send(State(node): State<Handles>, Json(request): Json<SendRequest>) -> Reply<Sent> {
     let outcome = match request.amount {
         SendAmount::Usdc(Text(amount)) => node.chain.send_usdc(request.to.0, amount).await,
         SendAmount::Eth(Text(Eth { wei })) => node.chain.send_eth(request.to.0, wei).await,
@@ -137,7 +134,7 @@ const fn closed_state(closed: Closed) -> (ChannelState, Option<u64>) {
     }
 }
 
-fn channel(node: &Handles, id: ChannelId) -> Result<Json<Channel>, Failed> {
+fn channel(node: &Handles, id: ChannelId) -> Reply<Channel> {
     let found = all_channels(node).into_iter().find(|channel| channel.id.0 == id);
     found.map(Json).ok_or_else(|| SettlementError::NoSuchChannel(id).into())
 }
@@ -145,7 +142,7 @@ fn channel(node: &Handles, id: ChannelId) -> Result<Json<Channel>, Failed> {
 pub(super) async fn open_channel(
     State(node): State<Handles>,
     Json(request): Json<OpenRequest>,
-) -> Result<Json<Channel>, Failed> {
+) -> Reply<Channel> {
     node.consumer.may_spend()?;
     let service = node.catalog.service(request.service.0).await.map_err(BuyError::from)?;
     let listing = service.listing();
@@ -163,7 +160,7 @@ pub(super) async fn close_channel(
     State(node): State<Handles>,
     Path(id): Path<Text<ChannelId>>,
     Query(CloseQuery { force }): Query<CloseQuery>,
-) -> Result<Json<Channel>, Failed> {
+) -> Reply<Channel> {
     match node.channels.get(id.0) {
         Some(mine) => {
             let closed = node.settlement.close_as_payer(mine.id, force).await?;
@@ -179,12 +176,12 @@ pub(super) async fn close_channel(
 pub(super) async fn resume_channel(
     State(node): State<Handles>,
     Path(id): Path<Text<ChannelId>>,
-) -> Result<Json<Channel>, Failed> {
+) -> Reply<Channel> {
     node.consumer.trust_again(id.0).await?;
     channel(&node, id.0)
 }
 
-pub(super) async fn settle(State(node): State<Handles>) -> Result<Json<Settled>, Failed> {
+pub(super) async fn settle(State(node): State<Handles>) -> Reply<Settled> {
     let claimed = node.settlement.claim().await?;
     Ok(Json(Settled {
         claimed: claimed.amount.into(),

@@ -15,7 +15,7 @@ use farthing_sdk::{Language, SdkError};
 use farthing_serve::attachment;
 use serde::Deserialize;
 
-use super::Failed;
+use super::{Failed, Reply};
 use crate::{catalog::sdk, commands::handles::Handles};
 
 /// Query of the download.
@@ -62,7 +62,7 @@ pub(super) async fn generate(
     State(node): State<Handles>,
     Path((id, language)): Path<(Text<ServiceId>, String)>,
     Json(request): Json<SdkRequest>,
-) -> Result<Json<Sdk>, Failed> {
+) -> Reply<Sdk> {
     make(&node, id.0, &language, request, shown).await.map(Json)
 }
 
@@ -89,7 +89,7 @@ pub(super) async fn snippets(
     State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
     Json(call): Json<SnippetRequest>,
-) -> Result<Json<Vec<Snippet>>, Failed> {
+) -> Reply<Vec<Snippet>> {
     let known = node.catalog.newest(id.0).await?;
     let operations = &known.api().description().operations;
     let is_it = |method: &str, path: &str| method == call.method && path == call.path;

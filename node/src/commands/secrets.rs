@@ -9,7 +9,7 @@ use axum::{
 };
 use farthing_control::types::{NewSecret, Secret, SecretLimits, SecretShown};
 
-use super::Failed;
+use super::{Failed, Reply};
 use crate::{
     commands::handles::Handles,
     disk::aside,
@@ -46,11 +46,11 @@ fn exposed(secret: &ConsumerSecret) -> Json<Secret> {
     Json(Secret { secret: secret.expose().to_owned() })
 }
 
-pub(super) async fn default(State(node): State<Handles>) -> Result<Json<Secret>, Failed> {
+pub(super) async fn default(State(node): State<Handles>) -> Reply<Secret> {
     Ok(exposed(&node.secrets.show(DEFAULT_SECRET)?))
 }
 
-pub(super) async fn rotate_default(State(node): State<Handles>) -> Result<Json<Secret>, Failed> {
+pub(super) async fn rotate_default(State(node): State<Handles>) -> Reply<Secret> {
     Ok(exposed(&change(&node, |secrets| secrets.rotate(DEFAULT_SECRET)).await?))
 }
 
@@ -58,25 +58,16 @@ pub(super) async fn list(State(node): State<Handles>) -> Json<Vec<SecretShown>> 
     Json(node.secrets.all().into_iter().map(|facts| shown(&node, facts)).collect())
 }
 
-pub(super) async fn create(
-    State(node): State<Handles>,
-    Json(new): Json<NewSecret>,
-) -> Result<Json<Secret>, Failed> {
+pub(super) async fn create(State(node): State<Handles>, Json(new): Json<NewSecret>) -> Reply<Secret> {
     let made = change(&node, move |secrets| secrets.create(&new.name, new.limits)).await?;
     Ok(exposed(&made))
 }
 
-pub(super) async fn show(
-    State(node): State<Handles>,
-    Path(name): Path<String>,
-) -> Result<Json<Secret>, Failed> {
+pub(super) async fn show(State(node): State<Handles>, Path(name): Path<String>) -> Reply<Secret> {
     Ok(exposed(&node.secrets.show(&name)?))
 }
 
-pub(super) async fn revoke(
-    State(node): State<Handles>,
-    Path(name): Path<String>,
-) -> Result<Json<SecretShown>, Failed> {
+pub(super) async fn revoke(State(node): State<Handles>, Path(name): Path<String>) -> Reply<SecretShown> {
     let last = one(&node, &name)?;
     change(&node, move |secrets| secrets.revoke(&name)).await?;
     Ok(Json(last))
@@ -86,16 +77,13 @@ pub(super) async fn limit(
     State(node): State<Handles>,
     Path(name): Path<String>,
     Json(request): Json<SecretLimits>,
-) -> Result<Json<SecretShown>, Failed> {
+) -> Reply<SecretShown> {
     let named = name.clone();
     change(&node, move |secrets| secrets.limit(&named, request)).await?;
     Ok(Json(one(&node, &name)?))
 }
 
-pub(super) async fn rotate(
-    State(node): State<Handles>,
-    Path(name): Path<String>,
-) -> Result<Json<Secret>, Failed> {
+pub(super) async fn rotate(State(node): State<Handles>, Path(name): Path<String>) -> Reply<Secret> {
     Ok(exposed(&change(&node, move |secrets| secrets.rotate(&name)).await?))
 }
 

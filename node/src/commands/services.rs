@@ -18,7 +18,7 @@ use farthing_control::types::{
 use farthing_protocol::{ServiceId, Usdc, call::ChargePolicy};
 use serde::Deserialize;
 
-use super::Failed;
+use super::{Failed, Reply};
 use crate::{
     catalog::{documents, method_of},
     commands::handles::Handles,
@@ -27,10 +27,7 @@ use crate::{
     owner::{edit::means_to_end, registry::Registered, samples},
 };
 
-pub(super) async fn apis(
-    State(node): State<Handles>,
-    State(tally): State<Tally>,
-) -> Result<Json<Vec<Api>>, Failed> {
+pub(super) async fn apis(State(node): State<Handles>, State(tally): State<Tally>) -> Reply<Vec<Api>> {
     let counts = tally.counts(&node.ledger).await?;
     let count = |service: &Registered| counts.get(&service.listing().service).copied().unwrap_or_default();
     Ok(Json(node.registry.all().iter().map(|service| api(&node, service, count(service))).collect()))
@@ -40,7 +37,7 @@ pub(super) async fn add_api(
     State(node): State<Handles>,
     State(tally): State<Tally>,
     Json(file): Json<ServiceFile>,
-) -> Result<Json<Api>, Failed> {
+) -> Reply<Api> {
     let new = node.reader().read(file).await?;
     let service = node.registry.add(new).await?;
     node.publish().await;
@@ -51,7 +48,7 @@ pub(super) async fn show_api(
     State(node): State<Handles>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
-) -> Result<Json<ApiShown>, Failed> {
+) -> Reply<ApiShown> {
     let service = node.registry.find(id.0)?;
     shown(&node, &service, &tally).await.map(Json)
 }
@@ -62,7 +59,7 @@ pub(super) async fn rescan_api(
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
     Json(request): Json<RescanRequest>,
-) -> Result<Json<Rescan>, Failed> {
+) -> Reply<Rescan> {
     if !request.apply {
         let service = node.registry.find(id.0)?;
         let new = node.reader().read_again(&service, request.source).await?;
@@ -91,7 +88,7 @@ pub(super) async fn edit_api(
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
     Json(mut edit): Json<EditRequest>,
-) -> Result<Json<Edited>, Failed> {
+) -> Reply<Edited> {
     let turn = node.registry.turn(id.0).await?;
     turn.is_still(edit.version)?;
     let before: Vec<String> = turn.secret_names().map(ToOwned::to_owned).collect();
@@ -132,7 +129,7 @@ pub(super) async fn openapi(
 pub(super) async fn versions(
     State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
-) -> Result<Json<Vec<VersionNote>>, Failed> {
+) -> Reply<Vec<VersionNote>> {
     Ok(Json(node.registry.find(id.0)?.versions().into_iter().rev().collect()))
 }
 
@@ -140,7 +137,7 @@ pub(super) async fn remove_api(
     State(node): State<Handles>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
-) -> Result<Json<Api>, Failed> {
+) -> Reply<Api> {
     let service = node.registry.find(id.0)?;
     let mut last = counted(&node, &service, &tally).await?;
     node.registry.remove(id.0).await?;
@@ -154,7 +151,7 @@ pub(super) async fn price_api(
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
     Json(request): Json<PriceRequest>,
-) -> Result<Json<Api>, Failed> {
+) -> Reply<Api> {
     let operation = request.operation.map(|operation| (operation.method.0, operation.path));
     let service = node.registry.set_price(id.0, operation, request.price.0).await?;
     node.publish().await;
@@ -165,7 +162,7 @@ pub(super) async fn pause_api(
     State(node): State<Handles>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
-) -> Result<Json<Api>, Failed> {
+) -> Reply<Api> {
     set_paused(&node, &tally, id.0, true).await
 }
 
@@ -173,11 +170,11 @@ pub(super) async fn resume_api(
     State(node): State<Handles>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
-) -> Result<Json<Api>, Failed> {
+) -> Reply<Api> {
     set_paused(&node, &tally, id.0, false).await
 }
 
-async fn set_paused(node: &Handles, tally: &Tally, id: ServiceId, paused: bool) -> Result<Json<Api>, Failed> {
+async fn set_paused(node: &Handles, tally: &Tally, id: ServiceId, paused: bool) -> Reply<Api> {
     let service = node.registry.set_paused(id, paused).await?;
     node.publish().await;
     counted(node, &service, tally).await.map(Json)

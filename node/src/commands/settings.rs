@@ -21,7 +21,7 @@ use farthing_control::{
 use farthing_os::{clock, secret::SecretText};
 use tokio_util::sync::CancellationToken;
 
-use super::Failed;
+use super::{Failed, Reply};
 use crate::{
     backup::{Backups, staged},
     chain_view::chain_spec,
@@ -81,7 +81,7 @@ pub(super) async fn restart(State(running): State<RunningNode>) -> Json<Restarti
     Json(Restarting { restarting: true })
 }
 
-pub(super) async fn chain(State(running): State<RunningNode>) -> Result<Json<ChainSettings>, Failed> {
+pub(super) async fn chain(State(running): State<RunningNode>) -> Reply<ChainSettings> {
     Ok(Json(chain_now(&running)?))
 }
 
@@ -127,7 +127,7 @@ fn host(url: &str) -> String {
 pub(super) async fn set_chain(
     State(running): State<RunningNode>,
     Json(request): Json<ChainSettingsRequest>,
-) -> Result<Json<ChainSettingsSaved>, Failed> {
+) -> Reply<ChainSettingsSaved> {
     let chosen = chosen(&running, &request)?;
     let trial = Sources { chosen: Some(chosen.text()), ..(*running.sources).clone() };
     let spec = spec_of(&config::load(&trial)?.config)?;
@@ -202,7 +202,7 @@ pub(super) async fn restore(
     State(running): State<RunningNode>,
     InPath(name): InPath<String>,
     Json(request): Json<BackupRequest>,
-) -> Result<Json<Restoring>, Failed> {
+) -> Reply<Restoring> {
     let passphrase = SecretText::new(request.passphrase);
     let config = running.node.config.clone();
     let bytes = super::backup::read(&Backups::of(&config.node), &name).await?;

@@ -5,7 +5,7 @@ use farthing_control::types::{
     AcceptPrice, LimitsRequest, MoneyAtRest, SpendingLimits, SpendingState, StoppedBy,
 };
 
-use super::Failed;
+use super::{Failed, Reply};
 use crate::{
     commands::handles::Handles,
     consumer::{
@@ -55,12 +55,12 @@ pub(super) async fn show(State(node): State<Handles>) -> Json<SpendingState> {
     Json(state(&node))
 }
 
-pub(super) async fn stop(State(node): State<Handles>) -> Result<Json<SpendingState>, Failed> {
+pub(super) async fn stop(State(node): State<Handles>) -> Reply<SpendingState> {
     node.consumer.rules().stop().await?;
     Ok(Json(state(&node)))
 }
 
-pub(super) async fn resume(State(node): State<Handles>) -> Result<Json<SpendingState>, Failed> {
+pub(super) async fn resume(State(node): State<Handles>) -> Reply<SpendingState> {
     node.consumer.rules().resume().await?;
     Ok(Json(state(&node)))
 }
@@ -68,7 +68,7 @@ pub(super) async fn resume(State(node): State<Handles>) -> Result<Json<SpendingS
 pub(super) async fn limit(
     State(node): State<Handles>,
     Json(request): Json<LimitsRequest>,
-) -> Result<Json<SpendingState>, Failed> {
+) -> Reply<SpendingState> {
     let LimitsRequest { price_max, per_day, per_secret_day, reset } = request;
     let named = UserLimits { price_max, per_day, per_secret_day };
     let edit = |earlier| named.or(if reset { UserLimits::default() } else { earlier });
@@ -79,7 +79,7 @@ pub(super) async fn limit(
 pub(super) async fn accept(
     State(node): State<Handles>,
     Json(request): Json<AcceptPrice>,
-) -> Result<Json<AcceptPrice>, Failed> {
+) -> Reply<AcceptPrice> {
     node.consumer.prices().accept(request.service.0, request.up_to.0).await?;
     Ok(Json(request))
 }

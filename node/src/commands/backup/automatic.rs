@@ -4,7 +4,7 @@ use axum::{Json, extract::State, http::StatusCode};
 use farthing_control::types::{AutomaticBackups, AutomaticBackupsRequest, Backup};
 use farthing_os::secret::SecretText;
 
-use super::Failed;
+use super::{Failed, Reply};
 use crate::{backup::automatic::AutomaticError, commands::handles::Handles};
 
 pub(in crate::commands) async fn show(State(node): State<Handles>) -> Json<AutomaticBackups> {
@@ -14,7 +14,7 @@ pub(in crate::commands) async fn show(State(node): State<Handles>) -> Json<Autom
 pub(in crate::commands) async fn set(
     State(node): State<Handles>,
     Json(request): Json<AutomaticBackupsRequest>,
-) -> Result<Json<AutomaticBackups>, Failed> {
+) -> Reply<AutomaticBackups> {
     let AutomaticBackupsRequest { on, passphrase, keep } = request;
     if on {
         node.backups.turn_on(passphrase.map(SecretText::new), keep).await?;
@@ -24,7 +24,7 @@ pub(in crate::commands) async fn set(
     Ok(show(State(node)).await)
 }
 
-pub(in crate::commands) async fn make(State(node): State<Handles>) -> Result<Json<Backup>, Failed> {
+pub(in crate::commands) async fn make(State(node): State<Handles>) -> Reply<Backup> {
     Ok(Json(node.backups.make_now().await?))
 }
 
