@@ -275,7 +275,7 @@ async fn test_reach(State(node): State<Handles>) -> Reply<Reach> {
     Ok(Json(reach::shown(&reachability, clock::now_secs())))
 }
 
-/// What a command answers.
+/// The answer of a command: JSON, or a refusal.
 type Reply<T> = Result<Json<T>, Failed>;
 
 /// A use case's refusal, as the command line shows it.

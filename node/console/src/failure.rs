@@ -12,6 +12,9 @@ use super::{
     theme::Theme,
 };
 
+/// A page, or the reason that it is not shown.
+pub(super) type Page = Result<Response, Failure>;
+
 /// The reason that a page is not shown, or a change not made.
 #[derive(Debug)]
 pub enum Failure {

@@ -1,10 +1,7 @@
 //! Activity: the newest calls, bought and served, with what they took and cost.
 
 use askama::Template;
-use axum::{
-    extract::Query,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::Query, response::IntoResponse};
 use farthing_control::{
     endpoint,
     types::{Activity, BoughtCall, ServedCall},
@@ -13,7 +10,7 @@ use farthing_os::clock;
 use serde::Deserialize;
 
 use crate::{
-    failure::Failure,
+    failure::Page,
     frame::{Frame, Section, Visit},
     page::Rendered,
     show,
@@ -59,7 +56,7 @@ pub(super) struct ActivityParams {
     side: String,
 }
 
-pub(super) async fn show(visit: Visit, Query(asked): Query<ActivityParams>) -> Result<Response, Failure> {
+pub(super) async fn show(visit: Visit, Query(asked): Query<ActivityParams>) -> Page {
     let frame = visit.frame(Section::Activity).await?;
     let mut activity = visit.panel.node().ask(endpoint::Activity.with("limit", LISTED)).await?;
     match asked.side.as_str() {

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::{
     extract::{Path, Query},
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Redirect},
 };
 use farthing_control::{
     endpoint,
@@ -14,7 +14,7 @@ use farthing_protocol::{ServiceId, Usdc};
 use serde::Deserialize;
 
 use crate::{
-    failure::Failure,
+    failure::{Failure, Page},
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
     page::Rendered,
@@ -68,7 +68,7 @@ pub(super) struct ApisParams {
     retired: Option<String>,
 }
 
-pub(super) async fn show(visit: Visit, Query(asked): Query<ApisParams>) -> Result<Response, Failure> {
+pub(super) async fn show(visit: Visit, Query(asked): Query<ApisParams>) -> Page {
     let apis = visit.panel.node().ask(endpoint::Apis).await?;
     let now_secs = clock::now_secs();
     let earned = apis.iter().fold(Usdc::ZERO, |sum, api| sum.saturating_add(api.earned.0));
@@ -164,7 +164,7 @@ struct RetirePage {
     row: ApiRow,
 }
 
-pub(super) async fn retire_page(visit: Visit, Path(text): Path<String>) -> Result<Response, Failure> {
+pub(super) async fn retire_page(visit: Visit, Path(text): Path<String>) -> Page {
     let shown = visit.panel.node().ask(endpoint::ShowApi.of(id(&text)?)).await?;
     let page =
         RetirePage { frame: visit.frame(Section::Apis).await?, row: row(&shown.api, clock::now_secs()) };

@@ -6,10 +6,7 @@
 use std::collections::HashMap;
 
 use askama::Template;
-use axum::{
-    extract::Query,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::Query, response::IntoResponse};
 use farthing_control::endpoint;
 use farthing_control::types::{
     CatalogHit, CatalogPage, CatalogQuery, CatalogSort, CatalogState, Charge, Count, Figures, FlagRule,
@@ -20,7 +17,7 @@ use farthing_protocol::{ServiceId, Usdc};
 use serde::Deserialize;
 
 use crate::{
-    failure::Failure,
+    failure::Page,
     frame::{Frame, Section, Visit},
     icons::Icon,
     page::Rendered,
@@ -104,7 +101,7 @@ struct Choice {
     chosen: bool,
 }
 
-pub(super) async fn show(visit: Visit, Query(mut asked): Query<CatalogParams>) -> Result<Response, Failure> {
+pub(super) async fn show(visit: Visit, Query(mut asked): Query<CatalogParams>) -> Page {
     asked.q = asked.q.chars().filter(|c| !c.is_control()).take(WORDS_CHARS_MAX).collect();
     let mut frame = visit.frame(Section::Catalog).await?;
     frame.words.clone_from(&asked.q);

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::{
     extract::{Path, State},
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Redirect},
 };
 use farthing_control::{
     endpoint,
@@ -13,7 +13,7 @@ use farthing_protocol::{ChannelId, Usdc};
 
 use crate::{
     ConsoleState,
-    failure::Failure,
+    failure::{Failure, Page},
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
     markup::{Markup, chart_of_days, qr_code},
@@ -63,11 +63,11 @@ pub(super) struct ChannelRow {
     can_close: bool,
 }
 
-pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
+pub(super) async fn show(visit: Visit) -> Page {
     page(&visit, None, None).await
 }
 
-async fn page(visit: &Visit, done: Option<String>, problem: Option<String>) -> Result<Response, Failure> {
+async fn page(visit: &Visit, done: Option<String>, problem: Option<String>) -> Page {
     let node = visit.panel.node();
     let frame = visit.frame(Section::Finance).await?;
     let figures = node.ask(endpoint::Figures).await?;
@@ -118,10 +118,7 @@ fn row(channel: &Channel) -> ChannelRow {
 }
 
 /// Collects what was earned.
-pub(super) async fn settle(
-    State(panel): State<ConsoleState>,
-    form: Form<NoFields>,
-) -> Result<Response, Failure> {
+pub(super) async fn settle(State(panel): State<ConsoleState>, form: Form<NoFields>) -> Page {
     // A browser that goes away must not end a claim half-way.
     let node = panel.node().clone();
     let claiming = tokio::spawn(async move { node.ask(endpoint::Settle).await });
@@ -155,7 +152,7 @@ struct ClosePage {
     is_payer: bool,
 }
 
-pub(super) async fn close_page(visit: Visit, Path(text): Path<String>) -> Result<Response, Failure> {
+pub(super) async fn close_page(visit: Visit, Path(text): Path<String>) -> Page {
     let id: ChannelId = text.parse().map_err(|_| Failure::not_found())?;
     let channels = visit.panel.node().ask(endpoint::Channels).await?;
     let channel = channels.iter().find(|channel| channel.id.0 == id).ok_or_else(Failure::not_found)?;
@@ -167,7 +164,7 @@ pub(super) async fn close_page(visit: Visit, Path(text): Path<String>) -> Result
     Ok(Rendered(&ClosePage { frame, channel: row(channel), is_payer }).into_response())
 }
 
-pub(super) async fn close(Path(text): Path<String>, form: Form<NoFields>) -> Result<Response, Failure> {
+pub(super) async fn close(Path(text): Path<String>, form: Form<NoFields>) -> Page {
     let id: ChannelId = text.parse().map_err(|_| Failure::not_found())?;
     let _ = form.reauthenticated()?;
     let at = endpoint::CloseChannel.of(id);

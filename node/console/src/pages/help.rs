@@ -1,13 +1,10 @@
 //! Help: the documentation of this version, offline.
 
 use askama::Template;
-use axum::{
-    extract::Path,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::Path, response::IntoResponse};
 
 use crate::{
-    failure::Failure,
+    failure::{Failure, Page},
     frame::{Frame, Section, Visit},
     markup::{Markup, own_markdown},
     page::Rendered,
@@ -68,12 +65,12 @@ struct HelpTemplate {
     text: Markup,
 }
 
-pub(super) async fn list(visit: Visit) -> Result<Response, Failure> {
+pub(super) async fn list(visit: Visit) -> Page {
     let frame = visit.frame(Section::Help).await?;
     Ok(Rendered(&List { frame, documents: DOCUMENTS }).into_response())
 }
 
-pub(super) async fn show(visit: Visit, Path(name): Path<String>) -> Result<Response, Failure> {
+pub(super) async fn show(visit: Visit, Path(name): Path<String>) -> Page {
     let document = DOCUMENTS.iter().find(|document| document.name == name).ok_or_else(Failure::not_found)?;
     let frame = visit.frame(Section::Help).await?;
     Ok(Rendered(&HelpTemplate { frame, title: document.title, text: own_markdown(document.text, link) })

@@ -1,10 +1,7 @@
 //! Home: how the node is, what it spent and earned, and what is left to do.
 
 use askama::Template;
-use axum::{
-    extract::Query,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::Query, response::IntoResponse};
 use farthing_control::{
     endpoint,
     types::{Activity, Api, Figures, Reach, ReachState, WalletBackup},
@@ -13,7 +10,7 @@ use farthing_os::clock;
 use serde::Deserialize;
 
 use crate::{
-    failure::Failure,
+    failure::Page,
     frame::{Frame, Section, Visit, chain_name},
     icons::Icon,
     markup::{Markup, chart_of_days},
@@ -63,7 +60,7 @@ pub(super) struct HomeParams {
     welcome: Option<String>,
 }
 
-pub(super) async fn show(visit: Visit, Query(asked): Query<HomeParams>) -> Result<Response, Failure> {
+pub(super) async fn show(visit: Visit, Query(asked): Query<HomeParams>) -> Page {
     let node = visit.panel.node();
     let frame = visit.frame(Section::Home).await?;
     let figures = node.ask(endpoint::Figures).await?;

@@ -15,7 +15,7 @@ use crate::{
     access::{Asker, Refused},
     address_or_here,
     door::{Again, SharedName},
-    failure::Failure,
+    failure::{Failure, Page},
     form::{GuestForm, HarmlessForm, NoFields},
     guard::{COOKIE, cookie, session_of},
     page::{Rendered, next_or_home},
@@ -59,7 +59,7 @@ pub(super) async fn show(
     State(panel): State<ConsoleState>,
     Query(asked): Query<LoginParams>,
     headers: HeaderMap,
-) -> Result<Response, Failure> {
+) -> Page {
     if panel.access().setup_code().is_some() {
         return Err(Failure::NotSetUp);
     }

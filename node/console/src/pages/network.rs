@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::{
     extract::State,
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Redirect},
 };
 use farthing_control::{
     endpoint,
@@ -13,7 +13,7 @@ use farthing_os::clock;
 
 use crate::{
     ConsoleState,
-    failure::Failure,
+    failure::{Failure, Page},
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
     page::Rendered,
@@ -45,7 +45,7 @@ struct PeerRow {
     rtt: String,
 }
 
-pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
+pub(super) async fn show(visit: Visit) -> Page {
     let frame = visit.frame(Section::Network).await?;
     let node = visit.panel.node();
     let reach = node.ask(endpoint::Reached).await?;

@@ -1,16 +1,13 @@
 //! Changing the password, which logs every other browser out.
 
 use askama::Template;
-use axum::{
-    extract::State,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::State, response::IntoResponse};
 use farthing_os::secret::SecretText;
 use serde::Deserialize;
 
 use crate::{
     ConsoleState,
-    failure::Failure,
+    failure::Page,
     form::Form,
     frame::{Frame, Section, Visit},
     page::{Rendered, answer},
@@ -24,7 +21,7 @@ struct PasswordTemplate {
     done: bool,
 }
 
-pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
+pub(super) async fn show(visit: Visit) -> Page {
     let frame = visit.frame(Section::Home).await?;
     Ok(Rendered(&PasswordTemplate { frame, problem: None, done: false }).into_response())
 }
@@ -35,10 +32,7 @@ pub(super) struct PasswordFields {
     repeated: String,
 }
 
-pub(super) async fn change(
-    State(panel): State<ConsoleState>,
-    form: Form<PasswordFields>,
-) -> Result<Response, Failure> {
+pub(super) async fn change(State(panel): State<ConsoleState>, form: Form<PasswordFields>) -> Page {
     let proof = form.confirmed()?;
     let Form { visit, fields, .. } = form;
     let problem = if fields.password == fields.repeated {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     ConsoleState,
-    failure::Failure,
+    failure::{Failure, Page},
     form::{
         Form, NoFields,
         upload::{Upload, document},
@@ -83,11 +83,11 @@ impl RegisterStep {
     }
 }
 
-pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
+pub(super) async fn show(visit: Visit) -> Page {
     page(&visit, RegisterFields::default(), None).await
 }
 
-async fn page(visit: &Visit, fields: RegisterFields, problem: Option<String>) -> Result<Response, Failure> {
+async fn page(visit: &Visit, fields: RegisterFields, problem: Option<String>) -> Page {
     let frame = visit.frame(Section::Apis).await?;
     let unfinished = visit.panel.drafts().unfinished(visit.session.id());
     let page = RegisterTemplate { frame, fields, problem, unfinished };
@@ -95,7 +95,7 @@ async fn page(visit: &Visit, fields: RegisterFields, problem: Option<String>) ->
 }
 
 /// Reads what was brought, and begins a draft of it.
-pub(super) async fn begin(mut upload: Upload) -> Result<Response, Failure> {
+pub(super) async fn begin(mut upload: Upload) -> Page {
     let (file, file_name) = upload.take("file");
     let (text, _) = upload.take("text");
     let (header_value, _) = upload.take("header_value");
@@ -210,7 +210,7 @@ pub(super) struct Candidate {
     candidate: usize,
 }
 
-pub(super) async fn choose(Path(name): Path<String>, form: Form<Candidate>) -> Result<Response, Failure> {
+pub(super) async fn choose(Path(name): Path<String>, form: Form<Candidate>) -> Page {
     let Form { visit, fields, .. } = form;
     let drafts = visit.panel.drafts();
     let draft = drafts.get(visit.session.id(), &name)?;

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use axum::{
     extract::{Path, Query, State},
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Redirect},
 };
 use bytes::Bytes;
 use farthing_control::{
@@ -33,7 +33,7 @@ use serde::Deserialize;
 use crate::{
     ConsoleState,
     access::Session,
-    failure::Failure,
+    failure::{Failure, Page},
     form::HarmlessForm,
     frame::{Section, Visit},
     history::{Answer, Exchange, StoredExchange},
@@ -68,11 +68,7 @@ pub(super) struct SandboxParams {
     view: Option<String>,
 }
 
-pub(super) async fn show(
-    visit: Visit,
-    Path(id): Path<String>,
-    Query(asked): Query<SandboxParams>,
-) -> Result<Response, Failure> {
+pub(super) async fn show(visit: Visit, Path(id): Path<String>, Query(asked): Query<SandboxParams>) -> Page {
     let id = service_id(&id)?;
     let node = visit.panel.node();
     let service = node.ask(endpoint::CatalogService.of(id)).await?;
@@ -104,7 +100,7 @@ pub(super) async fn act(
     State(panel): State<ConsoleState>,
     Path(id): Path<String>,
     sent: HarmlessForm<Fields>,
-) -> Result<Response, Failure> {
+) -> Page {
     let id = service_id(&id)?;
     let buys = sent.fields.iter().any(|(name, value)| name == "act" && value == "live");
     let HarmlessForm { visit, fields, .. } = if buys { sent.proven()?.into() } else { sent };
@@ -236,7 +232,7 @@ pub(super) async fn download(
     session: Session,
     Path(id): Path<String>,
     Query(asked): Query<DownloadQuery>,
-) -> Result<Response, Failure> {
+) -> Page {
     let id = service_id(&id)?;
     let kept = panel.0.history.of(session.id(), id);
     let found = kept.into_iter().find(|kept| kept.exchange.call_id == asked.call.0 && kept.has_body);
@@ -272,11 +268,7 @@ async fn form(node: &Local, service: &CatalogService, operation: &str) -> Result
     Ok(Some(node.ask(at).await?))
 }
 
-async fn render(
-    visit: &Visit,
-    mut parts: SandboxParts,
-    kept: Vec<StoredExchange>,
-) -> Result<Response, Failure> {
+async fn render(visit: &Visit, mut parts: SandboxParts, kept: Vec<StoredExchange>) -> Page {
     let frame = visit.frame(Section::Catalog).await?;
     let node = visit.panel.node();
     parts.snippets = snippets(node, &parts).await;

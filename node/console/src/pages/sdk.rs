@@ -5,7 +5,7 @@
 use askama::Template;
 use axum::{
     extract::{Path, Query, State},
-    response::{IntoResponse, Response},
+    response::IntoResponse,
 };
 use bytes::Bytes;
 use farthing_control::{
@@ -20,7 +20,7 @@ use serde::Deserialize;
 use crate::{
     ConsoleState,
     access::Session,
-    failure::Failure,
+    failure::{Failure, Page},
     frame::{Frame, Section, Visit},
     icons::Icon,
     markup::{Markup, code_of},
@@ -72,11 +72,7 @@ pub(super) struct SdkParams {
     single: String,
 }
 
-pub(super) async fn show(
-    visit: Visit,
-    Path(id): Path<String>,
-    Query(asked): Query<SdkParams>,
-) -> Result<Response, Failure> {
+pub(super) async fn show(visit: Visit, Path(id): Path<String>, Query(asked): Query<SdkParams>) -> Page {
     let id = service_id(&id)?;
     let node = visit.panel.node();
     let service = node.ask(endpoint::CatalogService.of(id)).await?;
@@ -133,7 +129,7 @@ pub(super) async fn file(
     _: Session,
     Path(id): Path<String>,
     Query(asked): Query<SdkParams>,
-) -> Result<Response, Failure> {
+) -> Page {
     let sdk = make(panel.node(), service_id(&id)?, &asked.language, !asked.single.is_empty()).await?;
     let found = sdk.files.into_iter().find(|file| file.path == asked.file);
     let file = found.ok_or_else(Failure::not_found)?;
@@ -148,7 +144,7 @@ pub(super) async fn archive(
     _: Session,
     Path(id): Path<String>,
     Query(asked): Query<SdkParams>,
-) -> Result<Response, Failure> {
+) -> Page {
     let at = endpoint::Sdk.of(service_id(&id)?).of(&asked.language).with("form", "zip");
     let answer = panel.node().exchange(at, Bytes::new()).await?;
     if !answer.status.is_success() {

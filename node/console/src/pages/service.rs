@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::{
     extract::{Path, Query, State},
-    response::{IntoResponse, Response},
+    response::IntoResponse,
 };
 use farthing_control::{
     ControlError, Local, endpoint,
@@ -18,7 +18,7 @@ use serde::Deserialize;
 use crate::{
     ConsoleState,
     access::Session,
-    failure::Failure,
+    failure::{Failure, Page},
     frame::{Frame, Section, Visit},
     icons::Icon,
     markup::{Markup, strangers_markdown},
@@ -160,11 +160,7 @@ pub(super) struct ServiceParams {
     part: String,
 }
 
-pub(super) async fn show(
-    visit: Visit,
-    Path(id): Path<String>,
-    Query(asked): Query<ServiceParams>,
-) -> Result<Response, Failure> {
+pub(super) async fn show(visit: Visit, Path(id): Path<String>, Query(asked): Query<ServiceParams>) -> Page {
     let id = service_id(&id)?;
     let part = Part::named(&asked.part);
     let frame = visit.frame(Section::Catalog).await?;
@@ -244,7 +240,7 @@ pub(super) async fn openapi(
     _: Session,
     Path(id): Path<String>,
     Query(asked): Query<DocumentQuery>,
-) -> Result<Response, Failure> {
+) -> Page {
     let id = service_id(&id)?;
     let version = if asked.version.as_deref() == Some("3.0") { "3.0" } else { "3.1" };
     let at = endpoint::CatalogOpenapi.of(id).with("version", version);

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::{
     extract::State,
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Redirect},
 };
 use farthing_control::{
     endpoint,
@@ -13,7 +13,7 @@ use farthing_os::clock;
 
 use crate::{
     ConsoleState,
-    failure::Failure,
+    failure::Page,
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
     page::Rendered,
@@ -43,7 +43,7 @@ struct DailyBackup {
     fails: bool,
 }
 
-pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
+pub(super) async fn show(visit: Visit) -> Page {
     let access = visit.panel.access();
     let standing = visit.panel.node().ask(endpoint::AutomaticBackups).await?;
     let now_secs = clock::now_secs();
@@ -71,12 +71,12 @@ struct SecretPage {
 }
 
 /// Says what comes, before it comes.
-pub(super) async fn secret_page(visit: Visit) -> Result<Response, Failure> {
+pub(super) async fn secret_page(visit: Visit) -> Page {
     let frame = visit.frame(Section::Settings).await?;
     Ok(Rendered(&SecretPage { frame, secret: None, rotated: false }).into_response())
 }
 
-pub(super) async fn show_secret(form: Form<NoFields>) -> Result<Response, Failure> {
+pub(super) async fn show_secret(form: Form<NoFields>) -> Page {
     let _ = form.confirmed()?;
     let Secret { secret } = form.visit.panel.node().ask(endpoint::Secret).await?;
     let frame = form.visit.frame(Section::Settings).await?;
@@ -89,11 +89,11 @@ struct RotatePage {
     frame: Frame,
 }
 
-pub(super) async fn rotate_page(visit: Visit) -> Result<Response, Failure> {
+pub(super) async fn rotate_page(visit: Visit) -> Page {
     Ok(Rendered(&RotatePage { frame: visit.frame(Section::Settings).await? }).into_response())
 }
 
-pub(super) async fn rotate_secret(form: Form<NoFields>) -> Result<Response, Failure> {
+pub(super) async fn rotate_secret(form: Form<NoFields>) -> Page {
     let _ = form.confirmed()?;
     let Secret { secret } = form.visit.panel.node().ask(endpoint::RotateSecret).await?;
     let frame = form.visit.frame(Section::Settings).await?;
@@ -112,7 +112,7 @@ struct ConfigurationPage {
     sections: Vec<(String, Vec<Setting>)>,
 }
 
-pub(super) async fn configuration(visit: Visit) -> Result<Response, Failure> {
+pub(super) async fn configuration(visit: Visit) -> Page {
     let settings = visit.panel.node().ask(endpoint::Config).await?;
     let mut sections: Vec<(String, Vec<Setting>)> = Vec::new();
     for mut setting in settings {
@@ -136,7 +136,7 @@ struct DiagnosticsPage {
 }
 
 /// Checks everything, the whole ledger too, so it is not part of another page.
-pub(super) async fn diagnostics(visit: Visit) -> Result<Response, Failure> {
+pub(super) async fn diagnostics(visit: Visit) -> Page {
     let Doctor { mut checks } = visit.panel.node().ask(endpoint::Doctor).await?;
     for check in &mut checks {
         check.detail = show::visible(&check.detail);

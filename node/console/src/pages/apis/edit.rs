@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use askama::Template;
 use axum::{
     extract::Path,
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Redirect},
 };
 use farthing_control::{
     endpoint,
@@ -18,7 +18,7 @@ use super::{
     one::{change, changed},
 };
 use crate::{
-    failure::Failure,
+    failure::{Failure, Page},
     form::{Form, upload::Upload},
     frame::{Frame, Section, Visit},
     page::answer,
@@ -113,18 +113,13 @@ impl EditFields {
     }
 }
 
-pub(in crate::pages) async fn show(visit: Visit, Path(text): Path<String>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn show(visit: Visit, Path(text): Path<String>) -> Page {
     let shown = visit.panel.node().ask(endpoint::ShowApi.of(id(&text)?)).await?;
     let fields = EditFields::of(&shown);
     page(&visit, &shown, fields, None).await
 }
 
-async fn page(
-    visit: &Visit,
-    shown: &ApiShown,
-    fields: EditFields,
-    problem: Option<String>,
-) -> Result<Response, Failure> {
+async fn page(visit: &Visit, shown: &ApiShown, fields: EditFields, problem: Option<String>) -> Page {
     let page = EditTemplate {
         frame: visit.frame(Section::Apis).await?,
         id: shown.api.id.to_string(),
@@ -145,10 +140,7 @@ async fn page(
     Ok(answer(&page, page.problem.as_ref()))
 }
 
-pub(in crate::pages) async fn save(
-    Path(text): Path<String>,
-    form: Form<EditFields>,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn save(Path(text): Path<String>, form: Form<EditFields>) -> Page {
     let (node, id) = (form.visit.panel.node(), id(&text)?);
     let shown = node.ask(endpoint::ShowApi.of(id)).await?;
     let request = form.fields.request(&shown);
@@ -185,10 +177,7 @@ pub(in crate::pages) struct RemoveFields {
 }
 
 /// Stops adding a secret to requests.
-pub(in crate::pages) async fn remove_secret(
-    Path(text): Path<String>,
-    form: Form<RemoveFields>,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn remove_secret(Path(text): Path<String>, form: Form<RemoveFields>) -> Page {
     let Form { visit, fields, .. } = form;
     if fields.sure.is_none() {
         let shown = visit.panel.node().ask(endpoint::ShowApi.of(id(&text)?)).await?;
@@ -200,10 +189,7 @@ pub(in crate::pages) async fn remove_secret(
 }
 
 /// Hides an operation, or offers it again; the second may need the description's file.
-pub(in crate::pages) async fn offer(
-    Path(text): Path<String>,
-    mut upload: Upload,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn offer(Path(text): Path<String>, mut upload: Upload) -> Page {
     let named = operation_sent(upload.text("operation"))?;
     let source = upload.source();
     let request = match upload.text("go") {

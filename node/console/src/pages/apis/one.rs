@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::{
     extract::{Path, Query},
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Redirect},
 };
 use farthing_bridge::changes::Changes;
 use farthing_control::endpoint;
@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use super::{ApiRow, id, row};
 use crate::{
-    failure::Failure,
+    failure::Page,
     form::{Form, upload::Upload},
     frame::{Frame, Section, Visit},
     page::answer,
@@ -129,7 +129,7 @@ pub(in crate::pages) async fn show(
     visit: Visit,
     Path(text): Path<String>,
     Query(asked): Query<ApiParams>,
-) -> Result<Response, Failure> {
+) -> Page {
     page(&visit, &text, asked, None, None).await
 }
 
@@ -139,7 +139,7 @@ pub(super) async fn page(
     asked: ApiParams,
     rescan: Option<RescanShown>,
     problem: Option<String>,
-) -> Result<Response, Failure> {
+) -> Page {
     let id = id(text)?;
     let node = visit.panel.node();
     let shown = node.ask(endpoint::ShowApi.of(id)).await?;
@@ -234,10 +234,7 @@ pub(in crate::pages) struct PriceFields {
 }
 
 /// The default price, or that of one operation; or that operation is not offered any more.
-pub(in crate::pages) async fn set_price(
-    Path(text): Path<String>,
-    form: Form<PriceFields>,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn set_price(Path(text): Path<String>, form: Form<PriceFields>) -> Page {
     let Form { visit, fields, .. } = form;
     let id = id(&text)?;
     let operation = match fields.operation.as_str() {
@@ -259,10 +256,7 @@ pub(in crate::pages) async fn set_price(
 }
 
 /// Reads the description again: from its address, or a newer file. Shows what is different, or publishes it.
-pub(in crate::pages) async fn read_again(
-    Path(text): Path<String>,
-    mut upload: Upload,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn read_again(Path(text): Path<String>, mut upload: Upload) -> Page {
     let id = id(&text)?;
     let apply = upload.text("go") == "apply";
     let source = upload.source();
@@ -302,7 +296,7 @@ pub(super) fn changed(id: ServiceId, edited: &Edited) -> Redirect {
 }
 
 /// Publishes a change and shows the service again.
-pub(super) async fn change(visit: &Visit, text: &str, request: EditRequest) -> Result<Response, Failure> {
+pub(super) async fn change(visit: &Visit, text: &str, request: EditRequest) -> Page {
     let id = id(text)?;
     match mendable(visit.panel.node().tell(endpoint::EditApi.of(id), &request).await)? {
         Ok(edited) => Ok(changed(id, &edited).into_response()),

@@ -1,7 +1,7 @@
 //! Alerts: what needs a person now, from when on one is told, and which address is told too.
 
 use askama::Template;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use farthing_control::{
     endpoint,
     types::{Alert, AlertLevelsRequest, AlertSeverity, Text},
@@ -10,7 +10,7 @@ use farthing_os::clock;
 use serde::Deserialize;
 
 use crate::{
-    failure::Failure,
+    failure::Page,
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
     page::answer,
@@ -75,15 +75,11 @@ impl AlertFields {
     }
 }
 
-pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
+pub(in crate::pages) async fn show(visit: Visit) -> Page {
     page(&visit, None, None).await
 }
 
-async fn page(
-    visit: &Visit,
-    typed: Option<AlertFields>,
-    problem: Option<String>,
-) -> Result<Response, Failure> {
+async fn page(visit: &Visit, typed: Option<AlertFields>, problem: Option<String>) -> Page {
     let node = visit.panel.node();
     let alerts = node.ask(endpoint::Alerts).await?;
     let levels = node.ask(endpoint::AlertLevels).await?;
@@ -117,7 +113,7 @@ fn row(alert: &Alert, now_secs: u64) -> AlertRow {
     }
 }
 
-pub(in crate::pages) async fn set(form: Form<AlertFields>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn set(form: Form<AlertFields>) -> Page {
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
     match told(visit.panel.node(), endpoint::SetAlertLevels, fields.request()).await? {
@@ -127,7 +123,7 @@ pub(in crate::pages) async fn set(form: Form<AlertFields>) -> Result<Response, F
 }
 
 /// Posts something harmless to the webhook.
-pub(in crate::pages) async fn test(form: Form<NoFields>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn test(form: Form<NoFields>) -> Page {
     let outcome = form.visit.panel.node().ask(endpoint::TestAlerts).await;
     match mendable(outcome)? {
         Ok(_) => Ok(Done::AlertTest.at(ADDRESS).into_response()),

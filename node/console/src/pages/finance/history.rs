@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::{
     extract::{Path, Query},
-    response::{IntoResponse, Response},
+    response::IntoResponse,
 };
 use farthing_control::endpoint::{self, Endpoint, Target};
 use farthing_control::types::{HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettlementShown};
@@ -12,7 +12,7 @@ use farthing_serve::attachment;
 use serde::Deserialize;
 
 use crate::{
-    failure::Failure,
+    failure::{Failure, Page},
     frame::{Frame, Section, Visit},
     page::{Rendered, answer},
     pages::{activity::named, register::mendable},
@@ -105,10 +105,7 @@ impl HistoryParams {
     }
 }
 
-pub(in crate::pages) async fn show(
-    visit: Visit,
-    Query(asked): Query<HistoryParams>,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn show(visit: Visit, Query(asked): Query<HistoryParams>) -> Page {
     let node = visit.panel.node();
     let (found, problem) = match entries(&visit, &asked).await? {
         Ok(found) => (found, None),
@@ -204,28 +201,17 @@ const fn state(state: HistoryState) -> (&'static str, bool) {
 }
 
 /// The same as a file.
-pub(in crate::pages) async fn export(
-    visit: Visit,
-    Query(asked): Query<HistoryParams>,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn export(visit: Visit, Query(asked): Query<HistoryParams>) -> Page {
     let at = Target::from(endpoint::HistoryCsv).with_query(&asked.query("", None));
     file(&visit, at, "text/csv; charset=utf-8", "csv").await
 }
 
-pub(in crate::pages) async fn export_json(
-    visit: Visit,
-    Query(asked): Query<HistoryParams>,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn export_json(visit: Visit, Query(asked): Query<HistoryParams>) -> Page {
     let at = Target::from(endpoint::HistoryJson).with_query(&asked.query("", None));
     file(&visit, at, "application/json", "json").await
 }
 
-async fn file<E: Endpoint>(
-    visit: &Visit,
-    at: Target<E>,
-    kind: &str,
-    extension: &str,
-) -> Result<Response, Failure> {
+async fn file<E: Endpoint>(visit: &Visit, at: Target<E>, kind: &str, extension: &str) -> Page {
     let answer = visit.panel.node().exchange(at, bytes::Bytes::new()).await?;
     if !answer.status.is_success() {
         return Err(Failure::unreadable(answer.problem().detail));
@@ -252,7 +238,7 @@ struct SettlementPage {
     partial: bool,
 }
 
-pub(in crate::pages) async fn settlement(visit: Visit, Path(id): Path<u64>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn settlement(visit: Visit, Path(id): Path<u64>) -> Page {
     let at = endpoint::Settlement.of(id);
     let found: SettlementShown = visit.panel.node().ask(at).await?;
     let (state, good) = state(found.state);

@@ -1,7 +1,7 @@
 //! Limits of spending: the switch that stops everything, and the caps.
 
 use askama::Template;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect};
 use farthing_control::endpoint;
 use farthing_control::types::{
     AcceptPrice, FlagRequest, FlagRule, FlaggedService, LimitsRequest, StoppedBy, Text,
@@ -11,7 +11,7 @@ use farthing_protocol::Usdc;
 use serde::Deserialize;
 
 use crate::{
-    failure::Failure,
+    failure::{Failure, Page},
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
     page::answer,
@@ -80,15 +80,11 @@ struct Limit {
     configured: String,
 }
 
-pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
+pub(in crate::pages) async fn show(visit: Visit) -> Page {
     page(&visit, None, None).await
 }
 
-async fn page(
-    visit: &Visit,
-    typed: Option<&LimitFields>,
-    problem: Option<String>,
-) -> Result<Response, Failure> {
+async fn page(visit: &Visit, typed: Option<&LimitFields>, problem: Option<String>) -> Page {
     let state = visit.panel.node().ask(endpoint::Spending).await?;
     let flagged = visit.panel.node().ask(endpoint::FlaggedServices).await?;
     let (now, configured) = (state.limits, state.configured);
@@ -154,7 +150,7 @@ pub(in crate::pages) struct LimitFields {
     reset: Option<String>,
 }
 
-pub(in crate::pages) async fn set(form: Form<LimitFields>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn set(form: Form<LimitFields>) -> Page {
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
     let outcome = told(visit.panel.node(), endpoint::LimitSpending, request(&fields)).await?;
@@ -187,7 +183,7 @@ pub(in crate::pages) struct Accepted {
 }
 
 /// Lets all calls of a service cost what its owner asks for now.
-pub(in crate::pages) async fn accept(form: Form<Accepted>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn accept(form: Form<Accepted>) -> Page {
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
     let outcome = told(visit.panel.node(), endpoint::AcceptPrice, accepted(&fields)).await?;
@@ -208,7 +204,7 @@ pub(in crate::pages) struct RuleChosen {
 }
 
 /// Says what becomes of calls to one service while it is flagged.
-pub(in crate::pages) async fn flag(form: Form<RuleChosen>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn flag(form: Form<RuleChosen>) -> Page {
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
     let outcome = told(visit.panel.node(), endpoint::RuleFlagged, rule_chosen(&fields)).await?;
@@ -230,13 +226,13 @@ pub(in crate::pages) async fn stop(form: Form<NoFields>) -> Result<Redirect, Fai
     Ok(Redirect::to(ADDRESS))
 }
 
-pub(in crate::pages) async fn resume(form: Form<NoFields>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn resume(form: Form<NoFields>) -> Page {
     let _ = form.reauthenticated()?;
     let outcome = mendable(form.visit.panel.node().ask(endpoint::ResumeSpending).await)?;
     answered(&form.visit, outcome, Done::Spending).await
 }
 
-async fn answered<T>(visit: &Visit, outcome: Result<T, String>, done: Done) -> Result<Response, Failure> {
+async fn answered<T>(visit: &Visit, outcome: Result<T, String>, done: Done) -> Page {
     match outcome {
         Ok(_) => Ok(done.at(ADDRESS).into_response()),
         Err(problem) => page(visit, None, Some(problem)).await,

@@ -6,7 +6,7 @@
 use askama::Template;
 use axum::{
     extract::{Path, State},
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Redirect},
 };
 use farthing_control::{
     ControlError, endpoint,
@@ -19,7 +19,7 @@ use serde::Deserialize;
 use crate::{
     ConsoleState,
     access::SessionId,
-    failure::Failure,
+    failure::{Failure, Page},
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
     page::Rendered,
@@ -85,7 +85,7 @@ struct SendTemplate {
     problem: Option<String>,
 }
 
-pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
+pub(in crate::pages) async fn show(visit: Visit) -> Page {
     let frame = visit.frame(Section::Finance).await?;
     let page = SendTemplate { frame, to: String::new(), amount: String::new(), is_eth: false, problem: None };
     Ok(Rendered(&page).into_response())
@@ -99,7 +99,7 @@ pub(in crate::pages) struct SendFields {
 }
 
 /// Takes what was typed, to be looked at.
-pub(in crate::pages) async fn ask(form: Form<SendFields>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn ask(form: Form<SendFields>) -> Page {
     let Form { visit, fields, .. } = form;
     let frame = visit.frame(Section::Finance).await?;
     let has = |(to, amount)| {
@@ -181,10 +181,7 @@ struct OrderPage {
     stage: Stage,
 }
 
-pub(in crate::pages) async fn show_order(
-    visit: Visit,
-    Path(name): Path<String>,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn show_order(visit: Visit, Path(name): Path<String>) -> Page {
     let order = visit.panel.orders().of(visit.session.id(), &name)?;
     let frame = visit.frame(Section::Finance).await?;
     let balance = &frame.status.balance;
@@ -217,7 +214,7 @@ pub(in crate::pages) async fn send(
     State(panel): State<ConsoleState>,
     Path(name): Path<String>,
     form: Form<NoFields>,
-) -> Result<Response, Failure> {
+) -> Page {
     let place = format!("{ADDRESS}/{name}");
     let _ = form.confirmed()?;
     let session = form.visit.session.id();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use askama::Template;
 use axum::{
     extract::Path,
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Redirect},
 };
 use farthing_control::{
     endpoint,
@@ -14,7 +14,7 @@ use farthing_control::{
 use serde::Deserialize;
 
 use crate::{
-    failure::Failure,
+    failure::{Failure, Page},
     form::Form,
     frame::{Frame, Section, Visit},
     page::answer,
@@ -111,15 +111,12 @@ impl DetailsFields {
     }
 }
 
-pub(in crate::pages) async fn show(visit: Visit, Path(name): Path<String>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn show(visit: Visit, Path(name): Path<String>) -> Page {
     let draft = visit.panel.drafts().get(visit.session.id(), &name)?;
     page(&visit, name, draft, DetailsParams::default(), None, None).await
 }
 
-pub(in crate::pages) async fn save(
-    Path(name): Path<String>,
-    form: Form<DetailsFields>,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn save(Path(name): Path<String>, form: Form<DetailsFields>) -> Page {
     let Form { visit, fields, .. } = form;
     let draft = visit.panel.drafts().change(visit.session.id(), &name, |draft| {
         fields.apply(&mut draft.choices);
@@ -214,7 +211,7 @@ async fn page(
     asked: DetailsParams,
     tried: Option<TriedShown>,
     problem: Option<String>,
-) -> Result<Response, Failure> {
+) -> Page {
     let inspection = &draft.inspection;
     let wanted: Vec<String> = inspection.security.iter().map(ToString::to_string).collect();
     let offered = inspection.operations.iter().zip(&draft.choices.operations);

@@ -17,7 +17,7 @@ use http::StatusCode;
 use crate::{
     ConsoleState,
     access::SessionId,
-    failure::Failure,
+    failure::{Failure, Page},
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
     markup::{Markup, strangers_markdown},
@@ -68,7 +68,7 @@ struct Preview {
     findings: Vec<Finding>,
 }
 
-pub(in crate::pages) async fn show(visit: Visit, Path(name): Path<String>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn show(visit: Visit, Path(name): Path<String>) -> Page {
     let draft = visit.panel.drafts().get(visit.session.id(), &name)?;
     match draft.state {
         DraftState::Registered(service) => Ok(to_service(&service.to_string())),
@@ -77,12 +77,7 @@ pub(in crate::pages) async fn show(visit: Visit, Path(name): Path<String>) -> Re
     }
 }
 
-async fn page(
-    visit: &Visit,
-    name: String,
-    draft: &Draft,
-    problem: Option<String>,
-) -> Result<Response, Failure> {
+async fn page(visit: &Visit, name: String, draft: &Draft, problem: Option<String>) -> Page {
     let file = draft.file().map_err(|wrong| wrong.words());
     let outcome = told(visit.panel.node(), endpoint::PreviewApi, file).await?;
     let (preview, problem) = match (outcome, problem) {
@@ -136,7 +131,7 @@ pub(in crate::pages) async fn register(
     State(panel): State<ConsoleState>,
     Path(name): Path<String>,
     form: Form<NoFields>,
-) -> Result<Response, Failure> {
+) -> Page {
     let _ = form.confirmed()?;
     let visit = form.visit;
     let session = visit.session.id();

@@ -3,14 +3,14 @@
 use askama::Template;
 use axum::{
     extract::{Path, Query},
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Redirect},
 };
 use farthing_bridge::report::{Findings, Report};
 use farthing_control::types::{InspectedCandidate, InspectedOperation, Inspection};
 use serde::Deserialize;
 
 use crate::{
-    failure::Failure,
+    failure::Page,
     form::Form,
     frame::{Frame, Section, Visit},
     page::Rendered,
@@ -98,18 +98,12 @@ pub(in crate::pages) async fn show(
     visit: Visit,
     Path(name): Path<String>,
     Query(asked): Query<ReviewParams>,
-) -> Result<Response, Failure> {
+) -> Page {
     let draft = visit.panel.drafts().get(visit.session.id(), &name)?;
     page(&visit, name, &draft, asked.page, None).await
 }
 
-async fn page(
-    visit: &Visit,
-    name: String,
-    draft: &Draft,
-    number: usize,
-    problem: Option<String>,
-) -> Result<Response, Failure> {
+async fn page(visit: &Visit, name: String, draft: &Draft, number: usize, problem: Option<String>) -> Page {
     let inspection = &draft.inspection;
     let total = inspection.operations.len();
     let pages = total.div_ceil(OPERATIONS_SHOWN).max(1);
@@ -211,10 +205,7 @@ fn row(index: usize, operation: &InspectedOperation, chosen: &OperationChoice) -
 }
 
 /// Takes the tick boxes and prices of one page, and goes where its button leads.
-pub(in crate::pages) async fn save(
-    Path(name): Path<String>,
-    form: Form<Vec<(String, String)>>,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn save(Path(name): Path<String>, form: Form<Vec<(String, String)>>) -> Page {
     let Form { visit, fields, .. } = form;
     let field =
         |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());

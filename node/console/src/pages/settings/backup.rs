@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::{
     ConsoleState,
-    failure::Failure,
+    failure::{Failure, Page},
     form::{
         Form, NoFields,
         upload::{self, Gate},
@@ -81,10 +81,7 @@ fn row(backup: &Backup, now_secs: u64) -> BackupRow {
     }
 }
 
-pub(in crate::pages) async fn list(
-    visit: Visit,
-    Query(asked): Query<BackupParams>,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn list(visit: Visit, Query(asked): Query<BackupParams>) -> Page {
     let said = match asked.daily.as_str() {
         "on" => BackupNotice::Done("A backup is made every day from now on, the first one at once."),
         "off" => BackupNotice::Done("No backup is made by itself any more. Those that are there stay."),
@@ -95,7 +92,7 @@ pub(in crate::pages) async fn list(
     list_page(&visit, said).await
 }
 
-async fn list_page(visit: &Visit, said: BackupNotice) -> Result<Response, Failure> {
+async fn list_page(visit: &Visit, said: BackupNotice) -> Page {
     let node = visit.panel.node();
     let now_secs = clock::now_secs();
     let backups = node.ask(endpoint::Backups).await;
@@ -131,7 +128,7 @@ pub(in crate::pages) struct MakeFields {
     repeated: String,
 }
 
-pub(in crate::pages) async fn make(form: Form<MakeFields>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn make(form: Form<MakeFields>) -> Page {
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
     if fields.passphrase != fields.repeated {
@@ -146,10 +143,7 @@ pub(in crate::pages) async fn make(form: Form<MakeFields>) -> Result<Response, F
 }
 
 /// A file of the user's own, brought in a form whose first fields are the key and, where it is needed, the password.
-pub(in crate::pages) async fn upload(
-    State(panel): State<ConsoleState>,
-    request: Request,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn upload(State(panel): State<ConsoleState>, request: Request) -> Page {
     let (parts, body) = request.into_parts();
     let session = session_of(&panel, &parts.headers).ok_or_else(|| not_logged_in(&panel, &parts))?;
     let visit = Visit::new(&parts, &panel, session);
@@ -188,10 +182,7 @@ async fn keep(visit: &Visit, bytes: Bytes) -> Result<Backup, farthing_control::C
 }
 
 /// The file as the command's own route hands it out.
-pub(in crate::pages) async fn download(
-    Path(name): Path<String>,
-    form: Form<NoFields>,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn download(Path(name): Path<String>, form: Form<NoFields>) -> Page {
     let _ = form.confirmed()?;
     Ok(form.visit.panel.node().stream(endpoint::Backup.of(&name)).await?)
 }
@@ -229,16 +220,11 @@ impl Facts {
     }
 }
 
-pub(in crate::pages) async fn one(visit: Visit, Path(name): Path<String>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn one(visit: Visit, Path(name): Path<String>) -> Page {
     one_page(&visit, &name, None, None).await
 }
 
-async fn one_page(
-    visit: &Visit,
-    name: &str,
-    facts: Option<BackupFacts>,
-    problem: Option<String>,
-) -> Result<Response, Failure> {
+async fn one_page(visit: &Visit, name: &str, facts: Option<BackupFacts>, problem: Option<String>) -> Page {
     let backups = visit.panel.node().ask(endpoint::Backups).await?;
     let backup = backups.iter().find(|backup| backup.name == name).ok_or_else(Failure::not_found)?;
     let frame = visit.frame(Section::Settings).await?;
@@ -275,10 +261,7 @@ struct Restored {
 }
 
 /// Checks a backup, or restores it.
-pub(in crate::pages) async fn open(
-    Path(name): Path<String>,
-    form: Form<OpenFields>,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn open(Path(name): Path<String>, form: Form<OpenFields>) -> Page {
     let _ = form.confirmed()?;
     let Form { visit, fields, .. } = form;
     let request = BackupRequest { passphrase: fields.passphrase };
@@ -314,7 +297,7 @@ fn restarting(frame: Frame, restored: Option<Restored>) -> Response {
     ([("refresh", "12;url=/panel")], Rendered(&page)).into_response()
 }
 
-pub(in crate::pages) async fn restart(form: Form<NoFields>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn restart(form: Form<NoFields>) -> Page {
     let _ = form.reauthenticated()?;
     let frame = form.visit.frame(Section::Settings).await?;
     form.visit.panel.node().ask(endpoint::Restart).await?;

@@ -1,7 +1,6 @@
 //! Settings of the chain: endpoints that are tested before they are taken, and how deep a deposit must lie.
 
 use askama::Template;
-use axum::response::Response;
 use farthing_control::{
     endpoint,
     types::{ChainSettings, ChainSettingsRequest, EndpointTested, SettingOrigin, Text},
@@ -9,7 +8,7 @@ use farthing_control::{
 use serde::Deserialize;
 
 use crate::{
-    failure::Failure,
+    failure::Page,
     form::Form,
     frame::{Frame, Section, Visit},
     page::answer,
@@ -33,7 +32,7 @@ impl ChainTemplate {
     }
 }
 
-pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
+pub(in crate::pages) async fn show(visit: Visit) -> Page {
     page(&visit, None, Vec::new(), None).await
 }
 
@@ -42,7 +41,7 @@ async fn page(
     typed: Option<String>,
     tested: Vec<EndpointTested>,
     problem: Option<String>,
-) -> Result<Response, Failure> {
+) -> Page {
     let settings = visit.panel.node().ask(endpoint::ChainSettings).await?;
     let page = ChainTemplate {
         frame: visit.frame(Section::Settings).await?,
@@ -81,7 +80,7 @@ impl ChainFields {
     }
 }
 
-pub(in crate::pages) async fn set(form: Form<ChainFields>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn set(form: Form<ChainFields>) -> Page {
     let _ = form.confirmed()?;
     let Form { visit, fields, .. } = form;
     let node = visit.panel.node();

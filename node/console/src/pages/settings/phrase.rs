@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect};
 use farthing_control::{
     endpoint,
     types::{Phrase, PhraseCheck},
 };
 
 use crate::{
-    failure::Failure,
+    failure::{Failure, Page},
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
     page::{Rendered, answer},
@@ -46,12 +46,12 @@ struct AskPage {
 }
 
 /// Says what comes, before it comes.
-pub(in crate::pages) async fn ask(visit: Visit) -> Result<Response, Failure> {
+pub(in crate::pages) async fn ask(visit: Visit) -> Page {
     Ok(Rendered(&AskPage { frame: visit.frame(Section::Settings).await? }).into_response())
 }
 
 /// The answer to a form, so that no address in a history shows it again.
-pub(in crate::pages) async fn show(form: Form<NoFields>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn show(form: Form<NoFields>) -> Page {
     let _ = form.confirmed()?;
     let phrase = form.visit.panel.node().ask(endpoint::Phrase).await?;
     let words = words_of(&phrase);
@@ -60,7 +60,7 @@ pub(in crate::pages) async fn show(form: Form<NoFields>) -> Result<Response, Fai
     Ok(Rendered(&PhraseTemplate { frame, words, address }).into_response())
 }
 
-pub(in crate::pages) async fn quiz(visit: Visit) -> Result<Response, Failure> {
+pub(in crate::pages) async fn quiz(visit: Visit) -> Page {
     check_page(&visit, random_numbers(), None).await
 }
 
@@ -80,14 +80,14 @@ fn asked_of(random: [u8; 16]) -> Vec<usize> {
     (0..ASKED).map(|part| part * third + usize::from(random[part]) % third + 1).collect()
 }
 
-async fn check_page(visit: &Visit, asked: Vec<usize>, problem: Option<String>) -> Result<Response, Failure> {
+async fn check_page(visit: &Visit, asked: Vec<usize>, problem: Option<String>) -> Page {
     let frame = visit.frame(Section::Settings).await?;
     let page = PhraseCheckTemplate { frame, asked, problem };
     Ok(answer(&page, page.problem.as_ref()))
 }
 
 /// Words by the number in their field's name, `w7`.
-pub(in crate::pages) async fn check(form: Form<BTreeMap<String, String>>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn check(form: Form<BTreeMap<String, String>>) -> Page {
     match check_words(&form).await? {
         Checked::Right => Ok(Redirect::to(LIST).into_response()),
         Checked::Wrong { asked, problem } => check_page(&form.visit, asked, Some(problem)).await,

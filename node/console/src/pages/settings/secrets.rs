@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use askama::Template;
 use axum::{
     extract::Path,
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Redirect},
 };
 use farthing_control::{
     endpoint,
@@ -16,7 +16,7 @@ use farthing_protocol::{ServiceId, Usdc};
 use serde::Deserialize;
 
 use crate::{
-    failure::Failure,
+    failure::{Failure, Page},
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
     page::{answer, encoded},
@@ -121,7 +121,7 @@ fn row(secret: &SecretShown, now_secs: u64) -> SecretRow {
     }
 }
 
-pub(in crate::pages) async fn list(visit: Visit) -> Result<Response, Failure> {
+pub(in crate::pages) async fn list(visit: Visit) -> Page {
     list_page(&visit, SecretFields::default(), None).await
 }
 
@@ -129,11 +129,7 @@ async fn all(visit: &Visit) -> Result<Vec<SecretShown>, Failure> {
     Ok(visit.panel.node().ask(endpoint::Secrets).await?)
 }
 
-async fn list_page(
-    visit: &Visit,
-    fields: SecretFields,
-    problem: Option<String>,
-) -> Result<Response, Failure> {
+async fn list_page(visit: &Visit, fields: SecretFields, problem: Option<String>) -> Page {
     let now_secs = clock::now_secs();
     let rows = all(visit).await?.iter().map(|secret| row(secret, now_secs)).collect();
     let frame = visit.frame(Section::Settings).await?;
@@ -141,7 +137,7 @@ async fn list_page(
     Ok(answer(&page, page.problem.as_ref()))
 }
 
-pub(in crate::pages) async fn create(form: Form<SecretFields>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn create(form: Form<SecretFields>) -> Page {
     let _ = form.confirmed()?;
     let Form { visit, mut fields, .. } = form;
     fields.name = fields.name.trim().to_owned();
@@ -158,7 +154,7 @@ async fn one_page(
     secret: Option<String>,
     fresh: bool,
     wrong: Option<(SecretFields, String)>,
-) -> Result<Response, Failure> {
+) -> Page {
     let all = all(visit).await?;
     let found = all.iter().find(|secret| secret.name == name).ok_or_else(Failure::not_found)?;
     let (fields, problem) = match wrong {
@@ -175,23 +171,17 @@ fn named(route: &str, name: &str) -> String {
     route.replace("{name}", &encoded(name))
 }
 
-pub(in crate::pages) async fn show(visit: Visit, Path(name): Path<String>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn show(visit: Visit, Path(name): Path<String>) -> Page {
     one_page(&visit, &name, None, false, None).await
 }
 
-pub(in crate::pages) async fn reveal(
-    Path(name): Path<String>,
-    form: Form<NoFields>,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn reveal(Path(name): Path<String>, form: Form<NoFields>) -> Page {
     let _ = form.confirmed()?;
     let Secret { secret } = form.visit.panel.node().ask(endpoint::NamedSecret.of(&name)).await?;
     one_page(&form.visit, &name, Some(secret), false, None).await
 }
 
-pub(in crate::pages) async fn limit(
-    Path(name): Path<String>,
-    form: Form<SecretFields>,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn limit(Path(name): Path<String>, form: Form<SecretFields>) -> Page {
     let place = named("/panel/settings/secrets/{name}", &name);
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
@@ -201,10 +191,7 @@ pub(in crate::pages) async fn limit(
     }
 }
 
-pub(in crate::pages) async fn rotate(
-    Path(name): Path<String>,
-    form: Form<NoFields>,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn rotate(Path(name): Path<String>, form: Form<NoFields>) -> Page {
     let _ = form.confirmed()?;
     let Secret { secret } = form.visit.panel.node().ask(endpoint::RotateNamedSecret.of(&name)).await?;
     one_page(&form.visit, &name, Some(secret), true, None).await

@@ -1,10 +1,10 @@
 //! Money for the wallet: where to send it, and word of its arrival.
 
 use askama::Template;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 
 use crate::{
-    failure::Failure,
+    failure::Page,
     frame::{Frame, Section, Visit},
     markup::{Markup, qr_code},
     page::Rendered,
@@ -31,7 +31,7 @@ struct Coin {
     amount: String,
 }
 
-pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
+pub(in crate::pages) async fn show(visit: Visit) -> Page {
     let frame = visit.frame(Section::Home).await?;
     let balance = &frame.status.balance;
     let in_channels = !balance.in_channels.0.is_zero();

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::{
     extract::State,
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Redirect},
 };
 use farthing_control::{
     endpoint,
@@ -12,7 +12,7 @@ use farthing_control::{
 
 use crate::{
     ConsoleState,
-    failure::Failure,
+    failure::{Failure, Page},
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
     page::Rendered,
@@ -29,7 +29,7 @@ struct ReachTemplate {
     transports: [(&'static str, ReachState); 2],
 }
 
-pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
+pub(in crate::pages) async fn show(visit: Visit) -> Page {
     let frame = visit.frame(Section::Home).await?;
     let reach = visit.panel.node().ask(endpoint::Reached).await?;
     let transports = [("TCP", reach.tcp), ("UDP", reach.quic)];

@@ -1,17 +1,14 @@
 //! A first look at data: a service of the catalog, tried by its free sample on the page.
 
 use askama::Template;
-use axum::{
-    extract::Query,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::Query, response::IntoResponse};
 use farthing_control::{ControlError, Local, endpoint, types::CatalogQuery};
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
 use serde::Deserialize;
 
 use crate::{
-    failure::Failure,
+    failure::{Failure, Page},
     frame::{Frame, Section, Visit},
     page::Rendered,
     pages::{
@@ -50,10 +47,7 @@ pub(in crate::pages) struct SampleParams {
     service: String,
 }
 
-pub(in crate::pages) async fn show(
-    visit: Visit,
-    Query(asked): Query<SampleParams>,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn show(visit: Visit, Query(asked): Query<SampleParams>) -> Page {
     let node = visit.panel.node();
     let query = CatalogQuery { online: true, limit: Some(OFFERED), ..CatalogQuery::default() };
     let found = node.tell(endpoint::CatalogSearch, &query).await?;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect};
 use farthing_control::endpoint;
 use farthing_os::clock;
 
 use crate::{
-    failure::Failure,
+    failure::Page,
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
     page::answer,
@@ -47,12 +47,12 @@ struct WordsCheckTemplate {
 }
 
 /// Says what comes, before it comes.
-pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
+pub(in crate::pages) async fn show(visit: Visit) -> Page {
     page(&visit, Vec::new(), None).await
 }
 
 /// The answer to a form, so that no address in a history shows them again.
-pub(in crate::pages) async fn reveal(form: Form<NoFields>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn reveal(form: Form<NoFields>) -> Page {
     let _ = form.confirmed()?;
     match mendable(form.visit.panel.node().ask(endpoint::Phrase).await)? {
         Ok(phrase) => page(&form.visit, words_of(&phrase), None).await,
@@ -60,7 +60,7 @@ pub(in crate::pages) async fn reveal(form: Form<NoFields>) -> Result<Response, F
     }
 }
 
-async fn page(visit: &Visit, words: Vec<String>, problem: Option<String>) -> Result<Response, Failure> {
+async fn page(visit: &Visit, words: Vec<String>, problem: Option<String>) -> Page {
     let backup = visit.panel.node().ask(endpoint::WalletBackup).await?;
     let page = WordsTemplate {
         frame: visit.frame(Section::Home).await?,
@@ -72,19 +72,19 @@ async fn page(visit: &Visit, words: Vec<String>, problem: Option<String>) -> Res
     Ok(answer(&page, page.problem.as_ref()))
 }
 
-pub(in crate::pages) async fn quiz(visit: Visit) -> Result<Response, Failure> {
+pub(in crate::pages) async fn quiz(visit: Visit) -> Page {
     check_page(&visit, random_numbers(), None).await
 }
 
 /// Words by the number in their field's name, `w7`.
-pub(in crate::pages) async fn check(form: Form<BTreeMap<String, String>>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn check(form: Form<BTreeMap<String, String>>) -> Page {
     match check_words(&form).await? {
         Checked::Right => Ok(Redirect::to(STEP.next()).into_response()),
         Checked::Wrong { asked, problem } => check_page(&form.visit, asked, Some(problem)).await,
     }
 }
 
-async fn check_page(visit: &Visit, asked: Vec<usize>, problem: Option<String>) -> Result<Response, Failure> {
+async fn check_page(visit: &Visit, asked: Vec<usize>, problem: Option<String>) -> Page {
     let frame = visit.frame(Section::Home).await?;
     let page = WordsCheckTemplate { frame, step: STEP, asked, problem };
     Ok(answer(&page, page.problem.as_ref()))

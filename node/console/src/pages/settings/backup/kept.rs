@@ -2,7 +2,7 @@
 
 use axum::{
     extract::Path,
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Redirect},
 };
 use farthing_control::{
     endpoint,
@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::{BackupNotice, BackupRow, LIST, list_page, row};
 use crate::{
-    failure::Failure,
+    failure::Page,
     form::Form,
     pages::register::{mendable, told},
     show,
@@ -82,7 +82,7 @@ pub(in crate::pages) struct DailyFields {
 }
 
 /// Turns the backup of every day on or off, changes it, or makes one now.
-pub(in crate::pages) async fn daily(form: Form<DailyFields>) -> Result<Response, Failure> {
+pub(in crate::pages) async fn daily(form: Form<DailyFields>) -> Page {
     if form.fields.go == "now" {
         let visit = form.visit;
         return match mendable(visit.panel.node().ask(endpoint::MakeAutomaticBackup).await)? {
@@ -125,10 +125,7 @@ pub(in crate::pages) struct ForgetFields {
 }
 
 /// Removes the files of a replaced node.
-pub(in crate::pages) async fn forget(
-    Path(name): Path<String>,
-    form: Form<ForgetFields>,
-) -> Result<Response, Failure> {
+pub(in crate::pages) async fn forget(Path(name): Path<String>, form: Form<ForgetFields>) -> Page {
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
     if fields.sure.is_none() {
