@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use askama::Template;
 use axum::{
     extract::{Path, State},
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Redirect},
 };
 use farthing_control::{
     ControlError, Local,
