@@ -63,6 +63,7 @@ use channels::PayerChannels;
 use conduct::Conduct;
 pub use error::{BuyError, Cap};
 use funding::Funding;
+use heal::Accusation;
 use places::OwnerPlaces;
 use prices::Prices;
 use reconcile::ComparisonProgress;
@@ -167,8 +168,8 @@ struct ConsumerInner {
     books: ComparisonProgress,
     /// Differences with one owner are looked into by one at a time.
     healing: KeyedMutex<Address>,
-    /// Since when owners are said to count what no call explains, by channel.
-    accused: Mutex<HashMap<ChannelId, Instant>>,
+    /// Owners that are said to count what no call explains, by channel.
+    accused: Mutex<HashMap<ChannelId, Accusation>>,
 }
 
 /// The parts that the consumer is made of.

@@ -180,6 +180,13 @@ impl HeldBytes {
         grown
     }
 
+    /// Gives back what is held beyond `bytes`.
+    pub fn keep(&mut self, bytes: usize) {
+        let over = self.bytes.saturating_sub(bytes);
+        self.budget.give_back(over);
+        self.bytes -= over;
+    }
+
     /// `body`, which gives the room back when its last copy is dropped.
     #[must_use]
     pub fn attach(self, body: Bytes) -> Bytes {
@@ -235,6 +242,18 @@ mod tests {
         assert!(part.take(2).is_none(), "the whole's bound");
         assert_eq!((part.held(), whole.held()), (0, 9), "what did not fit is not counted");
         drop((rest, other));
+    }
+
+    #[test]
+    fn what_was_taken_and_is_not_needed_is_given_back() {
+        let budget = ByteBudget::new(10);
+        let mut held = budget.take(8).unwrap();
+        held.keep(20);
+        assert_eq!((held.bytes(), budget.held()), (8, 8));
+        held.keep(3);
+        assert_eq!((held.bytes(), budget.held()), (3, 3));
+        drop(held);
+        assert_eq!(budget.held(), 0);
     }
 
     #[test]

@@ -57,6 +57,9 @@ pub(crate) enum Intent {
         /// pay twice.
         #[n(2)]
         terms: Option<DepositTerms>,
+        /// The round of the channel in which it was decided; `None` in journals of before.
+        #[n(4)]
+        round: Option<u32>,
     },
     #[n(1)]
     Claim {

@@ -287,7 +287,7 @@ impl Funding {
         let amount = self.0.at_rest.take(at, held, wanted.least, wanted.amount)?;
         tracing::info!(%owner, %amount, "depositing into the channel");
         killpoint::reached("funding.before_deposit");
-        let made = self.0.chain.deposit_onto(config, deposited, amount).await;
+        let made = self.0.chain.deposit_onto(config, (round, deposited), amount).await;
         if wanted.is_refill && !made.as_ref().is_err_and(is_unsigned) {
             self.0.refills.lock().note(owner, Instant::now());
         }

@@ -5,7 +5,10 @@
 //! until receipts explain the total; right after a start calls that a crash kept out of the ledger may explain it; what
 //! stays unexplained stops the channel, which raises an alert. Where nobody could claim it, it has to last for that.
 
-use std::{collections::HashMap, time::Instant};
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
 use farthing_ledger::PurchaseEnd;
 use farthing_protocol::{Address, CallId, ChannelId, Usdc, call::ChannelSync, resolution::Copies};
@@ -20,6 +23,16 @@ use super::{
     answer,
     exchange::{ASK_TIMEOUT, OwnerWord},
 };
+
+/// Two moments that are further apart are two lies, and not one that lasts.
+const PAUSE_MAX: Duration = Duration::from_secs(300);
+
+/// When an owner was said to count what no call explains.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Accusation {
+    first: Instant,
+    last: Instant,
+}
 
 impl Consumer {
     /// As [`Consumer::heal`], before a call: an owner that answers slowly holds up no caller for longer than a call may
@@ -59,6 +72,10 @@ impl Consumer {
     async fn heal_alone(&self, owner: Address, _alone: KeyedGuard<()>) -> Result<(), String> {
         let Some(channel) = self.0.channels.in_use(owner) else { return Ok(()) };
         let sync = self.sync(owner, channel.id).await?;
+        if sync.is_none() {
+            // Its owner counts nothing: what is seen is what the chain says now.
+            self.0.channels.hear(channel.id, Usdc::ZERO);
+        }
         if let Some(sync) = &sync {
             self.0.accounts.book_forgotten(owner, channel.id, sync.spent).await;
             self.0.channels.hear(channel.id, sync.spent);
@@ -85,6 +102,7 @@ impl Consumer {
         }
         if unexplained().is_zero() {
             tracing::warn!(%owner, "the books agree again");
+            self.accused().remove(&channel.id);
             return Ok(());
         }
         if !self.is_accusation_believed(channel.id, sync.as_ref()).await {
@@ -106,8 +124,7 @@ impl Consumer {
         if channel.seen_total <= proven {
             return true;
         }
-        let since = *self.accused().entry(id).or_insert_with(Instant::now);
-        if !is_believed(&self.0.chain, since.elapsed()) {
+        if !is_believed(&self.0.chain, self.accused_for(id)) {
             return false;
         }
         let Ok(now) = self.0.chain.read_channel(channel.config).await else { return false };
@@ -115,8 +132,19 @@ impl Consumer {
         !channel.state.unexplained(now.claimed.max(told)).is_zero()
     }
 
-    /// Since when owners are said to count what no call explains, by channel.
-    fn accused(&self) -> MutexGuard<'_, HashMap<ChannelId, Instant>> {
+    /// Notes that a channel's owner is accused now, and returns for how long it was without a long pause.
+    fn accused_for(&self, id: ChannelId) -> Duration {
+        let (mut accused, now) = (self.accused(), Instant::now());
+        let fresh = Accusation { first: now, last: now };
+        let accusation = accused.entry(id).or_insert(fresh);
+        if accusation.last.elapsed() > PAUSE_MAX {
+            *accusation = fresh;
+        }
+        accusation.last = now;
+        now - accusation.first
+    }
+
+    fn accused(&self) -> MutexGuard<'_, HashMap<ChannelId, Accusation>> {
         self.0.accused.lock()
     }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use axum::{
     Extension,
     extract::State,
-    http::{HeaderValue, header},
+    http::{HeaderMap, HeaderValue, header},
     response::{IntoResponse, Response},
 };
 use farthing_serve::ClientAddress;
@@ -20,14 +20,19 @@ use prometheus_client::{
 use super::{Gateway, auth, problem::Problem};
 use crate::{catalog::WayCounts, status::Readiness};
 
+/// Headers of proxies, which ask for others.
+const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
+
 /// Everything counted, with its meaning and type above it.
 pub async fn show(
     State(gateway): State<Gateway>,
     Extension(client): Extension<ClientAddress>,
+    headers: HeaderMap,
     secret: Result<auth::Authenticated, Problem>,
 ) -> Response {
+    let is_passed_on = FORWARDED.iter().any(|name| headers.contains_key(*name));
     if let Err(problem) = secret.as_ref()
-        && (gateway.is_behind_proxy || !client.0.ip().to_canonical().is_loopback())
+        && (is_passed_on || gateway.is_behind_proxy || !client.0.ip().to_canonical().is_loopback())
     {
         return problem.clone().into_response();
     }

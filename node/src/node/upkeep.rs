@@ -80,7 +80,7 @@ pub(super) async fn keep_uses(ledger: Ledger, secrets: Arc<Secrets>) {
     }
 }
 
-/// Keeps places of the network free for those whose channels can pay for a call, and for owners, and the listings of those that are paid.
+/// Keeps places of the network free for those whose channels hold something, and for owners, and the listings of those that are paid.
 pub(super) async fn favour(
     network: NetworkHandle,
     catalog: Catalog,
@@ -91,8 +91,8 @@ pub(super) async fn favour(
     loop {
         let owners: BTreeSet<Address> =
             channels.all().into_iter().map(|channel| channel.config.payee).collect();
-        // An emptied channel takes places and pays for nothing.
-        let pays = |channel: &PayeeChannel| channel.state.deposited > channel.state.spent;
+        // An emptied channel would take places for good, and pays for nothing.
+        let pays = |channel: &PayeeChannel| channel.state.deposited > channel.state.claimed;
         let paying = book.all().into_iter().filter(|(_, channel)| pays(channel));
         let consumers = paying.map(|(_, channel)| channel.config.payer);
         let partners: BTreeSet<Address> = consumers.chain(owners.iter().copied()).collect();

@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use farthing_bounds::ByteBudget;
+use farthing_bounds::HeldBytes;
 use farthing_ledger::{CallRow, Ledger, LedgerError};
 use farthing_os::killpoint;
 use farthing_protocol::{
@@ -84,7 +84,8 @@ impl Owner {
         let service = self.registered(&request)?;
         check_offer(&service, &request)?;
         let has_channel = self.check_means(payer, &request, request.price)?.is_some() || caller.has_channel;
-        let place = parts.load.enter(Caller { has_channel, ..caller }, request.service).await?;
+        let bytes = service.upstream().large_bytes();
+        let place = parts.load.enter(Caller { has_channel, ..caller }, request.service, bytes).await?;
         let plan = planned(&service, &request, &body).await?;
         let plan = plan.inspect_err(|_| parts.load.count_misfit(payer))?;
         parts.load.check_uncharged_at(payer, request.service, &plan.operation)?;
@@ -128,7 +129,7 @@ impl Owner {
         let Ok(service) = self.registered(request) else { return Ok(None) };
         check_not_paused(&service)?;
         let caller = Caller { wallet: payer, has_channel: !row.call.charged.is_zero() };
-        let place = self.0.load.enter(caller, request.service).await?;
+        let place = self.0.load.enter(caller, request.service, service.upstream().large_bytes()).await?;
         let Ok(plan) = planned(&service, request, body).await? else { return Ok(None) };
         if plan.price > price {
             return Ok(None);
@@ -378,8 +379,8 @@ impl Permit for Replay {
         self.0.request.clone()
     }
 
-    fn room(&self) -> Option<ByteBudget> {
-        Some(self.0.place.room.clone())
+    fn room(&self) -> Option<HeldBytes> {
+        Some(self.0.place.room())
     }
 }
 
@@ -390,8 +391,8 @@ impl Permit for Admitted {
         upstream_request(&self.plan, &self.request, &self.body)
     }
 
-    fn room(&self) -> Option<ByteBudget> {
-        Some(self.place.room.clone())
+    fn room(&self) -> Option<HeldBytes> {
+        Some(self.place.room())
     }
 }
 

@@ -47,6 +47,9 @@ pub struct Answer {
 /// The signature of a receipt; the refusal says that the books do not add up.
 type Signed = Result<Signature, Refusal>;
 
+/// A body that has found room; the refusal says that there is none.
+type Held = Result<Bytes, Refusal>;
+
 impl Answer {
     /// Builds the answer to a call just recorded: what the service said. `took` is the owner's time for all of it.
     ///
@@ -123,6 +126,15 @@ impl Answer {
     /// Builds the answer to a call that is not served, with the reason.
     pub fn refused(refusal: Refusal) -> Arc<Self> {
         Self::of(CallReply::Refused(refusal), Bytes::new())
+    }
+
+    /// The same with its body held in a place of the memory for answers.
+    ///
+    /// # Errors
+    /// The refusal of `hold`.
+    pub(super) fn with_body(&self, hold: impl FnOnce(Bytes) -> Held) -> Result<Arc<Self>, Refusal> {
+        let (reply, body, given) = (self.reply.clone(), hold(self.body.clone())?, self.given.clone());
+        Ok(Arc::new(Self { reply, body, given }))
     }
 
     /// The same with a body of its own, which holds on to no other memory.

@@ -13,7 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_bounds::{ByteBudget, SharedBudget};
+use bytes::Bytes;
+use farthing_bounds::{ByteBudget, HeldBytes, SharedBudget};
 use farthing_protocol::{
     Address, Refusal, RefusalCode, ServiceId,
     limits::{UNCHARGED_PER_MINUTE, UNCHARGED_PER_MINUTE_IN_ALL},
@@ -125,13 +126,22 @@ impl LoadLimits {
 /// A place at work; given back when dropped.
 #[derive(Debug)]
 pub struct WorkPlace {
+    /// Room for the answer, until it is asked for.
+    room: Mutex<HeldBytes>,
     /// The payer's share of the memory for answers.
-    pub(super) room: ByteBudget,
+    share: ByteBudget,
     _payer: OwnedSemaphorePermit,
     _first: Option<OwnedSemaphorePermit>,
     /// Of what strangers may take, or payers beyond their first few.
     _of_part: Option<[OwnedSemaphorePermit; 2]>,
     _of_all: [OwnedSemaphorePermit; 2],
+}
+
+impl WorkPlace {
+    /// Takes the room for the answer; asked for again, there is nothing yet, to be grown.
+    pub(super) fn room(&self) -> HeldBytes {
+        std::mem::replace(&mut *self.room.lock(), self.share.nothing())
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -154,16 +164,19 @@ impl Load {
         }
     }
 
-    /// Waits for a place.
+    /// Waits for a place, with room for an answer of so many bytes.
     ///
     /// # Errors
     /// A `Busy` refusal when too many wait already, or the wait takes too long.
-    pub async fn enter(&self, caller: Caller, service: ServiceId) -> Result<WorkPlace, Refusal> {
-        let busy =
-            || Refusal::new(RefusalCode::Busy, "the owner's node works at its limit").retry_after_ms(500);
+    pub async fn enter(
+        &self,
+        caller: Caller,
+        service: ServiceId,
+        answer_bytes: usize,
+    ) -> Result<WorkPlace, Refusal> {
         // An answer that cannot be held is not asked for: the upstream would have worked for nothing.
-        let room = self.answers.of(caller.wallet);
-        drop(room.take(ANSWER_BYTES_MIN).ok_or_else(busy)?);
+        let share = self.answers.of(caller.wallet);
+        let room = Mutex::new(share.take(answer_bytes.max(ANSWER_BYTES_MIN)).ok_or_else(busy)?);
         let strangers = (!caller.has_channel).then_some(&self.strangers);
         let waits = |places: &Places| places.waiting.clone().try_acquire_owned().map_err(|_| busy());
         let first = self.first.get(caller.wallet).try_acquire_owned().ok();
@@ -177,9 +190,18 @@ impl Load {
                 None => None,
             };
             let of_all = self.all.enter(service).await?;
-            Some(WorkPlace { room, _payer: payer, _first: first, _of_part: of_part, _of_all: of_all })
+            Some(WorkPlace { room, share, _payer: payer, _first: first, _of_part: of_part, _of_all: of_all })
         };
         tokio::time::timeout(WAIT_MAX, places).await.ok().flatten().ok_or_else(busy)
+    }
+
+    /// Holds a stored answer in its payer's share.
+    ///
+    /// # Errors
+    /// A `Busy` refusal when the payer reads none of its others.
+    pub fn hold(&self, payer: Address, body: Bytes) -> Result<Bytes, Refusal> {
+        let held = self.answers.of(payer).take(body.len()).ok_or_else(busy)?;
+        Ok(held.attach(body))
     }
 
     /// Checks that `payer` may still cause uncharged work this minute, at any operation.
@@ -256,6 +278,10 @@ impl Load {
     }
 }
 
+fn busy() -> Refusal {
+    Refusal::new(RefusalCode::Busy, "the owner's node works at its limit").retry_after_ms(500)
+}
+
 impl UnchargedWindow {
     fn is_current(&self) -> bool {
         self.since.elapsed() < WINDOW
@@ -284,7 +310,7 @@ mod tests {
     }
 
     fn load() -> Load {
-        Load::new(LoadLimits::default(), ByteBudget::new(2 * ANSWER_BYTES_MIN))
+        Load::new(LoadLimits::default(), ByteBudget::new(1024 * ANSWER_BYTES_MIN))
     }
 
     #[tokio::test]
@@ -292,9 +318,9 @@ mod tests {
         let load = load();
         let mut places = Vec::new();
         for _ in 0..LoadLimits::default().per_payer_max {
-            places.push(load.enter(customer(), SERVICE).await.unwrap());
+            places.push(load.enter(customer(), SERVICE, 0).await.unwrap());
         }
-        let mut next = Box::pin(load.enter(customer(), SERVICE));
+        let mut next = Box::pin(load.enter(customer(), SERVICE, 0));
         assert!(futures::poll!(next.as_mut()).is_pending());
         places.pop();
         assert!(next.await.is_ok());
@@ -306,7 +332,7 @@ mod tests {
         let (mut places, mut waiting) = (Vec::new(), Vec::new());
         let payer = |n: u8| Caller { wallet: Address::from_bytes([n; 20]), has_channel: true };
         for n in [1, 2].into_iter().flat_map(|n| std::iter::repeat_n(n, 16)) {
-            let mut entering = Box::pin(tokio::task::unconstrained(load.enter(payer(n), SERVICE)));
+            let mut entering = Box::pin(tokio::task::unconstrained(load.enter(payer(n), SERVICE, 0)));
             match entering.as_mut().now_or_never() {
                 Some(entered) => places.push(entered.unwrap()),
                 None => waiting.push(entering),
@@ -314,7 +340,7 @@ mod tests {
         }
         assert_eq!((places.len(), waiting.len()), (24, 8));
         for n in [3, 3, 4, 4, 5, 5, 6, 6] {
-            let entered = tokio::task::unconstrained(load.enter(payer(n), SERVICE)).now_or_never();
+            let entered = tokio::task::unconstrained(load.enter(payer(n), SERVICE, 0)).now_or_never();
             places.push(entered.expect("a place is left").unwrap());
         }
     }
@@ -337,22 +363,26 @@ mod tests {
     #[tokio::test]
     async fn a_payer_that_reads_none_of_its_answers_leaves_memory_for_those_of_others() {
         let load = Load::new(LoadLimits::default(), ByteBudget::new(16 * ANSWER_BYTES_MIN));
-        let slow = load.enter(customer(), SERVICE).await.unwrap();
-        let mut unread = slow.room.nothing();
+        let slow = load.enter(customer(), SERVICE, 0).await.unwrap();
+        let mut unread = slow.room();
         while unread.grow(ANSWER_BYTES_MIN) {}
-        assert_eq!(load.enter(customer(), SERVICE).await.unwrap_err().code, RefusalCode::Busy);
+        assert_eq!(load.enter(customer(), SERVICE, 0).await.unwrap_err().code, RefusalCode::Busy);
         let payer = Caller { wallet: Address::from_bytes([7; 20]), has_channel: true };
-        let other = load.enter(payer, SERVICE).await.unwrap();
-        assert!(other.room.take(2 * ANSWER_BYTES_MIN).is_some());
+        let other = load.enter(payer, SERVICE, 0).await.unwrap();
+        assert!(other.room().grow(2 * ANSWER_BYTES_MIN));
+        assert_eq!(
+            load.enter(payer, SERVICE, 8 * ANSWER_BYTES_MIN).await.unwrap_err().code,
+            RefusalCode::Busy
+        );
         drop(unread);
-        assert!(load.enter(customer(), SERVICE).await.is_ok());
+        assert!(load.enter(customer(), SERVICE, 0).await.is_ok());
     }
 
     #[tokio::test]
     async fn when_too_many_wait_the_next_is_told_to_come_back() {
         let load = load();
         let _all = load.all.waiting.clone().try_acquire_many_owned(256).unwrap();
-        let refusal = load.enter(customer(), SERVICE).await.unwrap_err();
+        let refusal = load.enter(customer(), SERVICE, 0).await.unwrap_err();
         assert_eq!(refusal.code, RefusalCode::Busy);
         assert!(refusal.retry_after_ms.is_some());
     }
@@ -364,7 +394,7 @@ mod tests {
         let service = |n: u8| ServiceId::from_bytes([n; 16]);
         let mut places = Vec::new();
         // Without the runtime's budget for one poll, which so many would use up.
-        let enter = |caller, n| tokio::task::unconstrained(load.enter(caller, service(n)));
+        let enter = |caller, n| tokio::task::unconstrained(load.enter(caller, service(n), 0));
         // Strangers at two services, as many as are let in.
         let mut waiting: Vec<_> = (0..200_u8).map(|n| Box::pin(enter(stranger(1 + n / 8), n % 2))).collect();
         let mut refused = 0;

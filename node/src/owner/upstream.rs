@@ -24,12 +24,15 @@ use std::{
     error::Error as _,
     fmt,
     net::{IpAddr, SocketAddr},
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use bytes::{Bytes, BytesMut};
-use farthing_bounds::{ByteBudget, HeldBytes, Sparing};
+use farthing_bounds::{HeldBytes, Sparing};
 use farthing_bridge::Request;
 use farthing_protocol::Outcome;
 use http::{HeaderMap, HeaderValue, header};
@@ -95,6 +98,8 @@ pub struct Upstream {
     secret_query: Vec<(String, String)>,
     options: UpstreamOptions,
     times: Arc<Times>,
+    /// The size of its newest large answers: it falls with each smaller one.
+    large_bytes: Arc<AtomicUsize>,
 }
 
 impl fmt::Debug for Upstream {
@@ -152,7 +157,16 @@ impl Upstream {
         let secret_headers = request::secret_headers(&secrets).map_err(UpstreamError::Header)?;
         let secret_query = secrets.query.into_iter().collect();
         let client = client(&base, &class, &options).ok_or(UpstreamError::Client)?;
-        Ok(Self { base, client, class, secret_headers, secret_query, options, times: Arc::default() })
+        Ok(Self {
+            base,
+            client,
+            class,
+            secret_headers,
+            secret_query,
+            options,
+            times: Arc::default(),
+            large_bytes: Arc::default(),
+        })
     }
 
     /// Base address, as registered.
@@ -196,6 +210,17 @@ impl Upstream {
         self.times.median_us()
     }
 
+    /// Returns the room that its next answer may well need.
+    pub(super) fn large_bytes(&self) -> usize {
+        self.large_bytes.load(Ordering::Relaxed)
+    }
+
+    fn note_size(&self, bytes: usize) {
+        let fallen = |before: usize| Some(bytes.max(before - before / 64));
+        // It always has a new value, so it does not fail.
+        let _ = self.large_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fallen);
+    }
+
     /// Lists the times that the newest answers took, in microseconds, the oldest first.
     pub(super) fn newest_us(&self) -> Vec<u64> {
         self.times.newest_us()
@@ -210,6 +235,7 @@ impl Upstream {
     pub(super) fn continue_from(&mut self, earlier: &Self) {
         if self.base == earlier.base {
             self.times = Arc::clone(&earlier.times);
+            self.large_bytes = Arc::clone(&earlier.large_bytes);
         }
     }
 
@@ -217,18 +243,19 @@ impl Upstream {
     /// turns out to have been closed.
     pub async fn fetch(&self, permit: &impl Permit) -> UpstreamAnswer {
         let request = permit.request();
-        let room = permit.room().unwrap_or_else(|| self.options.budget.clone());
+        let room = || permit.room().unwrap_or_else(|| self.options.budget.nothing());
         let started = Instant::now();
         let total = self.options.total.min(request.deadline);
         let left = || total.saturating_sub(started.elapsed());
-        let mut answered = self.attempt(&request, &room, left).await;
+        let mut answered = self.attempt(&request, room(), left).await;
         if answered.as_ref().is_err_and(|failure| failure.silent) && request.is_safe() {
-            answered = self.attempt(&request, &room, left).await;
+            answered = self.attempt(&request, room(), left).await;
         }
         let elapsed = started.elapsed();
         match answered.and_then(headers::within_a_reply) {
             Ok((outcome, status, headers, body)) => {
                 self.times.add(elapsed);
+                self.note_size(body.len());
                 UpstreamAnswer { outcome, status, headers, body, elapsed, reason: "" }
             }
             Err(Failure { outcome, status, reason, .. }) => {
@@ -244,7 +271,7 @@ impl Upstream {
     async fn attempt(
         &self,
         request: &UpstreamRequest,
-        room: &ByteBudget,
+        room: HeldBytes,
         left: impl Fn() -> Duration,
     ) -> Result<Answered, Failure> {
         if base::own_port(&self.base, &self.options).is_some() {
@@ -321,19 +348,24 @@ impl Upstream {
     async fn body(
         &self,
         mut response: reqwest::Response,
-        room: &ByteBudget,
+        mut room: HeldBytes,
         left: impl Fn() -> Duration,
     ) -> Result<(Bytes, HeldBytes), Failure> {
         let status = response.status().as_u16();
         let failure = |outcome, reason| Failure::new(outcome, status, reason);
-        let (mut whole, mut room) = (Body::default(), room.nothing());
+        let (mut whole, mut spare) = (Body::default(), room.bytes());
         loop {
             let part = timeout(self.options.idle.min(left()), response.chunk())
                 .await
                 .map_err(|_| failure(Outcome::TimedOut, "the body did not come in time"))?
                 .map_err(|_| failure(Outcome::BadAnswer, "the body is not what its head promised"))?;
-            let Some(part) = part else { return Ok((whole.finish(), room)) };
-            if !room.grow(part.len()) {
+            let Some(part) = part else {
+                room.keep(whole.len());
+                return Ok((whole.finish(), room));
+            };
+            let taken = part.len().min(spare);
+            spare -= taken;
+            if !room.grow(part.len() - taken) {
                 return Err(failure(Outcome::Oversize, NO_ROOM));
             }
             whole.push(part);

@@ -102,8 +102,8 @@ impl Payer {
         })
         .await?;
         let known = self.chain.channel(&config.id(&self.chain.domain()));
-        let deposited = known.map_or(Usdc::ZERO, |view| view.deposited);
-        self.chain.deposit_onto(config, deposited, deposit).await?;
+        let before = known.map_or((0, Usdc::ZERO), |view| (view.round, view.deposited));
+        self.chain.deposit_onto(config, before, deposit).await?;
         Ok(())
     }
 
@@ -457,9 +457,9 @@ async fn a_channel_below_the_listed_delay_or_deposit_is_refused_and_takes_no_pla
     let too_short = ChannelConfig { close_delay_secs: delay - 1, salt: [1; 32], ..payer.config };
     let too_small = ChannelConfig { salt: [2; 32], ..payer.config };
     let just_right = ChannelConfig { salt: [3; 32], ..payer.config };
-    payer.chain.deposit_onto(too_short, Usdc::ZERO, cost(100)).await?;
+    payer.chain.deposit_onto(too_short, (0, Usdc::ZERO), cost(100)).await?;
     let almost = Usdc::from_micros(cost(5).micros() - 1);
-    payer.chain.deposit_onto(too_small, Usdc::ZERO, almost).await?;
+    payer.chain.deposit_onto(too_small, (0, Usdc::ZERO), almost).await?;
     assert_eq!(refusal_of_a_new_channel(&payer, too_short).await?, RefusalCode::DelayTooShort);
     assert_eq!(refusal_of_a_new_channel(&payer, too_small).await?, RefusalCode::DepositTooSmall);
     payer.open(just_right, cost(5)).await?;

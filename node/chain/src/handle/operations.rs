@@ -19,9 +19,10 @@ use crate::{
 };
 
 impl ChainHandle {
-    /// Adds `amount` to `deposited`, what the caller knew the channel to hold when it decided. Where the channel
+    /// Adds `amount` to what the caller knew the channel to hold when it decided, in that round of it. Where the channel
     /// holds that much more already, say by a transaction from before a restart, nothing is deposited: asking again, also
-    /// after a crash, deposits nothing twice. The deposit is an EIP-3009 authorization signed by this wallet.
+    /// after a crash, deposits nothing twice. The deposit is an EIP-3009 authorization signed by this wallet, of which the
+    /// token takes one for each decision, whatever an endpoint says of the channel meanwhile.
     ///
     /// # Errors
     /// See [`ChainError`]; with [`ChainError::InsufficientUsdc`] and [`ChainError::InsufficientEth`] nothing
@@ -29,14 +30,14 @@ impl ChainHandle {
     pub async fn deposit_onto(
         &self,
         config: ChannelConfig,
-        deposited: Usdc,
+        (round, deposited): (u32, Usdc),
         amount: Usdc,
     ) -> Result<TxReport, ChainError> {
         self.require_own_deposit(&config, amount)?;
         let target = deposited.checked_add(amount);
         let target = target.ok_or_else(|| ChainError::Invalid("the deposit is too large".to_owned()))?;
         self.track(config).await?;
-        let intent = Intent::Deposit { config, target, amount_max: amount, terms: None };
+        let intent = Intent::Deposit { config, target, amount_max: amount, terms: None, round: Some(round) };
         self.operate(intent).await.map(|outcome| report(&outcome))
     }
 

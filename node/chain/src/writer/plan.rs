@@ -65,8 +65,8 @@ impl Writer {
             Plan::from(Body { intent, to: contract, value_wei: 0, data: data.into() })
         };
         Ok(match intent {
-            Intent::Deposit { config, target, amount_max, terms } => {
-                self.plan_deposit(config, target, amount_max, terms).await?
+            Intent::Deposit { config, target, amount_max, terms, round } => {
+                self.plan_deposit(config, (target, amount_max), terms, round).await?
             }
             Intent::Claim { rows } => self.plan_claim(rows).await.map_err(read)?,
             Intent::Close { row } => {
@@ -145,9 +145,9 @@ impl Writer {
     async fn plan_deposit(
         &self,
         config: ChannelConfig,
-        target: Usdc,
-        amount_max: Usdc,
+        (target, amount_max): (Usdc, Usdc),
         terms: Option<DepositTerms>,
+        round: Option<u32>,
     ) -> Result<Plan, ChainError> {
         let what = "the deposit";
         let id = config.id(&self.domain);
@@ -166,7 +166,7 @@ impl Writer {
             None => DepositTerms {
                 amount: target.saturating_sub(state.deposited).min(amount_max),
                 valid_before_secs: now_secs + AUTHORIZATION_SECS,
-                salt: deposit_salt(id, state),
+                salt: deposit_salt(id, round.unwrap_or(state.round), target.saturating_sub(amount_max)),
             },
         };
         self.require_usdc(balances.map_err(failed)?, terms.amount)?;
@@ -182,7 +182,7 @@ impl Writer {
             authSalt: terms.salt.into(),
             signature: signature.as_bytes().to_vec().into(),
         };
-        let intent = Intent::Deposit { config, target, amount_max, terms: Some(terms) };
+        let intent = Intent::Deposit { config, target, amount_max, terms: Some(terms), round };
         let to = to_eth(self.reader.spec.contract);
         Ok(Body { intent, to, value_wei: 0, data: call.abi_encode().into() }.into())
     }
@@ -278,11 +278,11 @@ fn to_claim(row: &ClaimRow) -> Claim {
     }
 }
 
-/// The same for every authorization that adds to the same deposit, so that the token takes one of them at most: each
-/// attempt that fails leaves one with the endpoint that simulated it. Within a round of the channel a deposit only grows,
-/// and a new round has a new number, so no salt returns that was used.
-fn deposit_salt(id: ChannelId, state: ChannelState) -> Hash {
-    let (round, deposited) = (state.round.to_be_bytes(), state.deposited.micros().to_be_bytes());
+/// The same for every authorization of one decision, so that the token takes one of them at most: each attempt that fails
+/// leaves one with the endpoint that simulated it, which may tell of another state each time. Within a round of the channel
+/// a deposit only grows, and a new round has a new number, so no salt returns that was used.
+fn deposit_salt(id: ChannelId, round: u32, deposited: Usdc) -> Hash {
+    let (round, deposited) = (round.to_be_bytes(), deposited.micros().to_be_bytes());
     keccak256(&[b"farthing deposit", id.as_bytes(), &round, &deposited])
 }
 

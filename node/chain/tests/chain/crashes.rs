@@ -95,7 +95,7 @@ impl Operation {
     async fn run(self, chain: ChainHandle, row: ClaimRow) -> Result<(), ChainError> {
         let config = row.config;
         match self {
-            Open => chain.deposit_onto(config, Usdc::ZERO, usdc(250_000)).await.map(drop),
+            Open => chain.deposit_onto(config, (0, Usdc::ZERO), usdc(250_000)).await.map(drop),
             TopUp => chain.open_or_top_up(config, usdc(50_000)).await.map(drop),
             Claim => chain.claim_many(vec![row]).await.map(drop),
             Close => chain.close(row).await.map(drop),
@@ -188,7 +188,7 @@ async fn a_deposit_asked_for_again_after_a_restart_counts_once() {
 
     journal.is_repaired.store(true, SeqCst);
     let chain = start(world.spec(), &world.payer, journal.clone()).await;
-    chain.deposit_onto(config, Usdc::ZERO, usdc(250_000)).await.unwrap();
+    chain.deposit_onto(config, (0, Usdc::ZERO), usdc(250_000)).await.unwrap();
     let deposited = chain.channel(&config.id(&chain.domain())).unwrap().deposited;
     let wallet = chain.balances_of(world.payer.address()).await.unwrap().usdc;
     assert_eq!(deposited.checked_add(wallet), Some(usdc(100_000_000)), "no money is lost");

@@ -251,7 +251,7 @@ async fn an_event_in_the_newest_blocks_makes_no_node_ask_without_pause() {
     let (stranger, payee) = (world.payer_chain().await, world.payee_chain().await);
     let spec = world.spec();
     let config = world.terms(1);
-    stranger.deposit_onto(config, Usdc::ZERO, usdc(1)).await.unwrap();
+    stranger.deposit_onto(config, (0, Usdc::ZERO), usdc(1)).await.unwrap();
     until_deposited(&payee, config.id(&payee.domain()), 1).await;
     for blocks in ["a head that stays", "a block each second"] {
         if blocks != "a head that stays" {

@@ -66,7 +66,7 @@ async fn a_channel_is_opened_topped_up_claimed_and_closed() {
     payer.open_or_top_up(config, usdc(100_000)).await.unwrap();
     assert_eq!(payer.channel(&id).unwrap().deposited, usdc(500_000));
     // Decided before the top-up was known, this one is done already.
-    let again = payer.deposit_onto(config, usdc(400_000), usdc(100_000)).await.unwrap();
+    let again = payer.deposit_onto(config, (0, usdc(400_000)), usdc(100_000)).await.unwrap();
     assert!(again.tx_hash.is_none());
     assert_eq!(payer.channel(&id).unwrap().deposited, usdc(500_000));
 
@@ -144,8 +144,8 @@ async fn what_is_already_so_on_chain_takes_no_transaction() {
     let (payer, payee) = (world.payer_chain().await, world.payee_chain().await);
     let config = world.terms(1);
     let (first, second) = tokio::join!(
-        payer.deposit_onto(config, Usdc::ZERO, usdc(200_000)),
-        payer.deposit_onto(config, Usdc::ZERO, usdc(200_000))
+        payer.deposit_onto(config, (0, Usdc::ZERO), usdc(200_000)),
+        payer.deposit_onto(config, (0, Usdc::ZERO), usdc(200_000))
     );
     let sent = [first.unwrap(), second.unwrap()].iter().filter(|report| report.tx_hash.is_some()).count();
     assert_eq!(sent, 1);
@@ -230,10 +230,10 @@ async fn what_is_not_this_wallets_to_do_is_refused_before_any_request() {
     let not_ours = ChannelConfig { payer: new_key().address(), ..config };
     let before = payer.request_counts();
     let refused = [
-        payer.deposit_onto(not_ours, Usdc::ZERO, usdc(1)).await.unwrap_err(),
-        payer.deposit_onto(foreign_token, Usdc::ZERO, usdc(1)).await.unwrap_err(),
-        payer.deposit_onto(config, Usdc::ZERO, Usdc::ZERO).await.unwrap_err(),
-        payer.deposit_onto(config, usdc(1), Usdc::ZERO).await.unwrap_err(),
+        payer.deposit_onto(not_ours, (0, Usdc::ZERO), usdc(1)).await.unwrap_err(),
+        payer.deposit_onto(foreign_token, (0, Usdc::ZERO), usdc(1)).await.unwrap_err(),
+        payer.deposit_onto(config, (0, Usdc::ZERO), Usdc::ZERO).await.unwrap_err(),
+        payer.deposit_onto(config, (0, usdc(1)), Usdc::ZERO).await.unwrap_err(),
         payer.claim_many(vec![world.row(&payer, config, 1)]).await.unwrap_err(),
         payer.send_usdc(Address::ZERO, usdc(1)).await.unwrap_err(),
         payer.send_eth(new_key().address(), 0).await.unwrap_err(),

@@ -136,7 +136,7 @@ async fn a_transfer_that_waits_for_another_when_the_node_stops_is_never_made_and
     world.anvil.rpc("evm_mine", json!([])).await;
     until_true(|| async { chain.balances_of(first).await.unwrap().usdc == usdc(7) }).await;
     // It stood before this one.
-    chain.deposit_onto(world.terms(1), usdc(0), usdc(5)).await.unwrap();
+    chain.deposit_onto(world.terms(1), (0, usdc(0)), usdc(5)).await.unwrap();
     assert_eq!(chain.balances_of(second).await.unwrap().usdc, usdc(0));
 }
 
@@ -160,6 +160,6 @@ async fn a_transfer_that_waits_for_another_for_too_long_is_never_made_and_told_a
     world.anvil.rpc("evm_mine", json!([])).await;
     until_true(|| async { chain.balances_of(first).await.unwrap().usdc == usdc(7) }).await;
     // It stood before this one.
-    chain.deposit_onto(world.terms(1), usdc(0), usdc(5)).await.unwrap();
+    chain.deposit_onto(world.terms(1), (0, usdc(0)), usdc(5)).await.unwrap();
     assert_eq!(chain.balances_of(second).await.unwrap().usdc, usdc(0));
 }

@@ -92,8 +92,21 @@ async fn of_the_authorizations_of_deposits_that_failed_one_can_be_used_at_most()
     }
     let handed_out = proxy.simulated();
     assert_eq!(handed_out.len(), 3);
+    assert_eq!(brought(&world, handed_out).await, 1);
+    let payer = world.payer_chain().await;
+    let deposited = payer.read_channel(config).await.unwrap().deposited;
+    assert_eq!(
+        payer.balances_of(world.payer.address()).await.unwrap().usdc,
+        usdc(100_000_000 - deposited.micros())
+    );
 
-    // The endpoint brings them all.
+    // What builds on the new deposit is another one.
+    payer.deposit_onto(config, (0, deposited), usdc(100_000)).await.unwrap();
+    assert_eq!(payer.read_channel(config).await.unwrap().deposited, usdc(deposited.micros() + 100_000));
+}
+
+/// How many of the deposits that an endpoint was shown it can make, when it brings them all.
+async fn brought(world: &World, handed_out: Vec<String>) -> u64 {
     let someone = world.anvil.rpc("eth_accounts", json!([])).await[1].clone();
     let mut used = 0;
     for data in handed_out {
@@ -106,15 +119,23 @@ async fn of_the_authorizations_of_deposits_that_failed_one_can_be_used_at_most()
         }
         used += u64::from(receipt["status"] == "0x1");
     }
-    assert_eq!(used, 1);
-    let payer = world.payer_chain().await;
-    let deposited = payer.read_channel(config).await.unwrap().deposited;
-    assert_eq!(
-        payer.balances_of(world.payer.address()).await.unwrap().usdc,
-        usdc(100_000_000 - deposited.micros())
-    );
+    used
+}
 
-    // What builds on the new deposit is another one.
-    payer.deposit_onto(config, deposited, usdc(100_000)).await.unwrap();
-    assert_eq!(payer.read_channel(config).await.unwrap().deposited, usdc(deposited.micros() + 100_000));
+#[tokio::test(flavor = "multi_thread")]
+async fn one_decision_to_deposit_has_one_authorization_whatever_the_channel_is_said_to_hold_meanwhile() {
+    let world = World::new().await;
+    let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+    let spec = ChainSpec { gas_price_cap_wei: 1, ..world.spec_at(&[proxy.url()]) };
+    let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let (config, decided) = (world.terms(1), (0, Usdc::ZERO));
+    assert!(chain.deposit_onto(config, decided, usdc(250_000)).await.is_err());
+    // The channel holds something else when the same decision is tried again.
+    let payer = world.payer_chain().await;
+    payer.deposit_onto(config, decided, usdc(100_000)).await.unwrap();
+    assert!(chain.deposit_onto(config, decided, usdc(300_000)).await.is_err());
+    let handed_out = proxy.simulated();
+    assert_eq!(handed_out.len(), 2);
+    assert_eq!(brought(&world, handed_out).await, 0, "what was deposited is all");
+    assert_eq!(payer.read_channel(config).await.unwrap().deposited, usdc(100_000));
 }

@@ -120,8 +120,8 @@ impl Deposits for ChainHandle {
             self.track(config).await?;
             self.refresh().await?;
         }
-        let deposited = self.channel(&id).map_or(Usdc::ZERO, |view| view.deposited);
-        self.deposit_onto(config, deposited, amount).await
+        let before = self.channel(&id).map_or((0, Usdc::ZERO), |view| (view.round, view.deposited));
+        self.deposit_onto(config, before, amount).await
     }
 }
 

@@ -4,7 +4,7 @@ use farthing_ledger::{
     Adjustment, Cause, Ledger, LedgerError, PayeeChannel, PayerChannel, Position, Promise, Side, Window,
     day_of,
 };
-use farthing_protocol::{Outcome, Usdc};
+use farthing_protocol::{Outcome, Receipt, Usdc};
 
 use crate::world::*;
 
@@ -225,6 +225,14 @@ async fn what_the_chain_alone_showed_is_taken_back_with_the_chain_or_when_nobody
     assert_eq!(counted(&ledger, &row), micros(5_000));
     ledger.put_payer_channel(payer_channel(1)).await.unwrap();
     assert_eq!((state(&ledger), counted(&ledger, &row)), ((0, 0), Usdc::ZERO), "the day is free of it");
+    // A receipt that counts on it is the owner's word alone, and an endpoint may be the owner's.
+    let open = promise(1, 1, PRICE);
+    ledger.promise(open.clone()).await.unwrap().await.unwrap();
+    ledger.put_payer_channel(emptied).await.unwrap();
+    let told = Receipt { spent_total: micros(5_000), ..receipt(&open, PRICE, Outcome::Answered) };
+    ledger.acknowledge(call_id(1), acknowledgement(told)).await.unwrap();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    assert_eq!(state(&ledger), (PRICE.micros(), 0), "the call's price is what it owes");
 }
 
 #[tokio::test]

@@ -72,7 +72,7 @@ struct Room {
     requests: SharedBudget<Address>,
     strangers_requests: SharedBudget<Address>,
     /// Answers are counted where they are made. This one keeps strangers, who read slowly for nothing, from holding all.
-    strangers_answers: ByteBudget,
+    strangers_answers: SharedBudget<Address>,
 }
 
 impl Room {
@@ -80,7 +80,8 @@ impl Room {
         let requests = budget.part(budget.bytes_max() / REQUESTS_PART);
         let strangers_max = budget.bytes_max() / STRANGERS_PART;
         let strangers_requests = SharedBudget::new(requests.part(strangers_max));
-        let (requests, strangers_answers) = (SharedBudget::new(requests), ByteBudget::new(strangers_max));
+        let (requests, strangers_answers) =
+            (SharedBudget::new(requests), SharedBudget::new(ByteBudget::new(strangers_max)));
         Self { requests, strangers_requests, strangers_answers }
     }
 
@@ -89,9 +90,13 @@ impl Room {
         shared.of(visitor.wallet).nothing()
     }
 
-    /// Tells whether there is room for an answer, as far as that is known before the call is served.
-    fn is_there_for_answer(&self, visitor: &Visitor) -> bool {
-        visitor.is_partner || self.strangers_answers.take(ANSWER_BYTES_MIN).is_some()
+    /// Tells whether there is room for an answer, as far as that is known before a free call is served. All else is small,
+    /// or paid.
+    fn is_there_for_answer(&self, visitor: &Visitor, message: &CallMessage) -> bool {
+        let is_free = matches!(message, CallMessage::Call(request) if request.price.is_zero());
+        !is_free
+            || visitor.is_partner
+            || self.strangers_answers.of(visitor.wallet).take(ANSWER_BYTES_MIN).is_some()
     }
 
     /// Room for an answer; nothing when it cannot be sent now. One that was paid always can.
@@ -100,7 +105,7 @@ impl Room {
         if visitor.is_partner || !is_free {
             return Some(None);
         }
-        self.strangers_answers.take(body.len()).map(Some)
+        self.strangers_answers.of(visitor.wallet).take(body.len()).map(Some)
     }
 }
 
@@ -214,7 +219,7 @@ impl CallServer {
         body: Bytes,
     ) -> Option<(CallReply, Bytes)> {
         let place = self.places.admit_visitor(*visitor);
-        let Some(place) = place.filter(|_| self.room.is_there_for_answer(visitor)) else {
+        let Some(place) = place.filter(|_| self.room.is_there_for_answer(visitor, &message)) else {
             return Some((self.busy(), Bytes::new()));
         };
         // An answer after the longest deadline has no reader.

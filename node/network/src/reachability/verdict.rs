@@ -90,13 +90,14 @@ impl Count {
         count
     }
 
-    /// Two of three decide; of fewer, whatever there is. A tie decides nothing. `keeps_out`: strangers were kept out
-    /// before, so that those whom this node wrote to prove nothing.
+    /// Two of three decide; of fewer, whatever there is. A tie decides nothing, nor do words against a stranger that came
+    /// through: it was seen, and wallets that say anything are free. `keeps_out`: strangers were kept out before, so that
+    /// those whom this node wrote to prove nothing.
     fn decide(self, keeps_out: bool) -> Option<bool> {
         let counts_known = !keeps_out && self.kept_out == 0;
         let arrived = self.arrived + if counts_known { self.arrived_known } else { 0 };
         let failed = self.failed + self.kept_out;
-        (arrived != failed).then_some(arrived > failed)
+        (arrived > failed || (arrived < failed && self.arrived == 0)).then_some(arrived > failed)
     }
 }
 
@@ -105,7 +106,7 @@ pub(super) fn is_certain<'a>(votes: impl IntoIterator<Item = &'a Vote>, missing:
     let count = Count::of(votes);
     let failed = count.failed + count.kept_out;
     // One more that was kept out takes the proof from all whom this node wrote to.
-    count.arrived > failed + missing || failed > count.arrived + count.arrived_known + missing
+    count.arrived > failed + missing || missing == 0 && failed > count.arrived + count.arrived_known
 }
 
 /// A candidate and what tests have shown of it.
@@ -201,7 +202,9 @@ mod tests {
             ("au", Some(true)),
             ("fu", Some(false)),
             ("aaf", Some(true)),
-            ("aff", Some(false)),
+            // One came through, whatever two wallets say, which cost nothing.
+            ("aff", None),
+            ("ffu", Some(false)),
             ("aau", Some(true)),
             ("uuu", None),
             // Whom we wrote to is proof while no stranger is known to be kept out.
@@ -225,8 +228,10 @@ mod tests {
     fn a_test_ends_early_only_when_those_who_are_missing_could_not_change_it() {
         for (text, missing, certain) in [
             ("aa", 1, true),
-            ("ff", 1, true),
-            ("oo", 1, true),
+            // The third may come through.
+            ("ff", 1, false),
+            ("oo", 1, false),
+            ("ff", 0, true),
             ("a", 1, false),
             ("af", 1, false),
             // The third may know of a stranger that is kept out.

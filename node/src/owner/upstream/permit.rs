@@ -4,7 +4,7 @@
 //! whose one repeat is stored; and a question of the owner's own. So nothing reaches a server that nobody paid for, by mistake
 //! of another module.
 
-use farthing_bounds::ByteBudget;
+use farthing_bounds::HeldBytes;
 
 use super::UpstreamRequest;
 
@@ -45,8 +45,9 @@ pub trait Permit: Sealed {
     /// Returns the request that is permitted.
     fn request(&self) -> UpstreamRequest;
 
-    /// Returns the caller's share of the memory for answers; a question of the owner's own has none.
-    fn room(&self) -> Option<ByteBudget> {
+    /// Takes what is held for the answer, in the caller's share of the memory for answers; a question of the owner's own has
+    /// none.
+    fn room(&self) -> Option<HeldBytes> {
         None
     }
 }

@@ -47,7 +47,7 @@ async fn open(payer: &ChainHandle, payee: &ChainHandle, deposit: u64) -> (Channe
         close_delay_secs: 86_400,
         salt: [0; 32],
     };
-    payer.deposit_onto(config, Usdc::ZERO, usdc(deposit)).await.unwrap();
+    payer.deposit_onto(config, (0, Usdc::ZERO), usdc(deposit)).await.unwrap();
     let id = config.id(&payer.domain());
     payee
         .channels()

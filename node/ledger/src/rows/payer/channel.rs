@@ -149,10 +149,6 @@ impl StoredPayerChannel {
             let signature = *receipt.signature();
             self.newest = Some(StoredNewest { receipt: **receipt, signature });
         }
-        if receipt.spent_total >= self.acknowledged {
-            // The owner has signed that it counts all of it.
-            self.carried = None;
-        }
     }
 
     pub(crate) fn newest(&self) -> Option<(Receipt, Signature, Usdc)> {
