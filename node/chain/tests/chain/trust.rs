@@ -128,7 +128,7 @@ async fn one_decision_to_deposit_has_one_authorization_whatever_the_channel_is_s
     let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
     let spec = ChainSpec { gas_price_cap_wei: 1, ..world.spec_at(&[proxy.url()]) };
     let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
-    let (config, decided) = (world.terms(1), (0, Usdc::ZERO));
+    let (config, decided) = (world.terms(1), (0, usdc(0)));
     assert!(chain.deposit_onto(config, decided, usdc(250_000)).await.is_err());
     // The channel holds something else when the same decision is tried again.
     let payer = world.payer_chain().await;
