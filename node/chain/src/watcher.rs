@@ -48,6 +48,8 @@ pub(crate) enum Command {
 
 /// The interval at which everything is read again without an event to ask for it: a lagging endpoint may hide one.
 const REREAD_EVERY: Duration = Duration::from_secs(60);
+/// The time after which channels that were empty are read again.
+const ALL_EVERY: Duration = Duration::from_secs(600);
 /// The same while events cannot be read at all.
 const REREAD_WITHOUT_EVENTS_EVERY: Duration = Duration::from_secs(10);
 /// Parts of what events named that wait to be read; the finder waits with more.
@@ -73,6 +75,8 @@ pub(crate) struct Watcher {
     last: Option<Header>,
     seen_at: Instant,
     reread_at: Instant,
+    /// The last read of all channels, empty ones as well.
+    all_at: Instant,
     contract_checked: bool,
     /// The channels that the next poll reads, kept until a poll has read them.
     scope: Scope,
@@ -118,6 +122,7 @@ impl Watcher {
             last: None,
             seen_at: now,
             reread_at: now,
+            all_at: now,
             contract_checked: false,
             scope: Scope::All,
             refusals: 0,
@@ -252,7 +257,8 @@ impl Watcher {
             self.channels.reorganised(self.reader.confirmed(head.number()));
             self.reorganisations += 1;
         }
-        if step == Step::Reorganised {
+        // An endpoint that told of a channel as empty for a moment would otherwise be asked about it no more.
+        if step == Step::Reorganised || self.all_at.elapsed() >= ALL_EVERY {
             self.scope = Scope::All;
         } else if self.reread_at.elapsed() >= self.reread_every() {
             self.scope = self.scope.max(Scope::Active);
@@ -331,6 +337,9 @@ impl Watcher {
             self.l1 = fees::l1(&self.reader, head.base_fee_wei(), self.usual_tip_wei()).await?;
             self.tip_wei = self.reader.tip_wei().await?;
             self.reread_at = Instant::now();
+        }
+        if scope == Scope::All {
+            self.all_at = Instant::now();
         }
         Ok(())
     }

@@ -27,7 +27,11 @@ use super::{
 /// Two moments that are further apart are two lies, and not one that lasts.
 const PAUSE_MAX: Duration = Duration::from_secs(300);
 
-/// When an owner was said to count what no call explains.
+/// Looks at an owner that is accused, without a call: they last longer than what is believed has to.
+const LOOKS: usize = 6;
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(30);
+
+/// The first and the last time that an owner was said to count what no call explains.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Accusation {
     first: Instant,
@@ -106,6 +110,7 @@ impl Consumer {
             return Ok(());
         }
         if !self.is_accusation_believed(channel.id, sync.as_ref()).await {
+            self.look_again(owner, channel.id);
             let minutes = "it is asked again, and its channel is stopped when it says so for two minutes";
             return Err(format!(
                 "the owner, or its chain's endpoint, tells of calls that were not made; {minutes}"
@@ -114,6 +119,23 @@ impl Consumer {
         tracing::error!(%owner, unexplained = %unexplained(), "the owner counts what no call explains");
         self.stop_channel(channel.id).await;
         Ok(())
+    }
+
+    /// Looks again while an owner is accused, so that whoever calls rarely learns as well whether it lasts.
+    fn look_again(&self, owner: Address, id: ChannelId) {
+        let is_first = self.accused().get(&id).is_some_and(|accusation| accusation.first == accusation.last);
+        if !is_first {
+            return;
+        }
+        let consumer = self.clone();
+        self.until_stopped(async move {
+            for _ in 0..LOOKS {
+                tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+                if consumer.heal(owner).await.is_ok() {
+                    return;
+                }
+            }
+        });
     }
 
     /// Tells whether what no call explains counts against an owner. What it can claim with this wallet's signature does at

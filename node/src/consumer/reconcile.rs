@@ -205,7 +205,7 @@ impl Consumer {
         self.0.channels.get(channel).is_some_and(|channel| !channel.forgotten.is_zero())
     }
 
-    fn until_stopped(&self, work: impl Future<Output = ()> + Send + 'static) {
+    pub(super) fn until_stopped(&self, work: impl Future<Output = ()> + Send + 'static) {
         let stopping = self.0.stopping.clone();
         self.0.tasks.spawn(async move { stopping.run_until_cancelled(work).await });
     }

@@ -63,7 +63,7 @@ struct DepositPlace {
     total: Usdc,
     /// The time until which it may still happen, when its end is not known.
     until: Option<Instant>,
-    /// True if the channel was emptied since: it can be made beside whatever the channel holds now.
+    /// True if it is of another round than the newest: it can be made beside whatever the channel holds now.
     is_past: bool,
 }
 
@@ -89,7 +89,9 @@ impl AtRest {
     pub fn take(&self, at: RestingPlace, held: Held, least: Usdc, wanted: Usdc) -> Result<Usdc, OverLimit> {
         let mut under_way = self.lock();
         let places = under_way.entry(at).or_default();
-        places.range_mut(..Held { deposited: Usdc::ZERO, ..held }).for_each(|(_, past)| past.is_past = true);
+        for (before, place) in places.iter_mut().filter(|(before, _)| before.round != ROUND_OF_BEFORE) {
+            place.is_past = before.round != held.round;
+        }
         // It stands for its forerunner.
         let earlier = places.remove(&held);
         let room = self.limits.room(&amounts(&self.channels.all(), &under_way), at.owner, least, wanted);
@@ -330,6 +332,18 @@ mod tests {
         assert_eq!(rest.total(), usdc(40), "one is in the books, and the other may still be made");
         rest.doubt(at(1), held(0), Instant::now());
         assert_eq!(rest.total(), usdc(20));
+        // Of a round that an endpoint invented.
+        let invented = Held { round: 9, deposited: usdc(0) };
+        assert_eq!(rest.take(at(2), invented, usdc(20), usdc(20)), Ok(usdc(20)));
+        rest.doubt(at(2), invented, later);
+        assert_eq!(rest.take(at(2), held(0), usdc(20), usdc(20)), Ok(usdc(20)));
+        holding(&channels, 2, 20, 0);
+        rest.settle(at(2), held(0));
+        assert_eq!(
+            rest.total(),
+            usdc(60),
+            "20 with the first, 20 with the second, and 20 that may still be made"
+        );
     }
 
     #[test]

@@ -25,6 +25,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::keyed_semaphore::KeyedSemaphore;
 
 const WAIT_MAX: Duration = Duration::from_secs(10);
+/// Of the memory for answers, the most that is held for one that is not there yet: all calls at once have half.
+const EXPECTED_PART: usize = 128;
 /// Room that there has to be for an answer.
 const ANSWER_BYTES_MIN: usize = 64 * 1024;
 const WINDOW: Duration = Duration::from_secs(60);
@@ -50,8 +52,9 @@ impl Default for LoadLimits {
 /// The owner's capacity.
 #[derive(Debug)]
 pub struct Load {
-    /// Memory for answers, which payers that read slowly hold.
+    /// Memory for answers, which payers that read slowly hold, and the most that is held before one is there.
     answers: SharedBudget<Address>,
+    expected_bytes_max: usize,
     payers: KeyedSemaphore<Address>,
     /// A payer's first few places.
     first: KeyedSemaphore<Address>,
@@ -154,6 +157,7 @@ struct UnchargedWindow {
 impl Load {
     pub fn new(limits: LoadLimits, budget: ByteBudget) -> Self {
         Self {
+            expected_bytes_max: budget.bytes_max() / EXPECTED_PART,
             answers: SharedBudget::new(budget),
             payers: KeyedSemaphore::new(limits.per_payer_max),
             first: KeyedSemaphore::new(limits.eighths(1).per_payer_max),
@@ -176,7 +180,7 @@ impl Load {
     ) -> Result<WorkPlace, Refusal> {
         // An answer that cannot be held is not asked for: the upstream would have worked for nothing.
         let share = self.answers.of(caller.wallet);
-        let room = Mutex::new(share.take(answer_bytes.max(ANSWER_BYTES_MIN)).ok_or_else(busy)?);
+        drop(share.take(ANSWER_BYTES_MIN).ok_or_else(busy)?);
         let strangers = (!caller.has_channel).then_some(&self.strangers);
         let waits = |places: &Places| places.waiting.clone().try_acquire_owned().map_err(|_| busy());
         let first = self.first.get(caller.wallet).try_acquire_owned().ok();
@@ -190,6 +194,9 @@ impl Load {
                 None => None,
             };
             let of_all = self.all.enter(service).await?;
+            // Held once there is a place: who waits holds its request only.
+            let expected = answer_bytes.min(self.expected_bytes_max).max(ANSWER_BYTES_MIN);
+            let room = Mutex::new(share.take(expected)?);
             Some(WorkPlace { room, share, _payer: payer, _first: first, _of_part: of_part, _of_all: of_all })
         };
         tokio::time::timeout(WAIT_MAX, places).await.ok().flatten().ok_or_else(busy)
@@ -370,10 +377,8 @@ mod tests {
         let payer = Caller { wallet: Address::from_bytes([7; 20]), has_channel: true };
         let other = load.enter(payer, SERVICE, 0).await.unwrap();
         assert!(other.room().grow(2 * ANSWER_BYTES_MIN));
-        assert_eq!(
-            load.enter(payer, SERVICE, 8 * ANSWER_BYTES_MIN).await.unwrap_err().code,
-            RefusalCode::Busy
-        );
+        let few = load.enter(payer, SERVICE, usize::MAX).await.unwrap();
+        assert_eq!(few.room().bytes(), ANSWER_BYTES_MIN, "one large answer sizes no others");
         drop(unread);
         assert!(load.enter(customer(), SERVICE, 0).await.is_ok());
     }

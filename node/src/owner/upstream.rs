@@ -216,9 +216,8 @@ impl Upstream {
     }
 
     fn note_size(&self, bytes: usize) {
-        let fallen = |before: usize| Some(bytes.max(before - before / 64));
-        // It always has a new value, so it does not fail.
-        let _ = self.large_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fallen);
+        let before = self.large_bytes();
+        self.large_bytes.store(bytes.max(before - before / 64), Ordering::Relaxed);
     }
 
     /// Lists the times that the newest answers took, in microseconds, the oldest first.

@@ -51,6 +51,8 @@ impl FollowedChannel {
             self.seen_in = block;
         }
         (self.confirmed, self.newest) = (confirmed, newest);
+        // What was told to be safe and is not there was never safe.
+        self.safe.deposited = self.safe.deposited.min(confirmed.deposited);
         changed
     }
 
@@ -291,6 +293,21 @@ impl Channels {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_deposit_that_was_said_to_be_safe_and_is_not_there_makes_no_later_one_safe() {
+        let state =
+            |deposited| ChannelState { deposited: Usdc::from_micros(deposited), ..Default::default() };
+        let [payer, payee] = [1, 2].map(|n| Address::from_bytes([n; 20]));
+        let config =
+            ChannelConfig { payer, payee, token: payer, signer: payer, close_delay_secs: 1, salt: [0; 32] };
+        let mut channel = FollowedChannel::new(config);
+        channel.observe(state(10), state(10), 7);
+        channel.safe = channel.confirmed;
+        channel.observe(state(1), state(1), 8);
+        channel.observe(state(10), state(10), 9);
+        assert_eq!(channel.safe_deposited(), Usdc::from_micros(1));
+    }
 
     #[test]
     fn a_deposit_of_an_earlier_round_is_safe_no_more() {

@@ -158,6 +158,12 @@ impl Writer {
         );
         let failed = |error| self.failed(what, error);
         let (state, head) = (state.map_err(failed)?, head.map_err(failed)?);
+        let decided = target.saturating_sub(amount_max);
+        // What is decided on what is not there would use an authorization up that a later deposit needs.
+        if round.is_some_and(|round| (state.round, state.deposited) < (round, decided)) {
+            let reason = "the channel holds less than was known when it was decided on".to_owned();
+            return Err(ChainError::Reverted { what, reason });
+        }
         let now_secs = dated(self.reader.spec.kind, head.timestamp_secs(), SystemTime::now());
         // An earlier authorization is used again as long as it lives: the token takes it once at most.
         let terms = terms.filter(|terms| terms.valid_before_secs > now_secs + 600);
@@ -166,7 +172,7 @@ impl Writer {
             None => DepositTerms {
                 amount: target.saturating_sub(state.deposited).min(amount_max),
                 valid_before_secs: now_secs + AUTHORIZATION_SECS,
-                salt: deposit_salt(id, round.unwrap_or(state.round), target.saturating_sub(amount_max)),
+                salt: deposit_salt(id, round.unwrap_or(state.round), decided),
             },
         };
         self.require_usdc(balances.map_err(failed)?, terms.amount)?;
