@@ -191,14 +191,11 @@ async fn a_peer_with_a_channel_that_reads_nothing_leaves_memory_for_the_requests
     owner.handle.favour([payer.address, key.address()]);
     // An answer is the request's own memory.
     let _owner = owner.echo();
-    let begun = Arc::new(AtomicUsize::new(0));
     let never_reads = Sent {
         silent_until: Some(Arc::new(Notify::new())),
-        begun: Arc::clone(&begun),
         ..[frame(&wire::encode(&request(MIB))), vec![7; MIB]].concat().into()
     };
     let silent = Crowd::of_wallets(&to, vec![(key, never_reads)]);
-    until("all of them have begun", async || begun.load(Ordering::Relaxed) >= STREAMS).await;
     until("it holds what it may", async || budget.held() >= 3 * MIB).await;
     for _ in 0..20 {
         let body = Bytes::from(vec![3; 2 * MIB]);
