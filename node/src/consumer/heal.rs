@@ -11,7 +11,7 @@ use std::{
 };
 
 use farthing_ledger::PurchaseEnd;
-use farthing_protocol::{Address, CallId, ChannelId, Usdc, call::ChannelSync, resolution::Copies};
+use farthing_protocol::{Address, CallId, ChannelId, Usdc, resolution::Copies};
 use parking_lot::MutexGuard;
 use tokio::time::timeout;
 
@@ -76,16 +76,14 @@ impl Consumer {
     async fn heal_alone(&self, owner: Address, _alone: KeyedGuard<()>) -> Result<(), String> {
         let Some(channel) = self.0.channels.in_use(owner) else { return Ok(()) };
         let sync = self.sync(owner, channel.id).await?;
-        if sync.is_none() {
-            // Its owner counts nothing: what is seen is what the chain says now.
-            self.0.channels.hear(channel.id, Usdc::ZERO);
-        }
         if let Some(sync) = &sync {
             self.0.accounts.book_forgotten(owner, channel.id, sync.spent).await;
-            self.0.channels.hear(channel.id, sync.spent);
-            if sync.spent < channel.seen_total {
-                tracing::warn!(%owner, before = %channel.seen_total, now = %sync.spent, "an owner counts less than it did");
-            }
+        }
+        // An owner without books of the channel counts nothing: what is seen is what the chain says now.
+        let told = sync.as_ref().map_or(Usdc::ZERO, |sync| sync.spent);
+        self.0.channels.hear(channel.id, told);
+        if sync.is_some() && told < channel.seen_total {
+            tracing::warn!(%owner, before = %channel.seen_total, now = %told, "an owner counts less than it did");
         }
         let unexplained = || self.0.channels.unexplained(owner);
         if unexplained().is_zero() {
@@ -109,7 +107,8 @@ impl Consumer {
             self.accused().remove(&channel.id);
             return Ok(());
         }
-        if !self.is_accusation_believed(channel.id, sync.as_ref()).await {
+        let proven = sync.as_ref().and_then(|sync| self.0.accounts.proven(channel.id, sync));
+        if !self.is_accusation_believed(channel.id, told, proven.unwrap_or_default()).await {
             self.look_again(owner, channel.id);
             let minutes = "it is asked again, and its channel is stopped when it says so for two minutes";
             return Err(format!(
@@ -140,9 +139,8 @@ impl Consumer {
 
     /// Tells whether what no call explains counts against an owner. What it can claim with this wallet's signature does at
     /// once. All else may be what its endpoint told it, or this node's told of it: it counts when it lasts.
-    async fn is_accusation_believed(&self, id: ChannelId, sync: Option<&ChannelSync>) -> bool {
+    async fn is_accusation_believed(&self, id: ChannelId, told: Usdc, proven: Usdc) -> bool {
         let Some(channel) = self.0.channels.get(id) else { return false };
-        let proven = sync.and_then(|sync| self.0.accounts.proven(id, sync)).unwrap_or_default();
         if channel.seen_total <= proven {
             return true;
         }
@@ -150,7 +148,6 @@ impl Consumer {
             return false;
         }
         let Ok(now) = self.0.chain.read_channel(channel.config).await else { return false };
-        let told = sync.map_or(Usdc::ZERO, |sync| sync.spent);
         !channel.state.unexplained(now.claimed.max(told)).is_zero()
     }
 

@@ -47,9 +47,6 @@ pub struct Answer {
 /// The signature of a receipt; the refusal says that the books do not add up.
 type Signed = Result<Signature, Refusal>;
 
-/// A body that has found room; the refusal says that there is none.
-type Held = Result<Bytes, Refusal>;
-
 impl Answer {
     /// Builds the answer to a call just recorded: what the service said. `took` is the owner's time for all of it.
     ///
@@ -64,19 +61,19 @@ impl Answer {
         Self::response(*recorded.receipt(), (said, Arc::default()), took, sign)
     }
 
-    /// The stored answer of a call; `None` when its body is gone, or its head is too long for any peer: earlier versions
+    /// The stored answer of a call, with the body that is kept of it; `None` when that is gone, or its head is too long for any peer: earlier versions
     /// recorded such answers.
     ///
     /// # Errors
     /// The refusal of `sign`.
     pub fn stored(
         row: &CallRow,
-        given: Arc<AtomicU32>,
+        (body, given): (Option<Bytes>, Arc<AtomicU32>),
         sign: impl FnOnce(&Receipt) -> Signed,
     ) -> Result<Option<Arc<Self>>, Refusal> {
         let Call { status, outcome, ref headers, .. } = row.call;
         let is_empty = row.receipt.response_hash == response_hash(status, headers, &[]);
-        let Some(body) = row.call.body.clone().or_else(|| is_empty.then(Bytes::new)) else { return Ok(None) };
+        let Some(body) = body.or_else(|| is_empty.then(Bytes::new)) else { return Ok(None) };
         let (headers, elapsed, reason) = (headers.clone(), Duration::ZERO, "");
         let said = UpstreamAnswer { outcome, status, headers, body, elapsed, reason };
         let answer = Self::response(row.receipt, (said, given), Duration::ZERO, sign)?;
@@ -126,15 +123,6 @@ impl Answer {
     /// Builds the answer to a call that is not served, with the reason.
     pub fn refused(refusal: Refusal) -> Arc<Self> {
         Self::of(CallReply::Refused(refusal), Bytes::new())
-    }
-
-    /// The same with its body held in a place of the memory for answers.
-    ///
-    /// # Errors
-    /// The refusal of `hold`.
-    pub(super) fn with_body(&self, hold: impl FnOnce(Bytes) -> Held) -> Result<Arc<Self>, Refusal> {
-        let (reply, body, given) = (self.reply.clone(), hold(self.body.clone())?, self.given.clone());
-        Ok(Arc::new(Self { reply, body, given }))
     }
 
     /// The same with a body of its own, which holds on to no other memory.
@@ -244,7 +232,7 @@ mod tests {
             time_secs: 1,
         };
         let row = CallRow { payer: Address::ZERO, call, receipt, body_bytes: 2, repeated_secs: None };
-        Answer::stored(&row, given, |_| Ok(Signature::from_bytes([4; 65]))).unwrap()
+        Answer::stored(&row, (row.call.body.clone(), given), |_| Ok(Signature::from_bytes([4; 65]))).unwrap()
     }
 
     #[test]

@@ -184,9 +184,8 @@ impl Owner {
     /// The recorded answer with its body, while that is kept.
     fn stored_answer(&self, row: &CallRow) -> Result<Option<Arc<Answer>>, Refusal> {
         let given = self.0.given.of((row.payer, row.call.call_id));
-        let answer = Answer::stored(row, given, |receipt| self.sign(receipt))?;
-        let held = answer.map(|answer| answer.with_body(|body| self.0.load.hold(row.payer, body)));
-        held.transpose()
+        let body = row.call.body.clone().map(|body| self.0.load.hold(row.payer, body)).transpose()?;
+        Answer::stored(row, (body, given), |receipt| self.sign(receipt))
     }
 
     /// The receipt alone: the body is gone.

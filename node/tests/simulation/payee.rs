@@ -237,7 +237,10 @@ impl Payee {
     }
 
     fn stored(&self, row: &CallRow) -> Option<Arc<Answer>> {
-        Answer::stored(row, Arc::default(), |receipt| Ok(self.signer.sign_receipt(receipt).unwrap())).unwrap()
+        Answer::stored(row, (row.call.body.clone(), Arc::default()), |receipt| {
+            Ok(self.signer.sign_receipt(receipt).unwrap())
+        })
+        .unwrap()
     }
 
     fn done(&self, row: &CallRow) -> Arc<Answer> {
