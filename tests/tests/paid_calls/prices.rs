@@ -300,8 +300,12 @@ async fn answers_that_were_free_cost_nothing_until_their_charge_is_accepted() ->
     let edit = EditRequest { charge: Some(Charge::Answered), ..EditRequest::default() };
     world.owner.control().tell(endpoint::EditApi.of(world.api.id), &edit).await?;
 
-    let shown = farthing(&world.consumer, &["catalog", "show", &world.api.id.to_string()]).await?;
-    ensure!(shown.ends_with(0)?.out.contains("also for answers with a status from 400 to 499"), "{shown:?}");
+    let id = world.api.id.to_string();
+    eventually("the catalog shows what is charged", async || {
+        let shown = farthing(&world.consumer, &["catalog", "show", &id]).await?;
+        Ok(shown.ends_with(0)?.out.contains("also for answers with a status from 400 to 499"))
+    })
+    .await?;
     for n in 0..3 {
         let refused = absent().await?;
         expect_free(&format!("poll {n}"), &refused, 409, "price-changed")?;
