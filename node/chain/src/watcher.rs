@@ -48,8 +48,6 @@ pub(crate) enum Command {
 
 /// The interval at which everything is read again without an event to ask for it: a lagging endpoint may hide one.
 const REREAD_EVERY: Duration = Duration::from_secs(60);
-/// The time after which channels that were empty are read again.
-const ALL_EVERY: Duration = Duration::from_secs(600);
 /// The same while events cannot be read at all.
 const REREAD_WITHOUT_EVENTS_EVERY: Duration = Duration::from_secs(10);
 /// Parts of what events named that wait to be read; the finder waits with more.
@@ -257,12 +255,8 @@ impl Watcher {
             self.channels.reorganised(self.reader.confirmed(head.number()));
             self.reorganisations += 1;
         }
-        // An endpoint that told of a channel as empty for a moment would otherwise be asked about it no more.
-        if step == Step::Reorganised || self.all_at.elapsed() >= ALL_EVERY {
-            self.scope = Scope::All;
-        } else if self.reread_at.elapsed() >= self.reread_every() {
-            self.scope = self.scope.max(Scope::Active);
-        }
+        let ages = [self.all_at.elapsed(), self.reread_at.elapsed()];
+        self.scope = self.scope.max(Scope::due(step == Step::Reorganised, ages, self.reread_every()));
         if moved || self.scope != Scope::Touched || self.channels.has_news() {
             match self.read(&head, self.scope).await {
                 Ok(()) => {}

@@ -1,6 +1,6 @@
 //! A chain endpoint that lies about channels, under whole nodes.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::{
@@ -97,6 +97,37 @@ async fn what_endpoints_say_for_a_moment_accuses_no_owner() -> Result<()> {
         ensure!(channels.iter().all(|channel| channel.state == State::Open), "{whose:?}: {channels:?}");
         world.settle_and_check(FUNDS).await?;
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_owner_that_counts_what_no_call_explains_is_left_when_it_lasts_also_after_a_single_call() -> Result<()>
+{
+    let liar = Liar::start().await?;
+    let setup = fixed_owner()?;
+    let owner_settings = [setup.owner_settings.clone(), public()].concat();
+    let setup = Setup { owner_settings, consumer_settings: public(), ..setup };
+    let world = World::with(Setup { owner_endpoint: Some(liar.clone()), ..setup }).await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    // What its endpoint tells it is what this owner counts from here on.
+    liar.lie(paid_but_a_call);
+    let id = world.api.id.to_string();
+    farthing(&world.consumer, &["channel", "open", &id, "--deposit", "0.1"]).await?.ends_with(0)?;
+    eventually("the owner counts it", async || Ok(owned(&world).await?.claimed.0 > PRICE)).await?;
+    expect_free("the one call", &world.get("/ok").await?, 502, "owner-unreachable")?;
+    let state = async || -> Result<State> {
+        let channels = world.consumer.control().ask(endpoint::Channels).await?;
+        Ok(channels.first().context("the payer has a channel")?.state)
+    };
+    ensure!(state().await? == State::Open, "not at once");
+    // Two minutes, to the next look after them.
+    let begun = Instant::now();
+    while state().await? == State::Open {
+        ensure!(begun.elapsed() < Duration::from_secs(240), "it is never left");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    ensure!(begun.elapsed() > Duration::from_secs(90), "it lasted {:?}", begun.elapsed());
     Ok(())
 }
 

@@ -105,3 +105,16 @@ async fn what_a_node_counts_is_not_shown_through_a_proxy_on_the_same_machine() -
     assert_eq!(world.client().get(&url).bearer_auth(&world.secret).send().await?.status(), 200);
     Ok(())
 }
+
+#[tokio::test]
+async fn what_a_node_counts_is_not_shown_to_what_a_proxy_that_nobody_named_passes_on() -> Result<()> {
+    let world = World::start().await?;
+    let url = format!("{}/metrics", world.consumer.status().await?.gateway_url);
+    assert_eq!(world.client().get(&url).send().await?.status(), 200);
+    for header in ["forwarded", "x-forwarded-for", "x-real-ip"] {
+        let asked = |secret| world.client().get(&url).header(header, "192.0.2.7").bearer_auth(secret);
+        assert_eq!(asked("").send().await?.status(), 401, "{header}");
+        assert_eq!(asked(&world.secret).send().await?.status(), 200, "{header}");
+    }
+    Ok(())
+}

@@ -4,7 +4,10 @@
 //! names is a *candidate* until the contract's state shows money in it; only then is it remembered. All of
 //! them are read by their ids.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    time::Duration,
+};
 
 use farthing_protocol::{Address, ChannelConfig, ChannelId, Domain, Usdc};
 
@@ -23,6 +26,20 @@ pub(super) enum Scope {
     /// Those that hold money.
     Active,
     All,
+}
+
+/// The time after which channels that were empty are read again.
+const ALL_EVERY: Duration = Duration::from_secs(600);
+
+impl Scope {
+    /// Returns what has to be read without an event to ask for it, so long after all were read and those with money were.
+    pub(super) fn due(is_reorganised: bool, [all, active]: [Duration; 2], active_every: Duration) -> Self {
+        // An endpoint that told of a channel as empty for a moment would otherwise be asked about it no more.
+        if is_reorganised || all >= ALL_EVERY {
+            return Self::All;
+        }
+        if active >= active_every { Self::Active } else { Self::Touched }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -293,6 +310,21 @@ impl Channels {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_channel_that_was_said_to_be_empty_is_read_again_without_an_event() {
+        let due = |is_reorganised, ages: [u64; 2]| {
+            Scope::due(is_reorganised, ages.map(Duration::from_secs), Duration::from_secs(60))
+        };
+        for (is_reorganised, ages, expected) in [
+            (false, [599, 59], Scope::Touched),
+            (false, [599, 60], Scope::Active),
+            (false, [600, 0], Scope::All),
+            (true, [0, 0], Scope::All),
+        ] {
+            assert_eq!(due(is_reorganised, ages), expected, "{is_reorganised} {ages:?}");
+        }
+    }
 
     #[test]
     fn a_deposit_that_was_said_to_be_safe_and_is_not_there_makes_no_later_one_safe() {
