@@ -1,4 +1,4 @@
-//! One call between two nodes: request and response heads, outcomes, and who pays for which.
+//! One call between two nodes: request and response heads, and the messages around them.
 //!
 //! Bodies travel behind their heads (see [`crate::wire`]); a head names its body's length. The request hash
 //! ties a call id to what was asked, the response hash ties the receipt to what was answered.
@@ -8,75 +8,15 @@ use std::collections::BTreeMap;
 use minicbor::{CborLen, Decode, Encode};
 
 use crate::{
-    CallId, ChannelConfig, ChannelId, Hash, Refusal, ServiceId, Signature, SignedClose, Usdc,
+    CallId, ChannelConfig, ChannelId, Hash, Outcome, Refusal, ServiceId, Signature, SignedClose, Usdc,
     books::{CallsAsked, CallsPage, Shown},
     channel::Receipt,
     keccak256, limits, wire,
 };
-
-/// HTTP methods that can be sold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode, CborLen)]
-#[cbor(index_only)]
-pub enum Method {
-    #[default]
-    #[n(0)]
-    Get,
-    #[n(1)]
-    Head,
-    #[n(2)]
-    Post,
-    #[n(3)]
-    Put,
-    #[n(4)]
-    Patch,
-    #[n(5)]
-    Delete,
-}
-
-impl Method {
-    pub const ALL: [Self; 6] = [Self::Get, Self::Head, Self::Post, Self::Put, Self::Patch, Self::Delete];
-
-    /// May be repeated without effect on the service (RFC 9110, safe methods).
-    #[must_use]
-    pub const fn is_safe(self) -> bool {
-        matches!(self, Self::Get | Self::Head)
-    }
-
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Head => "HEAD",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Patch => "PATCH",
-            Self::Delete => "DELETE",
-        }
-    }
-}
-
-impl std::fmt::Display for Method {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-/// The text names no method that can be sold.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not one of GET, HEAD, POST, PUT, PATCH, DELETE")]
-pub struct ParseMethodError(String);
-
-impl std::str::FromStr for Method {
-    type Err = ParseMethodError;
-
-    /// Reads a method in any case.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|method| method.as_str().eq_ignore_ascii_case(text))
-            .ok_or_else(|| ParseMethodError(text.chars().take(20).collect()))
-    }
-}
+pub use crate::{
+    method::{Method, ParseMethodError},
+    outcome::ChargePolicy,
+};
 
 /// The way in which a call is paid.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
@@ -185,93 +125,6 @@ pub struct OutOfBounds {
 
 fn within(what: &'static str, size: usize, size_max: usize) -> Result<(), OutOfBounds> {
     if size > size_max { Err(OutOfBounds { what, size, size_max }) } else { Ok(()) }
-}
-
-/// The end of the owner's attempt to serve a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
-#[cbor(index_only)]
-pub enum Outcome {
-    /// The service answered with a status below 400.
-    #[n(0)]
-    Answered,
-    /// The service answered with a 4xx status.
-    #[n(1)]
-    Declined,
-    /// No connection to the upstream.
-    #[n(2)]
-    Unreachable,
-    /// The upstream took longer than the deadline.
-    #[n(3)]
-    TimedOut,
-    /// The upstream answered with a 5xx status.
-    #[n(4)]
-    ServerError,
-    /// The answer exceeds the owner's limit.
-    #[n(5)]
-    Oversize,
-    /// The answer cannot be passed on: a redirect, or a body that is not what its head promised.
-    #[n(6)]
-    BadAnswer,
-}
-
-impl Outcome {
-    pub const ALL: [Self; 7] = [
-        Self::Answered,
-        Self::Declined,
-        Self::Unreachable,
-        Self::TimedOut,
-        Self::ServerError,
-        Self::Oversize,
-        Self::BadAnswer,
-    ];
-
-    /// The stable number in receipts.
-    #[must_use]
-    pub const fn code(self) -> u8 {
-        self as u8
-    }
-
-    pub fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|outcome| outcome.code() == code)
-    }
-
-    /// Tells whether an answer with this status can have this outcome: a service's own answer is what its status says.
-    #[must_use]
-    pub const fn fits(self, status: u16) -> bool {
-        match self {
-            Self::Answered => matches!(status, 200..=399),
-            Self::Declined => matches!(status, 400..=499),
-            _ => true,
-        }
-    }
-
-    /// The upstream gave an answer of its own that the caller receives as it is.
-    #[must_use]
-    pub const fn is_the_services_answer(self) -> bool {
-        matches!(self, Self::Answered | Self::Declined)
-    }
-
-    /// Returns the cost of the call. A failed upstream costs nothing (invariant O4).
-    #[must_use]
-    pub const fn charge(self, policy: ChargePolicy, price: Usdc) -> Usdc {
-        match (self, policy) {
-            (Self::Answered, _) | (Self::Declined, ChargePolicy::Answered) => price,
-            _ => Usdc::ZERO,
-        }
-    }
-}
-
-/// The answers that a listing charges for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
-#[cbor(index_only)]
-pub enum ChargePolicy {
-    /// Only answers below 400.
-    #[default]
-    #[n(0)]
-    Success,
-    /// 4xx answers too: for services whose "not found" is the product.
-    #[n(1)]
-    Answered,
 }
 
 /// The owner's answer. The body of `body_bytes` follows the head.

@@ -6,9 +6,8 @@
 //! lets both ends of a call, the tests and an offline audit share one opinion.
 //!
 //! Reading order: [`money`], [`identity`], [`id`] → [`signature`], [`signed`] →
-//! [`plain`], [`listing`], [`record`], [`channel`], [`consent`] → [`call`], [`call_stream`], [`books`], [`info`], [`sync`],
-//! [`reach`],
-//! [`refusal`], [`resolution`] → [`wire`], [`limits`].
+//! `method`, `outcome`, [`plain`], [`listing`], [`refusal`], [`record`], [`channel`], [`consent`], [`books`] → [`call`],
+//! [`call_stream`], [`info`], [`sync`], [`reach`], [`resolution`] → [`wire`], [`limits`].
 
 pub mod books;
 mod bytes;
@@ -22,7 +21,9 @@ pub mod identity;
 pub mod info;
 pub mod limits;
 pub mod listing;
+mod method;
 pub mod money;
+mod outcome;
 pub mod plain;
 pub mod reach;
 pub mod record;
@@ -33,13 +34,14 @@ pub mod signed;
 pub mod sync;
 pub mod wire;
 
-pub use call::{CallMessage, CallReply, CallRequest, CallResponse, Outcome};
+pub use call::{CallMessage, CallReply, CallRequest, CallResponse};
 pub use channel::{ChannelConfig, ChannelId, Domain, Receipt, Voucher};
 pub use consent::{CloseConsent, CloseRequest, SignedClose};
 pub use id::{CallId, ServiceId, ServiceNonce};
 pub use identity::{Address, PublicKey};
 pub use listing::Listing;
 pub use money::Usdc;
+pub use outcome::Outcome;
 pub use record::NodeRecord;
 pub use refusal::{Refusal, RefusalCode};
 pub use signature::{SecretKey, Signature};

@@ -8,9 +8,9 @@ use std::ops::RangeInclusive;
 use minicbor::{CborLen, Decode, Encode};
 
 use crate::{
-    Address, Hash, ServiceId, ServiceNonce, Usdc,
-    call::{ChargePolicy, Method},
-    keccak256, limits,
+    Address, Hash, ServiceId, ServiceNonce, Usdc, keccak256, limits,
+    method::Method,
+    outcome::ChargePolicy,
     plain::Line,
     signed::{Document, InvalidDocument},
     wire::{self, NetworkName},
