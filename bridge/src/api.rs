@@ -10,9 +10,8 @@ mod query;
 
 use std::collections::BTreeMap;
 
-pub use self::check::ApiError;
 use crate::{
-    body,
+    ApiError, body,
     description::{ApiDescription, Method, Operation, Place},
     graphql,
     parameters::{self, ArgumentValues, style},

@@ -13,6 +13,7 @@ pub mod changes;
 mod cut;
 pub mod description;
 pub mod document;
+mod error;
 mod escape;
 mod fits;
 pub mod form;
@@ -39,8 +40,9 @@ mod testing;
 mod values;
 pub mod walk;
 
-pub use api::{Api, ApiError, Call, Planned, Request};
+pub use api::{Api, Call, Planned, Request};
 pub use body::is_json;
+pub use error::ApiError;
 pub use parameters::style::base_name;
 pub use problem::{PlanError, Problem};
 pub use read::read;

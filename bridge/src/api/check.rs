@@ -7,31 +7,15 @@
 use std::collections::HashSet;
 
 use crate::{
+    ApiError,
     description::{ApiDescription, Method, Operation, Parameter, Place, RootKind, Schema, Shape, Style},
     headers::header_is_forbidden,
     limits::{
         DOCUMENT_DEPTH_MAX, NAME_BYTES_MAX, OPERATIONS_MAX, PARAMETERS_MAX, REFERENCES_MAX, SCHEMAS_MAX,
     },
-    routing::{Route, Routes, TemplateError},
+    routing::{Route, Routes},
     shown,
 };
-
-/// A fault that keeps a description from being offered.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ApiError {
-    #[error(transparent)]
-    Template(#[from] TemplateError),
-    #[error("{operation}: the parameter `{name}` {reason}")]
-    Parameter { operation: String, name: String, reason: &'static str },
-    #[error("{operation} {reason}")]
-    Operation { operation: String, reason: &'static str },
-    #[error("the schema `{name}` {reason}")]
-    Schema { name: String, reason: &'static str },
-    #[error("it has {found} {what}; at most {max} can be offered")]
-    TooMany { what: &'static str, found: usize, max: usize },
-    #[error("GraphQL: {0}")]
-    Graphql(String),
-}
 
 /// Checks `description`, declares what its paths imply, and indexes them.
 pub(super) fn check(description: &mut ApiDescription) -> Result<Routes, ApiError> {
