@@ -16,8 +16,8 @@ pub use self::backup::{
     PhraseCheck, ReplacedNode, Restoring, WalletBackup,
 };
 pub use self::catalog::{
-    CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
-    CatalogSort, CatalogState, Count, Counts, KindCount, LookAlike, PriceCount,
+    CallForm, CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, CatalogSort,
+    CatalogState, Count, Counts, KindCount, LookAlike, PriceCount,
 };
 pub use self::channel::{Channel, ChannelState};
 pub use self::console::{
@@ -39,8 +39,8 @@ pub use self::service_file::{
     SourceFile, SourceKind,
 };
 pub use self::services::{
-    Api, ApiOperation, ApiShown, ApiState, EditRequest, Edited, ListingHealth, Offer, OfferParameter,
-    OperationName, OperationSample, PriceRequest, Rescan, RescanRequest, VersionNote,
+    Api, ApiOperation, ApiShown, ApiState, CatalogKind, EditRequest, Edited, ListingHealth, Offer,
+    OfferParameter, OperationName, OperationSample, PriceRequest, Rescan, RescanRequest, VersionNote,
 };
 pub use self::spending::{AcceptPrice, LimitsRequest, MoneyAtRest, SpendingLimits, SpendingState, StoppedBy};
 pub use crate::{eth::Eth, text::Text};

@@ -1,14 +1,11 @@
 //! The network's services, as the node tells of them.
 
-use std::{fmt, str::FromStr};
-
 use farthing_bridge::form::Form;
-use farthing_protocol::{Address, ServiceId, Usdc, call::Method, listing::ServiceKind};
+use farthing_protocol::{Address, ServiceId, Usdc, call::Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Charge, Offer, OperationSample, ServiceFlag, Text};
-use crate::text::NoneOf;
+use super::{CatalogKind, Charge, Offer, OperationSample, ServiceFlag, Text};
 
 /// `farthing catalog search`. Everything given must hold; nothing given is everything there is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -30,42 +27,6 @@ pub struct CatalogQuery {
     pub offset: usize,
     /// 20 when absent.
     pub limit: Option<usize>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CatalogKind {
-    /// Described by OpenAPI
-    Rest,
-    /// Described by a GraphQL schema
-    Graphql,
-}
-
-impl fmt::Display for CatalogKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Rest => "REST",
-            Self::Graphql => "GraphQL",
-        })
-    }
-}
-
-impl FromStr for CatalogKind {
-    type Err = NoneOf;
-
-    fn from_str(text: &str) -> Result<Self, NoneOf> {
-        let found = [Self::Rest, Self::Graphql].into_iter().find(|kind| kind.to_string() == text);
-        found.ok_or_else(|| NoneOf::new(text, &["REST", "GraphQL"]))
-    }
-}
-
-impl From<ServiceKind> for CatalogKind {
-    fn from(kind: ServiceKind) -> Self {
-        match kind {
-            ServiceKind::Rest => Self::Rest,
-            ServiceKind::Graphql => Self::Graphql,
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, ToSchema)]

@@ -1,13 +1,14 @@
 //! The owner's services, as the node tells of them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use farthing_bridge::{changes::Changes, description::Place, report::Report, samples::Sample};
-use farthing_protocol::{ServiceId, Usdc, call::Method};
+use farthing_protocol::{ServiceId, Usdc, call::Method, listing::ServiceKind};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{CatalogKind, Charge, SourceFile, Text};
+use super::{Charge, SourceFile, Text};
+use crate::text::NoneOf;
 
 /// One version of a service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -57,6 +58,42 @@ pub struct OperationSample {
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub sample: Sample,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CatalogKind {
+    /// Described by OpenAPI
+    Rest,
+    /// Described by a GraphQL schema
+    Graphql,
+}
+
+impl fmt::Display for CatalogKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Rest => "REST",
+            Self::Graphql => "GraphQL",
+        })
+    }
+}
+
+impl FromStr for CatalogKind {
+    type Err = NoneOf;
+
+    fn from_str(text: &str) -> Result<Self, NoneOf> {
+        let found = [Self::Rest, Self::Graphql].into_iter().find(|kind| kind.to_string() == text);
+        found.ok_or_else(|| NoneOf::new(text, &["REST", "GraphQL"]))
+    }
+}
+
+impl From<ServiceKind> for CatalogKind {
+    fn from(kind: ServiceKind) -> Self {
+        match kind {
+            ServiceKind::Rest => Self::Rest,
+            ServiceKind::Graphql => Self::Graphql,
+        }
+    }
 }
 
 /// One of my services.
