@@ -61,7 +61,7 @@ pub mod trust;
 use accounts::{Accounts, Earlier};
 use channels::PayerChannels;
 use conduct::Conduct;
-pub use error::{BuyError, Cap};
+pub use error::{BuyError, Cap, MissingFunds};
 use funding::Funding;
 use heal::Accusation;
 use places::OwnerPlaces;

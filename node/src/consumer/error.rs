@@ -1,5 +1,7 @@
 //! Every way a purchase can fail, with the step to take next.
 
+use std::fmt;
+
 use farthing_catalog as store;
 use farthing_chain::ChainError;
 use farthing_ledger::LedgerError;
@@ -13,10 +15,7 @@ use crate::{
     wallet::PolicyError,
 };
 
-use super::{
-    answer::Mismatch, conduct::ServiceRefusal, funding::Missing, rules::Stopped, spending::OverLimit,
-    terms::Unfit,
-};
+use super::{answer::Mismatch, conduct::ServiceRefusal, rules::Stopped, spending::OverLimit, terms::Unfit};
 
 /// Every way a purchase can fail. Unless the text says otherwise nothing was charged.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +42,7 @@ pub enum BuyError {
     #[error("this node does not buy from this owner: {0}")]
     TermsRefused(#[from] Unfit),
     #[error("{0}")]
-    Unfunded(Missing),
+    Unfunded(MissingFunds),
     #[error("{available} USDC are left on the channel with {owner} and the call costs {price} USDC")]
     ChannelLow { owner: Address, available: Usdc, price: Usdc },
     #[error("{}", flagged(*.service, .refused))]
@@ -234,6 +233,38 @@ impl BuyError {
         } else {
             None
         }
+    }
+}
+
+/// The money that the wallet lacks, with everything needed to mend that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingFunds {
+    pub address: Address,
+    pub chain: String,
+    pub usdc_have: Usdc,
+    pub usdc_need: Usdc,
+    /// True if ETH for gas is missing too.
+    pub eth_missing: bool,
+}
+
+impl fmt::Display for MissingFunds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lacks_usdc = self.usdc_have < self.usdc_need;
+        write!(f, "the wallet {} on {} ", self.address, self.chain)?;
+        if lacks_usdc {
+            write!(f, "holds {} USDC and this call needs a deposit of {}", self.usdc_have, self.usdc_need)?;
+        }
+        if self.eth_missing {
+            write!(f, "{}has no ETH for gas", if lacks_usdc { ", and " } else { "" })?;
+        }
+        f.write_str("; send ")?;
+        if lacks_usdc {
+            write!(f, "at least {} USDC", self.usdc_need.saturating_sub(self.usdc_have))?;
+        }
+        if self.eth_missing {
+            write!(f, "{}0.0002 ETH", if lacks_usdc { " and " } else { "" })?;
+        }
+        write!(f, " to it")
     }
 }
 

@@ -2,7 +2,6 @@
 //! at rest, and on no terms beyond the user's bounds.
 
 use std::{
-    fmt,
     ops::Deref,
     sync::Arc,
     time::{Duration, Instant},
@@ -19,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use crate::{chain_view, keyed_mutex::KeyedMutex};
 
 use super::{
-    BuyError,
+    BuyError, MissingFunds,
     channels::{PayerChannel, PayerChannels},
     deposits::{DepositPolicy, Refills},
     rest::{AtRest, Held, RestLimits, RestingPlace},
@@ -33,38 +32,6 @@ const ETH_WEI_MIN: u128 = 20_000_000_000_000;
 const AUTHORIZATION_LIFETIME: Duration = Duration::from_secs(AUTHORIZATION_SECS);
 /// The longest that a confirmed deposit may be on its way from the chain's view into the books.
 const DEPOSIT_WAIT_MAX: Duration = Duration::from_secs(30);
-
-/// The money that the wallet lacks, with everything needed to mend that.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
-    pub address: Address,
-    pub chain: String,
-    pub usdc_have: Usdc,
-    pub usdc_need: Usdc,
-    /// True if ETH for gas is missing too.
-    pub eth_missing: bool,
-}
-
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lacks_usdc = self.usdc_have < self.usdc_need;
-        write!(f, "the wallet {} on {} ", self.address, self.chain)?;
-        if lacks_usdc {
-            write!(f, "holds {} USDC and this call needs a deposit of {}", self.usdc_have, self.usdc_need)?;
-        }
-        if self.eth_missing {
-            write!(f, "{}has no ETH for gas", if lacks_usdc { ", and " } else { "" })?;
-        }
-        f.write_str("; send ")?;
-        if lacks_usdc {
-            write!(f, "at least {} USDC", self.usdc_need.saturating_sub(self.usdc_have))?;
-        }
-        if self.eth_missing {
-            write!(f, "{}0.0002 ETH", if lacks_usdc { " and " } else { "" })?;
-        }
-        write!(f, " to it")
-    }
-}
 
 /// Puts money into channels. A cheap handle.
 #[derive(Clone, Debug)]
@@ -345,7 +312,7 @@ impl Funding {
     }
 
     fn missing(&self, balance: Balances, usdc_need: Usdc) -> BuyError {
-        BuyError::Unfunded(Missing {
+        BuyError::Unfunded(MissingFunds {
             address: self.0.wallet,
             chain: self.0.chain.spec().name.clone(),
             usdc_have: balance.usdc,

@@ -9,10 +9,9 @@ use farthing_protocol::{Address, ChannelId, Refusal, RefusalCode, ServiceId, cal
 
 use crate::{
     consumer::{
-        Cap,
+        Cap, MissingFunds,
         answer::Mismatch,
         conduct::{self, Flag, window::Figures},
-        funding::Missing,
         rules::Stopped,
         spending::OverLimit,
         terms::Unfit,
@@ -31,7 +30,7 @@ const USDC: Usdc = Usdc::from_micros(1);
 fn every_error() -> Vec<BuyError> {
     let text = String::new;
     let service = ServiceId::from_bytes([0; 16]);
-    let missing = Missing {
+    let missing = MissingFunds {
         address: Address::ZERO,
         chain: text(),
         usdc_have: USDC,
