@@ -17,6 +17,7 @@ mod pages;
 mod places;
 mod scalars;
 mod scan;
+mod tried;
 
 use std::time::Duration;
 
@@ -30,7 +31,8 @@ use url::Url;
 pub use self::{
     error::IntakeError,
     scalars::{ScalarError, override_scalars},
-    scan::{Candidate, Found, Scan, ScanOutcome, Tried, scan},
+    scan::{Candidate, Found, Scan, scan},
+    tried::{ScanOutcome, Tried},
 };
 use self::{
     fetch::{Fetcher, Miss, Page},

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use farthing_bridge::report::ReadError;
 use url::Url;
 
-use super::{Tried, fetch::Miss};
+use super::{fetch::Miss, tried::Tried};
 use crate::owner::upstream::UpstreamError;
 
 /// The reason that there is no description.

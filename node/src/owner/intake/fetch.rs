@@ -18,8 +18,8 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use tokio::time::timeout;
 use url::Url;
 
-use super::{IntakeError, IntakeOptions};
-use crate::owner::upstream::{self, AddressClass, UpstreamOptions};
+use super::IntakeOptions;
+use crate::owner::upstream::{self, AddressClass, UpstreamError, UpstreamOptions};
 
 /// The largest size of a description; the bridge reads no more.
 const DOCUMENT_BYTES_MAX: usize = farthing_bridge::limits::DOCUMENT_BYTES_MAX;
@@ -122,7 +122,7 @@ pub(super) struct Fetcher {
 
 impl Fetcher {
     /// A fetcher for the host of `origin`; its time runs from now. `each` bounds one request.
-    pub(super) fn new(origin: &Url, each: Duration, options: &IntakeOptions) -> Result<Self, IntakeError> {
+    pub(super) fn new(origin: &Url, each: Duration, options: &IntakeOptions) -> Result<Self, UpstreamError> {
         let (own_ports, budget) = (options.own_ports.clone(), options.budget.clone());
         let upstream_options = UpstreamOptions { own_ports, budget, ..UpstreamOptions::default() };
         check(origin, &upstream_options)?;
@@ -132,11 +132,10 @@ impl Fetcher {
             .iter()
             .map(|(name, value)| {
                 upstream::secret_header(name, value.expose())
-                    .ok_or_else(|| upstream::UpstreamError::Header(name.clone()).into())
+                    .ok_or_else(|| UpstreamError::Header(name.clone()))
             })
-            .collect::<Result<_, IntakeError>>()?;
-        let client =
-            upstream::client(origin, &class, &upstream_options).ok_or(upstream::UpstreamError::Client)?;
+            .collect::<Result<_, UpstreamError>>()?;
+        let client = upstream::client(origin, &class, &upstream_options).ok_or(UpstreamError::Client)?;
         Ok(Self {
             origin: origin.clone(),
             client,
@@ -255,7 +254,7 @@ impl Fetcher {
 }
 
 /// Scheme, address and port as for an upstream, where a query is no obstacle.
-fn check(url: &Url, options: &UpstreamOptions) -> Result<(), upstream::UpstreamError> {
+fn check(url: &Url, options: &UpstreamOptions) -> Result<(), UpstreamError> {
     let mut plain = url.clone();
     plain.set_query(None);
     plain.set_fragment(None);

@@ -18,13 +18,13 @@ use farthing_bridge::openapi;
 use futures::{StreamExt, stream};
 use url::Url;
 
-use self::outcome::first_problem;
-pub use self::outcome::{Candidate, Found, Scan, ScanOutcome, Tried};
+pub use self::outcome::{Candidate, Found, Scan};
 use super::{
     Intake, IntakeError, IntakeOptions, Kind,
     fetch::{Fetcher, Miss, Page},
     graphql::{self, Endpoint},
     pages, parse, places,
+    tried::{ScanOutcome, Tried, first_problem},
 };
 
 /// Requests under way at once: quick, and nothing that a small server notices.
