@@ -13,7 +13,7 @@ use redb::{
 use crate::{
     Ledger,
     error::{LedgerError, Result},
-    ledger::open_private,
+    opening::open_private,
     tables::{
         ADJUSTMENTS, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, DAY_FIGURES, DAY_LIMITS, DAY_TOTALS,
         DOCUMENTS, META, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME, SETTLEMENTS,

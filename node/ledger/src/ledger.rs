@@ -1,36 +1,13 @@
-//! Opening a ledger, and the handle everyone holds.
-//!
-//! A new ledger is written beside its place and moved there when it is whole, so a crash while creating it
-//! leaves either none or a complete one.
+//! The handle everyone holds.
 
-use std::{
-    fs::{File, OpenOptions},
-    io,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::sync::Arc;
 
-use redb::{Database, ReadTransaction, StorageBackend, WriteTransaction, backends::FileBackend};
+use redb::{ReadTransaction, WriteTransaction};
 
 use crate::{
-    backend::{FailClosed, Failure},
-    error::{Closed, OpenError, Result},
-    opening,
-    writer::{Queue, Snapshot, Stats, Store, UnderWay},
+    error::{Closed, Result},
+    writer::{Queue, Snapshot, Stats, UnderWay},
 };
-
-/// Pages kept in memory. The working set is the channels, the newest calls and the inner pages of the trees;
-/// a node that idles under 80 MB has this much to spare.
-const CACHE_BYTES: usize = 32 * 1024 * 1024;
-
-/// The way to open a ledger that may be missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpenMode {
-    /// Create it when it is missing: only for a wallet that is new.
-    Create,
-    /// Refuse when it is missing: a wallet that was used must not continue with empty books.
-    Existing,
-}
 
 /// The node's ledger. Clones are cheap and share one writer; the last one dropped ends it.
 #[derive(Clone, Debug)]
@@ -39,40 +16,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the ledger file, readable by its user alone. Blocks for as long as a repair after a power cut
-    /// takes, which reads the file once.
-    ///
-    /// # Errors
-    /// [`OpenError`], saying what to do.
-    pub fn open(path: &Path, mode: OpenMode) -> Result<Self, OpenError> {
-        let failed = |source| OpenError::File { path: path.to_owned(), source };
-        if !path.try_exists().map_err(failed)? {
-            match mode {
-                OpenMode::Existing => return Err(OpenError::Missing { path: path.to_owned() }),
-                OpenMode::Create => create(path)?,
-            }
-        }
-        let file = open_private(path, false).map_err(failed)?;
-        if file.metadata().map_err(failed)?.len() == 0 {
-            // An empty file is no ledger; redb would make one of it.
-            return Err(OpenError::Missing { path: path.to_owned() });
-        }
-        Self::with_backend(FileBackend::new(file)?)
-    }
-
-    /// Opens a ledger over any storage, for tests; an empty storage becomes a new ledger.
-    ///
-    /// # Errors
-    /// [`OpenError`], saying what to do.
-    pub fn with_backend(backend: impl StorageBackend) -> Result<Self, OpenError> {
-        let failure = Failure::default();
-        let database = open_database(backend, &failure)?;
-        opening::prepare(&database)?;
-        check(&failure)?;
-        let store = Arc::new(Store::new(database, failure)?);
-        store.look_for_losses();
-        let queue = Queue::start(store).map_err(OpenError::Thread)?;
-        Ok(Self { queue: Arc::new(queue) })
+    pub(crate) fn new(queue: Queue) -> Self {
+        Self { queue: Arc::new(queue) }
     }
 
     /// Takes no more promises, and notes that every one of them is stored: the next start knows that none is lacking. The
@@ -118,62 +63,4 @@ impl Ledger {
     pub(crate) fn read<T>(&self, read: impl FnOnce(&ReadTransaction) -> Result<T>) -> Result<T> {
         self.queue.store().read(read)
     }
-}
-
-fn open_database(backend: impl StorageBackend, failure: &Failure) -> Result<Database, OpenError> {
-    let backend = FailClosed::new(backend, failure.clone());
-    let database = Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend)?;
-    check(failure)?;
-    Ok(database)
-}
-
-fn check(failure: &Failure) -> Result<(), OpenError> {
-    match failure.get() {
-        None => Ok(()),
-        Some(cause) => {
-            Err(OpenError::Storage(Arc::new(redb::Error::Io(io::Error::new(cause.kind(), cause)))))
-        }
-    }
-}
-
-/// Writes a complete, empty ledger beside `path`, then moves it there.
-fn create(path: &Path) -> Result<(), OpenError> {
-    let failed = |source| OpenError::File { path: path.to_owned(), source };
-    let mut unfinished = path.as_os_str().to_owned();
-    unfinished.push(".new");
-    let unfinished = PathBuf::from(unfinished);
-    let file = open_private(&unfinished, true).map_err(failed)?;
-    let failure = Failure::default();
-    let database = open_database(FileBackend::new(file)?, &failure)?;
-    opening::prepare(&database)?;
-    check(&failure)?;
-    drop(database);
-    let publish = || {
-        File::open(&unfinished)?.sync_all()?;
-        std::fs::rename(&unfinished, path)?;
-        sync_folder(path)
-    };
-    publish().map_err(failed)
-}
-
-pub(crate) fn open_private(path: &Path, create: bool) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(create).truncate(create);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
-    // A copy restored by hand may have lost its permissions.
-    #[cfg(unix)]
-    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-    Ok(file)
-}
-
-/// Makes the new name durable.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    if let Some(folder) = path.parent() {
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        File::open(folder)?.sync_all()?;
-    }
-    Ok(())
 }

@@ -1,10 +1,9 @@
 //! The node's durable record of money and calls, for both halves: what it served and is paid for, what it
 //! promised and bought, and what was settled on chain.
 //!
-//! Reading order: `ledger` (opening and the handle) → `writer` (group commit) → `payee`, `payer`, `settlement`
-//! (the rules) → `adjustment`, `allowed`, `documents`, `history`, `retention`, `audit` → `rows`, `backend`, `tables`, `opening`,
-//! `error`. Tables and forms are listed
-//! in `docs/ledger.md`.
+//! Reading order: `ledger` (the handle), `opening` → `writer` (group commit) → `payee`, `payer`, `settlement`
+//! (the rules) → `adjustment`, `allowed`, `documents`, `history`, `retention`, `audit` → `rows`, `backend`, `tables`, `schema`,
+//! `error`. Tables and forms are listed in `docs/ledger.md`.
 //!
 //! # Durability
 //!
@@ -38,6 +37,7 @@ mod payee;
 mod payer;
 mod retention;
 mod rows;
+mod schema;
 mod settlement;
 mod tables;
 mod writer;
@@ -48,7 +48,8 @@ pub use audit::{Audit, Violation};
 pub use documents::{DOCUMENT_BYTES_MAX, DOCUMENT_KEY_BYTES_MAX, Document, Namespace};
 pub use error::{Closed, EarlierMoney, LedgerError, OpenError, Result};
 pub use history::{DayFigures, Position, Standing, Stretch, Transaction, Window};
-pub use ledger::{Ledger, OpenMode};
+pub use ledger::Ledger;
+pub use opening::OpenMode;
 pub use payee::{Recorded, Served};
 pub use payer::{Promised, SECRET_NAME_BYTES_MAX};
 pub use retention::{Pruned, Retention};

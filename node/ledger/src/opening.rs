@@ -1,121 +1,130 @@
-//! The schema version, and the way from one version to the next.
+//! Opening a ledger.
+//!
+//! A new ledger is written beside its place and moved there when it is whole, so a crash while creating it
+//! leaves either none or a complete one.
 
-use redb::{Database, ReadableTable, TableHandle, WriteTransaction};
-
-use crate::{
-    adjustment, earlier,
-    error::{LedgerError, OpenError},
-    settlement,
-    tables::{
-        ADJUSTMENTS, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, DAY_FIGURES, DAY_LIMITS, DAY_TOTALS,
-        DOCUMENTS, META, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME, SETTLEMENTS,
-        TRANSACTIONS, UNCHARGED_BY_TIME, UNCHARGED_EFFECTS_BY_TIME, UNCHARGED_PURCHASES_BY_TIME,
-    },
-    writer,
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
 };
 
-/// The version this program writes.
-pub(crate) const SCHEMA: u64 = 2;
-const SCHEMA_KEY: &str = "schema";
-/// There once the settlements tell of no more losses than there are, which earlier programs did not see to.
-const LOSSES_WEIGHED: &str = "losses_weighed";
+use redb::{Database, StorageBackend, backends::FileBackend};
 
-/// Creates what is missing in a fresh ledger, brings an older one up, and refuses a newer one.
-pub(crate) fn prepare(database: &Database) -> Result<(), OpenError> {
-    let transaction = writer::begin_durable(database)?;
-    let found = transaction.open_table(META)?.get(SCHEMA_KEY)?.map(|version| version.value());
-    match found {
-        Some(SCHEMA) => {
-            let is_whole = added_since_schema_1_is_there(&transaction)?;
-            if is_whole {
-                return Ok(transaction.abort()?);
+use crate::{
+    Ledger,
+    backend::{FailClosed, Failure},
+    error::OpenError,
+    schema,
+    writer::{Queue, Store},
+};
+
+/// Pages kept in memory. The working set is the channels, the newest calls and the inner pages of the trees;
+/// a node that idles under 80 MB has this much to spare.
+const CACHE_BYTES: usize = 32 * 1024 * 1024;
+
+/// The way to open a ledger that may be missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// Create it when it is missing: only for a wallet that is new.
+    Create,
+    /// Refuse when it is missing: a wallet that was used must not continue with empty books.
+    Existing,
+}
+
+impl Ledger {
+    /// Opens the ledger file, readable by its user alone. Blocks for as long as a repair after a power cut
+    /// takes, which reads the file once.
+    ///
+    /// # Errors
+    /// [`OpenError`], saying what to do.
+    pub fn open(path: &Path, mode: OpenMode) -> Result<Self, OpenError> {
+        let failed = |source| OpenError::File { path: path.to_owned(), source };
+        if !path.try_exists().map_err(failed)? {
+            match mode {
+                OpenMode::Existing => return Err(OpenError::Missing { path: path.to_owned() }),
+                OpenMode::Create => create(path)?,
             }
-            add_since_schema_1(&transaction)?;
         }
-        Some(newer) if newer > SCHEMA => {
-            return Err(OpenError::NewerSchema { found: newer, supported: SCHEMA });
+        let file = open_private(path, false).map_err(failed)?;
+        if file.metadata().map_err(failed)?.len() == 0 {
+            // An empty file is no ledger; redb would make one of it.
+            return Err(OpenError::Missing { path: path.to_owned() });
         }
-        Some(older) => {
-            migrate(&transaction, older)?;
-            add_since_schema_1(&transaction)?;
-        }
-        None => create_all(&transaction)?,
+        Self::with_backend(FileBackend::new(file)?)
     }
-    transaction.open_table(META)?.insert(SCHEMA_KEY, SCHEMA)?;
-    Ok(transaction.commit()?)
+
+    /// Opens a ledger over any storage, for tests; an empty storage becomes a new ledger.
+    ///
+    /// # Errors
+    /// [`OpenError`], saying what to do.
+    pub fn with_backend(backend: impl StorageBackend) -> Result<Self, OpenError> {
+        let failure = Failure::default();
+        let database = open_database(backend, &failure)?;
+        schema::prepare(&database)?;
+        check(&failure)?;
+        let store = Arc::new(Store::new(database, failure)?);
+        store.look_for_losses();
+        let queue = Queue::start(store).map_err(OpenError::Thread)?;
+        Ok(Self::new(queue))
+    }
 }
 
-/// Every table exists from the start, so that reading never meets a missing one.
-fn create_all(transaction: &WriteTransaction) -> Result<(), OpenError> {
-    transaction.open_table(META)?.insert(BODY_BYTES, 0)?;
-    transaction.open_table(PAYEE_CHANNELS)?;
-    transaction.open_table(CALLS)?;
-    transaction.open_table(CALLS_BY_TIME)?;
-    transaction.open_table(BODIES)?;
-    transaction.open_table(SETTLEMENTS)?;
-    transaction.open_table(PAYER_CHANNELS)?;
-    transaction.open_table(PROMISES)?;
-    transaction.open_table(PURCHASES)?;
-    transaction.open_table(PURCHASES_BY_TIME)?;
-    transaction.open_table(DAY_TOTALS)?;
-    transaction.open_table(DOCUMENTS)?;
-    add_since_schema_1(transaction)
+fn open_database(backend: impl StorageBackend, failure: &Failure) -> Result<Database, OpenError> {
+    let backend = FailClosed::new(backend, failure.clone());
+    let database = Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend)?;
+    check(failure)?;
+    Ok(database)
 }
 
-/// Tables that only add to what the others hold: programs without them read and write the rest as before.
-fn add_since_schema_1(transaction: &WriteTransaction) -> Result<(), OpenError> {
-    transaction.open_table(DAY_FIGURES)?;
-    transaction.open_table(TRANSACTIONS)?;
-    transaction.open_table(DAY_LIMITS)?;
-    transaction.open_table(UNCHARGED_BY_TIME)?;
-    transaction.open_table(UNCHARGED_EFFECTS_BY_TIME)?;
-    transaction.open_table(UNCHARGED_PURCHASES_BY_TIME)?;
-    if transaction.list_tables()?.all(|table| table.name() != ADJUSTMENTS.name()) {
-        transaction.open_table(ADJUSTMENTS)?;
-        adjustment::explain_earlier(transaction).map_err(while_opening)?;
+fn check(failure: &Failure) -> Result<(), OpenError> {
+    match failure.get() {
+        None => Ok(()),
+        Some(cause) => {
+            Err(OpenError::Storage(Arc::new(redb::Error::Io(io::Error::new(cause.kind(), cause)))))
+        }
     }
-    if transaction.open_table(META)?.insert(LOSSES_WEIGHED, 1)?.is_none() {
-        settlement::weigh_losses(transaction).map_err(while_opening)?;
+}
+
+/// Writes a complete, empty ledger beside `path`, then moves it there.
+fn create(path: &Path) -> Result<(), OpenError> {
+    let failed = |source| OpenError::File { path: path.to_owned(), source };
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".new");
+    let unfinished = PathBuf::from(unfinished);
+    let file = open_private(&unfinished, true).map_err(failed)?;
+    let failure = Failure::default();
+    let database = open_database(FileBackend::new(file)?, &failure)?;
+    schema::prepare(&database)?;
+    check(&failure)?;
+    drop(database);
+    let publish = || {
+        File::open(&unfinished)?.sync_all()?;
+        std::fs::rename(&unfinished, path)?;
+        sync_folder(path)
+    };
+    publish().map_err(failed)
+}
+
+pub(crate) fn open_private(path: &Path, create: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(create).truncate(create);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    // A copy restored by hand may have lost its permissions.
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    Ok(file)
+}
+
+/// Makes the new name durable.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    if let Some(folder) = path.parent() {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        File::open(folder)?.sync_all()?;
     }
     Ok(())
-}
-
-/// Turns an error about an entry into an error of opening the ledger.
-fn while_opening(error: LedgerError) -> OpenError {
-    match error {
-        LedgerError::Storage(cause) => OpenError::Storage(cause),
-        LedgerError::Damaged { table, cause } => OpenError::Damaged { table, cause },
-        other => OpenError::Damaged { table: "adjustments", cause: other.to_string() },
-    }
-}
-
-fn added_since_schema_1_is_there(transaction: &WriteTransaction) -> Result<bool, OpenError> {
-    let mut missing = vec![
-        DAY_FIGURES.name(),
-        TRANSACTIONS.name(),
-        ADJUSTMENTS.name(),
-        DAY_LIMITS.name(),
-        UNCHARGED_BY_TIME.name(),
-        UNCHARGED_EFFECTS_BY_TIME.name(),
-        UNCHARGED_PURCHASES_BY_TIME.name(),
-    ];
-    for table in transaction.list_tables()? {
-        missing.retain(|name| *name != table.name());
-    }
-    let are_weighed = transaction.open_table(META)?.get(LOSSES_WEIGHED)?.is_some();
-    Ok(missing.is_empty() && are_weighed)
-}
-
-/// One step of the schema, run inside the transaction that also raises the version.
-type Migration = fn(&WriteTransaction) -> Result<(), OpenError>;
-/// Step `i` leads from schema `i + 1` to `i + 2`; schema 1 is the first.
-const MIGRATIONS: &[Migration] = &[earlier::leave_earlier_contract];
-const _: () = assert!(MIGRATIONS.len() as u64 + 1 == SCHEMA, "every schema after the first has its step");
-
-fn migrate(transaction: &WriteTransaction, found: u64) -> Result<(), OpenError> {
-    let steps = usize::try_from(found)
-        .ok()
-        .and_then(|found| MIGRATIONS.get(found.checked_sub(1)?..))
-        .ok_or(OpenError::NoMigration { found, supported: SCHEMA })?;
-    steps.iter().try_for_each(|step| step(transaction))
 }
