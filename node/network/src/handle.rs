@@ -37,7 +37,7 @@ use crate::{
 pub(crate) mod lookup;
 mod reach;
 
-use reach::{Purpose, Reach};
+use reach::Reach;
 
 /// Room without which no call is made: most answers fit.
 const ANSWER_BYTES_MIN: usize = 64 * 1024;
@@ -72,6 +72,13 @@ pub(crate) struct Calls {
     pub(crate) calling: Arc<Admission>,
     pub(crate) kept: Arc<KeptStreams>,
     pub(crate) partners: Partners,
+}
+
+/// The purpose for which a wallet is to be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Call,
+    Question,
 }
 
 impl NetworkHandle {

@@ -34,7 +34,7 @@ use tokio::{
 };
 
 use self::pauses::Pauses;
-use super::{Inner, lookup::Sightings};
+use super::{Inner, Purpose, lookup::Sightings};
 use crate::{
     NotStarted,
     command::Command,
@@ -106,13 +106,6 @@ impl Reach {
         let since = self.unreached.lock().since(owner, Instant::now());
         since.map_or(Duration::ZERO, |since| CALL_DIALS_AGAIN.saturating_sub(since))
     }
-}
-
-/// The purpose for which a wallet is to be reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    Call,
-    Question,
 }
 
 /// A dial of one record. Unless it succeeds, and also when nobody waits for it any more, it was in vain.
