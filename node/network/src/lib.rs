@@ -45,6 +45,7 @@ mod partners;
 mod peer_book;
 mod portmap;
 mod publisher;
+mod reach_report;
 mod reachability;
 mod records;
 mod report;
@@ -71,7 +72,7 @@ pub use handle::{
 };
 pub use info::{InboundInfo, InfoResponder};
 pub use line::Origin;
-pub use reachability::{
+pub use reach_report::{
     AddressCheck, AddressSource, CheckFailure, Gateway, ReachState, Reachability, Transport,
 };
 pub use start::{Inbound, Network};

@@ -6,7 +6,7 @@
 //! 2. When a test is due, `testers` are chosen and each gets a request with a nonce of its own.
 //! 3. Each of them (`server`, `dialer`) dials every address under a key that only it and we can compute;
 //!    [`Prober::arrived`] sees who came through, whatever the peer then says.
-//! 4. The `verdict` of a test changes what is published, and `report` with its `words` says so.
+//! 4. The `verdict` of a test changes what is published, and `report` with its `sentence` says so.
 //!
 //! Architecture invariant: an address is never verified by what a peer says, only by a connection that arrives
 //! under the key of that peer, that test and that address.
@@ -34,11 +34,6 @@ use farthing_protocol::{
 };
 use libp2p::{Multiaddr, PeerId};
 
-pub use self::{
-    candidates::AddressSource,
-    place::Transport,
-    report::{AddressCheck, CheckFailure, Gateway, ReachState, Reachability},
-};
 use self::{
     candidates::{Observations, OwnAddresses},
     place::Family,
@@ -51,7 +46,7 @@ pub(crate) use self::{
     server::{ReachServer, exchange},
     testers::Tester,
 };
-use crate::{ReachConfig, addresses};
+use crate::{Gateway, ReachConfig, Transport, addresses};
 
 /// The longest wait for those who cannot change the outcome of a test any more.
 const LATECOMERS_WITHIN: Duration = Duration::from_secs(3);

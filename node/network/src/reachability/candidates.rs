@@ -12,24 +12,13 @@ use std::{
 use farthing_protocol::{Address, limits};
 use libp2p::Multiaddr;
 
-use super::place::{self, Family, Transport};
-use crate::addresses;
+use super::place::{self, Family};
+use crate::{AddressSource, Transport, addresses};
 
 /// Peers whose view of this node is remembered.
 const OBSERVERS_MAX: usize = 64;
 /// Distinct networks that must agree on this node's IP: one could lie, or sit on the same LAN.
 const WITNESSES_MIN: usize = 2;
-
-/// The source of a candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AddressSource {
-    /// The configuration's `announce`; published until it fails.
-    Announced,
-    /// The IP that peers see, and the port this node listens on.
-    Observed,
-    /// A port that the router forwards because UPnP asked it to.
-    Mapped,
-}
 
 /// An address to be tested.
 #[derive(Clone, Debug, PartialEq, Eq)]

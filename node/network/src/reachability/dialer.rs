@@ -20,8 +20,7 @@ use libp2p::{
 };
 use tokio::time::timeout;
 
-use super::Transport;
-use crate::{BootstrapState, identity};
+use crate::{BootstrapState, Transport, identity};
 
 /// The longest time that a connection is kept after its handshake for the asker to close: it has seen it then.
 const HOLD_MAX: Duration = Duration::from_secs(1);

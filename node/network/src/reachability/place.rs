@@ -1,47 +1,10 @@
 //! The place where a node listens, as far as dialling it back is concerned: an IP, a transport and a port. Pure.
 
-use std::{fmt, net::IpAddr};
+use std::net::IpAddr;
 
 use libp2p::{Multiaddr, multiaddr::Protocol};
 
-use crate::addresses;
-
-/// The transport of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Transport {
-    Tcp,
-    Quic,
-}
-
-impl Transport {
-    /// Returns the kind of port that a router forwards.
-    #[must_use]
-    pub const fn port_kind(self) -> &'static str {
-        match self {
-            Self::Tcp => "TCP",
-            Self::Quic => "UDP",
-        }
-    }
-
-    /// The transport and port of an address, whatever stands before them.
-    pub(super) fn of(address: &Multiaddr) -> Option<(Self, u16)> {
-        let mut parts = address.iter().skip(1);
-        match (parts.next()?, parts.next()) {
-            (Protocol::Tcp(port), None | Some(Protocol::P2p(_))) => Some((Self::Tcp, port)),
-            (Protocol::Udp(port), Some(Protocol::QuicV1)) => Some((Self::Quic, port)),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Transport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Tcp => "TCP",
-            Self::Quic => "QUIC",
-        })
-    }
-}
+use crate::{Transport, addresses};
 
 /// A family of IP addresses: what is reachable in one says nothing about the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

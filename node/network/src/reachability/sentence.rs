@@ -1,6 +1,6 @@
 //! Reachability in plain words, for the console, `farthing net reach` and `farthing doctor`. Pure.
 
-use super::{AddressCheck, AddressSource, Gateway, ReachState, Reachability, Transport};
+use crate::{AddressCheck, AddressSource, Gateway, ReachState, Reachability, Transport};
 
 impl Reachability {
     /// Says which port is reachable over what, what to do otherwise, and how old the news is. One line.

@@ -3,7 +3,7 @@
 use farthing_protocol::reach::{BY_ANOTHER, DialBack, dial_back_key};
 
 use super::*;
-use crate::identity;
+use crate::{ReachState, identity};
 
 const OWN: &str = "9.1.1.1";
 const TCP: &str = "/ip4/9.1.1.1/tcp/3001";

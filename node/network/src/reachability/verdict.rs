@@ -5,7 +5,8 @@ use farthing_protocol::{
     reach::{DialBack, ReachResponse},
 };
 
-use super::candidates::{AddressCandidate, AddressSource};
+use super::candidates::AddressCandidate;
+use crate::AddressSource;
 
 /// Failed tests in a row after which an address is published no more: one may be the testers' bad day.
 const FAILURES_MAX: u32 = 2;
