@@ -9,7 +9,7 @@
 use minicbor::{CborLen, Decode, Encode};
 
 use crate::{
-    CallId, ChannelConfig, ChannelId, Outcome, Receipt, Signature, Usdc, Verified, Voucher, channel::Domain,
+    CallId, ChannelConfig, ChannelId, Domain, Outcome, Receipt, Signature, Usdc, Verified, Voucher,
     signature::SignatureError,
 };
 

@@ -10,7 +10,7 @@
 use minicbor::{CborLen, Decode, Encode};
 
 use crate::{
-    Address, CallId, Hash, Outcome, Usdc,
+    Address, CallId, Domain, Hash, Outcome, Usdc,
     bytes::{byte_array, from_hex},
     eip712,
     refusal::RefusalCode,
@@ -21,11 +21,6 @@ const CHANNEL_TYPE: &str =
 const VOUCHER_TYPE: &str = "Voucher(bytes32 channelId,uint128 cumulative)";
 const RECEIPT_TYPE: &str = "Receipt(bytes32 channelId,bytes16 callId,bytes32 requestHash,bytes32 responseHash,\
                             uint8 outcome,uint128 charged,uint128 spentTotal,uint64 time)";
-const DOMAIN_TYPE: &str =
-    "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)";
-/// The EIP-712 name and version in `PayChannels.sol`.
-pub const DOMAIN_NAME: &str = "Farthing PayChannels";
-pub const DOMAIN_VERSION: &str = "1";
 
 byte_array!(
     /// The EIP-712 digest of a [`ChannelConfig`]; binds chain and contract.
@@ -63,32 +58,6 @@ impl std::str::FromStr for ChannelId {
     }
 }
 
-/// The place where signatures are valid: one contract on one chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Domain {
-    separator: Hash,
-}
-
-impl Domain {
-    pub fn new(chain_id: u64, contract: Address) -> Self {
-        let separator = eip712::hash_struct(
-            DOMAIN_TYPE,
-            &[
-                crate::keccak256(&[DOMAIN_NAME.as_bytes()]),
-                crate::keccak256(&[DOMAIN_VERSION.as_bytes()]),
-                eip712::uint(u128::from(chain_id)),
-                eip712::address(contract),
-            ],
-        );
-        Self { separator }
-    }
-
-    /// Returns the hash that the contract's `DOMAIN_SEPARATOR()` must answer.
-    pub const fn separator(&self) -> &Hash {
-        &self.separator
-    }
-}
-
 /// The fixed terms of a channel. Two channels between one pair differ in their salt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
 #[cbor(map)]
@@ -122,7 +91,7 @@ impl ChannelConfig {
                 self.salt,
             ],
         );
-        ChannelId(eip712::digest(&domain.separator, &struct_hash))
+        ChannelId(eip712::digest(domain.separator(), &struct_hash))
     }
 }
 

@@ -5,6 +5,12 @@
 
 use crate::{Address, Hash, keccak256};
 
+const DOMAIN_TYPE: &str =
+    "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)";
+/// The EIP-712 name and version in `PayChannels.sol`.
+const DOMAIN_NAME: &str = "Farthing PayChannels";
+const DOMAIN_VERSION: &str = "1";
+
 /// One ABI word.
 pub(crate) type Word = [u8; 32];
 
@@ -38,6 +44,32 @@ pub(crate) fn hash_struct(type_string: &str, words: &[Word]) -> Hash {
 /// The digest a wallet signs.
 pub(crate) fn digest(domain_separator: &Hash, struct_hash: &Hash) -> Hash {
     keccak256(&[b"\x19\x01", domain_separator, struct_hash])
+}
+
+/// The place where signatures are valid: one contract on one chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Domain {
+    separator: Hash,
+}
+
+impl Domain {
+    pub fn new(chain_id: u64, contract: Address) -> Self {
+        let separator = hash_struct(
+            DOMAIN_TYPE,
+            &[
+                keccak256(&[DOMAIN_NAME.as_bytes()]),
+                keccak256(&[DOMAIN_VERSION.as_bytes()]),
+                uint(u128::from(chain_id)),
+                address(contract),
+            ],
+        );
+        Self { separator }
+    }
+
+    /// Returns the hash that the contract's `DOMAIN_SEPARATOR()` must answer.
+    pub const fn separator(&self) -> &Hash {
+        &self.separator
+    }
 }
 
 /// Implements the signing of `$type`; `$signer`'s signature counts. Its words are those of `$type_string`.

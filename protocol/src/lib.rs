@@ -35,8 +35,9 @@ pub mod sync;
 pub mod wire;
 
 pub use call::{CallMessage, CallReply, CallRequest, CallResponse};
-pub use channel::{ChannelConfig, ChannelId, Domain, Receipt, Voucher};
+pub use channel::{ChannelConfig, ChannelId, Receipt, Voucher};
 pub use consent::{CloseConsent, CloseRequest, SignedClose};
+pub use eip712::Domain;
 pub use id::{CallId, ServiceId, ServiceNonce};
 pub use identity::{Address, PublicKey};
 pub use listing::Listing;

@@ -6,10 +6,7 @@ use alloy::{
     sol_types::{Eip712Domain, SolStruct as _},
 };
 use anyhow::Result;
-use farthing_protocol::{
-    SecretKey, Usdc,
-    channel::{ChannelId, Domain},
-};
+use farthing_protocol::{ChannelId, Domain, SecretKey, Usdc};
 use farthing_tests::anvil::{
     CHAIN_ID,
     contracts::{

@@ -2,7 +2,7 @@
 
 use alloy::primitives::{Address, B256, Bytes, U256};
 use anyhow::Result;
-use farthing_protocol::channel::{ChannelConfig, Domain};
+use farthing_protocol::{ChannelConfig, Domain};
 use farthing_tests::anvil::{
     CHAIN_ID,
     contracts::{
