@@ -98,6 +98,18 @@ impl SourceFile {
         roots.into_iter().flat_map(|(root, from)| self.paths_below(root, from)).collect()
     }
 
+    /// Every path that it imports or passes on, as it is written: `["super", "call", "Order"]`.
+    pub(crate) fn imports(&self) -> Vec<Vec<String>> {
+        let mut found = Vec::new();
+        for (at, import) in self.code.match_indices("use ") {
+            let before = self.code[..at].rsplit('\n').next().unwrap_or_default().trim();
+            if matches!(before, "" | "pub") || before.starts_with("pub(") && before.ends_with(')') {
+                read_tree(&self.code[at + import.len()..], &[], &mut found);
+            }
+        }
+        found
+    }
+
     fn paths_below(&self, root: &str, from: &[String]) -> Vec<Vec<String>> {
         let is_part = |before: char| before.is_alphanumeric() || matches!(before, '_' | ':');
         let places = self.code.match_indices(root).filter(|(at, _)| !self.code[..*at].ends_with(is_part));
@@ -262,6 +274,16 @@ mod tests {
         let from_super =
             ["gateway::admit::Admitted", "gateway::admit::b::", "gateway::call::self", "gateway::call::C"];
         assert_eq!(paths, [&from_crate[..], &["gateway::call::body::read"], &from_super].concat());
+    }
+
+    #[test]
+    fn imports_are_read_as_they_are_written() {
+        let source = file(
+            "pub use self::{a::B, c::{self, D}};\npub(crate) use e::F;\n    use super::G;\n\
+             pub fn reuse (h: I) { excuse (); }\n// use j::K;\n",
+        );
+        let imports: Vec<String> = source.imports().iter().map(|path| path.join("::")).collect();
+        assert_eq!(imports, ["self::a::B", "self::c::self", "self::c::D", "e::F", "super::G"]);
     }
 
     #[test]
