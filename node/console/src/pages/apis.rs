@@ -10,7 +10,7 @@ use farthing_control::{
     types::{Api, ApiState},
 };
 use farthing_os::clock;
-use farthing_protocol::{ServiceId, Usdc};
+use farthing_protocol::Usdc;
 use serde::Deserialize;
 
 use crate::{
@@ -18,6 +18,7 @@ use crate::{
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
     page::Rendered,
+    pages::service::service_id,
     show,
     texts::Done,
 };
@@ -129,10 +130,6 @@ pub(super) const fn state(state: ApiState) -> (&'static str, &'static str) {
     }
 }
 
-fn id(text: &str) -> Result<ServiceId, Failure> {
-    text.parse().map_err(|_| Failure::not_found())
-}
-
 #[derive(Deserialize)]
 pub(super) struct StateFields {
     state: String,
@@ -145,7 +142,7 @@ pub(super) async fn set_state(
     Path(text): Path<String>,
     form: Form<StateFields>,
 ) -> Result<Redirect, Failure> {
-    let id = id(&text)?;
+    let id = service_id(&text)?;
     let node = form.visit.panel.node();
     let done = match form.fields.state.as_str() {
         "paused" => node.ask(endpoint::PauseApi.of(id)).await.map(|_| Done::Paused)?,
@@ -165,14 +162,14 @@ struct RetirePage {
 }
 
 pub(super) async fn retire_page(visit: Visit, Path(text): Path<String>) -> Page {
-    let shown = visit.panel.node().ask(endpoint::ShowApi.of(id(&text)?)).await?;
+    let shown = visit.panel.node().ask(endpoint::ShowApi.of(service_id(&text)?)).await?;
     let page =
         RetirePage { frame: visit.frame(Section::Apis).await?, row: row(&shown.api, clock::now_secs()) };
     Ok(Rendered(&page).into_response())
 }
 
 pub(super) async fn retire(Path(text): Path<String>, form: Form<NoFields>) -> Result<Redirect, Failure> {
-    let id = id(&text)?;
+    let id = service_id(&text)?;
     let _ = form.confirmed()?;
     form.visit.panel.node().ask(endpoint::RemoveApi.of(id)).await?;
     Ok(Redirect::to("/panel/apis?retired=1"))

@@ -13,19 +13,19 @@ use farthing_control::{
 };
 use serde::Deserialize;
 
-use super::{
-    id,
-    one::{change, changed},
-};
+use super::one::{change, changed};
 use crate::{
     failure::{Failure, Page},
     form::{Form, upload::Upload},
     frame::{Frame, Section, Visit},
     page::answer,
-    pages::register::{
-        details::operation_sent,
-        draft::{charge_sent, charges, tags},
-        mendable,
+    pages::{
+        register::{
+            details::operation_sent,
+            draft::{charge_sent, charges, tags},
+            mendable,
+        },
+        service::service_id,
     },
     show,
 };
@@ -114,7 +114,7 @@ impl EditFields {
 }
 
 pub(in crate::pages) async fn show(visit: Visit, Path(text): Path<String>) -> Page {
-    let shown = visit.panel.node().ask(endpoint::ShowApi.of(id(&text)?)).await?;
+    let shown = visit.panel.node().ask(endpoint::ShowApi.of(service_id(&text)?)).await?;
     let fields = EditFields::of(&shown);
     page(&visit, &shown, fields, None).await
 }
@@ -141,7 +141,7 @@ async fn page(visit: &Visit, shown: &ApiShown, fields: EditFields, problem: Opti
 }
 
 pub(in crate::pages) async fn save(Path(text): Path<String>, form: Form<EditFields>) -> Page {
-    let (node, id) = (form.visit.panel.node(), id(&text)?);
+    let (node, id) = (form.visit.panel.node(), service_id(&text)?);
     let shown = node.ask(endpoint::ShowApi.of(id)).await?;
     let request = form.fields.request(&shown);
     if request.as_ref().is_ok_and(decides_who_gets_keys) {
@@ -180,7 +180,7 @@ pub(in crate::pages) struct RemoveFields {
 pub(in crate::pages) async fn remove_secret(Path(text): Path<String>, form: Form<RemoveFields>) -> Page {
     let Form { visit, fields, .. } = form;
     if fields.sure.is_none() {
-        let shown = visit.panel.node().ask(endpoint::ShowApi.of(id(&text)?)).await?;
+        let shown = visit.panel.node().ask(endpoint::ShowApi.of(service_id(&text)?)).await?;
         let problem = "Tick that your server works without it: a removed secret cannot be shown again.";
         return page(&visit, &shown, EditFields::of(&shown), Some(problem.to_owned())).await;
     }

@@ -15,7 +15,7 @@ use farthing_os::clock;
 use farthing_protocol::ServiceId;
 use serde::Deserialize;
 
-use super::{ApiRow, id, row};
+use super::{ApiRow, row};
 use crate::{
     failure::Page,
     form::{Form, upload::Upload},
@@ -29,7 +29,7 @@ use crate::{
             review::{Finding, report_findings},
             told,
         },
-        service::VersionShown,
+        service::{VersionShown, service_id},
     },
     show,
     texts::Done,
@@ -140,7 +140,7 @@ pub(super) async fn page(
     rescan: Option<RescanShown>,
     problem: Option<String>,
 ) -> Page {
-    let id = id(text)?;
+    let id = service_id(text)?;
     let node = visit.panel.node();
     let shown = node.ask(endpoint::ShowApi.of(id)).await?;
     let mut activity = node.ask(endpoint::Activity.with("limit", CALLS_READ)).await?;
@@ -236,7 +236,7 @@ pub(in crate::pages) struct PriceFields {
 /// The default price, or that of one operation; or that operation is not offered any more.
 pub(in crate::pages) async fn set_price(Path(text): Path<String>, form: Form<PriceFields>) -> Page {
     let Form { visit, fields, .. } = form;
-    let id = id(&text)?;
+    let id = service_id(&text)?;
     let operation = match fields.operation.as_str() {
         "" => None,
         named => Some(operation_sent(named)?),
@@ -257,7 +257,7 @@ pub(in crate::pages) async fn set_price(Path(text): Path<String>, form: Form<Pri
 
 /// Reads the description again: from its address, or a newer file. Shows what is different, or publishes it.
 pub(in crate::pages) async fn read_again(Path(text): Path<String>, mut upload: Upload) -> Page {
-    let id = id(&text)?;
+    let id = service_id(&text)?;
     let apply = upload.text("go") == "apply";
     let source = upload.source();
     let visit = upload.visit;
@@ -297,7 +297,7 @@ pub(super) fn changed(id: ServiceId, edited: &Edited) -> Redirect {
 
 /// Publishes a change and shows the service again.
 pub(super) async fn change(visit: &Visit, text: &str, request: EditRequest) -> Page {
-    let id = id(text)?;
+    let id = service_id(text)?;
     match mendable(visit.panel.node().tell(endpoint::EditApi.of(id), &request).await)? {
         Ok(edited) => Ok(changed(id, &edited).into_response()),
         Err(problem) => page(visit, text, ApiParams::default(), None, Some(problem)).await,
