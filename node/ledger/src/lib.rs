@@ -54,10 +54,10 @@ pub use payee::{Recorded, Served};
 pub use payer::{Promised, SECRET_NAME_BYTES_MAX};
 pub use retention::{Pruned, Retention};
 pub use rows::{
-    payee::{Accepted, BODY_BYTES_MAX, Call, CallRow, Ending, PayeeChannel, PayeeChannelRow, ServedRow},
+    payee::{Accepted, BODY_BYTES_MAX, Call, CallRow, Ending, PayeeChannelFacts, PayeeChannelRow, ServedRow},
     payer::{
-        Acknowledgement, Observed, PayerChannel, PayerChannelRow, Promise, Purchase, PurchaseEnd, Timing,
-        day_of,
+        Acknowledgement, Observed, PayerChannelFacts, PayerChannelRow, Promise, Purchase, PurchaseEnd,
+        Timing, day_of,
     },
 };
 pub use settlement::{SETTLEMENT_ROWS_MAX, Settlement, SettlementRow, SettlementState};

@@ -31,8 +31,9 @@ use crate::{
     allowed,
     error::{LedgerError, Result, within},
     rows::payer::{
-        Acknowledgement, Observed, PayerChannel, PayerChannelRow, Promise, Purchase, PurchaseEnd, StoredEnd,
-        StoredPayerChannel, StoredPromise, StoredPurchase, channel_in, day_of, purchase_in, time_key,
+        Acknowledgement, Observed, PayerChannelFacts, PayerChannelRow, Promise, Purchase, PurchaseEnd,
+        StoredEnd, StoredPayerChannel, StoredPromise, StoredPurchase, channel_in, day_of, purchase_in,
+        time_key,
     },
     tables::{
         self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME, UNCHARGED_PURCHASES_BY_TIME,
@@ -69,7 +70,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::ChannelConflict`] when the id is known with other terms.
-    pub async fn put_payer_channel(&self, channel: PayerChannel) -> Result<Observed> {
+    pub async fn put_payer_channel(&self, channel: PayerChannelFacts) -> Result<Observed> {
         self.write(move |tx| observe(tx, &channel)).await
     }
 

@@ -12,8 +12,8 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_ledger::{
-    Acknowledgement, DayLimits, Ledger, LedgerError, Observed, PayerChannel, Promise, Purchase, PurchaseEnd,
-    Side,
+    Acknowledgement, DayLimits, Ledger, LedgerError, Observed, PayerChannelFacts, Promise, Purchase,
+    PurchaseEnd, Side,
 };
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
@@ -373,7 +373,11 @@ impl Accounts {
     ///
     /// # Errors
     /// When the ledger cannot be read or written.
-    pub async fn observe(&self, facts: PayerChannel, close_at_secs: Option<u64>) -> Result<(), LedgerError> {
+    pub async fn observe(
+        &self,
+        facts: PayerChannelFacts,
+        close_at_secs: Option<u64>,
+    ) -> Result<(), LedgerError> {
         let _booking = self.booking.take(facts.config.payee).await;
         let observed = self.ledger.put_payer_channel(facts).await?;
         let Observed { row, counted, .. } = observed;

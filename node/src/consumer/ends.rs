@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use farthing_ledger::{Acknowledgement, PayerChannel};
+use farthing_ledger::{Acknowledgement, PayerChannelFacts};
 use farthing_os::clock;
 use farthing_protocol::{CallResponse, ChannelId, Signature, Verified, channel::Receipt};
 
@@ -215,7 +215,7 @@ impl Consumer {
         self.0.channels.stop(id);
         let Some(channel) = self.0.channels.get(id) else { return };
         let owner = channel.config.payee;
-        let stopped = PayerChannel {
+        let stopped = PayerChannelFacts {
             id: channel.id,
             config: channel.config,
             deposited: channel.state.deposited,

@@ -11,7 +11,7 @@ use std::{
 };
 
 use farthing_chain::{ChainHandle, ChannelView, ChannelViews};
-use farthing_ledger::{Ledger, LedgerError, PayeeChannel, PayerChannel};
+use farthing_ledger::{Ledger, LedgerError, PayeeChannelFacts, PayerChannelFacts};
 use farthing_protocol::{Address, ChannelId, Usdc};
 use futures::{StreamExt, stream};
 use tokio::sync::Mutex;
@@ -191,7 +191,7 @@ impl ChainIntake {
             // It has come to matter just now.
             Room::Instead(_) => return Ok(ViewOutcome::None),
         }
-        let facts = PayeeChannel {
+        let facts = PayeeChannelFacts {
             id: view.id,
             config: view.config,
             deposited: view.deposited,
@@ -217,7 +217,7 @@ impl ChainIntake {
         {
             return Ok(false);
         }
-        let facts = PayerChannel {
+        let facts = PayerChannelFacts {
             id: view.id,
             config: view.config,
             deposited: view.deposited,

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_ledger::{
-    Accepted, Call, CallRow, Ending, Ledger, LedgerError, PayeeChannel, Served, ServedRow,
+    Accepted, Call, CallRow, Ending, Ledger, LedgerError, PayeeChannelFacts, Served, ServedRow,
 };
 use farthing_node::{
     gas::GasMeans,
@@ -261,7 +261,7 @@ impl Payee {
 
     pub fn see(&mut self, terms: &Terms, chain: &Chain) {
         self.deposited_peak = self.deposited_peak.max(chain.deposited);
-        let facts = PayeeChannel {
+        let facts = PayeeChannelFacts {
             id: terms.channel,
             config: terms.config,
             deposited: chain.deposited,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use farthing_ledger::{Acknowledgement, Ledger, PayerChannel, Promise, Purchase, Timing, day_of};
+use farthing_ledger::{Acknowledgement, Ledger, PayerChannelFacts, Promise, Purchase, Timing, day_of};
 use farthing_node::{
     consumer::{
         accounts::{Accounts, Attempt, CountedReceipt, Earlier, expected_of, tells_of_all},
@@ -410,7 +410,7 @@ impl Payer {
     pub fn see(&mut self, chain: &Chain) {
         // What was queued for the ledger before comes before.
         self.store_promises(usize::MAX);
-        let facts = PayerChannel {
+        let facts = PayerChannelFacts {
             id: self.terms.channel,
             config: self.terms.config,
             deposited: chain.deposited,

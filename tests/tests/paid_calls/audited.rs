@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
-use farthing_ledger::{Ledger, OpenMode, PayeeChannel, PayerChannel};
+use farthing_ledger::{Ledger, OpenMode, PayeeChannelFacts, PayerChannelFacts};
 use farthing_protocol::{Address, Usdc};
 use farthing_testnet::{LocalChain, NodeProcess, rpc};
 use farthing_tests::{
@@ -91,12 +91,14 @@ async fn books_that_say_more_was_claimed_than_the_contract_paid_follow_the_contr
         if is_owner {
             let row = *ledger.payee_channels()?.first().context("a channel")?;
             let (id, config, deposited) = (row.id, row.config, row.deposited);
-            ledger.put_payee_channel(PayeeChannel { id, config, deposited, claimed, closing: false }).await?;
+            ledger
+                .put_payee_channel(PayeeChannelFacts { id, config, deposited, claimed, closing: false })
+                .await?;
         } else {
             let row = *ledger.payer_channels()?.first().context("a channel")?;
             let (id, config, deposited) = (row.id, row.config, row.deposited);
             ledger
-                .put_payer_channel(PayerChannel {
+                .put_payer_channel(PayerChannelFacts {
                     id,
                     config,
                     deposited,

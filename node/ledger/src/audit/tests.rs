@@ -11,8 +11,8 @@ use redb::{WriteTransaction, backends::InMemoryBackend};
 
 use super::*;
 use crate::{
-    Acknowledgement, Call, Cause, DayLimits, PayeeChannel, PayerChannel, Promise, Served, Settlement,
-    SettlementRow, Timing,
+    Acknowledgement, Call, Cause, DayLimits, PayeeChannelFacts, PayerChannelFacts, Promise, Served,
+    Settlement, SettlementRow, Timing,
     rows::{
         payee::{self, StoredCall, StoredState},
         payer::{self, StoredEnd, StoredPurchase},
@@ -44,10 +44,17 @@ async fn ledger() -> (Ledger, ChannelId) {
     let deposited = Usdc::from_micros(10_000);
     let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
     let claimed = Usdc::ZERO;
-    let begun = PayeeChannel { id, config, deposited, claimed, closing: false };
+    let begun = PayeeChannelFacts { id, config, deposited, claimed, closing: false };
     ledger.put_payee_channel(begun).await.unwrap();
     ledger
-        .put_payer_channel(PayerChannel { id, config, deposited, claimed, round: Some(0), stopped: false })
+        .put_payer_channel(PayerChannelFacts {
+            id,
+            config,
+            deposited,
+            claimed,
+            round: Some(0),
+            stopped: false,
+        })
         .await
         .unwrap();
 
@@ -110,7 +117,7 @@ async fn ledger() -> (Ledger, ChannelId) {
 
     let rows = vec![SettlementRow { channel: id, from: Usdc::ZERO, to: PRICE }];
     let opened = ledger.open_settlement(rows, 1).await.unwrap();
-    ledger.put_payee_channel(PayeeChannel { claimed: PRICE, ..begun }).await.unwrap();
+    ledger.put_payee_channel(PayeeChannelFacts { claimed: PRICE, ..begun }).await.unwrap();
     ledger.record_claim(Settlement { state: SettlementState::Confirmed, ..opened }).await.unwrap();
     (ledger, id)
 }

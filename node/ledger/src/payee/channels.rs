@@ -7,7 +7,7 @@ use crate::{
     Ledger,
     adjustment::{self, Cause, Side},
     error::{LedgerError, Result},
-    rows::payee::{Ending, PayeeChannel, PayeeChannelRow, StoredPayeeChannel, channel_in},
+    rows::payee::{Ending, PayeeChannelFacts, PayeeChannelRow, StoredPayeeChannel, channel_in},
     settlement,
     tables::{self, PAYEE_CHANNELS},
 };
@@ -23,7 +23,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::ChannelConflict`] when the id is known with other terms.
-    pub async fn put_payee_channel(&self, channel: PayeeChannel) -> Result<PayeeChannelRow> {
+    pub async fn put_payee_channel(&self, channel: PayeeChannelFacts) -> Result<PayeeChannelRow> {
         self.write(move |tx| put_channel(tx, channel)).await
     }
 
@@ -91,7 +91,7 @@ impl Ledger {
     }
 }
 
-fn put_channel(tx: &WriteTransaction, channel: PayeeChannel) -> Result<PayeeChannelRow> {
+fn put_channel(tx: &WriteTransaction, channel: PayeeChannelFacts) -> Result<PayeeChannelRow> {
     let mut table = tx.open_table(PAYEE_CHANNELS)?;
     let mut row = channel_in(&table, channel.id)?.unwrap_or_else(|| StoredPayeeChannel::new(&channel.config));
     if row.config != channel.config {

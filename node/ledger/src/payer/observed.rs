@@ -3,7 +3,9 @@
 use farthing_protocol::{CallId, ChannelId, Usdc};
 use redb::{ReadableTable, WriteTransaction};
 
-use super::{DOUBTFUL_LOOK_BACK, Observed, PayerChannel, StoredEnd, channel_in, purchase_in, update_channel};
+use super::{
+    DOUBTFUL_LOOK_BACK, Observed, PayerChannelFacts, StoredEnd, channel_in, purchase_in, update_channel,
+};
 use crate::{
     adjustment::{self, Cause},
     error::Result,
@@ -11,7 +13,7 @@ use crate::{
     tables::{self, PAYER_CHANNELS, PURCHASES, PURCHASES_BY_TIME},
 };
 
-pub(super) fn observe(tx: &WriteTransaction, channel: &PayerChannel) -> Result<Observed> {
+pub(super) fn observe(tx: &WriteTransaction, channel: &PayerChannelFacts) -> Result<Observed> {
     let (id, now_secs) = (channel.id, adjustment::now_secs());
     let mut before = None;
     let observed = update_channel(tx, id, Some(&channel.config), Cause::Earlier, |row| {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use farthing_protocol::{Address, CallId, ChannelId, Hash, Outcome, Receipt, ServiceId, Usdc, call::Method};
 use redb::ReadableTable;
 
-pub use self::channel::{Ending, PayeeChannel, PayeeChannelRow};
+pub use self::channel::{Ending, PayeeChannelFacts, PayeeChannelRow};
 pub(crate) use self::stored::{StoredCall, StoredPayeeChannel, StoredState};
 use crate::{error::Result, tables};
 

@@ -8,7 +8,8 @@ use farthing_protocol::{CallId, ChannelId};
 use redb::{ReadableTable, WriteTransaction};
 
 pub use self::records::{
-    Acknowledgement, Observed, PayerChannel, PayerChannelRow, Promise, Purchase, PurchaseEnd, Timing, day_of,
+    Acknowledgement, Observed, PayerChannelFacts, PayerChannelRow, Promise, Purchase, PurchaseEnd, Timing,
+    day_of,
 };
 pub(crate) use self::{
     channel::StoredPayerChannel,

@@ -1,8 +1,8 @@
 //! What a channel counts and no call explains, with the cause, until a call explains it.
 
 use farthing_ledger::{
-    Adjustment, Cause, Ledger, LedgerError, PayeeChannel, PayerChannel, Position, Promise, Side, Window,
-    day_of,
+    Adjustment, Cause, Ledger, LedgerError, PayeeChannelFacts, PayerChannelFacts, Position, Promise, Side,
+    Window, day_of,
 };
 use farthing_protocol::{Outcome, Receipt, Usdc};
 
@@ -115,7 +115,7 @@ async fn what_a_backup_lacks_is_told_from_what_a_crash_took() {
     assert_eq!(ledger.why_calls_are_missing(channel(1)).unwrap(), Cause::Crash);
     // A claim beyond the books of the side that is paid.
     ledger.put_payee_channel(payee_channel(1)).await.unwrap();
-    ledger.put_payee_channel(PayeeChannel { claimed: PRICE, ..payee_channel(1) }).await.unwrap();
+    ledger.put_payee_channel(PayeeChannelFacts { claimed: PRICE, ..payee_channel(1) }).await.unwrap();
     assert_eq!(shown(&ledger), [(Side::Payee, PRICE, Cause::Restored)]);
     assert_eq!(ledger.audit(None).unwrap().violations, []);
 }
@@ -128,7 +128,7 @@ async fn an_emptied_channel_paid_what_it_paid_whether_its_calls_are_known_or_not
     let view = |micros_paid, is_open| {
         let claimed = micros(micros_paid);
         let deposited = if is_open { payer_channel(1).deposited } else { claimed };
-        PayerChannel { claimed, deposited, ..payer_channel(1) }
+        PayerChannelFacts { claimed, deposited, ..payer_channel(1) }
     };
     ledger.note_loss().await.unwrap();
     ledger.put_payer_channel(view(5_000, true)).await.unwrap();
@@ -161,7 +161,7 @@ async fn what_an_emptied_channel_paid_beyond_all_calls_is_no_crash_where_none_wa
         if is_compared {
             ledger.note_compared(channel(1)).await.unwrap();
         }
-        let emptied = PayerChannel { claimed: PRICE, deposited: PRICE, ..payer_channel(1) };
+        let emptied = PayerChannelFacts { claimed: PRICE, deposited: PRICE, ..payer_channel(1) };
         ledger.put_payer_channel(emptied).await.unwrap();
         assert_eq!(shown(&ledger), [(Side::Payer, PRICE, cause)], "lost: {is_lost}, compared: {is_compared}");
     }
@@ -178,14 +178,14 @@ async fn a_refused_promise_whose_voucher_left_is_signed_and_may_be_charged() {
     };
     assert_eq!(state(&ledger), (PRICE, false, PRICE));
     // Another call found the owner out while this one was on its way.
-    ledger.put_payer_channel(PayerChannel { stopped: true, ..payer_channel(1) }).await.unwrap();
+    ledger.put_payer_channel(PayerChannelFacts { stopped: true, ..payer_channel(1) }).await.unwrap();
     let twice = PRICE.saturating_add(PRICE);
     let refused = ledger.promise(promise(1, 2, twice)).await.unwrap().await;
     assert!(matches!(refused, Err(LedgerError::ChannelStopped(_))), "{refused:?}");
     assert_eq!(state(&ledger), (twice, true, PRICE));
 
     ledger.release(call_id(1), "never served", NOW_SECS).await.unwrap();
-    let emptied = PayerChannel { claimed: twice, deposited: twice, ..payer_channel(1) };
+    let emptied = PayerChannelFacts { claimed: twice, deposited: twice, ..payer_channel(1) };
     ledger.put_payer_channel(emptied).await.unwrap();
     assert_eq!(shown(&ledger), [(Side::Payer, twice, Cause::Crash)], "no crime of the owner's");
     assert_eq!(ledger.audit(None).unwrap().violations, []);
@@ -193,7 +193,7 @@ async fn a_refused_promise_whose_voucher_left_is_signed_and_may_be_charged() {
 
 #[tokio::test]
 async fn what_the_chain_alone_showed_is_taken_back_with_the_chain_or_when_nobody_proves_it() {
-    let paid = |micros_paid| PayerChannel { claimed: micros(micros_paid), ..payer_channel(1) };
+    let paid = |micros_paid| PayerChannelFacts { claimed: micros(micros_paid), ..payer_channel(1) };
     let state = |ledger: &Ledger| {
         let row = ledger.payer_channels().unwrap()[0];
         assert_eq!(ledger.audit(None).unwrap().violations, []);
@@ -218,7 +218,7 @@ async fn what_the_chain_alone_showed_is_taken_back_with_the_chain_or_when_nobody
     // One that is told to be emptied, for the limits of the day.
     let ledger = in_memory();
     ledger.put_payer_channel(payer_channel(1)).await.unwrap();
-    let emptied = PayerChannel { deposited: micros(5_000), ..paid(5_000) };
+    let emptied = PayerChannelFacts { deposited: micros(5_000), ..paid(5_000) };
     ledger.put_payer_channel(emptied).await.unwrap();
     assert_eq!(state(&ledger), (5_000, 5_000));
     let row = ledger.adjustments_in(&ALL, |_| true).unwrap().rows.remove(0).1;
@@ -238,7 +238,7 @@ async fn what_the_chain_alone_showed_is_taken_back_with_the_chain_or_when_nobody
 #[tokio::test]
 async fn a_copy_of_the_ledger_has_its_adjustments() {
     let ledger = in_memory();
-    ledger.put_payer_channel(PayerChannel { claimed: PRICE, ..payer_channel(1) }).await.unwrap();
+    ledger.put_payer_channel(PayerChannelFacts { claimed: PRICE, ..payer_channel(1) }).await.unwrap();
     assert_eq!(shown(&ledger), [(Side::Payer, PRICE, Cause::Earlier)]);
     assert_eq!(
         ledger.day_totals(day_of(NOW_SECS)).unwrap(),

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use farthing_ledger::{
-    Call, Cause, Ending, LedgerError, PayeeChannel, PayerChannel, Promise, PurchaseEnd, Retention, Served,
-    ServedRow, Settlement, SettlementRow, SettlementState, day_of,
+    Call, Cause, Ending, LedgerError, PayeeChannelFacts, PayerChannelFacts, Promise, PurchaseEnd, Retention,
+    Served, ServedRow, Settlement, SettlementRow, SettlementState, day_of,
 };
 use farthing_protocol::{ChannelId, Outcome, Usdc, call::Method, call::Payment};
 
@@ -78,7 +78,7 @@ async fn nothing_is_charged_that_could_not_be_claimed_after_a_withdrawal() {
     let ledger = in_memory();
     ledger.put_payee_channel(payee_channel(1)).await.unwrap();
     ledger.serve(served(1, micros(10_000), call(1))).await.unwrap();
-    let withdrawn = PayeeChannel { deposited: PRICE, claimed: PRICE, closing: true, ..payee_channel(1) };
+    let withdrawn = PayeeChannelFacts { deposited: PRICE, claimed: PRICE, closing: true, ..payee_channel(1) };
     ledger.put_payee_channel(withdrawn).await.unwrap();
 
     let charged = ledger.serve(served(1, micros(10_000), call(2))).await;
@@ -164,7 +164,7 @@ async fn only_the_channels_payer_and_signer_can_use_it() {
     assert!(matches!(ledger.serve(mixed).await, Err(LedgerError::WrongParty { .. })));
     let free = Served { channel: ChannelId::NONE, voucher: None, ..served(1, PRICE, call(1)) };
     assert!(matches!(ledger.serve(free).await, Err(LedgerError::ChargeNotAllowed { .. })));
-    let other_terms = PayeeChannel { config: config(2), ..payee_channel(1) };
+    let other_terms = PayeeChannelFacts { config: config(2), ..payee_channel(1) };
     assert!(matches!(ledger.put_payee_channel(other_terms).await, Err(LedgerError::ChannelConflict(_))));
 }
 
@@ -183,7 +183,7 @@ async fn chain_facts_never_touch_what_was_charged_and_claimed_is_what_the_chain_
     let ledger = in_memory();
     ledger.put_payee_channel(payee_channel(1)).await.unwrap();
     ledger.serve(served(1, micros(4_000), call(1))).await.unwrap();
-    ledger.put_payee_channel(PayeeChannel { claimed: micros(1_500), ..payee_channel(1) }).await.unwrap();
+    ledger.put_payee_channel(PayeeChannelFacts { claimed: micros(1_500), ..payee_channel(1) }).await.unwrap();
     let row = ledger.put_payee_channel(payee_channel(1)).await.unwrap();
     assert_eq!((row.claimed, row.spent, row.best), (micros(0), PRICE, micros(4_000)));
 }
@@ -200,11 +200,16 @@ async fn a_claim_that_the_chain_takes_back_is_under_way_again_and_no_other() {
         let row = SettlementRow { channel: channel(salt), from: micros(from), to: micros(to) };
         let opened = ledger.open_settlement(vec![row], NOW_SECS).await.unwrap();
         let paid = Settlement { state: Confirmed, ..opened };
-        ledger.put_payee_channel(PayeeChannel { claimed: micros(to), ..payee_channel(salt) }).await.unwrap();
+        ledger
+            .put_payee_channel(PayeeChannelFacts { claimed: micros(to), ..payee_channel(salt) })
+            .await
+            .unwrap();
         assert_eq!(ledger.record_claim(paid).await.unwrap(), Confirmed);
     }
-    let row =
-        ledger.put_payee_channel(PayeeChannel { claimed: micros(500), ..payee_channel(1) }).await.unwrap();
+    let row = ledger
+        .put_payee_channel(PayeeChannelFacts { claimed: micros(500), ..payee_channel(1) })
+        .await
+        .unwrap();
     assert_eq!((row.claimed, row.spent), (micros(500), PRICE), "the rest is due again");
     let states = || ledger.settlements(10).unwrap().into_iter().map(|one| one.state).collect::<Vec<_>>();
     assert_eq!(states(), [Pending, Confirmed, Confirmed], "the newest first");
@@ -214,7 +219,7 @@ async fn a_claim_that_the_chain_takes_back_is_under_way_again_and_no_other() {
     let confirm = || ledger.record_claim(Settlement { state: Confirmed, ..again.clone() });
     assert_eq!(confirm().await.unwrap(), Pending, "a receipt says so, and the channel's state does not");
     assert_eq!(ledger.payee_channel(channel(1)).unwrap().unwrap().claimed, micros(500));
-    ledger.put_payee_channel(PayeeChannel { claimed: PRICE, ..payee_channel(1) }).await.unwrap();
+    ledger.put_payee_channel(PayeeChannelFacts { claimed: PRICE, ..payee_channel(1) }).await.unwrap();
     assert_eq!(confirm().await.unwrap(), Confirmed);
     assert_eq!(states(), [Confirmed, Confirmed, Confirmed]);
 }
@@ -222,13 +227,17 @@ async fn a_claim_that_the_chain_takes_back_is_under_way_again_and_no_other() {
 #[tokio::test]
 async fn a_lost_ledger_starts_from_what_the_chain_paid_out() {
     let ledger = in_memory();
-    let row =
-        ledger.put_payee_channel(PayeeChannel { claimed: micros(9_000), ..payee_channel(1) }).await.unwrap();
+    let row = ledger
+        .put_payee_channel(PayeeChannelFacts { claimed: micros(9_000), ..payee_channel(1) })
+        .await
+        .unwrap();
     assert_eq!((row.spent, row.best, row.best_signature), (micros(9_000), micros(9_000), None));
     ledger.serve(served(1, micros(11_000), call(1))).await.unwrap();
 
-    let row =
-        ledger.put_payer_channel(PayerChannel { claimed: micros(9_000), ..payer_channel(1) }).await.unwrap();
+    let row = ledger
+        .put_payer_channel(PayerChannelFacts { claimed: micros(9_000), ..payer_channel(1) })
+        .await
+        .unwrap();
     assert_eq!((row.row.acknowledged, row.row.signed), (micros(9_000), micros(9_000)));
     let row = ledger.recover_signed(channel(1), micros(12_000)).await.unwrap();
     assert_eq!((row.acknowledged, row.signed), (micros(9_000), micros(12_000)));
@@ -266,7 +275,7 @@ async fn a_confirmed_claim_is_final_and_never_exceeds_what_was_charged() {
     ledger.record_claim(sent.clone()).await.unwrap();
     assert_eq!(ledger.payee_channels().unwrap()[0].claimed, Usdc::ZERO);
     let confirmed = Settlement { state: SettlementState::Confirmed, time_secs: NOW_SECS + 2, ..sent };
-    ledger.put_payee_channel(PayeeChannel { claimed: PRICE, ..payee_channel(1) }).await.unwrap();
+    ledger.put_payee_channel(PayeeChannelFacts { claimed: PRICE, ..payee_channel(1) }).await.unwrap();
     ledger.record_claim(confirmed.clone()).await.unwrap();
     ledger.record_claim(confirmed.clone()).await.unwrap();
     let failed = Settlement { state: SettlementState::Failed, ..confirmed.clone() };
@@ -364,7 +373,7 @@ async fn nothing_is_promised_beyond_the_deposit_or_on_a_stopped_channel() {
     let above = ledger.promise(promise(1, 2, micros(DEPOSIT.micros() + 1))).await.unwrap().await;
     assert!(matches!(above, Err(LedgerError::VoucherAboveDeposit { .. })), "{above:?}");
 
-    ledger.put_payer_channel(PayerChannel { stopped: true, ..payer_channel(1) }).await.unwrap();
+    ledger.put_payer_channel(PayerChannelFacts { stopped: true, ..payer_channel(1) }).await.unwrap();
     // A later view of the chain does not revive it.
     assert!(ledger.put_payer_channel(payer_channel(1)).await.unwrap().row.stopped);
     let stopped = ledger.promise(promise(1, 2, PRICE)).await.unwrap().await;
@@ -460,14 +469,14 @@ async fn no_view_of_the_chain_ends_a_signed_close() {
     let signed = Ending::SignedAway { until_secs: 5, round: 0 };
     ledger.put_payee_channel(open).await.unwrap();
     ledger.end_payee_channel(open.id, signed).await.unwrap();
-    let emptied = PayeeChannel { claimed: DEPOSIT, ..open };
-    let filled = PayeeChannel { deposited: micros(2 * DEPOSIT.micros()), ..emptied };
+    let emptied = PayeeChannelFacts { claimed: DEPOSIT, ..open };
+    let filled = PayeeChannelFacts { deposited: micros(2 * DEPOSIT.micros()), ..emptied };
     // The block with the close may be taken back, and a view be an endpoint's invention.
     for seen in [emptied, open, emptied, filled] {
         assert_eq!(ledger.put_payee_channel(seen).await.unwrap().ending, signed, "{seen:?}");
     }
     ledger.end_payee_channel(open.id, Ending::Closes).await.unwrap();
-    let emptied = PayeeChannel { claimed: filled.deposited, ..filled };
+    let emptied = PayeeChannelFacts { claimed: filled.deposited, ..filled };
     assert_eq!(ledger.put_payee_channel(emptied).await.unwrap().ending, Ending::None, "it is closed");
 }
 

@@ -107,7 +107,7 @@ async fn calls_in_doubt_explain_what_an_emptied_channel_paid_once() {
     }
     let emptied = |micros_paid| {
         let paid = micros(micros_paid);
-        farthing_ledger::PayerChannel { claimed: paid, deposited: paid, ..payer_channel(1) }
+        farthing_ledger::PayerChannelFacts { claimed: paid, deposited: paid, ..payer_channel(1) }
     };
     let price = PRICE.micros();
     for (paid, left) in [(price, 2), (price, 2), (price * 2, 1), (price * 3, 0), (price * 4, 0)] {

@@ -2,7 +2,7 @@
 //! although it was charged, which is taken back when it is paid after all.
 
 use farthing_ledger::{
-    Ledger, OpenMode, PayeeChannel, PayerChannel, Settlement, SettlementRow, SettlementState,
+    Ledger, OpenMode, PayeeChannelFacts, PayerChannelFacts, Settlement, SettlementRow, SettlementState,
 };
 use farthing_protocol::Usdc;
 use redb::{Database, ReadableTable, TableDefinition};
@@ -19,11 +19,11 @@ async fn what_a_close_paid_is_a_settlement_too_and_once() {
     let row = SettlementRow { channel: channel(1), from: micros(0), to: micros(1_000) };
     let claim = ledger.open_settlement(vec![row], NOW_SECS).await.unwrap();
     for _ in 0..2 {
-        ledger.put_payee_channel(PayeeChannel { claimed: micros(1_000), ..open }).await.unwrap();
+        ledger.put_payee_channel(PayeeChannelFacts { claimed: micros(1_000), ..open }).await.unwrap();
     }
     assert_eq!(ledger.settlements(10).unwrap().len(), 1, "the claim that is under way stands for it");
     ledger.record_claim(Settlement { state: SettlementState::Confirmed, ..claim }).await.unwrap();
-    let closed = PayeeChannel { claimed: micros(4_000), deposited: micros(4_000), ..open };
+    let closed = PayeeChannelFacts { claimed: micros(4_000), deposited: micros(4_000), ..open };
     for _ in 0..2 {
         ledger.put_payee_channel(closed).await.unwrap();
     }
@@ -33,7 +33,7 @@ async fn what_a_close_paid_is_a_settlement_too_and_once() {
     assert!(ledger.audit(None).unwrap().violations.is_empty());
     // What these books do not know as charged is told by an adjustment alone.
     let found = in_memory();
-    found.put_payee_channel(PayeeChannel { claimed: micros(9_000), ..payee_channel(2) }).await.unwrap();
+    found.put_payee_channel(PayeeChannelFacts { claimed: micros(9_000), ..payee_channel(2) }).await.unwrap();
     assert_eq!(found.settlements(10).unwrap(), []);
 }
 
@@ -49,20 +49,20 @@ async fn what_is_left_of_a_deposit_comes_back_as_a_settlement_and_goes_with_the_
     };
     assert_eq!(back(open).await, [0; 0]);
     // A deposit whose block is replaced is none that came back.
-    assert_eq!(back(PayerChannel { deposited: PRICE, ..open }).await, [0; 0]);
+    assert_eq!(back(PayerChannelFacts { deposited: PRICE, ..open }).await, [0; 0]);
     assert_eq!(back(open).await, [0; 0]);
-    let closed = PayerChannel { claimed: PRICE, deposited: PRICE, round: Some(1), ..open };
+    let closed = PayerChannelFacts { claimed: PRICE, deposited: PRICE, round: Some(1), ..open };
     let left = DEPOSIT.micros() - PRICE.micros();
     for _ in 0..2 {
         assert_eq!(back(closed).await, [left]);
     }
     assert_eq!(back(open).await, [0; 0], "the block with the close was replaced");
     assert_eq!(back(closed).await, [left]);
-    let filled = PayerChannel { deposited: DEPOSIT, ..closed };
+    let filled = PayerChannelFacts { deposited: DEPOSIT, ..closed };
     assert_eq!(back(filled).await, [left]);
     // It was stopped by its user, who has not read the chain.
-    assert_eq!(back(PayerChannel { round: None, stopped: true, ..filled }).await, [left]);
-    assert_eq!(back(PayerChannel { round: Some(2), ..closed }).await, [left, left]);
+    assert_eq!(back(PayerChannelFacts { round: None, stopped: true, ..filled }).await, [left]);
+    assert_eq!(back(PayerChannelFacts { round: Some(2), ..closed }).await, [left, left]);
     assert!(ledger.audit(None).unwrap().violations.is_empty());
 }
 
@@ -72,7 +72,7 @@ async fn what_was_lost_and_is_paid_after_all_is_lost_no_more() {
     let open = payee_channel(1);
     ledger.put_payee_channel(open).await.unwrap();
     ledger.serve(served(1, micros(4_000), call(1))).await.unwrap();
-    let emptied = PayeeChannel { deposited: Usdc::ZERO, ..open };
+    let emptied = PayeeChannelFacts { deposited: Usdc::ZERO, ..open };
     let lost = || {
         let mut told = ledger.settlements(10).unwrap();
         told.retain(|one| one.state == SettlementState::Lost);
@@ -87,12 +87,12 @@ async fn what_was_lost_and_is_paid_after_all_is_lost_no_more() {
         assert_eq!(lost(), [0; 0]);
     }
     // In two parts, of which a new deposit covers one and a half.
-    ledger.put_payee_channel(PayeeChannel { deposited: micros(1_200), ..open }).await.unwrap();
+    ledger.put_payee_channel(PayeeChannelFacts { deposited: micros(1_200), ..open }).await.unwrap();
     ledger.put_payee_channel(emptied).await.unwrap();
     assert_eq!(lost(), [1_200, 800]);
-    let row = ledger.put_payee_channel(PayeeChannel { deposited: micros(1_600), ..open }).await.unwrap();
+    let row = ledger.put_payee_channel(PayeeChannelFacts { deposited: micros(1_600), ..open }).await.unwrap();
     assert_eq!((lost(), row.lost), (vec![400], micros(400)));
-    ledger.put_payee_channel(PayeeChannel { deposited: PRICE, claimed: PRICE, ..open }).await.unwrap();
+    ledger.put_payee_channel(PayeeChannelFacts { deposited: PRICE, claimed: PRICE, ..open }).await.unwrap();
     assert_eq!(lost(), [0; 0], "the claim came through");
     assert!(ledger.audit(None).unwrap().violations.is_empty());
 }
@@ -105,7 +105,7 @@ async fn losses_that_an_earlier_program_booked_and_never_took_back_are_told_once
     let ledger = Ledger::open(&path, OpenMode::Create).unwrap();
     ledger.put_payee_channel(payee_channel(1)).await.unwrap();
     ledger.serve(served(1, PRICE, call(1))).await.unwrap();
-    let emptied = PayeeChannel { deposited: Usdc::ZERO, ..payee_channel(1) };
+    let emptied = PayeeChannelFacts { deposited: Usdc::ZERO, ..payee_channel(1) };
     ledger.put_payee_channel(emptied).await.unwrap();
     drop(ledger);
     let database = Database::open(&path).unwrap();

@@ -187,7 +187,7 @@ async fn channels_of_the_earlier_contract_hold_nothing_and_keep_their_history() 
     ledger.put_payee_channel(channel).await.unwrap();
     ledger.serve(served(1, PRICE, call(1))).await.unwrap();
     // Everything earned is claimed; what the payer left in the channel is the payer's.
-    ledger.put_payee_channel(farthing_ledger::PayeeChannel { claimed: PRICE, ..channel }).await.unwrap();
+    ledger.put_payee_channel(farthing_ledger::PayeeChannelFacts { claimed: PRICE, ..channel }).await.unwrap();
     drop(ledger);
     age(&path);
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use farthing_ledger::{Call, Ledger, PayeeChannel, Retention};
+use farthing_ledger::{Call, Ledger, PayeeChannelFacts, Retention};
 use farthing_protocol::{Outcome, Usdc};
 use proptest::prelude::*;
 
@@ -53,7 +53,7 @@ async fn run(ledger: &Ledger, model: &mut Model, op: &Op) {
     match *op {
         Op::Chain { salt, deposited, claimed_of_spent, closing } => {
             let claimed = model.spent[&salt] * claimed_of_spent / 100;
-            let channel = PayeeChannel {
+            let channel = PayeeChannelFacts {
                 deposited: micros(deposited),
                 claimed: micros(claimed),
                 closing,

@@ -1,7 +1,7 @@
 //! What an owner's ledger lacks after a restore, and what it takes over: its own signed word, and for the time being the
 //! chain's.
 
-use farthing_ledger::{Adjustment, Cause, Ledger, LedgerError, PayeeChannel, Position, Side, Window};
+use farthing_ledger::{Adjustment, Cause, Ledger, LedgerError, PayeeChannelFacts, Position, Side, Window};
 use farthing_protocol::{Outcome, Receipt, SecretKey, Usdc, Verified, Voucher};
 
 use crate::world::*;
@@ -91,7 +91,7 @@ async fn what_only_the_chain_says_falls_with_it_and_the_voucher_is_kept() {
     ledger.put_payee_channel(payee_channel(1)).await.unwrap();
     ledger.serve(served(1, micros(3_000), call(1))).await.unwrap();
     let observe = async |claimed: u64| {
-        let facts = PayeeChannel { claimed: micros(claimed), ..payee_channel(1) };
+        let facts = PayeeChannelFacts { claimed: micros(claimed), ..payee_channel(1) };
         ledger.put_payee_channel(facts).await.unwrap()
     };
     let before = observe(0).await;
@@ -108,7 +108,7 @@ async fn what_only_the_chain_says_falls_with_it_and_the_voucher_is_kept() {
 
     // A receipt that counts on it cannot be taken back, whether it is found or new.
     let found = in_memory();
-    found.put_payee_channel(PayeeChannel { claimed: micros(9_000), ..payee_channel(1) }).await.unwrap();
+    found.put_payee_channel(PayeeChannelFacts { claimed: micros(9_000), ..payee_channel(1) }).await.unwrap();
     let (receipt, voucher) = own_word(1, micros(12_000));
     found.recover_earned(receipt, voucher).await.unwrap();
     let row = found.put_payee_channel(payee_channel(1)).await.unwrap();

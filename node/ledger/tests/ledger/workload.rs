@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use farthing_ledger::{
-    Call, Ledger, Namespace, PayeeChannel, PurchaseEnd, Result, ServedRow, Settlement, SettlementRow,
+    Call, Ledger, Namespace, PayeeChannelFacts, PurchaseEnd, Result, ServedRow, Settlement, SettlementRow,
     SettlementState,
 };
 use farthing_protocol::{Outcome, Usdc, call::Method};
@@ -74,7 +74,7 @@ impl Step {
                 ledger.open_settlement(vec![row], NOW_SECS).await.map(drop)
             }
             Self::Pay { salt, to } => {
-                let paid = PayeeChannel { claimed: to, ..payee_channel(salt) };
+                let paid = PayeeChannelFacts { claimed: to, ..payee_channel(salt) };
                 ledger.put_payee_channel(paid).await.map(drop)
             }
             Self::ConfirmSettlement { id, salt, to } => {

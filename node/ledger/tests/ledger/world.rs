@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::OnceLock};
 
 use bytes::Bytes;
 use farthing_ledger::{
-    Accepted, Acknowledgement, Call, Ledger, PayeeChannel, PayerChannel, Promise, Served, Timing,
+    Accepted, Acknowledgement, Call, Ledger, PayeeChannelFacts, PayerChannelFacts, Promise, Served, Timing,
 };
 use farthing_protocol::{
     Address, CallId, CallRequest, ChannelConfig, ChannelId, Domain, Outcome, Receipt, SecretKey, ServiceId,
@@ -65,14 +65,14 @@ pub(crate) fn channel(salt: u8) -> ChannelId {
     config(salt).id(&world().domain)
 }
 
-pub(crate) fn payee_channel(salt: u8) -> PayeeChannel {
+pub(crate) fn payee_channel(salt: u8) -> PayeeChannelFacts {
     let config = config(salt);
-    PayeeChannel { id: channel(salt), config, deposited: DEPOSIT, claimed: Usdc::ZERO, closing: false }
+    PayeeChannelFacts { id: channel(salt), config, deposited: DEPOSIT, claimed: Usdc::ZERO, closing: false }
 }
 
-pub(crate) fn payer_channel(salt: u8) -> PayerChannel {
+pub(crate) fn payer_channel(salt: u8) -> PayerChannelFacts {
     let config = config(salt);
-    PayerChannel {
+    PayerChannelFacts {
         id: channel(salt),
         config,
         deposited: DEPOSIT,

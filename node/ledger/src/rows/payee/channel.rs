@@ -4,7 +4,7 @@ use farthing_protocol::{ChannelConfig, ChannelId, Signature, Usdc, channel::Paye
 
 /// The chain's view of a channel whose payee this node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PayeeChannel {
+pub struct PayeeChannelFacts {
     pub id: ChannelId,
     pub config: ChannelConfig,
     /// Confirmed. It falls when the payer withdraws.

@@ -8,7 +8,7 @@ use farthing_protocol::{
 };
 use minicbor::{Decode, Encode};
 
-use super::{Accepted, Call, CallRow, Ending, PayeeChannel, PayeeChannelRow, ServedRow, receipt};
+use super::{Accepted, Call, CallRow, Ending, PayeeChannelFacts, PayeeChannelRow, ServedRow, receipt};
 use crate::error::{LedgerError, Result};
 
 #[derive(Clone, Debug, Encode, Decode)]
@@ -80,7 +80,7 @@ impl StoredPayeeChannel {
     }
 
     /// Takes over what the chain says.
-    pub(crate) fn observe(&mut self, channel: &PayeeChannel) {
+    pub(crate) fn observe(&mut self, channel: &PayeeChannelFacts) {
         self.deposited = channel.deposited;
         self.closing = channel.closing;
         // It falls when the chain replaces the block of a claim; what was taken back is due again, and what only that

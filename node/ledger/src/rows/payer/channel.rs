@@ -3,7 +3,7 @@
 use farthing_protocol::{ChannelConfig, ChannelId, Receipt, Signature, Usdc, Verified};
 use minicbor::{Decode, Encode};
 
-use super::{PayerChannel, PayerChannelRow};
+use super::{PayerChannelFacts, PayerChannelRow};
 
 #[derive(Clone, Debug, Encode, Decode)]
 #[cbor(map)]
@@ -88,7 +88,7 @@ impl StoredPayerChannel {
     }
 
     /// Takes over what the chain says.
-    pub(crate) fn observe(&mut self, channel: &PayerChannel, now_secs: u64) {
+    pub(crate) fn observe(&mut self, channel: &PayerChannelFacts, now_secs: u64) {
         let is_new = self.deposited_peak.is_zero();
         if channel.deposited > self.deposited {
             self.filled_secs = Some(now_secs);

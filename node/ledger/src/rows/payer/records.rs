@@ -11,7 +11,7 @@ use crate::allowed::DayLimits;
 
 /// The view that the chain and this node have of a channel this node pays on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PayerChannel {
+pub struct PayerChannelFacts {
     pub id: ChannelId,
     pub config: ChannelConfig,
     /// Confirmed. It falls when the channel is closed or withdrawn from.

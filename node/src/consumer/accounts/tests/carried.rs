@@ -13,7 +13,8 @@ async fn signed_after(sync: impl FnOnce(&Books, &SecretKey) -> Option<ChannelSyn
     let (books, wallet) = (Books::new().await, SecretKey::from_bytes(&[3; 32]).unwrap());
     let (owner, channels) = (books.owner.address(), Arc::new(PayerChannels::default()));
     let accounts = Accounts::new(books.ledger.clone(), channels.clone(), (wallet.address(), books.domain));
-    let paid = |deposited| PayerChannel { deposited: usdc(deposited), claimed: usdc(500), ..books.channel() };
+    let paid =
+        |deposited| PayerChannelFacts { deposited: usdc(deposited), claimed: usdc(500), ..books.channel() };
     for deposited in [500, 2_000] {
         accounts.observe(paid(deposited), None).await.unwrap();
     }

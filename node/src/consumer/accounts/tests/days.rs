@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use farthing_ledger::{OpenMode, PayerChannel, Timing};
+use farthing_ledger::{OpenMode, PayerChannelFacts, Timing};
 use farthing_protocol::{
     CallRequest, ChannelConfig, Outcome, SecretKey, ServiceId,
     call::{ChargePolicy, Method},
@@ -69,7 +69,7 @@ impl Books {
         books
     }
 
-    pub(super) fn channel(&self) -> PayerChannel {
+    pub(super) fn channel(&self) -> PayerChannelFacts {
         let config = ChannelConfig {
             payer: WALLET,
             payee: self.owner.address(),
@@ -78,7 +78,7 @@ impl Books {
             close_delay_secs: 86_400,
             salt: [0; 32],
         };
-        PayerChannel {
+        PayerChannelFacts {
             id: ID,
             config,
             deposited: usdc(1_000),

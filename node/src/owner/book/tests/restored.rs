@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use farthing_ledger::{Call, OpenMode, PayeeChannel as Facts, Served};
+use farthing_ledger::{Call, OpenMode, PayeeChannelFacts, Served};
 use farthing_protocol::{Address, CallId, Outcome, Receipt, SecretKey, ServiceId, call::Method};
 
 use super::super::*;
@@ -55,7 +55,7 @@ impl Channel {
 
     /// The chain says that so much was paid out.
     async fn observe(&self, claimed: u64) {
-        let facts = Facts {
+        let facts = PayeeChannelFacts {
             id: self.id(),
             config: self.config,
             deposited: usdc(100),
