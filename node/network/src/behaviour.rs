@@ -18,15 +18,14 @@ use libp2p::{
 };
 
 use crate::{
-    NetworkConfig, NetworkError, NetworkLimits,
-    exchange::{self, Accept},
-    gate, gossip, handshakes, keep, memory, memory_limit,
+    NetworkConfig, NetworkError, NetworkLimits, gate, gossip, handshakes, keep, memory, memory_limit,
     names::{self, Led},
     outbound::{self, Connected, Vouched},
     partners::Partners,
     portmap,
     records::DirectoryStore,
     status::Counters,
+    streams::{self, Accept},
     traffic,
     usage::Usage,
 };
@@ -66,12 +65,12 @@ pub(crate) struct NodeBehaviour {
     pub(crate) identify: names::IdentifyBehaviour,
     pub(crate) ping: ping::Behaviour,
     pub(crate) kad: kad::Behaviour<DirectoryStore>,
-    pub(crate) call: exchange::ExchangeBehaviour,
-    pub(crate) call_stream: exchange::ExchangeBehaviour,
-    pub(crate) info: exchange::ExchangeBehaviour,
-    pub(crate) sync: exchange::ExchangeBehaviour,
+    pub(crate) call: streams::StreamsBehaviour,
+    pub(crate) call_stream: streams::StreamsBehaviour,
+    pub(crate) info: streams::StreamsBehaviour,
+    pub(crate) sync: streams::StreamsBehaviour,
     pub(crate) gossip: Toggle<gossip::GossipBehaviour>,
-    pub(crate) reach: exchange::ExchangeBehaviour,
+    pub(crate) reach: streams::StreamsBehaviour,
     pub(crate) portmap: Toggle<portmap::PortMappingBehaviour>,
     pub(crate) mdns: Toggle<mdns::tokio::Behaviour>,
 }
@@ -117,31 +116,31 @@ pub(crate) fn build(
             ping::Config::new().with_interval(PING_INTERVAL).with_timeout(PING_TIMEOUT),
         ),
         kad: directory(own, store, config)?,
-        call: exchange::ExchangeBehaviour::new(
+        call: streams::StreamsBehaviour::new(
             protocol(&config.network, config.network.call_protocol())?,
             accept.call,
             usage.clone(),
         )
         .keeping(config.limits.connection_kept),
-        call_stream: exchange::ExchangeBehaviour::new(
+        call_stream: streams::StreamsBehaviour::new(
             protocol(&config.network, config.network.call_stream_protocol())?,
             accept.call_stream,
             usage.clone(),
         )
         .keeping(config.limits.connection_kept)
         .taking_turns(),
-        info: exchange::ExchangeBehaviour::new(
+        info: streams::StreamsBehaviour::new(
             protocol(&config.network, config.network.info_protocol())?,
             accept.info,
             usage.clone(),
         ),
-        sync: exchange::ExchangeBehaviour::new(
+        sync: streams::StreamsBehaviour::new(
             protocol(&config.network, config.network.sync_protocol())?,
             accept.sync,
             usage.clone(),
         ),
         gossip: gossip::behaviour(config, topics)?,
-        reach: exchange::ExchangeBehaviour::new(
+        reach: streams::StreamsBehaviour::new(
             protocol(&config.network, config.network.reach_protocol())?,
             accept.reach,
             usage,

@@ -175,7 +175,7 @@ fn nobody_judged() -> (PeerScoreParams, PeerScoreThresholds) {
     (params, thresholds)
 }
 
-/// One protocol name, so that it is sent together with the first message; see [`crate::exchange`].
+/// One protocol name, so that it is sent together with the first message; see [`crate::streams`].
 fn settings(
     network: &NetworkName,
     topics: &Topics,

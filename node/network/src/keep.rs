@@ -5,7 +5,7 @@
 //! is needed again soon. Others are kept beyond that:
 //! 1. whom this node dialled on purpose — [`KeepAliveBehaviour::wants`] — and whoever dialled it: whether that was on
 //!    purpose only the other side knows, and that side closes it when it was not;
-//! 2. whom a call was made to or came from, by the handler of [`crate::exchange`];
+//! 2. whom a call was made to or came from, by the handler of [`crate::streams`];
 //! 3. neighbours in gossip, by its own handler.
 
 use std::{

@@ -9,7 +9,7 @@
 //! 2. Without a connection, `reach` finds the owner's record (`records`, then the directory and other
 //!    nodes) and has its addresses dialled.
 //! 3. `call` writes the request and reads the answer, on the caller's own task.
-//! 4. On the other side, `exchange` hands the stream to the call server, which reads the request and gives
+//! 4. On the other side, `streams` hands the stream to the call server, which reads the request and gives
 //!    it to the node as an [`InboundCall`].
 //!
 //! Architecture invariant: a body never passes through the swarm's task, and no event handler waits.
@@ -24,7 +24,6 @@ mod command;
 mod config;
 mod counted;
 mod dial_scheduler;
-mod exchange;
 mod forward;
 mod frame;
 mod gate;
@@ -53,6 +52,7 @@ mod saved;
 mod single_flight;
 mod start;
 mod status;
+mod streams;
 mod swarm;
 mod sync;
 mod traffic;

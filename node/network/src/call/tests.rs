@@ -19,10 +19,9 @@ use tokio::{
 };
 
 use crate::{
-    CallFailure, Inbound, Interrupted, Network, NetworkConfig, NetworkHandle, NetworkLimits,
-    exchange::{ExchangeBehaviour, Opening},
-    identity,
+    CallFailure, Inbound, Interrupted, Network, NetworkConfig, NetworkHandle, NetworkLimits, identity,
     line::Line,
+    streams::{Opening, StreamsBehaviour},
     usage::Usage,
 };
 
@@ -48,7 +47,7 @@ fn config(number: u8) -> NetworkConfig {
 #[derive(NetworkBehaviour)]
 struct Behaviour {
     identify: identify::Behaviour,
-    call: ExchangeBehaviour,
+    call: StreamsBehaviour,
 }
 
 /// A peer that opens and takes streams of `call/2`, and does with them what a test wants.
@@ -71,7 +70,7 @@ impl Stranger {
                 network().identify_version(),
                 keypair.public(),
             )),
-            call: ExchangeBehaviour::new(protocol, accept, Usage::default()),
+            call: StreamsBehaviour::new(protocol, accept, Usage::default()),
         };
         let mut swarm = SwarmBuilder::with_existing_identity(keypair)
             .with_tokio()

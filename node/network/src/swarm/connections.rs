@@ -23,12 +23,12 @@ use crate::{
     BootstrapState, NotStarted, addresses, clocks,
     command::{NoStream, Protocol},
     dial_scheduler::DialScheduler,
-    exchange::Opening,
     identity,
     info::{self, INFO_DEADLINE},
     innermost,
     line::Line,
     status::Counters,
+    streams::Opening,
 };
 
 /// Addresses of one peer that are dialled or learned.

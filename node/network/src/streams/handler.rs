@@ -1,4 +1,4 @@
-//! The part of an exchange behaviour that lives in one connection's task.
+//! The part of a behaviour of streams that lives in one connection's task.
 
 use std::{
     collections::VecDeque,
@@ -21,7 +21,7 @@ use super::{Accept, Opening};
 use crate::{NotStarted, command::NoStream, line::ConnectionStreams};
 
 /// Negotiates the protocol on each stream and hands the stream over.
-pub(crate) struct ExchangeHandler {
+pub(crate) struct StreamsHandler {
     peer: Address,
     /// Of this connection's streams, which end with it.
     source: ConnectionStreams,
@@ -32,7 +32,7 @@ pub(crate) struct ExchangeHandler {
     openings: VecDeque<Opening>,
 }
 
-impl ExchangeHandler {
+impl StreamsHandler {
     pub(super) fn new(
         peer: Address,
         source: ConnectionStreams,
@@ -47,7 +47,7 @@ impl ExchangeHandler {
 type Event<'a> = ConnectionEvent<'a, ReadyUpgrade<StreamProtocol>, ReadyUpgrade<StreamProtocol>, (), Opening>;
 type Action = ConnectionHandlerEvent<ReadyUpgrade<StreamProtocol>, Opening, Infallible>;
 
-impl ConnectionHandler for ExchangeHandler {
+impl ConnectionHandler for StreamsHandler {
     type FromBehaviour = Opening;
     type ToBehaviour = Infallible;
     type InboundProtocol = ReadyUpgrade<StreamProtocol>;
@@ -95,7 +95,7 @@ impl ConnectionHandler for ExchangeHandler {
     }
 }
 
-impl ExchangeHandler {
+impl StreamsHandler {
     fn describe(&self, error: StreamUpgradeError<Infallible>) -> NotStarted {
         let reason = match error {
             StreamUpgradeError::NegotiationFailed => return NotStarted::Unsupported,

@@ -25,7 +25,7 @@ use libp2p::{
 };
 use tokio::sync::oneshot;
 
-use self::handler::ExchangeHandler;
+use self::handler::StreamsHandler;
 use crate::{
     command::NoStream,
     identity,
@@ -41,7 +41,7 @@ pub(crate) type Accept = Arc<dyn Fn(Address, Line) + Send + Sync>;
 pub(crate) struct Opening(pub(crate) oneshot::Sender<Result<Line, NoStream>>);
 
 /// Opens and accepts the streams of one protocol.
-pub(crate) struct ExchangeBehaviour {
+pub(crate) struct StreamsBehaviour {
     protocol: StreamProtocol,
     accept: Accept,
     usage: Usage,
@@ -51,7 +51,7 @@ pub(crate) struct ExchangeBehaviour {
     openings: VecDeque<(PeerId, ConnectionId, Opening)>,
 }
 
-impl ExchangeBehaviour {
+impl StreamsBehaviour {
     /// Every stream is noted in `usage`.
     pub(crate) fn new(protocol: StreamProtocol, accept: Accept, usage: Usage) -> Self {
         Self {
@@ -87,17 +87,17 @@ impl ExchangeBehaviour {
         connection: ConnectionId,
         peer: &PeerId,
         remote: &Multiaddr,
-    ) -> Result<ExchangeHandler, ConnectionDenied> {
+    ) -> Result<StreamsHandler, ConnectionDenied> {
         let wallet = identity::wallet(peer).ok_or_else(|| ConnectionDenied::new(crate::gate::NoWallet))?;
         let source = ConnectionStreams::new(connection, remote, self.usage.clone(), self.takes_turns);
-        Ok(ExchangeHandler::new(wallet, source, self.protocol.clone(), Arc::clone(&self.accept), self.kept))
+        Ok(StreamsHandler::new(wallet, source, self.protocol.clone(), Arc::clone(&self.accept), self.kept))
     }
 }
 
-farthing_os::hidden!(ExchangeBehaviour { protocol });
+farthing_os::hidden!(StreamsBehaviour { protocol });
 
-impl NetworkBehaviour for ExchangeBehaviour {
-    type ConnectionHandler = ExchangeHandler;
+impl NetworkBehaviour for StreamsBehaviour {
+    type ConnectionHandler = StreamsHandler;
     type ToSwarm = Infallible;
 
     fn handle_established_inbound_connection(
