@@ -33,13 +33,14 @@ use self::{
     uncharged::Kind,
 };
 use crate::{
-    Ledger,
+    Ledger, adjustment,
     error::{LedgerError, Result, within},
     history,
     rows::payee::{
         Accepted, Call, CallRow, ServedRow, StoredCall, StoredState, call_key, channel_in, receipt,
         split_call_key, time_key,
     },
+    settlement,
     tables::{self, BODIES, CALLS, CALLS_BY_TIME, PAYEE_CHANNELS},
 };
 
@@ -200,6 +201,9 @@ fn charge(
         row.promise(voucher.cumulative, *voucher.signature())?;
     }
     row.charge(charged)?;
+    if let Some(lost) = row.book_loss() {
+        settlement::book_losses(tx, id, (lost, row.spent), adjustment::now_secs())?;
+    }
     table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
     Ok(row.spent)
 }

@@ -261,7 +261,7 @@ impl Funding {
         match made {
             Ok(_) => {}
             Err(error) if is_unsigned(&error) => {
-                self.0.at_rest.settle(at, held);
+                self.0.at_rest.give_up(at, held);
                 return Err(error.into());
             }
             // An endpoint may have seen its authorization, whatever it says of it, and may bring it.

@@ -3,7 +3,7 @@
 //! A call that ended as not charged, by the owner's word, may have been charged after all: a copy of it that was lost
 //! arrived late. In order: the owner's total is asked for; every call that was released in doubt is asked about again,
 //! until receipts explain the total; right after a start calls that a crash kept out of the ledger may explain it; what
-//! stays unexplained stops the channel, which raises an alert. Where nobody could claim it, it has to last for that.
+//! stays unexplained stops the channel, which raises an alert. It has to last for that.
 
 use std::{
     collections::HashMap,
@@ -107,8 +107,7 @@ impl Consumer {
             self.accused().remove(&channel.id);
             return Ok(());
         }
-        let proven = sync.as_ref().and_then(|sync| self.0.accounts.proven(channel.id, sync));
-        if !self.is_accusation_believed(channel.id, told, proven.unwrap_or_default()).await {
+        if !self.is_accusation_believed(channel.id, told).await {
             self.look_again(owner, channel.id);
             let minutes = "it is asked again, and its channel is stopped when it says so for two minutes";
             return Err(format!(
@@ -137,13 +136,11 @@ impl Consumer {
         });
     }
 
-    /// Tells whether what no call explains counts against an owner. What it can claim with this wallet's signature does at
-    /// once. All else may be what its endpoint told it, or this node's told of it: it counts when it lasts.
-    async fn is_accusation_believed(&self, id: ChannelId, told: Usdc, proven: Usdc) -> bool {
+    /// Tells whether what no call explains counts against an owner. It may be what its endpoint told it, or this node's told
+    /// of it, also where this wallet signed as much for calls that cost nothing: it counts when it lasts. Nothing is
+    /// promised until then, so that nothing is lost by it.
+    async fn is_accusation_believed(&self, id: ChannelId, told: Usdc) -> bool {
         let Some(channel) = self.0.channels.get(id) else { return false };
-        if channel.seen_total <= proven {
-            return true;
-        }
         if !is_believed(&self.0.chain, self.accused_for(id)) {
             return false;
         }

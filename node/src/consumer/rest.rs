@@ -63,6 +63,8 @@ struct DepositPlace {
     total: Usdc,
     /// The time until which it may still happen, when its end is not known.
     until: Option<Instant>,
+    /// The total and the end of the authorization that another attempt of the same deposit has left.
+    left: Option<(Usdc, Instant)>,
     /// True if it is of another round than the newest: it can be made beside whatever the channel holds now.
     is_past: bool,
 }
@@ -98,8 +100,9 @@ impl AtRest {
         let place = match (&room, earlier) {
             (Ok(amount), earlier) => {
                 let total = held.deposited.saturating_add(*amount);
-                let total = earlier.map_or(total, |earlier| earlier.total.max(total));
-                Some(DepositPlace { total, until: None, is_past: false })
+                let left = earlier.and_then(|earlier| earlier.until.map(|until| (earlier.total, until)));
+                let total = left.map_or(total, |(left, _)| left.max(total));
+                Some(DepositPlace { total, until: None, left, is_past: false })
             }
             (Err(_), earlier) => earlier,
         };
@@ -109,10 +112,20 @@ impl AtRest {
         room
     }
 
-    /// Ends a deposit that the books show now, or that certainly did not happen.
+    /// Ends a deposit that the books show now.
     pub fn settle(&self, at: RestingPlace, held: Held) {
         if let Some(places) = self.lock().get_mut(&at) {
             places.remove(&held);
+        }
+    }
+
+    /// Ends an attempt that signed nothing. What an attempt before it signed may still be made.
+    pub fn give_up(&self, at: RestingPlace, held: Held) {
+        let mut under_way = self.lock();
+        let Some(places) = under_way.get_mut(&at) else { return };
+        let place = places.remove(&held);
+        if let Some((place, (total, until))) = place.and_then(|place| Some((place, place.left?))) {
+            places.insert(held, DepositPlace { total, until: Some(until), left: None, ..place });
         }
     }
 
@@ -120,26 +133,23 @@ impl AtRest {
     /// may bring it until it lapses.
     pub fn doubt(&self, at: RestingPlace, held: Held, lapses: Instant) {
         if let Some(place) = self.lock().get_mut(&at).and_then(|places| places.get_mut(&held)) {
-            place.until = Some(lapses);
+            (place.until, place.left) = (Some(lapses), None);
         }
     }
 
     /// Takes the place of a deposit that was under way at the last stop, whatever the limits are.
     pub fn restore(&self, at: RestingPlace, deposited: Usdc, total: Usdc, lapses: Instant) {
-        let place = DepositPlace { total, until: Some(lapses), is_past: false };
+        let place = DepositPlace { total, until: Some(lapses), left: None, is_past: false };
         let held = Held { round: ROUND_OF_BEFORE, deposited };
         self.lock().entry(at).or_default().insert(held, place);
     }
 
-    /// Without those that cannot happen any more, or are in the books.
+    /// Without those that cannot happen any more. One that the books show stays, and adds nothing to them: an endpoint may
+    /// show for a moment what was never made.
     fn lock(&self) -> MutexGuard<'_, UnderWay> {
         let mut under_way = self.under_way.lock();
-        under_way.retain(|at, places| {
-            let booked = self.channels.get(at.channel).map_or(Usdc::ZERO, |channel| channel.state.deposited);
-            places.retain(|_, place| {
-                let is_booked = !place.is_past && booked >= place.total;
-                place.until.is_none_or(|lapses| Instant::now() < lapses && !is_booked)
-            });
+        under_way.retain(|_, places| {
+            places.retain(|_, place| place.until.is_none_or(|lapses| Instant::now() < lapses));
             !places.is_empty()
         });
         under_way
@@ -290,13 +300,14 @@ mod tests {
         assert_eq!(rest.take(at(1), held(0), usdc(50), usdc(50)), Ok(usdc(50)), "in place of the first");
         rest.doubt(at(1), held(0), Instant::now());
         assert_eq!(rest.total(), usdc(40), "it cannot be made any more");
-        holding(&channels, 2, 40, 0);
-        holding(&channels, 2, 0, 0);
-        assert_eq!(rest.total(), usdc(40), "nobody looked while it was booked");
-        holding(&channels, 2, 40, 0);
-        assert_eq!(rest.total(), usdc(40));
-        holding(&channels, 2, 0, 0);
-        assert_eq!(rest.total(), usdc(0), "it was booked, and withdrawn");
+        for deposited in [40, 1_000_000] {
+            holding(&channels, 2, deposited, 0);
+            assert_eq!(rest.total(), usdc(deposited), "in the books");
+            holding(&channels, 2, 0, 0);
+            assert_eq!(rest.total(), usdc(40), "an endpoint may have shown it for a moment");
+        }
+        rest.doubt(at(2), held(0), Instant::now());
+        assert_eq!(rest.total(), usdc(0), "it cannot be made any more");
         // Closed since, so that the channel is filled under another authorization: the earlier one is still good.
         rest.take(at(5), held(10), usdc(20), usdc(20)).unwrap();
         rest.doubt(at(5), held(10), later);
@@ -309,7 +320,16 @@ mod tests {
         assert_eq!(rest.total(), usdc(20));
         assert_eq!(rest.take(at(5), held(10), usdc(5), usdc(5)), Ok(usdc(5)));
         assert_eq!(rest.total(), usdc(20));
+        // One that signs nothing leaves the place of the one before.
+        rest.doubt(at(5), held(10), later);
+        assert_eq!(rest.take(at(5), held(10), usdc(35), usdc(35)), Ok(usdc(35)));
+        assert_eq!(rest.total(), usdc(35));
+        rest.give_up(at(5), held(10));
+        assert_eq!(rest.total(), usdc(20));
         rest.settle(at(5), held(10));
+        assert_eq!(rest.take(at(5), held(10), usdc(35), usdc(35)), Ok(usdc(35)));
+        rest.give_up(at(5), held(10));
+        assert_eq!(rest.total(), usdc(0));
         rest.restore(at(4), usdc(0), usdc(70), later);
         assert_eq!(rest.total(), usdc(70), "of before the start");
     }

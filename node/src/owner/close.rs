@@ -4,7 +4,7 @@
 //! Whoever asks costs this node no gas, and one commit for each close that is signed. While a signed close counts,
 //! nothing is served on its channel: what would be earned then, the close would give back.
 
-use farthing_chain::ChannelView;
+use farthing_chain::{ChainKind, ChannelView};
 use farthing_ledger::{Ending, LedgerError};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
@@ -58,8 +58,8 @@ impl Owner {
                 Err(busy("the close of before is not in a block that stays yet", 5_000))
             }
             Ending::None if !is_paid => {
-                let now_secs = parts.chain.head().borrow().as_ref().map_or(0, |head| head.timestamp_secs);
-                let until_secs = now_secs.max(clock::now_secs()).saturating_add(SIGNED_FOR_SECS);
+                let block_secs = parts.chain.head().borrow().as_ref().map_or(0, |head| head.timestamp_secs);
+                let until_secs = signed_until(parts.chain.spec().kind, block_secs, clock::now_secs());
                 if !parts.book.sign_away(channel, until_secs, view.round) {
                     return Err(busy("a call runs on the channel", 500));
                 }
@@ -120,6 +120,35 @@ impl Owner {
     }
 }
 
+/// Returns the time until which a close that is signed now counts. A block of the far future would have it count for ever;
+/// only the clock of a chain on this machine may jump.
+fn signed_until(kind: ChainKind, block_secs: u64, now_secs: u64) -> u64 {
+    let ahead_max = match kind {
+        ChainKind::Local => u64::MAX,
+        _ => chain_view::REORGANISED_SECS_MAX,
+    };
+    block_secs.min(now_secs.saturating_add(ahead_max)).max(now_secs).saturating_add(SIGNED_FOR_SECS)
+}
+
 pub(super) fn busy(why: &str, retry_after_ms: u64) -> Refusal {
     Refusal::new(RefusalCode::Busy, why).retry_after_ms(retry_after_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_of_the_future_makes_no_signed_close_count_for_longer() {
+        let now = 1_800_000_000;
+        for (kind, block_secs, expected) in [
+            (ChainKind::Testnet, now, now + 3_600),
+            (ChainKind::Testnet, now - 50, now + 3_600),
+            (ChainKind::Testnet, now + 119, now + 119 + 3_600),
+            (ChainKind::Testnet, 1 << 40, now + 120 + 3_600),
+            (ChainKind::Local, now + 9_000, now + 9_000 + 3_600),
+        ] {
+            assert_eq!(signed_until(kind, block_secs, now), expected, "{kind:?} {block_secs}");
+        }
+    }
 }

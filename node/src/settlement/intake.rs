@@ -42,8 +42,8 @@ struct IntakeInner {
     book: Book,
     accounts: Arc<Accounts>,
     terms: Terms,
-    /// Since when the chain shows of an emptied channel that its owner was paid what no call explains.
-    accused: parking_lot::Mutex<HashMap<ChannelId, Instant>>,
+    /// Since when the chain shows of a channel that its owner was paid what no call explains.
+    unexplained: parking_lot::Mutex<HashMap<ChannelId, Instant>>,
     /// Held while views are stored, so that an older one never follows a newer one.
     progress: Mutex<IntakeProgress>,
 }
@@ -113,8 +113,8 @@ impl ChainIntake {
         accounts: Arc<Accounts>,
         terms: Terms,
     ) -> Self {
-        let (accused, progress) = Default::default();
-        Self(Arc::new(IntakeInner { wallet, chain, ledger, book, accounts, terms, accused, progress }))
+        let (unexplained, progress) = Default::default();
+        Self(Arc::new(IntakeInner { wallet, chain, ledger, book, accounts, terms, unexplained, progress }))
     }
 
     /// Takes over every change of the chain's views, until the chain is shut down.
@@ -139,8 +139,8 @@ impl ChainIntake {
         let views = self.0.chain.channels().borrow().clone();
         progress.left_out.retain(|id| views.contains_key(id));
         let news = progress.news(&views, self.0.book.least_with_room());
-        // Of whom nothing new is shown, nothing is shown that accuses it.
-        self.0.accused.lock().retain(|id, _| news.iter().any(|view| view.id == *id));
+        // Where nothing new is shown, nothing is shown that no call explains.
+        self.0.unexplained.lock().retain(|id, _| news.iter().any(|view| view.id == *id));
         let mut stored = stream::iter(news)
             .map(|view| async move { (view, self.take_over(&view).await) })
             .buffer_unordered(STORED_AT_ONCE);
@@ -175,10 +175,19 @@ impl ChainIntake {
 
     async fn take_over_as_payee(&self, view: &ChannelView) -> Result<ViewOutcome, LedgerError> {
         let IntakeInner { chain, ledger, book: books, terms, .. } = &*self.0;
-        let is_known = ledger.payee_channel(view.id)?.is_some();
+        let known = ledger.payee_channel(view.id)?;
+        let is_known = known.is_some();
         if !is_known && terms.check(&view.config, view.deposited).is_err() {
             return Ok(ViewOutcome::Taken { of: None });
         }
+        // More than is counted here was paid to another node with this wallet, or before a backup was put back: or an
+        // endpoint says so for a moment, and every payer would leave an owner that counts it.
+        let counted = known.map_or(Usdc::ZERO, |row| row.spent);
+        let is_sure = self.is_sure(view, view.claimed > counted).await;
+        if !is_sure && books.get(view.id).is_none_or(|channel| channel.view.is_none()) {
+            return Ok(ViewOutcome::Unsure);
+        }
+        let claimed = if is_sure { view.claimed } else { counted };
         let mut of = None;
         match books.room_for(view.id, left(view)) {
             Room::Free => {}
@@ -195,26 +204,24 @@ impl ChainIntake {
             id: view.id,
             config: view.config,
             deposited: view.deposited,
-            claimed: view.claimed,
+            claimed,
             closing: view.close_at_secs.is_some(),
         };
         let row = ledger.put_payee_channel(facts).await?;
         let proof = book::proof(&row, &chain.domain());
         let ChannelView { safe_deposited, close_at_secs, round, .. } = *view;
         books.apply(&row, proof, View { safe_deposited, close_at_secs, round });
-        Ok(ViewOutcome::Taken { of })
+        Ok(if is_sure { ViewOutcome::Taken { of } } else { ViewOutcome::Unsure })
     }
 
     /// `false` while the chain has shown what accuses the owner for too short a time: an endpoint may have invented it.
     async fn take_over_as_payer(&self, view: &ChannelView) -> Result<bool, LedgerError> {
-        let IntakeInner { chain, accounts, .. } = &*self.0;
+        let accounts = &self.0.accounts;
         // An owner with an open channel is asked before the next call to it; on an emptied one there is nothing to ask.
         let (owner, channel) = (view.config.payee, view.id);
         let is_emptied = view.deposited <= view.claimed;
         let is_overclaimed = is_emptied && accounts.is_overclaimed(channel, view.claimed)?;
-        if let Some(shown) = self.accused_for(channel, is_overclaimed)
-            && !(is_believed(chain, shown) && is_still(chain, view).await)
-        {
+        if !self.is_sure(view, is_overclaimed).await {
             return Ok(false);
         }
         let facts = PayerChannelFacts {
@@ -232,14 +239,18 @@ impl ChainIntake {
         Ok(true)
     }
 
-    /// Returns how long the chain has shown that an owner was paid what no call explains.
-    fn accused_for(&self, channel: ChannelId, is_overclaimed: bool) -> Option<Duration> {
-        let mut accused = self.0.accused.lock();
-        if !is_overclaimed {
-            accused.remove(&channel);
-            return None;
-        }
-        Some(accused.entry(channel).or_insert_with(Instant::now).elapsed())
+    /// Tells whether a view is to be acted on: what no call explains is when the chain has shown it for a while, and still
+    /// does.
+    async fn is_sure(&self, view: &ChannelView, is_unexplained: bool) -> bool {
+        let shown_for = {
+            let mut unexplained = self.0.unexplained.lock();
+            if !is_unexplained {
+                unexplained.remove(&view.id);
+                return true;
+            }
+            unexplained.entry(view.id).or_insert_with(Instant::now).elapsed()
+        };
+        is_believed(&self.0.chain, shown_for) && is_still(&self.0.chain, view).await
     }
 }
 

@@ -354,6 +354,7 @@ impl ChainHandle {
 
     fn require_own_deposit(&self, config: &ChannelConfig, amount: Usdc) -> Result<(), ChainError> {
         require(config.payer == self.0.wallet, "this wallet is not the channel's payer")?;
+        require(config.signer == self.0.wallet, "another key signs for the channel")?;
         self.require_token(config)?;
         require(!amount.is_zero(), "a deposit of nothing")
     }

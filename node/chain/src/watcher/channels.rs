@@ -203,8 +203,13 @@ impl Channels {
         Ok(admitted)
     }
 
+    /// A channel that this wallet fills and another key signs for pays whomever that key chooses: an endpoint that tells
+    /// of one wants it filled.
     fn is_ours(&self, config: &ChannelConfig) -> bool {
-        let is_party = config.payer == self.wallet || config.payee == self.wallet;
+        let is_party = match config.payer == self.wallet {
+            true => config.signer == self.wallet,
+            false => config.payee == self.wallet,
+        };
         is_party && config.token == self.reader.spec.token
     }
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use farthing_chain::{ChainError, ChainSpec, ChainStatus, MemoryJournal, pay_channels_address};
+use farthing_protocol::ChannelConfig;
 use serde_json::{Value, json};
 
 use crate::{
     proxy::{Mode, Proxy},
-    world::{Deposits, World, deployer, start, start_ready, until, usdc},
+    world::{Deposits, World, deployer, start, start_ready, until, until_deposited, usdc},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -138,4 +139,21 @@ async fn one_decision_to_deposit_has_one_authorization_whatever_the_channel_is_s
     assert_eq!(handed_out.len(), 2);
     assert_eq!(brought(&world, handed_out).await, 0, "what was deposited is all");
     assert_eq!(payer.read_channel(config).await.unwrap().deposited, usdc(100_000));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channel_that_another_key_signs_for_is_neither_followed_nor_filled() {
+    let world = World::new().await;
+    let payer = world.payer_chain().await;
+    let own = world.terms(1);
+    let other = ChannelConfig { signer: world.payee.address(), ..own };
+    payer.track(other).await.unwrap();
+    payer.open_or_top_up(own, usdc(1)).await.unwrap();
+    let [own_id, other_id] = [own, other].map(|config| config.id(&payer.domain()));
+    until_deposited(&payer, own_id, 1).await;
+    assert!(!payer.channels().borrow().contains_key(&other_id), "all that is followed is shown together");
+    let nonce = world.nonce(&world.payer).await;
+    let error = payer.open_or_top_up(other, usdc(1)).await.unwrap_err();
+    assert!(error.to_string().contains("another key signs"), "{error}");
+    assert_eq!(world.nonce(&world.payer).await, nonce);
 }

@@ -74,21 +74,6 @@ async fn a_call_without_a_voucher_is_covered_by_the_best_one() {
 }
 
 #[tokio::test]
-async fn nothing_is_charged_that_could_not_be_claimed_after_a_withdrawal() {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
-    ledger.serve(served(1, micros(10_000), call(1))).await.unwrap();
-    let withdrawn = PayeeChannelFacts { deposited: PRICE, claimed: PRICE, closing: true, ..payee_channel(1) };
-    ledger.put_payee_channel(withdrawn).await.unwrap();
-
-    let charged = ledger.serve(served(1, micros(10_000), call(2))).await;
-    assert!(matches!(charged, Err(LedgerError::Overdrawn { .. })), "{charged:?}");
-    // What costs nothing is still recorded.
-    ledger.serve(served(1, micros(10_000), failed_call(3))).await.unwrap();
-    assert!(ledger.audit(None).unwrap().violations.is_empty());
-}
-
-#[tokio::test]
 async fn a_failed_upstream_costs_nothing_and_a_safe_call_may_try_again() {
     let ledger = in_memory();
     ledger.put_payee_channel(payee_channel(1)).await.unwrap();

@@ -2,7 +2,8 @@
 //! although it was charged, which is taken back when it is paid after all.
 
 use farthing_ledger::{
-    Ledger, OpenMode, PayeeChannelFacts, PayerChannelFacts, Settlement, SettlementRow, SettlementState,
+    Ledger, LedgerError, OpenMode, PayeeChannelFacts, PayerChannelFacts, Settlement, SettlementRow,
+    SettlementState,
 };
 use farthing_protocol::Usdc;
 use redb::{Database, ReadableTable, TableDefinition};
@@ -123,5 +124,29 @@ async fn losses_that_an_earlier_program_booked_and_never_took_back_are_told_once
     let ledger = Ledger::open(&path, OpenMode::Existing).unwrap();
     let losses = ledger.settlements(10).unwrap();
     assert_eq!(losses.iter().map(|loss| loss.rows[0].amount()).collect::<Vec<_>>(), [PRICE]);
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
+}
+
+#[tokio::test]
+async fn a_call_that_was_admitted_is_charged_whatever_the_chain_shows_at_its_end() {
+    let ledger = in_memory();
+    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    ledger.serve(served(1, PRICE, call(1))).await.unwrap();
+    let emptied = PayeeChannelFacts { deposited: PRICE, claimed: PRICE, closing: true, ..payee_channel(1) };
+    ledger.put_payee_channel(emptied).await.unwrap();
+
+    // Also on a voucher that it brought itself.
+    let twice = micros(2 * PRICE.micros());
+    assert_eq!(ledger.serve(served(1, twice, call(2))).await.unwrap().receipt().spent_total, twice);
+    ledger.serve(served(1, twice, failed_call(3))).await.unwrap();
+    assert_eq!(ledger.payee_channels().unwrap()[0].lost, PRICE, "the deposit does not cover it");
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
+    // It was an endpoint's word, or a block that was replaced.
+    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let row = ledger.payee_channels().unwrap()[0];
+    assert_eq!((row.lost, row.spent), (Usdc::ZERO, twice));
+    // A deposit that was never there covers nothing.
+    let above = ledger.serve(served(1, micros(DEPOSIT.micros() + 1), call(4))).await;
+    assert!(matches!(above, Err(LedgerError::VoucherAboveDeposit { .. })), "{above:?}");
     assert!(ledger.audit(None).unwrap().violations.is_empty());
 }

@@ -1,6 +1,7 @@
 //! What opens, what is created, and what is refused.
 
 use farthing_ledger::{Ledger, LedgerError, Namespace, OpenError, OpenMode};
+use farthing_protocol::RefusalCode;
 use redb::{Database, TableDefinition};
 
 use crate::world::*;
@@ -195,8 +196,8 @@ async fn channels_of_the_earlier_contract_hold_nothing_and_keep_their_history() 
     let [row] = &ledger.payee_channels().unwrap()[..] else { panic!("one channel") };
     assert_eq!((row.spent, row.claimed, row.deposited), (PRICE, PRICE, PRICE));
     // The contract of this program pays nothing on it, so nothing more is served.
-    let refused = ledger.serve(served(1, micros(2 * PRICE.micros()), call(2))).await.unwrap_err();
-    assert!(matches!(refused, LedgerError::VoucherAboveDeposit { .. }), "{refused:?}");
+    let refused = row.state().admit(Some(micros(2 * PRICE.micros())), PRICE).unwrap_err();
+    assert_eq!(refused, RefusalCode::VoucherAboveDeposit);
     assert!(ledger.audit(None).unwrap().violations.is_empty());
 }
 

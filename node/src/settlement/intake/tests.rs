@@ -252,6 +252,27 @@ async fn an_owner_that_empties_a_channel_by_what_no_call_explains_gets_no_furthe
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_owner_counts_what_no_call_of_its_explains_when_it_lasts() {
+    let chain = LocalChain::start().await.unwrap();
+    let (payer_key, payer) = wallet(&chain, 2).await;
+    let cumulative = usdc(2_000);
+    for (seed, kind, counted) in [(1, ChainKind::Testnet, Usdc::ZERO), (3, ChainKind::Local, cumulative)] {
+        let (_, owner) = wallet_on(&chain, kind, seed).await;
+        let Books { ledger, intake, .. } = Books::of(&owner);
+        let (config, id) = open(&payer, &owner, 5_000).await;
+        assert!(intake.catch_up().await.is_sure);
+        // Another node with this wallet claims.
+        let (_, twin) = wallet(&chain, seed).await;
+        let signature = Voucher { channel: id, cumulative }.sign(&owner.domain(), &payer_key);
+        twin.claim_many(vec![ClaimRow { config, cumulative, amount: cumulative, signature }]).await.unwrap();
+        owner.channels().wait_for(|views| views[&id].claimed == cumulative).await.unwrap();
+        assert_eq!(intake.catch_up().await.is_sure, kind == ChainKind::Local);
+        let row = ledger.payee_channels().unwrap()[0];
+        assert_eq!((row.deposited, row.spent), (usdc(5_000), counted), "{kind}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn no_owner_is_accused_of_what_the_endpoint_of_a_public_chain_has_just_begun_to_show() {
     let chain = LocalChain::start().await.unwrap();
     let (key, payer) = wallet_on(&chain, ChainKind::Testnet, 1).await;

@@ -159,11 +159,13 @@ impl StoredPayeeChannel {
         }
     }
 
-    /// Takes a verified voucher when it is the highest.
+    /// Takes a verified voucher when it is the highest. The call that brings it was admitted, and served since: what the
+    /// chain shows by now takes nothing of that, so the deposit is the highest that was ever shown.
     pub(crate) fn promise(&mut self, cumulative: Usdc, signature: Signature) -> Result<()> {
         if cumulative > self.best {
-            if cumulative > self.deposited {
-                return Err(LedgerError::VoucherAboveDeposit { cumulative, deposited: self.deposited });
+            let deposited = self.deposited_peak;
+            if cumulative > deposited {
+                return Err(LedgerError::VoucherAboveDeposit { cumulative, deposited });
             }
             self.best = cumulative;
             self.best_signature = Some(signature);
@@ -171,10 +173,9 @@ impl StoredPayeeChannel {
         Ok(())
     }
 
-    /// Adds a charge within what can be claimed: the best voucher, as far as the deposit still covers it.
+    /// Adds a charge within the best voucher. What the deposit does not cover any more is lost.
     pub(crate) fn charge(&mut self, charged: Usdc) -> Result<()> {
-        let covered = self.best.min(self.deposited);
-        let spent = self.spent;
+        let (covered, spent) = (self.best, self.spent);
         let total = spent.checked_add(charged).filter(|total| charged.is_zero() || *total <= covered);
         self.spent = total.ok_or(LedgerError::Overdrawn { spent, charged, covered })?;
         if !charged.is_zero() {
