@@ -2,6 +2,7 @@
 
 pub mod agreement;
 pub mod anvil;
+pub mod calls;
 pub mod command;
 pub mod console_pages;
 pub mod crowd;
@@ -9,6 +10,7 @@ pub mod flood;
 pub mod full;
 pub mod liar;
 pub mod line;
+pub mod nodes;
 pub mod portal;
 pub mod proxies;
 pub mod recorder;

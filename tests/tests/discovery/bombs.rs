@@ -16,13 +16,13 @@ use farthing_protocol::{
     info::{InfoRequest, InfoResponse},
     listing::{Details, Pin},
 };
-use farthing_tests::wait::eventually;
+use farthing_tests::{
+    nodes::{Nodes, show},
+    wait::eventually,
+};
 use serde_json::{Value, json};
 
-use crate::{
-    stranger,
-    support::{Nodes, show},
-};
+use crate::stranger;
 
 const SERVICES: u8 = 6;
 /// As many as a description may have; each becomes hundreds of bytes in memory.

@@ -5,10 +5,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use farthing_testnet::NodeProcess;
-use farthing_tests::{command::farthing, wait::eventually};
+use farthing_tests::{
+    command::farthing,
+    nodes::{Nodes, all_find, offer, publish, words},
+    wait::eventually,
+};
 use tokio::process::Command;
-
-use crate::support::{Nodes, all_find, offer, publish, words};
 
 const UPSTREAM: &str = "http://127.0.0.1:9";
 

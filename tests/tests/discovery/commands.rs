@@ -3,10 +3,11 @@
 use anyhow::{Context, Result, ensure};
 use farthing_tests::{
     command::{Ran, farthing, run},
+    nodes::{Nodes, all_find, offer, publish, words},
     wait::eventually,
 };
 
-use crate::support::{Nodes, all_find, offer, publish, with_and_without_gossip, words};
+use crate::gossip::with_and_without_gossip;
 
 const UPSTREAM: &str = "http://127.0.0.1:9";
 const TOKEN: &str = "0x00000000000000000000000000000000000000aa";

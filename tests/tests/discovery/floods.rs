@@ -9,11 +9,10 @@ use farthing_protocol::wire::NetworkName;
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
     flood::{Flood, Sort},
+    nodes::{Nodes, all_find, offer, publish, words},
     simulate::report::resident_mib_of,
     wait::eventually,
 };
-
-use crate::support::{Nodes, all_find, offer, publish, words};
 
 const UPSTREAM: &str = "http://127.0.0.1:9";
 /// What one neighbour may send at once, and in a second, when each of its frames has a listing's size.

@@ -18,14 +18,15 @@ use farthing_protocol::{
     listing::Pin,
 };
 use farthing_testnet::NodeProcess;
-use farthing_tests::{simulate::now_secs, wait::eventually};
+use farthing_tests::{
+    nodes::{Nodes, show},
+    simulate::now_secs,
+    wait::eventually,
+};
 use libp2p::Multiaddr;
 use tokio::net::TcpListener;
 
-use crate::{
-    stranger::{self, NETWORK},
-    support::{Nodes, show},
-};
+use crate::stranger::{self, NETWORK};
 
 /// With so many neighbours a node seeks no further ones of its own accord.
 const NEIGHBOURS: u8 = 8;

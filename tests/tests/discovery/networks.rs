@@ -6,9 +6,11 @@ use farthing_control::{
     types::{CatalogPage, Reach, ReachState},
 };
 use farthing_testnet::NodeProcess;
-use farthing_tests::{command::farthing, wait::eventually};
-
-use crate::support::{Nodes, all_find, offer, publish, search, words};
+use farthing_tests::{
+    command::farthing,
+    nodes::{Nodes, all_find, offer, publish, search, words},
+    wait::eventually,
+};
 
 const UPSTREAM: &str = "http://127.0.0.1:9";
 const NAME: &str = "lab-x";

@@ -8,12 +8,14 @@ use farthing_protocol::{
     keccak256,
     listing::Pin,
 };
-use farthing_tests::{command::farthing, upstream::Upstream, wait::eventually};
-
-use crate::{
-    stranger,
-    support::{Nodes, all_find, offer, publish, samples, show, with_and_without_gossip, words},
+use farthing_tests::{
+    command::farthing,
+    nodes::{Nodes, all_find, offer, publish, samples, show, words},
+    upstream::Upstream,
+    wait::eventually,
 };
+
+use crate::{gossip::with_and_without_gossip, stranger};
 
 with_and_without_gossip!(
     samples_are_free_and_never_touch_the_upstream,

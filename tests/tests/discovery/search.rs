@@ -4,11 +4,13 @@ use anyhow::{Context, Result, ensure};
 use farthing_control::types::{CatalogQuery, CatalogSort, CatalogState};
 use farthing_protocol::Usdc;
 use farthing_testnet::NodeProcess;
-use farthing_tests::{command::farthing, wait::eventually};
-
-use crate::support::{
-    Nodes, all_find, offer, only, publish, search, set_price, with_and_without_gossip, words,
+use farthing_tests::{
+    command::farthing,
+    nodes::{Nodes, all_find, offer, only, publish, search, set_price, words},
+    wait::eventually,
 };
+
+use crate::gossip::with_and_without_gossip;
 
 const UPSTREAM: &str = "http://127.0.0.1:9";
 

@@ -6,11 +6,13 @@ use anyhow::{Context, Result, bail, ensure};
 use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_testnet::NodeProcess;
-use farthing_tests::{tell::tell, wait::eventually};
-
-use crate::support::{
-    Nodes, all_find, counted, offer, only, publish, search, set_price, show, with_and_without_gossip, words,
+use farthing_tests::{
+    nodes::{Nodes, all_find, counted, offer, only, publish, search, set_price, show, words},
+    tell::tell,
+    wait::eventually,
 };
+
+use crate::gossip::with_and_without_gossip;
 
 const UPSTREAM: &str = "http://127.0.0.1:9";
 /// What nodes count: listings they heard of by gossip, and comparisons of catalogs that brought something.

@@ -12,7 +12,7 @@ use farthing_protocol::{
 use farthing_testnet::NodeProcess;
 use farthing_tests::simulate::now_secs;
 
-/// Of the nodes of [`crate::support::Nodes`].
+/// Of the nodes of [`farthing_tests::nodes::Nodes`].
 pub const NETWORK: &str = "31337";
 
 /// The first version of the wallet's service of this number, free and of one operation.

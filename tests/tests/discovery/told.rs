@@ -3,11 +3,10 @@
 use anyhow::{Context, Result, ensure};
 use farthing_tests::{
     command::{farthing, run},
+    nodes::{Nodes, all_find, offer, publish, words},
     wait::eventually,
 };
 use serde_json::{Value, json};
-
-use crate::support::{Nodes, all_find, offer, publish, words};
 
 const UPSTREAM: &str = "http://127.0.0.1:9";
 

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use axum::{Router, extract::State, routing::post};
 use farthing_control::endpoint;
 use farthing_tests::{
+    calls::{cost, expect_served},
     command::farthing,
     wait::eventually,
     world::{FUNDS, World},
@@ -14,10 +15,7 @@ use parking_lot::Mutex;
 use reqwest::StatusCode;
 use serde_json::Value;
 
-use crate::{
-    names::Names,
-    support::{cost, expect_served},
-};
+use crate::names::Names;
 
 /// What a webhook was told; while it refuses, it keeps nothing.
 #[derive(Clone, Default)]

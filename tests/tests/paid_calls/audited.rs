@@ -6,13 +6,12 @@ use farthing_ledger::{Ledger, OpenMode, PayeeChannelFacts, PayerChannelFacts};
 use farthing_protocol::{Address, Usdc};
 use farthing_testnet::{LocalChain, NodeProcess, rpc};
 use farthing_tests::{
+    calls::{cost, expect_served},
     command::{Ran, farthing},
     wait::eventually,
     world::{FUNDS, PRICE, World},
 };
 use serde_json::{Value, json};
-
-use crate::support::{cost, expect_served};
 
 async fn audit(node: &NodeProcess) -> Result<(Ran, Value)> {
     let ran = farthing(node, &["audit", "--json"]).await?;

@@ -10,6 +10,7 @@ use farthing_control::{
 use farthing_protocol::Usdc;
 use farthing_testnet::{NodeOptions, NodeProcess};
 use farthing_tests::{
+    calls::{back_up, cost, expect_served, fixed_owner, on_a_fixed_port, restore, restore_owner, setting},
     command::{farthing, run},
     wait::eventually,
     world::{FUNDS, Setup, World},
@@ -18,10 +19,6 @@ use tokio::{
     io::copy_bidirectional,
     net::{TcpListener, TcpStream},
     sync::watch,
-};
-
-use crate::support::{
-    back_up, cost, expect_served, fixed_owner, on_a_fixed_port, restore, restore_owner, setting,
 };
 
 #[tokio::test]

@@ -2,11 +2,10 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_tests::{
+    calls::cost,
     command::{farthing, run},
     world::{FUNDS, World},
 };
-
-use crate::support::cost;
 
 #[tokio::test]
 async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes() -> Result<()> {

@@ -20,14 +20,13 @@ use farthing_protocol::{
 };
 use farthing_testnet::{NodeProcess, anvil::Anvil, demo::metrics};
 use farthing_tests::{
+    calls::{expect_served, setting},
     simulate::{now_secs, report::resident_mib_of},
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World, service_file},
 };
 use serde_json::json;
 use tokio::task::JoinSet;
-
-use crate::support::{expect_served, setting};
 
 /// Neighbours of one address range, and what each has to tell.
 const FLOODERS: u8 = 4;

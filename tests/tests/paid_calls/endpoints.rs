@@ -10,14 +10,13 @@ use farthing_control::{
 use farthing_protocol::Address;
 use farthing_testnet::{anvil::Anvil, rpc};
 use farthing_tests::{
+    calls::{expect_free, expect_served, fixed_owner, setting},
     command::farthing,
     liar::{ChannelState, Liar},
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World},
 };
 use serde_json::json;
-
-use crate::support::{expect_free, expect_served, fixed_owner, setting};
 
 /// The owner's side of its one channel.
 async fn owned(world: &World) -> Result<Channel> {
@@ -118,8 +117,8 @@ async fn what_endpoints_say_for_a_moment_accuses_no_owner() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_owner_that_counts_what_no_call_explains_is_left_when_it_lasts_also_after_a_single_call() -> Result<()>
-{
+async fn an_owner_that_counts_what_no_call_explains_is_left_when_it_lasts_also_after_a_single_call()
+-> Result<()> {
     let liar = Liar::start().await?;
     let setup = fixed_owner()?;
     let owner_settings = [setup.owner_settings.clone(), public()].concat();

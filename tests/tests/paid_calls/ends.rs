@@ -5,9 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use anyhow::{Context, Result, ensure};
 use farthing_ledger::{Cause, Ledger, OpenMode};
 use farthing_protocol::Usdc;
-use farthing_tests::world::World;
-
-use crate::support::expect_served;
+use farthing_tests::{calls::expect_served, world::World};
 
 /// What the end of a world says; `None` when it is content.
 fn end(world: World) -> Option<String> {

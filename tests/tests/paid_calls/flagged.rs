@@ -11,14 +11,13 @@ use farthing_control::types::{
     SourceKind,
 };
 use farthing_tests::{
+    calls::{cost, expect_free, expect_served, setting},
     command::farthing,
     wait::eventually,
     world::{Answer, FUNDS, PRICE, Setup, World},
 };
 use parking_lot::Mutex;
 use reqwest::StatusCode;
-
-use crate::support::{cost, expect_free, expect_served, setting};
 
 const PLANETS: &str = r#"
 openapi: 3.1.0

@@ -6,13 +6,12 @@ use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_testnet::{anvil::Anvil, rpc};
 use farthing_tests::{
+    calls::{cost, expect_free, expect_served, on_a_fixed_port, setting, with},
     command::farthing,
     wait::eventually,
     world::{Answer, FUNDS, PRICE, Setup, World},
 };
 use serde_json::json;
-
-use crate::support::{cost, expect_free, expect_served, on_a_fixed_port, setting, with};
 
 #[tokio::test]
 async fn an_empty_wallet_is_told_what_to_send_where_and_the_same_call_works_then() -> Result<()> {

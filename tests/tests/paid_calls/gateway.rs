@@ -6,12 +6,13 @@ use farthing_control::{
     types::{Charge, KindFile, OperationFile, ParameterFile, PlaceFile},
 };
 use farthing_protocol::{Usdc, call::Method};
-use farthing_tests::world::{Answer, FUNDS, PRICE, Setup, World, service_file};
+use farthing_tests::{
+    calls::{cost, expect_free, expect_refused, expect_served, setting, with},
+    world::{Answer, FUNDS, PRICE, Setup, World, service_file},
+};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
-use crate::support::{cost, expect_free, expect_refused, expect_served, setting, with};
 
 #[tokio::test]
 async fn a_refused_request_is_free_and_reaches_no_upstream() -> Result<()> {

@@ -4,12 +4,11 @@ use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_tests::{
+    calls::{cost, expect_served},
     command::farthing,
     world::{FUNDS, World},
 };
 use serde_json::Value;
-
-use crate::support::{cost, expect_served};
 
 #[tokio::test]
 async fn everything_that_moved_money_is_in_the_history_of_both_sides_and_adds_up() -> Result<()> {

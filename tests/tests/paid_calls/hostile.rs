@@ -20,12 +20,11 @@ use farthing_protocol::{
 };
 use farthing_testnet::anvil::Anvil;
 use farthing_tests::{
+    calls::{cost, expect_free, expect_served, fixed_owner, setting},
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World},
 };
 use futures::{StreamExt, stream};
-
-use crate::support::{cost, expect_free, expect_served, fixed_owner, setting};
 
 mod closes;
 mod deposits;

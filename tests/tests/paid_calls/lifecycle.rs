@@ -10,13 +10,12 @@ use farthing_control::{
 use farthing_protocol::Usdc;
 use farthing_testnet::{NodeProcess, rpc};
 use farthing_tests::{
+    calls::{cost, expect_free, expect_served, fixed_owner, setting},
     command::farthing,
     wait::eventually,
     world::{FUNDS, Setup, World},
 };
 use serde_json::json;
-
-use crate::support::{cost, expect_free, expect_served, fixed_owner, setting};
 
 #[tokio::test]
 async fn a_paused_service_refuses_and_a_removed_one_is_gone() -> Result<()> {

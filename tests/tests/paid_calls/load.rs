@@ -3,10 +3,11 @@
 use anyhow::{Result, ensure};
 use farthing_control::endpoint;
 use farthing_protocol::Usdc;
-use farthing_tests::world::{Answer, FUNDS, Setup, World};
+use farthing_tests::{
+    calls::{cost, expect_served, setting},
+    world::{Answer, FUNDS, Setup, World},
+};
 use futures::{StreamExt, TryStreamExt, stream};
-
-use crate::support::{cost, expect_served, setting};
 
 /// `count` calls of `path`, `at_once` of them in flight.
 async fn burst(world: &World, path: &str, count: usize, at_once: usize) -> Result<Vec<Answer>> {

@@ -32,6 +32,5 @@ mod same_machine;
 mod settling;
 mod spending;
 mod stalls;
-mod support;
 mod takeover;
 mod upstreams;

@@ -19,6 +19,7 @@ use farthing_control::{
 use farthing_protocol::call::Method;
 use farthing_testnet::{NodeProcess, demo::metrics};
 use farthing_tests::{
+    calls::{cost, expect_free, expect_served, setting, with},
     wait::eventually,
     world::{Answer, FUNDS, Setup, World, service_file},
 };
@@ -26,8 +27,6 @@ use futures::{StreamExt, TryStreamExt, future::join_all, stream};
 use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::watch};
-
-use crate::support::{cost, expect_free, expect_served, setting, with};
 
 /// The least that a node can be given.
 const BODIES_MAX: u64 = 16 * 1024 * 1024;

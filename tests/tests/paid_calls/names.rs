@@ -5,13 +5,12 @@ use std::{fs, path::Path};
 use anyhow::{Context, Result, ensure};
 use farthing_control::types::{Api, Charge};
 use farthing_tests::{
+    calls::{cost, expect_free, expect_served, fixed_owner},
     command::farthing,
     wait::eventually,
     world::{Answer, FUNDS, World, service_file},
 };
 use tokio::process::Command;
-
-use crate::support::{cost, expect_free, expect_served, fixed_owner};
 
 /// What the owner's node takes for the answers of its name server; the test changes them.
 pub struct Names {

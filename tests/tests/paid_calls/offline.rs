@@ -5,11 +5,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use farthing_control::endpoint;
 use farthing_tests::{
+    calls::{cost, expect_free, expect_served, fixed_owner},
     wait::eventually,
     world::{FUNDS, World},
 };
-
-use crate::support::{cost, expect_free, expect_served, fixed_owner};
 
 /// Far less than a call's deadline of 30 seconds.
 const SOON: Duration = Duration::from_secs(15);

@@ -7,16 +7,14 @@ use farthing_control::{
     types::{AlertKind, Api, Charge},
 };
 use farthing_tests::{
+    calls::{cost, expect_free, expect_served, fixed_owner, free_port},
     command::farthing,
     wait::eventually,
     world::{FUNDS, World, service_file},
 };
 use tokio::{net::TcpListener, task::JoinHandle};
 
-use crate::{
-    names::{Names, found},
-    support::{cost, expect_free, expect_served, fixed_owner, free_port},
-};
+use crate::names::{Names, found};
 
 /// A server of the owner's, until it is stopped.
 async fn serve(port: u16) -> Result<JoinHandle<()>> {

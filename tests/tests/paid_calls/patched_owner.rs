@@ -20,13 +20,12 @@ use farthing_protocol::{
 };
 use farthing_testnet::anvil::Anvil;
 use farthing_tests::{
+    calls::{cost, expect_served, with},
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World},
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-
-use crate::support::{cost, expect_served, with};
 
 mod claimed;
 mod compared;

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use farthing_control::endpoint;
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
+    calls::{cost, expect_served, fixed_owner, setting},
     command::farthing,
     wait::eventually,
     world::{FUNDS, World},
@@ -21,8 +22,6 @@ use rustls::{
 };
 use tokio::{io::AsyncReadExt, net::TcpStream, sync::watch, task::JoinSet, time::timeout};
 use tokio_rustls::TlsConnector;
-
-use crate::support::{cost, expect_served, fixed_owner, setting};
 
 /// As many as one subscriber may have on the port of the network.
 const SILENT: usize = 32;

@@ -8,13 +8,12 @@ use farthing_control::types::{
 };
 use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::{
+    calls::{expect_free, expect_served, fixed_owner, setting, with},
     command::farthing,
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World},
 };
 use serde_json::json;
-
-use crate::support::{expect_free, expect_served, fixed_owner, setting, with};
 
 const MICROS: fn(u64) -> Usdc = Usdc::from_micros;
 

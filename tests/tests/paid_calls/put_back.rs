@@ -8,9 +8,11 @@ use farthing_control::{
     types::{Api, ApiState, PriceRequest},
 };
 use farthing_protocol::Usdc;
-use farthing_tests::{wait::eventually, world::World};
-
-use crate::support::{expect_served, fixed_owner};
+use farthing_tests::{
+    calls::{expect_served, fixed_owner},
+    wait::eventually,
+    world::World,
+};
 
 const LEDGER: &str = "ledger.redb";
 const CATALOG: &str = "networks";

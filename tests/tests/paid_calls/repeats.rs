@@ -9,12 +9,11 @@ use anyhow::{Result, ensure};
 use axum::{Router, http::StatusCode, routing::any};
 use farthing_control::types::Charge;
 use farthing_tests::{
+    calls::{cost, expect_free, expect_served, fixed_owner, with},
     wait::eventually,
     world::{Answer, FUNDS, PRICE, World, service_file},
 };
 use serde_json::json;
-
-use crate::support::{cost, expect_free, expect_served, fixed_owner, with};
 
 /// The same bytes for the same money.
 fn expect_same(first: &Answer, again: &Answer) -> Result<()> {

@@ -3,11 +3,12 @@
 use std::{os::unix::fs::PermissionsExt, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use farthing_tests::world::{FUNDS, Setup, World};
+use farthing_tests::{
+    calls::{cost, setting},
+    world::{FUNDS, Setup, World},
+};
 use serde_json::Value;
 use tokio::process::Command;
-
-use crate::support::{cost, setting};
 
 /// Connects twice, asks twice on the second connection, and prints what was resumed and what was answered.
 const RESUMES: &str = "

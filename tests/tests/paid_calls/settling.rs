@@ -7,13 +7,12 @@ use farthing_control::{
 };
 use farthing_testnet::rpc;
 use farthing_tests::{
+    calls::{cost, expect_free, expect_served, setting},
     command::farthing,
     wait::eventually,
     world::{FUNDS, Setup, World},
 };
 use serde_json::json;
-
-use crate::support::{cost, expect_free, expect_served, setting};
 
 /// Sets the ETH of the owner's wallet, and has a block show it.
 async fn set_eth_of_the_owner(world: &World, wei: &str) -> Result<()> {

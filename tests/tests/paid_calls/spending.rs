@@ -5,14 +5,13 @@ use farthing_os::clock;
 use farthing_protocol::Usdc;
 use farthing_testnet::rpc;
 use farthing_tests::{
+    calls::{cost, expect_free, expect_refused, expect_served, fixed_owner, setting, with},
     command::farthing,
     wait::eventually,
     world::{Answer, FUNDS, Setup, World},
 };
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-
-use crate::support::{cost, expect_free, expect_refused, expect_served, fixed_owner, setting, with};
 
 #[tokio::test]
 async fn stopped_spending_refuses_every_call_over_restarts_while_selling_and_settling_go_on() -> Result<()> {

@@ -1,10 +1,11 @@
 //! A line that stalls in the middle of a call, and delivers what it held when nobody waits for it any more.
 
 use anyhow::{Context, Result, ensure};
-use farthing_tests::world::{FUNDS, Setup, World};
+use farthing_tests::{
+    calls::{cost, expect_served, with},
+    world::{FUNDS, Setup, World},
+};
 use serde_json::json;
-
-use crate::support::{cost, expect_served, with};
 
 /// The copy that was held comes when its caller has been told that the call failed and costs nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -18,12 +18,11 @@ use farthing_protocol::{
 use farthing_testnet::{NodeOptions, NodeProcess, anvil::Anvil, demo::metrics};
 use farthing_tests::{
     agreement,
+    calls::{expect_served, fixed_owner},
     command::{Ran, farthing},
     wait::eventually,
     world::{FUNDS, World},
 };
-
-use crate::support::{expect_served, fixed_owner};
 
 /// A patched node: it answers every question about services with listings of its own under the owner's id.
 struct Thief {

@@ -3,11 +3,10 @@
 use anyhow::{Context, Result, ensure};
 use farthing_control::types::{Api, Charge};
 use farthing_tests::{
+    calls::{cost, expect_free, expect_served, setting, with},
     upstream,
     world::{Answer, FUNDS, Setup, World, service_file},
 };
-
-use crate::support::{cost, expect_free, expect_served, setting, with};
 
 /// Settings under which a slow upstream is found out soon, and 4 MiB is the largest answer.
 fn strict() -> Setup {

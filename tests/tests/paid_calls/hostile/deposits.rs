@@ -3,10 +3,10 @@
 use alloy::{primitives::U256, sol, sol_types::SolCall as _};
 use farthing_control::endpoint;
 use farthing_testnet::rpc;
+use farthing_tests::calls::on_a_fixed_port;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::support::on_a_fixed_port;
 
 #[tokio::test]
 async fn a_channel_that_was_served_before_keeps_to_what_the_owner_lists_now() -> Result<()> {

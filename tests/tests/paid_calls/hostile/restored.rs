@@ -2,9 +2,9 @@
 
 use farthing_control::endpoint;
 use farthing_protocol::{books::Shown, call::ChannelSync};
+use farthing_tests::calls::{back_up, on_a_fixed_port, restore_owner};
 
 use super::*;
-use crate::support::{back_up, on_a_fixed_port, restore_owner};
 
 #[tokio::test]
 async fn an_owner_restored_from_a_backup_gives_nothing_away_and_claims_what_it_serves() -> Result<()> {

@@ -2,9 +2,9 @@
 //! once as what they are.
 
 use farthing_control::types::ChannelState;
+use farthing_tests::calls::on_a_fixed_port;
 
 use super::*;
-use crate::support::on_a_fixed_port;
 
 const CALLS: u64 = 5;
 

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use farthing_control::{endpoint, types::AlertKind};
 use farthing_protocol::resolution::COPY_LIFETIME;
+use farthing_tests::calls::on_a_fixed_port;
 use futures::future::try_join_all;
 
 use super::*;
-use crate::support::on_a_fixed_port;
 
 /// A call that arrives and is never answered, or is refused as its parameters say.
 const LOST_OR_REFUSED: Answers =

@@ -4,11 +4,10 @@ use farthing_control::{endpoint, types::ChannelState};
 use std::path::Path;
 
 use farthing_testnet::rpc;
-use farthing_tests::liar::Liar;
+use farthing_tests::{calls::setting, liar::Liar};
 use tokio::process::Command;
 
 use super::*;
-use crate::support::setting;
 
 /// As long as a node waits by default for its next call, and then for the owner's answer.
 const IDLE_AND_UNANSWERED_SECS: u64 = 8 * 24 * 3_600;

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use farthing_protocol::{CallResponse, call::response_hash};
+use farthing_tests::calls::expect_free;
 
 use super::*;
-use crate::support::expect_free;
 
 fn answer(owner: &Owner, request: &CallRequest, status: u16, charged: Usdc) -> Option<CallReply> {
     let headers = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What several of these tests ask for.
+//! What tests of paid calls ask for: amounts, answers, ports, and backups.
 
 use std::{
     net::{TcpListener, UdpSocket},
@@ -8,11 +8,12 @@ use std::{
 use anyhow::{Result, bail, ensure};
 use farthing_protocol::Usdc;
 use farthing_testnet::{NodeOptions, NodeProcess};
-use farthing_tests::{
+use serde_json::{Value, json};
+
+use crate::{
     command::{farthing, run},
     world::{Answer, PRICE, Setup, World},
 };
-use serde_json::{Value, json};
 
 /// The price of `calls` calls.
 pub fn cost(calls: u64) -> Usdc {
@@ -26,6 +27,9 @@ pub fn with(mut body: Value, field: &str, value: impl Into<Value>) -> Value {
 }
 
 /// Says what came when the answer is not the service's own.
+///
+/// # Errors
+/// When it is not.
 pub fn expect_served(answer: &Answer) -> Result<()> {
     let text = String::from_utf8_lossy(&answer.body);
     ensure!(answer.status.is_success(), "{}: {}", answer.status, text.chars().take(400).collect::<String>());
@@ -33,11 +37,17 @@ pub fn expect_served(answer: &Answer) -> Result<()> {
 }
 
 /// Checks an answer that is a problem: its status, its type, that it cost nothing, and that it says what to do.
+///
+/// # Errors
+/// When it is another answer.
 pub fn expect_free(what: &str, answer: &Answer, status: u16, problem: &str) -> Result<()> {
     expect_problem(what, answer, status, problem, Some(false))
 }
 
 /// As [`expect_free`], of what is refused before its call id is looked at: an earlier call of it may have been charged.
+///
+/// # Errors
+/// As [`expect_free`].
 pub fn expect_refused(what: &str, answer: &Answer, status: u16, problem: &str) -> Result<()> {
     expect_problem(what, answer, status, problem, None)
 }
@@ -61,6 +71,9 @@ fn expect_problem(
 }
 
 /// Settings that listen on a fixed port, so that a restarted node is where it was.
+///
+/// # Errors
+/// As [`free_port`].
 pub fn on_a_fixed_port() -> Result<Vec<(String, String)>> {
     let port = free_port()?;
     let listen = format!("/ip4/127.0.0.1/tcp/{port},/ip4/127.0.0.1/udp/{port}/quic-v1");
@@ -68,6 +81,9 @@ pub fn on_a_fixed_port() -> Result<Vec<(String, String)>> {
 }
 
 /// A port that nobody has, and that the system hands out to nobody.
+///
+/// # Errors
+/// When there is none.
 pub fn free_port() -> Result<u16> {
     for _ in 0..100 {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
@@ -86,6 +102,9 @@ pub fn setting(key: &str, value: &str) -> Vec<(String, String)> {
 }
 
 /// A world whose owner keeps its address over restarts.
+///
+/// # Errors
+/// As [`free_port`].
 pub fn fixed_owner() -> Result<Setup> {
     Ok(Setup { owner_settings: on_a_fixed_port()?, ..Setup::default() })
 }
@@ -93,6 +112,9 @@ pub fn fixed_owner() -> Result<Setup> {
 const PASSPHRASE: &str = "four random words here\n";
 
 /// Makes a backup of a node in a folder, which outlives the world.
+///
+/// # Errors
+/// When the command fails.
 pub async fn back_up(node: &NodeProcess, folder: &Path) -> Result<()> {
     let [file, passphrase] = backup_files(folder);
     std::fs::write(&passphrase, PASSPHRASE)?;
@@ -101,6 +123,9 @@ pub async fn back_up(node: &NodeProcess, folder: &Path) -> Result<()> {
 }
 
 /// The owner is lost, and made again from the backup in that folder, at the same address.
+///
+/// # Errors
+/// When it is not restored, or does not start.
 pub async fn restore_owner(world: &mut World, folder: &Path, listen: Vec<(String, String)>) -> Result<()> {
     world.owner.kill().await?;
     let mut options = NodeOptions::new(restore(folder).await?);
@@ -110,6 +135,9 @@ pub async fn restore_owner(world: &mut World, folder: &Path, listen: Vec<(String
 }
 
 /// Restores the backup in that folder; returns where the node lies.
+///
+/// # Errors
+/// When the command fails.
 pub async fn restore(folder: &Path) -> Result<String> {
     let [file, passphrase] = backup_files(folder);
     let elsewhere = folder.join("restored").display().to_string();
