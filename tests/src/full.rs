@@ -1,97 +1,26 @@
 //! A full node: what the console's pages are measured and judged with.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::path::Path;
 
-use anyhow::Result;
-use farthing_ledger::{Ledger, OpenMode, Promise};
-use farthing_protocol::{
-    Address, CallId, CallRequest, ServiceId, Usdc,
-    call::{ChargePolicy, Method, Payment},
-    wire::NetworkName,
-};
-
-use crate::simulate::catalog;
+use anyhow::{Result, ensure};
+use farthing_protocol::Address;
+use farthing_testnet::program;
+use tokio::process::Command;
 
 pub const LISTINGS: usize = 5_000;
 pub const CALLS: u64 = 100_000;
-/// Promises on their way to the disk at once.
-const BATCH: u64 = 500;
-/// One call follows another: 100,000 are a fortnight.
-const BETWEEN_CALLS_SECS: u64 = 12;
 
 /// What `network.name` must be of a node that is filled.
 pub const NETWORK: &str = "local-full";
 
-/// Fills the stores of a node that has run once and does not run now. Its `network.name` is [`NETWORK`].
+/// Fills the stores of a node that has run once and does not run now. Its `network.name` is [`NETWORK`]. The program
+/// `farthing-fill` does it, so that whoever asks links no store.
 ///
 /// # Errors
 /// When a store does not take what it should.
 pub async fn fill(data_dir: &Path, wallet: Address) -> Result<()> {
-    // The chain of tests.
-    let network = NetworkName::on_chain(Some(NETWORK), 31_337)?;
-    let learned = data_dir.join("networks").join(network.as_str());
-    catalog::fill(&learned, network.as_str(), wallet, LISTINGS).await?;
-    buy(&data_dir.join("ledger.redb")).await
-}
-
-/// Fills a ledger in memory and puts a copy in its place: 100,000 calls are thousands of commits, and each of them
-/// would wait for the disk.
-async fn buy(path: &Path) -> Result<()> {
-    let memory = Path::new("/dev/shm");
-    let folder = if memory.is_dir() { tempfile::tempdir_in(memory)? } else { tempfile::tempdir()? };
-    let filled = folder.path().join("ledger.redb");
-    fs::copy(path, &filled)?;
-    let ledger = Ledger::open(&filled, OpenMode::Existing)?;
-    record(&ledger).await?;
-    fs::remove_file(path)?;
-    Ok(ledger.copy_to(path)?)
-}
-
-/// Free calls that ended without an answer: as many rows as paid ones, without a signature each.
-async fn record(ledger: &Ledger) -> Result<()> {
-    let now_secs = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
-    for first in (0..CALLS).step_by(usize::try_from(BATCH)?) {
-        let numbers = first..(first + BATCH).min(CALLS);
-        let mut waiting = Vec::new();
-        for number in numbers.clone() {
-            waiting.push(ledger.promise(promise(number, now_secs)).await?);
-        }
-        for pending in waiting {
-            pending.await?;
-        }
-        let released = numbers.map(|number| ledger.release(call_id(number), "the owner was busy", now_secs));
-        futures::future::try_join_all(released).await?;
-    }
+    let mut filling = Command::new(program("farthing-fill")?);
+    let ended = filling.arg(data_dir).arg(wallet.to_string()).kill_on_drop(true).status().await?;
+    ensure!(ended.success(), "farthing-fill: {ended}");
     Ok(())
-}
-
-fn promise(number: u64, now_secs: u64) -> Promise {
-    let request = CallRequest {
-        call_id: call_id(number),
-        service: ServiceId::from_bytes([7; 16]),
-        listing_version: 1,
-        method: Method::Get,
-        path: "/v1/things".to_owned(),
-        params: BTreeMap::new(),
-        headers: BTreeMap::new(),
-        body_bytes: 0,
-        deadline_ms: 30_000,
-        price: Usdc::ZERO,
-        payment: Payment::Free,
-    };
-    Promise {
-        request_hash: request.request_hash(&[]),
-        request,
-        owner: Address::from_bytes([3; 20]),
-        secret: "default".to_owned(),
-        // The newest last.
-        time_secs: now_secs - (CALLS - number) * BETWEEN_CALLS_SECS,
-        limits: None,
-        seen_total: Usdc::ZERO,
-        charge_policy: ChargePolicy::Success,
-    }
-}
-
-fn call_id(number: u64) -> CallId {
-    CallId::from_idempotency_key(&number.to_string())
 }

@@ -2,15 +2,11 @@
 //!
 //! Nodes are processes without money and without a chain: whatever happens here costs nothing.
 
-mod bombs;
 mod clocks;
 mod commands;
-mod floods;
 mod gossip;
-mod knocking;
 mod networks;
 mod preview;
 mod search;
 mod spread;
-mod stranger;
 mod told;

@@ -1,29 +1,25 @@
 //! A paid call from end to end: two nodes as processes, a real chain, and an upstream that counts.
 //!
 //! Every test starts a [`World`](farthing_tests::world::World), does its worst, and ends with the books of
-//! both nodes compared with the chain to the last micro-USDC. One binary, because linking a node takes longer
-//! than most of these tests.
+//! both nodes compared with the chain to the last micro-USDC. One binary, because linking takes longer than most of these
+//! tests.
 
 mod alerts;
 mod audited;
 mod backups;
 mod commands;
-mod crowds;
 mod endpoints;
-mod ends;
 mod flagged;
 mod folder;
 mod funding;
 mod gateway;
 mod history;
-mod hostile;
 mod lifecycle;
 mod load;
 mod memory;
 mod names;
 mod offline;
 mod own_ports;
-mod patched_owner;
 mod ports;
 mod prices;
 mod put_back;
@@ -32,5 +28,4 @@ mod same_machine;
 mod settling;
 mod spending;
 mod stalls;
-mod takeover;
 mod upstreams;

@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use farthing_peers::{
+    crowd::{Crowd, Slow},
+    simulate::report::resident_mib_of,
+};
 use farthing_protocol::wire::NetworkName;
 use farthing_testnet::{
     NodeProcess,
     anvil::Anvil,
     demo::{Demo, recent_earthquakes, tempdir, transiting_planets},
-};
-use farthing_tests::{
-    crowd::{Crowd, Slow},
-    simulate::report::resident_mib_of,
 };
 use hdrhistogram::Histogram;
 use serde::Serialize;

@@ -10,6 +10,7 @@ use farthing_control::{
     types::{CatalogPage, CatalogQuery, Charge, PriceRequest, ServiceFile},
 };
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
+use farthing_peers::simulate::{now_secs, report::resident_mib_of};
 use farthing_protocol::{
     Address, Listing, SecretKey, ServiceId, ServiceNonce, Signed, Usdc,
     call::ChargePolicy,
@@ -21,7 +22,6 @@ use farthing_protocol::{
 use farthing_testnet::{NodeProcess, anvil::Anvil, demo::metrics};
 use farthing_tests::{
     calls::{expect_served, setting},
-    simulate::{now_secs, report::resident_mib_of},
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World, service_file},
 };

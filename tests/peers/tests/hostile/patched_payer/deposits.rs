@@ -85,7 +85,7 @@ sol! {
 /// Has a stranger's contract open channels with the owner, each with `deposit`.
 async fn open_dust(world: &World, deposit: Usdc, count: u64) -> Result<()> {
     let url = world.chain.rpc_url();
-    let artifact = concat!(env!("CARGO_MANIFEST_DIR"), "/contracts/fixtures/Dust.json");
+    let artifact = concat!(env!("CARGO_MANIFEST_DIR"), "/../contracts/fixtures/Dust.json");
     let artifact: Value = serde_json::from_str(&std::fs::read_to_string(artifact)?)?;
     let accounts = rpc::call(&url, "eth_accounts", json!([])).await?;
     let send = async |transaction: Value| -> Result<Value> {

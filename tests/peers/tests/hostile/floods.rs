@@ -5,12 +5,14 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
+use farthing_peers::{
+    flood::{Flood, Sort},
+    simulate::report::resident_mib_of,
+};
 use farthing_protocol::wire::NetworkName;
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
-    flood::{Flood, Sort},
     nodes::{Nodes, all_find, offer, publish, words},
-    simulate::report::resident_mib_of,
     wait::eventually,
 };
 

@@ -35,7 +35,7 @@ async fn a_call_that_stays_undecided_does_not_lock_the_deposit() -> Result<()> {
     let text = |name: &str| folder.path().join(name).display().to_string();
     std::fs::write(text("later"), "0")?;
     let library = text("later.so");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/paid_calls/later.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile/later.c");
     // Whatever links this test links that.
     let compiled = Command::new("cc").args(["-shared", "-fPIC", "-o", &library]).arg(source).output().await;
     let compiled = compiled.context("cc cannot be run")?;

@@ -11,6 +11,7 @@ use std::{
 
 use anyhow::{Result, ensure};
 use farthing_network::NetworkHandle;
+use farthing_peers::simulate::now_secs;
 use farthing_protocol::{
     Listing, NodeRecord, SecretKey, Signed,
     info::{InfoRequest, InfoResponse},
@@ -20,7 +21,6 @@ use farthing_protocol::{
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
     nodes::{Nodes, show},
-    simulate::now_secs,
     wait::eventually,
 };
 use libp2p::Multiaddr;

@@ -90,7 +90,8 @@ impl Crowd {
     /// # Errors
     /// When the strangers cannot open that many.
     pub async fn wait_until_begun(&self, count: usize) -> Result<()> {
-        crate::wait::eventually("the slow streams have begun", async || Ok(self.begun() >= count)).await
+        farthing_tests::wait::eventually("the slow streams have begun", async || Ok(self.begun() >= count))
+            .await
     }
 }
 

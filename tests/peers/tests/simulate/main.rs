@@ -1,7 +1,7 @@
 //! The simulations of `make simulate`, small: rates are asserted, times are not.
 
 use farthing_network::NetworkLimits;
-use farthing_tests::simulate::{
+use farthing_peers::simulate::{
     catalog,
     directory::{self, Lookups},
     hostile::{Hostiles, Victims},

@@ -5,7 +5,7 @@
 use std::{path::Path, process::ExitCode, time::Duration};
 
 use anyhow::{Context, Result, bail};
-use farthing_tests::simulate::{
+use farthing_peers::simulate::{
     catalog, full_node, network, news,
     options::{self, Choice, Command, Numbers, Wanted},
     report,

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
+use farthing_peers::simulate::now_secs;
 use farthing_protocol::{
     Listing, SecretKey, ServiceId, ServiceNonce, Usdc,
     call::ChargePolicy,
@@ -10,7 +11,6 @@ use farthing_protocol::{
     wire::NetworkName,
 };
 use farthing_testnet::NodeProcess;
-use farthing_tests::simulate::now_secs;
 
 /// Of the nodes of [`farthing_tests::nodes::Nodes`].
 pub const NETWORK: &str = "31337";
