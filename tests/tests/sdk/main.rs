@@ -48,7 +48,7 @@ async fn try_out(
         variables.push((name, one.url.clone()));
         dropping.push(one);
     }
-    let leaving = Leaving::start()?;
+    let leaving = Leaving::start().await?;
     variables.push(("LEAVING_URLS", leaving.urls.clone()));
     let out = toolchain.run(folder.path(), &variables).await?;
     if toolchain.is_parsed_only {
