@@ -32,7 +32,7 @@ interface IToken {
 /// voucher is worth its value once, also when the same channel is filled again. `round` counts how often
 /// the channel was emptied; a signed close or request names it, so it ends with the round it was made for.
 ///
-/// Invariants (proved by `tests/tests/contracts/invariants.rs`):
+/// Invariants (proved by `tests/contracts/tests/contracts/invariants.rs`):
 ///  M1  tokens only move: balances plus escrow are constant;
 ///  M2  escrow >= sum of (deposited - claimed) over all channels of a token;
 ///  M3  claimed <= highest signed, claimed <= deposited, claimed never decreases.

@@ -1,7 +1,6 @@
 //! What the end-to-end tests share: real parts, started for one test and ended with it.
 
 pub mod agreement;
-pub mod anvil;
 pub mod calls;
 pub mod command;
 pub mod console_pages;

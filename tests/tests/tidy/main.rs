@@ -89,6 +89,7 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         ("farthing-demo-services", vec![]),
         // Nodes are processes to them; what plays a part of one is farthing-peers.
         ("farthing-tests", [&control[..], &driven[..]].concat()),
+        ("farthing-contract-tests", vec!["farthing-protocol", "farthing-testnet"]),
         ("farthing-peers", [&node[..], &["farthing-node", "farthing-testnet", "farthing-tests"]].concat()),
     ]
     .into();

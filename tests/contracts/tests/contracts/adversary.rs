@@ -9,13 +9,10 @@ use alloy::{
     sol_types::{SolCall as _, SolError as _},
 };
 use anyhow::{Result, ensure};
-use farthing_tests::anvil::{
-    CHAIN_ID,
-    contracts::{
-        HostileToken,
-        PayChannels::{self, Channel, Claim},
-        TestAccount, TestUsdc, events,
-    },
+use farthing_contract_tests::{
+    CHAIN_ID, HostileToken,
+    PayChannels::{self, Channel, Claim},
+    TestAccount, TestUsdc, events,
 };
 
 use crate::world::{State, World};

@@ -6,14 +6,12 @@ use alloy::{
     signers::local::PrivateKeySigner,
 };
 use anyhow::Result;
-use farthing_protocol::{Address, ChannelId, CloseConsent, CloseRequest, Domain, SecretKey, Signature, Usdc};
-use farthing_tests::anvil::{
+use farthing_contract_tests::{
     CHAIN_ID,
-    contracts::{
-        PayChannels::{self, Channel, Claim, Consent},
-        events,
-    },
+    PayChannels::{self, Channel, Claim, Consent},
+    events,
 };
+use farthing_protocol::{Address, ChannelId, CloseConsent, CloseRequest, Domain, SecretKey, Signature, Usdc};
 
 use crate::{
     claim::ORDER,

@@ -2,7 +2,7 @@
 
 use alloy::primitives::U256;
 use anyhow::Result;
-use farthing_tests::anvil::contracts::{
+use farthing_contract_tests::{
     MINTER,
     PayChannels::{self, Channel, Claim},
     TestUsdc, events,

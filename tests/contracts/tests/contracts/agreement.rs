@@ -10,14 +10,12 @@ use alloy::{
     sol_types::SolStruct as _,
 };
 use anyhow::Result;
-use farthing_protocol::{Address, ChannelId, Domain, Usdc, channel::PayeeState};
-use farthing_tests::anvil::{
+use farthing_contract_tests::{
     CHAIN_ID,
-    contracts::{
-        PayChannels::{self, Channel},
-        Voucher,
-    },
+    PayChannels::{self, Channel},
+    Voucher,
 };
+use farthing_protocol::{Address, ChannelId, Domain, Usdc, channel::PayeeState};
 
 use crate::{
     claim::ORDER,

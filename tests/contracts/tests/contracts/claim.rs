@@ -6,15 +6,12 @@ use alloy::{
     sol_types::{Eip712Domain, SolStruct as _},
 };
 use anyhow::Result;
-use farthing_protocol::{ChannelId, Domain, SecretKey, Usdc};
-use farthing_tests::anvil::{
-    CHAIN_ID,
-    contracts::{
-        MINTER,
-        PayChannels::{self, Channel, Claim},
-        TestUsdc, Voucher, events,
-    },
+use farthing_contract_tests::{
+    CHAIN_ID, MINTER,
+    PayChannels::{self, Channel, Claim},
+    TestUsdc, Voucher, events,
 };
+use farthing_protocol::{ChannelId, Domain, SecretKey, Usdc};
 
 use crate::world::{State, World, key, with_signature};
 

@@ -2,15 +2,12 @@
 
 use alloy::primitives::{Address, B256, Bytes, U256};
 use anyhow::Result;
-use farthing_protocol::{ChannelConfig, Domain};
-use farthing_tests::anvil::{
-    CHAIN_ID,
-    contracts::{
-        HostileToken,
-        PayChannels::{self, Channel},
-        TestUsdc, events,
-    },
+use farthing_contract_tests::{
+    CHAIN_ID, HostileToken,
+    PayChannels::{self, Channel},
+    TestUsdc, events,
 };
+use farthing_protocol::{ChannelConfig, Domain};
 
 use crate::world::{DAY, HOUR, State, U40, World};
 

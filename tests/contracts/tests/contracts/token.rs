@@ -7,7 +7,7 @@ use alloy::{
     sol_types::SolStruct,
 };
 use anyhow::Result;
-use farthing_tests::anvil::contracts::{MINTER, TestAccount, TestUsdc};
+use farthing_contract_tests::{MINTER, TestAccount, TestUsdc};
 
 use crate::world::{NEVER, World, digest};
 
@@ -73,7 +73,7 @@ async fn the_token_describes_itself_as_usdc_does() -> Result<()> {
     assert_eq!(world.chain.read(usdc, &TestUsdc::decimalsCall {}).await?, 6);
     let coin = world.chain.deploy_token("USD Coin", "2").await?;
     let separator = alloy::sol_types::eip712_domain! {
-        name: "USD Coin", version: "2", chain_id: farthing_tests::anvil::CHAIN_ID, verifying_contract: coin,
+        name: "USD Coin", version: "2", chain_id: farthing_contract_tests::CHAIN_ID, verifying_contract: coin,
     };
     assert_eq!(world.chain.read(coin, &TestUsdc::DOMAIN_SEPARATORCall {}).await?, separator.separator());
     Ok(())
@@ -112,7 +112,7 @@ async fn an_authorized_transfer_works_in_both_flavours_and_once() -> Result<()> 
 #[tokio::test]
 async fn a_receive_authorization_is_for_its_recipient_alone() -> Result<()> {
     let world = funded().await?;
-    let message = farthing_tests::anvil::contracts::ReceiveWithAuthorization {
+    let message = farthing_contract_tests::ReceiveWithAuthorization {
         from: world.payer.address(),
         to: world.payee.address(),
         value: U256::from(100),

@@ -4,11 +4,11 @@ use std::{path::Path, process::Command};
 
 use alloy::primitives::Bytes;
 use anyhow::{Context as _, Result};
-use farthing_tests::anvil::contracts::{Chain, PayChannels, pay_channels_address};
+use farthing_contract_tests::{Chain, PayChannels, pay_channels_address};
 
 #[test]
 fn the_committed_artifacts_are_what_the_pinned_compiler_makes_of_the_sources() -> Result<()> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("contracts/build.mjs");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("build.mjs");
     let output =
         Command::new("node").arg(&script).arg("--check").output().context("node is not installed")?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

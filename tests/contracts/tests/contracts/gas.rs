@@ -2,7 +2,7 @@
 
 use alloy::{primitives::U256, sol_types::SolValue as _};
 use anyhow::Result;
-use farthing_tests::anvil::contracts::{
+use farthing_contract_tests::{
     PayChannels::{self, Channel},
     Proxy, TestUsdc,
 };

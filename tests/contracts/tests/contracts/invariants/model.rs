@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use alloy::{primitives::Address, signers::local::PrivateKeySigner};
-use farthing_tests::anvil::contracts::PayChannels::Channel;
+use farthing_contract_tests::PayChannels::Channel;
 
 use crate::world::State;
 

@@ -7,7 +7,7 @@ use alloy::{
     sol_types::{SolCall, SolError, SolStruct as _, SolValue as _},
 };
 use anyhow::{Result, bail};
-use farthing_tests::anvil::contracts::{
+use farthing_contract_tests::{
     Chain, MINTER,
     PayChannels::{self, Channel, Claim},
     ReceiveWithAuthorization, Reverted, TestUsdc, Voucher,

@@ -18,36 +18,35 @@ use alloy::{
     transports::{RpcError, TransportResult},
 };
 use anyhow::{Context as _, Result, anyhow, ensure};
+use farthing_testnet::anvil::Anvil;
 use serde::{Serialize, de::DeserializeOwned};
-
-use super::{Anvil, CHAIN_ID};
 
 sol!(
     #[allow(clippy::too_many_arguments)] // generated from the ABI
     #[sol(all_derives)]
     PayChannels,
-    "../protocol/contracts/PayChannels.json"
+    "../../protocol/contracts/PayChannels.json"
 );
 sol!(
     #[sol(all_derives)]
     TestUsdc,
-    "../protocol/contracts/TestUsdc.json"
+    "../../protocol/contracts/TestUsdc.json"
 );
 sol!(
     #[sol(all_derives)]
     HostileToken,
-    "contracts/fixtures/HostileToken.json"
+    "fixtures/HostileToken.json"
 );
 sol!(
     #[sol(all_derives)]
     TestAccount,
-    "contracts/fixtures/TestAccount.json"
+    "fixtures/TestAccount.json"
 );
 
 sol!(
     #[sol(all_derives)]
     Proxy,
-    "contracts/fixtures/Proxy.json"
+    "fixtures/Proxy.json"
 );
 
 sol! {
@@ -67,6 +66,8 @@ sol! {
     }
 }
 
+/// What anvil calls its chain unless told otherwise.
+pub const CHAIN_ID: u64 = Anvil::CHAIN_ID;
 /// Deploys any init code at an address that only salt and code decide; present on every usual chain.
 pub const CREATE2_PROXY: Address = address!("4e59b44847b379578588920cA78FbF26c0B4956C");
 /// Holds every role of the test token.

@@ -18,7 +18,7 @@ use alloy::{
     sol_types::SolCall as _,
 };
 use anyhow::{Context as _, Result, ensure};
-use farthing_tests::anvil::contracts::{
+use farthing_contract_tests::{
     HostileToken,
     PayChannels::{self, Channel, Claim},
     TestUsdc,
