@@ -1,9 +1,9 @@
 //! A language's names for everything in a model, given once and in the model's order.
 
 use super::super::{
-    model::{Enum, Kind, Model},
+    model::{Declared, Enum, Kind, Model},
     names::Scope,
-    profile::{Case, Profile},
+    profile::{Case, Names, Profile},
 };
 
 /// Names by index.
@@ -23,52 +23,15 @@ pub(crate) struct NameTable {
 impl NameTable {
     pub(crate) fn new(model: &Model, profile: &'static Profile, warnings: &mut Vec<String>) -> Self {
         let names = &profile.names;
-        let scope =
-            |case: Case, taken: &str| Scope::new(case, names.ignores_case, &[names.keywords.as_str(), taken]);
-        let mut unheard = Vec::new();
-        let mut types = scope(names.types, &names.taken_types);
+        let mut types = scope(names, names.types, &names.taken_types);
         let type_names: Vec<String> = model
             .types
             .iter()
             .map(|declared| types.name(&declared.hint, "model", "type", warnings))
             .collect();
-        let members = |(declared, name): (&_, &String)| {
-            let declared: &super::super::model::Declared = declared;
-            let of = |what: &str| format!("{what} of {name}");
-            match &declared.kind {
-                Kind::Object(object) => {
-                    let mut scope = scope(names.members, &names.taken_members);
-                    let wire = object.members.iter().map(|member| &member.wire);
-                    let warnings = if names.keeps_wire_names { &mut unheard } else { &mut *warnings };
-                    wire.map(|wire| scope.name(wire, "member", &of("the member"), warnings)).collect()
-                }
-                Kind::Enum(Enum::Texts(texts)) => {
-                    let mut scope = scope(names.choices, &names.taken_choices);
-                    let warnings = if names.keeps_wire_names { &mut unheard } else { &mut *warnings };
-                    // The text that is empty has a name as well.
-                    let texts = texts.iter().map(|text| if text.is_empty() { "empty" } else { text });
-                    texts.map(|text| scope.name(text, "value", &of("the value"), warnings)).collect()
-                }
-                Kind::Enum(Enum::Integers(numbers)) => {
-                    let mut scope = scope(names.choices, &names.taken_choices);
-                    let name = |number: &i64| {
-                        let sign = if *number < 0 { " minus" } else { "" };
-                        format!("value{sign} {}", number.unsigned_abs())
-                    };
-                    numbers
-                        .iter()
-                        .map(|n| scope.name(&name(n), "value", &of("the value"), warnings))
-                        .collect()
-                }
-                Kind::Union(union) => {
-                    let mut scope = scope(names.variants, "");
-                    let hints = union.variants.iter().map(|variant| &variant.hint);
-                    hints.map(|hint| scope.name(hint, "variant", &of("the variant"), &mut unheard)).collect()
-                }
-            }
-        };
-        let members = model.types.iter().zip(&type_names).map(members).collect();
-        let mut operations = scope(names.operations, &names.taken_operations);
+        let declared = model.types.iter().zip(&type_names);
+        let members = declared.map(|(declared, name)| members(declared, name, names, warnings)).collect();
+        let mut operations = scope(names, names.operations, &names.taken_operations);
         let operation_names: Vec<String> = model
             .operations
             .iter()
@@ -81,7 +44,7 @@ impl NameTable {
         let parameter_type = |id: &str| types.name(&format!("{id} params"), "params", "", &mut unheard_types);
         let parameter_types = model.operations.iter().map(|op| op.id.as_str()).map(parameter_type).collect();
         let parameters = model.operations.iter().zip(&operation_names).map(|(operation, name)| {
-            let mut scope = scope(names.parameters, &names.taken_parameters);
+            let mut scope = scope(names, names.parameters, &names.taken_parameters);
             let what = format!("the parameter of {name}");
             let wire = operation.parameters.iter().map(|parameter| &parameter.wire);
             let warnings = if names.keeps_wire_names { &mut unheard } else { &mut *warnings };
@@ -89,5 +52,44 @@ impl NameTable {
         });
         let parameters = parameters.collect();
         Self { types: type_names, members, operations: operation_names, pagers, parameter_types, parameters }
+    }
+}
+
+/// A scope of names without the language's own and those that templates take.
+fn scope(names: &Names, case: Case, taken: &str) -> Scope {
+    Scope::new(case, names.ignores_case, &[names.keywords.as_str(), taken])
+}
+
+/// The names of what the type `name` is made of: members of an object, values of an enum, variants of a union.
+fn members(declared: &Declared, name: &str, names: &Names, warnings: &mut Vec<String>) -> Vec<String> {
+    let of = |what: &str| format!("{what} of {name}");
+    // Of names that code does not show nobody hears.
+    let mut unheard = Vec::new();
+    let heard = if names.keeps_wire_names { &mut unheard } else { &mut *warnings };
+    match &declared.kind {
+        Kind::Object(object) => {
+            let mut scope = scope(names, names.members, &names.taken_members);
+            let wire = object.members.iter().map(|member| &member.wire);
+            wire.map(|wire| scope.name(wire, "member", &of("the member"), heard)).collect()
+        }
+        Kind::Enum(Enum::Texts(texts)) => {
+            let mut scope = scope(names, names.choices, &names.taken_choices);
+            // The text that is empty has a name as well.
+            let texts = texts.iter().map(|text| if text.is_empty() { "empty" } else { text });
+            texts.map(|text| scope.name(text, "value", &of("the value"), heard)).collect()
+        }
+        Kind::Enum(Enum::Integers(numbers)) => {
+            let mut scope = scope(names, names.choices, &names.taken_choices);
+            let name = |number: &i64| {
+                let sign = if *number < 0 { " minus" } else { "" };
+                format!("value{sign} {}", number.unsigned_abs())
+            };
+            numbers.iter().map(|n| scope.name(&name(n), "value", &of("the value"), warnings)).collect()
+        }
+        Kind::Union(union) => {
+            let mut scope = scope(names, names.variants, "");
+            let hints = union.variants.iter().map(|variant| &variant.hint);
+            hints.map(|hint| scope.name(hint, "variant", &of("the variant"), &mut unheard)).collect()
+        }
     }
 }

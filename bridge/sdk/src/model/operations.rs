@@ -17,26 +17,8 @@ const PARAMETER_DOC_CHARS_MAX: usize = 160;
 const SELECTION_DOC: &str = "Fields of the answer instead of the usual ones: `name,host(name,mass)`.";
 
 pub(super) fn read<'d>(operation: &'d description::Operation, types: &mut Builder<'d, '_>) -> Operation {
-    let parameter = |parameter: &'d description::Parameter| Parameter {
-        wire: parameter.name.clone(),
-        doc: if is_selection(operation, parameter) {
-            SELECTION_DOC.to_owned()
-        } else {
-            clip(&parameter.description, PARAMETER_DOC_CHARS_MAX)
-        },
-        required: parameter.required,
-        deprecated: parameter.deprecated,
-        json: parameter.style == Style::Json,
-        selection: is_selection(operation, parameter),
-        of: if is_selection(operation, parameter) {
-            Type::Text
-        } else {
-            // Nothing to send is how null is said here.
-            types.of(&parameter.schema, &format!("{} {}", operation.id, parameter.name)).bare().clone()
-        },
-        default: parameter.schema.default.clone(),
-    };
-    let mut parameters: Vec<Parameter> = operation.parameters.iter().map(parameter).collect();
+    let declared = operation.parameters.iter();
+    let mut parameters: Vec<Parameter> = declared.map(|one| parameter(operation, one, types)).collect();
     parameters.sort_by_key(|parameter| !parameter.required);
     Operation {
         id: operation.id.clone(),
@@ -54,6 +36,33 @@ pub(super) fn read<'d>(operation: &'d description::Operation, types: &mut Builde
         answer: answer(operation, types),
         paging: None,
         example: None,
+    }
+}
+
+fn parameter<'d>(
+    operation: &description::Operation,
+    parameter: &'d description::Parameter,
+    types: &mut Builder<'d, '_>,
+) -> Parameter {
+    let selection = is_selection(operation, parameter);
+    Parameter {
+        wire: parameter.name.clone(),
+        doc: if selection {
+            SELECTION_DOC.to_owned()
+        } else {
+            clip(&parameter.description, PARAMETER_DOC_CHARS_MAX)
+        },
+        required: parameter.required,
+        deprecated: parameter.deprecated,
+        json: parameter.style == Style::Json,
+        selection,
+        of: if selection {
+            Type::Text
+        } else {
+            // Nothing to send is how null is said here.
+            types.of(&parameter.schema, &format!("{} {}", operation.id, parameter.name)).bare().clone()
+        },
+        default: parameter.schema.default.clone(),
     }
 }
 

@@ -251,22 +251,6 @@ const fn state(state: CatalogState) -> (&'static str, &'static str) {
 
 fn facets(asked: &CatalogParams, found: &CatalogPage) -> Vec<Facet> {
     let counts = &found.counts;
-    let facet = |title, counts: &[Count], chosen: &str, set: fn(&mut CatalogParams, String)| {
-        let choices = counts.iter().filter(|count| count.count > 0).take(CHOICES_MAX).map(|count| {
-            let is_chosen = count.value == chosen;
-            let value = if is_chosen { String::new() } else { count.value.clone() };
-            Choice {
-                label: show::visible(&count.value),
-                count: count.count,
-                link: asked.with(|asked| {
-                    set(asked, value);
-                    asked.page = 0;
-                }),
-                chosen: is_chosen,
-            }
-        });
-        Facet { title, choices: choices.collect() }
-    };
     let switch = |label: &str, count, now: &str, set: fn(&mut CatalogParams, String)| {
         let is_chosen = !now.is_empty();
         let link = asked.with(|asked| {
@@ -283,11 +267,35 @@ fn facets(asked: &CatalogParams, found: &CatalogPage) -> Vec<Facet> {
         Facet { title: "State", choices: vec![online] },
         Facet { title: "To try", choices: vec![samples] },
         Facet { title: "Price of a call", choices: prices(asked, &counts.prices) },
-        facet("Category", &counts.categories, &asked.category, |asked, value| asked.category = value),
-        facet("Tag", &counts.tags, &asked.tag, |asked, value| asked.tag = value),
-        facet("Kind", &kinds, &asked.kind, |asked, value| asked.kind = value),
+        facet(asked, "Category", &counts.categories, &asked.category, |asked, value| asked.category = value),
+        facet(asked, "Tag", &counts.tags, &asked.tag, |asked, value| asked.tag = value),
+        facet(asked, "Kind", &kinds, &asked.kind, |asked, value| asked.kind = value),
     ];
     all.into_iter().filter(|facet| !facet.choices.is_empty()).collect()
+}
+
+/// Values that `set` narrows the search to; the chosen one is taken back.
+fn facet(
+    asked: &CatalogParams,
+    title: &'static str,
+    counts: &[Count],
+    chosen: &str,
+    set: fn(&mut CatalogParams, String),
+) -> Facet {
+    let choices = counts.iter().filter(|count| count.count > 0).take(CHOICES_MAX).map(|count| {
+        let is_chosen = count.value == chosen;
+        let value = if is_chosen { String::new() } else { count.value.clone() };
+        Choice {
+            label: show::visible(&count.value),
+            count: count.count,
+            link: asked.with(|asked| {
+                set(asked, value);
+                asked.page = 0;
+            }),
+            chosen: is_chosen,
+        }
+    });
+    Facet { title, choices: choices.collect() }
 }
 
 /// Upper ends of prices, each with the services that cost no more; an end that adds none is left out.
