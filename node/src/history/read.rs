@@ -207,116 +207,131 @@ pub(super) fn hash_text(hash: &[u8]) -> String {
 
 impl Entry {
     pub(super) fn shown(self, names: &ServiceNames) -> HistoryEntry {
-        let channel = |id: ChannelId| Some(id).filter(|id| *id != ChannelId::NONE).map(Text);
-        let blank = |kind, time_secs, state, id: String, amount: Usdc| HistoryEntry {
-            kind,
-            time_secs,
-            state,
-            id,
-            amount: amount.into(),
-            service: None,
-            name: String::new(),
-            peer: None,
-            what: String::new(),
-            status: None,
-            secret: None,
-            channel: None,
-            transaction: None,
-            eth: None,
-            fee: None,
-            reason: None,
-        };
         match self {
-            Self::Bought(call) => {
-                let (status, reason) = match &call.end {
-                    PurchaseEnd::Acknowledged { outcome, status, .. } if outcome.is_the_services_answer() => {
-                        (Some(*status), None)
-                    }
-                    PurchaseEnd::Acknowledged { outcome, .. } => (None, Some(reason(*outcome).to_owned())),
-                    PurchaseEnd::Released { reason, .. } => (None, Some(reason.clone())),
-                };
-                let (state, id) = (state_of_purchase(&call), call.call_id.to_string());
-                HistoryEntry {
-                    service: Some(call.service.into()),
-                    name: names.of(call.service),
-                    peer: Some(call.owner.into()),
-                    what: format!("{} {}", call.method, call.path),
-                    status,
-                    secret: Some(call.secret),
-                    channel: channel(call.channel),
-                    reason,
-                    ..blank(HistoryKind::Bought, call.promised_secs, state, id, call.charged)
-                }
-            }
-            Self::Served(row) => {
-                let (state, answered) = (state_of_call(&row), row.call.outcome.is_the_services_answer());
-                let (call, id) = (row.call, row.receipt.call_id.to_string());
-                HistoryEntry {
-                    service: Some(call.service.into()),
-                    name: names.of(call.service),
-                    peer: Some(row.payer.into()),
-                    what: format!("{} {}", call.method, call.path),
-                    status: answered.then_some(call.status),
-                    channel: channel(row.receipt.channel),
-                    reason: (!answered).then(|| reason(call.outcome).to_owned()),
-                    ..blank(HistoryKind::Served, call.time_secs, state, id, call.charged)
-                }
-            }
-            Self::Settlement(settlement) => {
-                let (state, id) = (state_of_settlement(&settlement), settlement.id.to_string());
-                let amount = amount_of(&settlement);
-                HistoryEntry {
-                    what: match settlement.state {
-                        SettlementState::Lost => "withdrawn by the payer before it was claimed".to_owned(),
-                        SettlementState::Returned => {
-                            "left of the deposit when the channel was closed".to_owned()
-                        }
-                        SettlementState::Confirmed if settlement.transaction.is_none() => {
-                            "paid by a close, or a claim whose transaction is not known here".to_owned()
-                        }
-                        _ => format!("claim on {} channels", settlement.rows.len()),
-                    },
-                    channel: match settlement.rows.as_slice() {
-                        [row] => channel(row.channel),
-                        _ => None,
-                    },
-                    transaction: settlement.transaction.map(|hash| hash_text(&hash)),
-                    ..blank(HistoryKind::Settlement, settlement.time_secs, state, id, amount)
-                }
-            }
-            Self::Adjustment(number, row) => {
-                let state = HistoryState::Charged;
-                HistoryEntry {
-                    peer: Some(row.peer.into()),
-                    what: match row.side {
-                        Side::Payer => "paid for calls that are not in this history".to_owned(),
-                        Side::Payee => "earned with calls that are not in this history".to_owned(),
-                    },
-                    channel: channel(row.channel),
-                    reason: Some(cause(row.cause).to_owned()),
-                    ..blank(HistoryKind::Adjustment, row.time_secs, state, number.to_string(), row.amount)
-                }
-            }
-            Self::Transaction(transaction) => {
-                let (hash, wei) = (hash_text(&transaction.hash), u128::from_be_bytes(transaction.wei));
-                let (time_secs, amount) = (transaction.time_secs, transaction.amount);
-                let state = state_of_transaction(&transaction);
-                HistoryEntry {
-                    peer: transaction.peer.map(Text),
-                    what: transaction.purpose,
-                    reason: match transaction.standing {
-                        Some(Standing::Nowhere) => Some("no block has it any more".to_owned()),
-                        Some(Standing::Failed) => Some("it failed on chain".to_owned()),
-                        Some(Standing::Stays) | None => None,
-                    },
-                    channel: transaction.channel.and_then(channel),
-                    transaction: Some(hash.clone()),
-                    eth: (wei > 0).then_some(Text(Eth { wei })),
-                    fee: Some(Text(Eth { wei: u128::from_be_bytes(transaction.fee_wei) })),
-                    ..blank(HistoryKind::Transaction, time_secs, state, hash, amount)
-                }
-            }
+            Self::Bought(call) => bought(call, names),
+            Self::Served(row) => served(row, names),
+            Self::Settlement(settlement) => settled(&settlement),
+            Self::Adjustment(number, row) => adjusted(number, &row),
+            Self::Transaction(transaction) => sent(transaction),
         }
+    }
+}
+
+fn bought(call: Purchase, names: &ServiceNames) -> HistoryEntry {
+    let (status, reason) = match &call.end {
+        PurchaseEnd::Acknowledged { outcome, status, .. } if outcome.is_the_services_answer() => {
+            (Some(*status), None)
+        }
+        PurchaseEnd::Acknowledged { outcome, .. } => (None, Some(reason(*outcome).to_owned())),
+        PurchaseEnd::Released { reason, .. } => (None, Some(reason.clone())),
+    };
+    let (state, id) = (state_of_purchase(&call), call.call_id.to_string());
+    HistoryEntry {
+        service: Some(call.service.into()),
+        name: names.of(call.service),
+        peer: Some(call.owner.into()),
+        what: format!("{} {}", call.method, call.path),
+        status,
+        secret: Some(call.secret),
+        channel: channel(call.channel),
+        reason,
+        ..blank(HistoryKind::Bought, call.promised_secs, state, id, call.charged)
+    }
+}
+
+fn served(row: CallRow, names: &ServiceNames) -> HistoryEntry {
+    let (state, answered) = (state_of_call(&row), row.call.outcome.is_the_services_answer());
+    let (call, id) = (row.call, row.receipt.call_id.to_string());
+    HistoryEntry {
+        service: Some(call.service.into()),
+        name: names.of(call.service),
+        peer: Some(row.payer.into()),
+        what: format!("{} {}", call.method, call.path),
+        status: answered.then_some(call.status),
+        channel: channel(row.receipt.channel),
+        reason: (!answered).then(|| reason(call.outcome).to_owned()),
+        ..blank(HistoryKind::Served, call.time_secs, state, id, call.charged)
+    }
+}
+
+fn settled(settlement: &Settlement) -> HistoryEntry {
+    let (state, id) = (state_of_settlement(settlement), settlement.id.to_string());
+    let amount = amount_of(settlement);
+    HistoryEntry {
+        what: match settlement.state {
+            SettlementState::Lost => "withdrawn by the payer before it was claimed".to_owned(),
+            SettlementState::Returned => "left of the deposit when the channel was closed".to_owned(),
+            SettlementState::Confirmed if settlement.transaction.is_none() => {
+                "paid by a close, or a claim whose transaction is not known here".to_owned()
+            }
+            _ => format!("claim on {} channels", settlement.rows.len()),
+        },
+        channel: match settlement.rows.as_slice() {
+            [row] => channel(row.channel),
+            _ => None,
+        },
+        transaction: settlement.transaction.map(|hash| hash_text(&hash)),
+        ..blank(HistoryKind::Settlement, settlement.time_secs, state, id, amount)
+    }
+}
+
+fn adjusted(number: u64, row: &Adjustment) -> HistoryEntry {
+    let state = HistoryState::Charged;
+    HistoryEntry {
+        peer: Some(row.peer.into()),
+        what: match row.side {
+            Side::Payer => "paid for calls that are not in this history".to_owned(),
+            Side::Payee => "earned with calls that are not in this history".to_owned(),
+        },
+        channel: channel(row.channel),
+        reason: Some(cause(row.cause).to_owned()),
+        ..blank(HistoryKind::Adjustment, row.time_secs, state, number.to_string(), row.amount)
+    }
+}
+
+fn sent(transaction: Transaction) -> HistoryEntry {
+    let (hash, wei) = (hash_text(&transaction.hash), u128::from_be_bytes(transaction.wei));
+    let (time_secs, amount) = (transaction.time_secs, transaction.amount);
+    let state = state_of_transaction(&transaction);
+    HistoryEntry {
+        peer: transaction.peer.map(Text),
+        what: transaction.purpose,
+        reason: match transaction.standing {
+            Some(Standing::Nowhere) => Some("no block has it any more".to_owned()),
+            Some(Standing::Failed) => Some("it failed on chain".to_owned()),
+            Some(Standing::Stays) | None => None,
+        },
+        channel: transaction.channel.and_then(channel),
+        transaction: Some(hash.clone()),
+        eth: (wei > 0).then_some(Text(Eth { wei })),
+        fee: Some(Text(Eth { wei: u128::from_be_bytes(transaction.fee_wei) })),
+        ..blank(HistoryKind::Transaction, time_secs, state, hash, amount)
+    }
+}
+
+fn channel(id: ChannelId) -> Option<Text<ChannelId>> {
+    Some(id).filter(|id| *id != ChannelId::NONE).map(Text)
+}
+
+/// An entry that says no more than every entry does.
+fn blank(kind: HistoryKind, time_secs: u64, state: HistoryState, id: String, amount: Usdc) -> HistoryEntry {
+    HistoryEntry {
+        kind,
+        time_secs,
+        state,
+        id,
+        amount: amount.into(),
+        service: None,
+        name: String::new(),
+        peer: None,
+        what: String::new(),
+        status: None,
+        secret: None,
+        channel: None,
+        transaction: None,
+        eth: None,
+        fee: None,
+        reason: None,
     }
 }
 
