@@ -113,6 +113,21 @@ struct NodeFacts {
 
 /// Lists what is amiss, in a fixed order; the time is filled in by [`Alerts`].
 fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
+    let mut alerts = of_the_machine(facts);
+    alerts.extend(facts.stopped.map(stopped));
+    alerts.extend(of_the_wallet(facts, levels));
+    alerts.extend(budget(facts));
+    alerts.extend(facts.paying.iter().filter_map(|channel| of_a_channel(channel, levels)));
+    alerts.extend(skipped(&facts.skipped));
+    alerts.extend(facts.ailing.iter().map(ailing));
+    alerts.extend(facts.flagged.iter().filter_map(flagged));
+    alerts.extend(facts.backup.as_ref().map(no_backup));
+    alerts.truncate(ALERTS_MAX);
+    alerts
+}
+
+/// Of this machine and what it reaches.
+fn of_the_machine(facts: &NodeFacts) -> Vec<Alert> {
     let mut alerts = Vec::new();
     for Waiting { part, cause } in &facts.waiting_for {
         let action = "`farthing doctor` says what mends it";
@@ -130,19 +145,26 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
     if facts.is_twin_there {
         alerts.push(Alert::new(AlertKind::WalletTwice, Error, TWIN, TWIN_NEXT));
     }
-    if let Some(stopped) = facts.stopped {
-        let (cause, action) = match stopped {
-            Stopped::ByConfiguration => (
-                "`spending.enabled` is false, so no call is bought".to_owned(),
-                "set it to true and restart the node",
-            ),
-            Stopped::Since(secs) => (
-                format!("all spending was stopped on {}, so no call is bought", clock::date(secs)),
-                "`farthing spending resume` lifts it",
-            ),
-        };
-        alerts.push(Alert::new(AlertKind::SpendingStopped, Warning, cause, action));
-    }
+    alerts
+}
+
+fn stopped(stopped: Stopped) -> Alert {
+    let (cause, action) = match stopped {
+        Stopped::ByConfiguration => (
+            "`spending.enabled` is false, so no call is bought".to_owned(),
+            "set it to true and restart the node",
+        ),
+        Stopped::Since(secs) => (
+            format!("all spending was stopped on {}, so no call is bought", clock::date(secs)),
+            "`farthing spending resume` lifts it",
+        ),
+    };
+    Alert::new(AlertKind::SpendingStopped, Warning, cause, action)
+}
+
+/// Of what the wallet has, and what waits for it.
+fn of_the_wallet(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
+    let mut alerts = Vec::new();
     let pays = !facts.paying.is_empty();
     if let Some(usdc) = facts.usdc.filter(|usdc| pays && *usdc < levels.usdc_below) {
         let cause =
@@ -186,52 +208,62 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
         let action = "send a little ETH to the wallet, so that the node can offer more for gas, or wait until gas is cheaper";
         alerts.push(Alert::new(AlertKind::TransactionWaits, Error, cause, action));
     }
-    let (spent, per_day) = (u128::from(facts.spent_today.micros()), u128::from(facts.per_day.micros()));
-    if spent * 100 >= per_day * BUDGET_PERCENT && per_day > 0 {
-        let cause = format!("{} of {} USDC a day are spent", facts.spent_today, facts.per_day);
-        let action = "`farthing spending limits --per-day` raises it; it begins anew at midnight UTC";
-        alerts.push(Alert::new(AlertKind::BudgetLow, Warning, cause, action));
-    }
-    for channel in &facts.paying {
-        let owner = channel.owner;
-        if channel.stopped {
-            let cause = format!(
-                "what the owner {owner} or the chain's endpoint says does not fit its receipts, so nothing more is promised \
-                 to it"
-            );
-            let action = "`farthing audit --with` compares both books, and another node that runs with this wallet shows up so, \
-                          too. `farthing channel close` takes the deposit back; then `farthing channel resume` would buy \
-                          from the owner again";
-            alerts.push(Alert::new(AlertKind::ChannelStopped, Error, cause, action).about(&channel.id));
-        } else if !channel.closing && channel.available < levels.channel_below {
-            let cause = format!("{} USDC are left on the channel with the owner {owner}", channel.available);
-            let action = "it is topped up by the next call; see that the wallet has USDC and ETH";
-            alerts.push(Alert::new(AlertKind::ChannelLow, Warning, cause, action).about(&channel.id));
-        }
-    }
-    if let Some(newest) = facts.skipped.last() {
-        let blocks = facts.skipped.len();
-        let cause = format!(
-            "the events of {blocks} blocks could not be read, the newest is {newest}; channels that were opened in them \
-             may be unknown to this node"
-        );
-        let action = "name another endpoint in `chain.rpc_urls`, restart the node, and ask payers that are refused with \
-                      unknown_channel to deposit a little more";
-        alerts.push(Alert::new(AlertKind::EventsSkipped, Warning, cause, action));
-    }
-    for ailing in &facts.ailing {
-        let Ailing { kind, service, cause, action } = ailing;
-        alerts.push(Alert::new(*kind, Warning, cause, *action).about(service));
-    }
-    alerts.extend(facts.flagged.iter().filter_map(flagged));
-    if let Some(failing) = &facts.backup {
-        let cause =
-            format!("the daily backup fails since {}: {}", clock::date(failing.since_secs), failing.cause);
-        let action = "mend it, then `farthing backup auto now` makes one";
-        alerts.push(Alert::new(AlertKind::BackupFailed, Warning, cause, action));
-    }
-    alerts.truncate(ALERTS_MAX);
     alerts
+}
+
+fn budget(facts: &NodeFacts) -> Option<Alert> {
+    let (spent, per_day) = (u128::from(facts.spent_today.micros()), u128::from(facts.per_day.micros()));
+    if per_day == 0 || spent * 100 < per_day * BUDGET_PERCENT {
+        return None;
+    }
+    let cause = format!("{} of {} USDC a day are spent", facts.spent_today, facts.per_day);
+    let action = "`farthing spending limits --per-day` raises it; it begins anew at midnight UTC";
+    Some(Alert::new(AlertKind::BudgetLow, Warning, cause, action))
+}
+
+/// Of a channel on which this node pays.
+fn of_a_channel(channel: &Paying, levels: &Levels) -> Option<Alert> {
+    let owner = channel.owner;
+    if channel.stopped {
+        let cause = format!(
+            "what the owner {owner} or the chain's endpoint says does not fit its receipts, so nothing more is promised \
+             to it"
+        );
+        let action = "`farthing audit --with` compares both books, and another node that runs with this wallet shows up so, \
+                      too. `farthing channel close` takes the deposit back; then `farthing channel resume` would buy \
+                      from the owner again";
+        return Some(Alert::new(AlertKind::ChannelStopped, Error, cause, action).about(&channel.id));
+    }
+    if channel.closing || channel.available >= levels.channel_below {
+        return None;
+    }
+    let cause = format!("{} USDC are left on the channel with the owner {owner}", channel.available);
+    let action = "it is topped up by the next call; see that the wallet has USDC and ETH";
+    Some(Alert::new(AlertKind::ChannelLow, Warning, cause, action).about(&channel.id))
+}
+
+fn skipped(blocks: &[u64]) -> Option<Alert> {
+    let newest = blocks.last()?;
+    let count = blocks.len();
+    let cause = format!(
+        "the events of {count} blocks could not be read, the newest is {newest}; channels that were opened in them \
+         may be unknown to this node"
+    );
+    let action = "name another endpoint in `chain.rpc_urls`, restart the node, and ask payers that are refused with \
+                  unknown_channel to deposit a little more";
+    Some(Alert::new(AlertKind::EventsSkipped, Warning, cause, action))
+}
+
+fn ailing(ailing: &Ailing) -> Alert {
+    let Ailing { kind, service, cause, action } = ailing;
+    Alert::new(*kind, Warning, cause, *action).about(service)
+}
+
+fn no_backup(failing: &Failing) -> Alert {
+    let cause =
+        format!("the daily backup fails since {}: {}", clock::date(failing.since_secs), failing.cause);
+    let action = "mend it, then `farthing backup auto now` makes one";
+    Alert::new(AlertKind::BackupFailed, Warning, cause, action)
 }
 
 /// A service that this node pays and that is flagged.
