@@ -4,13 +4,17 @@
 //! settlement; then the ports. Shutdown is the reverse: the ports stop taking calls, running calls end, what
 //! they promised is stored, the network says goodbye.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::Context;
 use farthing_bounds::ByteBudget;
 use farthing_chain::Chain;
 use farthing_ledger::{Ledger, SettlementState};
-use farthing_network::{Network, NetworkConfig, NetworkHandle, ReachConfig};
+use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle, ReachConfig};
 use farthing_os::{clock, lock::DataFolder};
 use farthing_protocol::{Address, Domain, wire::NetworkName};
 use tokio::sync::mpsc;
@@ -20,7 +24,7 @@ use crate::{
     alerts::{self, Alerts},
     backup::{Automatic, Backups},
     call_times::CallTimes,
-    catalog::Catalog,
+    catalog::{Catalog, News},
     chain_view::chain_spec,
     commands::handles::Handles,
     config::Config,
@@ -98,9 +102,7 @@ impl Node {
         let network_name = name.as_str().to_owned();
         let learned = home::network_folder(&config.node.data_dir, &name);
         let budget = ByteBudget::new(config.limits.bodies_bytes_max);
-        let Config { gateway, panel, .. } = &config;
-        let listens = [Some(gateway.listen), Some(panel.listen), gateway.plain];
-        let own_ports = OwnPorts::new(listens.into_iter().flatten().map(|address| address.port()));
+        let own_ports = own_ports(&config);
         let upstream = upstream_options(&config, &budget, &own_ports);
         let registry = Registry::load(
             signer.clone(),
@@ -223,7 +225,7 @@ impl Node {
             chain,
             network,
             registry,
-            catalog: catalog.clone(),
+            catalog,
             consumer,
             channels,
             funding,
@@ -240,24 +242,9 @@ impl Node {
             publishing: Arc::default(),
         };
         let node = Self { handles, tasks, background, stopping, _lock: Arc::new(lock) };
-        node.spawn_for(&catalog, |catalog| async move { catalog.answer(inbound.info).await });
-        node.spawn_for(&catalog, |catalog| async move { catalog.hear(inbound.listings).await });
-        node.spawn_for(&catalog, |catalog| async move { catalog.be_compared(inbound.syncs).await });
-        node.spawn_for(&catalog, |catalog| async move { catalog.agree(news).await });
-        node.spawn_for(&catalog, |catalog| async move { catalog.watch_owners().await });
-        node.spawn_for(&catalog, |catalog| async move { catalog.follow_changes().await });
-        let versions = learned.join("versions.json");
-        node.spawn_for(&catalog, |catalog| catalog.remember_versions(versions));
-        node.spawn(async move { owner.run(inbound.calls).await });
-        node.spawn(node.handles.alerts.clone().watch());
-        node.spawn(node.handles.backups.clone().run());
-        node.spawn(node.handles.health.clone().run());
-        node.spawn(rise_above_others(node.handles.clone()));
-        node.spawn(prune(node.handles.ledger.clone(), node.handles.chain.clone()));
-        node.spawn(hold_against_chain(node.handles.ledger.clone(), node.handles.chain.clone()));
-        node.spawn(keep_uses(node.handles.ledger.clone(), node.handles.secrets.clone()));
-        let (channels, book) = (node.handles.channels.clone(), node.handles.book.clone());
-        node.spawn(favour(node.handles.network.clone(), catalog.clone(), channels, book));
+        node.serve_peers(inbound, owner);
+        node.keep_listings(news, learned.join("versions.json"));
+        node.keep_house();
         node.handles.publish().await;
         let open = node.handles.consumer.recover()?;
         // What the chain shows is judged by books that know of every call.
@@ -268,12 +255,38 @@ impl Node {
         Ok(node)
     }
 
-    fn spawn_for<F: Future<Output = ()> + Send + 'static>(
-        &self,
-        catalog: &Catalog,
-        task: impl FnOnce(Catalog) -> F,
-    ) {
-        self.spawn(task(catalog.clone()));
+    /// Answers what other nodes ask.
+    fn serve_peers(&self, inbound: Inbound, owner: Owner) {
+        let Inbound { calls, info, syncs, listings } = inbound;
+        self.spawn(async move { owner.run(calls).await });
+        self.spawn_for_catalog(|catalog| async move { catalog.answer(info).await });
+        self.spawn_for_catalog(|catalog| async move { catalog.hear(listings).await });
+        self.spawn_for_catalog(|catalog| async move { catalog.be_compared(syncs).await });
+    }
+
+    /// Keeps this node's catalog like those of others, and its owners' presence in view.
+    fn keep_listings(&self, news: mpsc::Receiver<News>, versions: PathBuf) {
+        self.spawn_for_catalog(|catalog| async move { catalog.agree(news).await });
+        self.spawn_for_catalog(|catalog| async move { catalog.watch_owners().await });
+        self.spawn_for_catalog(|catalog| async move { catalog.follow_changes().await });
+        self.spawn_for_catalog(|catalog| catalog.remember_versions(versions));
+    }
+
+    /// Does what is due now and then: alerts, backups, the health of services, old rows, connections worth keeping.
+    fn keep_house(&self) {
+        let Handles { network, catalog, channels, book, ledger, chain, secrets, .. } = &self.handles;
+        self.spawn(self.handles.alerts.clone().watch());
+        self.spawn(self.handles.backups.clone().run());
+        self.spawn(self.handles.health.clone().run());
+        self.spawn(rise_above_others(self.handles.clone()));
+        self.spawn(prune(ledger.clone(), chain.clone()));
+        self.spawn(hold_against_chain(ledger.clone(), chain.clone()));
+        self.spawn(keep_uses(ledger.clone(), secrets.clone()));
+        self.spawn(favour(network.clone(), catalog.clone(), channels.clone(), book.clone()));
+    }
+
+    fn spawn_for_catalog<F: Future<Output = ()> + Send + 'static>(&self, task: impl FnOnce(Catalog) -> F) {
+        self.spawn(task(self.handles.catalog.clone()));
     }
 
     /// Runs a task until shutdown.
@@ -313,6 +326,13 @@ impl Node {
     }
 }
 
+/// The ports that are this node's own, which no upstream may be at.
+fn own_ports(config: &Config) -> OwnPorts {
+    let Config { gateway, panel, .. } = config;
+    let listens = [Some(gateway.listen), Some(panel.listen), gateway.plain];
+    OwnPorts::new(listens.into_iter().flatten().map(|address| address.port()))
+}
+
 /// Opens the listings of the network. Whatever is wrong with them, the network has them too.
 async fn open_catalog(
     folder: &Path,
@@ -335,7 +355,7 @@ async fn start_network(
     learned: &Path,
     ledger: &Ledger,
     budget: &ByteBudget,
-) -> anyhow::Result<(NetworkHandle, farthing_network::Inbound)> {
+) -> anyhow::Result<(NetworkHandle, Inbound)> {
     let mut network = NetworkConfig::new(wallet.secret_for_network(), name);
     network.listen.clone_from(&config.network.listen);
     network.announce.clone_from(&config.network.announce);
