@@ -186,7 +186,8 @@ impl CallMessage {
         }
     }
 
-    /// Checks the parts of a head that was read, and so measured.
+    /// Checks the parts of a head that was read, and so measured. What is sent was checked where it was made, by
+    /// [`CallRequest::check_bounds`].
     ///
     /// # Errors
     /// [`OutOfBounds`] for the first bound that is broken.
@@ -197,12 +198,11 @@ impl CallMessage {
         }
     }
 
-    /// The head as it travels, within every bound of [`limits`].
+    /// The head as it travels, measured as a whole.
     ///
     /// # Errors
-    /// As [`Self::check_parts`], or because the whole head is too large.
+    /// [`OutOfBounds`] when it is too large.
     pub fn to_head(&self) -> Result<Vec<u8>, OutOfBounds> {
-        self.check_parts()?;
         let head = wire::encode(self);
         within("whole head", head.len(), limits::CALL_HEAD_BYTES_MAX)?;
         Ok(head)

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use farthing_bounds::ByteBudget;
 use farthing_network::{CallFailure, Interrupted, NetworkConfig, NetworkLimits, NotStarted};
 use farthing_protocol::{
-    CallReply, RefusalCode, Signed,
+    CallMessage, CallReply, CallRequest, RefusalCode, Signed,
     info::{InfoRequest, InfoResponse},
     limits,
 };
@@ -229,9 +229,10 @@ async fn a_message_out_of_bounds_is_not_sent() {
     let owner = Node::start(config()).await;
     let consumer = Node::joining(&[&owner]).await;
     consumer.connected_to(owner.address).await;
-    let too_large = limits::REQUEST_BODY_BYTES_MAX + 1;
+    let CallMessage::Call(asked) = request(0) else { panic!("no call") };
+    let too_large = CallMessage::Call(CallRequest { path: "/".repeat(limits::CALL_HEAD_BYTES_MAX), ..asked });
     for (message, body) in
-        [(request(too_large), pattern(too_large)), (request(3), pattern(4)), (status_question(), pattern(1))]
+        [(too_large, Bytes::new()), (request(3), pattern(4)), (status_question(), pattern(1))]
     {
         let failure = consumer.handle.call(owner.address, message, body, DEADLINE).await.unwrap_err();
         assert!(matches!(failure, CallFailure::NeverStarted(NotStarted::Message(_))), "{failure:?}");
