@@ -83,7 +83,7 @@ async fn what_endpoints_say_for_a_moment_accuses_no_owner() -> Result<()> {
         let world = World::with(setup).await?;
         expect_served(&world.get("/ok").await?)?;
         let failed = world.get("/status/503").await?;
-        assert_eq!((failed.status.as_u16(), failed.header("x-farthing-charged")), (503, "0.00"));
+        assert_eq!((failed.status.as_u16(), failed.header("x-farthing-charged")), (502, "0.00"));
         world.wait_until_decided().await?;
         let node = if whose == ChannelRole::Payer { &world.consumer } else { &world.owner };
         liar.lie(lie);
