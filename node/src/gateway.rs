@@ -32,6 +32,7 @@ pub mod auth;
 pub mod call;
 mod documents;
 pub mod metrics;
+mod own_headers;
 pub mod problem;
 pub mod services;
 

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use axum::http::HeaderMap;
 use bytes::Bytes;
-use farthing_bridge::shown;
+use farthing_bridge::{nearest, shown};
 use farthing_protocol::{CallId, ServiceId, Usdc, call::Method, limits};
 use serde::{
     Deserialize, Deserializer,
@@ -20,7 +20,7 @@ use crate::{
     secret::file::DEFAULT_SECRET,
 };
 
-use super::problem::Problem;
+use super::{own_headers, problem::Problem};
 
 /// Every field the body may have, for the error that lists them.
 const FIELDS: [&str; 8] =
@@ -37,8 +37,10 @@ impl<'de> Deserialize<'de> for Field {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
         FIELDS.into_iter().find(|field| *field == name).map(Self).ok_or_else(|| {
+            let meant = nearest(&name, FIELDS.into_iter())
+                .map_or_else(String::new, |field| format!("did you mean `{field}`? "));
             D::Error::custom(format_args!(
-                "unknown field `{}`; the fields are {}",
+                "unknown field `{}`; {meant}the fields are {}",
                 shown(&name),
                 FIELDS.join(", ")
             ))
@@ -68,9 +70,7 @@ pub fn read_order(grant: Arc<Grant>, http_headers: &HeaderMap, body: &[u8]) -> R
     let params = texts(&mut fields, "params")?;
     let mut headers: BTreeMap<String, String> =
         texts(&mut fields, "headers")?.into_iter().map(|(name, v)| (name.to_ascii_lowercase(), v)).collect();
-    let max_price = optional_text(&mut fields, "max_price", "a decimal string in USDC such as \"0.01\"")?
-        .map(|text| text.parse::<Usdc>().map_err(|e| Problem::malformed(format!("`max_price`: {e}"))))
-        .transpose()?;
+    let max_price = max_price(&mut fields, http_headers)?;
     let call_id = id_of(&grant, optional_text(&mut fields, "call_id", "a string")?, http_headers)?;
     let (body, body_type) = match take(&mut fields, "body") {
         None => (Bytes::new(), None),
@@ -90,6 +90,20 @@ pub fn read_order(grant: Arc<Grant>, http_headers: &HeaderMap, body: &[u8]) -> R
         headers.entry("content-type".to_owned()).or_insert_with(|| body_type.to_owned());
     }
     Ok(Order { grant, call_id, service, method, path, params, headers, body, max_price })
+}
+
+/// The highest price of a call: from its body or the header of the request.
+fn max_price(fields: &mut Fields<'_>, http_headers: &HeaderMap) -> Result<Option<Usdc>, Problem> {
+    let in_body = optional_text(fields, "max_price", "a decimal string in USDC such as \"0.01\"")?
+        .map(|text| text.parse::<Usdc>().map_err(|e| Problem::malformed(format!("`max_price`: {e}"))))
+        .transpose()?;
+    match (in_body, own_headers::max_price(http_headers)?) {
+        (Some(body), Some(header)) if body != header => Err(Problem::malformed(format!(
+            "`max_price` and `{}` differ; send one of them",
+            own_headers::MAX_PRICE
+        ))),
+        (body, header) => Ok(body.or(header)),
+    }
 }
 
 /// The id of a call whose body names `in_body`: from there or the `Idempotency-Key` header, or a new one.
@@ -346,7 +360,9 @@ mod tests {
             (&call(r#""max_price":0.1"#), "`max_price` is a number"),
             (&call(r#""max_price":"1e3""#), "not an amount of USDC"),
             (&call(r#""call_id":"""#), "1 to 128 bytes"),
-            (&call(r#""prams":{}"#), "unknown field `prams`"),
+            (&call(r#""prams":{}"#), "unknown field `prams`; did you mean `params`?"),
+            (&call(r#""max_price_usdc":"1""#), "unknown field `max_price_usdc`; did you mean `max_price`?"),
+            (&call(r#""colour":"blue""#), "unknown field `colour`; the fields are"),
         ] {
             assert!(refusal(body).contains(expected), "{body}: {}", refusal(body));
         }
@@ -368,5 +384,18 @@ mod tests {
                 .detail
                 .contains("differ")
         );
+    }
+
+    #[test]
+    fn the_header_limits_the_price_as_the_body_does() {
+        let call = |field: &str| format!(r#"{{"api_id_public":"{ID}","path":"/a","method":"GET"{field}}}"#);
+        let mut headers = HeaderMap::new();
+        headers.insert(own_headers::MAX_PRICE, HeaderValue::from_static("0.001"));
+        let read = |body: &str| read_order(Arc::new(Grant::unlimited("default")), &headers, body.as_bytes());
+        for body in [call(""), call(r#","max_price":"0.0010""#)] {
+            assert_eq!(read(&body).unwrap().max_price, Some(Usdc::from_micros(1_000)), "{body}");
+        }
+        let refused = read(&call(r#","max_price":"0.002""#)).unwrap_err().detail;
+        assert!(refused.contains("differ"), "{refused}");
     }
 }

@@ -12,7 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_bridge::description::{Operation, Place};
-use farthing_protocol::{ServiceId, Usdc, call::Method};
+use farthing_protocol::{ServiceId, call::Method};
 
 use url::form_urlencoded;
 
@@ -21,7 +21,7 @@ use crate::{
     consumer::{BuyError, Order, spending::Grant},
 };
 
-use super::{Gateway, auth, call, problem::Problem};
+use super::{Gateway, auth, call, own_headers, problem::Problem};
 
 /// Prefix of every service's address; the service's id and a path of the service follow.
 pub const PREFIX: &str = "/services";
@@ -75,6 +75,7 @@ struct ServiceRequest<'a> {
 
 impl ServiceRequest<'_> {
     async fn order(self, gateway: &Gateway, grant: Arc<Grant>, body: Bytes) -> Result<Order, Problem> {
+        let max_price = own_headers::max_price(self.headers)?;
         let service: ServiceId = self
             .id
             .parse()
@@ -91,7 +92,6 @@ impl ServiceRequest<'_> {
             let refused = |e| Problem::from(&BuyError::from(PlanError::from(e))).with_call_id(call_id);
             known.api().params_of(method.as_str(), &self.path, self.query).map_err(refused)?
         };
-        let max_price = self.text("x-farthing-max-price")?.map(str::parse::<Usdc>);
         Ok(Order {
             grant,
             call_id,
@@ -101,9 +101,7 @@ impl ServiceRequest<'_> {
             headers: self.passed_on()?,
             path: self.path,
             body,
-            max_price: max_price
-                .transpose()
-                .map_err(|e| Problem::malformed(format!("`x-farthing-max-price`: {e}")))?,
+            max_price,
         })
     }
 

@@ -76,7 +76,7 @@ async fn a_refused_request_is_free_and_reaches_no_upstream() -> Result<()> {
             text(&with(good.clone(), "parms", json!({}))),
             400,
             "malformed",
-            "unknown field `parms`",
+            "unknown field `parms`; did you mean `params`?",
         ),
         (
             "a price as a number",
@@ -191,6 +191,39 @@ async fn a_refused_request_is_free_and_reaches_no_upstream() -> Result<()> {
     expect_free("two ids", &both, 400, "malformed")?;
     assert_eq!(world.upstream.hits(), 1, "only the good call");
     assert_eq!(world.settle_and_check(FUNDS).await?, PRICE);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_misspelled_limit_buys_nothing_at_either_address() -> Result<()> {
+    let world = World::start().await?;
+    let body = world.body("GET", "/ok").to_string();
+    let plain = format!("{}/services/{}/ok", world.consumer.status().await?.gateway_url, world.api.id);
+    let asked = async |name: &str, value: &str| -> Result<[Answer; 2]> {
+        let posted = world.post(body.clone(), |request| request.header(name, value)).await?;
+        let request = world.client().get(&plain).bearer_auth(&world.secret).header(name, value);
+        let response = request.send().await?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        Ok([posted, Answer { status, headers, body: response.bytes().await? }])
+    };
+    for name in ["x-farthing-max-price-usdc", "X-Farthing-MaxPrice", "x-farthing-call-id"] {
+        for answer in asked(name, "0.001").await? {
+            expect_free(name, &answer, 400, "malformed")?;
+            let said = String::from_utf8_lossy(&answer.body);
+            ensure!(said.contains("`x-farthing-max-price`"), "{name}: {said}");
+        }
+    }
+    for answer in asked("x-farthing-max-price", "0.001999").await? {
+        expect_free("below the price", &answer, 402, "price-above-cap")?;
+    }
+    let both = with(world.body("GET", "/ok"), "max_price", "1").to_string();
+    let both = world.post(both, |request| request.header("x-farthing-max-price", "0.001")).await?;
+    expect_free("two limits", &both, 400, "malformed")?;
+    assert_eq!(world.upstream.hits(), 0);
+    for answer in asked("x-farthing-max-price", "0.002").await? {
+        expect_served(&answer)?;
+    }
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
     Ok(())
 }
 
