@@ -256,7 +256,7 @@ impl Owner {
         killpoint::reached("owner.before_upstream");
         let fetched = admitted.fetch().await;
         killpoint::reached("owner.after_upstream");
-        let charge = fetched.outcome.charge(admitted.charge_policy(), admitted.price());
+        let charge = fetched.outcome.charge_with(fetched.status, admitted.charge_policy(), admitted.price());
         let answer_hash = response_hash(fetched.status, &fetched.headers, &fetched.body);
         let recorded = self.record(&admitted, &fetched, charge, answer_hash).await;
         if recorded.is_none() || !admitted.price().is_zero() {

@@ -161,7 +161,7 @@ impl KnownService {
         body: &[u8],
     ) -> Result<CallPlan, PlanError> {
         for (name, value) in headers {
-            check_header(name, value)?;
+            check_header(method, name, value)?;
         }
         let content_type = headers.get("content-type").map(String::as_str);
         let planned = self.api.plan(&Call { method: method.as_str(), path, params, content_type, body })?;
@@ -192,7 +192,7 @@ fn describes(operation: &Operation, accept: &str) -> bool {
         .all(|range| range == "*/*" || is_json(&range) || described.contains(&range))
 }
 
-fn check_header(name: &str, value: &str) -> Result<(), PlanError> {
+fn check_header(method: Method, name: &str, value: &str) -> Result<(), PlanError> {
     if !HEADERS_ALLOWED.contains(&name) {
         let shown: String = name.chars().filter(|c| !c.is_control()).take(60).collect();
         return Err(PlanError::BadParameter(format!(
@@ -202,6 +202,12 @@ fn check_header(name: &str, value: &str) -> Result<(), PlanError> {
     }
     if !value.bytes().all(|b| matches!(b, b' '..=b'~')) {
         return Err(PlanError::BadParameter(format!("the header `{name}` must be printable ASCII")));
+    }
+    // Whoever has nothing yet, and asks for nothing new, has a server work for an answer that is free.
+    if name == "if-none-match" && method.is_safe() && value.split(',').any(|tag| tag.trim() == "*") {
+        return Err(PlanError::BadParameter(format!(
+            "the header `{name}` must name what you have, as an earlier answer's `etag` did; `*` is any"
+        )));
     }
     Ok(())
 }
@@ -327,6 +333,23 @@ mod tests {
         assert!(
             describes(&operation, "text/csv;q=1, image/png") && !describes(&operation, "text/csv, text/html")
         );
+    }
+
+    #[test]
+    fn a_read_says_what_it_has_and_not_that_it_wants_nothing() {
+        let known = known(&[("/a", 1)]);
+        let plan = |value: &str| {
+            let headers: BTreeMap<_, _> = [("if-none-match".to_owned(), value.to_owned())].into();
+            known.plan(Method::Get, "/a", &BTreeMap::new(), &headers, b"")
+        };
+        for value in ["\"7\"", "W/\"7\", \"8\"", "\"*\""] {
+            assert_eq!(plan(value).unwrap().headers["if-none-match"], value);
+        }
+        for value in ["*", " * ", "\"7\", *"] {
+            let refused = plan(value).unwrap_err().to_string();
+            assert!(refused.contains("`if-none-match`"), "{value}: {refused}");
+        }
+        assert_eq!(check_header(Method::Put, "if-none-match", "*"), Ok(()), "made where nothing is yet");
     }
 
     #[test]

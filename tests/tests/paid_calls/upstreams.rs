@@ -7,6 +7,7 @@ use farthing_tests::{
     upstream,
     world::{Answer, FUNDS, Setup, World, service_file},
 };
+use serde_json::{Value, json};
 
 /// Settings under which a slow upstream is found out soon, and 4 MiB is the largest answer.
 fn strict() -> Setup {
@@ -115,7 +116,7 @@ async fn an_answer_arrives_byte_for_byte() -> Result<()> {
         answer.headers
     );
 
-    let echoed = with(world.body("POST", "/echo"), "body", serde_json::json!({ "text": "é\u{1F30D}\0\n" }));
+    let echoed = with(world.body("POST", "/echo"), "body", json!({ "text": "é\u{1F30D}\0\n" }));
     assert_eq!(world.call(&echoed).await?.json(), echoed["body"]);
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(10));
     Ok(())
@@ -139,6 +140,29 @@ async fn a_declined_call_is_free_unless_the_listing_says_otherwise() -> Result<(
     declined(&world.call_of(&charging, "GET", "/status/404").await?, 404, "0.002")?;
     expect_free("charging", &world.call_of(&charging, "GET", "/status/500").await?, 502, "upstream-failed")?;
     assert_eq!(world.upstream.hits(), 4);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_answer_that_nothing_has_changed_is_free() -> Result<()> {
+    let world = World::start().await?;
+    let unchanged = upstream::raw(b"HTTP/1.1 304 Not Modified\r\netag: \"7\"\r\n\r\n").await?;
+    let if_none_match = |body: Value, tag: &str| with(body, "headers", json!({ "If-None-Match": tag }));
+    for charge in [Charge::Success, Charge::Answered] {
+        let api = publish(&world, &unchanged, charge).await?;
+        let body = with(world.body("GET", "/ok"), "api_id_public", api.id.to_string());
+        let answer = world.call(&if_none_match(body, "\"7\"")).await?;
+        assert_eq!((answer.status.as_u16(), answer.body.len()), (304, 0));
+        assert_eq!(answer.header("x-farthing-price-usdc"), "0.002");
+        assert_eq!(answer.header("x-farthing-charged"), "0.00", "{charge:?}");
+        assert_eq!(answer.header("etag"), "\"7\"");
+    }
+    let any = world.call(&if_none_match(world.body("GET", "/ok"), "*")).await?;
+    expect_free("whatever it is", &any, 400, "bad-parameter")?;
+    assert_eq!(world.upstream.hits(), 0);
+    let changed = world.call(&if_none_match(world.body("GET", "/ok"), "\"7\"")).await?;
+    expect_served(&changed)?;
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
     Ok(())
 }

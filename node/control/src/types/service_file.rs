@@ -143,7 +143,7 @@ impl ScalarFile {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Charge {
-    /// Status below 400.
+    /// Status below 400, except 304 (not modified).
     #[default]
     Success,
     /// 4xx as well.
