@@ -28,6 +28,9 @@ const CHANNEL_LAG: Duration = Duration::from_secs(20);
 /// The time that an owner which has just started may need for its first look at the chain.
 const START_LAG: Duration = Duration::from_secs(3);
 const RETRY_EVERY: Duration = Duration::from_millis(250);
+/// Pauses before the first copies for an owner that has not seen a deposit of a moment ago: mostly its next look at the
+/// chain shows it. Together they are [`RETRY_EVERY`], so an owner that sees nothing is sent five copies more, once.
+const FIRST_PAUSES_MS: [u64; 6] = [10, 20, 30, 40, 50, 100];
 /// An owner answers a question from its memory or its ledger.
 pub(super) const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -82,7 +85,9 @@ impl Consumer {
     ) -> Exchanged {
         let started = Instant::now();
         let (mut asks, mut refused, mut lost) = (false, None, None);
+        let mut too_early = 0;
         loop {
+            let mut pause = RETRY_EVERY;
             let left = deadline.saturating_duration_since(Instant::now());
             let word = if asks {
                 let (end, word) = self.ask(attempt.expected.owner, attempt.call_id(), copies, left).await;
@@ -94,6 +99,10 @@ impl Consumer {
             } else {
                 let (heard, word) = heard(self.send(attempt, left).await);
                 let waits = !copies.are_in_doubt() && self.is_lagging(&word, attempt, started);
+                if waits && self.was_just_filled(attempt) {
+                    pause = pause_after(too_early);
+                    too_early += 1;
+                }
                 match if waits { Step::Again } else { copies.hear(heard, clock::uptime()) } {
                     Step::Again => {}
                     Step::Ask => asks = true,
@@ -116,7 +125,7 @@ impl Consumer {
             if let OwnerWord::Refused(refusal) = word {
                 refused = Some(refusal);
             }
-            tokio::time::sleep(RETRY_EVERY).await;
+            tokio::time::sleep(pause).await;
         }
     }
 
@@ -178,6 +187,11 @@ const fn lag_of(code: RefusalCode, was_just_filled: bool) -> Duration {
         | RefusalCode::DepositNotSafe => START_LAG,
         _ => Duration::ZERO,
     }
+}
+
+/// The pause after so many copies that came before the owner had seen the deposit, and one more.
+fn pause_after(too_early: usize) -> Duration {
+    FIRST_PAUSES_MS.get(too_early).map_or(RETRY_EVERY, |millis| Duration::from_millis(*millis))
 }
 
 /// Reads what a copy of a call brought, for the rule and for people.
@@ -290,6 +304,23 @@ mod tests {
         let none = Duration::ZERO;
         assert_eq!(of_channels.map(|code| lag_of(code, false)), [START_LAG, START_LAG, none, none]);
         assert_eq!(lag_of(RefusalCode::PriceChanged, true), none);
+    }
+
+    #[test]
+    fn a_first_call_goes_again_soon_and_an_owner_that_sees_nothing_is_sent_few_copies_more() {
+        let sent_within = |time: Duration| {
+            let sent = (0..).scan(Duration::ZERO, |at, copies| {
+                *at += pause_after(copies);
+                Some(*at)
+            });
+            sent.take_while(|at| *at <= time).count()
+        };
+        assert_eq!(sent_within(Duration::from_millis(150)), 5, "an owner that looks every 100 ms");
+        assert_eq!(sent_within(RETRY_EVERY), 6);
+        for retries in [2_u32, 4, 80] {
+            let flat = usize::try_from(retries).unwrap();
+            assert_eq!(sent_within(RETRY_EVERY * retries), flat + 5, "within {retries} times as long");
+        }
     }
 
     #[test]
