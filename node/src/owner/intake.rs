@@ -5,7 +5,7 @@
 //!    their schema ([`graphql`]), other servers are searched ([`scan`](mod@scan)).
 //! 2. The bridge reads what was found; that may take half a second, so it is done on a thread for such work.
 //! 3. Addresses that the document names are resolved against where it came from; the first that can be an
-//!    upstream is proposed.
+//!    upstream is proposed. Of a document that a search found, the server that was searched is.
 //!
 //! Only an owner starts an intake, with a command or in the authenticated console. What the owner's headers
 //! hold goes to the named host and nowhere else: not into errors, logs or the [`Intake`].
@@ -108,6 +108,30 @@ impl Intake {
         let url_of_server = url.filter(|_| reading.description.graphql.is_none());
         let upstreams = upstreams(&reading.servers, url_of_server);
         Self { reading, origin: name, upstreams }
+    }
+
+    /// Of a document that a search found at `url`. Its server is the one that was searched, whatever address the document
+    /// has for the public: under the path of that address, or at the root.
+    fn found_at(reading: Reading, name: String, url: &Url) -> Self {
+        let mut intake = Self::of_document(reading, name, Some(url));
+        let is_here = |named: &Url| named.origin() == url.origin();
+        if intake.kind() == Kind::Graphql || intake.upstreams.iter().any(is_here) {
+            return intake;
+        }
+        let root = places::root(url);
+        let mut here = vec![root.clone()];
+        if let Some(named) = intake.upstreams.first() {
+            let what = format!("the document names {named}; the server that was searched is taken instead");
+            intake.reading.report.warnings.add("servers", what);
+            let mut below = root;
+            below.set_path(named.path());
+            if !here.contains(&below) {
+                here.insert(0, below);
+            }
+        }
+        here.append(&mut intake.upstreams);
+        intake.upstreams = here;
+        intake
     }
 
     fn of_endpoint(reading: Reading, url: &Url) -> Self {

@@ -24,7 +24,7 @@ use crate::{
 pub(super) async fn service_file(context: &Context, add: Add) -> Result<ServiceFile, Failure> {
     let mut file = match (add.from.as_deref().or(add.file.as_deref()), source(context, &add).await?) {
         (Some(path), None) => read(path)?,
-        (None, Some(source)) => described(source, &add)?,
+        (None, Some((source, upstream))) => ServiceFile { upstream, ..described(source, &add)? },
         _ => {
             return Err(Failure::usage(
                 "say what to publish: --openapi, --graphql or --scan with a file or URL, or --from with a service file",
@@ -36,11 +36,12 @@ pub(super) async fn service_file(context: &Context, add: Add) -> Result<ServiceF
     Ok(file)
 }
 
-/// Returns the source that describes the API; `None` when a service file describes it.
-async fn source(context: &Context, add: &Add) -> Result<Option<SourceFile>, Failure> {
+/// Returns the source that describes the API, and its server where that is known already; `None` when a service file
+/// describes it.
+async fn source(context: &Context, add: &Add) -> Result<Option<(SourceFile, String)>, Failure> {
     Ok(match (&add.openapi, &add.graphql, &add.scan) {
-        (Some(place), _, _) => Some(source_at(place, SourceKind::Openapi)?),
-        (_, Some(place), _) => Some(source_at(place, SourceKind::Graphql)?),
+        (Some(place), _, _) => Some((source_at(place, SourceKind::Openapi)?, String::new())),
+        (_, Some(place), _) => Some((source_at(place, SourceKind::Graphql)?, String::new())),
         (_, _, Some(url)) => Some(scan(context, url, add).await?),
         _ => None,
     })
@@ -67,7 +68,7 @@ fn is_url(place: &str) -> bool {
 }
 
 /// Looks for descriptions, shows them, and picks one: the named one, the only one, or the one a person chooses.
-async fn scan(context: &Context, url: &str, add: &Add) -> Result<SourceFile, Failure> {
+async fn scan(context: &Context, url: &str, add: &Add) -> Result<(SourceFile, String), Failure> {
     let address = address(url)?;
     let headers = add.said.upstream_headers.iter().map(header).collect::<Result<_, _>>()?;
     let options = IntakeOptions { headers, ..IntakeOptions::default() };
@@ -87,7 +88,17 @@ async fn scan(context: &Context, url: &str, add: &Add) -> Result<SourceFile, Fai
     let candidate = number.checked_sub(1).and_then(|index| found.candidates.get(index));
     let candidate = candidate
         .ok_or_else(|| Failure::usage(format!("there is no description {number}, only 1 to {count}")))?;
-    Ok(found_source(&candidate.intake))
+    let intake = &candidate.intake;
+    // Another server's is read from the document, which is then read without the keys of the upstream.
+    let here = intake.upstream().filter(|upstream| upstream.origin() == address.origin());
+    if let Some(here) = here
+        && let Some(named) = intake.upstreams.iter().find(|named| named.origin() != here.origin())
+    {
+        context.output.prose(&format!(
+            "Calls go to {here}, where it was found. The description names {named}; --upstream URL chooses."
+        ));
+    }
+    Ok((found_source(intake), here.map(ToString::to_string).unwrap_or_default()))
 }
 
 fn ask(count: usize) -> Result<usize, Failure> {

@@ -200,7 +200,13 @@ impl Search {
         if !is_text {
             match parse(page.body.clone()).await {
                 Ok(reading) => {
-                    let intake = Intake::of_document(reading, url.to_string(), Some(&page.url));
+                    // An address that is itself a document's is where somebody keeps it, and need not be its server's.
+                    let intake = match found {
+                        Found::Given if url.path() != "/" => {
+                            Intake::of_document(reading, url.to_string(), Some(&page.url))
+                        }
+                        _ => Intake::found_at(reading, url.to_string(), &page.url),
+                    };
                     self.add(Candidate { found, intake });
                     return ScanOutcome::Description;
                 }
@@ -236,7 +242,7 @@ impl Search {
         {
             self.add(Candidate {
                 found: Found::Page,
-                intake: Intake::of_document(reading, url.to_string(), Some(&base)),
+                intake: Intake::found_at(reading, url.to_string(), &base),
             });
             return ScanOutcome::Description;
         }

@@ -70,6 +70,35 @@ fn the_upstream_is_what_the_document_names_seen_from_where_it_came_from() {
 }
 
 #[tokio::test]
+async fn what_a_search_finds_is_sold_from_the_server_that_was_searched() {
+    for (servers, path, named) in [
+        (&["https://api.example/"][..], "", &["", "https://api.example/"][..]),
+        (&["https://api.example/v2"], "v2", &["v2", "", "https://api.example/v2"]),
+        (&["/v1"], "v1", &["v1"]),
+        (&["/v1", "https://api.example/v2"], "v1", &["v1", "https://api.example/v2"]),
+        (&[], "", &[""]),
+    ] {
+        let mut document = openapi();
+        document["servers"] = servers.iter().map(|server| json!({ "url": server })).collect();
+        let page = get(move || async move { axum::Json(document) });
+        let host = serve(Router::new().route("/openapi.json", page)).await;
+        let absolute = |address: &&str| host.join(address).unwrap();
+        let found = read(Source::ScanUrl(host.clone()), options()).await.unwrap();
+        assert_eq!(found.upstream(), Some(&absolute(&path)), "{servers:?}");
+        assert_eq!(found.upstreams, named.iter().map(absolute).collect::<Vec<_>>(), "{servers:?}");
+        let is_told = found.reading.report.warnings.list.iter().any(|one| one.what.contains("api.example"));
+        assert_eq!(is_told, servers.first().is_some_and(|first| first.starts_with("https")), "{servers:?}");
+        // A document that is named itself may lie anywhere.
+        let address = host.join("openapi.json").unwrap();
+        for source in [Source::OpenApiUrl(address.clone()), Source::ScanUrl(address)] {
+            let kept = read(source, options()).await.unwrap();
+            let first = servers.first().map_or_else(|| host.clone(), &absolute);
+            assert_eq!(kept.upstream().map(Url::origin), Some(first.origin()), "{servers:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn addresses_that_nobody_may_ask_are_refused_before_anything_is_sent() {
     for address in [
         "http://169.254.169.254/latest/meta-data",
