@@ -43,7 +43,8 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
             context.output.data(&shown, show::added)?;
             warn_of_double(context, &node, &api).await?;
             warn_of_look_alike(context, &node, api.id.0).await?;
-            return warn_of_clock(context, &node).await;
+            warn_of_clock(context, &node).await?;
+            return tell_how_far_it_got(context, &node, api.id.0).await;
         }
         args::Api::Show(OwnService { service }) => {
             let shown = node.ask(endpoint::ShowApi.of(service)).await?;
@@ -83,7 +84,10 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
         }
         args::Api::Pause(OwnService { service }) => node.ask(endpoint::PauseApi.of(service)).await?,
         args::Api::Resume(OwnService { service }) => node.ask(endpoint::ResumeApi.of(service)).await?,
-        args::Api::Remove(OwnService { service }) => {
+        args::Api::Remove { service, yes } => {
+            if !yes {
+                confirm_end(context, &node, service).await?;
+            }
             let api = node.ask(endpoint::RemoveApi.of(service)).await?;
             context.output.data(&api, |api| list(std::slice::from_ref(api)))?;
             return warn_of_clock(context, &node).await;
@@ -92,6 +96,19 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
     context.output.data(&api, |api| list(std::slice::from_ref(api)))?;
     warn_of_clock(context, &node).await?;
     tell_how_far_it_got(context, &node, api.id.0).await
+}
+
+/// Asks before a service ends. About one that is not there, the node has the word.
+async fn confirm_end(context: &Context, node: &ControlClient, service: ServiceId) -> Result<(), Failure> {
+    let apis = node.ask(endpoint::Apis).await?;
+    let found = apis.iter().find(|api| api.id.0 == service && api.state != ApiState::Removed);
+    found.map_or(Ok(()), |api| {
+        context.output.confirm(&format!(
+            "Retire “{}” ({} calls, {} USDC earned) for good? Callers are told that it is gone; to stop for a while, \
+             `farthing api pause`.",
+            api.name, api.calls, api.earned
+        ))
+    })
 }
 
 /// A server that asks for a key refuses every call without one.
@@ -166,8 +183,9 @@ async fn tell_how_far_it_got(
 fn how_far(health: &ListingHealth) -> String {
     let ListingHealth { asked, current, .. } = health;
     match (*asked, *current) {
-        (0, _) => "No node is connected that could hear of it; it is told to those that connect.".to_owned(),
-        (asked, current) if asked == current => "All connected nodes have the new version.".to_owned(),
+        (0, _) => "No node is connected that could hear of it, so nobody can buy it yet; it is told to those that connect."
+            .to_owned(),
+        (asked, current) if asked == current => format!("Seen by {current} of {asked} connected nodes."),
         (asked, current) => format!(
             "{current} of {asked} connected nodes have it by now; the others follow by themselves. Of a service that \
              changes often they take a new version every ten minutes. `farthing api health` asks again."
@@ -271,8 +289,8 @@ mod tests {
     fn an_owner_hears_how_far_a_change_got() {
         let health = |asked, current| ListingHealth { asked, current, ..ListingHealth::default() };
         for (asked, current, words) in [
-            (0, 0, "No node is connected"),
-            (3, 3, "All connected nodes"),
+            (0, 0, "nobody can buy it yet"),
+            (3, 3, "Seen by 3 of 3 connected nodes."),
             (3, 1, "1 of 3 connected nodes have it by now"),
         ] {
             let told = how_far(&health(asked, current));

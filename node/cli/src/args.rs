@@ -308,8 +308,14 @@ pub enum Api {
     Pause(OwnService),
     /// Serve again
     Resume(OwnService),
-    /// Retire the service
-    Remove(OwnService),
+    /// Retire the service, for good
+    Remove {
+        /// Its UUID, as `farthing api list` shows it
+        service: ServiceId,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -343,6 +349,9 @@ pub enum Channel {
         /// Ask the chain at once instead of the owner first; the deposit comes back after the channel's delay
         #[arg(long)]
         force: bool,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
     },
     /// Buy again from an owner whose channel was stopped and is closed now; accepts what was lost with it
     Resume {
@@ -387,7 +396,11 @@ pub enum Console {
     /// Print its address, and the setup code while it has no password
     Url,
     /// Remove the password and log everybody out; prints a new setup code
-    ResetPassword,
+    ResetPassword {
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -2,9 +2,10 @@
 
 use super::{Context, args, failure::Failure, output::table};
 use farthing_control::{
-    endpoint,
+    ControlClient, endpoint,
     types::{Channel, OpenRequest, RefusedClaim, Text},
 };
+use farthing_protocol::ChannelId;
 
 pub(super) async fn channel(context: &Context, verb: args::Channel) -> Result<(), Failure> {
     let node = context.node()?;
@@ -21,7 +22,10 @@ pub(super) async fn channel(context: &Context, verb: args::Channel) -> Result<()
             let request = OpenRequest { service: service.into(), deposit: deposit.map(Text) };
             vec![node.tell(endpoint::OpenChannel, &request).await?]
         }
-        args::Channel::Close { channel, force } => {
+        args::Channel::Close { channel, force, yes } => {
+            if !yes {
+                confirm_close(context, &node, channel).await?;
+            }
             vec![node.ask(endpoint::CloseChannel.of(channel).with("force", force)).await?]
         }
         args::Channel::Resume { channel, yes } => {
@@ -34,6 +38,19 @@ pub(super) async fn channel(context: &Context, verb: args::Channel) -> Result<()
         }
     };
     context.output.data(&channels, |channels| list(channels))
+}
+
+/// Asks before a channel ends. About one that is not there, or is closed, the node has the word.
+async fn confirm_close(context: &Context, node: &ControlClient, channel: ChannelId) -> Result<(), Failure> {
+    let channels = node.ask(endpoint::Channels).await?;
+    let open = channels.iter().find(|one| one.id.0 == channel && !one.state.is_closed());
+    open.map_or(Ok(()), |open| {
+        context.output.confirm(&format!(
+            "Close the channel with {}, {} USDC deposited and {} spent? The next call opens another, with a transaction of \
+             its own.",
+            open.peer, open.deposited, open.spent
+        ))
+    })
 }
 
 fn list(channels: &[Channel]) -> String {

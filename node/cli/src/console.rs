@@ -7,7 +7,10 @@ pub(super) async fn console(context: &Context, verb: &args::Console) -> Result<(
     let node = context.node()?;
     let shown: Console = match verb {
         args::Console::Url => node.ask(endpoint::ShowConsole).await?,
-        args::Console::ResetPassword => {
+        args::Console::ResetPassword { yes } => {
+            if !*yes {
+                context.output.confirm("Forget the console's password and log everybody out?")?;
+            }
             let reset = node.ask(endpoint::ResetConsole).await?;
             context.output.prose("The password is forgotten and everybody is logged out.");
             reset

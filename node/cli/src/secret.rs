@@ -37,17 +37,32 @@ pub(super) async fn secret(context: &Context, verb: args::Secret) -> Result<(), 
             let changed = node.tell(endpoint::LimitSecret.of(&name), &limits).await?;
             output.data(&changed, |changed| list(std::slice::from_ref(changed)))
         }
-        args::Secret::Rotate { name } => {
+        args::Secret::Rotate { name, yes } => {
+            confirm_end(context, &node, &name, yes).await?;
             let secret = node.ask(endpoint::RotateNamedSecret.of(&name)).await?;
             output.prose("The old secret is refused from now on.");
             output.data(&secret, |secret| secret.secret.clone())
         }
-        args::Secret::Revoke { name } => {
+        args::Secret::Revoke { name, yes } => {
+            confirm_end(context, &node, &name, yes).await?;
             let last = node.ask(endpoint::RevokeSecret.of(&name)).await?;
             output.prose("The secret is refused from now on.");
             output.data(&last, |last| list(std::slice::from_ref(last)))
         }
     }
+}
+
+/// Asks before programs are refused. About a secret that is not there, the node has the word.
+async fn confirm_end(context: &Context, node: &ControlClient, name: &str, yes: bool) -> Result<(), Failure> {
+    if yes {
+        return Ok(());
+    }
+    let all = node.ask(endpoint::Secrets).await?;
+    let Some(found) = all.iter().find(|secret| secret.name == name) else { return Ok(()) };
+    let used = found.last_used_secs.map_or_else(|| "never".to_owned(), clock::date);
+    context
+        .output
+        .confirm(&format!("End the secret {name}, last used: {used}? Programs that have it are refused."))
 }
 
 async fn find(node: &ControlClient, name: &str) -> Result<SecretShown, Failure> {

@@ -52,6 +52,11 @@ fn what_is_wrong_on_the_command_line_is_found_before_anything_is_done() {
         (format!("farthing sdk generate {ID} -l python"), false),
         (format!("farthing sdk generate {ID} -o out"), false),
         (format!("farthing api price {ID} 2 --yes"), true),
+        (format!("farthing api remove {ID} --yes"), true),
+        (format!("farthing channel close 0x{} --force --yes", "11".repeat(32)), true),
+        ("farthing secret revoke old --yes".to_owned(), true),
+        ("farthing secret rotate --yes".to_owned(), true),
+        ("farthing console reset-password --yes".to_owned(), true),
         ("farthing".to_owned(), false),
     ] {
         assert_eq!(Cli::try_parse_from(line.split(' ')).is_ok(), right, "{line}");

@@ -25,7 +25,7 @@ async fn a_retired_service_is_said_to_be_retired_and_since_when(mut nodes: Nodes
     let service = api.id.to_string();
     // From now on it is in use.
     farthing(&all[1], &["catalog", "openapi", &service]).await?.ends_with(0)?;
-    farthing(&all[0], &["api", "remove", &service]).await?.ends_with(0)?;
+    farthing(&all[0], &["api", "remove", &service, "--yes"]).await?.ends_with(0)?;
     all_find(&all, &words("soon"), 0).await?;
     for arguments in [
         &["catalog", "show", &service][..],

@@ -79,7 +79,7 @@ async fn the_same_service_twice_is_warned_of_and_a_new_price_says_how_far_it_got
     ensure!(imitated.ends_with(0)?.err.contains("nearly that of “Twice the same”"), "{imitated:?}");
     let told = farthing(&alone, &["api", "price", &service, "0.005"]).await?;
     // A slow machine may take longer than anybody waits for words.
-    let is_told = ["All connected nodes have the new version.", "0 of 1 connected nodes have it by now"];
+    let is_told = ["Seen by 1 of 1 connected nodes.", "0 of 1 connected nodes have it by now"];
     ensure!(is_told.iter().any(|words| told.err.contains(words)), "{told:?}");
     eventually("the neighbour has it", async || {
         Ok(farthing(&alone, &["api", "health", &service]).await?.out.contains("1 of 1 connected nodes"))

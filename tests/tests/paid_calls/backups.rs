@@ -111,8 +111,8 @@ async fn a_restore_revives_no_secret_and_resuming_names_what_came_back() -> Resu
     };
     let mut secrets = vec![world.secret.clone(), does(&world.consumer, "secret create thief").await?.0];
     back_up(&world.consumer, folder.path()).await?;
-    does(&world.consumer, "secret revoke thief").await?;
-    secrets.push(does(&world.consumer, "secret rotate default").await?.0);
+    does(&world.consumer, "secret revoke thief --yes").await?;
+    secrets.push(does(&world.consumer, "secret rotate default --yes").await?.0);
     world.consumer.kill().await?;
     let elsewhere = restore(folder.path()).await?;
     // The authority that this world trusts.

@@ -124,6 +124,11 @@ async fn every_failure_has_its_code_its_next_step_and_with_json_one_object() -> 
         (owner, &["api", "show", NOTHING], 1, "failure"),
         (owner, &["api", "price", NOTHING, "0.01"], 1, "failure"),
         (owner, &["api", "remove", NOTHING], 1, "failure"),
+        // What ends something is asked about, and here is no terminal to answer on.
+        (owner, &["api", "remove", &service], 2, "usage"),
+        (consumer, &["secret", "rotate"], 2, "usage"),
+        (consumer, &["secret", "revoke", "default"], 2, "usage"),
+        (consumer, &["console", "reset-password"], 2, "usage"),
         (owner, &["api", "price", &service, "0.01", "--operation", "GET /nothing"], 2, "usage"),
         (owner, &["api", "price", &service, "1.000001"], 2, "usage"),
         (owner, &["api", "add", "--from", "/nowhere.toml"], 2, "usage"),

@@ -218,7 +218,10 @@ async fn an_owner_that_asks_for_a_longer_delay_gets_nothing_more_into_a_channel_
 
     // What it says to do helps.
     let channels = world.consumer.control().ask(endpoint::Channels).await?;
-    farthing(&world.consumer, &["channel", "close", &channels[0].id.to_string()]).await?.ends_with(0)?;
+    let id = channels[0].id.to_string();
+    let unasked = farthing(&world.consumer, &["channel", "close", &id]).await?;
+    ensure!(unasked.ends_with(2)?.err.contains("--yes"), "it is asked about: {unasked:?}");
+    farthing(&world.consumer, &["channel", "close", &id, "--yes"]).await?.ends_with(0)?;
     expect_served(&world.get("/ok").await?)?;
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
     Ok(())

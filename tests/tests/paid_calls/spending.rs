@@ -122,20 +122,20 @@ async fn a_named_secret_buys_what_it_is_made_for_up_to_its_caps_and_until_it_is_
     farthing(consumer, &["secret", "limit", "elsewhere", "--service", nothing]).await?.ends_with(0)?;
     expect_refused("a repeat", &send_with(&world, &elsewhere, &charged).await?, 403, "secret-not-scoped")?;
     farthing(consumer, &["secret", "limit", "elsewhere", "--reset"]).await?.ends_with(0)?;
-    let fresh = farthing(consumer, &["secret", "rotate", "elsewhere"]).await?;
+    let fresh = farthing(consumer, &["secret", "rotate", "elsewhere", "--yes"]).await?;
     let fresh = fresh.ends_with(0)?.out.trim().to_owned();
     expect_refused("rotated", &call_with(&world, &elsewhere).await?, 401, "unauthorized")?;
     expect_served(&call_with(&world, &fresh).await?)?;
     let shown = farthing(consumer, &["secret", "show", "elsewhere"]).await?;
     ensure!(shown.ends_with(0)?.out.trim() == fresh, "another secret is shown");
-    farthing(consumer, &["secret", "revoke", "elsewhere"]).await?.ends_with(0)?;
+    farthing(consumer, &["secret", "revoke", "elsewhere", "--yes"]).await?.ends_with(0)?;
     expect_refused("revoked", &call_with(&world, &fresh).await?, 401, "unauthorized")?;
     // Whoever gets its name later gets none of its answers.
     let revoked = clock::now_secs();
     eventually("the second is over", async || Ok(clock::now_secs() > revoked)).await?;
     let heir = create("elsewhere", vec![]).await?;
     expect_free("its heir", &send_with(&world, &heir, &charged).await?, 409, "call-id-conflict")?;
-    farthing(consumer, &["secret", "revoke", "elsewhere"]).await?.ends_with(0)?;
+    farthing(consumer, &["secret", "revoke", "elsewhere", "--yes"]).await?.ends_with(0)?;
 
     let listed = farthing(consumer, &["secret", "list", "--json"]).await?;
     let all = listed.ends_with(0)?.json()?;
@@ -149,7 +149,7 @@ async fn a_named_secret_buys_what_it_is_made_for_up_to_its_caps_and_until_it_is_
         ensure!(!listed.out.contains(secret) && !text.out.contains(secret), "a list shows a secret");
     }
     for (wrong, code) in [
-        (&["secret", "revoke", "default"][..], 1),
+        (&["secret", "revoke", "default", "--yes"][..], 1),
         (&["secret", "revoke", "nobody"], 1),
         (&["secret", "limit", "nobody", "--reset"], 1),
         (&["secret", "create", "capped"], 1),

@@ -16,7 +16,8 @@ pub(super) fn added(shown: &ApiShown) -> String {
     text += &format!("\n{}\n{}\n", head(shown), offers(&shown.offers));
     let first = shown.offers.first();
     let call = first.map(|offer| format!(" {} {}", offer.method, offer.path)).unwrap_or_default();
-    text += &format!("\nIt is for sale now. Anyone can buy: farthing call {}{call}\n", shown.api.id);
+    text +=
+        &format!("\nPublished. Nodes that have heard of it buy with: farthing call {}{call}\n", shown.api.id);
     text
 }
 

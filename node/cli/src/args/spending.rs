@@ -91,9 +91,17 @@ pub enum Secret {
         /// The default one unless named
         #[arg(default_value = "default", hide_default_value = true)]
         name: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
     },
     /// Revoke a secret
-    Revoke { name: String },
+    Revoke {
+        name: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 /// All of them within what the node may.
