@@ -1,6 +1,6 @@
 //! The program `farthing`: arguments, log, run, exit code.
 
-use std::{io::IsTerminal, process::ExitCode};
+use std::{ffi::OsStr, io::IsTerminal, process::ExitCode};
 
 use farthing::{self, Cli, Command, LogFormat};
 use farthing_os::process;
@@ -53,11 +53,16 @@ fn start_log(cli: &Cli) {
         .with_writer(std::io::stderr)
         // A log that cannot be written, say on a full disk, must not end the task that wrote to it.
         .log_internal_errors(false)
-        .with_ansi(std::io::stderr().is_terminal());
+        .with_ansi(is_coloured(std::io::stderr().is_terminal(), std::env::var_os("NO_COLOR").as_deref()));
     match cli.global.log_format {
         LogFormat::Text => log.with_target(false).init(),
         LogFormat::Json => log.json().init(),
     }
+}
+
+/// Tells whether the log has colours: on a terminal whose user has not said otherwise (no-color.org).
+fn is_coloured(is_terminal: bool, no_color: Option<&OsStr>) -> bool {
+    is_terminal && no_color.is_none_or(OsStr::is_empty)
 }
 
 /// Files that can be made anew are opened on threads called `opening`. Reading one that was tampered with may panic
@@ -70,4 +75,22 @@ fn quieten_openings() {
             print(panic);
         }
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_has_colours_on_a_terminal_unless_they_are_refused() {
+        for (is_terminal, no_color, coloured) in [
+            (true, None, true),
+            (true, Some(""), true),
+            (true, Some("1"), false),
+            (true, Some("0"), false),
+            (false, None, false),
+        ] {
+            assert_eq!(is_coloured(is_terminal, no_color.map(OsStr::new)), coloured, "{no_color:?}");
+        }
+    }
 }

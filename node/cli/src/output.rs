@@ -99,8 +99,28 @@ fn write(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// Columns of text, each as wide as its widest entry; the first row is the heading. Nothing when there are no rows.
+/// Columns of text, each as wide as its widest entry; the first row is the heading. Nothing when there are no rows. On a
+/// terminal that is too narrow, a block for each row.
 pub(super) fn table<const N: usize>(
+    heading: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
+    table_within(columns(), heading, rows)
+}
+
+/// Columns of the terminal that answers go to; `None` where a program or a file gets them.
+fn columns() -> Option<usize> {
+    let output = io::stdout();
+    if !output.is_terminal() {
+        return None;
+    }
+    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<usize>().ok());
+    let measured = || rustix::termios::tcgetwinsize(&output).ok().map(|size| usize::from(size.ws_col));
+    told.or_else(measured).filter(|columns| *columns > 0)
+}
+
+fn table_within<const N: usize>(
+    columns: Option<usize>,
     heading: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
@@ -115,7 +135,24 @@ pub(super) fn table<const N: usize>(
         let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
-    all.iter().map(line).collect::<Vec<_>>().join("\n")
+    let lines: Vec<String> = all.iter().map(line).collect();
+    // A terminal would break rows anywhere, ids that are copied from it too.
+    match columns {
+        Some(columns) if lines.iter().any(|line| line.chars().count() > columns) => {
+            blocks(heading, &all[1..])
+        }
+        _ => lines.join("\n"),
+    }
+}
+
+/// Rows below each other, each value behind its name, and without what is empty.
+fn blocks<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
+    let width = heading.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let block = |row: &[String; N]| {
+        let filled = heading.iter().zip(row).filter(|(_, value)| !value.is_empty());
+        filled.map(|(name, value)| format!("{name:width$}  {value}")).collect::<Vec<_>>().join("\n")
+    };
+    rows.iter().map(block).collect::<Vec<_>>().join("\n\n")
 }
 
 /// Names and values, one a line.
@@ -136,5 +173,26 @@ mod tests {
         assert_eq!(table(["X", "Y"], rows), "X    Y\na    long entry\nbbb");
         assert_eq!(table(["X", "Y"], []), "", "a heading of nothing helps nobody");
         assert_eq!(table(["X"], [["forged\nrow".to_owned()]]), "X\nforged\\u000arow");
+    }
+
+    #[test]
+    fn a_terminal_that_is_narrower_than_a_table_gets_a_block_for_each_row() {
+        let id = "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b";
+        let rows = || [[id, "Books", "http://127.0.0.1:3450/ (same machine)"], [id, "", "x"]];
+        let within = |columns| {
+            let rows = rows().map(|row| row.map(str::to_owned));
+            table_within(columns, ["SERVICE", "NAME", "UPSTREAM"], rows)
+        };
+        let wide = within(None);
+        let columns = wide.lines().map(|line| line.chars().count()).max().unwrap();
+        assert_eq!((wide.lines().count(), columns), (3, 82));
+        assert_eq!((within(Some(82)), within(Some(1_000))), (wide.clone(), wide));
+        let blocks = format!(
+            "SERVICE   {id}\nNAME      Books\nUPSTREAM  http://127.0.0.1:3450/ (same machine)\n\n\
+             SERVICE   {id}\nUPSTREAM  x"
+        );
+        assert_eq!((within(Some(81)), within(Some(60))), (blocks.clone(), blocks.clone()));
+        assert!(blocks.lines().all(|line| line.chars().count() <= 60), "{blocks}");
+        assert_eq!(table_within(Some(1), ["X"], []), "");
     }
 }
