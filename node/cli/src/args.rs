@@ -166,6 +166,8 @@ pub enum Command {
     /// Run a whole network on this machine
     #[command(subcommand)]
     Testnet(Testnet),
+    /// Show the version of this program, and that of the running node
+    Version,
 }
 
 #[derive(Debug, Args)]

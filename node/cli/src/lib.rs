@@ -1,8 +1,8 @@
 //! The command line: `farthing <noun> <verb>`.
 //!
-//! Arguments are read here; each noun has a file. `run`, `init`, `config`, `tls`, `bridge` and `testnet` work by
-//! themselves, all others ask the running node over its control socket. Data goes to standard output, prose to standard
-//! error, and every error ends with the next step.
+//! Arguments are read here; each noun has a file. `run`, `init`, `config`, `tls`, `bridge`, `version` and `testnet` work
+//! by themselves, all others ask the running node over its control socket. Data goes to standard output, prose to
+//! standard error, and every error ends with the next step.
 
 mod alert;
 mod api;
@@ -28,6 +28,7 @@ mod spending;
 mod status;
 mod testnet;
 mod tls;
+mod version;
 mod visible;
 mod wallet;
 
@@ -114,6 +115,7 @@ pub async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Console(verb) => console::console(&context, &verb).await,
         Command::Config(verb) => config::config(&context, &verb),
         Command::Testnet(verb) => testnet::testnet(&context, verb).await,
+        Command::Version => version::version(&context).await,
     }
 }
 

@@ -37,6 +37,7 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
         (consumer, &["doctor"], "ok"),
         (consumer, &["audit"], "Violations"),
         (consumer, &["healthcheck"], "ready"),
+        (consumer, &["version"], "Running node  0."),
         (consumer, &["wallet", "address"], &wallet),
         (consumer, &["wallet", "balance"], "USDC"),
         (consumer, &["channel", "list"], &other),
