@@ -413,6 +413,12 @@ pub enum Config {
         #[arg(long)]
         origin: bool,
     },
+    /// Print one setting
+    Get {
+        /// Such as spending.per_day
+        #[arg(value_name = "SECTION.KEY")]
+        name: String,
+    },
     /// Check the settings for mistakes
     Check,
     /// Print a commented farthing.toml

@@ -1,9 +1,14 @@
 //! `farthing config`: what holds, where it comes from, and what is wrong with it.
 
+use farthing_bridge::nearest;
 use farthing_network::{AddressUse, check_address};
 use farthing_node::config::{ConfigError, ConfigProblem, Loaded, Shown, example, load};
 
-use super::{Context, args, failure::Failure, output::table};
+use super::{
+    Context, args,
+    failure::{Exit, Failure},
+    output::table,
+};
 
 pub(super) fn config(context: &Context, verb: &args::Config) -> Result<(), Failure> {
     match verb {
@@ -13,10 +18,25 @@ pub(super) fn config(context: &Context, verb: &args::Config) -> Result<(), Failu
             context.output.prose("The configuration is right.");
             Ok(())
         }
+        args::Config::Get { name } => {
+            let shown = load(&context.sources())?.shown();
+            let found = shown.iter().find(|shown| shown.name == name).ok_or_else(|| unknown(name, &shown))?;
+            context.output.data(&found.value, ToString::to_string)
+        }
         args::Config::Show { origin } => {
             let shown = load(&context.sources())?.shown();
             context.output.data(&shown, |shown| text(shown, *origin))
         }
+    }
+}
+
+/// The failure to find a setting: it may have another name.
+fn unknown(name: &str, shown: &[Shown]) -> Failure {
+    let meant = nearest(name, shown.iter().map(|shown| shown.name));
+    let failure = Failure::new(Exit::Failure, format!("{name} is not a setting"));
+    match meant {
+        Some(meant) => failure.next(format!("did you mean {meant}?")),
+        None => failure.next("`farthing config show` lists them"),
     }
 }
 
@@ -50,4 +70,27 @@ fn text(shown: &[Shown], origin: bool) -> String {
         return table(["SETTING", "VALUE", "ORIGIN"], rows);
     }
     table(["SETTING", "VALUE"], shown.iter().map(|shown| [shown.name.to_owned(), shown.value.to_string()]))
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_node::config::Sources;
+
+    use super::*;
+
+    #[test]
+    fn a_setting_that_does_not_exist_is_told_with_the_nearest_that_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let sources = Sources { data_dir: Some(folder.path().to_owned()), ..Sources::default() };
+        let shown = load(&sources).unwrap().shown();
+        for (name, next) in [
+            ("spending.per_dya", "; did you mean spending.per_day?"),
+            ("gatway.listen", "; did you mean gateway.listen?"),
+            ("colour", ". `farthing config show` lists them."),
+        ] {
+            let failure = unknown(name, &shown);
+            assert_eq!(failure.exit, Exit::Failure);
+            assert_eq!(failure.to_string(), format!("{name} is not a setting{next}"));
+        }
+    }
 }

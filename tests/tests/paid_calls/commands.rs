@@ -47,6 +47,7 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
         (owner, &["net", "reach"], "reachable"),
         (consumer, &["catalog", "search"], "SERVICE"),
         (consumer, &["config", "show"], "spending.price_max"),
+        (consumer, &["config", "get", "node.data_dir"], "consumer"),
         (consumer, &["config", "show", "--origin"], "default"),
         (owner, &["api", "list"], &service),
         (owner, &["channel", "list"], &wallet),
@@ -134,6 +135,7 @@ async fn every_failure_has_its_code_its_next_step_and_with_json_one_object() -> 
         (owner, &["api", "price", &service, "1.000001"], 2, "usage"),
         (owner, &["api", "add", "--from", "/nowhere.toml"], 2, "usage"),
         (owner, &["config", "show", "--set", "nothing.at=all"], 2, "usage"),
+        (owner, &["config", "get", "spending.per_dya"], 1, "failure"),
     ] {
         let told = farthing(node, arguments).await?;
         told.ends_with(code).with_context(|| format!("{arguments:?}"))?;
