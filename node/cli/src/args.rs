@@ -16,6 +16,7 @@ mod catalog;
 mod chain;
 mod history;
 mod inspect;
+mod pairs;
 mod sdk;
 mod spending;
 
@@ -26,6 +27,7 @@ pub use self::catalog::{Catalog, Search};
 pub use self::chain::{Chain, NewChain};
 pub use self::history::History;
 pub use self::inspect::Inspect;
+use self::pairs::{header, pair};
 pub use self::sdk::{Generate, Sdk};
 pub use self::spending::{FlagRuleArg, NewLimits, Secret, SecretCaps, Spending};
 
@@ -189,7 +191,7 @@ pub struct Call {
     #[arg(short, long = "param", value_name = "NAME=VALUE", value_parser = pair)]
     pub params: Vec<(String, String)>,
     /// Request header; may be repeated
-    #[arg(short = 'H', long = "header", value_name = "NAME=VALUE", value_parser = pair)]
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
     pub headers: Vec<(String, String)>,
     /// Request body as JSON, or @FILE
     #[arg(long, value_name = "JSON")]
@@ -470,9 +472,4 @@ pub struct Prepare {
     /// Only report whether everything is there
     #[arg(long)]
     pub check: bool,
-}
-
-fn pair(text: &str) -> Result<(String, String), &'static str> {
-    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
-    Ok((name.to_owned(), value.to_owned()))
 }

@@ -29,6 +29,8 @@ fn what_is_wrong_on_the_command_line_is_found_before_anything_is_done() {
         (format!("farthing call {ID} FETCH /a"), false),
         ("farthing call 7 GET /a".to_owned(), false),
         (format!("farthing call {ID} GET /a -p a"), false),
+        (format!("farthing call {ID} GET /a -H accept:text/csv -H if-none-match=\"7\""), true),
+        (format!("farthing call {ID} GET /a -H accept"), false),
         (format!("farthing call {ID} GET /a --max-price 1e3"), false),
         ("farthing wallet send 0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf --usdc 1".to_owned(), true),
         ("farthing wallet send 0x7E5F4552091A69125d5DfCb7b8C2659029395BdF --usdc 1".to_owned(), false),

@@ -21,7 +21,9 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
     ensure!(bought.err.contains("charged 0.002 of 0.002 USDC"), "{bought:?}");
     let timed = farthing(consumer, &[&calling("/ok")[..], &["--timing", "-p", "a=b"]].concat()).await?;
     ensure!(timed.ends_with(0)?.err.contains("upstream;dur="), "{timed:?}");
-    let posted = farthing(consumer, &["call", &service, "post", "/echo", "--body", "{\"a\":1}"]).await?;
+    let typed = ["-H", "Content-Type: application/json", "-H", "accept=application/json"];
+    let posted = ["call", &service, "post", "/echo", "--body", "{\"a\":1}"];
+    let posted = farthing(consumer, &[&posted[..], &typed].concat()).await?;
     assert_eq!(posted.ends_with(0)?.out, "{\"a\":1}");
 
     let folder = tempfile::tempdir()?;

@@ -6,7 +6,7 @@ use clap::Args;
 use farthing_control::types::{Charge, SamplesFile, ScalarFile};
 use farthing_protocol::{ServiceId, Usdc};
 
-use super::{inspect::scalar, pair};
+use super::{header, inspect::scalar, pair};
 
 /// Publish a service: from an API description, a running server, or a service file
 ///
@@ -93,7 +93,7 @@ pub struct ListingFlags {
     pub upstream: Option<String>,
     /// Sent to your server with every call, such as an API key; a value @FILE is read from a file, which keeps it
     /// out of the shell's history. Never published. May be repeated; a change replaces all present secrets
-    #[arg(long = "upstream-header", value_name = "NAME=VALUE", value_parser = pair)]
+    #[arg(long = "upstream-header", value_name = "NAME: VALUE", value_parser = header)]
     pub upstream_headers: Vec<(String, String)>,
     /// The same as a parameter of the query
     #[arg(long = "upstream-query", value_name = "NAME=VALUE", value_parser = pair)]

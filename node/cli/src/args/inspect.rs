@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use farthing_control::types::ScalarFile;
 
-use super::pair;
+use super::{header, pair};
 
 /// As the documents' `version` parameter takes them, the usual one first.
 pub(super) const OPENAPI_VERSIONS: [&str; 2] = ["3.1", "3.0"];
@@ -22,7 +22,7 @@ pub struct Inspect {
     #[arg(long = "scalar", value_name = "NAME=json|number|string", value_parser = scalar)]
     pub scalars: Vec<(String, ScalarFile)>,
     /// Header sent to the URL, where a value @FILE is read from a file; may be repeated
-    #[arg(short = 'H', long = "header", value_name = "NAME=VALUE", value_parser = pair)]
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
     pub headers: Vec<(String, String)>,
     /// Time limit for all requests to the URL
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
