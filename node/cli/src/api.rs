@@ -1,6 +1,7 @@
 //! `farthing api`: my services.
 
 mod add;
+mod pick;
 pub(super) mod show;
 
 use std::time::Duration;
@@ -47,44 +48,55 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
             return tell_how_far_it_got(context, &node, api.id.0).await;
         }
         args::Api::Show(OwnService { service }) => {
+            let service = pick::own(&node, service).await?;
             let shown = node.ask(endpoint::ShowApi.of(service)).await?;
             return context.output.data(&shown, show::shown);
         }
         args::Api::Rescan { service, source, apply } => {
+            let service = pick::own(&node, service).await?;
             let source = source.map(|place| add::source_at(&place, SourceKind::Openapi)).transpose()?;
             let request = RescanRequest { source, apply };
             let rescan = node.tell(endpoint::RescanApi.of(service), &request).await?;
             return context.output.data(&rescan, show::rescan);
         }
         args::Api::Edit(edit) => {
-            let service = edit.service;
+            let service = pick::own(&node, edit.service.clone()).await?;
             let edited = node.tell(endpoint::EditApi.of(service), &edit_request(*edit)?).await?;
             tell_of_dropped(context, &edited);
             edited.api
         }
         args::Api::Health(OwnService { service }) => {
+            let service = pick::own(&node, service).await?;
             let health = node.ask(endpoint::ApiHealth.of(service)).await?;
             context.output.data(&health, show::health)?;
             return warn_of_clock(context, &node).await;
         }
         args::Api::Versions(OwnService { service }) => {
+            let service = pick::own(&node, service).await?;
             let versions = node.ask(endpoint::ApiVersions.of(service)).await?;
             return context.output.data(&versions, |versions| show::versions(versions));
         }
         args::Api::Openapi { service, version } => {
+            let service = pick::own(&node, service).await?;
             let at = endpoint::ApiOpenapi.of(service).with("version", version.as_str());
             let document = node.ask_document(at).await?;
             return context.output.data(&document, |document| format!("{document:#}"));
         }
         args::Api::Price { service, price, operation, yes } => {
             let operation = operation.as_deref().map(operation_name).transpose()?;
+            let service = pick::own(&node, service).await?;
             confirm_price(context, price, yes)?;
             let request = PriceRequest { price: price.into(), operation };
             node.tell(endpoint::PriceApi.of(service), &request).await?
         }
-        args::Api::Pause(OwnService { service }) => node.ask(endpoint::PauseApi.of(service)).await?,
-        args::Api::Resume(OwnService { service }) => node.ask(endpoint::ResumeApi.of(service)).await?,
+        args::Api::Pause(OwnService { service }) => {
+            node.ask(endpoint::PauseApi.of(pick::own(&node, service).await?)).await?
+        }
+        args::Api::Resume(OwnService { service }) => {
+            node.ask(endpoint::ResumeApi.of(pick::own(&node, service).await?)).await?
+        }
         args::Api::Remove { service, yes } => {
+            let service = pick::own(&node, service).await?;
             if !yes {
                 confirm_end(context, &node, service).await?;
             }

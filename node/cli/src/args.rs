@@ -16,6 +16,7 @@ mod catalog;
 mod chain;
 mod history;
 mod inspect;
+mod own;
 mod pairs;
 mod sdk;
 mod spending;
@@ -27,6 +28,7 @@ pub use self::catalog::{Catalog, Search};
 pub use self::chain::{Chain, NewChain};
 pub use self::history::History;
 pub use self::inspect::Inspect;
+pub use self::own::{OwnService, OwnServiceName};
 use self::pairs::{header, pair};
 pub use self::sdk::{Generate, Sdk};
 pub use self::spending::{FlagRuleArg, NewLimits, Secret, SecretCaps, Spending};
@@ -272,8 +274,8 @@ pub enum Api {
     Show(OwnService),
     /// Read the description again and show the differences
     Rescan {
-        /// Its UUID, as `farthing api list` shows it
-        service: ServiceId,
+        /// Its UUID, as `farthing api list` shows it, or the first digits of it
+        service: OwnServiceName,
         /// A newer description than the one that was registered
         #[arg(long, value_name = "FILE|URL")]
         source: Option<String>,
@@ -288,16 +290,16 @@ pub enum Api {
     Versions(OwnService),
     /// The OpenAPI document that consumers get
     Openapi {
-        /// Its UUID, as `farthing api list` shows it
-        service: ServiceId,
+        /// Its UUID, as `farthing api list` shows it, or the first digits of it
+        service: OwnServiceName,
         /// Version of OpenAPI
         #[arg(long, value_parser = inspect::OPENAPI_VERSIONS, default_value = "3.1")]
         version: String,
     },
     /// Change a price
     Price {
-        /// Its UUID, as `farthing api list` shows it
-        service: ServiceId,
+        /// Its UUID, as `farthing api list` shows it, or the first digits of it
+        service: OwnServiceName,
         /// In USDC
         #[arg(allow_negative_numbers = true)]
         price: Usdc,
@@ -314,18 +316,12 @@ pub enum Api {
     Resume(OwnService),
     /// Retire the service, for good
     Remove {
-        /// Its UUID, as `farthing api list` shows it
-        service: ServiceId,
+        /// Its UUID, as `farthing api list` shows it, or the first digits of it
+        service: OwnServiceName,
         /// Do not ask
         #[arg(long)]
         yes: bool,
     },
-}
-
-#[derive(Debug, Args)]
-pub struct OwnService {
-    /// Its UUID, as `farthing api list` shows it
-    pub service: ServiceId,
 }
 
 #[derive(Debug, Subcommand)]

@@ -55,6 +55,11 @@ fn what_is_wrong_on_the_command_line_is_found_before_anything_is_done() {
         (format!("farthing sdk generate {ID} -o out"), false),
         (format!("farthing api price {ID} 2 --yes"), true),
         (format!("farthing api remove {ID} --yes"), true),
+        // What is bought is named whole: strangers choose how their ids begin.
+        ("farthing api show 0b5f2a3e".to_owned(), true),
+        ("farthing api show 0b5".to_owned(), false),
+        ("farthing catalog show 0b5f2a3e".to_owned(), false),
+        ("farthing call 0b5f2a3e GET /a".to_owned(), false),
         (format!("farthing channel close 0x{} --force --yes", "11".repeat(32)), true),
         ("farthing secret revoke old --yes".to_owned(), true),
         ("farthing secret rotate --yes".to_owned(), true),

@@ -52,6 +52,7 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
         (consumer, &["config", "get", "node.data_dir"], "consumer"),
         (consumer, &["config", "show", "--origin"], "default"),
         (owner, &["api", "list"], &service),
+        (owner, &["api", "show", &service[..8]], &service),
         (owner, &["channel", "list"], &wallet),
         (owner, &["settle"], "0.006"),
         (owner, &["settle", "now"], "nothing to claim"),
@@ -126,6 +127,8 @@ async fn every_failure_has_its_code_its_next_step_and_with_json_one_object() -> 
         (consumer, &["wallet", "send", NOBODY, "--usdc", "1000000", "--yes"], 5, "payment-refused"),
         (consumer, &["wallet", "send", NOBODY, "--usdc", "1"], 2, "usage"),
         (owner, &["api", "show", NOTHING], 1, "failure"),
+        (owner, &["api", "show", "ffffffffffff"], 1, "failure"),
+        (owner, &["api", "show", "fff"], 2, "usage"),
         (owner, &["api", "price", NOTHING, "0.01"], 1, "failure"),
         (owner, &["api", "remove", NOTHING], 1, "failure"),
         // What ends something is asked about, and here is no terminal to answer on.
