@@ -86,6 +86,11 @@ async fn what_endpoints_say_for_a_moment_accuses_no_owner() -> Result<()> {
         assert_eq!((failed.status.as_u16(), failed.header("x-farthing-charged")), (502, "0.00"));
         world.wait_until_decided().await?;
         let node = if whose == ChannelRole::Payer { &world.consumer } else { &world.owner };
+        let channel = async || -> Result<Channel> {
+            let channels = node.control().ask(endpoint::Channels).await?;
+            channels.into_iter().next().context("it has a channel")
+        };
+        let deposited = channel().await?.deposited.0;
         liar.lie(lie);
         // What is deposited has both read the channel again.
         let id = world.api.id.to_string();
@@ -94,11 +99,7 @@ async fn what_endpoints_say_for_a_moment_accuses_no_owner() -> Result<()> {
             ran.ends_with(0).map(drop)
         };
         deposit().await?;
-        eventually("the lie is known", async || {
-            let channels = node.control().ask(endpoint::Channels).await?;
-            Ok(channels.iter().any(|channel| channel.claimed.0 > PRICE))
-        })
-        .await?;
+        eventually("the lie was told", async || Ok(channel().await?.deposited.0 > deposited)).await?;
         // An owner that heard of it for a moment counts what it served.
         let called = world.get("/ok").await?;
         match whose {
