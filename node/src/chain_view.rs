@@ -92,11 +92,15 @@ pub fn is_fresh(chain: &ChainHandle) -> bool {
 /// Tells whether to act on what the chain has shown for so long: an endpoint may lie for a moment, except that of a
 /// chain of one's own.
 pub fn is_believed(chain: &ChainHandle, shown: Duration) -> bool {
-    has_stood(shown, chain.spec().kind == ChainKind::Local)
+    shown >= believed_after(chain.spec().kind)
 }
 
-fn has_stood(shown: Duration, is_local: bool) -> bool {
-    is_local || shown >= SHOWN_FOR
+/// Returns for how long a chain has to show something until it is acted on.
+pub const fn believed_after(kind: ChainKind) -> Duration {
+    match kind {
+        ChainKind::Local => Duration::ZERO,
+        ChainKind::Mainnet | ChainKind::Testnet => SHOWN_FOR,
+    }
 }
 
 #[cfg(test)]
@@ -105,10 +109,9 @@ mod tests {
 
     #[test]
     fn what_an_endpoint_shows_for_a_moment_ends_no_signed_close() {
-        for (shown_for, expected) in [(0, false), (119, false), (120, true)] {
-            let shown_for = Duration::from_secs(shown_for);
-            assert_eq!(has_stood(shown_for, false), expected, "{shown_for:?}");
-            assert!(has_stood(shown_for, true), "nobody lies on a chain of one's own");
+        for kind in [ChainKind::Mainnet, ChainKind::Testnet] {
+            assert_eq!(believed_after(kind), Duration::from_secs(120), "{kind}");
         }
+        assert_eq!(believed_after(ChainKind::Local), Duration::ZERO, "nobody lies on a chain of one's own");
     }
 }

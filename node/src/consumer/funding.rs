@@ -80,7 +80,11 @@ struct WantedDeposit {
 
 impl Funding {
     pub fn new(parts: FundingParts) -> Self {
-        let at_rest = AtRest::new(parts.channels.clone(), parts.rest_limits);
+        let at_rest = AtRest::new(
+            parts.channels.clone(),
+            parts.rest_limits,
+            chain_view::believed_after(parts.chain.spec().kind),
+        );
         for &(config, deposited, total) in parts.chain.deposits_under_way_at_start() {
             let at = RestingPlace { owner: config.payee, channel: config.id(&parts.chain.domain()) };
             at_rest.restore(at, deposited, total, Instant::now() + AUTHORIZATION_LIFETIME);
@@ -274,11 +278,9 @@ impl Funding {
         // Settlement brings it into ledger and memory; a caller that waits for its first call waits for that, not only
         // for the transaction.
         let arrived = self.0.channels.deposited_beyond(at.channel, deposited);
-        match timeout(DEPOSIT_WAIT_MAX, arrived).await {
-            Ok(()) => self.0.at_rest.settle(at, held),
-            // It counts until the books show it.
-            Err(_) => self.0.at_rest.doubt(at, held, Instant::now() + AUTHORIZATION_LIFETIME),
-        }
+        drop(timeout(DEPOSIT_WAIT_MAX, arrived).await);
+        // It counts until the books have shown it for a while.
+        self.0.at_rest.doubt(at, held, Instant::now() + AUTHORIZATION_LIFETIME);
         Ok(())
     }
 

@@ -21,6 +21,7 @@ use super::{
     BuyError, Consumer,
     accounts::expected_of,
     answer,
+    channels::PayerChannel,
     exchange::{ASK_TIMEOUT, OwnerWord},
 };
 
@@ -75,7 +76,10 @@ impl Consumer {
 
     async fn heal_alone(&self, owner: Address, _alone: KeyedGuard<()>) -> Result<(), String> {
         let Some(channel) = self.0.channels.in_use(owner) else { return Ok(()) };
-        let sync = self.sync(owner, channel.id).await?;
+        let sync = match self.sync(owner, channel.id).await {
+            Ok(sync) => sync,
+            Err(silent) => return self.accuse_a_silent(owner, &channel, silent).await,
+        };
         if let Some(sync) = &sync {
             self.0.accounts.book_forgotten(owner, channel.id, sync.spent).await;
         }
@@ -107,16 +111,36 @@ impl Consumer {
             self.accused().remove(&channel.id);
             return Ok(());
         }
-        if !self.is_accusation_believed(channel.id, told).await {
-            self.look_again(owner, channel.id);
+        self.accuse(owner, channel.id, told).await
+    }
+
+    /// Stops the channel of an owner that counts what no call explains, once that has lasted.
+    async fn accuse(&self, owner: Address, id: ChannelId, told: Usdc) -> Result<(), String> {
+        if !self.is_accusation_believed(id, told).await {
+            self.look_again(owner, id);
             let minutes = "it is asked again, and its channel is stopped when it says so for two minutes";
             return Err(format!(
                 "the owner, or its chain's endpoint, tells of calls that were not made; {minutes}"
             ));
         }
-        tracing::error!(%owner, unexplained = %unexplained(), "the owner counts what no call explains");
-        self.stop_channel(channel.id).await;
+        let unexplained = self.0.channels.unexplained(owner);
+        tracing::error!(%owner, %unexplained, "the owner counts what no call explains");
+        self.stop_channel(id).await;
         Ok(())
+    }
+
+    /// An owner that says nothing is accused by the chain alone: it was paid more than all calls may have cost, and
+    /// whoever waited for its word would wait for the deposit as well.
+    async fn accuse_a_silent(
+        &self,
+        owner: Address,
+        channel: &PayerChannel,
+        silent: String,
+    ) -> Result<(), String> {
+        match self.0.accounts.is_overclaimed(channel.id, channel.claimed) {
+            Ok(true) => self.accuse(owner, channel.id, channel.claimed).await,
+            Ok(false) | Err(_) => Err(silent),
+        }
     }
 
     /// Looks again while an owner is accused, so that whoever calls rarely learns as well whether it lasts.

@@ -7,7 +7,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use farthing_protocol::{Address, ChannelId, Usdc};
@@ -30,6 +30,8 @@ pub struct RestLimits {
 pub struct AtRest {
     channels: Arc<PayerChannels>,
     limits: RestLimits,
+    /// For so long the books have to show a deposit until its place is given up.
+    booked_for: Duration,
     under_way: Mutex<UnderWay>,
 }
 
@@ -65,13 +67,15 @@ struct DepositPlace {
     until: Option<Instant>,
     /// The total and the end of the authorization that another attempt of the same deposit has left.
     left: Option<(Usdc, Instant)>,
+    /// Since when each look at the books has shown it.
+    booked_since: Option<Instant>,
     /// True if it is of another round than the newest: it can be made beside whatever the channel holds now.
     is_past: bool,
 }
 
 impl AtRest {
-    pub fn new(channels: Arc<PayerChannels>, limits: RestLimits) -> Self {
-        Self { channels, limits, under_way: Mutex::default() }
+    pub fn new(channels: Arc<PayerChannels>, limits: RestLimits, booked_for: Duration) -> Self {
+        Self { channels, limits, booked_for, under_way: Mutex::default() }
     }
 
     pub const fn limits(&self) -> RestLimits {
@@ -102,7 +106,7 @@ impl AtRest {
                 let total = held.deposited.saturating_add(*amount);
                 let left = earlier.and_then(|earlier| earlier.until.map(|until| (earlier.total, until)));
                 let total = left.map_or(total, |(left, _)| left.max(total));
-                Some(DepositPlace { total, until: None, left, is_past: false })
+                Some(DepositPlace { total, until: None, left, booked_since: None, is_past: false })
             }
             (Err(_), earlier) => earlier,
         };
@@ -110,13 +114,6 @@ impl AtRest {
             under_way.entry(at).or_default().insert(held, place);
         }
         room
-    }
-
-    /// Ends a deposit that the books show now.
-    pub fn settle(&self, at: RestingPlace, held: Held) {
-        if let Some(places) = self.lock().get_mut(&at) {
-            places.remove(&held);
-        }
     }
 
     /// Ends an attempt that signed nothing. What an attempt before it signed may still be made.
@@ -129,8 +126,8 @@ impl AtRest {
         }
     }
 
-    /// Keeps the place of a deposit that failed and may happen all the same: an endpoint has seen the authorization, and
-    /// may bring it until it lapses.
+    /// Keeps the place of a deposit that was made or failed, and may happen all the same: an endpoint has seen the
+    /// authorization, and may bring it until it lapses.
     pub fn doubt(&self, at: RestingPlace, held: Held, lapses: Instant) {
         if let Some(place) = self.lock().get_mut(&at).and_then(|places| places.get_mut(&held)) {
             (place.until, place.left) = (Some(lapses), None);
@@ -139,17 +136,24 @@ impl AtRest {
 
     /// Takes the place of a deposit that was under way at the last stop, whatever the limits are.
     pub fn restore(&self, at: RestingPlace, deposited: Usdc, total: Usdc, lapses: Instant) {
-        let place = DepositPlace { total, until: Some(lapses), left: None, is_past: false };
+        let (until, left, booked_since) = (Some(lapses), None, None);
+        let place = DepositPlace { total, until, left, booked_since, is_past: false };
         let held = Held { round: ROUND_OF_BEFORE, deposited };
         self.lock().entry(at).or_default().insert(held, place);
     }
 
-    /// Without those that cannot happen any more. One that the books show stays, and adds nothing to them: an endpoint may
-    /// show for a moment what was never made.
+    /// Without those that cannot happen any more, or were made. One that the books show adds nothing to them, and stays for
+    /// a while: an endpoint may show for a moment what was never made.
     fn lock(&self) -> MutexGuard<'_, UnderWay> {
         let mut under_way = self.under_way.lock();
-        under_way.retain(|_, places| {
-            places.retain(|_, place| place.until.is_none_or(|lapses| Instant::now() < lapses));
+        under_way.retain(|at, places| {
+            let booked = self.channels.get(at.channel).map_or(Usdc::ZERO, |channel| channel.state.deposited);
+            places.retain(|_, place| {
+                let is_booked = !place.is_past && booked >= place.total;
+                place.booked_since = is_booked.then(|| place.booked_since.unwrap_or_else(Instant::now));
+                let is_made = place.booked_since.is_some_and(|since| since.elapsed() >= self.booked_for);
+                place.until.is_none_or(|lapses| Instant::now() < lapses && !is_made)
+            });
             !places.is_empty()
         });
         under_way
@@ -229,6 +233,7 @@ mod tests {
         Held { round: 0, deposited: usdc(deposited) }
     }
 
+    const FOR_A_WHILE: Duration = Duration::from_secs(120);
     const LIMITS: RestLimits = RestLimits { per_owner: usdc(50), in_all: usdc(100) };
 
     fn holding(channels: &PayerChannels, n: u8, deposited: u64, claimed: u64) {
@@ -261,9 +266,9 @@ mod tests {
     fn a_deposit_fits_into_what_is_left_with_its_owner_and_in_all_or_is_refused() {
         let channels = Arc::new(PayerChannels::default());
         holding(&channels, 1, 60, 20);
-        let rest = AtRest::new(channels, LIMITS);
+        let rest = AtRest::new(channels, LIMITS, FOR_A_WHILE);
         assert_eq!(rest.take(at(1), held(60), usdc(10), usdc(30)), Ok(usdc(10)), "40 lie there, 50 may");
-        rest.settle(at(1), held(60));
+        rest.give_up(at(1), held(60));
         let refused = rest.take(at(1), held(60), usdc(11), usdc(30)).unwrap_err();
         assert!(matches!(refused, OverLimit::RestOfOwner { .. }), "{refused}");
         assert_eq!(rest.take(at(2), held(0), usdc(50), usdc(50)), Ok(usdc(50)));
@@ -276,12 +281,12 @@ mod tests {
     #[test]
     fn a_deposit_counts_once_while_its_confirmation_reaches_the_books() {
         let channels = Arc::new(PayerChannels::default());
-        let rest = AtRest::new(channels.clone(), LIMITS);
+        let rest = AtRest::new(channels.clone(), LIMITS, FOR_A_WHILE);
         rest.take(at(1), held(0), usdc(40), usdc(40)).unwrap();
         assert_eq!(rest.total(), usdc(40), "under way");
         holding(&channels, 1, 40, 0);
         assert_eq!(rest.total(), usdc(40), "in the books and under way");
-        rest.settle(at(1), held(0));
+        rest.give_up(at(1), held(0));
         assert_eq!(rest.total(), usdc(40), "in the books");
         holding(&channels, 1, 40, 30);
         assert_eq!(rest.total(), usdc(10), "what is paid out does not lie there");
@@ -290,7 +295,7 @@ mod tests {
     #[test]
     fn a_deposit_that_failed_counts_as_long_as_its_authorization_can_be_used_and_is_not_booked() {
         let channels = Arc::new(PayerChannels::default());
-        let rest = AtRest::new(channels.clone(), LIMITS);
+        let rest = AtRest::new(channels.clone(), LIMITS, FOR_A_WHILE);
         let later = Instant::now() + std::time::Duration::from_secs(3_600);
         for n in 1..=2 {
             rest.take(at(n), held(0), usdc(40), usdc(40)).unwrap();
@@ -313,7 +318,7 @@ mod tests {
         rest.doubt(at(5), held(10), later);
         rest.take(at(5), held(0), usdc(15), usdc(15)).unwrap();
         assert_eq!(rest.total(), usdc(35));
-        rest.settle(at(5), held(0));
+        rest.give_up(at(5), held(0));
         assert_eq!(rest.total(), usdc(20));
         // One that is refused, or smaller, takes nothing of the place of the one before, which may still be made.
         assert!(rest.take(at(5), held(10), usdc(60), usdc(60)).is_err());
@@ -326,7 +331,7 @@ mod tests {
         assert_eq!(rest.total(), usdc(35));
         rest.give_up(at(5), held(10));
         assert_eq!(rest.total(), usdc(20));
-        rest.settle(at(5), held(10));
+        rest.give_up(at(5), held(10));
         assert_eq!(rest.take(at(5), held(10), usdc(35), usdc(35)), Ok(usdc(35)));
         rest.give_up(at(5), held(10));
         assert_eq!(rest.total(), usdc(0));
@@ -335,9 +340,23 @@ mod tests {
     }
 
     #[test]
+    fn a_deposit_that_the_books_show_for_as_long_as_is_believed_is_made() {
+        for (booked_for, left) in [(Duration::ZERO, 0), (FOR_A_WHILE, 40)] {
+            let channels = Arc::new(PayerChannels::default());
+            let rest = AtRest::new(channels.clone(), LIMITS, booked_for);
+            rest.take(at(1), held(0), usdc(40), usdc(40)).unwrap();
+            rest.doubt(at(1), held(0), Instant::now() + Duration::from_secs(3_600));
+            holding(&channels, 1, 40, 0);
+            assert_eq!(rest.total(), usdc(40));
+            holding(&channels, 1, 0, 0);
+            assert_eq!(rest.total(), usdc(left), "{booked_for:?}");
+        }
+    }
+
+    #[test]
     fn a_deposit_of_an_earlier_round_counts_beside_those_of_later_ones_as_long_as_it_can_be_made() {
         let channels = Arc::new(PayerChannels::default());
-        let rest = AtRest::new(channels.clone(), LIMITS);
+        let rest = AtRest::new(channels.clone(), LIMITS, FOR_A_WHILE);
         let later = Instant::now() + std::time::Duration::from_secs(3_600);
         for round in 0..2 {
             let held = Held { round, deposited: usdc(0) };
@@ -348,7 +367,7 @@ mod tests {
         let third = Held { round: 2, deposited: usdc(0) };
         assert!(rest.take(at(1), third, usdc(20), usdc(20)).is_err());
         holding(&channels, 1, 20, 0);
-        rest.settle(at(1), Held { round: 1, deposited: usdc(0) });
+        rest.give_up(at(1), Held { round: 1, deposited: usdc(0) });
         assert_eq!(rest.total(), usdc(40), "one is in the books, and the other may still be made");
         rest.doubt(at(1), held(0), Instant::now());
         assert_eq!(rest.total(), usdc(20));
@@ -358,7 +377,7 @@ mod tests {
         rest.doubt(at(2), invented, later);
         assert_eq!(rest.take(at(2), held(0), usdc(20), usdc(20)), Ok(usdc(20)));
         holding(&channels, 2, 20, 0);
-        rest.settle(at(2), held(0));
+        rest.give_up(at(2), held(0));
         assert_eq!(
             rest.total(),
             usdc(60),
@@ -368,7 +387,7 @@ mod tests {
 
     #[test]
     fn deposits_to_many_owners_at_once_never_pass_the_limit_together() {
-        let rest = Arc::new(AtRest::new(Arc::default(), LIMITS));
+        let rest = Arc::new(AtRest::new(Arc::default(), LIMITS, FOR_A_WHILE));
         let takers = (1..=16_u8).map(|n| {
             let rest = rest.clone();
             std::thread::spawn(move || rest.take(at(n), held(0), usdc(9), usdc(9)).is_ok())

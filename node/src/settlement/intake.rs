@@ -42,8 +42,8 @@ struct IntakeInner {
     book: Book,
     accounts: Arc<Accounts>,
     terms: Terms,
-    /// Since when the chain shows of a channel that its owner was paid what no call explains.
-    unexplained: parking_lot::Mutex<HashMap<ChannelId, Instant>>,
+    /// Since when the chain shows of a channel that its owner was paid what no call explains, and what it shows.
+    unexplained: parking_lot::Mutex<HashMap<ChannelId, (Instant, ChannelView)>>,
     /// Held while views are stored, so that an older one never follows a newer one.
     progress: Mutex<IntakeProgress>,
 }
@@ -182,12 +182,14 @@ impl ChainIntake {
         }
         // More than is counted here was paid to another node with this wallet, or before a backup was put back: or an
         // endpoint says so for a moment, and every payer would leave an owner that counts it.
-        let counted = known.map_or(Usdc::ZERO, |row| row.spent);
+        let (counted, paid) = known.map_or_else(Default::default, |row| (row.spent, row.claimed));
+        let is_looked_at_again = self.shows_the_same(view);
         let is_sure = self.is_sure(view, view.claimed > counted).await;
-        if !is_sure && books.get(view.id).is_none_or(|channel| channel.view.is_none()) {
+        let is_read_first = || books.get(view.id).is_none_or(|channel| channel.view.is_none());
+        if !is_sure && (is_looked_at_again || is_read_first()) {
             return Ok(ViewOutcome::Unsure);
         }
-        let claimed = if is_sure { view.claimed } else { counted };
+        let claimed = if is_sure { view.claimed } else { paid };
         let mut of = None;
         match books.room_for(view.id, left(view)) {
             Room::Free => {}
@@ -248,16 +250,30 @@ impl ChainIntake {
                 unexplained.remove(&view.id);
                 return true;
             }
-            unexplained.entry(view.id).or_insert_with(Instant::now).elapsed()
+            let (since, shown) = unexplained.entry(view.id).or_insert_with(|| (Instant::now(), *view));
+            *shown = *view;
+            since.elapsed()
         };
         is_believed(&self.0.chain, shown_for) && is_still(&self.0.chain, view).await
     }
+
+    /// Tells whether a view that no call explains was looked at before, and its other facts are in the books: a commit at
+    /// each look would wear out a small board's card.
+    fn shows_the_same(&self, view: &ChannelView) -> bool {
+        self.0.unexplained.lock().get(&view.id).is_some_and(|(_, shown)| shown == view)
+    }
 }
 
-/// Asks the chain anew whether it says the same of a channel: nothing else reads an emptied one again.
+/// Asks the chain anew whether it says the same of a channel. When it does not, all of the channel is read again: nothing
+/// else reads an emptied one for a while.
 async fn is_still(chain: &ChainHandle, view: &ChannelView) -> bool {
-    let now = chain.read_channel(view.config).await;
-    now.is_ok_and(|now| (now.deposited, now.claimed, now.round) == (view.deposited, view.claimed, view.round))
+    let Ok(now) = chain.read_channel(view.config).await else { return false };
+    let is_same = (now.deposited, now.claimed, now.round) == (view.deposited, view.claimed, view.round);
+    if !is_same {
+        // It is told by the views, or not at all while the chain is stopped.
+        drop(chain.track(view.config).await);
+    }
+    is_same
 }
 
 /// Computes the sum that a channel still holds.

@@ -120,11 +120,20 @@ async fn what_endpoints_say_for_a_moment_accuses_no_owner() -> Result<()> {
 #[tokio::test]
 async fn an_owner_that_counts_what_no_call_explains_is_left_when_it_lasts_also_after_a_single_call()
 -> Result<()> {
+    is_left_when_it_lasts(false).await
+}
+
+#[tokio::test]
+async fn an_owner_that_took_what_no_call_explains_and_says_nothing_is_left_when_it_lasts() -> Result<()> {
+    is_left_when_it_lasts(true).await
+}
+
+async fn is_left_when_it_lasts(is_silent: bool) -> Result<()> {
     let liar = Liar::start().await?;
     let setup = fixed_owner()?;
     let owner_settings = [setup.owner_settings.clone(), public()].concat();
     let setup = Setup { owner_settings, consumer_settings: public(), ..setup };
-    let world = World::with(Setup { consumer_endpoint: Some(liar.clone()), ..setup }).await?;
+    let mut world = World::with(Setup { consumer_endpoint: Some(liar.clone()), ..setup }).await?;
     expect_served(&world.get("/ok").await?)?;
     world.wait_until_decided().await?;
     // The endpoint stays with what it says, as the chain would.
@@ -136,6 +145,9 @@ async fn an_owner_that_counts_what_no_call_explains_is_left_when_it_lasts_also_a
         channels.into_iter().next().context("the payer has a channel")
     };
     eventually("the payer hears of it", async || Ok(channel().await?.claimed.0 > PRICE)).await?;
+    if is_silent {
+        world.owner.kill().await?;
+    }
     expect_free("the one call", &world.get("/ok").await?, 502, "owner-unreachable")?;
     ensure!(channel().await?.state == State::Open, "not at once");
     // Two minutes, to the next look after them.
