@@ -296,7 +296,7 @@ mod tests {
     fn a_deposit_that_failed_counts_as_long_as_its_authorization_can_be_used_and_is_not_booked() {
         let channels = Arc::new(PayerChannels::default());
         let rest = AtRest::new(channels.clone(), LIMITS, FOR_A_WHILE);
-        let later = Instant::now() + std::time::Duration::from_secs(3_600);
+        let later = Instant::now() + Duration::from_secs(3_600);
         for n in 1..=2 {
             rest.take(at(n), held(0), usdc(40), usdc(40)).unwrap();
             rest.doubt(at(n), held(0), later);
@@ -357,7 +357,7 @@ mod tests {
     fn a_deposit_of_an_earlier_round_counts_beside_those_of_later_ones_as_long_as_it_can_be_made() {
         let channels = Arc::new(PayerChannels::default());
         let rest = AtRest::new(channels.clone(), LIMITS, FOR_A_WHILE);
-        let later = Instant::now() + std::time::Duration::from_secs(3_600);
+        let later = Instant::now() + Duration::from_secs(3_600);
         for round in 0..2 {
             let held = Held { round, deposited: usdc(0) };
             assert_eq!(rest.take(at(1), held, usdc(20), usdc(20)), Ok(usdc(20)));
