@@ -32,6 +32,8 @@ const ETH_WEI_MIN: u128 = 20_000_000_000_000;
 const AUTHORIZATION_LIFETIME: Duration = Duration::from_secs(AUTHORIZATION_SECS);
 /// The longest that a confirmed deposit may be on its way from the chain's view into the books.
 const DEPOSIT_WAIT_MAX: Duration = Duration::from_secs(30);
+/// Times that the chain is asked whether a deposit was made.
+const LOOKS_FOR_DEPOSIT: usize = 10;
 
 /// Puts money into channels. A cheap handle.
 #[derive(Clone, Debug)]
@@ -80,11 +82,7 @@ struct WantedDeposit {
 
 impl Funding {
     pub fn new(parts: FundingParts) -> Self {
-        let at_rest = AtRest::new(
-            parts.channels.clone(),
-            parts.rest_limits,
-            chain_view::believed_after(parts.chain.spec().kind),
-        );
+        let at_rest = AtRest::new(parts.channels.clone(), parts.rest_limits);
         for &(config, deposited, total) in parts.chain.deposits_under_way_at_start() {
             let at = RestingPlace { owner: config.payee, channel: config.id(&parts.chain.domain()) };
             at_rest.restore(at, deposited, total, Instant::now() + AUTHORIZATION_LIFETIME);
@@ -262,26 +260,44 @@ impl Funding {
         if wanted.is_refill && !made.as_ref().is_err_and(is_unsigned) {
             self.0.refills.lock().note(owner, Instant::now());
         }
-        match made {
-            Ok(_) => {}
-            Err(error) if is_unsigned(&error) => {
-                self.0.at_rest.give_up(at, held);
-                return Err(error.into());
-            }
-            // An endpoint may have seen its authorization, whatever it says of it, and may bring it.
-            Err(error) => {
-                self.0.at_rest.doubt(at, held, Instant::now() + AUTHORIZATION_LIFETIME);
-                return Err(error.into());
-            }
+        if made.as_ref().is_err_and(is_unsigned) {
+            self.0.at_rest.give_up(at, held);
+            return made.map(drop).map_err(BuyError::from);
         }
+        // Whatever is said of it: an endpoint has seen its authorization, and may bring it.
+        self.0.at_rest.doubt(at, held, Instant::now() + AUTHORIZATION_LIFETIME);
+        self.settle_once_made(config, at, held);
+        made?;
         killpoint::reached("funding.after_deposit");
         // Settlement brings it into ledger and memory; a caller that waits for its first call waits for that, not only
         // for the transaction.
         let arrived = self.0.channels.deposited_beyond(at.channel, deposited);
-        drop(timeout(DEPOSIT_WAIT_MAX, arrived).await);
-        // It counts until the books have shown it for a while.
-        self.0.at_rest.doubt(at, held, Instant::now() + AUTHORIZATION_LIFETIME);
+        let is_booked = timeout(DEPOSIT_WAIT_MAX, arrived).await.is_ok();
+        if is_booked && self.believed_after().is_zero() {
+            self.0.at_rest.settle(at, held);
+        }
         Ok(())
+    }
+
+    /// Ends a deposit once the chain shows it after as long as is believed: an endpoint may show one for a moment, and keep
+    /// the authorization to itself. One that is not seen counts until its authorization lapses.
+    fn settle_once_made(&self, config: ChannelConfig, at: RestingPlace, held: Held) {
+        let (funding, pause) = (Arc::downgrade(&self.0), self.believed_after().max(DEPOSIT_WAIT_MAX));
+        // Nothing waits for its end, and it holds nothing open.
+        tokio::spawn(async move {
+            for _ in 0..LOOKS_FOR_DEPOSIT {
+                tokio::time::sleep(pause).await;
+                let Some(funding) = funding.upgrade() else { return };
+                let read = funding.chain.read_channel(config).await;
+                if read.is_ok_and(|now| now.round == held.round && now.deposited > held.deposited) {
+                    return funding.at_rest.settle(at, held);
+                }
+            }
+        });
+    }
+
+    fn believed_after(&self) -> Duration {
+        chain_view::believed_after(self.0.chain.spec().kind)
     }
 
     /// The one channel with an owner: what is claimed stays counted over closing and reopening, so the same

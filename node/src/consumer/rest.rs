@@ -7,7 +7,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use farthing_protocol::{Address, ChannelId, Usdc};
@@ -30,8 +30,6 @@ pub struct RestLimits {
 pub struct AtRest {
     channels: Arc<PayerChannels>,
     limits: RestLimits,
-    /// For so long the books have to show a deposit until its place is given up.
-    booked_for: Duration,
     under_way: Mutex<UnderWay>,
 }
 
@@ -67,15 +65,13 @@ struct DepositPlace {
     until: Option<Instant>,
     /// The total and the end of the authorization that another attempt of the same deposit has left.
     left: Option<(Usdc, Instant)>,
-    /// Since when each look at the books has shown it.
-    booked_since: Option<Instant>,
     /// True if it is of another round than the newest: it can be made beside whatever the channel holds now.
     is_past: bool,
 }
 
 impl AtRest {
-    pub fn new(channels: Arc<PayerChannels>, limits: RestLimits, booked_for: Duration) -> Self {
-        Self { channels, limits, booked_for, under_way: Mutex::default() }
+    pub fn new(channels: Arc<PayerChannels>, limits: RestLimits) -> Self {
+        Self { channels, limits, under_way: Mutex::default() }
     }
 
     pub const fn limits(&self) -> RestLimits {
@@ -106,7 +102,7 @@ impl AtRest {
                 let total = held.deposited.saturating_add(*amount);
                 let left = earlier.and_then(|earlier| earlier.until.map(|until| (earlier.total, until)));
                 let total = left.map_or(total, |(left, _)| left.max(total));
-                Some(DepositPlace { total, until: None, left, booked_since: None, is_past: false })
+                Some(DepositPlace { total, until: None, left, is_past: false })
             }
             (Err(_), earlier) => earlier,
         };
@@ -114,6 +110,13 @@ impl AtRest {
             under_way.entry(at).or_default().insert(held, place);
         }
         room
+    }
+
+    /// Ends a deposit that was made.
+    pub fn settle(&self, at: RestingPlace, held: Held) {
+        if let Some(places) = self.lock().get_mut(&at) {
+            places.remove(&held);
+        }
     }
 
     /// Ends an attempt that signed nothing. What an attempt before it signed may still be made.
@@ -136,24 +139,17 @@ impl AtRest {
 
     /// Takes the place of a deposit that was under way at the last stop, whatever the limits are.
     pub fn restore(&self, at: RestingPlace, deposited: Usdc, total: Usdc, lapses: Instant) {
-        let (until, left, booked_since) = (Some(lapses), None, None);
-        let place = DepositPlace { total, until, left, booked_since, is_past: false };
+        let place = DepositPlace { total, until: Some(lapses), left: None, is_past: false };
         let held = Held { round: ROUND_OF_BEFORE, deposited };
         self.lock().entry(at).or_default().insert(held, place);
     }
 
-    /// Without those that cannot happen any more, or were made. One that the books show adds nothing to them, and stays for
-    /// a while: an endpoint may show for a moment what was never made.
+    /// Without those that cannot happen any more. One that the books show adds nothing to them: an endpoint may show for a
+    /// moment what was never made.
     fn lock(&self) -> MutexGuard<'_, UnderWay> {
         let mut under_way = self.under_way.lock();
-        under_way.retain(|at, places| {
-            let booked = self.channels.get(at.channel).map_or(Usdc::ZERO, |channel| channel.state.deposited);
-            places.retain(|_, place| {
-                let is_booked = !place.is_past && booked >= place.total;
-                place.booked_since = is_booked.then(|| place.booked_since.unwrap_or_else(Instant::now));
-                let is_made = place.booked_since.is_some_and(|since| since.elapsed() >= self.booked_for);
-                place.until.is_none_or(|lapses| Instant::now() < lapses && !is_made)
-            });
+        under_way.retain(|_, places| {
+            places.retain(|_, place| place.until.is_none_or(|lapses| Instant::now() < lapses));
             !places.is_empty()
         });
         under_way
@@ -233,7 +229,6 @@ mod tests {
         Held { round: 0, deposited: usdc(deposited) }
     }
 
-    const FOR_A_WHILE: Duration = Duration::from_secs(120);
     const LIMITS: RestLimits = RestLimits { per_owner: usdc(50), in_all: usdc(100) };
 
     fn holding(channels: &PayerChannels, n: u8, deposited: u64, claimed: u64) {
@@ -266,7 +261,7 @@ mod tests {
     fn a_deposit_fits_into_what_is_left_with_its_owner_and_in_all_or_is_refused() {
         let channels = Arc::new(PayerChannels::default());
         holding(&channels, 1, 60, 20);
-        let rest = AtRest::new(channels, LIMITS, FOR_A_WHILE);
+        let rest = AtRest::new(channels, LIMITS);
         assert_eq!(rest.take(at(1), held(60), usdc(10), usdc(30)), Ok(usdc(10)), "40 lie there, 50 may");
         rest.give_up(at(1), held(60));
         let refused = rest.take(at(1), held(60), usdc(11), usdc(30)).unwrap_err();
@@ -281,7 +276,7 @@ mod tests {
     #[test]
     fn a_deposit_counts_once_while_its_confirmation_reaches_the_books() {
         let channels = Arc::new(PayerChannels::default());
-        let rest = AtRest::new(channels.clone(), LIMITS, FOR_A_WHILE);
+        let rest = AtRest::new(channels.clone(), LIMITS);
         rest.take(at(1), held(0), usdc(40), usdc(40)).unwrap();
         assert_eq!(rest.total(), usdc(40), "under way");
         holding(&channels, 1, 40, 0);
@@ -295,8 +290,8 @@ mod tests {
     #[test]
     fn a_deposit_that_failed_counts_as_long_as_its_authorization_can_be_used_and_is_not_booked() {
         let channels = Arc::new(PayerChannels::default());
-        let rest = AtRest::new(channels.clone(), LIMITS, FOR_A_WHILE);
-        let later = Instant::now() + Duration::from_secs(3_600);
+        let rest = AtRest::new(channels.clone(), LIMITS);
+        let later = Instant::now() + std::time::Duration::from_secs(3_600);
         for n in 1..=2 {
             rest.take(at(n), held(0), usdc(40), usdc(40)).unwrap();
             rest.doubt(at(n), held(0), later);
@@ -340,24 +335,10 @@ mod tests {
     }
 
     #[test]
-    fn a_deposit_that_the_books_show_for_as_long_as_is_believed_is_made() {
-        for (booked_for, left) in [(Duration::ZERO, 0), (FOR_A_WHILE, 40)] {
-            let channels = Arc::new(PayerChannels::default());
-            let rest = AtRest::new(channels.clone(), LIMITS, booked_for);
-            rest.take(at(1), held(0), usdc(40), usdc(40)).unwrap();
-            rest.doubt(at(1), held(0), Instant::now() + Duration::from_secs(3_600));
-            holding(&channels, 1, 40, 0);
-            assert_eq!(rest.total(), usdc(40));
-            holding(&channels, 1, 0, 0);
-            assert_eq!(rest.total(), usdc(left), "{booked_for:?}");
-        }
-    }
-
-    #[test]
     fn a_deposit_of_an_earlier_round_counts_beside_those_of_later_ones_as_long_as_it_can_be_made() {
         let channels = Arc::new(PayerChannels::default());
-        let rest = AtRest::new(channels.clone(), LIMITS, FOR_A_WHILE);
-        let later = Instant::now() + Duration::from_secs(3_600);
+        let rest = AtRest::new(channels.clone(), LIMITS);
+        let later = Instant::now() + std::time::Duration::from_secs(3_600);
         for round in 0..2 {
             let held = Held { round, deposited: usdc(0) };
             assert_eq!(rest.take(at(1), held, usdc(20), usdc(20)), Ok(usdc(20)));
@@ -387,7 +368,7 @@ mod tests {
 
     #[test]
     fn deposits_to_many_owners_at_once_never_pass_the_limit_together() {
-        let rest = Arc::new(AtRest::new(Arc::default(), LIMITS, FOR_A_WHILE));
+        let rest = Arc::new(AtRest::new(Arc::default(), LIMITS));
         let takers = (1..=16_u8).map(|n| {
             let rest = rest.clone();
             std::thread::spawn(move || rest.take(at(n), held(0), usdc(9), usdc(9)).is_ok())
