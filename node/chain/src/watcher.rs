@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use farthing_protocol::{Address, ChannelConfig};
+use farthing_protocol::{Address, ChannelConfig, ChannelId};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -44,6 +44,8 @@ pub(crate) enum Command {
     Refresh(oneshot::Sender<()>),
     /// Follow a channel that logs may not show, because they are too old.
     Track(ChannelConfig),
+    /// Read a channel that is followed once more.
+    Reread(ChannelId),
 }
 
 /// The interval at which everything is read again without an event to ask for it: a lagging endpoint may hide one.
@@ -208,6 +210,7 @@ impl Watcher {
                         waiting.push(done);
                     }
                     Some(Command::Track(config)) => self.channels.track(config).await,
+                    Some(Command::Reread(id)) => self.channels.touch(id),
                     None => return Interrupted::Stopped,
                 },
                 Some(found) = self.found.recv(), if !is_prompt => {
@@ -387,6 +390,7 @@ impl Watcher {
                         let _ = done.send(());
                     }
                     Some(Command::Track(config)) => self.channels.track(config).await,
+                    Some(Command::Reread(id)) => self.channels.touch(id),
                     None => return,
                 },
             }

@@ -159,9 +159,9 @@ pub(crate) fn reopen(
         let beyond = |row: &SettlementRow| row.channel == channel && row.from < row.to && claimed < row.to;
         settlement.state == SettlementState::Confirmed && settlement.rows.iter().any(beyond)
     };
-    // All of them: an endpoint may have shown payouts of many channels at once, and each has a row.
-    let all = newest_first(&tx.open_table(SETTLEMENTS)?)?.collect::<Result<Vec<_>>>()?;
-    for settlement in all.into_iter().filter(is_taken_back) {
+    let newest =
+        newest_first(&tx.open_table(SETTLEMENTS)?)?.take(REOPENED_LOOK_BACK).collect::<Result<Vec<_>>>()?;
+    for settlement in newest.into_iter().filter(is_taken_back) {
         insert(tx, &Settlement { state: SettlementState::Pending, ..settlement })?;
     }
     Ok(())

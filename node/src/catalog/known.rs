@@ -165,6 +165,12 @@ impl KnownService {
         }
         let content_type = headers.get("content-type").map(String::as_str);
         let planned = self.api.plan(&Call { method: method.as_str(), path, params, content_type, body })?;
+        // A description may make a parameter of any header.
+        if let Request::Http(http) = &planned.request {
+            for (name, value) in &http.headers {
+                check_condition(method, name, value)?;
+            }
+        }
         let price = self.prices.get(planned.operation).copied().unwrap_or(self.listing.price);
         let operation = self.api.description().operations.get(planned.operation);
         let mut headers = headers.clone();
@@ -203,8 +209,13 @@ fn check_header(method: Method, name: &str, value: &str) -> Result<(), PlanError
     if !value.bytes().all(|b| matches!(b, b' '..=b'~')) {
         return Err(PlanError::BadParameter(format!("the header `{name}` must be printable ASCII")));
     }
-    // Whoever has nothing yet, and asks for nothing new, has a server work for an answer that is free.
-    if name == "if-none-match" && method.is_safe() && value.split(',').any(|tag| tag.trim() == "*") {
+    check_condition(method, name, value)
+}
+
+/// Whoever has nothing yet, and asks for nothing new, has a server work for an answer that is free.
+fn check_condition(method: Method, name: &str, value: &str) -> Result<(), PlanError> {
+    let names_any = || value.split(',').any(|tag| tag.trim() == "*");
+    if method.is_safe() && name.eq_ignore_ascii_case("if-none-match") && names_any() {
         return Err(PlanError::BadParameter(format!(
             "the header `{name}` must name what you have, as an earlier answer's `etag` did; `*` is any"
         )));

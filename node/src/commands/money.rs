@@ -147,10 +147,15 @@ pub(super) async fn open_channel(
     let service = node.catalog.service(request.service.0).await.map_err(BuyError::from)?;
     let listing = service.listing();
     let accept = node.consumer.choose(&listing.accepts, listing.owner)?;
-    match request.deposit {
-        Some(amount) => node.funding.deposit_now(accept, amount.0).await?,
-        None => node.funding.ensure(accept, listing.price).await?,
-    }
+    let (funding, accept, price) = (node.funding.clone(), accept.clone(), listing.price);
+    // A deposit that was begun goes on when whoever asked for it has gone.
+    let funded = tokio::spawn(async move {
+        match request.deposit {
+            Some(amount) => funding.deposit_now(&accept, amount.0).await,
+            None => funding.ensure(&accept, price).await,
+        }
+    });
+    funded.await.map_err(|_| BuyError::Failed)??;
     let opened =
         node.channels.in_use(listing.owner).ok_or(SettlementError::NoSuchChannel(ChannelId::NONE))?;
     channel(&node, opened.id)

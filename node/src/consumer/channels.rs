@@ -258,7 +258,10 @@ impl PayerChannels {
     pub fn is_overclaimed(&self, id: ChannelId, claimed: Usdc) -> bool {
         let channels = self.channels.lock();
         let compared = channels.by_id.get(&id).filter(|channel| channel.is_compared);
-        compared.is_some_and(|channel| !channel.state.unexplained(claimed).is_zero())
+        // What a crash made this node forget may have been charged, also where the owner never said so.
+        compared.is_some_and(|channel| {
+            !channel.state.unexplained(claimed.saturating_sub(channel.forgettable)).is_zero()
+        })
     }
 
     /// Reserves headroom for a call at `price` with `owner`.

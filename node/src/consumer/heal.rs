@@ -111,12 +111,22 @@ impl Consumer {
             self.accused().remove(&channel.id);
             return Ok(());
         }
-        self.accuse(owner, channel.id, told).await
+        let is_unexplained = |claimed: Usdc| {
+            let channel = self.0.channels.get(channel.id);
+            channel.is_some_and(|channel| !channel.state.unexplained(claimed.max(told)).is_zero())
+        };
+        self.accuse(owner, channel.id, is_unexplained).await
     }
 
-    /// Stops the channel of an owner that counts what no call explains, once that has lasted.
-    async fn accuse(&self, owner: Address, id: ChannelId, told: Usdc) -> Result<(), String> {
-        if !self.is_accusation_believed(id, told).await {
+    /// Stops the channel of an owner that counts what no call explains, once that has lasted and a payout of what the chain
+    /// says then is unexplained.
+    async fn accuse(
+        &self,
+        owner: Address,
+        id: ChannelId,
+        is_unexplained: impl Fn(Usdc) -> bool + Send,
+    ) -> Result<(), String> {
+        if !self.is_accusation_believed(id, is_unexplained).await {
             self.look_again(owner, id);
             let minutes = "it is asked again, and its channel is stopped when it says so for two minutes";
             return Err(format!(
@@ -137,10 +147,13 @@ impl Consumer {
         channel: &PayerChannel,
         silent: String,
     ) -> Result<(), String> {
-        match self.0.accounts.is_overclaimed(channel.id, channel.claimed) {
-            Ok(true) => self.accuse(owner, channel.id, channel.claimed).await,
-            Ok(false) | Err(_) => Err(silent),
+        let is_overclaimed =
+            |claimed| self.0.accounts.is_overclaimed(channel.id, claimed).unwrap_or_default();
+        if channel.state.stopped || !is_overclaimed(channel.claimed) {
+            self.accused().remove(&channel.id);
+            return Err(silent);
         }
+        self.accuse(owner, channel.id, is_overclaimed).await
     }
 
     /// Looks again while an owner is accused, so that whoever calls rarely learns as well whether it lasts.
@@ -163,13 +176,17 @@ impl Consumer {
     /// Tells whether what no call explains counts against an owner. It may be what its endpoint told it, or this node's told
     /// of it, also where this wallet signed as much for calls that cost nothing: it counts when it lasts. Nothing is
     /// promised until then, so that nothing is lost by it.
-    async fn is_accusation_believed(&self, id: ChannelId, told: Usdc) -> bool {
+    async fn is_accusation_believed(
+        &self,
+        id: ChannelId,
+        is_unexplained: impl Fn(Usdc) -> bool + Send,
+    ) -> bool {
         let Some(channel) = self.0.channels.get(id) else { return false };
         if !is_believed(&self.0.chain, self.accused_for(id)) {
             return false;
         }
         let Ok(now) = self.0.chain.read_channel(channel.config).await else { return false };
-        !channel.state.unexplained(now.claimed.max(told)).is_zero()
+        is_unexplained(now.claimed)
     }
 
     /// Notes that a channel's owner is accused now, and returns for how long it was without a long pause.

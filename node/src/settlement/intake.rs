@@ -271,7 +271,7 @@ async fn is_still(chain: &ChainHandle, view: &ChannelView) -> bool {
     let is_same = (now.deposited, now.claimed, now.round) == (view.deposited, view.claimed, view.round);
     if !is_same {
         // It is told by the views, or not at all while the chain is stopped.
-        drop(chain.track(view.config).await);
+        drop(chain.reread(view.id).await);
     }
     is_same
 }

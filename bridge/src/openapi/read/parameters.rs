@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Headers that other parts of a description speak of.
-const DESCRIBED_ELSEWHERE: &[&str] = &["accept", "content-type", "authorization", "if-none-match", "if-modified-since"];
+const DESCRIBED_ELSEWHERE: &[&str] = &["accept", "content-type", "authorization"];
 
 impl<'d> DocumentReader<'d> {
     /// The parameters of an operation; `Err` says why it cannot be offered.

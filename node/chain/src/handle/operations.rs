@@ -195,6 +195,14 @@ impl ChainHandle {
         self.0.watcher.send(watcher::Command::Track(config)).await.map_err(|_| ChainError::Stopped)
     }
 
+    /// Reads a channel that is followed once more, soon.
+    ///
+    /// # Errors
+    /// [`ChainError::Stopped`].
+    pub async fn reread(&self, id: ChannelId) -> Result<(), ChainError> {
+        self.0.watcher.send(watcher::Command::Reread(id)).await.map_err(|_| ChainError::Stopped)
+    }
+
     /// Reads everything again now; returns when that was tried. For tests and for people who press a button.
     ///
     /// # Errors

@@ -136,6 +136,13 @@ impl Channels {
         }
     }
 
+    /// Reads a channel with the next poll, if it is followed.
+    pub(super) fn touch(&mut self, id: ChannelId) {
+        if self.known.contains_key(&id) {
+            self.touched.insert(id);
+        }
+    }
+
     /// Takes in what events named; the next read decides what of it is true.
     pub(super) fn consider(&mut self, found: Found) {
         for (id, config) in found {

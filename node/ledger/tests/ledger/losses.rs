@@ -150,19 +150,3 @@ async fn a_call_that_was_admitted_is_charged_whatever_the_chain_shows_at_its_end
     assert!(matches!(above, Err(LedgerError::VoucherAboveDeposit { .. })), "{above:?}");
     assert!(ledger.audit(None).unwrap().violations.is_empty());
 }
-
-#[tokio::test]
-async fn payouts_of_many_channels_that_the_chain_takes_back_are_all_open_again() {
-    let ledger = in_memory();
-    let channels: Vec<_> = (1..=70).map(payee_channel).collect();
-    for (number, channel) in (1_u8..).zip(&channels) {
-        ledger.put_payee_channel(*channel).await.unwrap();
-        ledger.serve(served(number, PRICE, call(number.into()))).await.unwrap();
-    }
-    for claimed in [PRICE, Usdc::ZERO] {
-        for channel in &channels {
-            ledger.put_payee_channel(PayeeChannelFacts { claimed, ..*channel }).await.unwrap();
-        }
-        assert_eq!(ledger.audit(None).unwrap().violations, [], "{claimed} paid");
-    }
-}
