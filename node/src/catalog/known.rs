@@ -212,7 +212,7 @@ fn check_header(method: Method, name: &str, value: &str) -> Result<(), PlanError
     check_condition(method, name, value)
 }
 
-/// Whoever has nothing yet, and asks for nothing new, has a server work for an answer that is free.
+/// Refuses a condition that is never met: it has a server work for an answer that is free.
 fn check_condition(method: Method, name: &str, value: &str) -> Result<(), PlanError> {
     let names_any = || value.split(',').any(|tag| tag.trim() == "*");
     if method.is_safe() && name.eq_ignore_ascii_case("if-none-match") && names_any() {

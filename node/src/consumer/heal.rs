@@ -118,8 +118,8 @@ impl Consumer {
         self.accuse(owner, channel.id, is_unexplained).await
     }
 
-    /// Stops the channel of an owner that counts what no call explains, once that has lasted and a payout of what the chain
-    /// says then is unexplained.
+    /// Stops the channel of an owner that counts what no call explains, once that has lasted and what the chain says then
+    /// was paid is unexplained, too.
     async fn accuse(
         &self,
         owner: Address,
