@@ -13,7 +13,7 @@ use farthing_os::files::read_own;
 use farthing_protocol::Usdc;
 
 use super::{
-    keys::{Fallback, SettingKey},
+    keys::{Fallback, Form, SettingKey},
     raw::{ConfigError, ConfigProblem, Raw, Setting},
     settings::{KEYS, Read},
 };
@@ -50,7 +50,7 @@ impl Sources {
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .filter(|(name, _)| name.starts_with("FARTHING_"))
             .collect();
-        Self { data_dir, file, set, variables, chosen: None }
+        Self { data_dir, file: file.map(absolute), set, variables, chosen: None }
     }
 }
 
@@ -264,6 +264,13 @@ impl Raw {
             },
             _ => values,
         };
+        let values = match key.form {
+            // A command elsewhere, and whoever reads what is shown, has another working folder.
+            Form::Path => {
+                values.into_iter().map(|path| absolute(path.into()).display().to_string()).collect()
+            }
+            _ => values,
+        };
         self.settings.insert(key.name, Setting { values, origin });
     }
 
@@ -293,6 +300,11 @@ fn find(name: &str) -> Option<(&'static SettingKey, bool)> {
     }
     let key = SettingKey::find(name.strip_suffix("_file")?).filter(|key| key.is_secret())?;
     Some((key, true))
+}
+
+/// The same path from the root on, links and all. One that has no such form, as an empty one, is judged later.
+fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
 }
 
 /// Lists are separated by commas where there is only text.

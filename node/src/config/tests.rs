@@ -64,6 +64,25 @@ fn a_node_starts_with_no_configuration_at_all() {
 }
 
 #[test]
+fn a_path_holds_wherever_it_is_read_later() {
+    let here = std::env::current_dir().unwrap();
+    let sources = Sources::with_environment(Some("r2".into()), None, Vec::new());
+    assert_eq!(load(&sources).unwrap().config.node.data_dir, here.join("r2"));
+    let named = Sources::with_environment(None, Some("./other.toml".into()), Vec::new());
+    let refusal = load(&named).unwrap_err().to_string();
+    assert!(
+        refusal.contains(&format!("{}: file: cannot be read", here.join("other.toml").display())),
+        "{refusal}"
+    );
+    let setup = Setup::new().file("[node]\nbackups_dir = \"../disk\"\n").set("gateway.socket=call.sock");
+    let loaded = setup.load().unwrap();
+    assert_eq!(loaded.config.node.backups_dir, Some(here.join("../disk")));
+    assert_eq!(loaded.config.gateway.socket, Some(here.join("call.sock")));
+    let shown = loaded.shown().into_iter().find(|shown| shown.name == "gateway.socket").unwrap();
+    assert_eq!(shown.value.to_string(), here.join("call.sock").display().to_string());
+}
+
+#[test]
 fn flags_win_over_the_environment_and_that_over_the_file_and_that_over_defaults() {
     let file = "[limits]\ncalls_max = 10\n";
     let setup = Setup::new();

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Result, ensure};
 use farthing_testnet::{NodeOptions, NodeProcess, program};
-use farthing_tests::command::run;
+use farthing_tests::{command::run, wait::eventually};
 use tokio::process::Command;
 
 /// A chain nobody answers for: the tests here end before it matters.
@@ -27,8 +27,8 @@ async fn refused(folder: &Path) -> Result<String> {
     refused_at(folder, "127.0.0.1:0").await
 }
 
-/// The same with a gateway that listens there.
-async fn refused_at(folder: &Path, gateway: &str) -> Result<String> {
+/// The program, about to run on a folder, with a gateway that listens there.
+fn command_at(folder: &Path, gateway: &str) -> Result<Command> {
     let mut command = Command::new(program("farthing")?);
     command.arg("run").arg("--data").arg(folder).stdin(Stdio::null()).kill_on_drop(true);
     command
@@ -38,12 +38,46 @@ async fn refused_at(folder: &Path, gateway: &str) -> Result<String> {
     for (key, value) in chain() {
         command.env(format!("FARTHING_{}", key.replace('.', "__").to_uppercase()), value);
     }
+    Ok(command)
+}
+
+/// The same with a gateway that listens there.
+async fn refused_at(folder: &Path, gateway: &str) -> Result<String> {
+    let mut command = command_at(folder, gateway)?;
     let run = tokio::time::timeout(std::time::Duration::from_secs(30), command.output());
     let Output { status, stderr, .. } = run.await??;
     let said = String::from_utf8_lossy(&stderr).into_owned();
     ensure!(!status.success(), "it started: {said}");
     ensure!(!said.contains("panicked"), "{said}");
     Ok(said)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_was_named_from_where_the_node_started_is_found_from_everywhere() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    // Links may lead to it, and what is shown is what the system calls it.
+    let here = folder.path().canonicalize()?;
+    let mut command = command_at(Path::new("r2"), "127.0.0.1:0")?;
+    command.current_dir(&here).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut node = command.spawn()?;
+    let data = here.join("r2");
+    let elsewhere = data.display().to_string();
+    eventually("it runs", async || {
+        ensure!(node.try_wait()?.is_none(), "the node ended");
+        Ok(run(&elsewhere, &["status"]).await?.code == 0)
+    })
+    .await?;
+    let passphrase = here.join("passphrase");
+    std::fs::write(&passphrase, "four random words here\n")?;
+    let (passphrase, to) = (passphrase.display().to_string(), here.join("node.backup").display().to_string());
+    let create = ["backup", "create", "--to", &to, "--passphrase-file", &passphrase];
+    run(&elsewhere, &create).await?.ends_with(0)?;
+    let listed = run(&elsewhere, &["backup", "list", "--json"]).await?;
+    let listed = listed.ends_with(0)?.json()?;
+    let path = listed[0]["path"].as_str().unwrap_or_default();
+    ensure!(Path::new(path).starts_with(&data) && Path::new(path).is_file(), "{listed}");
+    node.kill().await?;
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
