@@ -1,7 +1,8 @@
 //! A backup: everything that money and identity depend on, in one file that a passphrase opens.
 //!
-//! The contents are CBOR ([`BackupContents`]): wallet, passphrase file where there is one, settings file, secrets, and a
-//! copy of the ledger without the bodies of answers; [`seal`] closes and opens them. A restored node buys nothing until
+//! The contents are CBOR ([`BackupContents`]): wallet, passphrase file where there is one, settings file, secrets, the
+//! authority of the node's certificates, so that whoever trusts the node goes on to, and a copy of the ledger without the
+//! bodies of answers; [`seal`] closes and opens them. A restored node buys nothing until
 //! its user says so: since the backup was made more may have been promised, and each owner is asked before anything else
 //! is signed. Its secrets are new ones: those of the backup may have been revoked or replaced since, because others had them.
 
@@ -16,6 +17,7 @@ use farthing_os::{
     lock::{DataFolder, DataFolderError},
     secret::SecretText,
 };
+use farthing_serve::tls;
 use minicbor::{Decode, Encode, bytes::ByteVec};
 use zeroize::Zeroizing;
 
@@ -43,7 +45,8 @@ const WRITTEN_DOWN_KEY: &[u8] = b"phrase-written-down";
 
 /// Made and opened in memory, twice over.
 const CONTENTS_BYTES_MAX: usize = 512 * 1024 * 1024;
-const FORMAT: u8 = 1;
+/// The format that is written. 1 is read as well: it has no authority.
+const FORMAT: u8 = 2;
 /// Opened ledgers of backups that are looked at.
 const VERIFY_FOLDER: &str = ".verify";
 const LEDGER_FILE: &str = "ledger.redb";
@@ -51,8 +54,15 @@ const SECRETS_FILE: &str = "secrets.toml";
 const WALLET_FILE: &str = "wallet.json";
 /// In the order in which they are restored: with a wallet the folder is complete, and without one a node does not
 /// start on a ledger that was used.
-const FILES: [&str; 6] =
-    [LEDGER_FILE, SECRETS_FILE, "farthing.toml", CONSOLE_SETTINGS_FILE, "wallet.passphrase", WALLET_FILE];
+const FILES: [&str; 7] = [
+    tls::AUTHORITY,
+    LEDGER_FILE,
+    SECRETS_FILE,
+    "farthing.toml",
+    CONSOLE_SETTINGS_FILE,
+    "wallet.passphrase",
+    WALLET_FILE,
+];
 
 /// The reason that there is no backup, or that none can be restored.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +86,8 @@ pub enum BackupError {
     TooLarge,
     #[error("it is no backup of this program, or it is incomplete")]
     NoBackup,
+    #[error("it has the form {found} of a newer program, and this one knows the forms up to {FORMAT}")]
+    Newer { found: u8 },
     #[error("the passphrase is wrong, or the file was changed")]
     WrongPassphrase,
     #[error("{path} has too little room left for a backup beside the ledger", path = .path.display())]
@@ -109,6 +121,7 @@ impl BackupError {
             }
             Self::TooLarge => "copy the data folder of the stopped node instead",
             Self::NoBackup => "take another file",
+            Self::Newer { .. } => "restore it with the program that wrote it, or a later one",
             Self::WrongPassphrase => "try again, or take an earlier backup",
             Self::NoRoom { .. } => "free some, or keep fewer backups",
             Self::Resources => "free some memory, then try again",
@@ -211,9 +224,12 @@ fn copy_of(ledger: &Ledger, data_dir: &Path) -> Result<Vec<u8>, BackupError> {
 fn open(bytes: &[u8], passphrase: &SecretText) -> Result<BackupContents, BackupError> {
     let plain = seal::open(bytes, passphrase)?;
     let contents: BackupContents = minicbor::decode(&plain).map_err(|_| BackupError::NoBackup)?;
+    if contents.format > FORMAT {
+        return Err(BackupError::Newer { found: contents.format });
+    }
     let known = contents.files.iter().all(|stored| FILES.contains(&stored.name.as_str()));
     let has = |name: &str| contents.files.iter().any(|stored| stored.name == name);
-    if contents.format != FORMAT || !known || !has(LEDGER_FILE) || !has(WALLET_FILE) {
+    if contents.format == 0 || !known || !has(LEDGER_FILE) || !has(WALLET_FILE) {
         return Err(BackupError::NoBackup);
     }
     Ok(contents)
@@ -245,10 +261,7 @@ impl StagingFolder {
     fn within(data_dir: &Path) -> Result<Self, BackupError> {
         let all = data_dir.join(VERIFY_FOLDER);
         let folder = all.join(uuid::Uuid::new_v4().simple().to_string());
-        let mut private = fs::DirBuilder::new();
-        std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
-        let made = private.recursive(true).create(&folder);
-        made.map_err(|source| BackupError::Io { path: folder.clone(), source })?;
+        make_folder(&folder)?;
         Ok(Self { all, folder })
     }
 }
@@ -267,6 +280,14 @@ impl Drop for StagingFolder {
 /// [`BackupError::Io`]
 pub fn remove_leftovers(data_dir: &Path) -> Result<(), BackupError> {
     discard(&data_dir.join(VERIFY_FOLDER))
+}
+
+/// Makes a folder that only this user reads, where it is missing.
+fn make_folder(path: &Path) -> Result<(), BackupError> {
+    let mut private = fs::DirBuilder::new();
+    std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
+    let made = private.recursive(true).create(path);
+    made.map_err(|source| BackupError::Io { path: path.to_owned(), source })
 }
 
 fn discard(folder: &Path) -> Result<(), BackupError> {
@@ -298,6 +319,7 @@ fn file_of<'a>(contents: &'a BackupContents, name: &str) -> &'a [u8] {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), BackupError> {
+    path.parent().map_or(Ok(()), make_folder)?;
     files::create_private(path, bytes).map_err(|source| BackupError::Io { path: path.to_owned(), source })
 }
 

@@ -166,6 +166,8 @@ pub fn certificate(file: &Path) -> Result<OnDisk, TlsError> {
     Ok(OnDisk { file: file.into(), fingerprint })
 }
 
+/// The authority with its key, within the data folder: all that makes another folder's node one that clients trust.
+pub const AUTHORITY: &str = "tls/authority.pem";
 const AUTHORITY_FILE: &str = "authority.pem";
 const CA_FILE: &str = "ca.pem";
 const SERVER_FILE: &str = "server.pem";

@@ -53,9 +53,13 @@ pub fn remove(data_dir: &Path, name: &str) -> Result<Option<ReplacedNode>, Backu
     Ok(Some(found))
 }
 
-/// Files of one folder; there are no others in it.
+/// Of the files of a folder and of those in it.
 fn bytes_of(folder: &Path) -> io::Result<u64> {
-    fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).sum()
+    let of = |entry: io::Result<fs::DirEntry>| {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() { bytes_of(&entry.path()) } else { Ok(entry.metadata()?.len()) }
+    };
+    fs::read_dir(folder)?.map(of).sum()
 }
 
 fn wallet_of(folder: &Path) -> Option<String> {

@@ -6,14 +6,18 @@
 //! start goes on where it ended.
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
 
 use farthing_os::{clock, files, secret::SecretText};
+use farthing_serve::tls;
 use serde::{Deserialize, Serialize};
 
-use super::{BackupContents, BackupError, BackupSummary, FILES, discard, open, put_into, replaced, verify};
+use super::{
+    BackupContents, BackupError, BackupSummary, FILES, discard, make_folder, open, put_into, replaced, verify,
+};
 use crate::wallet::Wallet;
 
 const FOLDER: &str = ".restore";
@@ -49,8 +53,7 @@ pub fn stage(
     let contents = open(bytes, passphrase)?;
     let folder = data_dir.join(FOLDER);
     discard(&folder)?;
-    let made = std::os::unix::fs::DirBuilderExt::mode(&mut fs::DirBuilder::new(), 0o700).create(&folder);
-    made.map_err(|source| BackupError::Io { path: folder.clone(), source })?;
+    make_folder(&folder)?;
     let kept_in = format!("{}{}", replaced::PREFIX, clock::timestamp(clock::now_secs()).replace(':', ""));
     let ready = prepare(&contents, &folder, wallet_passphrase, check_settings).and_then(|()| {
         write_plan(&folder, &StagedPlan { kept_in: kept_in.clone(), files: facts.files.clone() })
@@ -108,23 +111,28 @@ pub fn apply(data_dir: &Path) -> Result<Option<PathBuf>, BackupError> {
         return Ok(None);
     };
     let kept_in = data_dir.join(&plan.kept_in);
-    if !kept_in.exists() {
-        let mut private = fs::DirBuilder::new();
-        std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700)
-            .create(&kept_in)
-            .map_err(failed(&kept_in))?;
-    }
+    make_folder(&kept_in)?;
+    let mut changed = BTreeSet::from([kept_in.clone(), data_dir.to_owned()]);
     for name in FILES {
-        let (restored, own) = (folder.join(name), data_dir.join(name));
-        let is_restored = plan.files.iter().any(|file| file == name) && !restored.exists();
+        let is_brought = plan.files.iter().any(|file| file == name);
+        // Earlier programs' backups have none: the one that this machine's clients trust stays.
+        if name == tls::AUTHORITY && !is_brought {
+            continue;
+        }
+        let (restored, own, kept) = (folder.join(name), data_dir.join(name), kept_in.join(name));
+        for folder in [&own, &kept].into_iter().filter_map(|file| file.parent()) {
+            make_folder(folder)?;
+            changed.insert(folder.to_owned());
+        }
+        let is_restored = is_brought && !restored.exists();
         if !is_restored && own.exists() {
-            fs::rename(&own, kept_in.join(name)).map_err(failed(&own))?;
+            fs::rename(&own, &kept).map_err(failed(&own))?;
         }
         if restored.exists() {
             fs::rename(&restored, &own).map_err(failed(&restored))?;
         }
     }
-    for changed in [&kept_in, data_dir] {
+    for changed in &changed {
         fs::File::open(changed).and_then(|folder| folder.sync_all()).map_err(failed(changed))?;
     }
     discard(&folder)?;
@@ -139,7 +147,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join(FOLDER)).unwrap();
         for (name, content) in files {
-            fs::write(folder.path().join(name), content).unwrap();
+            let path = folder.path().join(name);
+            make_folder(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
         }
         let plan = StagedPlan {
             kept_in: "replaced-x".into(),
@@ -170,6 +180,24 @@ mod tests {
         assert_eq!(read(&folder, "notes").as_deref(), Some("mine"));
         assert_eq!(apply(folder.path()).unwrap(), None, "once");
         assert!(!folder.path().join(FOLDER).exists());
+    }
+
+    #[test]
+    fn the_authority_that_clients_trust_is_replaced_by_the_backups_and_stays_where_it_has_none() {
+        let old = [("tls/authority.pem", "old"), ("tls/own-name", "mine"), ("wallet.json", "old")];
+        let new = [(".restore/tls/authority.pem", "new"), (".restore/wallet.json", "new")];
+        let folder = folder_with(&[&old[..], &new].concat(), &["tls/authority.pem", "wallet.json"]);
+        apply(folder.path()).unwrap();
+        assert_eq!(read(&folder, "tls/authority.pem").as_deref(), Some("new"));
+        assert_eq!(read(&folder, "replaced-x/tls/authority.pem").as_deref(), Some("old"));
+        assert_eq!(read(&folder, "tls/own-name").as_deref(), Some("mine"));
+        let listed = replaced::all(folder.path()).unwrap();
+        assert_eq!(listed[0].bytes, 6, "two files of three bytes");
+
+        let folder = folder_with(&[&old[..], &new[1..]].concat(), &["wallet.json"]);
+        apply(folder.path()).unwrap();
+        assert_eq!(read(&folder, "tls/authority.pem").as_deref(), Some("old"));
+        assert_eq!(read(&folder, "wallet.json").as_deref(), Some("new"));
     }
 
     #[test]

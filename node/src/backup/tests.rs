@@ -18,19 +18,24 @@ fn passphrase() -> SecretText {
 
 /// A backup of a folder with every file, with cheaper protection.
 fn made(folder: &Path, lock: Option<&Lock>) -> Vec<u8> {
+    made_in_format(FORMAT, folder, lock)
+}
+
+/// As a program of that format makes it.
+fn made_in_format(format: u8, folder: &Path, lock: Option<&Lock>) -> Vec<u8> {
     let ledger = Ledger::open(&folder.join(LEDGER_FILE), OpenMode::Create).unwrap();
-    for name in ["secrets.toml", "farthing.toml", "settings.toml", "wallet.passphrase", WALLET_FILE] {
-        fs::write(folder.join(name), format!("{name} of the old node")).unwrap();
+    for name in FILES.iter().filter(|name| **name != LEDGER_FILE) {
+        write(&folder.join(name), format!("{name} of the old node").as_bytes()).unwrap();
     }
-    let files = FILES.iter().map(|name| {
+    let names = FILES.iter().filter(|name| format > 1 || **name != tls::AUTHORITY);
+    let files = names.map(|name| {
         let bytes = match *name {
             LEDGER_FILE => copy_of(&ledger, folder).unwrap(),
             name => fs::read(folder.join(name)).unwrap(),
         };
         StoredFile { name: (*name).to_owned(), bytes: bytes.into() }
     });
-    let contents =
-        BackupContents { format: FORMAT, made_secs: 7, wallet: "0x00".to_owned(), files: files.collect() };
+    let contents = BackupContents { format, made_secs: 7, wallet: "0x00".to_owned(), files: files.collect() };
     let plain = minicbor::to_vec(&contents).unwrap();
     match lock {
         None => seal_under(&plain, &passphrase(), CHEAP).unwrap(),
@@ -70,6 +75,20 @@ fn what_is_restored_is_what_was_backed_up_with_spending_stopped() {
     let limits = SpendingCaps { price_max: Usdc::ZERO, per_day: Usdc::ZERO, per_secret_day: Usdc::ZERO };
     let rules = Rules::restore(ledger, limits, true).unwrap();
     assert!(rules.stopped().is_some(), "nothing is bought before its user says so");
+}
+
+#[test]
+fn a_backup_of_before_is_restored_without_an_authority_and_one_of_a_later_program_says_so() {
+    let (old, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let data_dir = new.path().join("node");
+    restore(&made_in_format(1, old.path(), None), &passphrase(), &data_dir).unwrap();
+    assert!(data_dir.join(WALLET_FILE).exists() && !data_dir.join(tls::AUTHORITY).exists());
+    for (format, told) in [(0, "no backup of this program"), (3, "newer program")] {
+        let old = tempfile::tempdir().unwrap();
+        let backup = made_in_format(format, old.path(), None);
+        let refused = verify(&backup, &passphrase(), old.path()).unwrap_err();
+        assert!(refused.to_string().contains(told), "{format}: {refused}");
+    }
 }
 
 #[test]

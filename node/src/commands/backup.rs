@@ -139,6 +139,7 @@ refused!(WalletError: SERVICE_UNAVAILABLE saying "Nothing was changed.");
 refused!(BackupError {
     BackupError::ShortPassphrase
     | BackupError::NoBackup
+    | BackupError::Newer { .. }
     | BackupError::WrongPassphrase
     | BackupError::Violated(_)
     | BackupError::WalletClosed(_)

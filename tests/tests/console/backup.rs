@@ -92,6 +92,7 @@ async fn a_backup_is_made_downloaded_and_restored_in_the_place_of_another_node()
     let file = file.bytes().await?;
     ensure!(file.starts_with(b"FARTHBK1") && file == std::fs::read(&all[0].path)?);
     let (wallet, secret) = (old.process.status().await?.address.0, old.process.secret().await?);
+    let authority = std::fs::read_to_string(old.process.ca_file())?;
     restarted(&mut old, &mut browser).await?;
     for path in [download, format!("/api/v1/backups/{name}")] {
         let page = browser.get(&path).await?;
@@ -142,8 +143,13 @@ async fn a_backup_is_made_downloaded_and_restored_in_the_place_of_another_node()
     for name in ["wallet.json", "ledger.redb", "secrets.toml"] {
         ensure!(kept.join(name).exists(), "{name} of the replaced node is not kept");
     }
-    // Its console is the one of this machine: same password, same log-in.
+    ensure!(
+        std::fs::read_to_string(new.process.ca_file())? == authority,
+        "scripts would have to trust another one"
+    );
+    // Its console is the one of this machine: same password, same log-in. Its authority is the backup's.
     browser.moved_to(&new.console().await?.url);
+    let mut browser = browser.reconnected(&new)?;
     let page = browser.get("/panel/finance/limits").await?;
     ensure!(page.status == 200 && page.body.contains("All spending is stopped"), "{page:?}");
     commands_remove_what_was_replaced(&new, &kept, &own.to_string()).await?;

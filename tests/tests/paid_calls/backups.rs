@@ -114,9 +114,8 @@ async fn a_restore_revives_no_secret_and_resuming_names_what_came_back() -> Resu
     does(&world.consumer, "secret revoke thief --yes").await?;
     secrets.push(does(&world.consumer, "secret rotate default --yes").await?.0);
     world.consumer.kill().await?;
+    // Its authority, which this world trusts, comes with it.
     let elsewhere = restore(folder.path()).await?;
-    // The authority that this world trusts.
-    std::fs::rename(world.consumer.data_dir().join("tls"), Path::new(&elsewhere).join("tls"))?;
     let options = NodeOptions::new(&elsewhere).bootstrap([world.owner.loopback_address().await?]);
     world.consumer = NodeProcess::start(&world.chain, options).await?;
     world.consumer.wait_until_ready().await?;

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub enum Backup {
-    /// Write wallet, settings, secrets and ledger into one file that a passphrase opens
+    /// Write wallet, settings, secrets, certificate authority and ledger into one file that a passphrase opens
     Create {
         /// File to write; by default one in the data folder's `backups`
         #[arg(long, value_name = "FILE")]
