@@ -8,6 +8,7 @@ mod example;
 mod gather;
 pub mod keys;
 mod raw;
+mod reload;
 mod settings;
 
 use std::{net::SocketAddr, path::PathBuf};
@@ -22,9 +23,10 @@ pub use self::{
     example::{Shown, ShownValue, example},
     gather::{CONSOLE_SETTINGS_FILE, Sources},
     raw::{ConfigError, ConfigProblem},
+    reload::ChangedSettings,
     settings::{
-        ChainConfig, Config, GatewayConfig, LimitsConfig, NetworkConfig, NodeConfig, PanelConfig,
-        SettlementConfig, SpendingConfig, WalletConfig,
+        ChainConfig, Config, GatewayConfig, LOG_FILTER, LimitsConfig, LogConfig, NetworkConfig, NodeConfig,
+        PanelConfig, SettlementConfig, SpendingConfig, WalletConfig,
     },
 };
 

@@ -300,6 +300,11 @@ impl Node {
         });
     }
 
+    /// Takes over what holds at once of settings that were read again.
+    pub fn take_over(&self, config: &Config) {
+        self.handles.consumer.rules().configure(spending_limits(config), config.spending.enabled);
+    }
+
     /// Ends the node: running calls finish, what they promised is stored, the network says goodbye. The ports
     /// have stopped taking calls before.
     pub async fn shutdown(&self) {

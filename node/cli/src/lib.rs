@@ -18,6 +18,7 @@ mod console;
 mod failure;
 mod init;
 mod input;
+mod log;
 mod net;
 mod output;
 mod run;
@@ -41,12 +42,14 @@ use self::output::Output;
 pub use self::{
     args::{Cli, Command, Global, LogFormat},
     failure::{Exit, Failure},
+    log::Log,
 };
 
-/// The flags and the output that a command works with.
+/// The flags, the output and the log that a command works with.
 struct Context {
     global: Global,
     output: Output,
+    log: Log,
 }
 
 impl Context {
@@ -84,9 +87,9 @@ where
 ///
 /// # Errors
 /// [`Failure`]: what to tell, and with which exit code to end.
-pub async fn execute(cli: Cli) -> Result<(), Failure> {
+pub async fn execute(cli: Cli, log: Log) -> Result<(), Failure> {
     let output = Output::new(cli.global.json);
-    let context = Context { global: cli.global, output };
+    let context = Context { global: cli.global, output, log };
     match cli.command {
         Command::Run => run::run(&context).await,
         Command::Init => init::init(&context).await,

@@ -1,6 +1,7 @@
 //! `farthing run`: the node and its ports, until a signal.
 //!
 //! The HTTP ports are bound first, so that a port in use is told before a second is spent on the wallet.
+//! SIGHUP has the settings read again, and ends nothing.
 //! At the end the ports drain, then the node keeps its promises and stops. When it was to restart, the program then
 //! starts itself again in the same process, so that whoever watches over the process notices nothing.
 
@@ -15,7 +16,7 @@ use std::{
 use farthing_node::{
     backup::staged,
     commands::settings::RunningNode,
-    config::{self, Config, Loaded, gateway_url},
+    config::{self, ChangedSettings, Config, Loaded, gateway_url},
     node::Node,
 };
 use farthing_os::lock::DataFolder;
@@ -40,8 +41,8 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
     // From the first moment: the first process of a container has no other way to be told to end.
     let mut signals = Signals::new().map_err(|error| Failure::new(Exit::Failure, error))?;
     let loaded = load(context).await?;
-    let shown = loaded.shown();
-    let mut config = loaded.config;
+    let mut config = loaded.config.clone();
+    context.log.filter(&config.log.filter);
     // Before the ports: that a node runs on this folder already says more than that its ports are taken.
     drop(DataFolder::lock(&config.node.data_dir)?);
     let gateway_listener = bind(&mut config.gateway.listen, "gateway.listen")?;
@@ -52,11 +53,11 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
 
     let node = tokio::select! {
         started = Node::start(config.clone()) => started?,
-        () = signals.first() => return Ok(()),
+        () = signals.end() => return Ok(()),
     };
     let (stop, restart) = (CancellationToken::new(), CancellationToken::new());
-    let running = RunningNode::new(node.handles.clone(), context.sources(), shown, restart.clone());
-    let ports = Ports::new(&config, running, stop.clone()).await?;
+    let running = RunningNode::new(node.handles.clone(), context.sources(), loaded, restart.clone());
+    let ports = Ports::new(&config, running.clone(), stop.clone()).await?;
     announce(context, &config, &node, &ports);
 
     let Ports { gateway, plain, panel, routes, .. } = ports;
@@ -76,9 +77,20 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
     let (data_dir, stopping) = (config.node.data_dir.clone(), stop.clone());
     let control = tokio::spawn(async move { farthing_control::serve(&data_dir, routes, stopping).await });
 
-    tokio::select! {
-        () = signals.first() => context.output.prose("Stopping: running calls end first."),
-        () = restart.cancelled() => context.output.prose("Restarting: running calls end first."),
+    loop {
+        tokio::select! {
+            told = signals.next() => match told {
+                Told::End => {
+                    context.output.prose("Stopping: running calls end first.");
+                    break;
+                }
+                Told::ReadAgain => read_again(context, &running, &node),
+            },
+            () = restart.cancelled() => {
+                context.output.prose("Restarting: running calls end first.");
+                break;
+            }
+        }
     }
     stop.cancel();
     node.handles.chain.let_go();
@@ -116,6 +128,26 @@ async fn load(context: &Context) -> Result<Loaded, Failure> {
         ));
     }
     Ok(checked(config::load(&context.sources())?)?)
+}
+
+/// Reads the settings again: what can hold at once does, and what cannot is named. Settings that are wrong change nothing.
+fn read_again(context: &Context, running: &RunningNode, node: &Node) {
+    let newer = match config::load(&context.sources()).and_then(checked) {
+        Ok(newer) => newer,
+        Err(error) => {
+            tracing::error!(%error, "the settings were read again and are wrong, so those of before hold");
+            return;
+        }
+    };
+    let ChangedSettings { taken, waiting } = running.take_over(&newer);
+    node.take_over(&newer.config);
+    context.log.filter(&newer.config.log.filter);
+    let changed = if taken.is_empty() { "none".to_owned() } else { taken.join(", ") };
+    tracing::info!(changed, "the settings were read again");
+    if !waiting.is_empty() {
+        let waiting = waiting.join(", ");
+        tracing::warn!(waiting, "these settings hold from the next start on; `farthing restart` makes one");
+    }
 }
 
 /// Starts this program again in the place of this process. Comes back only when that cannot be done.
@@ -188,18 +220,38 @@ fn announce(context: &Context, config: &Config, node: &Node, ports: &Ports) {
     context.output.prose(&text);
 }
 
-/// The signals that end a node, noticed from when this is made.
+/// The meaning of a signal.
+enum Told {
+    End,
+    ReadAgain,
+}
+
+/// The signals of a node, noticed from when this is made.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    hang_up: Signal,
 }
 
 impl Signals {
     fn new() -> io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
     }
 
-    async fn first(&mut self) {
+    async fn next(&mut self) -> Told {
+        tokio::select! {
+            _ = self.terminate.recv() => Told::End,
+            _ = self.interrupt.recv() => Told::End,
+            _ = self.hang_up.recv() => Told::ReadAgain,
+        }
+    }
+
+    /// Waits for one that ends a node which has not started yet.
+    async fn end(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

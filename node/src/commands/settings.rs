@@ -19,6 +19,7 @@ use farthing_control::{
     },
 };
 use farthing_os::{clock, secret::SecretText};
+use parking_lot::RwLock;
 use tokio_util::sync::CancellationToken;
 
 use super::{Failed, Reply};
@@ -26,7 +27,7 @@ use crate::{
     backup::{Backups, staged},
     chain_view::chain_spec,
     commands::handles::Handles,
-    config::{self, Shown, Sources, UserSettings, keys::SettingKey},
+    config::{self, ChangedSettings, Loaded, Shown, Sources, UserSettings, keys::SettingKey},
     disk::aside,
 };
 
@@ -43,21 +44,29 @@ pub struct RunningNode {
     pub node: Handles,
     /// The sources of settings that the process was given.
     pub sources: Arc<Sources>,
-    /// The settings that it made of them at its start.
-    pub settings: Arc<Vec<Setting>>,
+    /// The settings that it runs with: those of its start, and what was taken over since.
+    loaded: Arc<RwLock<Loaded>>,
     /// Cancelled to start again.
     pub restart: CancellationToken,
 }
 
 impl RunningNode {
-    pub fn new(node: Handles, sources: Sources, shown: Vec<Shown>, restart: CancellationToken) -> Self {
+    pub fn new(node: Handles, sources: Sources, loaded: Loaded, restart: CancellationToken) -> Self {
+        Self { node, sources: Arc::new(sources), loaded: Arc::new(RwLock::new(loaded)), restart }
+    }
+
+    /// Takes over what holds at once of settings that were read again, and names what changed.
+    pub fn take_over(&self, newer: &Loaded) -> ChangedSettings {
+        self.loaded.write().take_over(newer)
+    }
+
+    fn settings(&self) -> Vec<Setting> {
         let setting = |Shown { name, value, origin }| Setting {
             name: name.to_owned(),
             value: value.to_string(),
             origin,
         };
-        let settings = Arc::new(shown.into_iter().map(setting).collect());
-        Self { node, sources: Arc::new(sources), settings, restart }
+        self.loaded.read().shown().into_iter().map(setting).collect()
     }
 }
 
@@ -73,7 +82,7 @@ pub fn router(running: RunningNode) -> Router {
 }
 
 pub(super) async fn show(State(running): State<RunningNode>) -> Json<Vec<Setting>> {
-    Json((*running.settings).clone())
+    Json(running.settings())
 }
 
 pub(super) async fn restart(State(running): State<RunningNode>) -> Json<Restarting> {
@@ -155,12 +164,12 @@ fn chosen(running: &RunningNode, request: &ChainSettingsRequest) -> Result<UserS
     }
     let named =
         [(RPC_URLS, urls.map(Vec::as_slice)), (CONFIRMATIONS, confirmations.as_ref().map(|one| &one[..]))];
-    let data_dir = &running.node.config.node.data_dir;
+    let (data_dir, settings) = (&running.node.config.node.data_dir, running.settings());
     let mut chosen = UserSettings::read(data_dir)
         .map_err(|error| Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, "Nothing was changed."))?;
     for (name, value) in named {
         let Some(key) = SettingKey::find(name) else { continue };
-        let setting = running.settings.iter().find(|setting| setting.name == name);
+        let setting = settings.iter().find(|setting| setting.name == name);
         let above = setting.map(|setting| &setting.origin.0).filter(|origin| origin.is_above_console());
         if let Some(above) = above.filter(|_| value.is_some()) {
             let detail = format!("`{name}` comes from the {above}, which wins over what is set here");

@@ -26,7 +26,8 @@ const AT_REST_PER_OWNER: Usdc = Usdc::from_micros(5_000_000);
 pub const CONSOLE_SETTINGS_FILE: &str = "settings.toml";
 
 /// Variables that are known by another name than the one the table makes.
-const ALIASES: [(&str, &str); 1] = [("FARTHING_PANEL_PASSWORD_FILE", "panel.password_file")];
+const ALIASES: [(&str, &str); 2] =
+    [("FARTHING_PANEL_PASSWORD_FILE", "panel.password_file"), ("FARTHING_LOG", "log.filter")];
 
 /// The input that the process was given, apart from the file. Tests fill it by hand.
 #[derive(Debug, Clone, Default)]

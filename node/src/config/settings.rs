@@ -31,6 +31,11 @@ const HOUR_SECS: u64 = 3600;
 const DAY_SECS: u64 = 24 * HOUR_SECS;
 const MINUTE_MS: u64 = 60_000;
 
+/// Libraries' own words are for their programmers: what matters of them this program says in its own. Strangers can cause
+/// warnings for every message that they send and, of streams within a connection, errors for every connection: a log that
+/// lets them through can be filled by anybody.
+pub const LOG_FILTER: &str = "error,farthing=info,yamux=off";
+
 /// `name: type = form, default;` with its meaning above it. `as "key"` where the type holds the unit of the name.
 macro_rules! settings {
     ($($(#[doc = $purpose:literal])+ $section:ident: $config:ident {$(
@@ -277,6 +282,12 @@ settings! {
         calls_per_service_max: usize = integer(1, 65_536), Value("32");
         /// Calls that wait for their turn before others are told to come back.
         calls_waiting_max: usize = integer(0, 65_536), Value("128");
+    }
+    /// What the node tells of itself on standard error.
+    log: LogConfig {
+        /// What is told: error, warn, info, debug or trace, for parts of the program on their own. FARTHING_LOG is
+        /// another name of its variable.
+        filter: String = Text, Value(LOG_FILTER);
     }
 }
 

@@ -96,6 +96,22 @@ fn flags_win_over_the_environment_and_that_over_the_file_and_that_over_defaults(
 }
 
 #[test]
+fn what_is_read_again_holds_at_once_or_is_named_until_the_next_start() {
+    let mut setup = Setup::new().file("[spending]\nper_day = \"2\"\n[limits]\ncalls_max = 10\n");
+    let mut running = setup.load().unwrap();
+    assert_eq!(running.take_over(&setup.load().unwrap()), ChangedSettings::default());
+    setup = setup.file("[spending]\nper_day = \"3\"\nenabled = false\n[log]\nfilter = \"warn\"\n");
+    let changed = running.take_over(&setup.load().unwrap());
+    assert_eq!(changed.taken, ["spending.enabled", "spending.per_day", "log.filter"]);
+    assert_eq!(changed.waiting, ["limits.calls_max"]);
+    assert_eq!((running.config.limits.calls_max, running.config.spending.enabled), (10, false));
+    assert_eq!(running.config.log.filter, "warn");
+    assert_eq!(origin_of(&running, "log.filter"), origin_of(&running, "spending.per_day"));
+    let again = running.take_over(&setup.load().unwrap());
+    assert_eq!(again, ChangedSettings { taken: Vec::new(), waiting: vec!["limits.calls_max"] });
+}
+
+#[test]
 fn every_value_says_where_it_came_from() {
     let setup = Setup::new()
         .file("[limits]\ncalls_max = 10\n")
@@ -135,7 +151,9 @@ fn variables_of_clients_and_container_platforms_are_left_alone() {
         .variable("FARTHING_NODE_SERVICE_HOST", "10.0.0.1")
         .variable("FARTHING_LOG", "debug")
         .variable("FARTHING_SPENDING__PER_DAY", "");
-    assert_eq!(setup.load().unwrap().config.spending.per_day.to_string(), "5.00");
+    let loaded = setup.load().unwrap();
+    assert_eq!(loaded.config.spending.per_day.to_string(), "5.00");
+    assert_eq!(loaded.config.log.filter, "debug", "the variable of before is the setting's");
 }
 
 #[test]

@@ -112,6 +112,13 @@ impl RulesError {
     }
 }
 
+/// The rules of the configuration.
+#[derive(Clone, Copy, Debug)]
+struct ConfiguredRules {
+    limits: SpendingCaps,
+    enabled: bool,
+}
+
 /// The switch and the limits. A cheap handle.
 #[derive(Clone, Debug)]
 pub struct Rules(Arc<RulesInner>);
@@ -119,8 +126,7 @@ pub struct Rules(Arc<RulesInner>);
 #[derive(Debug)]
 struct RulesInner {
     ledger: Ledger,
-    configured: SpendingCaps,
-    enabled: bool,
+    configured: RwLock<ConfiguredRules>,
     current: RwLock<StoredRules>,
     /// Changes are made one after the other, so that what is stored is what is in force.
     changing: tokio::sync::Mutex<()>,
@@ -144,8 +150,7 @@ impl Rules {
         let changing = tokio::sync::Mutex::new(());
         Ok(Self(Arc::new(RulesInner {
             ledger,
-            configured,
-            enabled,
+            configured: RwLock::new(ConfiguredRules { limits: configured, enabled }),
             current: RwLock::new(current),
             changing,
         })))
@@ -153,12 +158,21 @@ impl Rules {
 
     /// The limits in force.
     pub fn limits(&self) -> SpendingCaps {
-        self.current().limits.over(self.0.configured)
+        self.current().limits.over(self.configured())
     }
 
     /// The limits of the configuration.
     pub fn configured(&self) -> SpendingCaps {
-        self.0.configured
+        self.0.configured.read().limits
+    }
+
+    /// Takes what the configuration says from now on. What was set here goes on to replace it.
+    pub fn configure(&self, limits: SpendingCaps, enabled: bool) {
+        *self.0.configured.write() = ConfiguredRules { limits, enabled };
+    }
+
+    fn is_enabled(&self) -> bool {
+        self.0.configured.read().enabled
     }
 
     /// The limits that were set here.
@@ -168,7 +182,7 @@ impl Rules {
 
     /// Returns who stopped spending, when it is.
     pub fn stopped(&self) -> Option<Stopped> {
-        if !self.0.enabled {
+        if !self.is_enabled() {
             return Some(Stopped::ByConfiguration);
         }
         self.current().stopped_secs.map(Stopped::Since)
@@ -194,7 +208,7 @@ impl Rules {
     /// # Errors
     /// [`RulesError`]; it is still stopped then.
     pub async fn resume(&self) -> Result<(), RulesError> {
-        if !self.0.enabled {
+        if !self.is_enabled() {
             return Err(RulesError::OffByConfiguration);
         }
         self.change(|stored| stored.stopped_secs = None).await?;
@@ -277,6 +291,9 @@ mod tests {
         assert_eq!(rules.stopped(), Some(Stopped::ByConfiguration));
         assert!(matches!(rules.resume().await, Err(RulesError::OffByConfiguration)));
         assert_eq!(rules.stopped(), Some(Stopped::ByConfiguration));
+        let less = SpendingCaps { per_day: usdc(3), ..CONFIGURED };
+        rules.configure(less, true);
+        assert_eq!((rules.limits(), rules.stopped()), (less, None));
     }
 
     #[tokio::test]

@@ -215,9 +215,21 @@ impl NodeProcess {
     /// # Errors
     /// When it has ended already.
     pub fn ask_to_stop(&self) -> anyhow::Result<()> {
+        self.signal(rustix::process::Signal::TERM)
+    }
+
+    /// Asks the node to read its settings again (SIGHUP), and waits for nothing.
+    ///
+    /// # Errors
+    /// When it has ended already.
+    pub fn ask_to_read_again(&self) -> anyhow::Result<()> {
+        self.signal(rustix::process::Signal::HUP)
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) -> anyhow::Result<()> {
         let id = self.child.id().context("the process has ended already")?;
         let pid = rustix::process::Pid::from_raw(i32::try_from(id)?).context("no such process")?;
-        Ok(rustix::process::kill_process(pid, rustix::process::Signal::TERM)?)
+        Ok(rustix::process::kill_process(pid, signal)?)
     }
 
     /// Asks the node to end (SIGTERM) and waits for it.

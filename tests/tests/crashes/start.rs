@@ -5,7 +5,8 @@ use std::{
     process::{Output, Stdio},
 };
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use farthing_control::endpoint;
 use farthing_testnet::{NodeOptions, NodeProcess, program};
 use farthing_tests::{command::run, wait::eventually};
 use tokio::process::Command;
@@ -117,6 +118,49 @@ async fn a_folder_that_is_in_use_or_damaged_is_refused_with_what_to_do() -> Resu
     std::fs::write(&wallet, &whole)?;
     node.restart(Vec::new()).await?;
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hangup_has_the_settings_read_again_and_ends_nothing() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let data = folder.path().join("node");
+    std::fs::create_dir(&data)?;
+    let settings = |text: &str| std::fs::write(data.join("farthing.toml"), text);
+    settings("[log]\nfilter = \"off\"\n[spending]\nper_day = \"2\"\n")?;
+    let mut node = NodeProcess::start_on(chain(), NodeOptions::new(&data)).await?;
+    ensure!(!node.log().contains("INFO"), "{}", node.log());
+
+    settings("[spending]\nper_day = \"3\"\n[limits]\ncalls_max = 7\n")?;
+    node.ask_to_read_again()?;
+    // What the log tells is itself read again.
+    let logged = |node: &NodeProcess, line: &str| node.log().lines().any(|found| found.contains(line));
+    eventually("the settings are read again", async || Ok(logged(&node, "the settings were read again")))
+        .await?;
+    eventually("a setting waits", async || Ok(logged(&node, "limits.calls_max"))).await?;
+    ensure!(node.log().contains("spending.per_day, log.filter"), "{}", node.log());
+    ensure!(node.log().contains("farthing restart"), "{}", node.log());
+    let shown = async |name: &str| -> Result<String> {
+        let settings = node.control().ask(endpoint::Config).await?;
+        Ok(settings.into_iter().find(|setting| setting.name == name).context("no such setting")?.value)
+    };
+    assert_eq!(
+        (shown("spending.per_day").await?, shown("limits.calls_max").await?),
+        ("3".into(), "64".into())
+    );
+    let spending = node.control().ask(endpoint::Spending).await?;
+    ensure!(spending.limits.per_day.to_string() == "3.00", "{spending:?}");
+
+    settings("[spending]\nper_dya = \"4\"\n")?;
+    node.ask_to_read_again()?;
+    eventually("what is wrong is told", async || Ok(logged(&node, "those of before hold"))).await?;
+    ensure!(node.log().contains("did you mean spending.per_day"), "{}", node.log());
+    assert_eq!(shown("spending.per_day").await?, "3");
+
+    settings("[spending]\nenabled = false\n")?;
+    node.ask_to_read_again()?;
+    eventually("nothing is bought", async || Ok(!node.status().await?.spending)).await?;
+    ensure!(!node.has_ended(), "a hangup ended the node");
+    node.stop().await
 }
 
 #[tokio::test(flavor = "multi_thread")]

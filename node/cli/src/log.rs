@@ -1,0 +1,79 @@
+//! The log on standard error: its form is chosen at the start, and what it tells may change while the program runs.
+
+use std::{ffi::OsStr, io::IsTerminal};
+
+use farthing_node::config::LOG_FILTER;
+use tracing_subscriber::{
+    EnvFilter, Registry, fmt,
+    layer::SubscriberExt,
+    reload::{self, Handle},
+    util::SubscriberInitExt,
+};
+
+use super::args::{Cli, Command, LogFormat};
+
+/// The running log.
+#[derive(Debug)]
+pub struct Log(Handle<EnvFilter, Registry>);
+
+impl Log {
+    /// Starts the log, filtered by `FARTHING_LOG`; commands other than `run` tell only what went wrong, and with `--json`
+    /// as their error alone.
+    pub fn start(cli: &Cli) -> Self {
+        let default = match cli.command {
+            Command::Run => LOG_FILTER,
+            _ if cli.global.json => "off",
+            _ => "warn",
+        };
+        let filter = EnvFilter::try_from_env("FARTHING_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+        let (filter, handle) = reload::Layer::new(filter);
+        let lines = fmt::layer()
+            .with_writer(std::io::stderr)
+            // A log that cannot be written, say on a full disk, must not end the task that wrote to it.
+            .log_internal_errors(false)
+            .with_ansi(is_coloured(std::io::stderr().is_terminal(), std::env::var_os("NO_COLOR").as_deref()));
+        let filtered = tracing_subscriber::registry().with(filter);
+        match cli.global.log_format {
+            LogFormat::Text => filtered.with(lines.with_target(false)).init(),
+            LogFormat::Json => filtered.with(lines.json()).init(),
+        }
+        Self(handle)
+    }
+
+    /// Tells what `filter` lets through from now on; one that cannot be read changes nothing.
+    pub(super) fn filter(&self, filter: &str) {
+        let changed = EnvFilter::try_new(filter)
+            .map_err(|error| error.to_string())
+            .and_then(|filter| self.0.reload(filter).map_err(|error| error.to_string()));
+        if let Err(error) = changed {
+            tracing::warn!(
+                filter,
+                error,
+                "`log.filter` is not understood, so the log tells what it told before"
+            );
+        }
+    }
+}
+
+/// Tells whether the log has colours: on a terminal whose user has not said otherwise (no-color.org).
+fn is_coloured(is_terminal: bool, no_color: Option<&OsStr>) -> bool {
+    is_terminal && no_color.is_none_or(OsStr::is_empty)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_has_colours_on_a_terminal_unless_they_are_refused() {
+        for (is_terminal, no_color, coloured) in [
+            (true, None, true),
+            (true, Some(""), true),
+            (true, Some("1"), false),
+            (true, Some("0"), false),
+            (false, None, false),
+        ] {
+            assert_eq!(is_coloured(is_terminal, no_color.map(OsStr::new)), coloured, "{no_color:?}");
+        }
+    }
+}
