@@ -30,10 +30,12 @@ use crate::{
 };
 
 mod levels;
+mod signature;
 mod watch;
 mod webhook;
 
 pub use levels::{Levels, LevelsError};
+pub use signature::WebhookSecret;
 pub use webhook::{Delivery, WebhookAddress, WebhookError};
 
 use farthing_control::types::{
@@ -370,6 +372,17 @@ impl Alerts {
             *self.0.delivery.lock() = Delivery::default();
         }
         Ok(())
+    }
+
+    /// Makes the secret that signs what the webhook is told, in place of the one of before.
+    ///
+    /// # Errors
+    /// [`LevelsError`]; the one of before holds then.
+    pub async fn renew_secret(&self) -> Result<WebhookSecret, LevelsError> {
+        let secret = WebhookSecret::generate().map_err(LevelsError::NoRandomness)?;
+        let kept = secret.clone();
+        self.set(|levels| levels.secret = Some(kept)).await?;
+        Ok(secret)
     }
 
     /// Returns how the last deliveries to the webhook went.

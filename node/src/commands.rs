@@ -92,6 +92,7 @@ pub fn router(node: Handles) -> Router {
         alert_levels: handle(alerts::levels),
         set_alert_levels: handle(alerts::set),
         test_alerts: handle(alerts::test),
+        renew_alert_secret: handle(alerts::renew_secret),
         audit: handle(audit::audit),
         backups: handle(backup::list),
         create_backup: handle(backup::create),

@@ -27,6 +27,19 @@ pub(super) async fn alert(context: &Context, verb: args::Alert) -> Result<(), Fa
         args::Alert::Levels => node.ask(endpoint::AlertLevels).await?,
         args::Alert::Set(levels) => node.tell(endpoint::SetAlertLevels, &request(&levels)?).await?,
         args::Alert::Test => node.ask(endpoint::TestAlerts).await?,
+        args::Alert::Secret { yes } => {
+            if !yes && node.ask(endpoint::AlertLevels).await?.signed {
+                context.output.confirm(
+                    "Replace the secret of the webhook? Who checks signatures by the present one refuses what comes until \
+                     it has the new one.",
+                )?;
+            }
+            let secret = node.ask(endpoint::RenewAlertSecret).await?;
+            context
+                .output
+                .prose("Messages to the webhook are signed with it from now on. It is not shown again.");
+            return context.output.data(&secret, |secret| secret.secret.clone());
+        }
     };
     context.output.data(&levels, text)
 }
@@ -63,6 +76,10 @@ fn text(levels: &AlertLevels) -> String {
         ("ETH below", levels.eth_below.to_string()),
         ("Channel below", levels.channel_below.to_string()),
         ("Webhook", levels.webhook.clone().unwrap_or_else(|| "none".to_owned())),
+        (
+            "Signed",
+            if levels.signed { "yes" } else { "no: `farthing alert secret` makes a secret" }.to_owned(),
+        ),
         ("Told", if levels.webhook.is_some() { told } else { "-".to_owned() }),
         ("Problem", levels.problem.clone().unwrap_or_else(|| "-".to_owned())),
     ])

@@ -6,7 +6,10 @@ use farthing_protocol::Usdc;
 use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
-use super::webhook::{WebhookAddress, WebhookError};
+use super::{
+    signature::WebhookSecret,
+    webhook::{WebhookAddress, WebhookError},
+};
 use crate::owner::upstream::{AddressClass, UpstreamOptions};
 
 const STORED_KEY: &[u8] = b"alerts";
@@ -22,6 +25,8 @@ pub struct Levels {
     pub channel_below: Usdc,
     /// Told when alerts come and go.
     pub webhook: Option<WebhookAddress>,
+    /// Signs what it is told.
+    pub secret: Option<WebhookSecret>,
 }
 
 impl Default for Levels {
@@ -32,6 +37,7 @@ impl Default for Levels {
             eth_below: Eth { wei: 50_000_000_000_000 },
             channel_below: Usdc::ZERO,
             webhook: None,
+            secret: None,
         }
     }
 }
@@ -43,6 +49,8 @@ pub enum LevelsError {
     Webhook(#[from] WebhookError),
     #[error("the levels could not be stored, so nothing was changed")]
     NotStored(#[source] LedgerError),
+    #[error("the system has no randomness for a secret, so nothing was changed")]
+    NoRandomness(#[source] std::io::Error),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -53,6 +61,8 @@ struct StoredLevels {
     webhook: Option<String>,
     /// The class of its address when it was set: how far away it was.
     webhook_class: Option<AddressClass>,
+    /// Not there before messages were signed.
+    webhook_secret: Option<String>,
 }
 
 /// The levels, in memory and in the ledger.
@@ -74,6 +84,7 @@ impl LevelsStore {
                 eth_below: stored.eth_below.0,
                 channel_below: stored.channel_below.0,
                 webhook: stored.webhook.map(|text| WebhookAddress::stored(text, stored.webhook_class)),
+                secret: stored.webhook_secret.map(WebhookSecret::stored),
             },
             Some(Err(_)) => {
                 tracing::error!(
@@ -106,6 +117,7 @@ impl LevelsStore {
             channel_below: changed.channel_below.into(),
             webhook: changed.webhook.as_ref().map(|webhook| webhook.expose().to_owned()),
             webhook_class: changed.webhook.as_ref().and_then(WebhookAddress::class),
+            webhook_secret: changed.secret.as_ref().map(|secret| secret.expose().to_owned()),
         };
         let bytes = serde_json::to_vec(&stored).expect("texts are always JSON");
         let stored = self.ledger.put(Namespace::Settings, STORED_KEY, bytes).await;

@@ -11,7 +11,13 @@ const fn usdc(micros: u64) -> Usdc {
 }
 
 fn levels() -> Levels {
-    Levels { usdc_below: usdc(100), eth_below: Eth { wei: 50 }, channel_below: usdc(10), webhook: None }
+    Levels {
+        usdc_below: usdc(100),
+        eth_below: Eth { wei: 50 },
+        channel_below: usdc(10),
+        webhook: None,
+        secret: None,
+    }
 }
 
 fn paying(available: u64) -> Paying {

@@ -12,7 +12,7 @@ use std::{
 use farthing_os::clock;
 use serde_json::{Value, json};
 
-use super::{Alert, Alerts, Delivery, Key, WebhookError, key};
+use super::{Alert, Alerts, Delivery, Key, Levels, WebhookError, key};
 
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The seconds for which an alert must hold; what passes by itself within this time is told to nobody.
@@ -31,7 +31,7 @@ impl Alerts {
         let mut to = None;
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
-            let webhook = self.levels().webhook;
+            let Levels { webhook, secret, .. } = self.levels();
             if webhook != to {
                 (told, failures, not_before) = (BTreeMap::new(), 0, Instant::now());
                 to.clone_from(&webhook);
@@ -51,7 +51,7 @@ impl Alerts {
                 continue;
             }
             let document = self.document(&told, &current);
-            match webhook.post(&self.0.parts.upstream, &document).await {
+            match webhook.post(&self.0.parts.upstream, &document, secret.as_ref()).await {
                 Ok(()) => {
                     self.delivered(Ok(()));
                     (told, failures) = (current, 0);
@@ -73,11 +73,12 @@ impl Alerts {
     /// # Errors
     /// [`WebhookError`]; `None` when no webhook is set.
     pub async fn test_webhook(&self) -> Option<Result<(), WebhookError>> {
-        let webhook = self.levels().webhook?;
+        let Levels { webhook, secret, .. } = self.levels();
+        let webhook = webhook?;
         let current = self.look().into_iter().map(|alert| (key(&alert), alert)).collect();
         let mut document = self.document(&current, &current);
         document["test"] = json!(true);
-        let told = webhook.post(&self.0.parts.upstream, &document).await;
+        let told = webhook.post(&self.0.parts.upstream, &document, secret.as_ref()).await;
         self.delivered(told.as_ref().copied());
         Some(told)
     }

@@ -9,9 +9,10 @@ use std::{
     time::Duration,
 };
 
-use farthing_os::secret::SecretText;
+use farthing_os::{clock, secret::SecretText};
 use url::Url;
 
+use super::signature::{self, WebhookSecret};
 use crate::owner::upstream::{self, AddressClass, ForbiddenAddress, ResolverError, UpstreamOptions};
 
 const ADDRESS_CHARS_MAX: usize = 2_048;
@@ -126,7 +127,7 @@ impl WebhookAddress {
         Ok(url)
     }
 
-    /// Posts a JSON document, once.
+    /// Posts a JSON document, once; signed, where there is a secret.
     ///
     /// # Errors
     /// [`WebhookError`], without the address.
@@ -134,15 +135,19 @@ impl WebhookAddress {
         &self,
         options: &UpstreamOptions,
         document: &serde_json::Value,
+        secret: Option<&WebhookSecret>,
     ) -> Result<(), WebhookError> {
         let url = self.check(options)?;
         let unreachable = || WebhookError::Unreachable(self.host());
         let client = upstream::client(&url, &self.class, options).ok_or_else(unreachable)?;
+        let body = document.to_string();
+        let signed = secret.map(|secret| (signature::HEADER, secret.sign(clock::now_secs(), &body)));
         let request = client
             .post(url)
             .header(http::header::CONTENT_TYPE, "application/json")
             .header(http::header::USER_AGENT, concat!("farthing/", env!("CARGO_PKG_VERSION")))
-            .body(document.to_string());
+            .body(body);
+        let request = signed.into_iter().fold(request, |request, (name, value)| request.header(name, value));
         let answer = tokio::time::timeout(ANSWER_WITHIN, request.send()).await;
         let answer = answer.map_err(|_| WebhookError::TimedOut(self.host()))?;
         let answer = answer.map_err(|error| match upstream::resolver_error(&error) {

@@ -1,7 +1,7 @@
 //! Commands about what needs a person, from when on it is told, and to whom.
 
 use axum::{Json, extract::State, http::StatusCode};
-use farthing_control::types::{Alert, AlertLevels, AlertLevelsRequest};
+use farthing_control::types::{Alert, AlertLevels, AlertLevelsRequest, Secret};
 
 use super::{Failed, Reply};
 use crate::{
@@ -16,6 +16,7 @@ fn levels_of(node: &Handles) -> AlertLevels {
         eth_below: levels.eth_below.into(),
         channel_below: levels.channel_below.into(),
         webhook: levels.webhook.map(|webhook| webhook.host()),
+        signed: levels.secret.is_some(),
         told_secs: delivery.told_secs,
         problem: delivery.problem,
     }
@@ -59,6 +60,11 @@ pub(super) async fn test(State(node): State<Handles>) -> Reply<AlertLevels> {
     }
 }
 
+pub(super) async fn renew_secret(State(node): State<Handles>) -> Reply<Secret> {
+    let secret = node.alerts.renew_secret().await?;
+    Ok(Json(Secret { secret: secret.expose().to_owned() }))
+}
+
 refused!(WebhookError {
     WebhookError::Malformed | WebhookError::Forbidden(_) => BAD_REQUEST,
     _ => BAD_GATEWAY,
@@ -70,6 +76,9 @@ impl From<LevelsError> for Failed {
             LevelsError::Webhook(error) => error.into(),
             LevelsError::NotStored(ref cause) => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, cause.next_step())
+            }
+            LevelsError::NoRandomness(_) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, "Try again in a moment.")
             }
         }
     }

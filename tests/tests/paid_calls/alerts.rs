@@ -1,6 +1,6 @@
 //! Alerts of a whole node, and the webhook that is told of them.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use anyhow::{Context, Result, ensure};
 use axum::{Router, extract::State, routing::post};
@@ -12,8 +12,9 @@ use farthing_tests::{
     world::{FUNDS, World},
 };
 use parking_lot::Mutex;
-use reqwest::StatusCode;
+use reqwest::{StatusCode, header::HeaderMap};
 use serde_json::Value;
+use tokio::process::Command;
 
 use crate::names::Names;
 
@@ -21,6 +22,8 @@ use crate::names::Names;
 #[derive(Clone, Default)]
 struct Heard {
     told: Arc<Mutex<Vec<Value>>>,
+    /// The signature of the last message, and its body.
+    last: Arc<Mutex<(Option<String>, String)>>,
     refused: Arc<Mutex<usize>>,
     refuses: Arc<Mutex<bool>>,
 }
@@ -42,12 +45,14 @@ impl Heard {
     }
 }
 
-async fn hear(State(heard): State<Heard>, body: String) -> StatusCode {
+async fn hear(State(heard): State<Heard>, headers: HeaderMap, body: String) -> StatusCode {
     if *heard.refuses.lock() {
         *heard.refused.lock() += 1;
         return StatusCode::SERVICE_UNAVAILABLE;
     }
     heard.told.lock().push(serde_json::from_str(&body).unwrap_or_default());
+    let signature = headers.get("x-farthing-signature").and_then(|value| value.to_str().ok());
+    *heard.last.lock() = (signature.map(str::to_owned), body);
     StatusCode::OK
 }
 
@@ -145,5 +150,65 @@ async fn a_webhook_whose_name_leads_closer_than_when_it_was_set_is_not_told_over
     names.lead(&[("hook.test", "169.254.169.254")])?;
     let refused = farthing(&world.consumer, &["alert", "set", "--webhook", &hook]).await?;
     ensure!(refused.ends_with(2)?.err.contains("must not lead"), "{refused:?}");
+    Ok(())
+}
+
+/// Asks the check that the documents show.
+async fn documented_check(secret: &str, signature: &str, body: &str) -> Result<String> {
+    let documents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/command-line.md");
+    let text = std::fs::read_to_string(documents)?;
+    let shown = text.split("```python\n").find(|part| part.contains("def is_from_my_node"));
+    let shown = shown.and_then(|part| part.split("```").next()).context("no check is shown")?;
+    let program =
+        format!("{shown}\nimport sys\nprint(is_from_my_node(*sys.argv[1:3], sys.argv[3].encode()))");
+    let output = Command::new("python3").args(["-c", &program, secret, signature, body]).output().await?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
+#[tokio::test]
+async fn a_webhook_that_checks_signatures_as_documented_takes_this_nodes_messages_and_no_others() -> Result<()>
+{
+    let mut world = World::start().await?;
+    let heard = Heard::default();
+    let webhook = heard.listen().await?;
+    farthing(&world.consumer, &["alert", "set", "--webhook", &webhook]).await?.ends_with(0)?;
+    let told = async |world: &World| -> Result<(Option<String>, String)> {
+        farthing(&world.consumer, &["alert", "test"]).await?.ends_with(0)?;
+        Ok(heard.last.lock().clone())
+    };
+    ensure!(told(&world).await?.0.is_none(), "there is no secret yet");
+    let made = farthing(&world.consumer, &["alert", "secret"]).await?;
+    let secret = made.ends_with(0)?.out.trim().to_owned();
+    for round in ["before", "after"] {
+        let (signature, body) = told(&world).await?;
+        let signature = signature.context("it is not signed")?;
+        let older = signature.replacen("t=1", "t=0", 1);
+        let longer = format!("{body} ");
+        for (secret, signature, body, taken) in [
+            (secret.as_str(), &signature, &body, "True"),
+            ("farthing_wh_another", &signature, &body, "False"),
+            (secret.as_str(), &older, &body, "False"),
+            (secret.as_str(), &signature, &longer, "False"),
+        ] {
+            let said = documented_check(secret, signature, body).await?;
+            ensure!(said == taken, "{round} a restart: {signature} is taken: {said}");
+        }
+        world.consumer.restart(Vec::new()).await?;
+    }
+    let levels = farthing(&world.consumer, &["alert", "levels", "--json"]).await?;
+    ensure!(levels.ends_with(0)?.json()?["signed"] == true && !levels.out.contains(&secret), "{levels:?}");
+    ensure!(!world.consumer.log().contains(&secret), "the log shows the secret");
+
+    // There is nobody to ask.
+    let asked = farthing(&world.consumer, &["alert", "secret"]).await?;
+    ensure!(asked.ends_with(2)?.err.contains("--yes"), "{asked:?}");
+    let renewed = farthing(&world.consumer, &["alert", "secret", "--yes"]).await?;
+    let renewed = renewed.ends_with(0)?.out.trim().to_owned();
+    let (signature, body) = told(&world).await?;
+    let signature = signature.context("it is not signed")?;
+    for (secret, taken) in [(&renewed, "True"), (&secret, "False")] {
+        ensure!(documented_check(secret, &signature, &body).await? == taken, "{taken}: {signature}");
+    }
     Ok(())
 }

@@ -14,6 +14,12 @@ pub enum Alert {
     Set(Levels),
     /// Send the present alerts to the webhook now
     Test,
+    /// Make the secret that signs messages to the webhook, and print it once
+    Secret {
+        /// Do not ask before the present one is replaced
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -279,6 +279,8 @@ endpoints! {
             set_alert_levels: SetAlertLevels, POST "/alerts/levels" []; (types::AlertLevelsRequest) -> (types::AlertLevels), High;
             /// Tell the webhook the present alerts now, marked as a test
             test_alerts: TestAlerts, POST "/alerts/test" []; () -> (types::AlertLevels), Low;
+            /// Make the secret that signs messages to the webhook, in place of the one before; it is shown once
+            renew_alert_secret: RenewAlertSecret, POST "/alerts/secret" []; () -> (types::Secret), High;
             /// The invariants that the ledger and the contract show, and agreement with an owner's books
             audit: Audit, GET "/audit" [WITH, OFFLINE]; () -> (types::Audit), Low;
             /// The node at a glance

@@ -110,6 +110,8 @@ pub struct AlertLevels {
     pub channel_below: Text<Usdc>,
     /// Scheme, host and port of the webhook: the rest of its address often is a secret.
     pub webhook: Option<String>,
+    /// `true` once messages to the webhook are signed.
+    pub signed: bool,
     /// Seconds since the Unix epoch, when the webhook was told last since the node started.
     pub told_secs: Option<u64>,
     /// The reason that the webhook was not told, the last time.

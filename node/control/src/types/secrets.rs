@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::Text;
 
-/// `farthing secret show`, `create` and `rotate`
+/// `farthing secret show`, `create` and `rotate`, and `farthing alert secret`
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Secret {
     pub secret: String,
