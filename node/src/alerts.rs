@@ -135,9 +135,10 @@ fn of_the_machine(facts: &NodeFacts) -> Vec<Alert> {
         let action = "`farthing doctor` says what mends it";
         alerts.push(Alert::new(AlertKind::NotReady, Error, cause, action).about(part));
     }
-    if let Some(space) = facts.disk.filter(Space::is_low) {
+    if let Some(space) = facts.disk.filter(Space::is_little) {
+        let severity = if space.is_low() { Error } else { Warning };
         let cause = format!("{space} are free where the data folder lies: {LOW}");
-        alerts.push(Alert::new(AlertKind::DiskLow, Error, cause, LOW_NEXT));
+        alerts.push(Alert::new(AlertKind::DiskLow, severity, cause, LOW_NEXT));
     }
     if let Some(off) = &facts.clock_off {
         let severity = if off.is_bad() { Error } else { Warning };

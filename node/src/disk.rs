@@ -10,6 +10,10 @@ const MIB: u64 = 1024 * 1024;
 const LOW_BYTES: u64 = 512 * MIB;
 /// On a file system that is small itself, a tenth of it.
 const LOW_PART: u64 = 10;
+/// A twentieth, 5 %, is told before that.
+const LITTLE_PART: u64 = 20;
+/// A twentieth of a very large disk lasts for years.
+const LITTLE_BYTES: u64 = 16 * 1024 * MIB;
 
 /// The effect of a full disk, and what to do about it.
 pub(crate) const LOW: &str = "once the disk is full nothing is stored, so nothing is served, bought or claimed until the node starts again";
@@ -28,6 +32,11 @@ impl Space {
         let told = rustix::fs::statvfs(folder).ok()?;
         let bytes = |blocks: u64| blocks.saturating_mul(told.f_frsize);
         Some(Self { free_bytes: bytes(told.f_bavail), total_bytes: bytes(told.f_blocks) })
+    }
+
+    /// Returns whether it is low, or will be before long.
+    pub(crate) fn is_little(&self) -> bool {
+        self.is_low() || self.free_bytes < LITTLE_BYTES.min(self.total_bytes / LITTLE_PART)
     }
 
     pub(crate) fn is_low(&self) -> bool {
@@ -68,6 +77,21 @@ mod tests {
             (0, 4, true),
         ] {
             assert_eq!(is_low(free, total), low, "{free} of {total} MiB");
+        }
+    }
+
+    #[test]
+    fn a_twentieth_is_told_before_and_nothing_of_what_a_very_large_disk_has_left() {
+        for (free, total, little) in [
+            (4_999, 100_000, true),
+            (5_000, 100_000, false),
+            (511, 5_120, true),
+            (512, 5_120, false),
+            (16_383, 10_000_000, true),
+            (16_384, 10_000_000, false),
+        ] {
+            let space = Space { free_bytes: free * MIB, total_bytes: total * MIB };
+            assert_eq!(space.is_little(), little, "{free} of {total} MiB");
         }
     }
 

@@ -146,4 +146,8 @@ fn a_disk_that_is_nearly_full_is_told_first() {
     let alerts = current(&NodeFacts { disk: Some(space(511)), ..well() }, &levels());
     assert_eq!(alerts[0].kind, AlertKind::DiskLow);
     assert!(alerts[0].cause.starts_with("511 of 10000 MiB are free"), "{}", alerts[0].cause);
+    assert_eq!(alerts[0].severity, Error);
+    let little = Space { free_bytes: 4_999 << 20, total_bytes: 100_000 << 20 };
+    let alerts = current(&NodeFacts { disk: Some(little), ..well() }, &levels());
+    assert_eq!((alerts[0].kind, alerts[0].severity), (AlertKind::DiskLow, Warning));
 }

@@ -143,7 +143,7 @@ fn check(name: &str, result: Result<String, (String, &str)>) -> Check {
 /// A node works until the last byte is written.
 fn disk_check(space: Space) -> Check {
     let detail = format!("{space} are free where the data folder lies");
-    let (detail, next) = match space.is_low() {
+    let (detail, next) = match space.is_little() {
         true => (format!("{detail}: {LOW}"), Some(LOW_NEXT.to_owned())),
         false => (detail, None),
     };
