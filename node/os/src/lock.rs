@@ -23,6 +23,8 @@ pub enum DataFolderError {
     Foreign { path: PathBuf, user: u32, next: String },
     #[error("{path} is not writable for this user", path = .path.display())]
     NotWritable { path: PathBuf, next: String, source: io::Error },
+    #[error("there is no room left where {path} lies", path = .path.display())]
+    Full { path: PathBuf, source: io::Error },
     #[error("{path} cannot be used as data folder", path = .path.display())]
     Io { path: PathBuf, source: io::Error },
 }
@@ -33,6 +35,7 @@ impl DataFolderError {
         match self {
             Self::InUse { .. } => "stop that one, or name another folder with --data",
             Self::Foreign { next, .. } | Self::NotWritable { next, .. } => next,
+            Self::Full { .. } => "free some disk space, or name another folder with --data",
             Self::Io { .. } => "name another one with --data",
         }
     }
@@ -120,6 +123,9 @@ fn failure(path: &Path, source: io::Error) -> DataFolderError {
             let fix = fix(path, source.kind(), own_ids(), is_in_container());
             DataFolderError::NotWritable { path: path.into(), next: format!("run `{fix}`"), source }
         }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            DataFolderError::Full { path: path.into(), source }
+        }
         _ => DataFolderError::Io { path: path.into(), source },
     }
 }
@@ -168,6 +174,8 @@ mod tests {
         // The tests themselves may run in a container.
         let outside = fix(Path::new("/data"), io::ErrorKind::PermissionDenied, (1000, 100), false);
         assert_eq!(outside, "sudo mkdir -p /data && sudo chown -R 1000:100 /data");
+        let full = failure(Path::new("/data"), io::ErrorKind::StorageFull.into());
+        assert!(full.to_string().contains("no room") && full.next_step().contains("free some"), "{full}");
         let read_only = failure(Path::new("/data"), io::ErrorKind::ReadOnlyFilesystem.into());
         assert!(read_only.next_step().contains("-v farthing:/data"), "{read_only}");
     }

@@ -111,15 +111,20 @@ impl Raw {
         }
     }
 
-    /// A file where the data folder should be is said once, and nothing is looked for in it.
+    /// A file where the data folder should be, or on the way to it, is said once, and nothing is looked for in it.
     fn refuse_file(&mut self, data_dir: Option<&Setting>) -> Result<(), ConfigError> {
-        let is_file = |text: &String| std::fs::metadata(text).is_ok_and(|found| !found.is_dir());
-        if let Some(setting) = data_dir.filter(|setting| setting.values.first().is_some_and(is_file)) {
-            let what = "names a file; it must be a folder, which is made if it is not there";
-            self.problem(&setting.origin, "node.data_dir", what.to_owned());
-            return Err(ConfigError(std::mem::take(&mut self.problems)));
-        }
-        Ok(())
+        let Some((setting, path)) = data_dir.and_then(|setting| Some((setting, setting.values.first()?)))
+        else {
+            return Ok(());
+        };
+        let what = match std::fs::metadata(path) {
+            Ok(found) if !found.is_dir() => "names a file",
+            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => "leads through a file",
+            _ => return Ok(()),
+        };
+        let what = format!("{what}; it must be a folder, which is made if it is not there");
+        self.problem(&setting.origin, "node.data_dir", what);
+        Err(ConfigError(std::mem::take(&mut self.problems)))
     }
 
     fn read_file(&mut self, sources: &Sources, above_file: &BTreeMap<&'static str, Setting>) {

@@ -47,10 +47,13 @@ fn a_file_in_place_of_the_data_folder_is_said_to_be_one_and_once() {
     let mut setup = Setup::new();
     let file = setup.folder.path().join("farthing.toml");
     std::fs::write(&file, "").unwrap();
-    setup.sources.data_dir = Some(file);
-    let refusal = setup.refusal();
-    assert!(refusal.contains("--data: node.data_dir: names a file; it must be a folder"), "{refusal}");
-    assert_eq!(refusal.lines().count(), 2, "{refusal}");
+    for (data_dir, told) in [(file.clone(), "names a file"), (file.join("node"), "leads through a file")] {
+        setup.sources.data_dir = Some(data_dir);
+        let refusal = setup.refusal();
+        let told = format!("--data: node.data_dir: {told}; it must be a folder");
+        assert!(refusal.contains(&told), "{refusal}");
+        assert_eq!(refusal.lines().count(), 2, "{refusal}");
+    }
 }
 
 #[test]

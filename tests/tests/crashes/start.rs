@@ -1,6 +1,7 @@
 //! Data folders a node must not start on: each is refused in one message that says what to do.
 
 use std::{
+    io::Write,
     path::Path,
     process::{Output, Stdio},
 };
@@ -182,6 +183,61 @@ async fn a_read_only_folder_is_refused_with_the_command_that_helps() -> Result<(
     let said = said?;
     ensure!(said.contains("is not writable") && said.contains("mount -o remount,rw"), "{said}");
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_in_place_of_the_folder_is_left_alone_and_a_folder_that_is_not_there_is_made() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("notes");
+    std::fs::write(&file, "dear diary")?;
+    for (data, told) in [(file.clone(), "names a file"), (file.join("node"), "leads through a file")] {
+        let said = refused(&data).await?;
+        ensure!(
+            said.contains("--data") && said.contains(told) && said.contains("must be a folder"),
+            "{said}"
+        );
+        let asked = run(&data.display().to_string(), &["status"]).await?;
+        ensure!(asked.ends_with(2)?.err.contains(told), "{asked:?}");
+    }
+    ensure!(std::fs::read_to_string(&file)? == "dear diary", "the file was written to");
+
+    let missing = folder.path().join("not/there/yet");
+    let asked = run(&missing.display().to_string(), &["status"]).await?;
+    ensure!(asked.ends_with(3)?.err.contains("farthing run"), "{asked:?}");
+    ensure!(!folder.path().join("not").exists(), "a question made a folder");
+    run(&missing.display().to_string(), &["init"]).await?.ends_with(0)?;
+    ensure!(missing.join("wallet.json").exists());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_folder_is_refused_and_serves_once_there_is_room() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mounted = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=64m,mode=0700", "tmpfs"])
+        .arg(folder.path())
+        .status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        eprintln!("NOT TESTED: a full data folder needs the right to mount a small one");
+        return Ok(());
+    }
+    let tried = full_and_then_not(folder.path()).await;
+    std::process::Command::new("umount").arg("-l").arg(folder.path()).status()?;
+    tried
+}
+
+async fn full_and_then_not(folder: &Path) -> Result<()> {
+    let filler = folder.join("filler");
+    let mut file = std::fs::File::create(&filler)?;
+    for chunk in [1 << 20, 4_096, 512] {
+        while file.write_all(&vec![1; chunk]).is_ok() {}
+    }
+    let said = refused(folder).await?;
+    ensure!(said.contains("no room left") && said.contains("free some disk space"), "{said}");
+    // Its room is free once nobody has it open.
+    drop(file);
+    std::fs::remove_file(&filler)?;
+    run(&folder.display().to_string(), &["init"]).await?.ends_with(0).map(drop)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,6 +9,7 @@ mod crowds;
 mod ends;
 mod floods;
 mod knocking;
+mod later_program;
 mod patched_owner;
 mod patched_payer;
 mod previews;
