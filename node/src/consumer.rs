@@ -68,7 +68,7 @@ use places::OwnerPlaces;
 use prices::Prices;
 use reconcile::ComparisonProgress;
 use rules::Rules;
-use shares::Shares;
+use shares::{ForNothing, Shares};
 use spending::{Grant, Spending};
 
 /// A call as the gateway read it.
@@ -133,6 +133,7 @@ const ANSWER_MARGIN: Duration = Duration::from_secs(2);
 #[derive(Clone, Copy, Debug)]
 pub struct PurchaseSettings {
     pub call_deadline: Duration,
+    pub for_nothing: ForNothing,
 }
 
 impl PurchaseSettings {
@@ -145,7 +146,10 @@ impl PurchaseSettings {
 
 impl Default for PurchaseSettings {
     fn default() -> Self {
-        Self { call_deadline: Duration::from_millis(limits::CALL_DEADLINE_MS_DEFAULT) }
+        Self {
+            call_deadline: Duration::from_millis(limits::CALL_DEADLINE_MS_DEFAULT),
+            for_nothing: ForNothing::default(),
+        }
     }
 }
 
@@ -205,7 +209,8 @@ impl Consumer {
         let who = (parts.signer.address(), *parts.signer.domain());
         let accounts = Arc::new(Accounts::new(parts.ledger.clone(), parts.channels.clone(), who));
         let prices = Prices::new(parts.ledger.clone());
-        let (shares, places, turns, books, healing, accused) = Default::default();
+        let shares = Arc::new(Shares::new(parts.settings.for_nothing));
+        let (places, turns, books, healing, accused) = Default::default();
         let inner = ConsumerInner { parts, accounts, prices, shares, places, turns, books, healing, accused };
         Self(Arc::new(inner))
     }

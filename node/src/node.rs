@@ -59,7 +59,8 @@ mod settings;
 mod upkeep;
 
 use settings::{
-    accept, deposits, flagging, load_limits, policy, rest_limits, spending_limits, terms, upstream_options,
+    accept, deposits, flagging, load_limits, policy, purchases, rest_limits, spending_limits, terms,
+    upstream_options,
 };
 use upkeep::{favour, hold_against_chain, keep_uses, prune, rise_above_others, used_before};
 
@@ -148,7 +149,7 @@ impl Node {
             funding: funding.clone(),
             rules,
             conduct: Conduct::restore(ledger.clone(), flagging(&config))?,
-            settings: consumer::PurchaseSettings::default(),
+            settings: purchases(&config),
             tasks: tasks.clone(),
             stopping: stopping.clone(),
             times: times.clone(),

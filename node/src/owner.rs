@@ -53,6 +53,7 @@ pub mod samples;
 mod shown;
 pub mod terms;
 pub mod told;
+pub mod uncharged;
 pub mod upstream;
 
 use admit::Admitted;
@@ -247,8 +248,7 @@ impl Owner {
     }
 
     fn count_end(&self, admitted: &Admitted, is_charged: bool) {
-        let (service, operation) = admitted.operation();
-        self.0.load.count_end(admitted.payer(), service, operation, is_charged);
+        self.0.load.count_end(admitted.payer(), Some(admitted.operation()), is_charged);
     }
 
     /// Asks the upstream, records the call and answers it. `None` when the commit failed: nothing may be acknowledged then.

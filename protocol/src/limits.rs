@@ -93,8 +93,13 @@ pub const CLOSE_DELAY_SECS_MIN: u64 = 3600;
 pub const CLOSE_DELAY_SECS_MAX: u64 = 30 * 24 * 3600;
 pub const CLOSE_DELAY_SECS_DEFAULT: u64 = 24 * 3600;
 
-/// Calls of one operation that an owner serves one wallet a minute although they cost nothing, beyond as many as are charged.
+/// Calls of one operation that an owner serves one wallet a minute although they cost nothing, unless it says otherwise.
+/// A charged one clears the count.
 pub const UNCHARGED_PER_MINUTE: u32 = 20;
 
 /// The same at all operations of an owner together.
 pub const UNCHARGED_PER_MINUTE_IN_ALL: u32 = 100;
+
+/// Beyond these, the time between two calls that are tried all the same. A failed upstream that is back is found out
+/// with the first of them.
+pub const UNCHARGED_TRIAL_MS: u64 = 1_000;

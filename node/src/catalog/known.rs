@@ -148,6 +148,11 @@ impl KnownService {
         self.operations().find(|(own, _)| std::ptr::eq(*own, operation)).map(|(_, price)| price)
     }
 
+    /// Returns the operation that a call is of, as [`operation_name`] has it, without looking at what is asked of it.
+    pub fn operation_at(&self, method: Method, path: &str) -> Option<String> {
+        self.api.operation_at(method.as_str(), path).map(operation_name)
+    }
+
     /// Checks a call against the description and prices it.
     ///
     /// # Errors

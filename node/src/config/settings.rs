@@ -282,6 +282,13 @@ settings! {
         calls_per_service_max: usize = integer(1, 65_536), Value("32");
         /// Calls that wait for their turn before others are told to come back.
         calls_waiting_max: usize = integer(0, 65_536), Value("128");
+        /// Calls of one operation in a minute that one payer makes and that end uncharged. Beyond that one is tried now and
+        /// then, until one is charged. As a consumer this node has its secrets share as many.
+        uncharged_per_minute: u32 = integer(1, 1_000_000), Value("20");
+        /// The same of all operations together.
+        uncharged_in_all: u32 = integer(1, 1_000_000), Value("100");
+        /// Time between two that are tried.
+        uncharged_trial as "uncharged_trial_ms": Duration = integer(10, MINUTE_MS), Value("1000");
     }
     /// What the node tells of itself on standard error.
     log: LogConfig {
@@ -313,7 +320,7 @@ macro_rules! read_from_text {
     };
 }
 
-read_from_text!(Address, PathBuf, SecretText, SocketAddr, String, Usdc, u64, usize);
+read_from_text!(Address, PathBuf, SecretText, SocketAddr, String, Usdc, u32, u64, usize);
 
 impl Read for bool {
     fn read(raw: &Raw, name: &str) -> Result<Self, ConfigError> {

@@ -32,6 +32,11 @@ use super::{
 
 /// The most times that a call finds its channel's headroom used up, and waits for more.
 const RESERVE_TRIES_MAX: usize = 10;
+/// The longest that a call waits until an operation whose calls came to nothing lately is tried again: this call may be
+/// the first that is paid for.
+const TRIAL_PATIENCE: Duration = Duration::from_secs(5);
+/// However soon the owner says.
+const TRIAL_PAUSE_MIN: Duration = Duration::from_millis(50);
 
 impl Consumer {
     /// Buys a call whose id was not used before, or ended uncharged.
@@ -42,10 +47,10 @@ impl Consumer {
         mut turn: Turn,
     ) -> Result<Bought, BuyError> {
         let (mut service, mut plan) = self.planned(&order).await?;
+        let trial = self.admitted(&order, &plan)?;
+        let share = self.share(&order, service.listing().owner, &plan, deadline).await?;
         let _place = self.place(&order, service.listing().owner, &plan).await?;
         let _under_way = self.0.ledger.under_way();
-        let trial = self.admitted(&order, &plan)?;
-        let share = self.share(&order, service.listing().owner, &plan)?;
         let accepted = self.accepted(&order, &service, &plan)?;
         // What the first call was planned with is what its user agreed to.
         let before = accepted.most.unwrap_or(plan.price);
@@ -57,6 +62,7 @@ impl Consumer {
         // A second round accepts a price that fell, or rose within what was allowed, or follows after the books were
         // brought together. What is refused then as well is told as the owner told it.
         let (mut is_first_round, mut request_hash) = (true, None);
+        let trial_until = deadline.min(Instant::now() + TRIAL_PATIENCE);
         loop {
             let prepared = self.prepare(&order, &service, &plan, request_hash, deadline).await?;
             request_hash = Some(prepared.promise().request_hash);
@@ -75,6 +81,11 @@ impl Consumer {
             killpoint::reached("consumer.after_answer");
             // What was promised is durable before anyone hears of the answer. The owner may have served it.
             pending.await.map_err(BuyError::NotStored)?;
+            if let Some(pause) = pause_before_trial(&exchanged, trial_until) {
+                self.0.accounts.release(&attempt, RefusalCode::RateLimited.name(), &turn).await;
+                tokio::time::sleep(pause).await;
+                continue;
+            }
             match exchanged {
                 Exchanged::Refused(
                     mut refusal @ Refusal { code: RefusalCode::PriceChanged, listing: Some(_), .. },
@@ -151,17 +162,31 @@ impl Consumer {
         self.0.places.of_call(owner, &order.grant.name, plan.price.is_zero(), patience).await
     }
 
-    /// A share of what the owner does for nothing, of a call that costs something.
-    fn share(&self, order: &Order, owner: Address, plan: &CallPlan) -> Result<Option<CallShare>, BuyError> {
+    /// A share of what the owner does for nothing, of a call that costs something. Beyond its share, a call waits a moment
+    /// for the next trial.
+    async fn share(
+        &self,
+        order: &Order,
+        owner: Address,
+        plan: &CallPlan,
+        deadline: Instant,
+    ) -> Result<Option<CallShare>, BuyError> {
         if plan.price.is_zero() {
             return Ok(None);
         }
-        let share = self.0.shares.enter(owner, (order.service, &plan.operation), &order.grant.name);
-        let refused = |wait: Duration| BuyError::ShareUsed {
-            secret: order.grant.name.clone(),
-            wait_secs: wait.as_secs() + 1,
-        };
-        share.map(Some).map_err(refused)
+        let until = deadline.min(Instant::now() + TRIAL_PATIENCE);
+        loop {
+            match self.0.shares.enter(owner, (order.service, &plan.operation), &order.grant.name) {
+                Ok(share) => return Ok(Some(share)),
+                Err(wait) if Instant::now() + wait < until => tokio::time::sleep(wait).await,
+                Err(wait) => {
+                    return Err(BuyError::ShareUsed {
+                        secret: order.grant.name.clone(),
+                        wait_secs: wait.as_secs() + u64::from(wait.subsec_nanos() > 0),
+                    });
+                }
+            }
+        }
     }
 
     /// Returns the price that was accepted for the operation before this call.
@@ -392,7 +417,37 @@ impl Consumer {
     }
 }
 
+/// Returns the time until the owner tries the operation again, when it refuses only because its calls came to nothing
+/// lately; `None` when that is not soon.
+fn pause_before_trial(exchanged: &Exchanged, until: Instant) -> Option<Duration> {
+    let Exchanged::Refused(refusal) = exchanged else { return None };
+    let wait = Duration::from_millis(refusal.retry_after_ms?).max(TRIAL_PAUSE_MIN);
+    let is_soon = wait < until.saturating_duration_since(Instant::now());
+    (refusal.code == RefusalCode::RateLimited && is_soon).then_some(wait)
+}
+
 /// Checks an order against the service's description: operation, parameters, price.
 fn plan(service: &Arc<KnownService>, order: &Order) -> Result<CallPlan, BuyError> {
     service.plan(order.method, &order.path, &order.params, &order.headers, &order.body).map_err(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_waits_for_the_owners_next_trial_when_that_is_soon() {
+        let until = Instant::now() + TRIAL_PATIENCE;
+        let after = |code, wait_ms| {
+            let refusal = Refusal::new(code, "").retry_after_ms(wait_ms);
+            pause_before_trial(&Exchanged::Refused(refusal), until)
+        };
+        let limited = RefusalCode::RateLimited;
+        assert_eq!(after(limited, 1_000), Some(Duration::from_secs(1)));
+        assert_eq!(after(limited, 0), Some(TRIAL_PAUSE_MIN), "however soon it says");
+        assert_eq!([after(limited, 5_000), after(limited, u64::MAX)], [None; 2]);
+        assert_eq!(after(RefusalCode::Busy, 1_000), None);
+        let refusal = Refusal::new(limited, "");
+        assert_eq!(pause_before_trial(&Exchanged::Refused(refusal), until), None);
+    }
 }

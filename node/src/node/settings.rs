@@ -9,10 +9,13 @@ use farthing_protocol::{
 
 use crate::{
     config::Config,
-    consumer::{conduct, deposits::DepositPolicy, rest::RestLimits, spending},
+    consumer::{
+        PurchaseSettings, conduct, deposits::DepositPolicy, rest::RestLimits, shares::ForNothing, spending,
+    },
     owner::{
         load,
         terms::Terms,
+        uncharged::UnchargedLimits,
         upstream::{OwnPorts, UpstreamOptions},
     },
     settlement::policy::Policy,
@@ -91,6 +94,14 @@ pub(super) fn rest_limits(config: &Config) -> RestLimits {
     RestLimits { per_owner: spending.at_rest_per_owner, in_all: spending.at_rest_max }
 }
 
+/// Reads what this node's secrets share of what owners do for nothing: as much as it does itself.
+pub(super) fn purchases(config: &Config) -> PurchaseSettings {
+    let limits = &config.limits;
+    let for_nothing =
+        ForNothing { per_operation: limits.uncharged_per_minute, in_all: limits.uncharged_in_all };
+    PurchaseSettings { for_nothing, ..PurchaseSettings::default() }
+}
+
 pub(super) fn load_limits(config: &Config) -> load::LoadLimits {
     let limits = &config.limits;
     load::LoadLimits {
@@ -98,6 +109,11 @@ pub(super) fn load_limits(config: &Config) -> load::LoadLimits {
         per_payer_max: limits.calls_per_payer_max,
         per_service_max: limits.calls_per_service_max,
         waiting_max: limits.calls_waiting_max,
+        uncharged: UnchargedLimits {
+            per_minute: limits.uncharged_per_minute,
+            in_all: limits.uncharged_in_all,
+            trial: limits.uncharged_trial,
+        },
     }
 }
 

@@ -80,15 +80,17 @@ impl Owner {
         if parts.ledger.closed().is_some() {
             return Err(Refusal::new(RefusalCode::Unavailable, "the owner's node cannot store new calls"));
         }
-        parts.load.check_uncharged(payer)?;
         let service = self.registered(&request)?;
         check_offer(&service, &request)?;
+        let operation = service.known().operation_at(request.method, &request.path);
+        let operation = operation.as_deref().map(|operation| (request.service, operation));
+        parts.load.check_uncharged(payer, operation)?;
         let has_channel = self.check_means(payer, &request, request.price)?.is_some() || caller.has_channel;
         let bytes = service.upstream().large_bytes();
         let place = parts.load.enter(Caller { has_channel, ..caller }, request.service, bytes).await?;
+        parts.load.begin_uncharged(payer, operation)?;
         let plan = planned(&service, &request, &body).await?;
-        let plan = plan.inspect_err(|_| parts.load.count_misfit(payer))?;
-        parts.load.check_uncharged_at(payer, request.service, &plan.operation)?;
+        let plan = plan.inspect_err(|_| parts.load.count_end(payer, operation, false))?;
         check_price(&service, &request, Some(plan.price))?;
         let request_hash = hash_noted(running, &request, &body).await?;
         let reserved = match self.check_means(payer, &request, plan.price)? {
@@ -125,17 +127,19 @@ impl Owner {
         body: &Bytes,
     ) -> Result<Option<AdmittedAgain>, Refusal> {
         let (payer, price) = (row.payer, row.call.price);
-        self.0.load.check_uncharged(payer)?;
         let Ok(service) = self.registered(request) else { return Ok(None) };
         check_not_paused(&service)?;
+        let operation = service.known().operation_at(request.method, &request.path);
+        let operation = operation.as_deref().map(|operation| (request.service, operation));
+        self.0.load.check_uncharged(payer, operation)?;
         let caller = Caller { wallet: payer, has_channel: !row.call.charged.is_zero() };
         let place = self.0.load.enter(caller, request.service, service.upstream().large_bytes()).await?;
         let Ok(plan) = planned(&service, request, body).await? else { return Ok(None) };
         if plan.price > price {
             return Ok(None);
         }
-        self.0.load.check_uncharged_at(payer, request.service, &plan.operation)?;
-        self.0.load.count_end(payer, request.service, &plan.operation, false);
+        self.0.load.begin_uncharged(payer, operation)?;
+        self.0.load.count_end(payer, operation, false);
         Ok(Some(AdmittedAgain { request: upstream_request(&plan, request, body), service, place }))
     }
 

@@ -3,37 +3,31 @@
 //! 64 calls in all, 16 per payer and 32 per service are at the upstreams; a bounded number waits its turn;
 //! everyone else is told to come back. Of all these places, half are for payers with channels alone: wallets are free,
 //! and so are the calls of a free operation. And not all are for payers that take all they may: beyond an eighth
-//! of its own places a payer shares five eighths of all with others like it. Calls that end uncharged are counted per payer and operation, because they
-//! cost the owner and not the payer: an operation that fails keeps nobody from the others, and what is charged earns as
-//! much as fails.
+//! of its own places a payer shares five eighths of all with others like it. What is done for nothing is counted beside
+//! ([`super::uncharged`]).
 
 use std::{
-    collections::HashMap,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use farthing_bounds::{ByteBudget, HeldBytes, SharedBudget};
-use farthing_protocol::{
-    Address, Refusal, RefusalCode, ServiceId,
-    limits::{UNCHARGED_PER_MINUTE, UNCHARGED_PER_MINUTE_IN_ALL},
-};
+use farthing_protocol::{Address, Refusal, RefusalCode, ServiceId};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::keyed_semaphore::KeyedSemaphore;
+
+use super::uncharged::{CalledOperation, NotYet, Uncharged, UnchargedLimits};
 
 const WAIT_MAX: Duration = Duration::from_secs(10);
 /// Of the memory for answers, the most that is held for one that is not there yet: all calls at once have half.
 const EXPECTED_PART: usize = 128;
 /// Room that there has to be for an answer.
 const ANSWER_BYTES_MIN: usize = 64 * 1024;
-const WINDOW: Duration = Duration::from_secs(60);
-/// Keys remembered at once; unused ones are dropped first.
-const KEYS_MAX: usize = 4096;
 
-/// The numbers of calls that are allowed at once.
+/// The numbers of calls that are allowed at once, and of those that come to nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadLimits {
     pub calls_max: usize,
@@ -41,11 +35,18 @@ pub struct LoadLimits {
     pub per_service_max: usize,
     /// Calls waiting for their turn. A waiting call holds its request only.
     pub waiting_max: usize,
+    pub uncharged: UnchargedLimits,
 }
 
 impl Default for LoadLimits {
     fn default() -> Self {
-        Self { calls_max: 64, per_payer_max: 16, per_service_max: 32, waiting_max: 256 }
+        Self {
+            calls_max: 64,
+            per_payer_max: 16,
+            per_service_max: 32,
+            waiting_max: 256,
+            uncharged: UnchargedLimits::default(),
+        }
     }
 }
 
@@ -63,22 +64,7 @@ pub struct Load {
     beyond_first: Places,
     /// The share of them that strangers may take.
     strangers: Places,
-    uncharged: Mutex<HashMap<Counted, UnchargedWindow>>,
-}
-
-/// A group of one payer's calls that are counted together.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Counted {
-    payer: Address,
-    calls: CountedCalls,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum CountedCalls {
-    All,
-    /// Calls that fit no operation. Honest nodes check their calls before they send them.
-    Misfits,
-    Of(ServiceId, String),
+    uncharged: Mutex<Uncharged>,
 }
 
 /// The caller, as far as places go.
@@ -122,6 +108,7 @@ impl LoadLimits {
             per_payer_max: part(self.per_payer_max),
             per_service_max: part(self.per_service_max),
             waiting_max: part(self.waiting_max),
+            ..self
         }
     }
 }
@@ -147,13 +134,6 @@ impl WorkPlace {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct UnchargedWindow {
-    since: Instant,
-    uncharged: u32,
-    charged: u32,
-}
-
 impl Load {
     pub fn new(limits: LoadLimits, budget: ByteBudget) -> Self {
         Self {
@@ -164,7 +144,7 @@ impl Load {
             all: Places::new(limits),
             beyond_first: Places::new(limits.eighths(5)),
             strangers: Places::new(limits.eighths(4)),
-            uncharged: Mutex::default(),
+            uncharged: Mutex::new(Uncharged::new(limits.uncharged)),
         }
     }
 
@@ -211,77 +191,25 @@ impl Load {
         Ok(held.attach(body))
     }
 
-    /// Checks that `payer` may still cause uncharged work this minute, at any operation.
+    /// Checks that a call of `payer` may be worked on, whatever comes of it.
     ///
     /// # Errors
     /// A `RateLimited` refusal naming when to come back.
-    pub fn check_uncharged(&self, payer: Address) -> Result<(), Refusal> {
-        self.check(&Counted { payer, calls: CountedCalls::Misfits }, UNCHARGED_PER_MINUTE)?;
-        self.check(&Counted { payer, calls: CountedCalls::All }, UNCHARGED_PER_MINUTE_IN_ALL)
+    pub fn check_uncharged(&self, payer: Address, operation: CalledOperation<'_>) -> Result<(), Refusal> {
+        self.uncharged.lock().check(payer, operation, Instant::now()).map_err(rate_limited)
     }
 
-    /// The same, at one operation.
+    /// The same, of a call that is worked on now.
     ///
     /// # Errors
     /// As [`Self::check_uncharged`].
-    pub fn check_uncharged_at(
-        &self,
-        payer: Address,
-        service: ServiceId,
-        operation: &str,
-    ) -> Result<(), Refusal> {
-        let calls = CountedCalls::Of(service, operation.to_owned());
-        self.check(&Counted { payer, calls }, UNCHARGED_PER_MINUTE)
+    pub fn begin_uncharged(&self, payer: Address, operation: CalledOperation<'_>) -> Result<(), Refusal> {
+        self.uncharged.lock().begin(payer, operation, Instant::now()).map_err(rate_limited)
     }
 
-    fn check(&self, counted: &Counted, most: u32) -> Result<(), Refusal> {
-        let windows = self.uncharged.lock();
-        let Some(window) = windows.get(counted).filter(|window| window.is_over(most)) else { return Ok(()) };
-        let what = match counted.calls {
-            CountedCalls::All => "in all",
-            CountedCalls::Misfits => "that fit no operation",
-            CountedCalls::Of(..) => "of this operation",
-        };
-        let detail = format!("{most} uncharged calls {what} a minute are the limit");
-        let wait = WINDOW.saturating_sub(window.since.elapsed());
-        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(60_000);
-        Err(Refusal::new(RefusalCode::RateLimited, detail).retry_after_ms(wait_ms))
-    }
-
-    /// Counts a call that came to nothing before its operation was known.
-    pub fn count_misfit(&self, payer: Address) {
-        self.count(Counted { payer, calls: CountedCalls::Misfits }, false);
-        self.count(Counted { payer, calls: CountedCalls::All }, false);
-    }
-
-    /// Counts a call of a paid operation.
-    pub fn count_end(&self, payer: Address, service: ServiceId, operation: &str, is_charged: bool) {
-        self.count(Counted { payer, calls: CountedCalls::All }, is_charged);
-        self.count(Counted { payer, calls: CountedCalls::Of(service, operation.to_owned()) }, is_charged);
-    }
-
-    fn count(&self, counted: Counted, is_charged: bool) {
-        let mut windows = self.uncharged.lock();
-        if windows.len() >= KEYS_MAX && !windows.contains_key(&counted) {
-            windows.retain(|_, window| window.is_current());
-            if windows.len() >= KEYS_MAX {
-                // Wallets cost nothing: what many of them did once makes room for what one does often.
-                windows.retain(|_, window| window.uncharged > UNCHARGED_PER_MINUTE / 4 || window.charged > 0);
-            }
-            if windows.len() >= KEYS_MAX {
-                return;
-            }
-        }
-        let fresh = UnchargedWindow { since: Instant::now(), uncharged: 0, charged: 0 };
-        let window = windows.entry(counted).or_insert(fresh);
-        if !window.is_current() {
-            *window = fresh;
-        }
-        if is_charged {
-            window.charged = window.charged.saturating_add(1);
-        } else {
-            window.uncharged = window.uncharged.saturating_add(1);
-        }
+    /// Counts a call of a paid operation, or one that came to nothing before it was asked of any.
+    pub fn count_end(&self, payer: Address, operation: CalledOperation<'_>, is_charged: bool) {
+        self.uncharged.lock().count(payer, operation, is_charged, Instant::now());
     }
 }
 
@@ -289,14 +217,14 @@ fn busy() -> Refusal {
     Refusal::new(RefusalCode::Busy, "the owner's node works at its limit").retry_after_ms(500)
 }
 
-impl UnchargedWindow {
-    fn is_current(&self) -> bool {
-        self.since.elapsed() < WINDOW
-    }
-
-    fn is_over(&self, most: u32) -> bool {
-        self.is_current() && self.uncharged >= most.saturating_add(self.charged)
-    }
+fn rate_limited(NotYet { limit, is_in_all, wait }: NotYet) -> Refusal {
+    let what = if is_in_all { "in all" } else { "of one operation" };
+    let detail = format!(
+        "{limit} uncharged calls {what} a minute are the limit; beyond it one is tried now and then, until one is charged"
+    );
+    // Rounded up: who comes back then is not told to wait again.
+    let wait_ms = u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+    Refusal::new(RefusalCode::RateLimited, detail).retry_after_ms(wait_ms)
 }
 
 #[cfg(test)]
@@ -350,21 +278,6 @@ mod tests {
             let entered = tokio::task::unconstrained(load.enter(payer(n), SERVICE, 0)).now_or_never();
             places.push(entered.expect("a place is left").unwrap());
         }
-    }
-
-    #[test]
-    fn wallets_that_fail_once_take_no_more_memory_than_there_is_and_hide_none_that_fails_often() {
-        let load = load();
-        let often = Address::from_bytes([9; 20]);
-        let fail_often = || (0..UNCHARGED_PER_MINUTE).for_each(|_| load.count_misfit(often));
-        fail_often();
-        for n in 0..4 * KEYS_MAX as u64 {
-            let mut bytes = [0; 20];
-            bytes[..8].copy_from_slice(&n.to_be_bytes());
-            load.count_misfit(Address::from_bytes(bytes));
-            assert!(load.uncharged.lock().len() <= KEYS_MAX);
-        }
-        assert!(load.check_uncharged(often).is_err());
     }
 
     #[tokio::test]
@@ -421,32 +334,20 @@ mod tests {
     }
 
     #[test]
-    fn uncharged_work_is_limited_per_operation_and_what_is_charged_earns_more_of_it() {
-        let load = load();
-        let may = |operation| load.check_uncharged_at(PAYER, SERVICE, operation).is_ok();
-        for _ in 0..19 {
-            load.count_end(PAYER, SERVICE, "GET /slow", false);
-        }
-        assert!(may("GET /slow"));
-        load.count_end(PAYER, SERVICE, "GET /slow", false);
-        let refused = load.check_uncharged_at(PAYER, SERVICE, "GET /slow").unwrap_err();
+    fn the_refusal_of_uncharged_work_says_when_to_come_back() {
+        let uncharged = UnchargedLimits { per_minute: 1, in_all: 100, trial: Duration::from_secs(10) };
+        let limits = LoadLimits { uncharged, ..LoadLimits::default() };
+        let load = Load::new(limits, ByteBudget::new(ANSWER_BYTES_MIN));
+        let slow = Some((SERVICE, "GET /slow"));
+        assert!(load.begin_uncharged(PAYER, slow).is_ok());
+        load.count_end(PAYER, slow, false);
+        let refused = load.begin_uncharged(PAYER, slow).unwrap_err();
         assert_eq!(refused.code, RefusalCode::RateLimited);
-        assert!(refused.retry_after_ms.is_some_and(|wait| (50_000..=60_000).contains(&wait)), "{refused:?}");
-        assert!(may("GET /ok") && load.check_uncharged(PAYER).is_ok(), "other operations go on");
-        load.count_end(PAYER, SERVICE, "GET /slow", true);
-        assert!(may("GET /slow"), "as many more as are charged");
-        load.count_end(PAYER, SERVICE, "GET /slow", false);
-        assert!(!may("GET /slow"));
-        for n in 0..80 {
-            assert!(load.check_uncharged(PAYER).is_ok(), "{n}");
-            load.count_end(PAYER, SERVICE, &format!("GET /{n}"), false);
-        }
-        assert!(load.check_uncharged(PAYER).is_err());
-        let other = Address::from_bytes([1; 20]);
-        for n in 0..20 {
-            assert!(load.check_uncharged(other).is_ok(), "{n}");
-            load.count_misfit(other);
-        }
-        assert!(load.check_uncharged(other).is_err(), "what fits no operation");
+        assert!(refused.retry_after_ms.is_some_and(|wait| (1..=10_000).contains(&wait)), "{refused:?}");
+        load.count_end(PAYER, slow, true);
+        assert!(load.check_uncharged(PAYER, slow).is_ok(), "a charged call ends it");
+        let exact = |wait| rate_limited(NotYet { limit: 1, is_in_all: true, wait }).retry_after_ms;
+        assert_eq!(exact(Duration::from_millis(7)), Some(7));
+        assert_eq!(exact(Duration::from_micros(7_001)), Some(8));
     }
 }

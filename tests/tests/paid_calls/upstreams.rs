@@ -20,6 +20,15 @@ fn strict() -> Setup {
     Setup { owner_settings: owner_settings.concat(), ..Setup::default() }
 }
 
+/// An owner that does so much for nothing, and then tries a call every so many milliseconds.
+fn patient_for(uncharged: u32, trial_ms: &str) -> Setup {
+    let owner_settings = [
+        setting("limits.uncharged_per_minute", &uncharged.to_string()),
+        setting("limits.uncharged_trial_ms", trial_ms),
+    ];
+    Setup { owner_settings: owner_settings.concat(), ..Setup::default() }
+}
+
 #[tokio::test]
 async fn a_failed_upstream_costs_nothing() -> Result<()> {
     let world = World::with(strict()).await?;
@@ -169,25 +178,43 @@ async fn an_answer_that_nothing_has_changed_is_free() -> Result<()> {
 
 #[tokio::test]
 async fn uncharged_work_is_limited_and_the_limit_says_when_to_come_back() -> Result<()> {
-    let world = World::start().await?;
-    // One secret has three quarters of the twenty that the owner does for nothing.
-    for n in 0..15 {
+    let world = World::with(patient_for(5, "60000")).await?;
+    for n in 0..5 {
         let answer = world.get("/status/500").await?;
         expect_free(&format!("failure {n}"), &answer, 502, "upstream-failed")?;
     }
     let answer = world.get("/status/500").await?;
-    expect_free("after fifteen failures in a minute", &answer, 429, "owner-busy")?;
+    expect_free("after five failures in a minute", &answer, 429, "owner-busy")?;
     let wait: u64 = answer.header("retry-after").parse()?;
-    ensure!((1..=61).contains(&wait), "retry-after {wait}");
-    assert_eq!(world.upstream.hits(), 15);
+    ensure!((1..=60).contains(&wait), "retry-after {wait}");
+    assert_eq!(world.upstream.hits(), 5);
     ensure!(world.get("/ok").await?.status == 200, "other operations go on");
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
     Ok(())
 }
 
 #[tokio::test]
+async fn after_an_outage_of_the_upstream_the_very_next_call_is_served_and_charged() -> Result<()> {
+    // The owner's limit is met first, and then the consumer's own.
+    let consumer_settings = setting("limits.uncharged_per_minute", "8");
+    let world = World::with(Setup { consumer_settings, ..patient_for(3, "400") }).await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.upstream.fail(true);
+    for n in 0..8 {
+        let answer = world.get("/ok").await?;
+        expect_free(&format!("failure {n}: each is tried"), &answer, 502, "upstream-failed")?;
+    }
+    world.upstream.fail(false);
+    for _ in 0..4 {
+        expect_served(&world.get("/ok").await?)?;
+    }
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(5));
+    Ok(())
+}
+
+#[tokio::test]
 async fn headers_that_no_reply_has_room_for_are_a_failed_upstream_free_and_counted() -> Result<()> {
-    let world = World::start().await?;
+    let world = World::with(patient_for(5, "60000")).await?;
     let names = ["etag", "last-modified", "cache-control", "retry-after", "content-language"];
     for bytes in [6_300, 6_530, 8_000] {
         let headers: String = names.iter().map(|name| format!("{name}: {}\r\n", "a".repeat(bytes))).collect();
@@ -203,7 +230,7 @@ async fn headers_that_no_reply_has_room_for_are_a_failed_upstream_free_and_count
             }
         }
         if bytes == 8_000 {
-            for n in 1..15 {
+            for n in 1..5 {
                 expect_free(
                     &n.to_string(),
                     &world.call_of(&api, "GET", "/ok").await?,
@@ -212,7 +239,7 @@ async fn headers_that_no_reply_has_room_for_are_a_failed_upstream_free_and_count
                 )?;
             }
             let answer = world.call_of(&api, "GET", "/ok").await?;
-            expect_free("after fifteen in a minute", &answer, 429, "owner-busy")?;
+            expect_free("after five in a minute", &answer, 429, "owner-busy")?;
         }
     }
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));

@@ -5,7 +5,8 @@ use super::*;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_call_asks_is_looked_at_after_its_price_and_channel_and_counts_when_it_does_not_fit()
 -> Result<()> {
-    let world = World::start().await?;
+    let owner_settings = setting("limits.uncharged_trial_ms", "60000");
+    let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
     let payer = Payer::join(&world, 0x64, cost(10)).await?;
     let misfit = |id: &str| CallRequest {
         headers: BTreeMap::from([("x-not-passed-on".to_owned(), "1".to_owned())]),
