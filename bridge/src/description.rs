@@ -110,6 +110,9 @@ pub struct Operation {
     /// Undeclared parameters go to the query as they are instead of being refused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub any_params: bool,
+    /// Seconds that an answer may take, as the service's owner chose; what is usual otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_secs: Option<u16>,
     /// The GraphQL root field this operation stands for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<RootField>,

@@ -42,7 +42,7 @@ mod recent;
 pub mod sdk;
 mod versions;
 
-pub use known::{CallPlan, KnownError, KnownService, PlanError, kind_of, method_of, operation_name};
+pub use known::{CallPlan, KnownError, KnownService, PlanError, kind_of, method_of, operation_name, time_of};
 pub use own::{OwnService, OwnServices};
 pub use versions::{add_note, note_of, told};
 

@@ -137,10 +137,16 @@ pub struct PurchaseSettings {
 }
 
 impl PurchaseSettings {
-    /// Returns the time that the owner's node may take: so much less than the caller waits that its word on a slow
-    /// upstream still arrives.
-    fn owner_deadline(&self) -> Duration {
-        self.call_deadline.saturating_sub(ANSWER_MARGIN).max(self.call_deadline / 2)
+    /// Returns the time that the owner's node may take: what the listing says of the operation, or else so much less than
+    /// the caller waits that its word on a slow upstream still arrives.
+    fn owner_deadline(&self, time: Option<Duration>) -> Duration {
+        let usual = || self.call_deadline.saturating_sub(ANSWER_MARGIN).max(self.call_deadline / 2);
+        time.unwrap_or_else(usual)
+    }
+
+    /// Returns how much longer than usual the caller waits for an operation of which the listing says the time.
+    fn longer(&self, time: Option<Duration>) -> Duration {
+        time.map_or(Duration::ZERO, |time| (time + ANSWER_MARGIN).saturating_sub(self.call_deadline))
     }
 }
 

@@ -4,7 +4,9 @@
 const PAUSE_MS = 250;
 const form = document.getElementById("call");
 const operations = document.getElementById("operations");
+const progress = document.getElementById("progress");
 let timer = 0;
+let ticking = 0;
 let request = null;
 
 operations?.addEventListener("change", () => operations.requestSubmit());
@@ -40,6 +42,18 @@ form?.addEventListener("input", () => {
   timer = setTimeout(refresh, PAUSE_MS);
 });
 
+/** Says how long the call has been under way, until the page with its answer comes. */
+function wait() {
+  const began = Date.now();
+  const within = progress.dataset.within;
+  const tell = () => {
+    const secs = Math.floor((Date.now() - began) / 1000);
+    progress.textContent = within ? `Waiting for the answer: ${secs} s of ${within} s at most.` : `Waiting for the answer: ${secs} s.`;
+    progress.hidden = false;
+  };
+  ticking = setInterval(tell, 1000);
+}
+
 form?.addEventListener("submit", (event) => {
   const pressed = event.submitter;
   if (!pressed) return;
@@ -50,13 +64,18 @@ form?.addEventListener("submit", (event) => {
   form.dataset.sent = "1";
   pressed.setAttribute("aria-busy", "true");
   pressed.dataset.words = pressed.textContent;
-  if (pressed.value === "live") pressed.textContent = "Calling …";
+  if (pressed.value === "live") {
+    pressed.textContent = "Calling …";
+    wait();
+  }
 });
 
 // A page that the browser kept is used again.
 window.addEventListener("pageshow", () => {
   if (!form) return;
   delete form.dataset.sent;
+  clearInterval(ticking);
+  progress.hidden = true;
   for (const pressed of form.querySelectorAll("[data-words]")) {
     pressed.textContent = pressed.dataset.words;
     pressed.removeAttribute("aria-busy");

@@ -1,6 +1,6 @@
 //! A service whose listing and details are verified: what calls are planned with, on both sides.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use farthing_bridge::{
     Api, ApiError, PlanError as BridgeError, Request, RouteError,
@@ -13,7 +13,7 @@ use farthing_control::types::CatalogKind;
 use farthing_protocol::{
     Hash, Listing, Usdc, Verified,
     call::Method,
-    keccak256,
+    keccak256, limits,
     listing::{Details, DetailsError, ServiceKind},
 };
 
@@ -57,6 +57,8 @@ pub struct CallPlan {
     pub request: Request,
     /// The caller's headers that say what it sends and can read; names in lower case.
     pub headers: BTreeMap<String, String>,
+    /// See [`time_of`].
+    pub time: Option<Duration>,
 }
 
 /// The reason that a call does not fit; nothing is priced or sent.
@@ -153,6 +155,11 @@ impl KnownService {
         self.api.operation_at(method.as_str(), path).map(operation_name)
     }
 
+    /// Returns the time that an answer to the call may take, where the owner says so.
+    pub fn time_at(&self, method: Method, path: &str) -> Option<Duration> {
+        self.api.operation_at(method.as_str(), path).and_then(time_of)
+    }
+
     /// Checks a call against the description and prices it.
     ///
     /// # Errors
@@ -184,8 +191,9 @@ impl KnownService {
         if !headers.get("accept").is_some_and(is_described) {
             headers.remove("accept");
         }
+        let time = operation.and_then(time_of);
         let operation = operation.map(operation_name).unwrap_or_default();
-        Ok(CallPlan { price, operation, request: planned.request, headers })
+        Ok(CallPlan { price, operation, request: planned.request, headers, time })
     }
 }
 
@@ -249,6 +257,13 @@ pub const fn method_of(operation: &Operation) -> Method {
 /// An operation in one line: `GET /planets/{id}`.
 pub fn operation_name(operation: &Operation) -> String {
     format!("{} {}", method_of(operation), operation.path)
+}
+
+/// Returns the time that an answer of the operation may take, as its owner chose, within what anybody waits for. Both
+/// nodes go by it.
+pub fn time_of(operation: &Operation) -> Option<Duration> {
+    let (min, max) = (limits::CALL_DEADLINE_MS_MIN, limits::CALL_DEADLINE_MS_MAX);
+    operation.timeout_secs.map(|secs| Duration::from_millis((u64::from(secs) * 1_000).clamp(min, max)))
 }
 
 fn is(operation: &Operation, method: Method, path: &str) -> bool {

@@ -20,7 +20,7 @@ use super::{
     services::{DocumentVersion, charge, offer},
 };
 use crate::{
-    catalog::{CatalogError, documents, method_of},
+    catalog::{CatalogError, documents, method_of, time_of},
     commands::handles::Handles,
     gateway::services::address,
     owner::samples,
@@ -178,6 +178,7 @@ pub(super) async fn form(
         summary: operation.summary.clone(),
         description: operation.description.clone(),
         deprecated: operation.deprecated,
+        timeout_secs: time_of(operation).map(|time| time.as_secs()),
         form: form::Form::default(),
     };
     let of_known = known.clone();

@@ -20,7 +20,7 @@ use serde::Deserialize;
 
 use super::{Failed, Reply};
 use crate::{
-    catalog::{documents, method_of},
+    catalog::{documents, method_of, time_of},
     commands::handles::Handles,
     gateway::services::address,
     history::tally::{Count, Tally},
@@ -260,6 +260,7 @@ pub(super) fn offer(description: &ApiDescription, operation: &Operation, price: 
         summary: operation.summary.clone(),
         parameters: offer_parameters(description, operation),
         body: operation.body.as_ref().map(|body| description.type_name(&body.schema)),
+        timeout_secs: time_of(operation).map(|time| time.as_secs()),
     }
 }
 

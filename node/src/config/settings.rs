@@ -268,8 +268,11 @@ settings! {
         upstream_first_byte as "upstream_first_byte_ms": Duration = integer(10, 5 * MINUTE_MS), Value("10000");
         /// Between two parts of an answer.
         upstream_idle as "upstream_idle_ms": Duration = integer(10, 5 * MINUTE_MS), Value("10000");
-        /// The whole exchange; a call's own deadline may be shorter.
+        /// The whole exchange; a call's own deadline may be shorter. An operation with timeout_secs in its service file has
+        /// that in place of these three.
         upstream_total as "upstream_total_ms": Duration = integer(10, 5 * MINUTE_MS), Value("30000");
+        /// A call that this node buys, where its listing says no longer.
+        call_total as "call_total_ms": Duration = integer(1_000, 5 * MINUTE_MS), Value("30000");
         /// Body of an upstream's answer; larger ones are refused and not charged.
         response_bytes_max: usize = integer(1024, 64 * 1024 * 1024), Value("8388608");
         /// Memory for bodies under way, of requests and answers on all ports together.

@@ -47,6 +47,7 @@ impl Consumer {
         mut turn: Turn,
     ) -> Result<Bought, BuyError> {
         let (mut service, mut plan) = self.planned(&order).await?;
+        let deadline = deadline + self.0.settings.longer(plan.time);
         let trial = self.admitted(&order, &plan)?;
         let share = self.share(&order, service.listing().owner, &plan, deadline).await?;
         let _place = self.place(&order, service.listing().owner, &plan).await?;
@@ -258,7 +259,7 @@ impl Consumer {
         if let Some(max_price) = order.max_price.filter(|max| price > *max) {
             return Err(BuyError::AboveMaxPrice { price, max_price });
         }
-        let mut request = self.request(order, listing.seq, price);
+        let mut request = self.request(order, listing.seq, price, plan.time);
         // Before anything is held for it, and with room for whatever it will pay.
         request.payment = Payment::LARGEST;
         request.check_bounds()?;
@@ -302,7 +303,13 @@ impl Consumer {
     }
 
     /// The request that an order stands for, which promises nothing yet.
-    pub(super) fn request(&self, order: &Order, listing_version: u64, price: Usdc) -> CallRequest {
+    pub(super) fn request(
+        &self,
+        order: &Order,
+        listing_version: u64,
+        price: Usdc,
+        time: Option<Duration>,
+    ) -> CallRequest {
         CallRequest {
             call_id: order.call_id,
             service: order.service,
@@ -313,7 +320,7 @@ impl Consumer {
             headers: order.headers.clone(),
             body_bytes: order.body.len() as u64,
             price,
-            deadline_ms: u64::try_from(self.0.settings.owner_deadline().as_millis())
+            deadline_ms: u64::try_from(self.0.settings.owner_deadline(time).as_millis())
                 .unwrap_or(limits::CALL_DEADLINE_MS_DEFAULT),
             payment: Payment::Free,
         }

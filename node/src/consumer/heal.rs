@@ -49,7 +49,7 @@ impl Consumer {
         let unseen = |why: &str| {
             BuyError::OwnerUnreachable(format!("{why}, so what it counts beyond this node is not explained"))
         };
-        let patience = self.0.settings.owner_deadline();
+        let patience = self.0.settings.owner_deadline(None);
         let Some(alone) = self.0.healing.try_take(owner) else {
             // Who heals does it for all that wait.
             let healed = timeout(patience, self.0.healing.take(owner)).await.is_ok();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use farthing_ledger::{LedgerError, Promise, Purchase};
 use farthing_os::clock;
 use farthing_protocol::{
-    Address, CallId, RefusalCode, Usdc,
+    Address, CallId, RefusalCode, Usdc, limits,
     resolution::{Copies, End},
 };
 
@@ -58,7 +58,10 @@ impl Consumer {
         deadline: Instant,
         mut turn: Turn,
     ) -> Result<Bought, BuyError> {
-        let asked = self.request(&order, promise.request.listing_version, promise.request.price);
+        // As long as it was given then.
+        let time = Some(Duration::from_millis(promise.request.deadline_ms.min(limits::CALL_DEADLINE_MS_MAX)));
+        let deadline = deadline + self.0.settings.longer(time);
+        let asked = self.request(&order, promise.request.listing_version, promise.request.price, time);
         if asked.request_hash(&order.body) != promise.request_hash {
             return Err(BuyError::CallIdConflict);
         }
@@ -84,8 +87,10 @@ impl Consumer {
     ) -> Result<Bought, BuyError> {
         // What was bought stays bought: also of a service that was retired since.
         let service = self.0.catalog.service(order.service).await.ok();
-        let version = service.map_or(0, |service| service.listing().seq);
-        let request = self.request(&order, version, purchase.price);
+        let version = service.as_ref().map_or(0, |service| service.listing().seq);
+        let time = service.and_then(|service| service.time_at(order.method, &order.path));
+        let deadline = deadline + self.0.settings.longer(time);
+        let request = self.request(&order, version, purchase.price, time);
         let request_hash = request.request_hash(&order.body);
         if request_hash != purchase.request_hash {
             return Err(BuyError::CallIdConflict);

@@ -94,12 +94,13 @@ pub(super) fn rest_limits(config: &Config) -> RestLimits {
     RestLimits { per_owner: spending.at_rest_per_owner, in_all: spending.at_rest_max }
 }
 
-/// Reads what this node's secrets share of what owners do for nothing: as much as it does itself.
+/// Reads how long calls may take, and what this node's secrets share of what owners do for nothing: as much as it does
+/// itself.
 pub(super) fn purchases(config: &Config) -> PurchaseSettings {
     let limits = &config.limits;
     let for_nothing =
         ForNothing { per_operation: limits.uncharged_per_minute, in_all: limits.uncharged_in_all };
-    PurchaseSettings { for_nothing, ..PurchaseSettings::default() }
+    PurchaseSettings { call_deadline: limits.call_total, for_nothing }
 }
 
 pub(super) fn load_limits(config: &Config) -> load::LoadLimits {

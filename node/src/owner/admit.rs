@@ -350,6 +350,7 @@ fn upstream_request(plan: &CallPlan, request: &CallRequest, body: &Bytes) -> Ups
         headers: plan.headers.clone(),
         body: body.clone(),
         deadline: Duration::from_millis(upstream_deadline_ms(request.method, request.deadline_ms)),
+        time: plan.time,
     }
 }
 

@@ -15,7 +15,7 @@ use farthing_bridge::{
 use farthing_control::types::{Charge, KindFile, OperationFile, ParameterFile, PlaceFile, ServiceFile};
 use farthing_protocol::{
     call::ChargePolicy,
-    limits::{LISTING_NAME_CHARS_MAX, LISTING_SUMMARY_CHARS_MAX},
+    limits::{CALL_DEADLINE_MS_MAX, LISTING_NAME_CHARS_MAX, LISTING_SUMMARY_CHARS_MAX},
     listing::OperationPrice,
     plain::Line,
 };
@@ -46,6 +46,7 @@ pub fn assemble(file: ServiceFile, reading: Option<Reading>) -> Result<NewServic
         None => (described_by(&file), Report { format: "service file".to_owned(), ..Report::default() }),
     };
     remove_secret_parameters(&mut api, &mut report, &secrets);
+    set_timeouts(&mut api, &file)?;
     // Equal shapes are said once, and deep ones get names: both keep the description within its bounds.
     share(&mut api);
     report.bridged = api.operations.len();
@@ -89,6 +90,9 @@ pub fn assemble(file: ServiceFile, reading: Option<Reading>) -> Result<NewServic
     service.check()?;
     Ok(service)
 }
+
+/// As long as anybody waits for a call.
+const TIMEOUT_SECS_MAX: u64 = CALL_DEADLINE_MS_MAX / 1_000;
 
 /// Lists within lists that an owner may allow: the result's own, and one for each level that a caller may name.
 const LISTS_MAX: u8 = 7;
@@ -198,6 +202,28 @@ pub(super) fn first_of(own: &str, source: &str, line: Line, chars_max: usize) ->
         None => plain,
         Some(_) => plain.chars().take(chars_max - 1).chain(['…']).collect(),
     }
+}
+
+/// Notes how long an answer may take, where the owner says so: both nodes go by it.
+fn set_timeouts(api: &mut ApiDescription, file: &ServiceFile) -> Result<(), NewServiceError> {
+    let checked = |field: String, secs: Option<u16>| match secs {
+        Some(secs) if !(1..=TIMEOUT_SECS_MAX).contains(&u64::from(secs)) => {
+            let problem = format!(
+                "must be 1 to {TIMEOUT_SECS_MAX} seconds, and is {secs}; let a longer job answer with a handle to poll"
+            );
+            Err(NewServiceError::new(field, problem))
+        }
+        _ => Ok(()),
+    };
+    checked("timeout_secs".to_owned(), file.timeout_secs)?;
+    for (i, chosen) in file.operations.iter().enumerate() {
+        checked(format!("operations[{i}].timeout_secs"), chosen.timeout_secs)?;
+    }
+    for operation in &mut api.operations {
+        let chosen = file.operations.iter().find(|chosen| is(operation, chosen));
+        operation.timeout_secs = chosen.and_then(|chosen| chosen.timeout_secs).or(file.timeout_secs);
+    }
+    Ok(())
 }
 
 fn prices(api: &ApiDescription, file: &ServiceFile) -> Vec<OperationPrice> {
@@ -353,6 +379,26 @@ mod tests {
         for lists in [0, 8] {
             let error = read(of(lists)).unwrap_err().to_string();
             assert!(error.contains("operations[0].lists") && error.contains("from 1 to 7"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_operations_time_is_its_own_or_the_services_and_300_seconds_at_most() {
+        let named = |path: &str| OperationFile::named(Called::Get, path.to_owned());
+        let read = |service, operation| {
+            let operations = vec![OperationFile { timeout_secs: operation, ..named("/a") }];
+            bridged(ServiceFile { timeout_secs: service, operations, ..file() })
+        };
+        let times = |service: &NewService| -> Vec<_> {
+            service.api.operations.iter().map(|operation| operation.timeout_secs).collect()
+        };
+        assert_eq!(times(&read(None, None).unwrap()), [None, None]);
+        assert_eq!(times(&read(Some(60), Some(300)).unwrap()), [Some(300), Some(60)]);
+        assert_eq!(times(&read(None, Some(1)).unwrap()), [Some(1), None]);
+        for secs in [0, 301] {
+            assert_eq!(read(Some(secs), None).unwrap_err().field, "timeout_secs");
+            let error = read(None, Some(secs)).unwrap_err().to_string();
+            assert!(error.contains("operations[0].timeout_secs") && error.contains("1 to 300"), "{error}");
         }
     }
 

@@ -26,5 +26,6 @@ pub(super) async fn ask(
     deadline: Duration,
 ) -> UpstreamAnswer {
     let headers = BTreeMap::from([("accept".to_owned(), accept.to_owned())]);
-    upstream.fetch(&Probe(UpstreamRequest { request, headers, body: Bytes::new(), deadline })).await
+    let asked = UpstreamRequest { request, headers, body: Bytes::new(), deadline, time: None };
+    upstream.fetch(&Probe(asked)).await
 }

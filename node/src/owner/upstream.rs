@@ -39,8 +39,7 @@ use http::{HeaderMap, HeaderValue, header};
 use tokio::time::timeout;
 use url::Url;
 
-use self::address::Resolver;
-use self::times::Times;
+use self::{address::Resolver, options::Waits, times::Times};
 pub(crate) use self::{
     address::resolver_error,
     base::{check_base, literal_class},
@@ -243,14 +242,12 @@ impl Upstream {
     pub async fn fetch(&self, permit: &impl Permit) -> UpstreamAnswer {
         let request = permit.request();
         let room = || permit.room().unwrap_or_else(|| self.options.budget.nothing());
-        let started = Instant::now();
-        let total = self.options.total.min(request.deadline);
-        let left = || total.saturating_sub(started.elapsed());
-        let mut answered = self.attempt(&request, room(), left).await;
+        let waits = self.options.begin(&request);
+        let mut answered = self.attempt(&request, room(), &waits).await;
         if answered.as_ref().is_err_and(|failure| failure.silent) && request.is_safe() {
-            answered = self.attempt(&request, room(), left).await;
+            answered = self.attempt(&request, room(), &waits).await;
         }
-        let elapsed = started.elapsed();
+        let elapsed = waits.elapsed();
         match answered.and_then(headers::within_a_reply) {
             Ok((outcome, status, headers, body)) => {
                 self.times.add(elapsed);
@@ -271,14 +268,14 @@ impl Upstream {
         &self,
         request: &UpstreamRequest,
         room: HeldBytes,
-        left: impl Fn() -> Duration,
+        waits: &Waits,
     ) -> Result<Answered, Failure> {
         if base::own_port(&self.base, &self.options).is_some() {
             return Err(Failure::new(Outcome::Unreachable, 0, address::LEADS_HERE));
         }
         let sent = self.http_request(request)?;
         let slow_head = |_| Failure::new(Outcome::TimedOut, 0, "no head of an answer in time");
-        let response = timeout(self.options.first_byte.min(left()), self.client.execute(sent))
+        let response = timeout(waits.head(), self.client.execute(sent))
             .await
             .map_err(slow_head)?
             .map_err(|error| failure_of(&error))?;
@@ -288,11 +285,11 @@ impl Upstream {
         match &request.request {
             Request::Http(_) => {
                 let outcome = self.judge(&response)?;
-                let (body, room) = self.body(response, room, left).await?;
+                let (body, room) = self.body(response, room, waits).await?;
                 Ok((outcome, status, headers, room.attach(body)))
             }
             Request::Graphql(asked) => {
-                let (body, mut room) = self.body(response, room, left).await?;
+                let (body, mut room) = self.body(response, room, waits).await?;
                 let (outcome, said, headers, taken) =
                     graphql::judged(&asked.unwrap, status, headers, &body).await?;
                 // What was asked under short names has its own, which may be longer.
@@ -348,13 +345,13 @@ impl Upstream {
         &self,
         mut response: reqwest::Response,
         mut room: HeldBytes,
-        left: impl Fn() -> Duration,
+        waits: &Waits,
     ) -> Result<(Bytes, HeldBytes), Failure> {
         let status = response.status().as_u16();
         let failure = |outcome, reason| Failure::new(outcome, status, reason);
         let (mut whole, mut spare) = (Body::default(), room.bytes());
         loop {
-            let part = timeout(self.options.idle.min(left()), response.chunk())
+            let part = timeout(waits.part(), response.chunk())
                 .await
                 .map_err(|_| failure(Outcome::TimedOut, "the body did not come in time"))?
                 .map_err(|_| failure(Outcome::BadAnswer, "the body is not what its head promised"))?;

@@ -200,6 +200,30 @@ async fn pictures() -> Result<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_operation_that_may_take_long_says_so_before_it_is_bought() -> Result<()> {
+    let world = World::start().await?;
+    let slow = OperationFile {
+        timeout_secs: Some(120),
+        ..OperationFile::named(Method::Get, "/slow/{millis}".to_owned())
+    };
+    let file = ServiceFile {
+        name: "Slow".to_owned(),
+        upstream: world.upstream.url(),
+        operations: vec![slow, OperationFile::named(Method::Get, "/ok".to_owned())],
+        ..ServiceFile::priced(PRICE)
+    };
+    let api = world.publish(&file).await?;
+    let mut sandbox = Sandbox::open_at(&world, &api.id.to_string()).await?;
+    let form = sandbox.form("GET /slow/{millis}").await?;
+    ensure!(form.body.contains("An answer may take up to 120 s"), "{form:?}");
+    ensure!(form.body.contains("id=\"progress\" data-within=\"120\" hidden"), "{form:?}");
+    let form = sandbox.form("GET /ok").await?;
+    ensure!(!form.body.contains("An answer may take"), "{form:?}");
+    ensure!(form.body.contains("id=\"progress\" hidden"), "{form:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_binary_answer_is_shown_as_bytes_a_drawing_as_text_and_both_are_downloaded_whole() -> Result<()> {
     let world = World::start().await?;
     let file = ServiceFile {

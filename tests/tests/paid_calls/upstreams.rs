@@ -1,7 +1,11 @@
 //! What an owner's own server can do wrong, and who pays for it.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Api, Charge};
+use farthing_control::{
+    endpoint,
+    types::{Api, Charge},
+};
+use farthing_protocol::call::Method;
 use farthing_tests::{
     calls::{cost, expect_free, expect_served, setting, with},
     upstream,
@@ -18,6 +22,33 @@ fn strict() -> Setup {
         setting("limits.response_bytes_max", "4194304"),
     ];
     Setup { owner_settings: owner_settings.concat(), ..Setup::default() }
+}
+
+#[tokio::test]
+async fn an_operation_has_the_time_that_its_listing_says_and_its_caller_waits_as_long() -> Result<()> {
+    let consumer_settings = setting("limits.call_total_ms", "1500");
+    let world = World::with(Setup { consumer_settings, ..strict() }).await?;
+    let mut file = service_file(&world.upstream.url(), Charge::Success);
+    file.timeout_secs = Some(25);
+    for operation in &mut file.operations {
+        let is_short = operation.method.0 == Method::Get && operation.path.starts_with("/slow/");
+        operation.timeout_secs = is_short.then_some(1);
+    }
+    let api = world.publish(&file).await?;
+    // Longer than the owner's limits allow others, and than the consumer waits for others.
+    expect_served(&world.call_of(&api, "POST", "/slow/2000").await?)?;
+    let short = world.call_of(&api, "GET", "/slow/3000").await?;
+    expect_free("more than the operation's own second", &short, 504, "upstream-timeout")?;
+    expect_free("without a time of its own", &world.get("/slow/1000").await?, 504, "upstream-timeout")?;
+    let shown = world.consumer.control().ask(endpoint::CatalogService.of(api.id)).await?;
+    let told = |method: Method, path: &str| {
+        let found = shown.offers.iter().find(|offer| offer.method.0 == method && offer.path == path);
+        found.and_then(|offer| offer.timeout_secs)
+    };
+    assert_eq!(told(Method::Get, "/ok"), Some(25));
+    assert_eq!(told(Method::Get, "/slow/{millis}"), Some(1));
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
+    Ok(())
 }
 
 /// An owner that does so much for nothing, and then tries a call every so many milliseconds.

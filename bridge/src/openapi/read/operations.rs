@@ -152,6 +152,7 @@ impl<'d> DocumentReader<'d> {
             body,
             responses,
             any_params: false,
+            timeout_secs: None,
             root: None,
         })
     }

@@ -135,6 +135,7 @@ fn amend(file: &mut ServiceFile, add: Add) -> Result<(), Failure> {
     if let Some(samples) = add.samples {
         file.samples = samples;
     }
+    file.timeout_secs = add.timeout_secs.or(file.timeout_secs);
     if said.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
         return Err(Failure::usage("--name is empty").next(
             "give the service a name of 1 to 80 characters, or leave --name out to take the description's title",

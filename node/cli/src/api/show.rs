@@ -114,11 +114,12 @@ pub(crate) fn offers(offers: &[Offer]) -> String {
             format!("{}{mark}: {}", parameter.name, parameter.kind)
         });
         let body = offer.body.iter().map(|body| format!("body: {body}"));
+        let time = offer.timeout_secs.iter().map(|secs| format!("up to {secs} s"));
         [
             offer.method.to_string(),
             offer.path.clone(),
             offer.price.to_string(),
-            parameters.chain(body).collect::<Vec<_>>().join(", "),
+            parameters.chain(body).chain(time).collect::<Vec<_>>().join(", "),
         ]
     };
     table(["METHOD", "PATH", "USDC", "TAKES"], offers.iter().map(row))

@@ -58,6 +58,10 @@ pub struct Add {
     /// Free samples of answers: the description's, recorded from your server now, or none
     #[arg(long, value_enum)]
     pub samples: Option<SamplesFile>,
+    /// Time that an answer may take, 1 to 300; consumers are told and wait as long. By default your node's limits, 30 s
+    /// at most
+    #[arg(long = "timeout-secs", value_name = "SECONDS")]
+    pub timeout_secs: Option<u16>,
 
     /// Do not ask about a price above 1 USDC
     #[arg(long)]

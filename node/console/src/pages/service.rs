@@ -115,6 +115,7 @@ struct OfferShown {
     summary: String,
     price: String,
     body: String,
+    timeout_secs: Option<u64>,
     parameters: Vec<ParameterShown>,
 }
 
@@ -216,6 +217,7 @@ fn offer(id: &str, offer: &Offer) -> OfferShown {
         summary: show::visible(&offer.summary),
         price: show::usdc(offer.price.0),
         body: offer.body.as_deref().map(show::visible).unwrap_or_default(),
+        timeout_secs: offer.timeout_secs,
         parameters: offer
             .parameters
             .iter()

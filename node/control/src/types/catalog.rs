@@ -184,6 +184,9 @@ pub struct CallForm {
     /// Markdown, a stranger's.
     pub description: String,
     pub deprecated: bool,
+    /// Seconds that an answer may take, where the owner says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_secs: Option<u64>,
     /// Fields by parameter, and the body.
     #[schema(value_type = Object)]
     pub form: Form,

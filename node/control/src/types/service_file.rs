@@ -52,6 +52,9 @@ pub struct ServiceFile {
     pub price: Text<Usdc>,
     #[serde(default)]
     pub charge: Charge,
+    /// Seconds that an answer may take, 1 to 300, of every operation that names none of its own. Consumers wait as long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_secs: Option<u16>,
     /// True if GraphQL mutations are offered that `operations` does not name.
     #[serde(default)]
     pub mutations: bool,
@@ -174,6 +177,9 @@ pub struct OperationFile {
     /// GraphQL: lists within lists that one call may ask for, for the same price; 2 unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lists: Option<u8>,
+    /// Seconds that an answer may take, 1 to 300.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_secs: Option<u16>,
     /// Not offered.
     #[serde(default)]
     pub exclude: bool,

@@ -1,11 +1,14 @@
 //! Options that an owner may set for an upstream, with the defaults that suit most.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use farthing_bounds::ByteBudget;
 use farthing_protocol::limits;
 
-use super::{AddressClass, OwnPorts};
+use super::{AddressClass, OwnPorts, UpstreamRequest};
 
 /// For answers outside of a node, which has a budget of its own.
 const BODIES_BYTES: usize = 128 * 1024 * 1024;
@@ -18,7 +21,8 @@ pub struct UpstreamOptions {
     pub first_byte: Duration,
     /// Between two parts of the body.
     pub idle: Duration,
-    /// The whole exchange, where the call's deadline is not shorter.
+    /// The whole exchange, where the call's deadline is not shorter. An operation with a time of its own has that instead of
+    /// these three.
     pub total: Duration,
     pub body_bytes_max: usize,
     /// Room for the bodies of all answers, until they are passed on.
@@ -47,5 +51,46 @@ impl Default for UpstreamOptions {
             own_ports: OwnPorts::default(),
             html: false,
         }
+    }
+}
+
+/// The waits of one request, from when it is begun.
+#[derive(Debug)]
+pub(super) struct Waits {
+    started: Instant,
+    first_byte: Duration,
+    idle: Duration,
+    total: Duration,
+}
+
+impl UpstreamOptions {
+    pub(super) fn begin(&self, request: &UpstreamRequest) -> Waits {
+        let own_or = |usual: Duration| request.time.unwrap_or(usual);
+        Waits {
+            started: Instant::now(),
+            first_byte: own_or(self.first_byte),
+            idle: own_or(self.idle),
+            total: own_or(self.total).min(request.deadline),
+        }
+    }
+}
+
+impl Waits {
+    pub(super) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Returns how long the head of the answer may still take.
+    pub(super) fn head(&self) -> Duration {
+        self.first_byte.min(self.left())
+    }
+
+    /// Returns how long the next part of the body may take.
+    pub(super) fn part(&self) -> Duration {
+        self.idle.min(self.left())
+    }
+
+    fn left(&self) -> Duration {
+        self.total.saturating_sub(self.elapsed())
     }
 }

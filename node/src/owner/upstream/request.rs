@@ -34,6 +34,8 @@ pub struct UpstreamRequest {
     pub body: Bytes,
     /// The time that is left of the call.
     pub deadline: Duration,
+    /// The time that its owner allows its operation, instead of what is usual.
+    pub time: Option<Duration>,
 }
 
 impl UpstreamRequest {

@@ -242,6 +242,7 @@ mod tests {
             summary: String::new(),
             description: String::new(),
             deprecated: false,
+            timeout_secs: None,
             form: Form { fields: vec![field("b"), field("ä &=\u{202e}")], any_params, body: Some(body) },
         }
     }

@@ -75,6 +75,7 @@ struct SandboxOperation {
     summary: String,
     description: Markup,
     deprecated: bool,
+    timeout_secs: Option<u64>,
     price: String,
     /// The same, as it comes back.
     agreed: String,
@@ -216,6 +217,7 @@ impl SandboxOperation {
             summary: show::visible(&form.summary),
             description: strangers_markdown(&form.description),
             deprecated: form.deprecated,
+            timeout_secs: form.timeout_secs,
             price: show::usdc(form.price.0),
             agreed: form.price.to_string(),
             nonce: uuid::Uuid::new_v4().simple().to_string(),

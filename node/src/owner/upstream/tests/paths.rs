@@ -421,6 +421,7 @@ async fn a_server_reads_the_template_with_one_segment_for_each_value_or_nothing_
             headers: BTreeMap::new(),
             body: Bytes::new(),
             deadline: Duration::from_secs(30),
+            time: None,
         };
         let answer = upstream.fetch(&request).await;
         let seen = std::mem::take(&mut *heads.lock());
