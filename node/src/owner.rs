@@ -36,6 +36,7 @@ pub mod answer;
 pub mod assemble;
 pub mod book;
 mod close;
+mod doubts;
 pub mod edit;
 pub mod health;
 pub mod inspect;

@@ -14,6 +14,7 @@ use url::Url;
 use crate::catalog::method_of;
 
 use super::{
+    doubts::note_doubts,
     intake::{self, Candidate, Intake},
     new_service::{NewService, NewServiceError},
     probe,
@@ -80,6 +81,7 @@ impl Reader {
         if let Err(error) = document::encode(&offered) {
             intake.reading.report.warnings.add("publishing", format!("not possible as it is: {error}"));
         }
+        note_doubts(&offered, &self.upstream, &mut intake.reading.report);
         let source = if source.kind == SourceKind::Scan {
             found_source(&intake)
         } else {

@@ -10,6 +10,7 @@ use crate::{catalog::method_of, disk::aside};
 
 use super::{
     assemble::assemble,
+    doubts::note_doubts,
     edit::{apply, edited},
     intake::{self, IntakeError, IntakeOptions, Kind, ScalarError, Source, override_scalars},
     new_service::{NewService, NewServiceError, same_origin},
@@ -157,6 +158,7 @@ impl Reader {
     ) -> Result<NewService, PublishError> {
         let wanted = file.samples;
         let mut service = assemble(file, reading)?;
+        note_doubts(&service.api, &self.upstream, &mut service.report);
         service.samples = match wanted {
             SamplesFile::None => None,
             SamplesFile::Described => {

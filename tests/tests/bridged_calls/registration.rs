@@ -10,6 +10,7 @@ use farthing_control::{
 };
 use farthing_protocol::{Usdc, call::Method, limits::LISTINGS_PER_OWNER_MAX};
 use farthing_tests::{
+    command::farthing,
     recorder::{Recorder, Scripted},
     wait::eventually,
     world::{FUNDS, World},
@@ -190,5 +191,30 @@ async fn a_service_more_than_any_node_keeps_of_one_owner_is_refused_and_fits_whe
     let gone = endpoint::RemoveApi.of(all[1].id);
     world.owner.control().ask(gone).await?;
     world.publish(&file).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_registers_an_api_is_told_of_each_operation_that_may_not_work_and_why() -> Result<()> {
+    const DOCUMENT: &str = r#"{"openapi":"3.0.3","info":{"title":"Doubtful","version":"1"},"paths":{
+        "/events":{"get":{"responses":{"200":{"description":"","content":{"text/event-stream":{}}}}}},
+        "/export":{"get":{"responses":{"200":{"description":"","content":{"application/zip":{}}}}}},
+        "/moved":{"get":{"responses":{"301":{"description":""}}}}}}"#;
+    let world = World::start().await?;
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("doubtful.json");
+    std::fs::write(&path, DOCUMENT)?;
+    let path = path.display().to_string();
+    let said = ["api", "add", "--openapi", &path, "--upstream", "http://127.0.0.1:9", "--price", "0.002"];
+    let added = farthing(&world.owner, &said).await?;
+    added.ends_with(0)?;
+    let text = format!("{}{}", added.out, added.err);
+    for words in [
+        "GET /events: a stream (text/event-stream) is sent whole",
+        "GET /export: an answer of application/zip may be large; one of more than 8 MiB is refused",
+        "GET /moved: a redirect is not followed",
+    ] {
+        ensure!(text.contains(words), "`{words}` is not said:\n{text}");
+    }
     Ok(())
 }
