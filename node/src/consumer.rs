@@ -19,9 +19,7 @@ use farthing_chain::ChainHandle;
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
-use farthing_protocol::{
-    Address, CallId, ChannelId, ServiceId, Usdc, call::Method, limits, resolution::Copies,
-};
+use farthing_protocol::{Address, CallId, ChannelId, ServiceId, Usdc, call::Method, resolution::Copies};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -147,15 +145,6 @@ impl PurchaseSettings {
     /// Returns how much longer than usual the caller waits for an operation of which the listing says the time.
     fn longer(&self, time: Option<Duration>) -> Duration {
         time.map_or(Duration::ZERO, |time| (time + ANSWER_MARGIN).saturating_sub(self.call_deadline))
-    }
-}
-
-impl Default for PurchaseSettings {
-    fn default() -> Self {
-        Self {
-            call_deadline: Duration::from_millis(limits::CALL_DEADLINE_MS_DEFAULT),
-            for_nothing: ForNothing::default(),
-        }
     }
 }
 

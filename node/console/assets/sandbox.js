@@ -48,7 +48,8 @@ function wait() {
   const within = progress.dataset.within;
   const tell = () => {
     const secs = Math.floor((Date.now() - began) / 1000);
-    progress.textContent = within ? `Waiting for the answer: ${secs} s of ${within} s at most.` : `Waiting for the answer: ${secs} s.`;
+    const most = within ? ` of ${within} s at most` : "";
+    progress.textContent = `Waiting for the answer: ${secs} s${most}.`;
     progress.hidden = false;
   };
   ticking = setInterval(tell, 1000);
