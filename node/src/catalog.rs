@@ -224,6 +224,14 @@ impl Catalog {
         Some(known.listing.name.clone())
     }
 
+    /// Finds the services that a text names, among all listings this node has: by name, or by the beginning of an id.
+    ///
+    /// # Errors
+    /// [`CatalogError::Store`] when the program ends.
+    pub async fn named(&self, text: String) -> Result<Vec<store::NamedService>, CatalogError> {
+        Ok(self.0.store.named(text).await?)
+    }
+
     /// Returns the store's entry of a service, and asks neighbours when it has none.
     ///
     /// # Errors

@@ -108,6 +108,7 @@ pub fn router(node: Handles) -> Router {
         replaced_nodes: handle(backup::replaced::list),
         remove_replaced_node: handle(backup::replaced::remove),
         catalog_search: handle(catalog::search),
+        named_services: handle(catalog::named),
         catalog_service: handle(catalog::show),
         catalog_openapi: handle(catalog::openapi),
         catalog_samples: handle(catalog::sample),

@@ -22,7 +22,7 @@ use crate::{
     content::Content,
     error::{CatalogError, Result},
     index::Index,
-    listings::{LookAlike, State},
+    listings::{LookAlike, NamedService, State},
     options::Options,
     search::{self, Page, Query, WORDS_CHARS_MAX},
     shared::Shared,
@@ -282,6 +282,16 @@ impl Catalog {
     pub async fn search(&self, query: Query, now_secs: u64) -> Result<Page> {
         let this = Arc::clone(&self.inner);
         task::spawn_blocking(move || this.search(query, now_secs)).await.map_err(|_| CatalogError::Closed)?
+    }
+
+    /// The services that a text names: those of this name, and those whose id is or begins with it; 20 at most.
+    ///
+    /// # Errors
+    /// [`CatalogError::Closed`] when the program ends.
+    pub async fn named(&self, text: String) -> Result<Vec<NamedService>> {
+        let shared = Arc::clone(&self.inner.shared);
+        let named = task::spawn_blocking(move || shared.listings.read().named(&text)).await;
+        named.map_err(|_| CatalogError::Closed)
     }
 
     /// Content by its Keccak-256, if it is here.

@@ -19,6 +19,7 @@ use crate::{
 
 mod card;
 mod look_alike;
+mod named;
 mod names;
 mod owners;
 mod places;
@@ -26,6 +27,7 @@ mod room;
 mod text_pool;
 
 pub use look_alike::LookAlike;
+pub use named::NamedService;
 pub use owners::State;
 pub(crate) use {
     card::Card,

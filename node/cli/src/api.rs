@@ -1,7 +1,6 @@
 //! `farthing api`: my services.
 
 mod add;
-mod pick;
 pub(super) mod show;
 
 use std::time::Duration;
@@ -21,6 +20,7 @@ use super::{
     failure::Failure,
     input,
     output::table,
+    pick,
 };
 
 pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failure> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use farthing_control::types::Eth;
 use farthing_node::config::CONSOLE_SETTINGS_FILE;
-use farthing_protocol::{Address, ChannelId, ServiceId, Usdc, call::Method};
+use farthing_protocol::{Address, ChannelId, Usdc, call::Method};
 
 use super::failure::Exit;
 
@@ -16,9 +16,9 @@ mod catalog;
 mod chain;
 mod history;
 mod inspect;
-mod own;
 mod pairs;
 mod sdk;
+mod service;
 mod spending;
 
 pub use self::add::{Add, Edit, ListingFlags};
@@ -28,9 +28,9 @@ pub use self::catalog::{Catalog, Search};
 pub use self::chain::{Chain, NewChain};
 pub use self::history::History;
 pub use self::inspect::Inspect;
-pub use self::own::{OwnService, OwnServiceName};
 use self::pairs::{header, pair};
 pub use self::sdk::{Generate, Sdk};
+pub use self::service::{OwnService, ServiceName};
 pub use self::spending::{FlagRuleArg, NewLimits, Secret, SecretCaps, Spending};
 
 /// Buy and sell data by the call, paid in USDC.
@@ -183,8 +183,8 @@ pub struct Man {
 
 #[derive(Debug, Args)]
 pub struct Call {
-    /// UUID of the service
-    pub service: ServiceId,
+    /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+    pub service: ServiceName,
     /// GET, POST, …
     pub method: Method,
     /// Path such as /v1/things
@@ -274,8 +274,8 @@ pub enum Api {
     Show(OwnService),
     /// Read the description again and show the differences
     Rescan {
-        /// Its UUID, as `farthing api list` shows it, or the first digits of it
-        service: OwnServiceName,
+        /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+        service: ServiceName,
         /// A newer description than the one that was registered
         #[arg(long, value_name = "FILE|URL")]
         source: Option<String>,
@@ -290,16 +290,16 @@ pub enum Api {
     Versions(OwnService),
     /// The OpenAPI document that consumers get
     Openapi {
-        /// Its UUID, as `farthing api list` shows it, or the first digits of it
-        service: OwnServiceName,
+        /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+        service: ServiceName,
         /// Version of OpenAPI
         #[arg(long, value_parser = inspect::OPENAPI_VERSIONS, default_value = "3.1")]
         version: String,
     },
     /// Change a price
     Price {
-        /// Its UUID, as `farthing api list` shows it, or the first digits of it
-        service: OwnServiceName,
+        /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+        service: ServiceName,
         /// In USDC
         #[arg(allow_negative_numbers = true)]
         price: Usdc,
@@ -316,8 +316,8 @@ pub enum Api {
     Resume(OwnService),
     /// Retire the service, for good
     Remove {
-        /// Its UUID, as `farthing api list` shows it, or the first digits of it
-        service: OwnServiceName,
+        /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+        service: ServiceName,
         /// Do not ask
         #[arg(long)]
         yes: bool,
@@ -336,8 +336,8 @@ pub enum Channel {
     List,
     /// Open a channel with a service's owner
     Open {
-        /// Its UUID, as `farthing catalog search` shows it
-        service: ServiceId,
+        /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+        service: ServiceName,
         /// In USDC; by the rules of [spending] unless given
         #[arg(long, value_name = "USDC")]
         deposit: Option<Usdc>,

@@ -4,7 +4,7 @@ use farthing_control::{
     ControlError, RawAnswer, endpoint,
     types::{CallRequest, HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_TIMING, Text},
 };
-use farthing_protocol::Usdc;
+use farthing_protocol::{ServiceId, Usdc};
 use uuid::Uuid;
 
 use super::{
@@ -12,18 +12,21 @@ use super::{
     args::Call,
     catalog,
     failure::{CallFacts, Exit, Failure},
-    input,
+    input, pick,
 };
 
 pub(super) async fn call(context: &Context, arguments: Call) -> Result<(), Failure> {
+    let node = context.node()?;
+    let service = pick::of_network(context, &node, arguments.service.clone()).await?;
     if arguments.sample {
-        return catalog::call_sample(context, arguments.service, arguments.method, &arguments.path).await;
+        let operation = (arguments.method, arguments.path.as_str());
+        return catalog::call_sample(context, &node, service, operation).await;
     }
     let (timing, is_repeat) = (arguments.timing, arguments.call_id.is_some());
     // Made here, so that whoever loses the answer has it.
     let call_id = arguments.call_id.clone().unwrap_or_else(|| Uuid::new_v4().to_string());
-    let request = CallRequest { call_id: Some(call_id.clone()), ..request(arguments)? };
-    let answer = context.node()?.tell_raw(endpoint::Call, &request).await;
+    let request = CallRequest { call_id: Some(call_id.clone()), ..request(service, arguments)? };
+    let answer = node.tell_raw(endpoint::Call, &request).await;
     let answer = answer.map_err(|error| unanswered(error, call_id.clone(), is_repeat))?;
     if answer.is_problem() {
         let problem = answer.problem();
@@ -64,8 +67,8 @@ fn header<'a>(answer: &'a RawAnswer, name: &str) -> Option<&'a str> {
     answer.headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-fn request(arguments: Call) -> Result<CallRequest, Failure> {
-    let Call { service, method, path, params, headers, body, max_price, call_id, .. } = arguments;
+fn request(service: ServiceId, arguments: Call) -> Result<CallRequest, Failure> {
+    let Call { method, path, params, headers, body, max_price, call_id, .. } = arguments;
     Ok(CallRequest {
         api_id_public: service.into(),
         path,

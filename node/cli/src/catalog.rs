@@ -2,11 +2,11 @@
 
 use farthing_protocol::{ServiceId, call::Method};
 
-use farthing_control::endpoint;
 use farthing_control::types::{
     CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, Charge, FlagRule, LookAlike,
     OperationSample, ServiceFlag, VersionNote,
 };
+use farthing_control::{ControlClient, endpoint};
 use serde::Serialize;
 
 use super::{
@@ -15,6 +15,7 @@ use super::{
     args,
     failure::{Exit, Failure},
     output::table,
+    pick,
     visible::one_line,
 };
 
@@ -35,20 +36,24 @@ pub(super) async fn catalog(context: &Context, verb: args::Catalog) -> Result<()
             context.output.data(&page, found)
         }
         args::Catalog::Show { service } => {
+            let service = pick::of_network(context, &node, service).await?;
             let shown = node.ask(endpoint::CatalogService.of(service)).await?;
             let versions = node.ask(endpoint::CatalogVersions.of(service)).await?;
             context.output.data(&ShownService { shown, versions }, ShownService::text)
         }
         args::Catalog::Versions { service } => {
+            let service = pick::of_network(context, &node, service).await?;
             let versions = node.ask(endpoint::CatalogVersions.of(service)).await?;
             context.output.data(&versions, |versions| show::versions(versions))
         }
         args::Catalog::Openapi { service, version } => {
+            let service = pick::of_network(context, &node, service).await?;
             let at = endpoint::CatalogOpenapi.of(service).with("version", version.as_str());
             let document = node.ask_document(at).await?;
             context.output.data(&document, |document| format!("{document:#}"))
         }
         args::Catalog::Sample { service, operation } => {
+            let service = pick::of_network(context, &node, service).await?;
             let mut samples = node.ask(endpoint::CatalogSamples.of(service)).await?;
             let Some(operation) = operation else {
                 return context.output.data(&samples, all_samples);
@@ -90,11 +95,11 @@ impl ShownService {
 /// The sample of the operation that a concrete path belongs to.
 pub(super) async fn call_sample(
     context: &Context,
+    node: &ControlClient,
     service: ServiceId,
-    method: Method,
-    path_called: &str,
+    (method, path_called): (Method, &str),
 ) -> Result<(), Failure> {
-    let samples = context.node()?.ask(endpoint::CatalogSamples.of(service)).await?;
+    let samples = node.ask(endpoint::CatalogSamples.of(service)).await?;
     let fits = |sample: &&OperationSample| {
         let template = sample.operation.strip_prefix(&format!("{method} "));
         template.is_some_and(|template| fits_template(template, path_called))

@@ -1,6 +1,6 @@
 //! `farthing channel` and `farthing settle`: the money between two nodes.
 
-use super::{Context, args, failure::Failure, output::table};
+use super::{Context, args, failure::Failure, output::table, pick};
 use farthing_control::{
     ControlClient, endpoint,
     types::{Channel, OpenRequest, RefusedClaim, Text},
@@ -18,6 +18,7 @@ pub(super) async fn channel(context: &Context, verb: args::Channel) -> Result<()
             channels
         }
         args::Channel::Open { service, deposit } => {
+            let service = pick::of_network(context, &node, service).await?;
             context.output.prose("Opening; this takes until the chain has confirmed the deposit.");
             let request = OpenRequest { service: service.into(), deposit: deposit.map(Text) };
             vec![node.tell(endpoint::OpenChannel, &request).await?]

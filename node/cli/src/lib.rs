@@ -21,6 +21,7 @@ mod input;
 mod log;
 mod net;
 mod output;
+mod pick;
 mod run;
 mod sdk;
 mod secret;

@@ -19,6 +19,7 @@ use super::{
     args::{self, Generate},
     failure::{Exit, Failure},
     output::table,
+    pick,
 };
 
 /// One template of the caller's.
@@ -57,9 +58,11 @@ async fn generate(context: &Context, arguments: Generate) -> Result<(), Failure>
         return Err(Failure::usage(format!("there is no language {language:?}")).next(next));
     };
     let templates = template_dir.map(|folder| templates(&folder)).transpose()?.unwrap_or_default();
+    let node = context.node()?;
+    let service = pick::of_network(context, &node, service).await?;
     let at = endpoint::SdkWithTemplates.of(service).of(language.name());
     let request = SdkRequest { package, single_file, templates };
-    let made = context.node()?.tell(at, &request).await?;
+    let made = node.tell(at, &request).await?;
     write(&output, &made, force)?;
     let files = made.files.iter().map(|file| file.path.as_str()).collect();
     let written = Written { package: &made.package, folder: &output, files, warnings: &made.warnings };

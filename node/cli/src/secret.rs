@@ -1,10 +1,13 @@
 //! `farthing secret`: what scripts present to the gateway.
 
+use std::collections::BTreeSet;
+
 use super::{
     Context,
     args::{self, SecretCaps},
     failure::Failure,
     output::table,
+    pick,
 };
 
 use farthing_control::{
@@ -27,13 +30,13 @@ pub(super) async fn secret(context: &Context, verb: args::Secret) -> Result<(), 
             output.data(&secret, |secret| secret.secret.clone())
         }
         args::Secret::Create { name, caps } => {
-            let new = NewSecret { name, limits: over(SecretLimits::default(), caps) };
+            let new = NewSecret { name, limits: over(context, &node, SecretLimits::default(), caps).await? };
             let secret = node.tell(endpoint::CreateSecret, &new).await?;
             output.data(&secret, |secret| secret.secret.clone())
         }
         args::Secret::Limit { name, caps, reset } => {
             let earlier = if reset { SecretLimits::default() } else { find(&node, &name).await?.limits };
-            let limits = over(earlier, caps);
+            let limits = over(context, &node, earlier, caps).await?;
             let changed = node.tell(endpoint::LimitSecret.of(&name), &limits).await?;
             output.data(&changed, |changed| list(std::slice::from_ref(changed)))
         }
@@ -75,13 +78,22 @@ async fn find(node: &ControlClient, name: &str) -> Result<SecretShown, Failure> 
 }
 
 /// The limits named on the command line over earlier ones.
-fn over(earlier: SecretLimits, caps: SecretCaps) -> SecretLimits {
-    let services = (!caps.services.is_empty()).then(|| caps.services.into_iter().map(Text).collect());
-    SecretLimits {
+async fn over(
+    context: &Context,
+    node: &ControlClient,
+    earlier: SecretLimits,
+    caps: SecretCaps,
+) -> Result<SecretLimits, Failure> {
+    let mut services = BTreeSet::new();
+    for service in caps.services {
+        services.insert(Text(pick::of_network(context, node, service).await?));
+    }
+    let services = (!services.is_empty()).then_some(services);
+    Ok(SecretLimits {
         price_max: caps.per_call.map(Text).or(earlier.price_max),
         per_day: caps.per_day.map(Text).or(earlier.per_day),
         services: services.or(earlier.services),
-    }
+    })
 }
 
 fn list(secrets: &[SecretShown]) -> String {

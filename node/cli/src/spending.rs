@@ -5,6 +5,7 @@ use super::{
     args::{FlagRuleArg, NewLimits, Spending},
     failure::Failure,
     output::{pairs, table},
+    pick,
     visible::one_line,
 };
 
@@ -32,6 +33,7 @@ pub(super) async fn spending(context: &Context, verb: Spending) -> Result<(), Fa
         }
         Spending::Limits(limits) => node.tell(endpoint::LimitSpending, &request(&limits)).await?,
         Spending::Accept { service, up_to } => {
+            let service = pick::of_network(context, &node, service).await?;
             let asked = AcceptPrice { service: service.into(), up_to: up_to.into() };
             let accepted = node.tell(endpoint::AcceptPrice, &asked).await?;
             return context.output.data(&accepted, |AcceptPrice { service, up_to }| {
@@ -41,6 +43,7 @@ pub(super) async fn spending(context: &Context, verb: Spending) -> Result<(), Fa
         Spending::Flagged { service, rule } => {
             let flagged: FlaggedServices = match (service, rule) {
                 (Some(service), Some(rule)) => {
+                    let service = pick::of_network(context, &node, service).await?;
                     let request = FlagRequest { service: service.into(), rule: chosen(rule) };
                     node.tell(endpoint::RuleFlagged, &request).await?
                 }

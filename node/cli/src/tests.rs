@@ -27,7 +27,7 @@ fn what_is_wrong_on_the_command_line_is_found_before_anything_is_done() {
     for (line, right) in [
         (format!("farthing call {ID} get /a -p a=1 -p b=2 --max-price 0.01"), true),
         (format!("farthing call {ID} FETCH /a"), false),
-        ("farthing call 7 GET /a".to_owned(), false),
+        ("farthing call Earthquakes GET /a".to_owned(), true),
         (format!("farthing call {ID} GET /a -p a"), false),
         (format!("farthing call {ID} GET /a -H accept:text/csv -H if-none-match=\"7\""), true),
         (format!("farthing call {ID} GET /a -H accept"), false),
@@ -49,17 +49,16 @@ fn what_is_wrong_on_the_command_line_is_found_before_anything_is_done() {
         ("farthing catalog search --limit 1".to_owned(), true),
         ("farthing catalog search --limit 100".to_owned(), true),
         ("farthing catalog search --limit 101".to_owned(), false),
-        ("farthing catalog show 7".to_owned(), false),
+        ("farthing catalog show Tides".to_owned(), true),
         (format!("farthing sdk generate {ID} -l python -o out"), true),
         (format!("farthing sdk generate {ID} -l python"), false),
         (format!("farthing sdk generate {ID} -o out"), false),
         (format!("farthing api price {ID} 2 --yes"), true),
         (format!("farthing api remove {ID} --yes"), true),
-        // What is bought is named whole: strangers choose how their ids begin.
         ("farthing api show 0b5f2a3e".to_owned(), true),
-        ("farthing api show 0b5".to_owned(), false),
-        ("farthing catalog show 0b5f2a3e".to_owned(), false),
-        ("farthing call 0b5f2a3e GET /a".to_owned(), false),
+        ("farthing api show ".to_owned(), false),
+        ("farthing catalog show 0b5f2a3e".to_owned(), true),
+        ("farthing call 0b5f2a3e GET /a".to_owned(), true),
         (format!("farthing channel close 0x{} --force --yes", "11".repeat(32)), true),
         ("farthing secret revoke old --yes".to_owned(), true),
         ("farthing secret rotate --yes".to_owned(), true),
@@ -186,7 +185,7 @@ fn a_next_step_is_told_once() {
 
 #[test]
 fn a_failure_is_the_same_object_whatever_failed() {
-    let line = Cli::try_parse_from(["farthing", "--json", "call", "7", "GET", "/a"]).unwrap_err();
+    let line = Cli::try_parse_from(["farthing", "--json", "call", "", "GET", "/a"]).unwrap_err();
     for (failure, object) in [
         (
             Failure::usage("there are two; say which").next("use --pick"),
@@ -200,8 +199,8 @@ fn a_failure_is_the_same_object_whatever_failed() {
             Failure::of_command_line(&line),
             serde_json::json!({
                 "code": "usage",
-                "message": "invalid value '7' for '<SERVICE>': a service id is a UUID such as \
-                            0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b",
+                "message": "invalid value '' for '<SERVICE>': name the service: its id, the first digits of that, \
+                            or its name",
                 "next": "For more information, try '--help'.",
             }),
         ),

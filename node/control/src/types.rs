@@ -17,7 +17,7 @@ pub use self::backup::{
 };
 pub use self::catalog::{
     CallForm, CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, CatalogSort,
-    CatalogState, Count, Counts, KindCount, LookAlike, PriceCount,
+    CatalogState, Count, Counts, KindCount, LookAlike, NamedService, PriceCount,
 };
 pub use self::channel::{Channel, ChannelState};
 pub use self::console::{

@@ -10,7 +10,8 @@ use farthing_bridge::form;
 use farthing_catalog as store;
 use farthing_control::types::{
     CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
-    CatalogSort, CatalogState, Count, Counts, KindCount, LookAlike, PriceCount, Text, VersionNote,
+    CatalogSort, CatalogState, Count, Counts, KindCount, LookAlike, NamedService, PriceCount, Text,
+    VersionNote,
 };
 use farthing_protocol::{Listing, ServiceId, call::Method, listing::ServiceKind};
 use serde::Deserialize;
@@ -85,6 +86,17 @@ pub(super) async fn search(
             samples: facets.samples,
         },
     }))
+}
+
+pub(super) async fn named(State(node): State<Handles>, Path(name): Path<String>) -> Reply<Vec<NamedService>> {
+    let named = node.catalog.named(name).await?;
+    let shown = |one: store::NamedService| NamedService {
+        id: one.service.into(),
+        name: one.name,
+        owner: one.owner.into(),
+        look_alike: one.is_look_alike,
+    };
+    Ok(Json(named.into_iter().map(shown).collect()))
 }
 
 pub(super) async fn show(

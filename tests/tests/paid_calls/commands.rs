@@ -58,6 +58,8 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
         (owner, &["settle", "now"], "nothing to claim"),
         (owner, &["api", "versions", &service], "published"),
         (consumer, &["catalog", "versions", &service], "published"),
+        (consumer, &["catalog", "show", "test service"], &service),
+        (owner, &["api", "show", "Test service"], &service),
         (consumer, &["api", "scan", &document], "/things"),
     ] {
         let text = farthing(node, arguments).await?;
@@ -103,7 +105,8 @@ async fn every_failure_has_its_code_its_next_step_and_with_json_one_object() -> 
     let (service, own) = (world.api.id.to_string(), world.consumer_wallet.to_string());
     for (node, arguments, code, name) in [
         (consumer, &["nonsense"][..], 2, "usage"),
-        (consumer, &["call", "no-uuid", "GET", "/ok"], 2, "usage"),
+        (consumer, &["call", "No such service", "GET", "/ok"], 1, "failure"),
+        (consumer, &["call", "", "GET", "/ok"], 2, "usage"),
         (consumer, &["call", &service, "GET", "/ok", "-p", "broken"], 2, "usage"),
         (consumer, &["call", &service, "GET", "/ok", "-p", "a=1", "-p", "a=2"], 2, "usage"),
         (consumer, &["call", &service, "GET", "/okk"], 2, "unknown-path"),
@@ -115,7 +118,7 @@ async fn every_failure_has_its_code_its_next_step_and_with_json_one_object() -> 
         (consumer, &["net", "ping", NOBODY], 3, "unreachable"),
         (consumer, &["net", "ping", "0x12"], 2, "usage"),
         (consumer, &["catalog", "show", NOTHING], 1, "failure"),
-        (consumer, &["catalog", "show", "7"], 2, "usage"),
+        (consumer, &["catalog", "show", "7"], 1, "failure"),
         (consumer, &["catalog", "openapi", NOTHING], 1, "failure"),
         (consumer, &["catalog", "sample", NOTHING], 1, "failure"),
         (consumer, &["catalog", "sample", &service, "GET /ok"], 1, "failure"),
@@ -128,7 +131,7 @@ async fn every_failure_has_its_code_its_next_step_and_with_json_one_object() -> 
         (consumer, &["wallet", "send", NOBODY, "--usdc", "1"], 2, "usage"),
         (owner, &["api", "show", NOTHING], 1, "failure"),
         (owner, &["api", "show", "ffffffffffff"], 1, "failure"),
-        (owner, &["api", "show", "fff"], 2, "usage"),
+        (owner, &["api", "show", "fff"], 1, "failure"),
         (owner, &["api", "price", NOTHING, "0.01"], 1, "failure"),
         (owner, &["api", "remove", NOTHING], 1, "failure"),
         // What ends something is asked about, and here is no terminal to answer on.

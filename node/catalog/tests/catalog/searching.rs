@@ -43,6 +43,27 @@ async fn words_are_found_in_every_part_of_a_listing_and_the_name_counts_most() {
 }
 
 #[tokio::test]
+async fn a_listing_is_named_by_its_name_or_by_the_beginning_of_its_id_and_all_that_fit_are_told() {
+    let world = filled(&[("Tides", |_| {}), ("Earthquakes", |_| {}), ("tides", |_| {})]).await;
+    let named = async |text: String| {
+        let named = world.catalog.named(text).await.unwrap();
+        let mut services: Vec<_> = named.into_iter().map(|one| one.service).collect();
+        services.sort_unstable();
+        services
+    };
+    let mut tides = [service(1), service(3)];
+    tides.sort_unstable();
+    assert_eq!(named("TIDES ".to_owned()).await, tides);
+    let id = service(2).to_string();
+    for text in ["earthquakes", &id, &id[..13], &id.to_uppercase()[..8]] {
+        assert_eq!(named(text.to_owned()).await, [service(2)], "{text}");
+    }
+    for text in ["earthquake", "", &id[..3], &id[1..]] {
+        assert!(named(text.to_owned()).await.is_empty(), "{text}");
+    }
+}
+
+#[tokio::test]
 async fn unfinished_mistyped_and_accented_words_are_found() {
     let world = filled(&[("Café prices", |_| {}), ("Weather forecast", |_| {}), ("Wein", |_| {})]).await;
     for (typed, found) in [
@@ -253,6 +274,8 @@ async fn a_name_like_an_older_ones_carries_a_warning() {
     assert_eq!((warning.service, warning.owner), (service(1), key(1).address()));
     assert!(warning.older);
     assert_eq!(look_alike(1), None, "the older one is not");
+    let named = world.catalog.named(service(2).to_string()).await.unwrap();
+    assert!(named.len() == 1 && named[0].is_look_alike, "{named:?}");
     world.catalog.settled().await.unwrap();
     let page = world.catalog.search(Query::default(), later_secs).await.unwrap();
     assert_eq!(page.hits.iter().filter(|hit| hit.look_alike.is_some()).count(), 1);

@@ -6,7 +6,7 @@ use clap::Args;
 use farthing_control::types::{Charge, SamplesFile, ScalarFile};
 use farthing_protocol::{ServiceId, Usdc};
 
-use super::{OwnServiceName, header, inspect::scalar, pair};
+use super::{ServiceName, header, inspect::scalar, pair};
 
 /// Publish a service: from an API description, a running server, or a service file
 ///
@@ -107,8 +107,8 @@ pub struct ListingFlags {
 /// Change texts, your server, and what is offered; anything you do not name stays. Use `api price` for prices
 #[derive(Debug, Args)]
 pub struct Edit {
-    /// Its UUID, as `farthing api list` shows it, or the first digits of it
-    pub service: OwnServiceName,
+    /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+    pub service: ServiceName,
     #[command(flatten)]
     pub said: ListingFlags,
     /// Stop adding a header or parameter to requests. May be repeated

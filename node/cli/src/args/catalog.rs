@@ -3,9 +3,9 @@
 use clap::{Args, Subcommand, builder::RangedU64ValueParser};
 use farthing_catalog::PAGE_HITS_MAX;
 use farthing_control::types::{CatalogKind, CatalogSort};
-use farthing_protocol::{Address, ServiceId, Usdc};
+use farthing_protocol::{Address, Usdc};
 
-use super::inspect::OPENAPI_VERSIONS;
+use super::{ServiceName, inspect::OPENAPI_VERSIONS};
 
 #[derive(Debug, Subcommand)]
 pub enum Catalog {
@@ -13,26 +13,26 @@ pub enum Catalog {
     Search(Box<Search>),
     /// Show a service: its owner, what it offers, what a call costs
     Show {
-        /// Its UUID, as `farthing catalog search` shows it
-        service: ServiceId,
+        /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+        service: ServiceName,
     },
     /// The OpenAPI document of a service
     Openapi {
-        /// Its UUID, as `farthing catalog search` shows it
-        service: ServiceId,
+        /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+        service: ServiceName,
         /// Version of OpenAPI
         #[arg(long, value_parser = OPENAPI_VERSIONS, default_value = "3.1")]
         version: String,
     },
     /// List the versions that the owner published, each with the differences for callers
     Versions {
-        /// Its UUID, as `farthing catalog search` shows it
-        service: ServiceId,
+        /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+        service: ServiceName,
     },
     /// Show sample answers of a service; free, and never calls the service itself
     Sample {
-        /// Its UUID, as `farthing catalog search` shows it
-        service: ServiceId,
+        /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+        service: ServiceName,
         /// Only the sample of one operation, such as "GET /v1/things"; prints the body alone
         #[arg(value_name = "METHOD PATH")]
         operation: Option<String>,

@@ -2,7 +2,8 @@
 
 use clap::Args;
 use farthing_control::types::{HistoryKind, HistoryState};
-use farthing_protocol::ServiceId;
+
+use super::ServiceName;
 
 #[derive(Debug, Args)]
 pub struct History {
@@ -12,9 +13,9 @@ pub struct History {
     /// charged, free, failed, pending, confirmed or lost
     #[arg(long)]
     pub state: Option<HistoryState>,
-    /// Calls of one service
-    #[arg(long, value_name = "UUID")]
-    pub service: Option<ServiceId>,
+    /// Calls of one service: its name, its UUID, or the first digits of that
+    #[arg(long, value_name = "SERVICE")]
+    pub service: Option<ServiceName>,
     /// First day in UTC, such as 2026-11-21, or a Unix time in seconds
     #[arg(long, value_name = "DAY")]
     pub from: Option<String>,

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use farthing_protocol::ServiceId;
+
+use super::ServiceName;
 
 #[derive(Debug, Subcommand)]
 pub enum Sdk {
@@ -15,8 +16,8 @@ pub enum Sdk {
 
 #[derive(Debug, Args)]
 pub struct Generate {
-    /// UUID of the service
-    pub service: ServiceId,
+    /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+    pub service: ServiceName,
     /// One of `farthing sdk languages`
     #[arg(short, long, value_name = "LANGUAGE")]
     pub language: String,

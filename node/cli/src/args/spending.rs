@@ -1,7 +1,9 @@
 //! Commands about what may be spent, by the node and with each secret.
 
 use clap::{Args, Subcommand, ValueEnum};
-use farthing_protocol::{ServiceId, Usdc};
+use farthing_protocol::Usdc;
+
+use super::ServiceName;
 
 #[derive(Debug, Subcommand)]
 pub enum Spending {
@@ -15,18 +17,18 @@ pub enum Spending {
     Limits(NewLimits),
     /// Accept a price for all calls of a service; a single call can name its own in max_price
     Accept {
-        /// UUID of the service
+        /// Its name, its UUID, or the first digits of that
         #[arg(value_name = "SERVICE")]
-        service: ServiceId,
+        service: ServiceName,
         /// The present price, or more
         #[arg(long, value_name = "USDC")]
         up_to: Usdc,
     },
     /// List services that fail often or whose answers break their description, or set the rule for one of them
     Flagged {
-        /// UUID of the service
+        /// Its name, its UUID, or the first digits of that
         #[arg(value_name = "SERVICE", requires = "rule")]
-        service: Option<ServiceId>,
+        service: Option<ServiceName>,
         /// Rule for its calls while it is flagged
         #[arg(long, value_enum, requires = "service")]
         rule: Option<FlagRuleArg>,
@@ -113,7 +115,7 @@ pub struct SecretCaps {
     /// The most in a day (UTC)
     #[arg(long, value_name = "USDC")]
     pub per_day: Option<Usdc>,
-    /// Only this service; may be repeated
-    #[arg(long = "service", value_name = "UUID")]
-    pub services: Vec<ServiceId>,
+    /// Only this service: its name, its UUID, or the first digits of that; may be repeated
+    #[arg(long = "service", value_name = "SERVICE")]
+    pub services: Vec<ServiceName>,
 }

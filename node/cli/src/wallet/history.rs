@@ -9,12 +9,14 @@ use farthing_control::{
     },
 };
 use farthing_os::clock;
+use farthing_protocol::ServiceId;
 
 use crate::{
     Context,
     args::History,
     failure::Failure,
     output::{pairs, table},
+    pick,
 };
 
 const LISTED_DEFAULT: u64 = 50;
@@ -32,6 +34,10 @@ pub(super) async fn history(
     if arguments.by_day {
         return by_day(context, node, &arguments).await;
     }
+    let service = match arguments.service.clone() {
+        Some(service) => Some(pick::of_network(context, node, service).await?),
+        None => None,
+    };
     let limit = match (arguments.limit, arguments.csv) {
         (Some(limit), _) => limit,
         (None, true) => u64::MAX,
@@ -42,7 +48,8 @@ pub(super) async fn history(
     }
     let (mut listed, mut entries, mut cursor) = (0, Vec::new(), None);
     loop {
-        let at = target(&arguments, cursor.as_deref(), limit.saturating_sub(listed).min(STEP_MAX));
+        let at = target(&arguments, service, cursor.as_deref())
+            .with("limit", limit.saturating_sub(listed).min(STEP_MAX));
         let page = node.ask(at).await?;
         listed += page.entries.len() as u64;
         if arguments.csv {
@@ -66,13 +73,16 @@ pub(super) async fn history(
     context.output.data(&entries, |entries| list(entries))
 }
 
-fn target(arguments: &History, cursor: Option<&str>, limit: u64) -> Target<endpoint::History> {
+fn target(
+    arguments: &History,
+    service: Option<ServiceId>,
+    cursor: Option<&str>,
+) -> Target<endpoint::History> {
     let kinds: Vec<&str> = arguments.kind.iter().map(|kind| kind.name()).collect();
-    endpoint::History
-        .with("limit", limit)
+    Target::from(endpoint::History)
         .with_some("kind", (!kinds.is_empty()).then(|| kinds.join(",")))
         .with_some("state", arguments.state.map(HistoryState::name))
-        .with_some("service", arguments.service)
+        .with_some("service", service)
         .with_some("from", arguments.from.as_deref())
         .with_some("to", arguments.to.as_deref())
         .with_some("cursor", cursor)

@@ -100,6 +100,8 @@ macro_rules! endpoints {
 }
 
 const SERVICE: Param = Param::path("id", "UUID of the service");
+const NAMED: Param =
+    Param::path("name", "Name of a service, its UUID, or the first four or more digits of that");
 const CHANNEL: Param = Param::path("id", "Channel");
 const SETTLEMENT: Param = Param::path("id", "Number of the settlement").number();
 const LANGUAGE: Param = Param::path("language", "One of /sdk/languages");
@@ -143,6 +145,8 @@ endpoints! {
         "Catalog" {
             /// Find services
             catalog_search: CatalogSearch, POST "/catalog/search" []; (types::CatalogQuery) -> (types::CatalogPage), Low;
+            /// Services that a name, or the beginning of an id, stands for; 20 at most
+            named_services: NamedServices, GET "/catalog/named/{name}" [NAMED]; () -> ([types::NamedService]), Low;
             /// A service of the network
             catalog_service: CatalogService, GET "/catalog/{id}" [SERVICE]; () -> (types::CatalogService), Low;
             /// The OpenAPI document of a service

@@ -148,6 +148,18 @@ pub struct LookAlike {
     pub older: bool,
 }
 
+/// A service that a name, or the beginning of an id, stands for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NamedService {
+    #[schema(value_type = String)]
+    pub id: Text<ServiceId>,
+    pub name: String,
+    #[schema(value_type = String)]
+    pub owner: Text<Address>,
+    /// Another owner has had a service of nearly this name for longer.
+    pub look_alike: bool,
+}
+
 /// `farthing catalog show`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CatalogService {

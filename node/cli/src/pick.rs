@@ -1,0 +1,136 @@
+//! The service that a person means by a name, or by the first digits of an id.
+//!
+//! A whole id is taken as it is. Of one's own services any name is good. What belongs to others is looked up among all
+//! listings that the node has: everybody chooses names and, by trying, the beginnings of ids. So there must be exactly
+//! one, no older one may have nearly its name, and it is said which it is and whose.
+
+use farthing_control::{ControlClient, endpoint, types::NamedService};
+use farthing_protocol::ServiceId;
+
+use super::{
+    Context,
+    args::ServiceName,
+    failure::{Exit, Failure},
+    visible::one_line,
+};
+
+/// Fewer digits are soon the beginning of several ids.
+const DIGITS_MIN: usize = 4;
+
+/// The id of one of this node's own services.
+pub(super) async fn own(node: &ControlClient, named: ServiceName) -> Result<ServiceId, Failure> {
+    match named {
+        ServiceName::Whole(id) => Ok(id),
+        ServiceName::Part(text) => {
+            let apis = node.ask(endpoint::Apis).await?;
+            let fits = apis.iter().filter(|api| is_named(api.id.0, &api.name, &text));
+            let found: Vec<_> = fits.map(|api| (api.id.0, api.name.as_str())).collect();
+            one_of(&text, &found, "`farthing api list` shows them")
+        }
+    }
+}
+
+/// The id of a service of the network. People are told which one was found.
+pub(super) async fn of_network(
+    context: &Context,
+    node: &ControlClient,
+    named: ServiceName,
+) -> Result<ServiceId, Failure> {
+    match named {
+        ServiceName::Whole(id) => Ok(id),
+        ServiceName::Part(text) => {
+            let found = listed(node, &text).await?;
+            let service = chosen(&text, &found)?;
+            context.output.prose(&format!(
+                "“{}” is {} of {}.",
+                one_line(&service.name),
+                service.id,
+                service.owner
+            ));
+            Ok(service.id.0)
+        }
+    }
+}
+
+/// The services of the network that a text names, as far as the node knows.
+pub(super) async fn listed(node: &ControlClient, text: &str) -> Result<Vec<NamedService>, Failure> {
+    Ok(node.ask(endpoint::NamedServices.of(text)).await?)
+}
+
+/// The one that is meant.
+fn chosen<'a>(text: &str, found: &'a [NamedService]) -> Result<&'a NamedService, Failure> {
+    let pairs: Vec<_> = found.iter().map(|one| (one.id.0, one.name.as_str())).collect();
+    let id = one_of(text, &pairs, "look for it with `farthing catalog search`")?;
+    let service = found.iter().find(|one| one.id.0 == id).filter(|one| !one.look_alike);
+    service.ok_or_else(|| {
+        let what = format!("the name of {id} is nearly that of an older service of another owner");
+        Failure::usage(what)
+            .next("look at both with `farthing catalog search`, and name the one you mean by its id")
+    })
+}
+
+fn is_named(id: ServiceId, name: &str, text: &str) -> bool {
+    let digits = text.replace('-', "").to_ascii_lowercase();
+    let begins_so = digits.len() >= DIGITS_MIN && id.to_string().replace('-', "").starts_with(&digits);
+    begins_so || name.trim().to_lowercase() == text.to_lowercase()
+}
+
+fn one_of(text: &str, found: &[(ServiceId, &str)], where_to_look: &str) -> Result<ServiceId, Failure> {
+    match found {
+        [(id, _)] => Ok(*id),
+        [] => {
+            let what = format!("no service is called “{text}”, and no id begins so");
+            Err(Failure::new(Exit::Failure, what).next(where_to_look))
+        }
+        several => {
+            let named: Vec<String> =
+                several.iter().map(|(id, name)| format!("{id} ({})", one_line(name))).collect();
+            let what = format!("“{text}” may be several services: {}", named.join(", "));
+            Err(Failure::usage(what).next("name one by its id"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_protocol::Address;
+
+    use super::*;
+
+    const IDS: [&str; 2] = ["0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b", "0b5f2a3e-7a3c-4c39-9a65-6a1c3f1d2e4b"];
+
+    #[test]
+    fn a_name_or_the_beginning_of_an_id_names_a_service() {
+        let id: ServiceId = IDS[0].parse().unwrap();
+        for (text, is_it) in [
+            ("0b5f", true),
+            ("0B5F2A3E-6a", true),
+            (IDS[0], true),
+            ("0b5", false),
+            ("5f2a", false),
+            ("books of the sea", true),
+            ("Books", false),
+        ] {
+            assert_eq!(is_named(id, "Books of the Sea", text), is_it, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_service_that_may_be_another_is_named_by_its_id_alone() {
+        let named = |id: &str, name: &str, look_alike| NamedService {
+            id: id.parse::<ServiceId>().unwrap().into(),
+            name: name.to_owned(),
+            owner: Address::ZERO.into(),
+            look_alike,
+        };
+        let (books, films) = (named(IDS[0], "Books", false), named(IDS[1], "Films", false));
+        assert_eq!(chosen("books", std::slice::from_ref(&books)).unwrap(), &books);
+        let several = chosen("0b5f", &[books, films]).unwrap_err();
+        assert_eq!(several.exit, Exit::Usage);
+        assert!(several.to_string().contains("Films") && several.to_string().contains(IDS[1]), "{several}");
+        let none = chosen("Books", &[]).unwrap_err();
+        assert_eq!(none.exit, Exit::Failure);
+        let imitation = chosen("B00ks", &[named(IDS[0], "B00ks", true)]).unwrap_err();
+        assert!(imitation.exit == Exit::Usage && imitation.to_string().contains("older"), "{imitation}");
+    }
+}
