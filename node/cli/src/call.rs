@@ -1,10 +1,24 @@
 //! `farthing call`: the service's answer on standard output, what it cost on standard error.
+//!
+//! With `--json` standard output has one object with both. It is there whenever the service answered, also with a
+//! status of 400 or more; of any other end the error on standard error tells.
 
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use farthing_bridge::is_json;
 use farthing_control::{
     ControlError, RawAnswer, endpoint,
-    types::{CallRequest, HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_TIMING, Text},
+    types::{
+        CallRequest, HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_RECEIPT, HEADER_TIMING,
+        NamedService, Text,
+    },
 };
-use farthing_protocol::{ServiceId, Usdc};
+use farthing_protocol::{Address, ServiceId, Usdc};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
 use super::{
@@ -26,7 +40,9 @@ pub(super) async fn call(context: &Context, arguments: Call) -> Result<(), Failu
     // Made here, so that whoever loses the answer has it.
     let call_id = arguments.call_id.clone().unwrap_or_else(|| Uuid::new_v4().to_string());
     let request = CallRequest { call_id: Some(call_id.clone()), ..request(service, arguments)? };
+    let begun = Instant::now();
     let answer = node.tell_raw(endpoint::Call, &request).await;
+    let took = begun.elapsed();
     let answer = answer.map_err(|error| unanswered(error, call_id.clone(), is_repeat))?;
     if answer.is_problem() {
         let problem = answer.problem();
@@ -34,9 +50,100 @@ pub(super) async fn call(context: &Context, arguments: Call) -> Result<(), Failu
         let facts = CallFacts { charged: problem.charged, call_id: Some(call_id) };
         return Err(Failure::from(&problem).of_call(facts));
     }
-    context.output.body(&answer.body)?;
-    context.output.prose(&summary(&answer, timing));
+    if context.output.is_json() {
+        // Whose the service is is no part of the answer; that it cannot be told does not undo the call.
+        let named = pick::listed(&node, &service.to_string()).await.unwrap_or_default();
+        let bought = PaidAnswer::new(&answer, service, named.first(), took)?;
+        context.output.data(&bought, |_| String::new())?;
+    } else {
+        context.output.body(&answer.body)?;
+        context.output.prose(&summary(&answer, timing));
+    }
     if answer.status.is_success() { Ok(()) } else { Err(declined(&answer)) }
+}
+
+/// A service's answer with what became of the money, as programs read it.
+#[derive(Debug, Serialize)]
+struct PaidAnswer<'a> {
+    status: u16,
+    /// Of the service's answer; what the node says of the call has members of its own.
+    headers: BTreeMap<&'a str, &'a str>,
+    /// JSON where the answer is JSON, with every digit; otherwise its text, and `null` where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<Box<RawValue>>,
+    /// In place of `body` where the answer is no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body_base64: Option<String>,
+    /// USDC, as are all amounts.
+    price: Option<&'a str>,
+    charged: Option<&'a str>,
+    call_id: Option<&'a str>,
+    receipt: Option<&'a str>,
+    service: Text<ServiceId>,
+    /// `None` when the node does not know its listing any more.
+    owner: Option<Text<Address>>,
+    /// From the order to the last byte of the answer.
+    took_ms: f64,
+    /// The parts of that time, as `server-timing` has them.
+    timing: Option<&'a str>,
+}
+
+impl<'a> PaidAnswer<'a> {
+    fn new(
+        answer: &'a RawAnswer,
+        service: ServiceId,
+        named: Option<&NamedService>,
+        took: Duration,
+    ) -> Result<Self, Failure> {
+        let own = [HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_RECEIPT, HEADER_TIMING];
+        let of_service = answer.headers.iter().filter(|(name, _)| !own.contains(&name.as_str()));
+        let text = of_service.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+        let (body, body_base64) = content(answer)?;
+        Ok(Self {
+            status: answer.status.as_u16(),
+            headers: text.collect(),
+            body,
+            body_base64,
+            price: header(answer, HEADER_PRICE),
+            charged: header(answer, HEADER_CHARGED),
+            call_id: header(answer, HEADER_CALL_ID),
+            receipt: header(answer, HEADER_RECEIPT),
+            service: service.into(),
+            owner: named.map(|named| named.owner),
+            took_ms: (took.as_secs_f64() * 1_000_000.0).round() / 1000.0,
+            timing: header(answer, HEADER_TIMING),
+        })
+    }
+}
+
+/// The body as JSON, or as base64 where it is no text.
+fn content(answer: &RawAnswer) -> Result<(Option<Box<RawValue>>, Option<String>), Failure> {
+    let Ok(text) = std::str::from_utf8(&answer.body) else {
+        return Ok((None, Some(base64(&answer.body))));
+    };
+    let is_json = header(answer, "content-type").is_some_and(is_json);
+    // Between JSON's values a line may end with one; within a text it is written otherwise.
+    let body = match serde_json::from_str::<Box<RawValue>>(&text.replace('\r', " ")) {
+        Ok(json) if is_json => json,
+        _ => to_raw_value(&Some(text).filter(|text| !text.is_empty()))
+            .map_err(|error| Failure::new(Exit::Failure, error))?,
+    };
+    Ok((Some(body), None))
+}
+
+/// RFC 4648 §4.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let bits =
+            three.iter().fold(0, |bits, byte| (bits << 8) | usize::from(*byte)) << (8 * (3 - three.len()));
+        for place in 0..4 {
+            let digit = DIGITS[(bits >> (18 - 6 * place)) & 63];
+            text.push(if place <= three.len() { char::from(digit) } else { '=' });
+        }
+    }
+    text
 }
 
 /// Only a call that was not brought to the node, and never before, was surely not charged.
@@ -94,4 +201,96 @@ fn summary(answer: &RawAnswer, timing: bool) -> String {
         text += &format!("\n{}", header(HEADER_TIMING));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{
+        body::Bytes,
+        http::{HeaderMap, HeaderName, HeaderValue, StatusCode},
+    };
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn answer(headers: &[(&'static str, &'static str)], body: &'static [u8]) -> RawAnswer {
+        let headers: HeaderMap = headers
+            .iter()
+            .map(|&(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+            .collect();
+        RawAnswer { status: StatusCode::OK, headers, body: Bytes::from_static(body) }
+    }
+
+    fn object(answer: &RawAnswer) -> String {
+        let service = "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b".parse().unwrap();
+        let bought = PaidAnswer::new(answer, service, None, Duration::from_micros(12_345)).unwrap();
+        serde_json::to_string(&bought).unwrap()
+    }
+
+    #[test]
+    fn a_bought_answer_is_one_object_with_its_charge_and_its_call_id() {
+        let paid = answer(
+            &[
+                ("content-type", "application/json"),
+                ("etag", "\"1\""),
+                (HEADER_CALL_ID, "6f1c0a52-3d0e-4b6e-9d0b-2f4f6f1f7a10"),
+                (HEADER_CHARGED, "0.002"),
+                (HEADER_PRICE, "0.002"),
+                (HEADER_RECEIPT, "0x01"),
+                (HEADER_TIMING, "gateway;dur=1"),
+            ],
+            b"{\"n\": 1.10}",
+        );
+        let text = object(&paid);
+        assert!(text.contains(r#""body":{"n": 1.10}"#), "every digit stays: {text}");
+        let told: Value = serde_json::from_str(&text).unwrap();
+        let expected = json!({
+            "status": 200,
+            "headers": { "content-type": "application/json", "etag": "\"1\"" },
+            "body": { "n": 1.10 },
+            "price": "0.002",
+            "charged": "0.002",
+            "call_id": "6f1c0a52-3d0e-4b6e-9d0b-2f4f6f1f7a10",
+            "receipt": "0x01",
+            "service": "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b",
+            "owner": null,
+            "took_ms": 12.345,
+            "timing": "gateway;dur=1",
+        });
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_body_is_json_text_or_base64_as_it_came() {
+        for (media_type, body, member, value) in [
+            ("application/json", &b"[1]"[..], "body", json!([1])),
+            ("application/geo+json; charset=utf-8", b"{}", "body", json!({})),
+            ("application/json", b"{\r\n\t\"a\": 1\r\n}", "body", json!({ "a": 1 })),
+            ("application/json", b"no json", "body", json!("no json")),
+            ("text/plain", b"17", "body", json!("17")),
+            ("text/plain", b"", "body", json!(null)),
+            ("image/png", b"\x89PNG", "body_base64", json!("iVBORw==")),
+        ] {
+            let told: Value =
+                serde_json::from_str(&object(&answer(&[("content-type", media_type)], body))).unwrap();
+            assert_eq!(told[member], value, "{media_type}");
+            assert!(told.get("body").is_none() || told.get("body_base64").is_none());
+        }
+    }
+
+    #[test]
+    fn bytes_are_written_as_rfc_4648_has_them() {
+        for (bytes, text) in [
+            (&b""[..], ""),
+            (b"f", "Zg=="),
+            (b"fo", "Zm8="),
+            (b"foo", "Zm9v"),
+            (b"foob", "Zm9vYg=="),
+            (b"fooba", "Zm9vYmE="),
+            (b"foobar", "Zm9vYmFy"),
+            (b"\xff\xfe\xfd", "//79"),
+        ] {
+            assert_eq!(base64(bytes), text);
+        }
+    }
 }

@@ -83,6 +83,23 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
     let error = declined.error()?;
     ensure!(error["charged"] == false && error["call_id"].is_string(), "{declined:?}");
 
+    assert_eq!(declined.json()?["status"], 404, "{declined:?}");
+    assert_eq!(declined.json()?["body"], "said so", "{declined:?}");
+    let bought = farthing(consumer, &["call", "test service", "GET", "/ok", "--json"]).await?;
+    let told = bought.ends_with(0)?.json()?;
+    for (member, value) in [
+        ("status", serde_json::json!(200)),
+        ("body", serde_json::json!({ "n": 4 })),
+        ("charged", serde_json::json!("0.002")),
+        ("price", serde_json::json!("0.002")),
+        ("owner", serde_json::json!(other)),
+        ("service", serde_json::json!(service)),
+    ] {
+        assert_eq!(told[member], value, "{member} in {told:#}");
+    }
+    ensure!(told["call_id"].is_string() && told["took_ms"].as_f64() > Some(0.0), "{told:#}");
+    assert_eq!(told["headers"]["content-type"], "application/json");
+
     let empty = tempfile::tempdir()?;
     let nobody = run(&empty.path().display().to_string(), &["status"]).await?;
     nobody.ends_with(3)?;
@@ -90,8 +107,8 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
     let unhealthy = run(&empty.path().display().to_string(), &["healthcheck"]).await?;
     assert_eq!(unhealthy.code, 3);
 
-    assert_eq!(world.upstream.hits(), 5);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
+    assert_eq!(world.upstream.hits(), 6);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(4));
     Ok(())
 }
 
