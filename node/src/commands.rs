@@ -125,6 +125,7 @@ pub fn router(node: Handles) -> Router {
         inspect_api: handle(inspect::inspect),
         preview_api: handle(inspect::preview),
         try_api: handle(inspect::try_out),
+        test_api: handle(inspect::test),
         wallet: handle(money::wallet),
         send: handle(money::send),
         channels: handle(money::channels),

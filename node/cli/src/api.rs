@@ -9,7 +9,7 @@ use farthing_control::{
     ControlClient, endpoint,
     types::{
         Alert, AlertKind, Api, ApiState, CatalogService, EditRequest, Edited, ListingHealth, OperationName,
-        PriceRequest, RescanRequest, SourceKind,
+        PriceRequest, RescanRequest, SourceKind, TestRequest, Tested,
     },
 };
 use farthing_protocol::{ServiceId, Usdc};
@@ -17,7 +17,7 @@ use farthing_protocol::{ServiceId, Usdc};
 use super::{
     Context,
     args::{self, OwnService},
-    failure::Failure,
+    failure::{Exit, Failure},
     input,
     output::table,
     pick,
@@ -71,6 +71,17 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
             context.output.data(&health, show::health)?;
             return warn_of_clock(context, &node).await;
         }
+        args::Api::Test { service, operation, params, body } => {
+            let request = TestRequest {
+                operation: operation.as_deref().map(operation_name).transpose()?,
+                params: input::unique(params)?,
+                body: body.map(|body| input::json(&body)).transpose()?,
+            };
+            let service = pick::own(&node, service).await?;
+            let tested = node.tell(endpoint::TestApi.of(service), &request).await?;
+            context.output.data(&tested, show::tested)?;
+            return if tested.tried.answered { Ok(()) } else { Err(unanswered(&tested)) };
+        }
         args::Api::Versions(OwnService { service }) => {
             let service = pick::own(&node, service).await?;
             let versions = node.ask(endpoint::ApiVersions.of(service)).await?;
@@ -108,6 +119,13 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
     context.output.data(&api, |api| list(std::slice::from_ref(api)))?;
     warn_of_clock(context, &node).await?;
     tell_how_far_it_got(context, &node, api.id.0).await
+}
+
+/// The server gave nothing that a caller would get. People have read why.
+fn unanswered(tested: &Tested) -> Failure {
+    let Tested { tried, .. } = tested;
+    Failure::told(Exit::Upstream, format!("{}: {}", tried.operation, tried.reason))
+        .next("mend the server, or its address with `farthing api edit --upstream`")
 }
 
 /// Asks before a service ends. About one that is not there, the node has the word.

@@ -286,6 +286,23 @@ pub enum Api {
     Edit(Box<Edit>),
     /// Ask connected nodes whether they have the listing, and check that your server takes connections
     Health(OwnService),
+    /// Ask your own server as a paid call would, and show what it answers and what that would cost; free
+    ///
+    /// Without OPERATION it is the first that reads and needs no parameters. An operation that writes is carried out.
+    /// Exits with 6 if callers would get no answer.
+    Test {
+        /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+        service: ServiceName,
+        /// Such as "GET /v1/things"
+        #[arg(value_name = "OPERATION")]
+        operation: Option<String>,
+        /// Parameter; may be repeated
+        #[arg(short, long = "param", value_name = "NAME=VALUE", value_parser = pair, requires = "operation")]
+        params: Vec<(String, String)>,
+        /// Request body as JSON, or @FILE
+        #[arg(long, value_name = "JSON", requires = "operation")]
+        body: Option<String>,
+    },
     /// List the versions, each with the differences for callers
     Versions(OwnService),
     /// The OpenAPI document that consumers get

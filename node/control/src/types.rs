@@ -29,7 +29,8 @@ pub use self::history::{
     DayTotals, HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettledChannel, SettlementShown,
 };
 pub use self::inspect::{
-    ApiPreview, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, Tried, TryRequest,
+    ApiPreview, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, TestRequest, Tested,
+    Tried, TryRequest,
 };
 pub use self::problem::{Problem, ProblemName};
 pub use self::reach::{Reach, ReachFailure, ReachState, ReachedAddress, Traffic};

@@ -1,15 +1,20 @@
 //! Before publishing: what a description offers, how strangers will see the service, whether its server answers.
 
-use axum::{Json, extract::State};
+use axum::{
+    Json,
+    extract::{Path, State},
+    http::StatusCode,
+};
 use farthing_bridge::description::{ApiDescription, Operation, RootKind};
 use farthing_control::types::{
     ApiPreview, CatalogKind, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, ServiceFile,
-    SourceFile, Tried, TryRequest,
+    SourceFile, TestRequest, Tested, Text, Tried, TryRequest,
 };
 use farthing_os::secret::SecretText;
+use farthing_protocol::ServiceId;
 
 use super::{
-    Reply,
+    Failed, Reply,
     services::{offer_parameters, shown},
 };
 use crate::{
@@ -17,7 +22,7 @@ use crate::{
     commands::handles::Handles,
     history::tally::Tally,
     owner::{
-        inspect::{Inspected, found_source},
+        inspect::{self as probing, Inspected, ProbeAnswer, found_source},
         intake::Candidate,
     },
 };
@@ -56,8 +61,30 @@ pub(super) async fn try_out(State(node): State<Handles>, Json(request): Json<Try
     let reader = node.reader();
     let service = reader.read(request.file).await?;
     let wanted = request.operation.map(|operation| (operation.method.0, operation.path));
-    let trial = reader.try_out(&service, wanted, &request.params).await?;
-    Ok(Json(Tried {
+    Ok(Json(tried(reader.try_out(&service, wanted, &request.params).await?)))
+}
+
+pub(super) async fn test(
+    State(node): State<Handles>,
+    Path(id): Path<Text<ServiceId>>,
+    Json(request): Json<TestRequest>,
+) -> Reply<Tested> {
+    let service = node.registry.find(id.0)?;
+    let wanted = request.operation.map(|operation| (operation.method.0, operation.path));
+    let body = request.body.map(|body| body.to_string()).unwrap_or_default();
+    let tested = probing::test(&service, wanted, &request.params, body.into()).await.map_err(|error| {
+        let next = "`farthing api show` lists the operations with their parameters.";
+        Failed::new(StatusCode::BAD_REQUEST, &error, next)
+    })?;
+    Ok(Json(Tested {
+        tried: tried(tested.answer),
+        price: tested.price.into(),
+        would_charge: tested.charge.into(),
+    }))
+}
+
+fn tried(trial: ProbeAnswer) -> Tried {
+    Tried {
         operation: trial.operation,
         answered: trial.answered,
         status: trial.status,
@@ -67,7 +94,7 @@ pub(super) async fn try_out(State(node): State<Handles>, Json(request): Json<Try
         media_type: trial.media_type,
         bytes: trial.bytes as u64,
         beginning: trial.beginning,
-    }))
+    }
 }
 
 fn inspection(inspected: Inspected) -> Inspection {

@@ -1,17 +1,18 @@
-//! Looking before publishing: what a description offers, and whether the server behind it answers.
+//! Looking without a caller: what a description offers, and whether the server behind it answers.
 //!
-//! Nothing is stored or told to anybody. An inspection reads as a registration would; a trial is one request to
-//! the owner's server, as a call would make it, without a caller who pays.
+//! Nothing is stored or told to anybody. An inspection reads as a registration would; a trial before publishing, and a
+//! test afterwards, is one request to the owner's server, as a call would make it, without a caller who pays.
 
 use std::{collections::BTreeMap, time::Duration};
 
+use bytes::Bytes;
 use farthing_bridge::{Api, api::Call, description::Operation, document, share::share};
 use farthing_control::types::{SourceFile, SourceKind};
 use farthing_os::secret::SecretText;
-use farthing_protocol::{Outcome, call::Method};
+use farthing_protocol::{Outcome, Usdc, call::Method, limits};
 use url::Url;
 
-use crate::catalog::method_of;
+use crate::catalog::{CallPlan, PlanError, method_of};
 
 use super::{
     doubts::note_doubts,
@@ -19,7 +20,8 @@ use super::{
     new_service::{NewService, NewServiceError},
     probe,
     publish::{PublishError, Reader, source_kind, source_of},
-    upstream::{AddressClass, Upstream},
+    registry::Registered,
+    upstream::{AddressClass, Upstream, UpstreamAnswer, UpstreamRequest},
 };
 
 const TRIAL_DEADLINE: Duration = Duration::from_secs(15);
@@ -111,18 +113,71 @@ impl Reader {
             None => first_without_parameters(&api)?,
         };
         let answer = probe::ask(&upstream, request, "application/json, */*;q=0.5", TRIAL_DEADLINE).await;
-        Ok(ProbeAnswer {
+        Ok(ProbeAnswer::new(operation, &answer, upstream.class()))
+    }
+}
+
+impl ProbeAnswer {
+    fn new(operation: String, answer: &UpstreamAnswer, class: Option<AddressClass>) -> Self {
+        Self {
             operation,
             answered: matches!(answer.outcome, Outcome::Answered | Outcome::Declined),
             status: answer.status,
             reason: answer.reason,
             elapsed: answer.elapsed,
-            class: upstream.class(),
+            class,
             media_type: answer.headers.get("content-type").cloned().unwrap_or_default(),
             bytes: answer.body.len(),
             beginning: String::from_utf8_lossy(&answer.body).chars().take(BEGINNING_CHARS_MAX).collect(),
-        })
+        }
     }
+}
+
+/// The result of a test: the answer, and what a caller would have paid for it.
+#[derive(Debug)]
+pub struct TestAnswer {
+    pub answer: ProbeAnswer,
+    pub price: Usdc,
+    pub charge: Usdc,
+}
+
+/// Asks the server of a published service as a paid call would: `wanted`, or the first operation that reads and needs
+/// no parameters.
+///
+/// # Errors
+/// [`PlanError`] when what is asked does not fit the operation; the server is not asked then.
+pub async fn test(
+    service: &Registered,
+    wanted: Option<(Method, String)>,
+    params: &BTreeMap<String, String>,
+    body: Bytes,
+) -> Result<TestAnswer, PlanError> {
+    let CallPlan { price, operation, request, headers } = match wanted {
+        Some((method, path)) => service.known().plan(method, &path, params, &BTreeMap::new(), &body)?,
+        None => first_that_reads(service)?,
+    };
+    if let Some(name) = service.upstream().secret_in(&request, &body) {
+        return Err(PlanError::BadParameter(format!("the parameter `{name}` is one that your node adds")));
+    }
+    let deadline = Duration::from_millis(limits::CALL_DEADLINE_MS_MAX);
+    let answer = probe::send(service.upstream(), UpstreamRequest { request, headers, body, deadline }).await;
+    let charge = answer.outcome.charge_with(answer.status, service.listing().charge_policy, price);
+    let answer = ProbeAnswer::new(operation, &answer, service.upstream().class());
+    Ok(TestAnswer { answer, price, charge })
+}
+
+/// A test that nobody named changes nothing on the owner's server.
+fn first_that_reads(service: &Registered) -> Result<CallPlan, PlanError> {
+    let none = BTreeMap::new();
+    let known = service.known();
+    let reads = known.operations().filter(|(operation, _)| method_of(operation) == Method::Get);
+    let mut planned =
+        reads.filter_map(|(operation, _)| known.plan(Method::Get, &operation.path, &none, &none, &[]).ok());
+    planned.next().ok_or_else(|| {
+        PlanError::BadParameter(
+            "every operation that reads needs parameters; name one and give them".to_owned(),
+        )
+    })
 }
 
 /// Returns the source with which to register what a search found.

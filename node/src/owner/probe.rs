@@ -26,6 +26,10 @@ pub(super) async fn ask(
     deadline: Duration,
 ) -> UpstreamAnswer {
     let headers = BTreeMap::from([("accept".to_owned(), accept.to_owned())]);
-    let asked = UpstreamRequest { request, headers, body: Bytes::new(), deadline, time: None };
-    upstream.fetch(&Probe(asked)).await
+    send(upstream, UpstreamRequest { request, headers, body: Bytes::new(), deadline, time: None }).await
+}
+
+/// Sends a request as that of a call.
+pub(super) async fn send(upstream: &Upstream, request: UpstreamRequest) -> UpstreamAnswer {
+    upstream.fetch(&Probe(request)).await
 }

@@ -89,7 +89,7 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
     let told = bought.ends_with(0)?.json()?;
     for (member, value) in [
         ("status", serde_json::json!(200)),
-        ("body", serde_json::json!({ "n": 4 })),
+        ("body", serde_json::json!({ "n": 6 })),
         ("charged", serde_json::json!("0.002")),
         ("price", serde_json::json!("0.002")),
         ("owner", serde_json::json!(other)),
@@ -172,6 +172,39 @@ async fn every_failure_has_its_code_its_next_step_and_with_json_one_object() -> 
     // A dollar a call is asked about from the first micro above it, and `--yes` answers.
     farthing(owner, &["api", "price", &service, "1"]).await?.ends_with(0)?;
     farthing(owner, &["api", "price", &service, "1000000", "--yes"]).await?.ends_with(0)?;
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_owner_tests_an_operation_as_a_caller_would_use_it_and_for_nothing() -> Result<()> {
+    let world = World::start().await?;
+    let (owner, service) = (&world.owner, world.api.id.to_string());
+    let first = farthing(owner, &["api", "test", &service, "--json"]).await?;
+    let told = first.ends_with(0)?.json()?;
+    for (member, value) in [
+        ("operation", serde_json::json!("GET /ok")),
+        ("answered", serde_json::json!(true)),
+        ("status", serde_json::json!(200)),
+        ("media_type", serde_json::json!("application/json")),
+        ("bytes", serde_json::json!(7)),
+        ("price", serde_json::json!("0.002")),
+        ("would_charge", serde_json::json!("0.002")),
+    ] {
+        assert_eq!(told[member], value, "{member} in {told:#}");
+    }
+    let declined = ["api", "test", "test service", "GET /status/{status}", "-p", "status=404"];
+    let declined = farthing(owner, &declined).await?;
+    let out = &declined.ends_with(0)?.out;
+    ensure!(out.contains("404") && out.contains("0.00 of 0.002 USDC") && out.contains("said so"), "{out}");
+    let posted = farthing(owner, &["api", "test", &service, "POST /echo", "--body", "{\"a\":1}"]).await?;
+    ensure!(posted.ends_with(0)?.out.contains("{\"a\":1}"), "{posted:?}");
+    assert_eq!(world.upstream.hits(), 3);
+    let failed = farthing(owner, &["api", "test", &service, "GET /status/500", "--json"]).await?;
+    ensure!(failed.code == 6 && failed.error()?["code"] == "upstream", "{failed:?}");
+    assert_eq!(failed.json()?["would_charge"], "0.00");
+    farthing(owner, &["api", "test", &service, "GET /nothing"]).await?.ends_with(2)?;
+    assert_eq!(world.upstream.hits(), 4, "what does not fit reaches no server");
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(0));
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! One of my services, for people.
 
 use farthing_bridge::samples::Origin;
-use farthing_control::types::{ApiShown, ListingHealth, Offer, OperationSample, Rescan, VersionNote};
+use farthing_control::types::{ApiShown, ListingHealth, Offer, OperationSample, Rescan, Tested, VersionNote};
 use farthing_os::clock;
 
 use crate::{
@@ -45,6 +45,23 @@ pub(super) fn shown(shown: &ApiShown) -> String {
         }
     }
     text
+}
+
+/// Writes what the owner's server answered to a test, and what a caller would have paid.
+pub(super) fn tested(tested: &Tested) -> String {
+    let Tested { tried, price, would_charge } = tested;
+    let status = if tried.status == 0 { "no answer".to_owned() } else { tried.status.to_string() };
+    let status = if tried.answered { status } else { format!("{status}: {}", tried.reason) };
+    let text = pairs([
+        ("Operation", tried.operation.clone()),
+        ("Server", tried.upstream_class.clone()),
+        ("Status", status),
+        ("Type", tried.media_type.clone()),
+        ("Size", format!("{} bytes", tried.bytes)),
+        ("Took", format!("{}.{:03} ms", tried.took_us / 1000, tried.took_us % 1000)),
+        ("Would charge", format!("{would_charge} of {price} USDC")),
+    ]);
+    if tried.beginning.is_empty() { text } else { format!("{}\n\n{}", text.trim_end(), tried.beginning) }
 }
 
 /// Writes how many connected nodes have the listing, and how the owner's server is.

@@ -245,6 +245,8 @@ endpoints! {
             rescan_api: RescanApi, POST "/apis/{id}/rescan" [SERVICE]; (types::RescanRequest) -> (types::Rescan), High;
             /// Change a service: texts, server, what is offered
             edit_api: EditApi, POST "/apis/{id}/edit" [SERVICE]; (types::EditRequest) -> (types::Edited), High;
+            /// One request to the server of my service, as a paid call would make it; free
+            test_api: TestApi, POST "/apis/{id}/test" [SERVICE]; (types::TestRequest) -> (types::Tested), High;
             /// The OpenAPI document of my service
             api_openapi: ApiOpenapi, GET "/apis/{id}/openapi.json" [SERVICE, VERSION]; () -> (raw), Low;
             /// The versions of my service, the newest first, each with what was different

@@ -118,6 +118,30 @@ pub struct TryRequest {
     pub params: BTreeMap<String, String>,
 }
 
+/// `farthing api test`: one request to the server of a published service.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TestRequest {
+    /// The first that reads and needs no parameters when absent.
+    pub operation: Option<OperationName>,
+    #[serde(default)]
+    pub params: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<serde_json::Value>,
+}
+
+/// The server's answer to a test, and what a caller would have paid for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Tested {
+    #[serde(flatten)]
+    pub tried: Tried,
+    #[schema(value_type = String)]
+    pub price: Text<Usdc>,
+    /// 0 where such an answer is free.
+    #[schema(value_type = String)]
+    pub would_charge: Text<Usdc>,
+}
+
 /// The server's answer to a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Tried {
