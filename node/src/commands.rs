@@ -63,6 +63,7 @@ pub mod handles;
 mod health;
 mod history;
 mod inspect;
+mod logs;
 mod money;
 mod openapi;
 mod reach;
@@ -162,6 +163,7 @@ pub fn router(node: Handles) -> Router {
         limit_spending: handle(spending::limit),
         accept_price: handle(spending::accept),
         document: handle(openapi::show),
+        logs: handle(logs::logs),
         status: handle(status::status),
         health: handle(status::health),
         doctor: handle(status::doctor),

@@ -16,6 +16,7 @@ mod catalog;
 mod chain;
 mod history;
 mod inspect;
+mod logs;
 mod pairs;
 mod sdk;
 mod service;
@@ -28,6 +29,7 @@ pub use self::catalog::{Catalog, Search};
 pub use self::chain::{Chain, NewChain};
 pub use self::history::History;
 pub use self::inspect::Inspect;
+pub use self::logs::Logs;
 use self::pairs::{header, pair};
 pub use self::sdk::{Generate, Sdk};
 pub use self::service::{OwnService, ServiceName};
@@ -94,6 +96,8 @@ pub enum Command {
     Status,
     /// Check everything the node needs
     Doctor,
+    /// Show the newest lines of the node's log
+    Logs(Logs),
     /// Exit with 0 if the node is ready; for containers
     Healthcheck,
     /// Check the books: the ledger with its signatures, and its channels against the contract

@@ -19,6 +19,7 @@ mod failure;
 mod init;
 mod input;
 mod log;
+mod logs;
 mod net;
 mod output;
 mod pick;
@@ -96,6 +97,7 @@ pub async fn execute(cli: Cli, log: Log) -> Result<(), Failure> {
         Command::Init => init::init(&context).await,
         Command::Status => status::status(&context).await,
         Command::Doctor => status::doctor(&context).await,
+        Command::Logs(arguments) => logs::logs(&context, arguments).await,
         Command::Healthcheck => status::healthcheck(&context).await,
         Command::Audit { with, offline } => status::audit(&context, with, offline).await,
         Command::Call(arguments) => call::call(&context, arguments).await,

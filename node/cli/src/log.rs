@@ -3,9 +3,11 @@
 use std::{ffi::OsStr, io::IsTerminal};
 
 use farthing_node::config::LOG_FILTER;
+use tracing::Subscriber;
 use tracing_subscriber::{
-    EnvFilter, Registry, fmt,
+    EnvFilter, Layer, Registry, fmt,
     layer::SubscriberExt,
+    registry::LookupSpan,
     reload::{self, Handle},
     util::SubscriberInitExt,
 };
@@ -27,16 +29,14 @@ impl Log {
         };
         let filter = EnvFilter::try_from_env("FARTHING_LOG").unwrap_or_else(|_| EnvFilter::new(default));
         let (filter, handle) = reload::Layer::new(filter);
-        let lines = fmt::layer()
-            .with_writer(std::io::stderr)
-            // A log that cannot be written, say on a full disk, must not end the task that wrote to it.
-            .log_internal_errors(false)
-            .with_ansi(is_coloured(std::io::stderr().is_terminal(), std::env::var_os("NO_COLOR").as_deref()));
-        let filtered = tracing_subscriber::registry().with(filter);
-        match cli.global.log_format {
-            LogFormat::Text => filtered.with(lines.with_target(false)).init(),
-            LogFormat::Json => filtered.with(lines.json()).init(),
-        }
+        // Of a node's log the newest lines are kept, for `farthing logs`.
+        let kept = matches!(cli.command, Command::Run)
+            .then(|| fmt::layer().json().with_writer(farthing_os::log::writer));
+        tracing_subscriber::registry()
+            .with(filter)
+            .with(on_standard_error(cli.global.log_format))
+            .with(kept)
+            .init();
         Self(handle)
     }
 
@@ -52,6 +52,21 @@ impl Log {
                 "`log.filter` is not understood, so the log tells what it told before"
             );
         }
+    }
+}
+
+fn on_standard_error<S>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    let lines = fmt::layer()
+        .with_writer(std::io::stderr)
+        // A log that cannot be written, say on a full disk, must not end the task that wrote to it.
+        .log_internal_errors(false)
+        .with_ansi(is_coloured(std::io::stderr().is_terminal(), std::env::var_os("NO_COLOR").as_deref()));
+    match format {
+        LogFormat::Text => Box::new(lines.with_target(false)),
+        LogFormat::Json => Box::new(lines.json()),
     }
 }
 

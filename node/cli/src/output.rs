@@ -47,6 +47,11 @@ impl Output {
         write(visible(text).as_bytes())
     }
 
+    /// Writes one part of many. Returns false where nobody reads any more.
+    pub(super) fn stream(self, text: &str) -> Result<bool, Failure> {
+        written(visible(text).as_bytes())
+    }
+
     /// Writes a service's answer: to a terminal as far as it is text, to anything else byte for byte.
     pub(super) fn body(self, bytes: &[u8]) -> Result<(), Failure> {
         if !io::stdout().is_terminal() {
@@ -88,14 +93,18 @@ impl Output {
     }
 }
 
-/// A reader that has gone away, such as `head`, is no failure.
 fn write(bytes: &[u8]) -> Result<(), Failure> {
+    written(bytes)?;
+    Ok(())
+}
+
+/// A reader that has gone away, such as `head`, is no failure: then it returns false.
+fn written(bytes: &[u8]) -> Result<bool, Failure> {
     let mut output = io::stdout().lock();
     match output.write_all(bytes).and_then(|()| output.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(Exit::Failure, format!("the answer cannot be written: {error}")))
-        }
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::new(Exit::Failure, format!("the answer cannot be written: {error}"))),
     }
 }
 

@@ -32,6 +32,7 @@ pub use self::inspect::{
     ApiPreview, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, TestRequest, Tested,
     Tried, TryRequest,
 };
+pub use self::logs::{LogLevel, LogLine, LogLines};
 pub use self::problem::{Problem, ProblemName};
 pub use self::reach::{Reach, ReachFailure, ReachState, ReachedAddress, Traffic};
 pub use self::secrets::{NewSecret, Secret, SecretLimits, SecretShown};
@@ -108,6 +109,7 @@ mod console;
 mod flagged;
 pub mod history;
 mod inspect;
+mod logs;
 mod problem;
 mod reach;
 pub mod sdk;

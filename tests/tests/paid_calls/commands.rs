@@ -1,10 +1,17 @@
 //! The command line on running nodes: data on standard output, prose on standard error, codes for scripts.
 
+use std::process::Stdio;
+
 use anyhow::{Context, Result, ensure};
+use farthing_testnet::{NodeProcess, program};
 use farthing_tests::{
     calls::cost,
     command::{farthing, run},
     world::{FUNDS, World},
+};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::Command,
 };
 
 #[tokio::test]
@@ -207,6 +214,50 @@ async fn an_owner_tests_an_operation_as_a_caller_would_use_it_and_for_nothing() 
     assert_eq!(world.upstream.hits(), 4, "what does not fit reaches no server");
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(0));
     Ok(())
+}
+
+#[tokio::test]
+async fn the_newest_lines_of_the_log_are_shown_and_followed() -> Result<()> {
+    let world = World::start().await?;
+    let consumer = &world.consumer;
+    // The first call to an owner fills a channel, and says so.
+    let service = world.api.id.to_string();
+    farthing(consumer, &["call", &service, "GET", "/ok"]).await?.ends_with(0)?;
+    let deposited = "depositing into the channel";
+    let text = farthing(consumer, &["logs", "--level", "info"]).await?;
+    ensure!(text.ends_with(0)?.out.lines().any(|line| line.contains(deposited)), "{text:?}");
+    let json = farthing(consumer, &["logs", "--json"]).await?;
+    let lines: Vec<serde_json::Value> =
+        json.ends_with(0)?.out.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let line = lines.iter().find(|line| line["message"] == deposited).context("not among the lines")?;
+    assert_eq!(line["level"], "info");
+    ensure!(line["fields"]["owner"].as_str() == Some(&world.owner_wallet.to_string()), "{line:#}");
+    let heavy = farthing(consumer, &["logs", "--level", "error"]).await?;
+    ensure!(!heavy.ends_with(0)?.out.contains(deposited), "{heavy:?}");
+
+    let mut following = Command::new(program("farthing")?)
+        .args(["logs", "--follow", "--json", "--lines", "0", "--data"])
+        .arg(consumer.data_dir())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()?;
+    let mut lines = BufReader::new(following.stdout.take().context("no output")?).lines();
+    let line = tokio::select! {
+        line = lines.next_line() => line?.context("it ended")?,
+        ended = stop_and_resume(consumer) => return ended,
+    };
+    ensure!(line.contains("spending"), "{line}");
+    drop(following);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
+    Ok(())
+}
+
+/// Lines for the log of a node, until nobody wants more.
+async fn stop_and_resume(node: &NodeProcess) -> Result<()> {
+    loop {
+        farthing(node, &["spending", "stop"]).await?.ends_with(0)?;
+        farthing(node, &["spending", "resume"]).await?.ends_with(0)?;
+    }
 }
 
 #[tokio::test]

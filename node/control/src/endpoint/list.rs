@@ -128,6 +128,10 @@ const FROM: Param = Param::query("from", "First day (2026-11-21, UTC) or second 
 const TO: Param = Param::query("to", "Last day, or the second after the last");
 const STEP: Param = Param::query("limit", "50 unless given, at most 500").number();
 const CURSOR: Param = Param::query("cursor", "`next` of the step before");
+const AFTER: Param = Param::query("after", "`next` of the answer before").number();
+const LEVEL: Param = Param::query("level", "error, warn, info, debug or trace: this weight and heavier ones");
+const LINES: Param =
+    Param::query("limit", "The newest so many; 200 unless given, and all with `after`").number();
 const FROM_DAY: Param = Param::query("from", "First day (2026-11-21, UTC); the last 30 days unless given");
 const TO_DAY: Param = Param::query("to", "Last day; today unless given");
 
@@ -289,6 +293,8 @@ endpoints! {
             renew_alert_secret: RenewAlertSecret, POST "/alerts/secret" []; () -> (types::Secret), High;
             /// The invariants that the ledger and the contract show, and agreement with an owner's books
             audit: Audit, GET "/audit" [WITH, OFFLINE]; () -> (types::Audit), Low;
+            /// The newest lines of the log, which the node keeps in memory
+            logs: Logs, GET "/logs" [AFTER, LEVEL, LINES]; () -> (types::LogLines), Low;
             /// The node at a glance
             status: Status, GET "/status" []; () -> (types::Status), Low;
             /// Whether the node can buy and sell; 503 when not
