@@ -189,7 +189,8 @@ settings! {
         safe_tag: Option<bool> = Switch, Unset;
         /// Time an owner has for its claim after a payer asks to close (1 hour to 30 days).
         close_delay_secs: u64 = integer(CLOSE_DELAY_SECS_MIN, CLOSE_DELAY_SECS_MAX), Value("86400");
-        /// How often the head of the chain is read; half the preset's block time unless set.
+        /// How often the head of the chain is read: unless set, every 4 s on a layer 2, 12 s on Ethereum itself and 0.2 s
+        /// on a local chain.
         poll_interval as "poll_interval_ms": Option<Duration> = integer(50, 10 * MINUTE_MS), Unset;
     }
     /// What this node may spend.

@@ -1,6 +1,6 @@
 //! The promises of the configuration, on real files in folders of their own.
 
-use super::*;
+use super::{keys::Fallback, settings::KEYS, *};
 
 struct Setup {
     folder: tempfile::TempDir,
@@ -303,4 +303,36 @@ fn a_named_file_that_is_missing_is_an_error() {
     let mut setup = Setup::new();
     setup.sources.file = Some(setup.folder.path().join("other.toml"));
     assert!(setup.refusal().contains("cannot be read"));
+}
+
+/// Every setting, as docs/configuration.md has them.
+fn reference() -> String {
+    let (mut text, mut section) = (String::new(), "");
+    for key in KEYS {
+        if key.section() != section {
+            section = key.section();
+            text += &format!("\n## {section}\n\n| setting | form | default | meaning |\n|---|---|---|---|\n");
+        }
+        let default = match key.default {
+            Fallback::Value(value) => format!("`{value}`"),
+            Fallback::Values([]) => "none".to_owned(),
+            Fallback::Values(items) => {
+                items.iter().map(|item| format!("`{item}`")).collect::<Vec<_>>().join(" ")
+            }
+            Fallback::Unset => "unset".to_owned(),
+        };
+        let (form, about) = (key.form.expectation(), key.about.replace('<', "&lt;"));
+        text += &format!("| `{}` | {form} | {default} | {about} |\n", key.name);
+    }
+    text
+}
+
+#[test]
+fn the_reference_has_every_setting_as_it_is() {
+    let document = include_str!("../../../docs/configuration.md");
+    let reference = reference();
+    let missing: Vec<&str> =
+        reference.lines().filter(|line| !document.lines().any(|written| written == *line)).collect();
+    assert!(missing.is_empty(), "docs/configuration.md lacks these lines:\n{}", missing.join("\n"));
+    assert!(document.ends_with(&reference), "the tables of docs/configuration.md have lines too many");
 }

@@ -78,7 +78,8 @@ impl Form {
         if right { Ok(()) } else { Err(format!("expected {}", self.expectation())) }
     }
 
-    fn expectation(&self) -> String {
+    /// The form in words.
+    pub(in crate::config) fn expectation(&self) -> String {
         match self {
             Self::Text | Self::Secret => "a text that is not empty".into(),
             Self::Path => "a path".into(),
