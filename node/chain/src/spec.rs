@@ -195,6 +195,20 @@ mod tests {
     }
 
     #[test]
+    fn the_reference_has_the_addresses_of_contract_and_tokens() {
+        let document = include_str!("../../../docs/contracts.md");
+        assert!(
+            document.contains(&format!("\n`{}`\n", pay_channels_address())),
+            "{}",
+            pay_channels_address()
+        );
+        for words in presets() {
+            let row = format!("\n| `{}` | {} | {} | `{}` |\n", words[0], words[1], words[2], words[5]);
+            assert!(document.contains(&row), "docs/contracts.md lacks {row}");
+        }
+    }
+
+    #[test]
     fn token_addresses_carry_a_correct_checksum() {
         for words in presets() {
             assert_eq!(words[5].parse::<Address>().unwrap().to_string(), words[5], "{words:?}");

@@ -80,6 +80,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_reference_has_what_is_logged_unless_said_otherwise() {
+        let document = include_str!("../../../docs/logs.md");
+        assert!(document.contains(&format!("\n`{LOG_FILTER}`\n")), "docs/logs.md lacks {LOG_FILTER}");
+    }
+
+    #[test]
     fn a_log_has_colours_on_a_terminal_unless_they_are_refused() {
         for (is_terminal, no_color, coloured) in [
             (true, None, true),

@@ -398,4 +398,12 @@ mod tests {
             assert_ne!(list(operations), first, "{what}");
         }
     }
+
+    #[test]
+    fn the_reference_has_the_headers_that_a_caller_may_send() {
+        let document = include_str!("../../../docs/headers.md");
+        let chapter = document.split("\n## ").find(|chapter| chapter.starts_with("From the caller")).unwrap();
+        let rows = chapter.lines().filter_map(|row| row.strip_prefix("| `")?.split('`').next());
+        assert_eq!(rows.collect::<Vec<_>>(), HEADERS_ALLOWED);
+    }
 }

@@ -233,6 +233,10 @@ pub enum KindFile {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use utoipa::PartialSchema;
+
     use super::*;
 
     #[test]
@@ -265,5 +269,39 @@ mod tests {
         let error =
             toml::from_str::<ServiceFile>("name = \"x\"\nupstream = \"u\"\nprise = \"1\"\n").unwrap_err();
         assert!(error.to_string().contains("prise"), "{error}");
+    }
+
+    const REFERENCE: &str = include_str!("../../../../docs/service-file.md");
+
+    /// The names of a type's fields, as files have them.
+    fn fields<T: PartialSchema>() -> BTreeSet<String> {
+        let schema = serde_json::to_value(T::schema()).unwrap();
+        schema["properties"].as_object().unwrap().keys().cloned().collect()
+    }
+
+    #[test]
+    fn the_reference_has_every_field_and_no_other() {
+        for (title, fields) in [
+            ("The service", fields::<ServiceFile>()),
+            ("`source`", fields::<SourceFile>()),
+            ("`operations`", fields::<OperationFile>()),
+            ("`operations.parameters`", fields::<ParameterFile>()),
+        ] {
+            let mut chapters = REFERENCE.split("\n## ");
+            let chapter = chapters.find(|chapter| chapter.lines().next() == Some(title)).unwrap();
+            let name = |row: &str| Some(row.strip_prefix("| `")?.split('`').next()?.to_owned());
+            let written: BTreeSet<String> = chapter.lines().filter_map(name).collect();
+            assert_eq!(written, fields, "{title} in docs/service-file.md");
+        }
+    }
+
+    #[test]
+    fn the_examples_of_the_reference_are_service_files() {
+        let examples: Vec<&str> =
+            REFERENCE.split("```toml\n").skip(1).filter_map(|example| example.split("```").next()).collect();
+        assert_eq!(examples.len(), 2);
+        for example in examples {
+            toml::from_str::<ServiceFile>(example).unwrap_or_else(|error| panic!("{error}\n{example}"));
+        }
     }
 }

@@ -39,3 +39,18 @@ pub(super) fn within_a_reply(answered: Answered) -> Result<Answered, Failure> {
     }
     Ok(answered)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reference_has_the_headers_that_a_caller_gets() {
+        let document = include_str!("../../../../docs/headers.md");
+        let chapter =
+            document.split("\n## ").find(|chapter| chapter.starts_with("From the service")).unwrap();
+        let rows = chapter.lines().filter_map(|row| row.strip_prefix("| `")?.split('`').next());
+        let names: Vec<&str> = RESPONSE_HEADERS.iter().map(HeaderName::as_str).collect();
+        assert_eq!(rows.collect::<Vec<_>>(), names);
+    }
+}
