@@ -8,6 +8,8 @@ use farthing_control::{ControlError, types::Problem};
 
 use super::*;
 
+mod documents;
+
 #[test]
 fn the_definition_of_the_command_line_is_consistent() {
     Cli::command().debug_assert();

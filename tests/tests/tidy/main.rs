@@ -4,6 +4,7 @@
 //! Directions between packages are read from `cargo metadata`, those between modules from the source text
 //! (`source.rs`). A failure lists every breach with its file and what to do, so that one run is enough.
 
+mod links;
 mod modules;
 mod pinned;
 mod source;

@@ -18,7 +18,7 @@ pub(crate) struct SourceFile {
 /// One file of Markdown.
 pub(crate) struct Document {
     pub(crate) path: String,
-    text: String,
+    pub(crate) text: String,
 }
 
 /// The repository's root.
