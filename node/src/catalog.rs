@@ -270,6 +270,11 @@ impl Catalog {
         self.open(listing).await
     }
 
+    /// The service as calls of it were planned last, when it is still in memory.
+    pub fn in_memory(&self, id: ServiceId) -> Option<Arc<KnownService>> {
+        self.0.services.lock().get(&id)
+    }
+
     /// The versions of a service, the newest last: as its owner tells them, and what this node saw beyond that. What
     /// the owner tells is left out when nobody reachable has it.
     pub async fn versions(&self, listing: &Listing) -> Vec<VersionNote> {

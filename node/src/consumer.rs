@@ -24,7 +24,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    call_times::{CallTimes, End},
+    call_ends::{BegunCall, CallEnds},
     catalog::{Catalog, KnownService},
     keyed_mutex::KeyedMutex,
     wallet::Signer,
@@ -37,6 +37,7 @@ pub mod channels;
 pub mod compare;
 pub mod conduct;
 pub mod deposits;
+mod ended;
 mod ends;
 mod error;
 mod exchange;
@@ -110,6 +111,8 @@ pub struct Bought {
     /// Digest of the owner's receipt.
     pub receipt: farthing_protocol::Hash,
     pub timing: Timing,
+    /// True if the call had been paid before, and its answer is given again.
+    pub is_repeat: bool,
 }
 
 /// The times that the parts of a call took.
@@ -122,6 +125,18 @@ pub struct Timing {
     /// At the owner's node, its upstream included.
     pub owner: Duration,
     pub upstream: Duration,
+}
+
+impl Timing {
+    /// Lists the parts by name, none of which includes another.
+    pub fn parts(&self) -> [(&'static str, Duration); 4] {
+        [
+            ("funding", self.funding),
+            ("network", self.network.saturating_sub(self.owner)),
+            ("owner", self.owner.saturating_sub(self.upstream)),
+            ("upstream", self.upstream),
+        ]
+    }
 }
 
 /// Between the owner's deadline and the caller's.
@@ -188,7 +203,7 @@ pub struct ConsumerParts {
     pub tasks: TaskTracker,
     /// Ends what would wait without end.
     pub stopping: CancellationToken,
-    pub times: CallTimes,
+    pub ends: CallEnds,
 }
 
 impl Deref for ConsumerInner {
@@ -230,14 +245,9 @@ impl Consumer {
     pub async fn buy(&self, order: Order) -> Result<Bought, BuyError> {
         let consumer = self.clone();
         let task = self.0.tasks.spawn(async move {
-            let began = Instant::now();
+            let call = BegunCall::new(order.call_id, order.service, order.method, &order.path);
             let bought = consumer.buy_now(order).await;
-            let end = match &bought {
-                Ok(bought) if bought.charged.is_zero() => End::Free,
-                Ok(_) => End::Charged,
-                Err(_) => End::Failed,
-            };
-            consumer.0.times.bought(end, began.elapsed());
+            consumer.note_end(&call, &bought);
             bought
         });
         task.await.unwrap_or(Err(BuyError::Failed))

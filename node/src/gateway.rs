@@ -18,7 +18,7 @@ use axum::{
     routing::{any, get, post},
 };
 use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_RECEIPT, HEADER_TIMING};
-use farthing_protocol::limits;
+use farthing_protocol::{CallId, limits};
 use serde_json::{Value, json};
 
 use crate::{
@@ -120,15 +120,14 @@ pub async fn answer(
 /// Buys what is for sale, and hands out what is free.
 async fn carry_out(gateway: &Gateway, order: Order, origin: &str, started: Instant) -> Response {
     let call_id = order.call_id;
-    let answer = match order.in_scope() {
-        Err(error) => Err(refused(&error)),
-        Ok(()) => match gateway.document(&order, origin).await {
-            Some(document) => document.map(IntoResponse::into_response),
-            None => {
-                let bought = gateway.consumer.buy(order).await;
-                bought.map(|bought| answer::bought(bought, started.elapsed())).map_err(|e| refused(&e))
-            }
-        },
+    // Buying refuses what is out of scope, and notes it as it notes every call.
+    let document = if order.in_scope().is_ok() { gateway.document(&order, origin).await } else { None };
+    let answer = match document {
+        Some(document) => document.map(IntoResponse::into_response),
+        None => {
+            let bought = gateway.consumer.buy(order).await;
+            bought.map(|bought| answer::bought(bought, started.elapsed())).map_err(|e| refused(&e, call_id))
+        }
     };
     answer.unwrap_or_else(|problem| problem.with_call_id(call_id).into_response())
 }
@@ -150,7 +149,7 @@ impl Gateway {
         }
         let known = match self.consumer.service(order.service).await {
             Ok(known) => known,
-            Err(error) => return Some(Err(refused(&error))),
+            Err(error) => return Some(Err(refused(&error, order.call_id))),
         };
         let document = catalog::documents::asked(&known, order.method, &order.path)?;
         let server = services::address(origin, order.service);
@@ -158,12 +157,12 @@ impl Gateway {
     }
 }
 
-fn refused(error: &BuyError) -> Problem {
+fn refused(error: &BuyError, call_id: CallId) -> Problem {
     match error {
         BuyError::BadAnswer { .. } | BuyError::Ledger(_) | BuyError::Catalog(_) | BuyError::NotStored(_) => {
-            tracing::error!(%error, "a call failed");
+            tracing::error!(%call_id, %error, "a call failed");
         }
-        _ => tracing::debug!(%error, "a call was not bought"),
+        _ => tracing::debug!(%call_id, %error, "a call was not bought"),
     }
     Problem::from(error)
 }

@@ -2,7 +2,7 @@
 
 pub mod alerts;
 pub mod backup;
-pub mod call_times;
+pub mod call_ends;
 pub mod catalog;
 mod chain_view;
 pub mod commands;

@@ -23,7 +23,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     alerts::{self, Alerts},
     backup::{Automatic, Backups},
-    call_times::CallTimes,
+    call_ends::CallEnds,
     catalog::{Catalog, News},
     chain_view::chain_spec,
     commands::handles::Handles,
@@ -138,7 +138,7 @@ impl Node {
             tasks: tasks.clone(),
         });
         let rules = Rules::restore(ledger.clone(), spending_limits(&config), config.spending.enabled)?;
-        let times = CallTimes::default();
+        let ends = CallEnds::default();
         let consumer = Consumer::new(consumer::ConsumerParts {
             signer: signer.clone(),
             ledger: ledger.clone(),
@@ -152,7 +152,7 @@ impl Node {
             settings: purchases(&config),
             tasks: tasks.clone(),
             stopping: stopping.clone(),
-            times: times.clone(),
+            ends: ends.clone(),
         });
         let (closes, closes_receiver) = mpsc::channel(CLOSES_QUEUED_MAX);
         let owner = Owner::new(owner::OwnerParts {
@@ -169,7 +169,7 @@ impl Node {
             closes,
             terms,
             tasks: tasks.clone(),
-            times: times.clone(),
+            ends: ends.clone(),
         });
         let (settlement, settlement_task) = Settlement::new(settlement::SettlementParts {
             signer: signer.clone(),
@@ -194,7 +194,7 @@ impl Node {
             catalog: catalog.clone(),
             signer: signer.clone(),
             budget: budget.clone(),
-            times,
+            ends,
         };
         let backups = Automatic::restore(
             config.node.data_dir.clone(),

@@ -27,7 +27,7 @@ use tokio::{sync::mpsc, time::MissedTickBehavior};
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    call_times::{CallTimes, End},
+    call_ends::{BegunCall, CallEnds},
     wallet::Signer,
 };
 
@@ -38,6 +38,7 @@ pub mod book;
 mod close;
 mod doubts;
 pub mod edit;
+mod ended;
 pub mod health;
 pub mod inspect;
 pub mod intake;
@@ -60,6 +61,7 @@ pub mod upstream;
 use admit::Admitted;
 use answer::Answer;
 use book::Book;
+use ended::FirstOrAgain;
 use late::ToldFree;
 use load::{Caller, Load};
 use registry::Registry;
@@ -91,15 +93,7 @@ pub struct OwnerParts {
     /// Channels whose payer asks for a cooperative close; settlement carries it out.
     pub closes: mpsc::Sender<ChannelId>,
     pub tasks: TaskTracker,
-    pub times: CallTimes,
-}
-
-const fn end(answer: &CallReply) -> End {
-    match answer {
-        CallReply::Response(response) if !response.receipt.charged.is_zero() => End::Charged,
-        CallReply::Response(response) if response.outcome.is_the_services_answer() => End::Free,
-        _ => End::Failed,
-    }
+    pub ends: CallEnds,
 }
 
 impl Owner {
@@ -190,39 +184,45 @@ impl Owner {
         arrival: Arrival,
         reply: Responder,
     ) {
-        let (patience, began) = (answer_within(&request), Instant::now());
+        let (payer, patience) = (caller.wallet, answer_within(&request));
+        let call = BegunCall::new(request.call_id, request.service, request.method, &request.path);
         let mut answering = std::pin::pin!(self.answer(caller, request, body, arrival));
-        match tokio::time::timeout(patience, &mut answering).await {
-            Ok(Some(answer)) => {
-                killpoint::reached("owner.during_answer");
-                let (answer, body) = answer.to_wire();
-                self.0.times.served(end(&answer), began.elapsed());
-                reply.send(answer, body);
+        let answered = match tokio::time::timeout(patience, &mut answering).await {
+            Ok(answered) => {
+                if let Some((answer, _)) = &answered {
+                    killpoint::reached("owner.during_answer");
+                    let (answer, body) = answer.to_wire();
+                    reply.send(answer, body);
+                }
+                answered
             }
-            Ok(None) => {}
             Err(_) => {
                 reply.send(CallReply::Status(CallStatus::Running), Bytes::new());
-                answering.await;
+                answering.await
             }
-        }
+        };
+        self.note_end(&call, payer, answered.as_ref());
     }
 
-    /// The one answer of a call id; `None` when there can be none.
+    /// The one answer of a call id, and whether it was made now; `None` when there can be none.
     async fn answer(
         &self,
         caller: Caller,
         request: CallRequest,
         body: Bytes,
         arrival: Arrival,
-    ) -> Option<Arc<Answer>> {
+    ) -> Option<FirstOrAgain> {
         match arrival {
-            Arrival::Repeat(joined) => match admit::request_hash(&request, &body).await {
-                Ok(request_hash) => {
-                    let answer = joined.answer(request_hash).await;
-                    answer.unwrap_or_else(|Conflict| Some(Answer::refused(conflict())))
-                }
-                Err(refusal) => Some(Answer::refused(refusal)),
-            },
+            Arrival::Repeat(joined) => {
+                let answer = match admit::request_hash(&request, &body).await {
+                    Ok(request_hash) => {
+                        let answer = joined.answer(request_hash).await;
+                        answer.unwrap_or_else(|Conflict| Some(Answer::refused(conflict())))
+                    }
+                    Err(refusal) => Some(Answer::refused(refusal)),
+                };
+                answer.map(|answer| (answer, false))
+            }
             Arrival::First(running) => self.first(caller, request, body, running).await,
         }
     }
@@ -233,10 +233,12 @@ impl Owner {
         request: CallRequest,
         body: Bytes,
         running: RunningCall,
-    ) -> Option<Arc<Answer>> {
+    ) -> Option<FirstOrAgain> {
         let started = Instant::now();
         let _under_way = self.0.ledger.under_way();
-        let (answer, is_final) = match self.recorded_earlier(caller.wallet, &request, &body, &running).await {
+        let recorded = self.recorded_earlier(caller.wallet, &request, &body, &running).await;
+        let is_first = matches!(recorded, Ok(None));
+        let (answer, is_final) = match recorded {
             Ok(Some(answer)) => (answer, true),
             Ok(None) => match self.admit(caller, request, body, &running).await {
                 Ok(admitted) => self.serve(admitted, started).await?,
@@ -245,7 +247,7 @@ impl Owner {
             Err(refusal) => (Answer::refused(refusal), false),
         };
         running.finish(answer.clone(), is_final);
-        Some(answer)
+        Some((answer, is_first))
     }
 
     fn count_end(&self, admitted: &Admitted, is_charged: bool) {

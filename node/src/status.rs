@@ -9,7 +9,7 @@ use farthing_ledger::Ledger;
 use farthing_network::{ClockSkew, NetworkHandle};
 use farthing_os::clock;
 
-use crate::{call_times::CallTimes, catalog::Catalog, chain_view, owner::registry::Registry, wallet::Signer};
+use crate::{call_ends::CallEnds, catalog::Catalog, chain_view, owner::registry::Registry, wallet::Signer};
 
 /// The part that keeps the node from buying and selling, and the cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct Readiness {
     pub catalog: Catalog,
     pub signer: Signer,
     pub budget: ByteBudget,
-    pub times: CallTimes,
+    pub ends: CallEnds,
 }
 
 impl Readiness {

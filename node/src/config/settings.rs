@@ -34,7 +34,7 @@ const MINUTE_MS: u64 = 60_000;
 /// Libraries' own words are for their programmers: what matters of them this program says in its own. Strangers can cause
 /// warnings for every message that they send and, of streams within a connection, errors for every connection: a log that
 /// lets them through can be filled by anybody.
-pub const LOG_FILTER: &str = "error,farthing=info,yamux=off";
+pub const LOG_FILTER: &str = "error,farthing=info,access=info,yamux=off";
 
 /// `name: type = form, default;` with its meaning above it. `as "key"` where the type holds the unit of the name.
 macro_rules! settings {

@@ -82,6 +82,7 @@ impl Consumer {
                 owner: Duration::from_micros(response.owner_us).min(network),
                 upstream: Duration::from_micros(response.upstream_us).min(network),
             },
+            is_repeat: false,
         };
         self.acknowledge(attempt, receipt, response.status, &bought.timing, turn)?;
         if response.outcome.is_the_services_answer() {

@@ -127,6 +127,7 @@ impl Consumer {
                     charged,
                     receipt: receipt.digest(self.0.signer.domain()),
                     timing: Timing { network: sent.elapsed(), ..Timing::default() },
+                    is_repeat: true,
                 })
             }
             Exchanged::Gone { .. } | Exchanged::Unasked(..) => Err(BuyError::BodyGone { charged }),

@@ -45,20 +45,12 @@ pub(super) fn bought(bought: Bought, total: Duration) -> Response {
 
 fn timing(timing: &crate::consumer::Timing, total: Duration) -> String {
     let gateway = total.saturating_sub(timing.network).saturating_sub(timing.funding);
-    let network = timing.network.saturating_sub(timing.owner);
-    let owner = timing.owner.saturating_sub(timing.upstream);
-    let millis = |duration: Duration| {
-        let micros = duration.as_micros();
-        format!("{}.{:03}", micros / 1000, micros % 1000)
+    let part = |(name, took): (&str, Duration)| {
+        let micros = took.as_micros();
+        format!("{name};dur={}.{:03}", micros / 1000, micros % 1000)
     };
-    format!(
-        "gateway;dur={}, funding;dur={}, network;dur={}, owner;dur={}, upstream;dur={}",
-        millis(gateway),
-        millis(timing.funding),
-        millis(network),
-        millis(owner),
-        millis(timing.upstream),
-    )
+    let [funding, network, owner, upstream] = timing.parts().map(part);
+    format!("{}, {funding}, {network}, {owner}, {upstream}", part(("gateway", gateway)))
 }
 
 /// An owner is a stranger: its headers may describe its answer, but neither this connection nor this gateway,
@@ -111,6 +103,7 @@ mod tests {
             charged: Usdc::from_micros(2),
             receipt: [0; 32],
             timing: crate::consumer::Timing::default(),
+            is_repeat: false,
         }
     }
 

@@ -37,7 +37,7 @@ pub async fn show(
         return problem.clone().into_response();
     }
     let mut registry = Registry::default();
-    gateway.readiness.times.register(&mut registry);
+    gateway.readiness.ends.register(&mut registry);
     registry.register_collector(Box::new(Counts(gateway.readiness)));
     let mut text = String::new();
     if let Err(error) = encode(&mut text, &registry) {

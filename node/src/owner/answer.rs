@@ -131,6 +131,10 @@ impl Answer {
         Arc::new(Self { reply, body, given: self.given.clone() })
     }
 
+    pub const fn reply(&self) -> &CallReply {
+        &self.reply
+    }
+
     pub const fn body(&self) -> &Bytes {
         &self.body
     }

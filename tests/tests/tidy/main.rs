@@ -24,7 +24,7 @@ const ADAPTERS: [&str; 4] = ["farthing-network", "farthing-ledger", "farthing-ch
 
 /// The layers of `node/src`, lowest first. A module may use its own layer and those below.
 const LAYERS: [(&str, &[&str]); 4] = [
-    ("foundation", &["call_times", "config", "disk", "keyed_mutex", "keyed_semaphore", "secret", "wallet"]),
+    ("foundation", &["call_ends", "config", "disk", "keyed_mutex", "keyed_semaphore", "secret", "wallet"]),
     (
         "use case",
         &[

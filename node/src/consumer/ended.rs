@@ -1,0 +1,85 @@
+//! The end of a bought call, as the access log and `/metrics` tell it.
+
+use farthing_protocol::Usdc;
+
+use super::{Bought, BuyError, Consumer};
+use crate::call_ends::{BegunCall, End, EndedCall, Half};
+
+impl Consumer {
+    /// Notes how a call ended for its caller.
+    pub(super) fn note_end(&self, call: &BegunCall, bought: &Result<Bought, BuyError>) {
+        if let Ok(bought) = bought
+            && !bought.is_repeat
+        {
+            for (part, took) in bought.timing.parts() {
+                self.0.ends.note_part(Half::Consumer, part, took);
+            }
+        }
+        // Looked up only for the line.
+        let known = call.path().and_then(|_| self.0.catalog.in_memory(call.service));
+        let operation = known.as_ref().zip(call.path()).and_then(|(known, path)| {
+            let operation = known.api().operation_at(call.method.as_str(), path)?;
+            Some(operation.path.as_str())
+        });
+        let peer = known.as_ref().map(|known| known.listing().owner);
+        self.0.ends.note(call, &EndedCall { peer, operation, ..ended(bought) });
+    }
+}
+
+/// The part of it that the outcome alone tells.
+fn ended(bought: &Result<Bought, BuyError>) -> EndedCall<'static> {
+    let (end, charged, status) = match bought {
+        Ok(bought) if bought.is_repeat => (End::Repeated, Usdc::ZERO, Some(bought.status)),
+        Ok(bought) if bought.charged.is_zero() => (End::Free, Usdc::ZERO, Some(bought.status)),
+        Ok(bought) => (End::Charged, bought.charged, Some(bought.status)),
+        Err(BuyError::UpstreamFailed { status, .. }) => {
+            (End::Failed, Usdc::ZERO, Some(*status).filter(|status| *status > 0))
+        }
+        Err(error) => (end_of(error), Usdc::ZERO, None),
+    };
+    let refusal = match bought {
+        Err(BuyError::Refused(refusal)) => Some(refusal.code.name()),
+        _ => None,
+    };
+    EndedCall { half: Half::Consumer, end, charged, status, refusal, peer: None, operation: None }
+}
+
+const fn end_of(error: &BuyError) -> End {
+    match error {
+        BuyError::Refused(_) => End::Refused,
+        BuyError::UpstreamFailed { .. } => End::Failed,
+        BuyError::BadAnswer { .. } => End::Disputed,
+        BuyError::BodyGone { .. } | BuyError::NotRepeated { .. } => End::Gone,
+        BuyError::Undecided(_) | BuyError::NotStored(_) | BuyError::Failed => End::Undecided,
+        BuyError::OwnerUnreachable(_) | BuyError::DetailsUnavailable { .. } => End::Unreached,
+        BuyError::UnknownService(_)
+        | BuyError::Retired { .. }
+        | BuyError::NotScoped { .. }
+        | BuyError::Plan(_)
+        | BuyError::OutOfBounds(_)
+        | BuyError::AboveMaxPrice { .. }
+        | BuyError::OverLimit(_)
+        | BuyError::NoCommonScheme { .. }
+        | BuyError::TermsRefused(_)
+        | BuyError::Unfunded(_)
+        | BuyError::ChannelLow { .. }
+        | BuyError::Flagged { .. }
+        | BuyError::ChannelClosing
+        | BuyError::DelayTooShort { .. }
+        | BuyError::OwnerDistrusted
+        | BuyError::ChainNotReady(_)
+        | BuyError::ChainUnreachable(_)
+        | BuyError::OpenFailed(_)
+        | BuyError::TimeUp
+        | BuyError::Unsigned(_)
+        | BuyError::Ledger(_)
+        | BuyError::Catalog(_)
+        | BuyError::SpendingStopped(_)
+        | BuyError::ShuttingDown
+        | BuyError::PriceChanged { .. }
+        | BuyError::DeclinedCharged { .. }
+        | BuyError::CallIdConflict
+        | BuyError::Busy(_)
+        | BuyError::ShareUsed { .. } => End::NotSent,
+    }
+}
