@@ -29,7 +29,7 @@ use super::{
     registry::Registered,
     running::RunningCall,
     unknown_channel,
-    upstream::{Permit, Sealed, UpstreamAnswer, UpstreamRequest},
+    upstream::{CallName, Permit, Sealed, UpstreamAnswer, UpstreamRequest},
 };
 
 /// A body of this size is hashed in the time that handing it to another thread takes.
@@ -351,6 +351,11 @@ fn upstream_request(plan: &CallPlan, request: &CallRequest, body: &Bytes) -> Ups
         body: body.clone(),
         deadline: Duration::from_millis(upstream_deadline_ms(request.method, request.deadline_ms)),
         time: plan.time,
+        call: Some(CallName {
+            call_id: request.call_id,
+            service: request.service,
+            operation: plan.operation.clone(),
+        }),
     }
 }
 

@@ -160,8 +160,11 @@ pub async fn test(
         return Err(PlanError::BadParameter(format!("the parameter `{name}` is one that your node adds")));
     }
     let deadline = Duration::from_millis(limits::CALL_DEADLINE_MS_MAX);
-    let answer =
-        probe::send(service.upstream(), UpstreamRequest { request, headers, body, deadline, time }).await;
+    let answer = probe::send(
+        service.upstream(),
+        UpstreamRequest { request, headers, body, deadline, time, call: None },
+    )
+    .await;
     let charge = answer.outcome.charge_with(answer.status, service.listing().charge_policy, price);
     let answer = ProbeAnswer::new(operation, &answer, service.upstream().class());
     Ok(TestAnswer { answer, price, charge })

@@ -26,7 +26,8 @@ pub(super) async fn ask(
     deadline: Duration,
 ) -> UpstreamAnswer {
     let headers = BTreeMap::from([("accept".to_owned(), accept.to_owned())]);
-    send(upstream, UpstreamRequest { request, headers, body: Bytes::new(), deadline, time: None }).await
+    send(upstream, UpstreamRequest { request, headers, body: Bytes::new(), deadline, time: None, call: None })
+        .await
 }
 
 /// Sends a request as that of a call.

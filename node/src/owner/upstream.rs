@@ -11,6 +11,7 @@
 
 mod address;
 mod base;
+mod failures;
 mod graphql;
 mod headers;
 mod options;
@@ -32,7 +33,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use farthing_bounds::{HeldBytes, Sparing};
+use farthing_bounds::HeldBytes;
 use farthing_bridge::Request;
 use farthing_protocol::Outcome;
 use http::{HeaderMap, HeaderValue, header};
@@ -46,6 +47,7 @@ pub(crate) use self::{
 };
 pub use self::{
     address::{AddressClass, ForbiddenAddress, ResolverError},
+    failures::CallName,
     options::UpstreamOptions,
     own_ports::OwnPorts,
     permit::Permit,
@@ -60,9 +62,6 @@ const POOL_IDLE: Duration = Duration::from_secs(4);
 const POOL_IDLE_CONNECTIONS_MAX: usize = 32;
 const ANSWER_HEADERS_MAX: usize = 64;
 const NO_ROOM: &str = "this node holds as many bytes as limits.bodies_bytes_max allows";
-
-/// Lines about answers that upstreams did not give: callers cause them, some for nothing.
-static FAILURES_TOLD: Sparing = Sparing::new(30);
 
 /// The reason that an address cannot be an upstream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -255,9 +254,7 @@ impl Upstream {
                 UpstreamAnswer { outcome, status, headers, body, elapsed, reason: "" }
             }
             Err(Failure { outcome, status, reason, .. }) => {
-                if let Some(left_out) = FAILURES_TOLD.admits(Instant::now()) {
-                    tracing::info!(upstream = %self.base, status, reason, left_out, "the upstream gave no answer");
-                }
+                failures::no_answer(request.call.as_ref(), &self.base, status, reason);
                 let (headers, body) = (BTreeMap::new(), Bytes::new());
                 UpstreamAnswer { outcome, status, headers, body, elapsed, reason }
             }
@@ -291,7 +288,7 @@ impl Upstream {
             Request::Graphql(asked) => {
                 let (body, mut room) = self.body(response, room, waits).await?;
                 let (outcome, said, headers, taken) =
-                    graphql::judged(&asked.unwrap, status, headers, &body).await?;
+                    graphql::judged(&asked.unwrap, request.call.as_ref(), status, headers, &body).await?;
                 // What was asked under short names has its own, which may be longer.
                 if !room.grow(taken.len().saturating_sub(body.len())) {
                     return Err(Failure::new(Outcome::Oversize, status, NO_ROOM));

@@ -1,18 +1,15 @@
 //! A GraphQL server's answer: judged by its body, because its status says little.
 
-use std::{borrow::Cow, collections::BTreeMap, time::Instant};
+use std::{borrow::Cow, collections::BTreeMap};
 
 use bytes::Bytes;
 use farthing_bridge::graphql::{self, Unwrap, Verdict};
 use farthing_protocol::Outcome;
 
-use super::{Answered, FAILURES_TOLD, Failure};
+use super::{Answered, CallName, Failure, failures};
 
 /// Errors of the service beside its data.
 const WARNINGS: &str = "x-farthing-warnings";
-
-/// The most characters of a server's messages that the log repeats.
-const MESSAGES_CHARS_MAX: usize = 500;
 
 /// A larger answer is read beside the tasks that serve calls.
 const BESIDE_BYTES_MIN: usize = 64 * 1024;
@@ -20,22 +17,25 @@ const BESIDE_BYTES_MIN: usize = 64 * 1024;
 /// Turns what the server said into the service's answer.
 pub(super) async fn judged(
     unwrap: &Unwrap,
+    call: Option<&CallName>,
     status: u16,
     headers: BTreeMap<String, String>,
     body: &Bytes,
 ) -> Result<Answered, Failure> {
     if body.len() < BESIDE_BYTES_MIN {
-        return judge(unwrap, status, headers, body);
+        return judge(unwrap, call, status, headers, body);
     }
-    let (unwrap, body) = (unwrap.clone(), body.clone());
-    let judging = tokio::task::spawn_blocking(move || judge(&unwrap, status, headers, &body)).await;
-    judging.unwrap_or_else(|_| {
+    let (unwrap, call, body) = (unwrap.clone(), call.cloned(), body.clone());
+    let judging = move || judge(&unwrap, call.as_ref(), status, headers, &body);
+    let judged = tokio::task::spawn_blocking(judging).await;
+    judged.unwrap_or_else(|_| {
         Err(Failure::new(Outcome::BadAnswer, status, "this node failed to read the answer"))
     })
 }
 
 fn judge(
     unwrap: &Unwrap,
+    call: Option<&CallName>,
     status: u16,
     mut headers: BTreeMap<String, String>,
     body: &Bytes,
@@ -43,12 +43,8 @@ fn judge(
     let content_type = headers.get("content-type").map_or("", String::as_str);
     let answer = graphql::answer(unwrap, status, content_type, body);
     if answer.verdict == Verdict::Failed {
-        // The caller gets a status at most; the owner is told what its server said, which may repeat what callers sent.
-        if let Some(left_out) = FAILURES_TOLD.admits(Instant::now()) {
-            let messages: Vec<_> = answer.errors.iter().map(|error| error.message.as_str()).collect();
-            let messages: String = messages.join("; ").chars().take(MESSAGES_CHARS_MAX).collect();
-            tracing::info!(status, messages, left_out, "the GraphQL server gave no data");
-        }
+        // The caller gets a status at most; the owner is told what its server said.
+        failures::no_data(call, status, answer.errors.iter().map(|error| error.message.as_str()));
     }
     let outcome = match (answer.verdict, answer.status) {
         (Verdict::Ok | Verdict::Partial, _) => Outcome::Answered,

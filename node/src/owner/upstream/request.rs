@@ -8,7 +8,7 @@ use farthing_protocol::Outcome;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use url::form_urlencoded;
 
-use super::{Failure, Upstream};
+use super::{CallName, Failure, Upstream};
 use crate::owner::new_service::UpstreamSecrets;
 
 /// Request headers that say what the caller sends and can read; others must be declared by the operation.
@@ -36,6 +36,8 @@ pub struct UpstreamRequest {
     pub deadline: Duration,
     /// The time that its owner allows its operation, instead of what is usual.
     pub time: Option<Duration>,
+    /// The call that it is for; a question of the owner's own has none.
+    pub call: Option<CallName>,
 }
 
 impl UpstreamRequest {

@@ -73,7 +73,8 @@ fn request_with(method: Method, params: &[(&str, &str)], body: Bytes) -> Upstrea
     let call =
         Call { method: method.as_str(), path: "/items/7", params: &params, content_type: None, body: &body };
     let request = api().plan(&call).unwrap().request;
-    UpstreamRequest { request, headers: BTreeMap::new(), body, deadline: Duration::from_secs(30), time: None }
+    let deadline = Duration::from_secs(30);
+    UpstreamRequest { request, headers: BTreeMap::new(), body, deadline, time: None, call: None }
 }
 
 fn secret_header_of(name: &str, value: &str) -> UpstreamSecrets {
