@@ -88,6 +88,8 @@ pub struct Setup {
     pub funds: Usdc,
     pub owner_settings: Vec<(String, String)>,
     pub consumer_settings: Vec<(String, String)>,
+    /// Arguments of both nodes.
+    pub arguments: Vec<String>,
     pub charge: Charge,
     /// Another upstream than the test's own.
     pub upstream_url: Option<String>,
@@ -104,6 +106,7 @@ impl Default for Setup {
             funds: FUNDS,
             owner_settings: Vec::new(),
             consumer_settings: Vec::new(),
+            arguments: Vec::new(),
             charge: Charge::Success,
             upstream_url: None,
             owner_endpoint: None,
@@ -134,12 +137,14 @@ impl World {
         let before = |endpoint: &Arc<Liar>| endpoint.stand_before(chain.rpc_url());
         options.settings.extend(setup.owner_settings);
         options.settings.extend(setup.owner_endpoint.as_ref().map(before));
+        options.arguments.clone_from(&setup.arguments);
         let owner = NodeProcess::start(&chain, options).await?;
         let address = owner.loopback_address().await?;
         let line = if setup.has_line { Some(Line::to(&address).await?) } else { None };
         let known = line.as_ref().map_or(address, |line| line.address().to_owned());
         let mut options = NodeOptions::new(folder.path().join("consumer")).bootstrap([known]);
         options.settings = setup.consumer_settings;
+        options.arguments = setup.arguments;
         options.settings.extend(setup.consumer_endpoint.as_ref().map(before));
         let consumer = NodeProcess::start(&chain, options).await?;
         let owner_wallet = owner.status().await?.address.0;

@@ -119,6 +119,12 @@ impl Failure {
         Self::usage(message).next_step(next)
     }
 
+    /// The failure of a system that starts no threads.
+    pub fn no_threads(error: &io::Error) -> Self {
+        Self::new(Exit::Failure, format!("no threads could be started ({error})"))
+            .next("free some memory and try again")
+    }
+
     /// As programs read it.
     pub(super) fn object(&self) -> serde_json::Value {
         serde_json::json!({ "error": self.error })

@@ -35,7 +35,7 @@ mod version;
 mod visible;
 mod wallet;
 
-use std::time::Duration;
+use std::{ffi::OsString, time::Duration};
 
 use clap::Parser;
 use farthing_control::ControlClient;
@@ -58,6 +58,14 @@ impl Context {
     fn sources(&self) -> farthing_node::config::Sources {
         let Global { data, config, set, .. } = &self.global;
         farthing_node::config::Sources::with_environment(data.clone(), config.clone(), set.clone())
+    }
+
+    /// Tells people how the node is doing; in the log when that is for programs, who read nothing else there.
+    fn tell(&self, text: &str) {
+        match self.global.log_format {
+            LogFormat::Text => self.output.prose(text),
+            LogFormat::Json => tracing::info!("{text}"),
+        }
     }
 
     /// The running node of the data folder in use.
@@ -129,13 +137,21 @@ pub async fn execute(cli: Cli, log: Log) -> Result<(), Failure> {
 pub fn parse() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| {
         // What cannot be read has no flags yet; help and version are no errors.
-        if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
+        if error.use_stderr() && is_for_programs(std::env::args_os()) {
             let failure = Failure::of_command_line(&error);
             failure.tell(true);
             std::process::exit(failure.exit as i32);
         }
         error.exit()
     })
+}
+
+/// Tells whether a program reads what is written for these arguments.
+fn is_for_programs(arguments: impl IntoIterator<Item = OsString>) -> bool {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let is_log = |pair: &[OsString]| pair[0] == "--log-format" && pair[1] == "json";
+    arguments.iter().any(|argument| argument == "--json" || argument == "--log-format=json")
+        || arguments.windows(2).any(is_log)
 }
 
 #[cfg(test)]

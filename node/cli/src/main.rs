@@ -2,12 +2,14 @@
 
 use std::process::ExitCode;
 
-use farthing::{Command, Log};
+use farthing::{Command, Log, LogFormat};
 use farthing_os::process;
 
 fn main() -> ExitCode {
     let cli = farthing::parse();
-    let json = cli.global.json;
+    // What the node writes to its log is then all of one form, from the first byte to the last.
+    let logs_json = matches!(cli.command, Command::Run) && cli.global.log_format == LogFormat::Json;
+    let json = cli.global.json || logs_json;
     let log = Log::start(&cli);
     process::keep_memory_private();
     process::allow_open_files();
@@ -15,13 +17,14 @@ fn main() -> ExitCode {
     if !matches!(cli.command, Command::Sdk(_) | Command::Man(_)) {
         process::keep_files_private();
     }
-    quieten_openings();
+    tell_panics(logs_json);
     farthing_serve::tls::install_provider();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("farthing: no threads could be started ({error}); free some memory and try again");
-            return ExitCode::FAILURE;
+            let failure = farthing::Failure::no_threads(&error);
+            failure.tell(json);
+            return failure.exit.into();
         }
     };
     match runtime.block_on(farthing::execute(cli, log)) {
@@ -35,12 +38,12 @@ fn main() -> ExitCode {
 
 /// Files that can be made anew are opened on threads called `opening`. Reading one that was tampered with may panic
 /// within a library; whoever opens it catches that and says in the log what was done, so that the panic itself tells
-/// nobody anything.
-fn quieten_openings() {
+/// nobody anything. Every other panic is told, in the log when that is for programs.
+fn tell_panics(logs_json: bool) {
     let print = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        if std::thread::current().name() != Some("opening") {
-            print(panic);
-        }
+    std::panic::set_hook(Box::new(move |panic| match std::thread::current().name() {
+        Some("opening") => {}
+        _ if logs_json => tracing::error!(%panic, "the program has a mistake"),
+        _ => print(panic),
     }));
 }

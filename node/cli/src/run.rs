@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use farthing_control::types::Console;
 use farthing_node::{
     backup::staged,
     commands::settings::RunningNode,
@@ -25,7 +26,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    Context,
+    Context, LogFormat,
     config::checked,
     failure::{Exit, Failure},
 };
@@ -81,13 +82,13 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
         tokio::select! {
             told = signals.next() => match told {
                 Told::End => {
-                    context.output.prose("Stopping: running calls end first.");
+                    context.tell("Stopping: running calls end first.");
                     break;
                 }
                 Told::ReadAgain => read_again(context, &running, &node),
             },
             () = restart.cancelled() => {
-                context.output.prose("Restarting: running calls end first.");
+                context.tell("Restarting: running calls end first.");
                 break;
             }
         }
@@ -123,7 +124,7 @@ async fn load(context: &Context) -> Result<Loaded, Failure> {
     });
     if let Some(kept_in) = applied.await.map_err(anyhow::Error::from)?? {
         let kept_in = kept_in.display();
-        context.output.prose(&format!(
+        context.tell(&format!(
             "A backup was restored. The files that it replaced are in {kept_in}. Each secret is a new one."
         ));
     }
@@ -190,33 +191,39 @@ fn bind_socket(path: &Path) -> Result<Listener, Failure> {
     })
 }
 
-/// The one block that a start prints.
+/// The one block that a start prints, or the one line in a log for programs. Logs are kept and sent elsewhere, so that line
+/// says how to see the setup code, and not the code.
 fn announce(context: &Context, config: &Config, node: &Node, ports: &Ports) {
-    let console = ports.console.shown();
-    let mut text = format!(
-        "Farthing {} is running.\n  Wallet   {}\n  Gateway  {}/internal/call\n  Console  {}",
-        env!("CARGO_PKG_VERSION"),
-        node.handles.wallet,
-        gateway_url(config.gateway.listen, ports.gateway.tls.is_some()),
-        console.url,
-    );
-    if let Some(address) = config.gateway.plain {
-        text += &format!("\n  Plain    {}/internal/call", gateway_url(address, false));
-    }
-    if let Some(path) = &config.gateway.socket {
-        text += &format!("\n  Socket   {}", path.display());
-    }
-    if let Some(code) = console.setup_code {
-        text += &format!("\n  Set up   {code}   (once, to choose the console's password)");
-    }
-    if let Some(ca_file) = &ports.ca_file {
-        text += &format!("\n  Trust    {}", ca_file.display());
-    }
-    if let Some(fingerprint) = console.ca_fingerprint {
-        text += &format!("\n  SHA-256  {fingerprint}");
-    }
+    let (version, wallet) = (env!("CARGO_PKG_VERSION"), node.handles.wallet);
+    let calls_at = |address, tls| format!("{}/internal/call", gateway_url(address, tls));
+    let gateway = calls_at(config.gateway.listen, ports.gateway.tls.is_some());
+    let plain = config.gateway.plain.map(|address| calls_at(address, false));
+    let path = |path: &PathBuf| path.display().to_string();
+    let (socket, trust) = (config.gateway.socket.as_ref().map(path), ports.ca_file.as_ref().map(path));
+    let Console { url: console, setup_code, ca_fingerprint: sha256, .. } = ports.console.shown();
     let data = config.node.data_dir.display();
-    text += &format!("\n  Secret   farthing secret show --data {data}");
+    let secret = format!("farthing secret show --data {data}");
+    if context.global.log_format == LogFormat::Json {
+        let set_up = setup_code.map(|_| format!("farthing console url --data {data}"));
+        tracing::info!(
+            version, %wallet, gateway, console, plain, socket, set_up, trust, sha256, secret, "Farthing is running"
+        );
+        return;
+    }
+    let mut text = format!(
+        "Farthing {version} is running.\n  Wallet   {wallet}\n  Gateway  {gateway}\n  Console  {console}"
+    );
+    let set_up = setup_code.map(|code| format!("{code}   (once, to choose the console's password)"));
+    for (name, value) in [
+        ("Plain  ", plain),
+        ("Socket ", socket),
+        ("Set up ", set_up),
+        ("Trust  ", trust),
+        ("SHA-256", sha256),
+        ("Secret ", Some(secret)),
+    ] {
+        text += &value.map_or_else(String::new, |value| format!("\n  {name}  {value}"));
+    }
     context.output.prose(&text);
 }
 

@@ -37,6 +37,8 @@ pub struct NodeOptions {
     pub settings: Vec<(String, String)>,
     /// Further environment of the process.
     pub environment: Vec<(String, String)>,
+    /// Further arguments of `farthing run`.
+    pub arguments: Vec<String>,
     /// Words before the program's name, for instance `ip netns exec lab`. They must become the program, as
     /// `exec` does, so that ending the process ends the node.
     pub launcher: Vec<String>,
@@ -277,7 +279,7 @@ fn spawn(chain: &[(String, String)], options: &NodeOptions) -> anyhow::Result<Ch
     let log = std::fs::File::options().create(true).append(true).open(log_file(&options.data_dir))?;
     let program = options.program.clone().map_or_else(|| program("farthing"), Ok)?;
     let mut command = launched(&options.launcher, &program);
-    command.arg("run").arg("--data").arg(&options.data_dir);
+    command.arg("run").arg("--data").arg(&options.data_dir).args(&options.arguments);
     let fixed = [
         ("gateway.listen".to_owned(), format!("127.0.0.1:{}", options.gateway_port)),
         ("panel.listen".to_owned(), format!("127.0.0.1:{}", options.panel_port)),

@@ -4,6 +4,7 @@
 //! both nodes compared with the chain to the last micro-USDC. One binary, because linking takes longer than most of these
 //! tests.
 
+mod access_log;
 mod alerts;
 mod audited;
 mod backups;
