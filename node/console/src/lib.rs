@@ -35,6 +35,7 @@ mod form;
 mod frame;
 mod guard;
 mod headers;
+mod health;
 mod history;
 mod icons;
 mod markup;
@@ -132,6 +133,7 @@ impl ConsoleState {
 pub fn router(panel: ConsoleState) -> Router {
     Router::new()
         .merge(assets::routes())
+        .merge(health::routes())
         .merge(pages::routes())
         .merge(api::routes(&panel))
         .fallback(pages::not_found)

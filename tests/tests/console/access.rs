@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
 use reqwest::{Method, header};
+use serde_json::Value;
 
 use crate::support::{Browser, Node, PASSWORD};
 
@@ -31,6 +32,24 @@ async fn a_stranger_sees_nothing_until_the_code_was_typed_and_a_password_chosen(
     ensure!(node.console().await?.setup_code.is_none());
     let page = stranger.get("/panel/catalog?q=earth").await?;
     ensure!(page.header("location") == "/panel/login?next=%2Fpanel%2Fcatalog%3Fq%3Dearth", "{page:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_watches_over_the_process_asks_this_port_as_well_and_without_a_log_in() -> Result<()> {
+    let node = Node::start().await?;
+    let mut stranger = node.browser()?;
+    let page = stranger.get("/healthz").await?;
+    ensure!(page.status == 200 && page.body == "ok\n", "{page:?}");
+    let page = stranger.get("/readyz").await?;
+    let told: Value = serde_json::from_str(&page.body)?;
+    let health = node.process.control().ask_any_status(endpoint::Health).await?;
+    let status = if health.ready { 200 } else { 503 };
+    ensure!(told["ready"] == health.ready && page.status == status, "{page:?}");
+    let waiting_for = told["waiting_for"].as_array().context("no list")?;
+    ensure!(waiting_for.is_empty() == health.ready, "{page:?}");
+    let elsewhere = stranger.request(Method::GET, "/readyz").header(header::HOST, "evil.example");
+    ensure!(stranger.send(elsewhere.version(reqwest::Version::HTTP_11)).await?.status == 421);
     Ok(())
 }
 
