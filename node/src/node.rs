@@ -195,6 +195,10 @@ impl Node {
             signer: signer.clone(),
             budget: budget.clone(),
             ends,
+            channels: channels.clone(),
+            book: book.clone(),
+            data_dir: config.node.data_dir.clone(),
+            started_secs: clock::now_secs(),
         };
         let backups = Automatic::restore(
             config.node.data_dir.clone(),

@@ -1,6 +1,6 @@
 //! Is the node ready, and what does it count? Answered from memory for probes and metrics.
 
-use std::fmt;
+use std::{fmt, path::PathBuf, sync::Arc};
 
 use farthing_bounds::ByteBudget;
 use farthing_chain::{ChainHandle, ChainKind};
@@ -9,7 +9,14 @@ use farthing_ledger::Ledger;
 use farthing_network::{ClockSkew, NetworkHandle};
 use farthing_os::clock;
 
-use crate::{call_ends::CallEnds, catalog::Catalog, chain_view, owner::registry::Registry, wallet::Signer};
+use crate::{
+    call_ends::CallEnds,
+    catalog::Catalog,
+    chain_view,
+    consumer::channels::PayerChannels,
+    owner::{book::Book, registry::Registry},
+    wallet::Signer,
+};
 
 /// The part that keeps the node from buying and selling, and the cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +42,10 @@ pub struct Readiness {
     pub signer: Signer,
     pub budget: ByteBudget,
     pub ends: CallEnds,
+    pub channels: Arc<PayerChannels>,
+    pub book: Book,
+    pub data_dir: PathBuf,
+    pub started_secs: u64,
 }
 
 impl Readiness {

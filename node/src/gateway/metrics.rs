@@ -12,13 +12,16 @@ use axum::{
 use farthing_serve::ClientAddress;
 use prometheus_client::{
     collector::Collector,
-    encoding::{DescriptorEncoder, EncodeMetric, text::encode},
+    encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeMetric, text::encode},
     metrics::{MetricType, counter::ConstCounter, gauge::ConstGauge},
-    registry::Registry,
+    registry::{Registry, Unit},
 };
 
 use super::{Gateway, auth, problem::Problem};
-use crate::{catalog::WayCounts, status::Readiness};
+use crate::{call_ends::Half, catalog::WayCounts, disk::aside, status::Readiness};
+
+mod machine;
+mod money;
 
 /// Headers of proxies, which ask for others.
 const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
@@ -36,17 +39,49 @@ pub async fn show(
     {
         return problem.clone().into_response();
     }
+    // The system is asked for some of it.
+    let mut response = aside(move || written(&gateway.readiness)).await.into_response();
+    let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+fn written(node: &Readiness) -> String {
     let mut registry = Registry::default();
-    gateway.readiness.ends.register(&mut registry);
-    registry.register_collector(Box::new(Counts(gateway.readiness)));
+    node.ends.register(&mut registry);
+    registry.register_collector(Box::new(Counts(node.clone())));
     let mut text = String::new();
     if let Err(error) = encode(&mut text, &registry) {
         tracing::error!(%error, "the metrics cannot be written");
     }
-    let mut response = text.into_response();
-    let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    response
+    text
+}
+
+/// A gauge with one value.
+fn one<N: EncodeGaugeValue>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    unit: Option<&Unit>,
+    value: N,
+) -> fmt::Result {
+    ConstGauge::new(value).encode(encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?)
+}
+
+/// A gauge with a value for each half of the node.
+fn halves<N: EncodeGaugeValue>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    unit: Option<&Unit>,
+    values: [N; Half::ALL.len()],
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
+    for (half, value) in Half::ALL.into_iter().zip(values) {
+        let labels = [half.label()];
+        ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
+    }
+    Ok(())
 }
 
 /// The counts that are read from the node's parts whenever they are asked for.
@@ -56,14 +91,19 @@ struct Counts(Readiness);
 impl Collector for Counts {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         for (name, help, value) in self.gauges() {
-            let gauge = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-            ConstGauge::new(value).encode(gauge)?;
+            one(&mut encoder, name, help, None, value)?;
         }
         for (name, help, value) in self.counters() {
             let counter = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             ConstCounter::new(value).encode(counter)?;
         }
-        Ok(())
+        let Self(node) = self;
+        if let Some(head) = *node.chain.head().borrow() {
+            let (help, age) = ("Time since the chain's newest block was seen", head.seen_at.elapsed());
+            one(&mut encoder, "farthing_chain_head_age", help, Some(&Unit::Seconds), age.as_secs_f64())?;
+        }
+        money::encode(node, &mut encoder)?;
+        machine::encode(node, &mut encoder)
     }
 }
 

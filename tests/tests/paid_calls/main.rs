@@ -18,6 +18,7 @@ mod history;
 mod lifecycle;
 mod load;
 mod memory;
+mod metrics;
 mod names;
 mod offline;
 mod own_ports;
