@@ -9,6 +9,7 @@ mod alerts;
 mod audited;
 mod backups;
 mod commands;
+mod dashboard;
 mod endpoints;
 mod flagged;
 mod folder;

@@ -1,0 +1,134 @@
+//! The dashboard in `deploy/grafana`: a real Prometheus looks at two nodes, and every panel has something to show.
+
+use std::{path::Path, process::Stdio};
+
+use anyhow::{Context, Result, ensure};
+use farthing_tests::{
+    calls::{expect_served, free_port},
+    tell::tell,
+    wait::eventually,
+    world::World,
+};
+use reqwest::Url;
+use serde_json::Value;
+use tokio::process::{Child, Command};
+
+/// Debian's Prometheus in a process of its own, which looks at both nodes every second.
+struct Prometheus {
+    url: String,
+    _child: Child,
+    folder: tempfile::TempDir,
+}
+
+impl Prometheus {
+    /// `None`, said loudly, where it is not installed.
+    async fn start(world: &World) -> Result<Option<Self>> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let program =
+            std::env::split_paths(&path).map(|folder| folder.join("prometheus")).find(|file| file.is_file());
+        let Some(program) = program else {
+            ensure!(
+                std::env::var_os("CI").is_none(),
+                "prometheus is not installed (apt-get install prometheus)"
+            );
+            tell(
+                "\n  SKIPPED: the dashboard in Prometheus, because there is no prometheus (apt-get install prometheus).\n",
+            );
+            return Ok(None);
+        };
+        let folder = tempfile::tempdir()?;
+        let mut config = "global: { scrape_interval: 1s, scrape_timeout: 1s }\nscrape_configs:\n".to_owned();
+        for (node, name) in [(&world.owner, "owner"), (&world.consumer, "consumer")] {
+            // As docs/metrics.md has it.
+            let secret = folder.path().join(format!("{name}-secret"));
+            std::fs::write(&secret, node.secret().await?)?;
+            let gateway = node.status().await?.gateway_url;
+            let target = gateway.strip_prefix("https://").context("no TLS")?;
+            config += &format!(
+                "- job_name: {name}\n  scheme: https\n  tls_config: {{ ca_file: {:?} }}\n  \
+                 authorization: {{ credentials_file: {secret:?} }}\n  static_configs: [{{ targets: [{target:?}] }}]\n",
+                node.ca_file()
+            );
+        }
+        let file = folder.path().join("prometheus.yml");
+        std::fs::write(&file, config)?;
+        let log = std::fs::File::create(folder.path().join("log"))?;
+        let port = free_port()?;
+        let child = Command::new(program)
+            .arg(format!("--config.file={}", file.display()))
+            .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
+            .arg(format!("--web.listen-address=127.0.0.1:{port}"))
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .kill_on_drop(true)
+            .spawn()?;
+        let prometheus = Self { url: format!("http://127.0.0.1:{port}"), _child: child, folder };
+        let ready = format!("{}/-/ready", prometheus.url);
+        eventually("Prometheus is ready", async || {
+            Ok(world.client().get(&ready).send().await.is_ok_and(|answer| answer.status().is_success()))
+        })
+        .await
+        .with_context(|| prometheus.log())?;
+        Ok(Some(prometheus))
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
+    /// The values of a query now.
+    async fn values(&self, world: &World, query: &str) -> Result<Vec<f64>> {
+        let url = Url::parse_with_params(&format!("{}/api/v1/query", self.url), [("query", query)])?;
+        let told: Value = serde_json::from_str(&world.client().get(url).send().await?.text().await?)?;
+        ensure!(told["status"] == "success", "{query}: {told}");
+        let result = told["data"]["result"].as_array().with_context(|| format!("{query}: {told}"))?;
+        let value = |series: &Value| series["value"][1].as_str()?.parse().ok();
+        let values: Option<Vec<f64>> = result.iter().map(value).collect();
+        values.with_context(|| format!("{query}: {told}"))
+    }
+}
+
+/// The queries of the dashboard, each with the title of its panel; what Grafana fills in is filled in.
+fn queries() -> Result<Vec<(String, String)>> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/grafana/farthing.json");
+    let dashboard: Value = serde_json::from_str(&std::fs::read_to_string(file)?)?;
+    let mut queries = Vec::new();
+    for panel in dashboard["panels"].as_array().context("no panels")? {
+        let title = panel["title"].as_str().context("a panel without a title")?;
+        let targets = panel["targets"].as_array().with_context(|| format!("{title} asks nothing"))?;
+        ensure!(!targets.is_empty(), "{title} asks nothing");
+        for target in targets {
+            let query = target["expr"].as_str().with_context(|| format!("{title} asks nothing"))?;
+            let query = query.replace("$__rate_interval", "1m").replace("$instance", ".+");
+            // Each node has a job of its own here.
+            let query = query.replace("job=\"$job\"", "job=~\"owner|consumer\"");
+            ensure!(!query.contains('$'), "{title}: {query}");
+            queries.push((title.to_owned(), query));
+        }
+    }
+    Ok(queries)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_panel_of_the_dashboard_shows_something_in_prometheus() -> Result<()> {
+    let world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    let Some(prometheus) = Prometheus::start(&world).await? else { return Ok(()) };
+    let mut silent = queries()?;
+    ensure!(silent.len() > 20, "{silent:?}");
+    let shown = eventually("every query shows a number", async || {
+        // What is shown by the second needs calls between two looks.
+        expect_served(&world.get("/ok").await?)?;
+        let mut still_silent = Vec::new();
+        for (title, query) in std::mem::take(&mut silent) {
+            let values = prometheus.values(&world, &query).await?;
+            if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
+                still_silent.push((title, query));
+            }
+        }
+        silent = still_silent;
+        Ok(silent.is_empty())
+    });
+    shown.await.with_context(|| format!("{silent:?}\n{}", prometheus.log()))
+}
