@@ -5,7 +5,9 @@ use std::{ffi::OsStr, io::IsTerminal};
 use farthing_node::config::LOG_FILTER;
 use tracing::Subscriber;
 use tracing_subscriber::{
-    EnvFilter, Layer, Registry, fmt,
+    EnvFilter, Layer, Registry,
+    filter::filter_fn,
+    fmt,
     layer::SubscriberExt,
     registry::LookupSpan,
     reload::{self, Handle},
@@ -29,9 +31,11 @@ impl Log {
         };
         let filter = EnvFilter::try_from_env("FARTHING_LOG").unwrap_or_else(|_| EnvFilter::new(default));
         let (filter, handle) = reload::Layer::new(filter);
-        // Of a node's log the newest lines are kept, for `farthing logs`.
-        let kept = matches!(cli.command, Command::Run)
-            .then(|| fmt::layer().json().with_writer(farthing_os::log::writer));
+        // Of a node's log the newest lines are kept, for `farthing logs`; calls have their history.
+        let kept = matches!(cli.command, Command::Run).then(|| {
+            let lines = fmt::layer().json().with_writer(farthing_os::log::writer);
+            lines.with_filter(filter_fn(|line| line.target() != "access"))
+        });
         tracing_subscriber::registry()
             .with(filter)
             .with(on_standard_error(cli.global.log_format))
