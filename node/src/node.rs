@@ -13,7 +13,7 @@ use std::{
 use anyhow::Context;
 use farthing_bounds::ByteBudget;
 use farthing_chain::Chain;
-use farthing_ledger::{Ledger, SettlementState};
+use farthing_ledger::Ledger;
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle, ReachConfig};
 use farthing_os::{clock, lock::DataFolder};
 use farthing_protocol::{Address, Domain, wire::NetworkName};
@@ -396,13 +396,11 @@ fn restore(ledger: &Ledger, signer: &Signer, channels: &PayerChannels, book: &Bo
     for row in ledger.payee_channels()? {
         book.restore(&row, book::proof(&row, signer.domain()));
     }
-    for settlement in ledger.settlements(32)? {
-        if settlement.state == SettlementState::Pending {
-            tracing::info!(
-                id = settlement.id,
-                "a claim was under way at the last stop; the chain decides its end"
-            );
-        }
+    for settlement in ledger.settlements_under_way()? {
+        tracing::info!(
+            id = settlement.id,
+            "a claim was under way at the last stop; the chain decides its end"
+        );
     }
     Ok(())
 }

@@ -57,6 +57,7 @@ fn copy_all(read: &ReadTransaction, write: &WriteTransaction) -> Result<()> {
     copy(read, write, TRANSACTIONS)?;
     copy(read, write, ADJUSTMENTS)?;
     copy(read, write, DOCUMENTS)?;
+    // What finds settlements by their channel is made anew when the copy is opened.
     // Empty, and there: reading never meets a missing table.
     write.open_table(BODIES)?;
     write.open_table(META)?.insert(BODY_BYTES, 0)?;

@@ -9,7 +9,8 @@ use crate::{
     tables::{
         ADJUSTMENTS, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, DAY_FIGURES, DAY_LIMITS, DAY_TOTALS,
         DOCUMENTS, META, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME, SETTLEMENTS,
-        TRANSACTIONS, UNCHARGED_BY_TIME, UNCHARGED_EFFECTS_BY_TIME, UNCHARGED_PURCHASES_BY_TIME,
+        SETTLEMENTS_BY_CHANNEL, SETTLEMENTS_UNDER_WAY, TRANSACTIONS, UNCHARGED_BY_TIME,
+        UNCHARGED_EFFECTS_BY_TIME, UNCHARGED_PURCHASES_BY_TIME,
     },
     writer,
 };
@@ -70,6 +71,7 @@ fn add_since_schema_1(transaction: &WriteTransaction) -> Result<(), OpenError> {
     transaction.open_table(UNCHARGED_BY_TIME)?;
     transaction.open_table(UNCHARGED_EFFECTS_BY_TIME)?;
     transaction.open_table(UNCHARGED_PURCHASES_BY_TIME)?;
+    settlement::index::mend(transaction).map_err(while_opening)?;
     if transaction.list_tables()?.all(|table| table.name() != ADJUSTMENTS.name()) {
         transaction.open_table(ADJUSTMENTS)?;
         adjustment::explain_earlier(transaction).map_err(while_opening)?;
@@ -98,12 +100,17 @@ fn added_since_schema_1_is_there(transaction: &WriteTransaction) -> Result<bool,
         UNCHARGED_BY_TIME.name(),
         UNCHARGED_EFFECTS_BY_TIME.name(),
         UNCHARGED_PURCHASES_BY_TIME.name(),
+        SETTLEMENTS_BY_CHANNEL.name(),
+        SETTLEMENTS_UNDER_WAY.name(),
     ];
     for table in transaction.list_tables()? {
         missing.retain(|name| *name != table.name());
     }
     let are_weighed = transaction.open_table(META)?.get(LOSSES_WEIGHED)?.is_some();
-    Ok(missing.is_empty() && are_weighed)
+    // Tables of today may have been left as they were by a program of before.
+    Ok(missing.is_empty()
+        && are_weighed
+        && settlement::index::is_whole(transaction).map_err(while_opening)?)
 }
 
 /// One step of the schema, run inside the transaction that also raises the version.

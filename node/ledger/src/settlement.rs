@@ -22,8 +22,10 @@ use crate::{
     Ledger,
     error::{LedgerError, Result, within},
     rows::payee,
-    tables::{self, PAYEE_CHANNELS, SETTLEMENTS},
+    tables::{self, PAYEE_CHANNELS, SETTLEMENTS, SETTLEMENTS_UNDER_WAY},
 };
+
+pub(crate) mod index;
 
 /// Channels in one claim; the contract's batch has a gas limit far below.
 pub const SETTLEMENT_ROWS_MAX: usize = 1_000;
@@ -111,15 +113,25 @@ impl Ledger {
     pub fn settlements(&self, limit: usize) -> Result<Vec<Settlement>> {
         self.read(|tx| newest_first(&tx.open_table(SETTLEMENTS)?)?.take(limit).collect())
     }
-}
 
-/// Settlements among which those that the chain took back are looked for: it replaces its newest blocks only.
-const REOPENED_LOOK_BACK: usize = 64;
+    /// Claims whose end the chain does not show, those included that it took back.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn settlements_under_way(&self) -> Result<Vec<Settlement>> {
+        self.read(|tx| {
+            let (table, mut found) = (tx.open_table(SETTLEMENTS)?, Vec::new());
+            for entry in tx.open_table(SETTLEMENTS_UNDER_WAY)?.iter()? {
+                found.extend(settlement_in(&table, entry?.0.value())?);
+            }
+            Ok(found)
+        })
+    }
+}
 
 fn record_claim(tx: &WriteTransaction, settlement: Settlement) -> Result<SettlementState> {
     let id = settlement.id;
-    let known = tx.open_table(SETTLEMENTS)?.get(id)?.map(|bytes| decode(bytes.value())).transpose()?;
-    let known = known.ok_or(LedgerError::UnknownSettlement(id))?.into_settlement(id);
+    let known = settlement_in(&tx.open_table(SETTLEMENTS)?, id)?.ok_or(LedgerError::UnknownSettlement(id))?;
     if !matches!(known.state, SettlementState::Pending | SettlementState::Failed) {
         let same = known.rows == settlement.rows && settlement.state == known.state;
         return if same { Ok(known.state) } else { Err(LedgerError::SettlementFinal(id)) };
@@ -159,9 +171,7 @@ pub(crate) fn reopen(
         let beyond = |row: &SettlementRow| row.channel == channel && row.from < row.to && claimed < row.to;
         settlement.state == SettlementState::Confirmed && settlement.rows.iter().any(beyond)
     };
-    let newest =
-        newest_first(&tx.open_table(SETTLEMENTS)?)?.take(REOPENED_LOOK_BACK).collect::<Result<Vec<_>>>()?;
-    for settlement in newest.into_iter().filter(is_taken_back) {
+    for settlement in of_channel(tx, channel)?.into_iter().filter(is_taken_back) {
         insert(tx, &Settlement { state: SettlementState::Pending, ..settlement })?;
     }
     Ok(())
@@ -179,15 +189,16 @@ pub(crate) fn note_paid(
         return Ok(());
     }
     let mut from = before;
-    for settlement in newest_first(&tx.open_table(SETTLEMENTS)?)?.take(REOPENED_LOOK_BACK) {
-        let settlement = settlement?;
+    for number in index::numbers_of(tx, channel)? {
+        let Some(settlement) = settlement_in(&tx.open_table(SETTLEMENTS)?, number)? else { continue };
         let stands = matches!(settlement.state, SettlementState::Pending | SettlementState::Confirmed);
         for row in settlement.rows.iter().filter(|row| stands && row.channel == channel) {
             from = from.max(row.to);
         }
-    }
-    if from >= claimed {
-        return Ok(());
+        // Nearly always the newest, which this node has just made.
+        if from >= claimed {
+            return Ok(());
+        }
     }
     let row = SettlementRow { channel, from, to: claimed };
     add(tx, row, time_secs, SettlementState::Confirmed)
@@ -203,13 +214,13 @@ pub(crate) fn note_returned(
     if round > before && !row.amount().is_zero() {
         return add(tx, row, time_secs, SettlementState::Returned);
     }
-    let mut told = newest_first(&tx.open_table(SETTLEMENTS)?)?
-        .take(if round < before { REOPENED_LOOK_BACK } else { 0 })
-        .collect::<Result<Vec<_>>>()?;
-    let is_of_it = |one: &SettlementRow| one.channel == row.channel;
-    told.retain(|one| one.state == SettlementState::Returned && one.rows.iter().any(is_of_it));
+    if round >= before {
+        return Ok(());
+    }
+    let mut told = of_channel(tx, row.channel)?;
+    told.retain(|one| one.state == SettlementState::Returned);
     for one in told.iter().take(before.saturating_sub(round) as usize) {
-        tx.open_table(SETTLEMENTS)?.remove(one.id)?;
+        remove(tx, one.id)?;
     }
     Ok(())
 }
@@ -235,10 +246,8 @@ pub(crate) fn book_losses(
     (lost, spent): (Usdc, Usdc),
     time_secs: u64,
 ) -> Result<()> {
-    let mut told = newest_first(&tx.open_table(SETTLEMENTS)?)?.collect::<Result<Vec<_>>>()?;
-    // A loss has one row.
-    let is_of_it = |one: &Settlement| one.rows.first().is_some_and(|row| row.channel == channel);
-    told.retain(|one| one.state == SettlementState::Lost && is_of_it(one));
+    let mut told = of_channel(tx, channel)?;
+    told.retain(|one| one.state == SettlementState::Lost);
     let amounts = told.iter().flat_map(|one| &one.rows).map(SettlementRow::amount);
     let booked = amounts.fold(Usdc::ZERO, Usdc::saturating_add);
     let newly = lost.saturating_sub(booked);
@@ -248,12 +257,13 @@ pub(crate) fn book_losses(
     }
     let mut found_again = booked.saturating_sub(lost);
     for mut loss in told {
+        // A loss has one row.
         let Some(row) = loss.rows.first_mut().filter(|_| !found_again.is_zero()) else { break };
         let part = found_again.min(row.amount());
         found_again = found_again.saturating_sub(part);
         row.from = row.from.saturating_add(part);
         if row.amount().is_zero() {
-            tx.open_table(SETTLEMENTS)?.remove(loss.id)?;
+            remove(tx, loss.id)?;
         } else {
             insert(tx, &loss)?;
         }
@@ -282,6 +292,17 @@ fn newest_first(
     }))
 }
 
+fn settlement_in(table: &impl ReadableTable<u64, &'static [u8]>, id: u64) -> Result<Option<Settlement>> {
+    let stored = tables::get::<_, StoredSettlement>(table, "settlements", id)?;
+    Ok(stored.map(|stored| stored.into_settlement(id)))
+}
+
+/// Reads the settlements that name a channel, the newest first.
+fn of_channel(tx: &WriteTransaction, channel: ChannelId) -> Result<Vec<Settlement>> {
+    let (numbers, table) = (index::numbers_of(tx, channel)?, tx.open_table(SETTLEMENTS)?);
+    numbers.into_iter().filter_map(|number| settlement_in(&table, number).transpose()).collect()
+}
+
 fn next_id(tx: &WriteTransaction) -> Result<u64> {
     Ok(tx.open_table(SETTLEMENTS)?.last()?.map_or(0, |(id, _)| id.value()) + 1)
 }
@@ -306,9 +327,15 @@ fn add(tx: &WriteTransaction, row: SettlementRow, time_secs: u64, state: Settlem
 }
 
 fn insert(tx: &WriteTransaction, settlement: &Settlement) -> Result<()> {
+    remove(tx, settlement.id)?;
     let bytes = tables::encode(&StoredSettlement::from(settlement));
     tx.open_table(SETTLEMENTS)?.insert(settlement.id, bytes.as_slice())?;
-    Ok(())
+    index::enter(tx, settlement)
+}
+
+fn remove(tx: &WriteTransaction, id: u64) -> Result<()> {
+    let removed = tx.open_table(SETTLEMENTS)?.remove(id)?.map(|bytes| decode(bytes.value())).transpose()?;
+    removed.map_or(Ok(()), |stored| index::leave(tx, &stored.into_settlement(id)))
 }
 
 pub(crate) fn decode(bytes: &[u8]) -> Result<StoredSettlement> {

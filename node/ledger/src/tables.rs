@@ -30,6 +30,10 @@ pub(crate) const UNCHARGED_PURCHASES_BY_TIME: Table<&[u8; 24], ()> =
 pub(crate) const BODIES: Table<&[u8; 44], Bytes> = Table::new("bodies");
 /// Settlement number → one claim transaction.
 pub(crate) const SETTLEMENTS: Table<u64, Bytes> = Table::new("settlements");
+/// Channel id ‖ settlement number: the settlements that name a channel.
+pub(crate) const SETTLEMENTS_BY_CHANNEL: Table<&[u8; 40], ()> = Table::new("settlements_by_channel");
+/// Settlement number: those that are under way.
+pub(crate) const SETTLEMENTS_UNDER_WAY: Table<u64, ()> = Table::new("settlements_under_way");
 /// Channel id → what this node pays on.
 pub(crate) const PAYER_CHANNELS: Table<&[u8; 32], Bytes> = Table::new("payer_channels");
 /// Call id → a promise whose end is not known.

@@ -14,6 +14,7 @@ use farthing_chain::{CLAIM_ROWS_MAX, ChainError, ChainHandle, ChainKind, ClaimRo
 use farthing_ledger::{Ending, Ledger, SettlementRow, SettlementState};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{ChannelId, Signature, Usdc};
+use futures::{StreamExt, stream};
 use tokio::sync::mpsc;
 
 use super::{
@@ -28,8 +29,8 @@ use crate::{
     owner::book::{Book, PayeeChannel},
 };
 
-/// Settlements among which interrupted ones are looked for: at most one is under way at a time.
-const INTERRUPTED_LOOK_BACK: usize = 32;
+/// Ends of claims that are stored at once: the ledger's writer makes one commit of what waits together.
+const CONCLUDED_AT_ONCE: usize = 64;
 /// Calls on a channel end soon; a chain that refuses a close does not change its mind at once.
 const RETRY_BUSY_EVERY: Duration = Duration::from_millis(500);
 const RETRY_FAILED_AFTER: Duration = Duration::from_secs(5);
@@ -128,12 +129,10 @@ impl Payee {
     /// Claims that were under way at the last stop, or that the chain has taken back since: this task itself has none while
     /// it asks.
     fn interrupted_claims(&self) -> Vec<farthing_ledger::Settlement> {
-        let mut settlements = self.ledger.settlements(INTERRUPTED_LOOK_BACK).unwrap_or_else(|error| {
+        self.ledger.settlements_under_way().unwrap_or_else(|error| {
             tracing::error!(%error, "earlier claims cannot be read");
             Vec::new()
-        });
-        settlements.retain(|settlement| settlement.state == SettlementState::Pending);
-        settlements
+        })
     }
 
     /// An interrupted claim is done when the chain shows all of it paid.
@@ -146,11 +145,14 @@ impl Payee {
     }
 
     async fn conclude(&self, settlements: Vec<farthing_ledger::Settlement>, state: SettlementState) {
-        for mut settlement in settlements {
-            (settlement.state, settlement.time_secs) = (state, clock::now_secs());
-            if let Err(error) = self.ledger.record_claim(settlement).await {
-                tracing::warn!(%error, "the end of an interrupted claim was not stored");
-            }
+        let ends = stream::iter(settlements).map(|settlement| self.conclude_one(settlement, state));
+        ends.buffer_unordered(CONCLUDED_AT_ONCE).collect::<()>().await;
+    }
+
+    async fn conclude_one(&self, mut settlement: farthing_ledger::Settlement, state: SettlementState) {
+        (settlement.state, settlement.time_secs) = (state, clock::now_secs());
+        if let Err(error) = self.ledger.record_claim(settlement).await {
+            tracing::warn!(%error, "the end of an interrupted claim was not stored");
         }
     }
 

@@ -11,7 +11,10 @@ use crate::{
     error::Result,
     rows::payee::{self, StoredCall, StoredState},
     settlement::{self, SettlementState},
-    tables::{self, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, META, PAYEE_CHANNELS, SETTLEMENTS},
+    tables::{
+        self, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, META, PAYEE_CHANNELS, SETTLEMENTS,
+        SETTLEMENTS_BY_CHANNEL, SETTLEMENTS_UNDER_WAY,
+    },
 };
 
 /// Per channel: (spent total after the call, its charge) of every charged call.
@@ -153,7 +156,16 @@ fn is_claimable(row: &payee::StoredPayeeChannel, id: ChannelId, domain: Option<&
 
 pub(super) fn settlements(tx: &ReadTransaction, audit: &mut Audit) -> Result<()> {
     let channels = tx.open_table(PAYEE_CHANNELS)?;
-    for entry in tx.open_table(SETTLEMENTS)?.iter()? {
+    let (settlements, by_channel, under_way) = (
+        tx.open_table(SETTLEMENTS)?,
+        tx.open_table(SETTLEMENTS_BY_CHANNEL)?,
+        tx.open_table(SETTLEMENTS_UNDER_WAY)?,
+    );
+    let are_found = settlement::index::fits(&settlements, &by_channel, &under_way)?;
+    audit.require(are_found, "index", || {
+        ("settlements".into(), "their tables by channel and of those under way do not fit them".into())
+    });
+    for entry in settlements.iter()? {
         let (id, bytes) = entry?;
         let settlement = settlement::decode(bytes.value())?.into_settlement(id.value());
         audit.settlements += 1;

@@ -20,7 +20,7 @@ use crate::{
     settlement::{self, SettlementState},
     tables::{
         BODIES, CALLS, CALLS_BY_TIME, DAY_LIMITS, DAY_TOTALS, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES,
-        PURCHASES, PURCHASES_BY_TIME,
+        PURCHASES, PURCHASES_BY_TIME, SETTLEMENTS_BY_CHANNEL, SETTLEMENTS_UNDER_WAY,
     },
 };
 
@@ -407,6 +407,16 @@ async fn indexes_and_counters_fit_their_rows() {
         Ok(())
     };
     assert_eq!(found(no_bodies).await, ["index"]);
+    let no_settlements_by_channel = |tx: &WriteTransaction, _| {
+        tx.open_table(SETTLEMENTS_BY_CHANNEL)?.retain(|_, ()| false)?;
+        Ok(())
+    };
+    assert_eq!(found(no_settlements_by_channel).await, ["index"]);
+    let more_under_way = |tx: &WriteTransaction, _| {
+        tx.open_table(SETTLEMENTS_UNDER_WAY)?.insert(1, ())?;
+        Ok(())
+    };
+    assert_eq!(found(more_under_way).await, ["index"]);
 }
 
 #[tokio::test]

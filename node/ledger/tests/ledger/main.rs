@@ -12,5 +12,6 @@ mod opening;
 mod power_cut;
 mod properties;
 mod recovered;
+mod settlements;
 mod workload;
 mod world;

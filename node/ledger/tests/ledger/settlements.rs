@@ -1,0 +1,115 @@
+//! However many channels there are, the settlements of each are found, also in a ledger of before.
+
+use farthing_ledger::{Ledger, OpenMode, PayeeChannelFacts, Settlement, SettlementRow, SettlementState};
+use farthing_protocol::Usdc;
+use redb::{Database, TableDefinition, WriteTransaction};
+
+use crate::world::*;
+use SettlementState::{Confirmed, Pending};
+
+const CHANNELS: u8 = 100;
+
+/// A claim on each of many channels, which is not paid yet.
+async fn claims_of_many(ledger: &Ledger) -> Vec<Settlement> {
+    let mut claims = Vec::new();
+    for salt in 1..=CHANNELS {
+        ledger.put_payee_channel(payee_channel(salt)).await.unwrap();
+        ledger.serve(served(salt, PRICE, call(salt.into()))).await.unwrap();
+        let row = SettlementRow { channel: channel(salt), from: Usdc::ZERO, to: PRICE };
+        claims.push(ledger.open_settlement(vec![row], NOW_SECS).await.unwrap());
+    }
+    claims
+}
+
+/// The chain shows so much of each channel as paid.
+async fn show(ledger: &Ledger, claimed: Usdc) {
+    for salt in 1..=CHANNELS {
+        ledger.put_payee_channel(PayeeChannelFacts { claimed, ..payee_channel(salt) }).await.unwrap();
+    }
+}
+
+fn states(ledger: &Ledger) -> Vec<SettlementState> {
+    ledger.settlements(1_000).unwrap().into_iter().map(|one| one.state).collect()
+}
+
+#[tokio::test]
+async fn an_endpoint_that_lies_about_all_channels_leaves_no_settlement_that_says_otherwise() {
+    let ledger = in_memory();
+    let claims = claims_of_many(&ledger).await;
+    assert_eq!(ledger.settlements_under_way().unwrap(), claims);
+    show(&ledger, PRICE).await;
+    assert_eq!(states(&ledger), [Pending; CHANNELS as usize], "a claim of each stands for what it is paid");
+    for claim in claims {
+        ledger.record_claim(Settlement { state: Confirmed, ..claim }).await.unwrap();
+    }
+    assert!(ledger.settlements_under_way().unwrap().is_empty());
+
+    show(&ledger, Usdc::ZERO).await;
+    assert_eq!(states(&ledger), [Pending; CHANNELS as usize]);
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
+
+    // It was a lie, and whoever asks what is under way learns of all of it.
+    show(&ledger, PRICE).await;
+    for claim in ledger.settlements_under_way().unwrap() {
+        ledger.record_claim(Settlement { state: Confirmed, ..claim }).await.unwrap();
+    }
+    assert_eq!(states(&ledger), [Confirmed; CHANNELS as usize]);
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
+}
+
+#[tokio::test]
+async fn settlements_of_a_ledger_of_before_are_found_by_their_channel() {
+    const SETTLEMENTS: TableDefinition<u64, &[u8]> = TableDefinition::new("settlements");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.redb");
+    let ledger = Ledger::open(&path, OpenMode::Create).unwrap();
+    let claims = claims_of_many(&ledger).await;
+    show(&ledger, PRICE).await;
+    for claim in claims {
+        ledger.record_claim(Settlement { state: Confirmed, ..claim }).await.unwrap();
+    }
+    drop(ledger);
+
+    let change = |of_before: &dyn Fn(&WriteTransaction)| {
+        let database = Database::open(&path).unwrap();
+        let tx = database.begin_write().unwrap();
+        of_before(&tx);
+        tx.commit().unwrap();
+    };
+    // Such a program knows of no other table.
+    change(&|tx| {
+        let by_channel: TableDefinition<&[u8; 40], ()> = TableDefinition::new("settlements_by_channel");
+        let under_way: TableDefinition<u64, ()> = TableDefinition::new("settlements_under_way");
+        assert!(tx.delete_table(by_channel).unwrap() && tx.delete_table(under_way).unwrap());
+    });
+    let ledger = Ledger::open(&path, OpenMode::Existing).unwrap();
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
+    show(&ledger, Usdc::ZERO).await;
+    assert_eq!(states(&ledger), [Pending; CHANNELS as usize]);
+    drop(ledger);
+
+    // It is run once more, takes a settlement away and makes another one of it.
+    change(&|tx| {
+        let mut table = tx.open_table(SETTLEMENTS).unwrap();
+        let first = table.remove(1).unwrap().unwrap().value().to_owned();
+        table.insert(1_000, first.as_slice()).unwrap();
+    });
+    let ledger = Ledger::open(&path, OpenMode::Existing).unwrap();
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
+    let last = ledger.settlements_under_way().unwrap().pop().unwrap();
+    assert_eq!((last.id, last.rows[0].channel), (1_000, channel(1)));
+    show(&ledger, PRICE).await;
+    assert_eq!(states(&ledger).len(), usize::from(CHANNELS), "no payment is told twice");
+}
+
+#[tokio::test]
+async fn a_copy_finds_the_settlements_of_a_channel() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy.redb");
+    let ledger = in_memory();
+    let claims = claims_of_many(&ledger).await;
+    ledger.copy_to(&copy).unwrap();
+    let copied = Ledger::open(&copy, OpenMode::Existing).unwrap();
+    assert_eq!(copied.settlements_under_way().unwrap(), claims);
+    assert!(copied.audit(None).unwrap().violations.is_empty());
+}
