@@ -437,6 +437,15 @@ impl Accounts {
         Ok(self.channels.is_overclaimed(channel, claimed.saturating_sub(doubtful)))
     }
 
+    /// Tells whether what an emptied channel paid would end the doubt about calls on it.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn ends_doubts(&self, channel: ChannelId, claimed: Usdc) -> Result<bool, LedgerError> {
+        Ok(self.channels.is_paid_beyond_calls(channel, claimed)
+            && !self.ledger.released_in_doubt(channel)?.is_empty())
+    }
+
     /// Books what forgotten calls were charged, given a total of the owner, as an adjustment. It counts for today's
     /// limit, and for no secret: nobody knows whose they were.
     pub async fn book_forgotten(&self, owner: Address, channel: ChannelId, spent_total: Usdc) {

@@ -264,6 +264,14 @@ impl PayerChannels {
         })
     }
 
+    /// Tells whether the owner was paid on chain for what no call that the ledger counts explains, forgotten or not.
+    pub fn is_paid_beyond_calls(&self, id: ChannelId, claimed: Usdc) -> bool {
+        let channels = self.channels.lock();
+        let unexplained =
+            |channel: &PayerChannel| channel.state.unexplained(claimed.saturating_add(channel.forgotten));
+        channels.by_id.get(&id).is_some_and(|channel| !unexplained(channel).is_zero())
+    }
+
     /// Reserves headroom for a call at `price` with `owner`.
     ///
     /// # Errors

@@ -10,7 +10,7 @@
 //! Places are bounded. A channel that pays keeps its place; among the others the one that holds least makes room,
 //! so that filling the book costs more than it takes from anyone.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use farthing_ledger::{Ending, PayeeChannelRow};
 use farthing_protocol::{
@@ -143,8 +143,7 @@ impl Book {
         let is_open = |state: &PayeeState| ending == Ending::None || state.deposited > state.claimed;
         let open = channels.get_mut(&id).filter(|channel| is_open(&channel.state));
         let Some(channel) = open else { return false };
-        channel.ending = ending;
-        channel.state.closing = channel.is_closing();
+        channel.set_ending(ending);
         true
     }
 
@@ -155,8 +154,7 @@ impl Book {
         let is_idle = |channel: &&mut PayeeChannel| channel.state.reserved.is_zero() && !channel.is_looked_at;
         let idle = channels.get_mut(&id).filter(is_idle);
         let Some(channel) = idle else { return false };
-        channel.ending = Ending::SignedAway { until_secs, round };
-        channel.state.closing = true;
+        channel.set_ending(Ending::SignedAway { until_secs, round });
         true
     }
 
@@ -168,7 +166,13 @@ impl Book {
     /// Channels that this node closes and has not closed yet.
     pub fn closing(&self) -> Vec<ChannelId> {
         let channels = &self.books.lock().channels;
-        channels.iter().filter(|(_, channel)| channel.ending == Ending::Closes).map(|(id, _)| *id).collect()
+        channels.iter().filter(|(_, channel)| channel.is_to_be_closed()).map(|(id, _)| *id).collect()
+    }
+
+    /// Channels that this node has closed as it took on, and for how long every reading of the chain has shown that.
+    pub fn closed(&self) -> Vec<(ChannelId, Duration)> {
+        let channels = &self.books.lock().channels;
+        channels.iter().filter_map(|(id, channel)| Some((*id, channel.closed_for()?))).collect()
     }
 
     /// The terms of a channel, its deposit, and the best voucher so far: what a call and its signature are checked
@@ -368,8 +372,15 @@ mod tests {
         assert!(book.set_ending(ID, Ending::Closes));
         book.apply(&row(20, 10), None, SAFE);
         assert!(book.get(ID).unwrap().state.closing, "a view does not end a close that is asked for");
-        book.apply(&row(10, 10), None, SAFE);
-        assert!(!book.get(ID).unwrap().state.closing, "done");
+        book.apply(&row(10, 10), None, View { round: 1, ..SAFE });
+        assert!(!book.get(ID).unwrap().state.closing && book.closing().is_empty(), "done");
+        assert_eq!(book.closed().len(), 1);
+        // The next round is served at once, and the block that closed the last one may be taken back.
+        book.apply(&row(20, 10), None, View { round: 1, ..SAFE });
+        assert!(!book.get(ID).unwrap().state.closing && book.closing().is_empty());
+        book.apply(&row(20, 10), None, SAFE);
+        assert!(book.get(ID).unwrap().state.closing && book.closed().is_empty(), "it was not closed");
+        assert_eq!(book.closing(), [ID]);
     }
 
     #[test]

@@ -216,14 +216,17 @@ impl ChainIntake {
         Ok(if is_sure { ViewOutcome::Taken { of } } else { ViewOutcome::Unsure })
     }
 
-    /// `false` while the chain has shown what accuses the owner for too short a time: an endpoint may have invented it.
+    /// `false` while the chain has shown for too short a time what accuses the owner, or explains calls that it said were
+    /// free: an endpoint may have invented it.
     async fn take_over_as_payer(&self, view: &ChannelView) -> Result<bool, LedgerError> {
         let accounts = &self.0.accounts;
         // An owner with an open channel is asked before the next call to it; on an emptied one there is nothing to ask.
         let (owner, channel) = (view.config.payee, view.id);
         let is_emptied = view.deposited <= view.claimed;
         let is_overclaimed = is_emptied && accounts.is_overclaimed(channel, view.claimed)?;
-        if !self.is_sure(view, is_overclaimed).await {
+        // A call that is in doubt no more is asked about no more.
+        let ends_doubts = is_emptied && !is_overclaimed && accounts.ends_doubts(channel, view.claimed)?;
+        if !self.is_sure(view, is_overclaimed || ends_doubts).await {
             return Ok(false);
         }
         let facts = PayerChannelFacts {

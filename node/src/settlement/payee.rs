@@ -83,7 +83,10 @@ impl Payee {
                     if changed.is_err() { return; }
                     views.mark_unchanged();
                     self.intake.catch_up().await;
+                    // A close that was shown as done, and is not.
+                    self.closing.extend(self.book.closing());
                     self.serve_again().await;
+                    self.forget_closed().await;
                     self.conclude_paid().await;
                     self.claim_pending().await;
                 }
@@ -92,6 +95,7 @@ impl Payee {
                     self.probe_refused().await;
                     self.settle_by_policy().await;
                     self.serve_again().await;
+                    self.forget_closed().await;
                 }
                 () = tokio::time::sleep_until(self.looked_at_again().into()), if !self.unshown.is_empty() => {
                     self.unshown.retain(|_, again| Instant::now() < *again);
@@ -347,14 +351,34 @@ impl Payee {
             let is_shown = close.done_for.is_some_and(|shown| is_believed(&self.chain, shown));
             // Before it counts, it is read once more: an endpoint that has fallen silent shows for long what it said last.
             let is_over = is_void || (is_shown && self.is_still_refilled(channel).await);
-            if !is_over {
-                continue;
-            }
-            match self.ledger.end_payee_channel(channel, Ending::None).await {
-                Ok(_) => drop(self.book.set_ending(channel, Ending::None)),
-                Err(error) => tracing::warn!(%channel, %error, "a void close was not stored"),
+            if is_over {
+                self.end_duty(channel).await;
             }
         }
+    }
+
+    /// What this node took on is over once the chain has shown for a while that it is done, and still does.
+    async fn forget_closed(&mut self) {
+        for (channel, shown_for) in self.book.closed() {
+            if is_believed(&self.chain, shown_for) && self.is_still_closed(channel).await {
+                self.end_duty(channel).await;
+                self.ordered.remove(&channel);
+            }
+        }
+    }
+
+    async fn end_duty(&self, channel: ChannelId) {
+        match self.ledger.end_payee_channel(channel, Ending::None).await {
+            Ok(_) => drop(self.book.set_ending(channel, Ending::None)),
+            Err(error) => tracing::warn!(%channel, %error, "the end of a close was not stored"),
+        }
+    }
+
+    /// Asks the chain anew whether the channel was emptied since this node took on its close.
+    async fn is_still_closed(&self, channel: ChannelId) -> bool {
+        let Some(entry) = self.book.get(channel) else { return false };
+        let now = self.chain.read_channel(entry.config).await;
+        now.is_ok_and(|now| entry.is_emptied(now.deposited.saturating_sub(now.claimed), Some(now.round)))
     }
 
     /// Asks the chain anew whether the channel was filled again after the signed close.
@@ -366,13 +390,17 @@ impl Payee {
     }
 
     async fn start_closing(&mut self, channel: ChannelId) {
-        if self.closing.contains(&channel) || !self.book.set_ending(channel, Ending::Closes) {
+        if !self.book.set_ending(channel, Ending::Closes) {
             return;
         }
-        if let Err(error) = self.ledger.end_payee_channel(channel, Ending::Closes).await {
+        self.closing.insert(channel);
+        // Asking again costs no further commit.
+        let stored = self.ledger.payee_channel(channel).ok().flatten();
+        if stored.is_none_or(|row| row.ending != Ending::Closes)
+            && let Err(error) = self.ledger.end_payee_channel(channel, Ending::Closes).await
+        {
             tracing::error!(%channel, %error, "a requested close was not stored");
         }
-        self.closing.insert(channel);
     }
 
     /// Closes what was asked to be closed and has no call in progress. Whatever fails stays in the queue; whether
@@ -383,10 +411,8 @@ impl Payee {
         while let Some(channel) = self.closing.iter().copied().find(|channel| tried.insert(*channel)) {
             self.claim_pending().await;
             match self.close(channel).await {
-                Ok(Closing::Done) => {
-                    self.closing.remove(&channel);
-                    self.ordered.remove(&channel);
-                }
+                // It comes back when the chain shows that it is not done.
+                Ok(Closing::Done) => drop(self.closing.remove(&channel)),
                 Ok(Closing::Waits) => {}
                 Err(error) => {
                     all_well = false;
@@ -399,7 +425,7 @@ impl Payee {
 
     async fn close(&self, channel: ChannelId) -> Result<Closing, SettlementError> {
         let Some(entry) = self.book.get(channel) else { return Ok(Closing::Done) };
-        if entry.state.deposited <= entry.state.claimed {
+        if !entry.is_to_be_closed() {
             return Ok(Closing::Done);
         }
         let gas = chain_view::gas(&self.chain, self.policy.gas_price_factor_max);

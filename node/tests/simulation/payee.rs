@@ -271,6 +271,10 @@ impl Payee {
         let row = block_on(self.ledger.put_payee_channel(facts)).unwrap();
         let view = View { safe_deposited: chain.deposited, close_at_secs: None, round: 0 };
         self.book.apply(&row, book::proof(&row, self.signer.domain()), view);
+        // It has been shown for a while.
+        if !self.book.closed().is_empty() {
+            self.book.set_ending(self.channel, Ending::None);
+        }
         self.check();
     }
 

@@ -448,7 +448,7 @@ async fn a_channel_whose_close_was_signed_away_is_not_forgotten() {
 }
 
 #[tokio::test]
-async fn no_view_of_the_chain_ends_a_signed_close() {
+async fn no_view_of_the_chain_ends_a_signed_close_or_a_promise_to_close() {
     let ledger = in_memory();
     let open = payee_channel(1);
     let signed = Ending::SignedAway { until_secs: 5, round: 0 };
@@ -461,8 +461,9 @@ async fn no_view_of_the_chain_ends_a_signed_close() {
         assert_eq!(ledger.put_payee_channel(seen).await.unwrap().ending, signed, "{seen:?}");
     }
     ledger.end_payee_channel(open.id, Ending::Closes).await.unwrap();
-    let emptied = PayeeChannelFacts { claimed: filled.deposited, ..filled };
-    assert_eq!(ledger.put_payee_channel(emptied).await.unwrap().ending, Ending::None, "it is closed");
+    for seen in [emptied, open, filled] {
+        assert_eq!(ledger.put_payee_channel(seen).await.unwrap().ending, Ending::Closes, "{seen:?}");
+    }
 }
 
 #[tokio::test]

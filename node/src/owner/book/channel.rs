@@ -22,8 +22,10 @@ pub struct PayeeChannel {
     pub view: Option<View>,
     /// The step towards the channel's end that this node has taken on; nothing is served until it is done.
     pub ending: Ending,
-    /// Since when every reading of the chain has shown that the close which was signed is done.
+    /// Since when every reading of the chain has shown that the step is done.
     closed_since: Option<Instant>,
+    /// The round in which it was taken on, as far as the chain was read; a later one is closed by nobody's word.
+    ends_in: Option<u32>,
     /// The part of what is spent that the ledger has carried over and no call explains.
     opening: Usdc,
     opening_version: u64,
@@ -65,6 +67,7 @@ impl PayeeChannel {
             view: None,
             ending: row.ending,
             closed_since: None,
+            ends_in: None,
             opening: row.opening,
             opening_version: row.opening_version,
             looks: None,
@@ -91,17 +94,17 @@ impl PayeeChannel {
         self.state.claimed = row.claimed;
         self.carry(row, proof);
         self.view = Some(view);
-        match self.ending {
-            Ending::None => {}
-            Ending::Closes if row.deposited > row.claimed => {}
-            Ending::Closes => self.ending = Ending::None,
+        self.ends_in.get_or_insert(view.round);
+        let is_done = match self.ending {
+            Ending::None => false,
+            Ending::Closes => !self.is_to_be_closed(),
             // A newest block that shows it brought may be taken back, and then the same words close the channel again: only
             // a later round with a deposit that stays shows that it is done.
             Ending::SignedAway { round, .. } => {
-                let is_done = view.round > round && view.safe_deposited.min(row.deposited) > row.claimed;
-                self.closed_since = is_done.then(|| self.closed_since.unwrap_or_else(Instant::now));
+                view.round > round && view.safe_deposited.min(row.deposited) > row.claimed
             }
-        }
+        };
+        self.closed_since = is_done.then(|| self.closed_since.unwrap_or_else(Instant::now));
         self.state.closing = self.is_closing();
         if self.state.unclaimed().is_zero() {
             self.unclaimed_since_secs = None;
@@ -137,6 +140,29 @@ impl PayeeChannel {
         self.best_voucher.as_ref().filter(|voucher| voucher.cumulative >= self.state.spent)
     }
 
+    /// Takes on a step towards the channel's end, or ends it.
+    pub(super) fn set_ending(&mut self, ending: Ending) {
+        (self.ending, self.closed_since) = (ending, None);
+        self.ends_in = self.view.map(|view| view.round);
+        self.state.closing = self.is_closing();
+    }
+
+    /// Tells whether this node has still to close the channel, as far as the chain was read.
+    pub fn is_to_be_closed(&self) -> bool {
+        let left = self.state.deposited.saturating_sub(self.state.claimed);
+        self.ending == Ending::Closes && !self.is_emptied(left, self.view.map(|view| view.round))
+    }
+
+    /// Tells whether a channel that holds `left` in this round was emptied since its end was taken on.
+    pub fn is_emptied(&self, left: Usdc, round: Option<u32>) -> bool {
+        left.is_zero() || round.zip(self.ends_in).is_some_and(|(round, ends_in)| round > ends_in)
+    }
+
+    /// The time for which every reading of the chain has shown that this node closed the channel, as it took on.
+    pub(super) fn closed_for(&self) -> Option<Duration> {
+        self.closed_since.filter(|_| self.ending == Ending::Closes).map(|since| since.elapsed())
+    }
+
     /// The close that this node has signed.
     pub(super) fn signed_close(&self, channel: ChannelId) -> Option<SignedAway> {
         let Ending::SignedAway { until_secs, .. } = self.ending else { return None };
@@ -149,7 +175,12 @@ impl PayeeChannel {
     }
 
     pub(super) fn is_closing(&self) -> bool {
-        self.close_at_secs().is_some() || self.ending != Ending::None
+        let ends = match self.ending {
+            Ending::None => false,
+            Ending::Closes => self.is_to_be_closed(),
+            Ending::SignedAway { .. } => true,
+        };
+        ends || self.close_at_secs().is_some()
     }
 
     /// From this second on the payer may withdraw.

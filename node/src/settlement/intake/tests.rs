@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use farthing_chain::{Chain, ChainHandle, ChainKind, ClaimRow, MemoryJournal, Role};
-use farthing_ledger::{OpenMode, Promise};
+use farthing_ledger::{Ending, OpenMode, Promise};
 use farthing_os::clock;
 use farthing_protocol::{
     CallId, CallRequest, ChannelConfig, SecretKey, ServiceId, Signature, Voucher,
@@ -11,9 +11,14 @@ use farthing_protocol::{
 };
 use farthing_testnet::{LocalChain, anvil::Anvil};
 use redb::backends::InMemoryBackend;
+use tokio::sync::{mpsc, oneshot};
 
 use super::*;
-use crate::{consumer::channels::PayerChannels, gas::GasMeans};
+use crate::{
+    consumer::channels::PayerChannels,
+    gas::GasMeans,
+    settlement::{SettlementRequest, payee::Payee, policy::Policy},
+};
 
 const fn usdc(micros: u64) -> Usdc {
     Usdc::from_micros(micros)
@@ -170,9 +175,10 @@ fn promise(call_id: CallId, owner: Address, price: Usdc, payment: Payment) -> Pr
     }
 }
 
-/// A payer's books, in memory.
+/// A wallet's books, in memory.
 struct Books {
     ledger: Ledger,
+    book: Book,
     channels: Arc<PayerChannels>,
     accounts: Arc<Accounts>,
     intake: ChainIntake,
@@ -185,8 +191,8 @@ impl Books {
         let who = (payer.wallet(), payer.domain());
         let accounts = Arc::new(Accounts::new(ledger.clone(), channels.clone(), who));
         let (chain, book) = (payer.clone(), Book::with_places(1));
-        let intake = ChainIntake::new(who.0, chain, ledger.clone(), book, accounts.clone(), terms());
-        Self { ledger, channels, accounts, intake }
+        let intake = ChainIntake::new(who.0, chain, ledger.clone(), book.clone(), accounts.clone(), terms());
+        Self { ledger, book, channels, accounts, intake }
     }
 }
 
@@ -194,7 +200,7 @@ impl Books {
 async fn an_owner_that_empties_a_channel_by_what_no_call_explains_gets_no_further_promise() {
     let chain = LocalChain::start().await.unwrap();
     let (key, payer) = wallet(&chain, 1).await;
-    let Books { ledger, channels, accounts, intake } = Books::of(&payer);
+    let Books { ledger, channels, accounts, intake, .. } = Books::of(&payer);
     let counted_today = || {
         let today = farthing_ledger::day_of(clock::now_secs());
         accounts.spending_of(today).unwrap().total(today)
@@ -292,4 +298,73 @@ async fn no_owner_is_accused_of_what_the_endpoint_of_a_public_chain_has_just_beg
         assert!(!channels.in_use(owner.wallet()).unwrap().state.stopped);
     }
     assert_eq!(ledger.payer_channels().unwrap()[0].claimed, Usdc::ZERO, "nothing is booked of it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_in_doubt_outlasts_one_reading_of_a_public_chain_that_shows_it_paid() {
+    let chain = LocalChain::start().await.unwrap();
+    let (_, owner) = wallet(&chain, 2).await;
+    for (seed, kind) in [(1, ChainKind::Testnet), (3, ChainKind::Local)] {
+        let (key, payer) = wallet_on(&chain, kind, seed).await;
+        let Books { ledger, channels, intake, .. } = Books::of(&payer);
+        let (config, id) = open(&payer, &owner, 5_000).await;
+        payer.channels().wait_for(|views| views.contains_key(&id)).await.unwrap();
+        assert!(intake.catch_up().await.is_stored);
+        let cumulative = usdc(5_000);
+        let call = channels.reserve(owner.wallet(), cumulative, 0).unwrap();
+        let signature = Voucher { channel: id, cumulative }.sign(&payer.domain(), &key);
+        let payment =
+            Payment::Channel { channel: id, cumulative, signature: Some(signature), receipted: None };
+        let call_id = CallId::from_bytes([seed; 16]);
+        let promised = ledger.promise(promise(call_id, owner.wallet(), call.price, payment)).await.unwrap();
+        promised.await.unwrap();
+        channels.release(&call);
+        ledger.release_in_doubt(call_id, "refused", 1).await.unwrap();
+
+        owner.claim_many(vec![ClaimRow { config, cumulative, amount: cumulative, signature }]).await.unwrap();
+        payer.channels().wait_for(|views| views[&id].claimed == cumulative).await.unwrap();
+        let looked = intake.catch_up().await;
+        let is_over = kind == ChainKind::Local;
+        assert_eq!((looked.is_stored, looked.is_sure), (true, is_over), "{kind}");
+        assert_eq!(ledger.released_in_doubt(id).unwrap().is_empty(), is_over, "{kind}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_promise_to_close_outlasts_one_reading_of_a_public_chain_that_shows_it_kept() {
+    let chain = LocalChain::start().await.unwrap();
+    let (_, payer) = wallet(&chain, 2).await;
+    for (seed, kind) in [(1, ChainKind::Testnet), (3, ChainKind::Local)] {
+        let (_, owner) = wallet_on(&chain, kind, seed).await;
+        let Books { ledger, book, intake, .. } = Books::of(&owner);
+        let (_, id) = open(&payer, &owner, 5_000).await;
+        owner.base_fee().wait_for(Option::is_some).await.unwrap();
+        assert!(intake.catch_up().await.is_stored);
+        let (closing, ordered, kept, unshown) = Default::default();
+        let payee = Payee {
+            chain: owner.clone(),
+            ledger: ledger.clone(),
+            book: book.clone(),
+            intake,
+            policy: Policy::default(),
+            closing,
+            ordered,
+            kept,
+            retry_refused: Instant::now(),
+            is_probe_due: false,
+            unshown,
+        };
+        let ((requests, receiver), (_closes, asked)) = (mpsc::channel(1), mpsc::channel(1));
+        let task = tokio::spawn(payee.run(receiver, asked, Duration::from_secs(60)));
+        let (answer, done) = oneshot::channel();
+        requests.send(SettlementRequest::Close(id, answer)).await.unwrap();
+        done.await.unwrap().unwrap();
+        until("the channel is closed", || book.get(id).is_some_and(|entry| !entry.state.closing)).await;
+        let ending = || ledger.payee_channel(id).unwrap().unwrap().ending;
+        match kind {
+            ChainKind::Local => until("nothing is left to do", || ending() == Ending::None).await,
+            _ => assert_eq!(ending(), Ending::Closes, "one reading ends nothing"),
+        }
+        task.abort();
+    }
 }

@@ -38,15 +38,14 @@ pub struct PayeeChannelRow {
     pub lost: Usdc,
 }
 
-/// The duty that this node has taken on towards the end of a channel.
+/// The duty that this node has taken on towards the end of a channel. What one reading of the chain shows never ends it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
     #[default]
     None,
-    /// This node closes it; over once the channel is empty.
+    /// This node closes it.
     Closes,
-    /// This node has signed a close of this round that counts until then, on the chain's clock, for whoever brings it. What
-    /// one reading of the chain shows never ends it.
+    /// This node has signed a close of this round that counts until then, on the chain's clock, for whoever brings it.
     SignedAway { until_secs: u64, round: u32 },
 }
 

@@ -95,9 +95,6 @@ impl StoredPayeeChannel {
         if !carried.is_zero() {
             self.carried = Some(self.carried.unwrap_or_default().saturating_add(carried));
         }
-        if self.closes.is_some() && self.deposited == self.claimed {
-            self.end(Ending::None);
-        }
     }
 
     /// Raises what is charged to `total`, and gives what that adds to the opening balance.
