@@ -23,11 +23,11 @@ use parking_lot::Mutex;
 use super::{
     SettlementError,
     policy::Policy,
-    promised::{self, Promised},
+    promised::{self, CloseWord, Promised},
     shown,
 };
 use crate::{
-    chain_view,
+    chain_view::{self, is_believed},
     consumer::{
         accounts::Accounts,
         channels::{PayerChannel, PayerChannels},
@@ -97,7 +97,6 @@ impl Payer {
         let mut views = self.chain.channels();
         loop {
             tokio::select! {
-                // A kept promise is forgotten at once: the next round of the channel knows nothing of it.
                 changed = views.changed() => {
                     if changed.is_err() {
                         return;
@@ -241,7 +240,8 @@ impl Payer {
 
     async fn note(&self, channel: ChannelId) -> u64 {
         let until_secs = clock::now_secs().saturating_add(self.policy.close_promise_secs);
-        self.promised.note(channel, until_secs).await
+        let round = self.chain.channel(&channel).map(|view| view.round);
+        self.promised.note(channel, CloseWord { until_secs, round }).await
     }
 
     async fn request_close(&self, channel: &PayerChannel) -> Result<Closed, SettlementError> {
@@ -251,28 +251,36 @@ impl Payer {
         Ok(Closed::Requested { withdrawable_secs })
     }
 
-    /// Promises that the chain shows kept are forgotten; in place of broken ones the chain is asked.
+    /// Promises that the chain shows kept, and has for a while, are forgotten; in place of broken ones the chain is asked.
     async fn enforce_promises(&self) {
-        let channels = self.channels.all();
-        for (id, until_secs) in self.promised.all() {
-            let channel = channels.iter().find(|channel| channel.id == id);
-            let view = self.chain.channel(&id);
-            let is_over =
-                view.is_some_and(|view| view.close_at_secs.is_some() || view.deposited <= view.claimed);
-            let open = channel.filter(|open| !is_over && open.holds_deposit());
-            let Some(channel) = open else {
+        for (id, word) in self.promised.all() {
+            let Some(channel) = self.channels.get(id) else {
                 self.promised.forget(id).await;
                 continue;
             };
-            if promised::lasts(until_secs, clock::now_secs(), self.policy.close_promise_secs) {
+            let view = self.chain.channel(&id);
+            let is_kept = view.map_or_else(|| !channel.holds_deposit(), |view| word.is_kept(&view));
+            if let Some(since) = self.promised.see(id, is_kept) {
+                if is_believed(&self.chain, since.elapsed()) && self.is_still_kept(&channel, word).await {
+                    self.promised.forget(id).await;
+                }
+                continue;
+            }
+            if promised::lasts(word.until_secs, clock::now_secs(), self.policy.close_promise_secs) {
                 continue;
             }
             let owner = channel.config.payee;
-            match self.request_close(channel).await {
+            match self.request_close(&channel).await {
                 Ok(_) => tracing::warn!(%owner, "an owner did not close as promised; the chain was asked"),
                 Err(error) => tracing::warn!(%owner, %error, "a promised close was not requested yet"),
             }
         }
+    }
+
+    /// Asks the chain anew whether an owner's promise is kept: an endpoint that has fallen silent shows for long what it said
+    /// last.
+    async fn is_still_kept(&self, channel: &PayerChannel, word: CloseWord) -> bool {
+        self.chain.read_channel(channel.config).await.is_ok_and(|now| word.is_kept(&now))
     }
 
     /// Tells whether a delay that ends `at` is over, by this machine's clock or the chain's: the chain alone decides.

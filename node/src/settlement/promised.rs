@@ -1,17 +1,50 @@
 //! Closes that owners have promised and the chain does not show yet, each with the second until which the word is
-//! trusted. Durable, so that a restart neither forgets a promise nor grants it a new term.
+//! trusted, and the round that it is about. Durable, so that a restart neither forgets a promise nor grants it a new term.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
+use farthing_chain::ChannelView;
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_protocol::ChannelId;
 use parking_lot::Mutex;
+
+/// An owner's word to close a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CloseWord {
+    /// It is trusted until then.
+    pub until_secs: u64,
+    /// The round of the channel that it is about; a program of before did not note it.
+    pub round: Option<u32>,
+}
+
+impl CloseWord {
+    /// Tells whether the chain shows it as kept, or as needed no more.
+    pub(super) fn is_kept(self, view: &ChannelView) -> bool {
+        let is_later = self.round.is_some_and(|round| view.round > round);
+        is_later || view.close_at_secs.is_some() || view.deposited <= view.claimed
+    }
+
+    /// The second and, where it is known, the round, both big-endian.
+    fn to_bytes(self) -> Vec<u8> {
+        let mut bytes = self.until_secs.to_be_bytes().to_vec();
+        bytes.extend(self.round.into_iter().flat_map(u32::to_be_bytes));
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (secs, rest) = bytes.split_first_chunk::<8>()?;
+        let round = (!rest.is_empty()).then(|| <[u8; 4]>::try_from(rest)).transpose().ok()?;
+        Some(Self { until_secs: u64::from_be_bytes(*secs), round: round.map(u32::from_be_bytes) })
+    }
+}
 
 /// A cheap handle.
 #[derive(Clone, Debug)]
 pub(super) struct Promised {
     ledger: Ledger,
-    until_secs: Arc<Mutex<BTreeMap<ChannelId, u64>>>,
+    words: Arc<Mutex<BTreeMap<ChannelId, CloseWord>>>,
+    /// Since when every look at the chain has shown a word as kept.
+    kept_since: Arc<Mutex<BTreeMap<ChannelId, Instant>>>,
 }
 
 /// Tells whether a word that is trusted `until_secs` still is. A clock that was far ahead when the word was given does
@@ -25,30 +58,44 @@ impl Promised {
     pub(super) fn restore(ledger: Ledger) -> Result<Self, LedgerError> {
         let mut promised = BTreeMap::new();
         for (key, value) in ledger.list(Namespace::Closes)? {
-            let (Ok(id), Ok(secs)) = (<[u8; 32]>::try_from(&key[..]), <[u8; 8]>::try_from(&value[..])) else {
+            let (Ok(id), Some(word)) = (<[u8; 32]>::try_from(&key[..]), CloseWord::from_bytes(&value)) else {
                 continue;
             };
-            promised.insert(ChannelId::from_bytes(id), u64::from_be_bytes(secs));
+            promised.insert(ChannelId::from_bytes(id), word);
         }
-        Ok(Self { ledger, until_secs: Arc::new(Mutex::new(promised)) })
+        Ok(Self { ledger, words: Arc::new(Mutex::new(promised)), kept_since: Arc::default() })
     }
 
-    /// Notes an owner's word. Asking again does not prolong it.
-    pub(super) async fn note(&self, channel: ChannelId, until_secs: u64) -> u64 {
-        if let Some(until_secs) = self.until(channel) {
-            return until_secs;
+    /// Notes an owner's word. Asking again in the same round does not prolong it.
+    pub(super) async fn note(&self, channel: ChannelId, word: CloseWord) -> u64 {
+        let known = self.words.lock().get(&channel).copied();
+        let is_later = |known: &CloseWord| known.round.is_some_and(|round| word.round > Some(round));
+        if let Some(known) = known.filter(|known| !is_later(known)) {
+            return known.until_secs;
         }
-        self.until_secs.lock().insert(channel, until_secs);
+        self.words.lock().insert(channel, word);
+        self.kept_since.lock().remove(&channel);
         let key = channel.as_bytes().to_vec();
-        if let Err(error) = self.ledger.put(Namespace::Closes, key, until_secs.to_be_bytes().to_vec()).await {
+        if let Err(error) = self.ledger.put(Namespace::Closes, key, word.to_bytes()).await {
             tracing::warn!(%channel, %error, "an owner's promise to close is forgotten at the next stop");
         }
-        until_secs
+        word.until_secs
+    }
+
+    /// Takes note of whether the chain shows a word as kept now, and tells since when it does.
+    pub(super) fn see(&self, channel: ChannelId, is_kept: bool) -> Option<Instant> {
+        let mut kept_since = self.kept_since.lock();
+        if !is_kept {
+            kept_since.remove(&channel);
+            return None;
+        }
+        Some(*kept_since.entry(channel).or_insert_with(Instant::now))
     }
 
     /// Forgets a promise that was kept, or that the chain was asked in place of.
     pub(super) async fn forget(&self, channel: ChannelId) {
-        if self.until_secs.lock().remove(&channel).is_none() {
+        self.kept_since.lock().remove(&channel);
+        if self.words.lock().remove(&channel).is_none() {
             return;
         }
         if let Err(error) = self.ledger.delete(Namespace::Closes, channel.as_bytes().to_vec()).await {
@@ -57,17 +104,88 @@ impl Promised {
     }
 
     pub(super) fn until(&self, channel: ChannelId) -> Option<u64> {
-        self.until_secs.lock().get(&channel).copied()
+        self.words.lock().get(&channel).map(|word| word.until_secs)
     }
 
-    pub(super) fn all(&self) -> Vec<(ChannelId, u64)> {
-        self.until_secs.lock().iter().map(|(id, until)| (*id, *until)).collect()
+    pub(super) fn all(&self) -> Vec<(ChannelId, CloseWord)> {
+        self.words.lock().iter().map(|(id, word)| (*id, *word)).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::lasts;
+    use farthing_chain::Role;
+    use farthing_protocol::{Address, ChannelConfig, Usdc};
+    use redb::backends::InMemoryBackend;
+
+    use super::*;
+
+    const ID: ChannelId = ChannelId::from_bytes([1; 32]);
+
+    fn view(deposited: u64, round: u32, close_at_secs: Option<u64>) -> ChannelView {
+        ChannelView {
+            id: ID,
+            config: ChannelConfig {
+                payer: Address::ZERO,
+                payee: Address::ZERO,
+                token: Address::ZERO,
+                signer: Address::ZERO,
+                close_delay_secs: 0,
+                salt: [0; 32],
+            },
+            role: Role::Payer,
+            deposited: Usdc::from_micros(deposited),
+            safe_deposited: Usdc::ZERO,
+            claimed: Usdc::from_micros(5),
+            close_at_secs,
+            round,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_promise_is_about_one_round_and_a_reading_that_shows_it_open_begins_the_wait_anew() {
+        let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+        let promised = Promised::restore(ledger.clone()).unwrap();
+        let word = CloseWord { until_secs: 100, round: Some(3) };
+        assert_eq!(promised.note(ID, word).await, 100);
+        let again = CloseWord { until_secs: 900, ..word };
+        assert_eq!(promised.note(ID, again).await, 100, "asking again does not prolong it");
+        for (seen, is_kept) in [
+            (view(10, 3, None), false),
+            (view(5, 4, None), true),
+            (view(5, 3, None), true),
+            (view(10, 3, Some(1)), true),
+            // Filled again.
+            (view(10, 4, None), true),
+        ] {
+            assert_eq!(word.is_kept(&seen), is_kept, "{seen:?}");
+        }
+
+        let first = promised.see(ID, true);
+        assert!(first.is_some() && promised.see(ID, true) == first);
+        assert_eq!(promised.see(ID, false), None);
+        assert!(promised.see(ID, true) > first);
+
+        // The next round is another promise, with a term of its own.
+        let next = CloseWord { until_secs: 900, round: Some(4) };
+        assert_eq!(promised.note(ID, next).await, 900);
+        assert_eq!(Promised::restore(ledger.clone()).unwrap().all(), [(ID, next)]);
+        promised.forget(ID).await;
+        assert_eq!(Promised::restore(ledger).unwrap().all(), []);
+    }
+
+    #[tokio::test]
+    async fn a_promise_in_a_ledger_of_before_is_of_no_round_that_is_known() {
+        let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+        let (key, secs) = (ID.as_bytes().to_vec(), 100_u64.to_be_bytes().to_vec());
+        ledger.put(Namespace::Closes, key, secs).await.unwrap();
+        let promised = Promised::restore(ledger).unwrap();
+        let word = CloseWord { until_secs: 100, round: None };
+        assert_eq!(promised.all(), [(ID, word)]);
+        assert!(!word.is_kept(&view(10, 3, None)) && word.is_kept(&view(5, 4, None)));
+        let asked_again = CloseWord { until_secs: 900, round: Some(3) };
+        assert_eq!(promised.note(ID, asked_again).await, 100);
+    }
 
     #[test]
     fn an_owners_word_lasts_a_term_whatever_the_clock_showed_when_it_was_given() {

@@ -193,3 +193,54 @@ async fn a_claim_that_an_endpoint_does_not_show_is_not_made_again_and_again() ->
     assert_eq!((audit.violations, owned(&world).await?.spent.0), (Vec::new(), PRICE));
     Ok(())
 }
+
+/// The payer's side of its one channel.
+async fn paid_on(world: &World) -> Result<Channel> {
+    let channels = world.consumer.control().ask(endpoint::Channels).await?;
+    channels.into_iter().next().context("the payer has a channel")
+}
+
+#[tokio::test]
+async fn an_owners_promise_to_close_is_remembered_over_what_an_endpoint_says_for_a_moment() -> Result<()> {
+    let liar = Liar::start().await?;
+    let setup = fixed_owner()?;
+    let owner_settings = [setup.owner_settings.clone(), public()].concat();
+    let consumer_settings = [public(), setting("settlement.interval_secs", "1")].concat();
+    let consumer_endpoint = Some(liar.clone());
+    let setup = Setup { owner_settings, consumer_settings, consumer_endpoint, ..setup };
+    let mut world = World::with(setup).await?;
+    world.make_gas_cheap().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    // Its close never gets into a block.
+    let url = world.chain.rpc_url();
+    rpc::call(&url, "evm_setAutomine", json!([false])).await?;
+    eventually("the owner promises", async || {
+        let at = endpoint::CloseChannel.of(paid_on(&world).await?.id).with("force", false);
+        let asked: Channel = world.consumer.control().ask(at).await?;
+        Ok(asked.state == State::ClosePromised)
+    })
+    .await?;
+    world.owner.kill().await?;
+    rpc::call(&url, "anvil_dropAllTransactions", json!([])).await?;
+    rpc::call(&url, "evm_setAutomine", json!([true])).await?;
+    let promised = paid_on(&world).await?;
+    assert_eq!(promised.state, State::ClosePromised);
+
+    // A node that starts reads every channel.
+    liar.lie(|[_, claimed, close, round]| [claimed, claimed, close, round + 1]);
+    world.consumer.kill().await?;
+    world.consumer.restart(Vec::new()).await?;
+    eventually("the payer hears that it is closed", async || {
+        Ok(paid_on(&world).await?.deposited.0.is_zero())
+    })
+    .await?;
+    liar.tell_the_truth();
+    world.consumer.kill().await?;
+    world.consumer.restart(Vec::new()).await?;
+    eventually("the payer hears that it is not", async || Ok(!paid_on(&world).await?.deposited.0.is_zero()))
+        .await?;
+    let channel = paid_on(&world).await?;
+    assert_eq!((channel.state, channel.until_secs), (promised.state, promised.until_secs));
+    Ok(())
+}
