@@ -107,9 +107,27 @@ impl Ledger {
         let Some(row) = tables::get::<_, StoredCall>(snapshot.calls()?, "calls", &key)? else {
             return Ok(None);
         };
-        let body = snapshot.transaction.open_table(BODIES)?.get(&time_key(row.time_secs, &key))?;
-        let body = body.map(|body| Bytes::copy_from_slice(body.value()));
+        let body = body_in(&snapshot.transaction, row.time_secs, &key)?;
         Ok(Some(row.into_served(payer, call_id, body)))
+    }
+
+    /// Returns the record of a call without looking at its body, for whoever may not take time.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn served_head(&self, payer: Address, call_id: CallId) -> Result<Option<ServedRow>> {
+        let (snapshot, key) = (self.snapshot(), call_key(payer, call_id));
+        let row = tables::get::<_, StoredCall>(snapshot.calls()?, "calls", &key)?;
+        Ok(row.map(|row| row.into_served(payer, call_id, None)))
+    }
+
+    /// Returns the body of a recorded call, while it is kept.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn served_body(&self, row: &CallRow) -> Result<Option<Bytes>> {
+        let key = call_key(row.payer, row.call.call_id);
+        self.read(|tx| body_in(tx, row.call.time_secs, &key))
     }
 
     /// Finished calls, newest first, without bodies.
@@ -119,6 +137,11 @@ impl Ledger {
     pub fn served_calls(&self, limit: usize) -> Result<Vec<CallRow>> {
         self.read(|tx| newest_calls(tx, limit))
     }
+}
+
+fn body_in(tx: &ReadTransaction, time_secs: u64, key: &[u8; 36]) -> Result<Option<Bytes>> {
+    let body = tx.open_table(BODIES)?.get(&time_key(time_secs, key))?;
+    Ok(body.map(|body| Bytes::copy_from_slice(body.value())))
 }
 
 fn accept(tx: &WriteTransaction, accepted: &Accepted) -> Result<()> {

@@ -115,7 +115,9 @@ impl Owner {
         body: &Bytes,
         running: &RunningCall,
     ) -> Result<Option<Arc<Answer>>, Refusal> {
-        let Some(row) = self.known(payer, request.call_id)? else { return Ok(None) };
+        let Some(row) = self.certain(self.0.ledger.served(payer, request.call_id))? else {
+            return Ok(None);
+        };
         let request_hash = hash_noted(running, request, body).await?;
         if row.request_hash() != request_hash {
             // It is no end of the call: the right one may come afterwards.
@@ -132,14 +134,14 @@ impl Owner {
         }
     }
 
-    /// Looks up what became of a call, for a consumer that lost its answer.
+    /// Looks up what became of a call, for a consumer that lost its answer. All calls wait for it: no body is looked at.
     pub(super) fn what_became(&self, payer: Address, call_id: CallId) -> Asked {
         match self.0.calls.status(&(payer, call_id)) {
             Some(Some(answer)) => return Asked::Answered(answer),
             Some(None) => return Asked::Running,
             None => {}
         }
-        match self.known(payer, call_id) {
+        match self.certain(self.0.ledger.served_head(payer, call_id)) {
             Ok(Some(row)) => Asked::Stored(Box::new(row)),
             Ok(None) => Asked::Unknown,
             Err(refusal) => Asked::Refused(refusal),
@@ -159,7 +161,8 @@ impl Owner {
     }
 
     fn tell_stored(&self, payer: (Address, bool), row: ServedRow) -> Result<Arc<Answer>, Refusal> {
-        let ServedRow::Done(row) = row else { return Err(interrupted()) };
+        let ServedRow::Done(mut row) = row else { return Err(interrupted()) };
+        row.call.body = self.0.ledger.served_body(&row).map_err(|error| ledger_refusal(&error))?;
         // A question costs nothing, and its answer may have a body: so many a minute.
         let has_body = row.call.body.as_ref().is_some_and(|body| !body.is_empty());
         if has_body && self.0.told.count(payer, Told::Answers).is_err() {
@@ -168,10 +171,10 @@ impl Owner {
         self.stored_answer(&row)?.map_or_else(|| self.done(&row), Ok)
     }
 
-    /// Reads what is recorded of a call, when that is certain. After a failed commit only what was charged is: the rest
-    /// may turn out otherwise after a restart.
-    fn known(&self, payer: Address, call_id: CallId) -> Result<Option<ServedRow>, Refusal> {
-        let row = self.0.ledger.served(payer, call_id).map_err(|e| ledger_refusal(&e))?;
+    /// Gives what was read of a call, when that is certain. After a failed commit only what was charged is: the rest may
+    /// turn out otherwise after a restart.
+    fn certain(&self, read: Result<Option<ServedRow>, LedgerError>) -> Result<Option<ServedRow>, Refusal> {
+        let row = read.map_err(|error| ledger_refusal(&error))?;
         let is_charged = matches!(&row, Some(ServedRow::Done(row)) if !row.call.charged.is_zero());
         if self.0.ledger.closed().is_some() && !is_charged {
             let detail =

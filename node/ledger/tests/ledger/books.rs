@@ -411,6 +411,9 @@ async fn bodies_go_by_age_and_size_and_rows_by_age_with_their_charges_kept() {
     };
     assert_eq!((body_of(549), body_of(550).map(|body| body.len())), (None, Some(10)));
     assert_eq!(ledger.served_calls(1).unwrap()[0].body_bytes, 10);
+    let Some(ServedRow::Done(head)) = ledger.served_head(payer, call_id(550)).unwrap() else { panic!() };
+    assert_eq!(head.call.body, None, "whoever may not take time copies none");
+    assert_eq!(ledger.served_body(&head).unwrap(), body_of(550));
 
     // A week is kept whatever is asked for.
     let week = 7 * 86_400;

@@ -74,3 +74,22 @@ async fn a_deadline_of_a_millisecond_makes_neither_an_effect_nor_an_answer_free(
     assert_eq!((get.status, get.receipt.charged), (200, PRICE));
     expect_paid(&world, 2).await
 }
+
+#[tokio::test]
+async fn what_became_of_a_call_with_effects_is_told_with_its_answer_after_a_restart() -> Result<()> {
+    let mut world = World::with(fixed_owner()?).await?;
+    let payer = Payer::join(&world, 0x57, cost(10)).await?;
+    let post = CallRequest { method: Method::Post, ..payer.request("post", cost(1)) };
+    let bought = payer.served(post.clone()).await?;
+    ensure!(bought.body_bytes > 0, "{bought:?}");
+    world.owner.stop().await?;
+    world.owner.restart(Vec::new()).await?;
+    world.owner.wait_until_ready().await?;
+    match payer.ask(CallMessage::Status(post.call_id)).await? {
+        Reply::Served(told) => {
+            assert_eq!((told.receipt, told.body_bytes), (bought.receipt, bought.body_bytes));
+        }
+        other => bail!("the receipt alone: {other:?}"),
+    }
+    expect_charged(&world, 1).await
+}
