@@ -78,6 +78,9 @@ pub struct ChainSpec {
     pub channel_min: Usdc,
     /// Channels that are followed: strangers must not fill this node's memory.
     pub channels_max: usize,
+    /// The time after which a channel that this wallet fills, and that the contract never had, is followed no more: an
+    /// endpoint told of it, and others do not.
+    pub absent_forgotten_ms: u64,
 }
 
 /// The blocks that a node without records searches for its channels: a week of two-second blocks. Older channels
@@ -167,6 +170,8 @@ fn layer_2(name: &str, chain_id: u64, kind: ChainKind, rpc_url: String, token: A
         channel_min: Usdc::from_micros(10_000),
         // Some 600 bytes each.
         channels_max: 10_000,
+        // As late as endpoints are known to tell of an event.
+        absent_forgotten_ms: 3_600_000,
     }
 }
 

@@ -4,9 +4,8 @@
 //! network to these books (`node/tests/simulation`).
 //!
 //! In the order of a call: what is known of its id ([`Accounts::earlier`]); what it holds before its promise
-//! ([`Hold`]); its end, which is counted at
-//! once ([`Accounts::count`]) and stored in the background ([`Accounts::store`]), or given back
-//! ([`Accounts::release`]). After a start, [`Accounts::restore`] and [`Accounts::take_over`].
+//! ([`Hold`]); its end, which is counted at once ([`Accounts::count`]) and stored in the background ([`Accounts::store`]),
+//! or given back ([`Accounts::release`]). After a start, [`Accounts::restore`] and [`Accounts::take_over`].
 
 use std::{sync::Arc, time::Duration};
 
@@ -380,13 +379,23 @@ impl Accounts {
     ) -> Result<(), LedgerError> {
         let _booking = self.booking.take(facts.config.payee).await;
         let observed = self.ledger.put_payer_channel(facts).await?;
-        let Observed { row, counted, .. } = observed;
-        if let Some((day, amount)) = counted {
+        if let Some((day, amount)) = observed.counted {
             self.spending.lock().rehold(day, NO_SECRET, amount);
-            self.channels.count_booked(row.id, amount);
+            self.channels.count_booked(observed.row.id, amount);
         }
         self.let_go(&observed);
-        self.channels.apply(&row, close_at_secs);
+        self.channels.apply(&observed.row, close_at_secs);
+        Ok(())
+    }
+
+    /// Forgets a channel that the chain never had, unless something was promised on it.
+    ///
+    /// # Errors
+    /// When the ledger cannot be written.
+    pub async fn forget(&self, channel: ChannelId) -> Result<(), LedgerError> {
+        if self.ledger.forget_unused_payer_channel(channel).await? {
+            self.channels.forget(channel);
+        }
         Ok(())
     }
 

@@ -464,6 +464,14 @@ impl PayerChannels {
         }
     }
 
+    /// Forgets a channel that holds nothing, and on which nothing was promised.
+    pub fn forget(&self, id: ChannelId) {
+        let Channels { by_id, by_owner } = &mut *self.channels.lock();
+        by_id.remove(&id);
+        by_owner.values_mut().for_each(|ids| ids.retain(|other| *other != id));
+        by_owner.retain(|_, ids| !ids.is_empty());
+    }
+
     /// The channel with an owner that new calls are promised on.
     pub fn in_use(&self, owner: Address) -> Option<PayerChannel> {
         self.channels.lock().in_use(owner).cloned()

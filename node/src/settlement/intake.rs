@@ -138,6 +138,7 @@ impl ChainIntake {
         let mut progress = self.0.progress.lock().await;
         let views = self.0.chain.channels().borrow().clone();
         progress.left_out.retain(|id| views.contains_key(id));
+        self.forget_gone(&mut progress, &views).await;
         let news = progress.news(&views, self.0.book.least_with_room());
         // Where nothing new is shown, nothing is shown that no call explains.
         self.0.unexplained.lock().retain(|id, _| news.iter().any(|view| view.id == *id));
@@ -158,6 +159,21 @@ impl ChainIntake {
             }
         }
         CaughtUp { is_stored, is_sure, is_placed: progress.left_out.is_empty() }
+    }
+
+    /// A channel of this wallet that is followed no more was never on the chain.
+    async fn forget_gone(&self, progress: &mut IntakeProgress, views: &ChannelViews) {
+        let is_own = |view: &ChannelView| view.config.payer == self.0.wallet;
+        let gone = progress.taken.values().filter(|view| is_own(view) && !views.contains_key(&view.id));
+        let gone: Vec<ChannelId> = gone.map(|view| view.id).collect();
+        for id in gone {
+            match self.0.accounts.forget(id).await {
+                Ok(()) => drop(progress.taken.remove(&id)),
+                Err(error) => {
+                    tracing::warn!(channel = %id, %error, "a channel that never was is not forgotten");
+                }
+            }
+        }
     }
 
     pub(super) fn parts(&self) -> (&ChainHandle, &Ledger) {

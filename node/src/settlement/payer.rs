@@ -5,13 +5,13 @@
 //! answer hold up nothing.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use farthing_chain::{ChainHandle, ClaimRow};
-use farthing_ledger::Ledger;
+use farthing_ledger::{Ledger, PayerChannelRow};
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
 use farthing_protocol::{
@@ -95,6 +95,7 @@ impl Payer {
         let mut tick = tokio::time::interval(interval);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut views = self.chain.channels();
+        let mut kept = HashSet::new();
         loop {
             tokio::select! {
                 changed = views.changed() => {
@@ -105,9 +106,26 @@ impl Payer {
                     self.enforce_promises().await;
                 }
                 _ = tick.tick() => {
+                    self.keep_what_is_used(&mut kept).await;
                     self.enforce_promises().await;
                     self.withdraw_due().await;
                 }
+            }
+        }
+    }
+
+    /// A channel on which something was promised is followed, whatever an endpoint says of it.
+    async fn keep_what_is_used(&self, kept: &mut HashSet<ChannelId>) {
+        let rows = self.ledger.payer_channels().unwrap_or_else(|error| {
+            tracing::warn!(%error, "the ledger's channels cannot be read");
+            Vec::new()
+        });
+        // Those of an earlier contract are on no chain that is followed.
+        let is_of_now = |row: &PayerChannelRow| row.config.id(self.signer.domain()) == row.id;
+        for row in rows.into_iter().filter(|row| row.is_promised_on && is_of_now(row)) {
+            if kept.insert(row.id) {
+                // It fails only when the chain is shut down.
+                let _ = self.chain.track(row.config).await;
             }
         }
     }

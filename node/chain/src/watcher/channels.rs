@@ -6,7 +6,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use farthing_protocol::{Address, ChannelConfig, ChannelId, Domain, Usdc};
@@ -53,12 +53,14 @@ struct FollowedChannel {
     safe: ChannelState,
     /// The confirmed block at which the present deposit was first read.
     seen_in: u64,
+    /// Since when every reading has shown that the contract never had it: a deposit leaves a trace there for good.
+    absent_since: Option<Instant>,
 }
 
 impl FollowedChannel {
     fn new(config: ChannelConfig) -> Self {
-        let (kept, confirmed, newest, safe, seen_in) = Default::default();
-        Self { config, kept, confirmed, newest, safe, seen_in }
+        let (kept, confirmed, newest, safe, seen_in, absent_since) = Default::default();
+        Self { config, kept, confirmed, newest, safe, seen_in, absent_since }
     }
 
     fn observe(&mut self, confirmed: ChannelState, newest: ChannelState, block: u64) -> bool {
@@ -68,6 +70,8 @@ impl FollowedChannel {
             self.seen_in = block;
         }
         (self.confirmed, self.newest) = (confirmed, newest);
+        let is_absent = [confirmed, newest] == [ChannelState::default(); 2];
+        self.absent_since = is_absent.then(|| self.absent_since.unwrap_or_else(Instant::now));
         // What was told to be safe and is not there was never safe.
         self.safe.deposited = self.safe.deposited.min(confirmed.deposited);
         changed
@@ -117,6 +121,12 @@ impl Channels {
             let id = config.id(&channels.domain);
             if channels.is_ours(config) {
                 channels.known.insert(id, FollowedChannel::new(*config));
+            }
+        }
+        // The deposit may yet come.
+        for (config, ..) in remembered.entries.iter().filter_map(|entry| entry.intent.deposit()) {
+            if let Some(known) = channels.known.get_mut(&config.id(&channels.domain)) {
+                known.kept = true;
             }
         }
         channels
@@ -186,6 +196,9 @@ impl Channels {
         let ids: Vec<ChannelId> = due.collect();
         let changed = self.read_states(&ids, head).await?;
         self.touched.clear();
+        if scope == Scope::All {
+            self.forget_absent().await;
+        }
         let safer = self.read_safe(head).await?;
         Ok((admitted || changed || safer || scope == Scope::All).then(|| self.views()))
     }
@@ -232,11 +245,28 @@ impl Channels {
             tracing::debug!(payer = %config.payer, "this wallet has too many channels; a new one is not followed");
             return false;
         };
+        self.forget(id).await;
+        true
+    }
+
+    /// Follows no more what an endpoint alone has told of. What somebody here has a use for stays.
+    async fn forget_absent(&mut self) {
+        let after = Duration::from_millis(self.reader.spec.absent_forgotten_ms);
+        let mut gone = Vec::new();
+        for (id, known) in self.known.iter().filter(|(_, known)| known.config.payer == self.wallet) {
+            let is_gone = known.absent_since.is_some_and(|since| since.elapsed() >= after);
+            gone.extend(Some(*id).filter(|_| is_gone && !known.kept));
+        }
+        for id in gone {
+            self.forget(id).await;
+        }
+    }
+
+    async fn forget(&mut self, id: ChannelId) {
         self.known.remove(&id);
         if let Err(error) = self.store.delete_channel(id).await {
-            tracing::warn!(%id, %error, "a channel that made room will be found again after a restart");
+            tracing::warn!(%id, %error, "a channel that is followed no more will be found again after a restart");
         }
-        true
     }
 
     async fn remember(&self, id: ChannelId, config: &ChannelConfig) {

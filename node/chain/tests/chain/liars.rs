@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use alloy::{primitives::hex, sol_types::eip712_domain};
-use farthing_chain::{ChainError, ChainHandle, ChainSpec, MemoryJournal};
+use farthing_chain::{ChainError, ChainHandle, ChainSpec, Journal as _, MemoryJournal};
+use farthing_protocol::ChannelId;
 use serde_json::json;
 
 use crate::{
@@ -153,4 +154,30 @@ async fn a_claim_that_one_endpoint_keeps_to_itself_is_brought_by_another() {
     let claim = payee.claim_many(vec![world.row(&payee, config, 1_000)]);
     let claim = tokio::time::timeout(std::time::Duration::from_secs(60), claim).await.expect("it is mined");
     assert_eq!(claim.unwrap().claimed[0].1, usdc(1_000));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channel_of_ones_own_that_the_contract_never_had_is_followed_no_more() {
+    let world = World::new().await;
+    let journal = Arc::new(MemoryJournal::default());
+    let spec = ChainSpec { absent_forgotten_ms: 0, ..world.spec() };
+    let (invented, closed) = (world.terms(1), world.terms(2));
+    let before = start_ready(spec.clone(), &world.payer, journal.clone()).await;
+    let [invented_id, closed_id] = [invented, closed].map(|config| config.id(&before.domain()));
+    before.open_or_top_up(closed, usdc(1_000)).await.unwrap();
+    before.track(invented).await.unwrap();
+    before.refresh().await.unwrap();
+    assert!(before.channel(&invented_id).is_some(), "somebody may be about to fill it");
+    let payee = world.payee_chain().await;
+    until_deposited(&payee, closed_id, 1_000).await;
+    payee.close(world.row(&payee, closed, 0)).await.unwrap();
+    before.shutdown().await;
+
+    let after = start_ready(spec, &world.payer, journal.clone()).await;
+    after.refresh().await.unwrap();
+    assert!(after.channel(&invented_id).is_none());
+    assert_eq!(after.channel(&closed_id).map(|view| view.round), Some(1), "it was there once");
+    let names: Vec<String> = journal.all().await.unwrap().into_iter().map(|(name, _)| name).collect();
+    let is_kept = |id: ChannelId| names.iter().any(|name| name.ends_with(&id.to_string()));
+    assert_eq!((is_kept(invented_id), is_kept(closed_id)), (false, true), "{names:?}");
 }

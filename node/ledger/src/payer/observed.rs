@@ -7,11 +7,30 @@ use super::{
     DOUBTFUL_LOOK_BACK, Observed, PayerChannelFacts, StoredEnd, channel_in, purchase_in, update_channel,
 };
 use crate::{
+    Ledger,
     adjustment::{self, Cause},
     error::Result,
     settlement::{self, SettlementRow},
     tables::{self, PAYER_CHANNELS, PURCHASES, PURCHASES_BY_TIME},
 };
+
+impl Ledger {
+    /// Forgets a channel that the chain never had, when nothing was promised on it; any other stays. Returns whether it did.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub async fn forget_unused_payer_channel(&self, id: ChannelId) -> Result<bool> {
+        self.write(move |tx| {
+            let mut table = tx.open_table(PAYER_CHANNELS)?;
+            let is_unused = channel_in(&table, id)?.is_some_and(|row| row.is_unused());
+            if is_unused {
+                table.remove(id.as_bytes())?;
+            }
+            Ok(is_unused)
+        })
+        .await
+    }
+}
 
 pub(super) fn observe(tx: &WriteTransaction, channel: &PayerChannelFacts) -> Result<Observed> {
     let (id, now_secs) = (channel.id, adjustment::now_secs());

@@ -368,3 +368,64 @@ async fn a_promise_to_close_outlasts_one_reading_of_a_public_chain_that_shows_it
         task.abort();
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channel_of_ones_own_that_the_chain_never_had_is_forgotten() {
+    let chain = LocalChain::start().await.unwrap();
+    let (key, journal) = (SecretKey::from_bytes(&[1; 32]).unwrap(), Arc::new(MemoryJournal::default()));
+    let spec = farthing_chain::local(chain.rpc_url(), Anvil::CHAIN_ID, chain.token);
+    let spec = farthing_chain::ChainSpec { poll_interval_ms: 50, absent_forgotten_ms: 500, ..spec };
+    // An endpoint told of them in an earlier run, and this wallet has promised something on the second.
+    let before = Chain::start(spec.clone(), key.clone(), journal.clone()).await.unwrap();
+    let config = |salt| ChannelConfig {
+        payer: key.address(),
+        payee: Address::from_bytes([9; 20]),
+        token: chain.token,
+        signer: key.address(),
+        close_delay_secs: 86_400,
+        salt: [salt; 32],
+    };
+    for salt in [1, 2] {
+        before.track(config(salt)).await.unwrap();
+    }
+    before.refresh().await.unwrap();
+    before.shutdown().await;
+
+    let payer = Chain::start(spec, key.clone(), journal).await.unwrap();
+    let Books { ledger, channels, intake, .. } = Books::of(&payer);
+    let [id, used] = [1, 2].map(|salt| config(salt).id(&payer.domain()));
+    payer.channels().wait_for(|views| views.contains_key(&used)).await.unwrap();
+    let facts = PayerChannelFacts {
+        id: used,
+        config: config(2),
+        deposited: usdc(5_000),
+        claimed: Usdc::ZERO,
+        round: Some(0),
+        stopped: false,
+    };
+    ledger.put_payer_channel(facts).await.unwrap();
+    let signature = Voucher { channel: used, cumulative: usdc(1_000) }.sign(&payer.domain(), &key);
+    let payment = Payment::Channel {
+        channel: used,
+        cumulative: usdc(1_000),
+        signature: Some(signature),
+        receipted: None,
+    };
+    let promised = promise(CallId::from_bytes([1; 16]), facts.config.payee, usdc(1_000), payment);
+    ledger.promise(promised).await.unwrap().await.unwrap();
+    assert!(intake.catch_up().await.is_stored);
+    assert_eq!(ledger.payer_channels().unwrap().len(), 2);
+    assert!(channels.get(id).is_some());
+    for _ in 0..1_200 {
+        payer.refresh().await.unwrap();
+        intake.catch_up().await;
+        if channels.get(id).is_none() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(channels.get(id).is_none() && payer.channel(&id).is_none(), "nothing is left of it");
+    let left: Vec<ChannelId> = ledger.payer_channels().unwrap().iter().map(|row| row.id).collect();
+    assert_eq!(left, [used], "what was promised is remembered");
+    assert!(channels.get(used).is_some());
+}

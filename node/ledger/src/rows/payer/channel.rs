@@ -142,6 +142,13 @@ impl StoredPayerChannel {
         self.deposited_peak = self.deposited_peak.max(self.signed);
     }
 
+    /// Tells whether it holds nothing, and nothing was ever promised on it or counts on it.
+    pub(crate) fn is_unused(&self) -> bool {
+        let sums = [self.deposited, self.claimed, self.acknowledged, self.opening, self.pruned];
+        let is_promised_on = self.promised_secs.is_some() || self.newest.is_some();
+        !self.stopped && !is_promised_on && sums.into_iter().all(Usdc::is_zero)
+    }
+
     /// Keeps a receipt when its total is the highest, as far as this wallet has signed that much: nothing beyond it is
     /// the owner's due, whatever it says.
     pub(crate) fn note(&mut self, receipt: &Verified<Receipt>) {
