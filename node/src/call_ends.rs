@@ -28,7 +28,7 @@ use prometheus_client::{
 use tracing::field::display;
 
 /// The target of the access log's lines, for `FARTHING_LOG` and for whoever reads JSON.
-const ACCESS: &str = "access";
+pub const ACCESS: &str = "access";
 
 /// Lines about calls that this node refused: wallets are free, so anybody can cause them for nothing.
 static REFUSED_TOLD: Sparing = Sparing::new(60);
@@ -168,10 +168,10 @@ type Times<const LABELS: usize> = Family<[Label; LABELS], Histogram, fn() -> His
 
 /// The calls that ended since the start. A cheap handle.
 #[derive(Clone, Debug)]
-pub struct CallEnds(Arc<Counted>);
+pub struct CallEnds(Arc<EndCounts>);
 
 #[derive(Debug)]
-struct Counted {
+struct EndCounts {
     calls: Family<[Label; 2], Counter>,
     charged_micros: [AtomicU64; Half::ALL.len()],
     bought: Times<1>,
@@ -188,7 +188,7 @@ impl Default for CallEnds {
                 drop(calls.get_or_create(&labels(half, end)));
             }
         }
-        Self(Arc::new(Counted {
+        Self(Arc::new(EndCounts {
             calls,
             charged_micros: Default::default(),
             bought: Times::new_with_constructor(buckets as fn() -> Histogram),
@@ -229,7 +229,7 @@ impl CallEnds {
 
     /// Names all of it for whoever asks.
     pub fn register(&self, registry: &mut Registry) {
-        let Counted { calls, bought, served, parts, .. } = &*self.0;
+        let EndCounts { calls, bought, served, parts, .. } = &*self.0;
         registry.register("farthing_calls", "Calls by how they ended", calls.clone());
         let help = "Calls that this node bought, from order to end";
         registry.register_with_unit("farthing_call_bought", help, Unit::Seconds, bought.clone());

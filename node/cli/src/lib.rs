@@ -35,7 +35,7 @@ mod version;
 mod visible;
 mod wallet;
 
-use std::{ffi::OsString, time::Duration};
+use std::{ffi::OsString, sync::Arc, time::Duration};
 
 use clap::Parser;
 use farthing_control::ControlClient;
@@ -51,7 +51,7 @@ pub use self::{
 struct Context {
     global: Global,
     output: Output,
-    log: Log,
+    log: Arc<Log>,
 }
 
 impl Context {
@@ -97,7 +97,7 @@ where
 ///
 /// # Errors
 /// [`Failure`]: what to tell, and with which exit code to end.
-pub async fn execute(cli: Cli, log: Log) -> Result<(), Failure> {
+pub async fn execute(cli: Cli, log: Arc<Log>) -> Result<(), Failure> {
     let output = Output::new(cli.global.json);
     let context = Context { global: cli.global, output, log };
     match cli.command {

@@ -2,12 +2,14 @@
 
 use std::{ffi::OsStr, io::IsTerminal};
 
-use farthing_node::config::LOG_FILTER;
+use farthing_node::{call_ends::ACCESS, config::LOG_FILTER};
+use parking_lot::Mutex;
 use tracing::Subscriber;
+use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{
     EnvFilter, Layer, Registry,
     filter::filter_fn,
-    fmt,
+    fmt::{self, writer::MakeWriterExt},
     layer::SubscriberExt,
     registry::LookupSpan,
     reload::{self, Handle},
@@ -16,9 +18,17 @@ use tracing_subscriber::{
 
 use super::args::{Cli, Command, LogFormat};
 
+/// The most lines about calls that wait for whoever reads the log, of some 400 bytes each.
+const CALLS_WAITING_MAX: usize = 4096;
+
 /// The running log.
 #[derive(Debug)]
-pub struct Log(Handle<EnvFilter, Registry>);
+pub struct Log {
+    filter: Handle<EnvFilter, Registry>,
+    /// Every call has a line, and no call may wait for whoever reads the log: a pipe that nobody empties would hold up the
+    /// node. So a thread writes these lines, and what finds no place is left out. All others are few, and written at once.
+    calls: Mutex<Option<WorkerGuard>>,
+}
 
 impl Log {
     /// Starts the log, filtered by `FARTHING_LOG`; commands other than `run` tell only what went wrong, and with `--json`
@@ -31,24 +41,31 @@ impl Log {
         };
         let filter = EnvFilter::try_from_env("FARTHING_LOG").unwrap_or_else(|_| EnvFilter::new(default));
         let (filter, handle) = reload::Layer::new(filter);
+        let calls = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(CALLS_WAITING_MAX);
+        let (calls, guard) = calls.thread_name("log").finish(std::io::stderr());
         // Of a node's log the newest lines are kept, for `farthing logs`; calls have their history.
         let kept = matches!(cli.command, Command::Run).then(|| {
             let lines = fmt::layer().json().with_writer(farthing_os::log::writer);
-            lines.with_filter(filter_fn(|line| line.target() != "access"))
+            lines.with_filter(filter_fn(|line| line.target() != ACCESS))
         });
         tracing_subscriber::registry()
             .with(filter)
-            .with(on_standard_error(cli.global.log_format))
+            .with(on_standard_error(cli.global.log_format, calls))
             .with(kept)
             .init();
-        Self(handle)
+        Self { filter: handle, calls: Mutex::new(Some(guard)) }
+    }
+
+    /// Waits a moment until the lines about calls are written: before the process ends or becomes another.
+    pub fn flush(&self) {
+        drop(self.calls.lock().take());
     }
 
     /// Tells what `filter` lets through from now on; one that cannot be read changes nothing.
     pub(super) fn filter(&self, filter: &str) {
         let changed = EnvFilter::try_new(filter)
             .map_err(|error| error.to_string())
-            .and_then(|filter| self.0.reload(filter).map_err(|error| error.to_string()));
+            .and_then(|filter| self.filter.reload(filter).map_err(|error| error.to_string()));
         if let Err(error) = changed {
             tracing::warn!(
                 filter,
@@ -59,12 +76,12 @@ impl Log {
     }
 }
 
-fn on_standard_error<S>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync>
+fn on_standard_error<S>(format: LogFormat, calls: NonBlocking) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
     let lines = fmt::layer()
-        .with_writer(std::io::stderr)
+        .with_writer(calls.with_filter(|line| line.target() == ACCESS).or_else(std::io::stderr))
         // A log that cannot be written, say on a full disk, must not end the task that wrote to it.
         .log_internal_errors(false)
         .with_ansi(is_coloured(std::io::stderr().is_terminal(), std::env::var_os("NO_COLOR").as_deref()));

@@ -1,6 +1,6 @@
 //! The program `farthing`: arguments, log, run, exit code.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use farthing::{Command, Log, LogFormat};
 use farthing_os::process;
@@ -10,7 +10,7 @@ fn main() -> ExitCode {
     // What the node writes to its log is then all of one form, from the first byte to the last.
     let logs_json = matches!(cli.command, Command::Run) && cli.global.log_format == LogFormat::Json;
     let json = cli.global.json || logs_json;
-    let log = Log::start(&cli);
+    let log = Arc::new(Log::start(&cli));
     process::keep_memory_private();
     process::allow_open_files();
     // Client code and manual pages are for others as well.
@@ -27,7 +27,9 @@ fn main() -> ExitCode {
             return failure.exit.into();
         }
     };
-    match runtime.block_on(farthing::execute(cli, log)) {
+    let done = runtime.block_on(farthing::execute(cli, Arc::clone(&log)));
+    log.flush();
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.tell(json);

@@ -108,7 +108,7 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
         tracing::warn!(%error, "the control socket ended badly");
     }
     node.shutdown().await;
-    if restart.is_cancelled() { Err(start_again()) } else { Ok(()) }
+    if restart.is_cancelled() { Err(start_again(context)) } else { Ok(()) }
 }
 
 /// The configuration, after a backup that waits has taken the node's place: it may hold settings.
@@ -152,10 +152,11 @@ fn read_again(context: &Context, running: &RunningNode, node: &Node) {
 }
 
 /// Starts this program again in the place of this process. Comes back only when that cannot be done.
-fn start_again() -> Failure {
+fn start_again(context: &Context) -> Failure {
     // A program that was replaced meanwhile has no path any more, and is still there under this name.
     let own = std::env::current_exe().ok().filter(|path| path.exists());
     let own = own.unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
+    context.log.flush();
     let error = std::process::Command::new(own).args(std::env::args_os().skip(1)).exec();
     Failure::new(Exit::Failure, format!("the node has stopped and could not start again ({error})"))
         .next("start it with `farthing run`")

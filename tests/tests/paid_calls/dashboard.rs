@@ -83,7 +83,7 @@ impl Prometheus {
         let told: Value = serde_json::from_str(&world.client().get(url).send().await?.text().await?)?;
         ensure!(told["status"] == "success", "{query}: {told}");
         let result = told["data"]["result"].as_array().with_context(|| format!("{query}: {told}"))?;
-        let value = |series: &Value| series["value"][1].as_str()?.parse().ok();
+        let value = |series: &Value| series["value"][1].as_str()?.parse::<f64>().ok();
         let values: Option<Vec<f64>> = result.iter().map(value).collect();
         values.with_context(|| format!("{query}: {told}"))
     }
