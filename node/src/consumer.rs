@@ -49,6 +49,7 @@ pub mod prepared;
 pub mod prices;
 mod reconcile;
 mod recovery;
+mod refills;
 pub mod rest;
 pub mod rules;
 pub mod shares;

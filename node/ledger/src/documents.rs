@@ -37,6 +37,8 @@ pub enum Namespace {
     Closes = 10,
     /// Outcomes of the latest calls of services, by service.
     Conduct = 11,
+    /// The times at which the deposits that calls made into emptied channels are paid off, by owner.
+    Refills = 12,
 }
 
 /// One change of [`Ledger::put_many`]; `value: None` deletes.

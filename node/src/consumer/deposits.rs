@@ -1,16 +1,6 @@
 //! Decides when to open and top up a channel, and with how much. Pure.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
-
-use farthing_protocol::{Address, Usdc};
-
-/// An owner that closes the channel after each call has its payer pay for a deposit for each: so many at once are
-/// borne, and one more in each stretch of time.
-const REFILLS_AT_ONCE: u32 = 6;
-const REFILL_EVERY: Duration = Duration::from_secs(6 * 3_600);
+use farthing_protocol::Usdc;
 
 /// Settings; amounts as in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,47 +51,9 @@ impl DepositPolicy {
     }
 }
 
-/// The deposits that calls made into channels which had been emptied, by owner.
-#[derive(Debug, Default)]
-pub struct Refills(HashMap<Address, Instant>);
-
-impl Refills {
-    /// Returns the time until another one is borne; none when it is now.
-    pub fn wait(&self, owner: Address, now: Instant) -> Duration {
-        let left =
-            self.0.get(&owner).map_or(Duration::ZERO, |paid_off| paid_off.saturating_duration_since(now));
-        left.saturating_sub(REFILL_EVERY * (REFILLS_AT_ONCE - 1))
-    }
-
-    /// Counts one that was made.
-    pub fn note(&mut self, owner: Address, now: Instant) {
-        self.0.retain(|_, paid_off| *paid_off > now);
-        *self.0.entry(owner).or_insert(now) += REFILL_EVERY;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn emptied_channels_are_filled_so_often_at_once_and_then_now_and_then() {
-        let (mut refills, start) = (Refills::default(), Instant::now());
-        let [one, other] = [1, 2].map(|n| Address::from_bytes([n; 20]));
-        for _ in 0..REFILLS_AT_ONCE {
-            assert_eq!(refills.wait(one, start), Duration::ZERO);
-            refills.note(one, start);
-        }
-        assert_eq!(refills.wait(one, start), REFILL_EVERY);
-        assert_eq!(refills.wait(other, start), Duration::ZERO, "each owner by itself");
-        let second = Duration::from_secs(1);
-        assert_eq!(refills.wait(one, start + REFILL_EVERY - second), second);
-        assert_eq!(refills.wait(one, start + REFILL_EVERY), Duration::ZERO);
-        refills.note(one, start + REFILL_EVERY);
-        assert_eq!(refills.wait(one, start + REFILL_EVERY), REFILL_EVERY);
-        refills.note(other, start + REFILL_EVERY * (REFILLS_AT_ONCE + 1));
-        assert_eq!(refills.0.len(), 1, "what is paid off is forgotten");
-    }
 
     const fn usdc(micros: u64) -> Usdc {
         Usdc::from_micros(micros)

@@ -9,9 +9,8 @@ use std::{
 
 use farthing_chain::{AUTHORIZATION_SECS, Balances, ChainError, ChainHandle};
 use farthing_ledger::{Ledger, LedgerError};
-use farthing_os::killpoint;
+use farthing_os::{clock, killpoint};
 use farthing_protocol::{Address, ChannelConfig, Usdc, listing::Accept};
-use parking_lot::Mutex;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
@@ -20,7 +19,8 @@ use crate::{chain_view, keyed_mutex::KeyedMutex};
 use super::{
     BuyError, MissingFunds,
     channels::{PayerChannel, PayerChannels},
-    deposits::{DepositPolicy, Refills},
+    deposits::DepositPolicy,
+    refills::Refills,
     rest::{AtRest, Held, RestLimits, RestingPlace},
     spending::OverLimit,
     terms::{Bounds, Unfit},
@@ -45,7 +45,7 @@ struct FundingInner {
     bounds: Bounds,
     at_rest: AtRest,
     one_at_a_time: KeyedMutex<Address>,
-    refills: Mutex<Refills>,
+    refills: Refills,
 }
 
 /// The parts that funding works with.
@@ -91,7 +91,7 @@ impl Funding {
             deposit_max: parts.policy.deposit_max,
             close_delay_max_secs: parts.close_delay_max_secs,
         };
-        let (one_at_a_time, refills) = Default::default();
+        let (one_at_a_time, refills) = (KeyedMutex::default(), Refills::new(parts.ledger.clone()));
         Self(Arc::new(FundingInner { parts, bounds, at_rest, one_at_a_time, refills }))
     }
 
@@ -164,9 +164,10 @@ impl Funding {
     }
 
     fn check_refill(&self, owner: Address) -> Result<(), BuyError> {
-        let wait = self.0.refills.lock().wait(owner, Instant::now());
-        let hours = wait.as_secs().div_ceil(3_600);
-        if wait.is_zero() { Ok(()) } else { Err(OverLimit::Refilled { owner, hours }.into()) }
+        match self.0.refills.wait_secs(owner, clock::now_secs())?.div_ceil(3_600) {
+            0 => Ok(()),
+            hours => Err(OverLimit::Refilled { owner, hours }.into()),
+        }
     }
 
     /// Starts a top-up in the background when the channel runs low, and its owner is `there`.
@@ -257,8 +258,11 @@ impl Funding {
         tracing::info!(%owner, %amount, "depositing into the channel");
         killpoint::reached("funding.before_deposit");
         let made = self.0.chain.deposit_onto(config, (round, deposited), amount).await;
-        if wanted.is_refill && !made.as_ref().is_err_and(is_unsigned) {
-            self.0.refills.lock().note(owner, Instant::now());
+        if wanted.is_refill
+            && !made.as_ref().is_err_and(is_unsigned)
+            && let Err(error) = self.0.refills.note(owner, clock::now_secs()).await
+        {
+            tracing::warn!(%owner, %error, "that an emptied channel was filled was not stored");
         }
         if made.as_ref().is_err_and(is_unsigned) {
             self.0.at_rest.give_up(at, held);
