@@ -98,6 +98,13 @@ impl Book {
         claims.see(row.id, channel.state.claimed > claimed_before, channel.state.unclaimed().is_zero());
     }
 
+    /// Serves nothing on a channel until a view of it is taken over again: the ledger may lack what was paid out.
+    pub fn unsee(&self, id: ChannelId) {
+        if let Some(channel) = self.books.lock().channels.get_mut(&id) {
+            channel.view = None;
+        }
+    }
+
     /// Takes over which channels of a claim were paid, and which the contract refused, and why.
     pub fn note_claims(&self, paid: &[ChannelId], refused: Vec<(ChannelId, String)>) {
         self.books.lock().claims.note(paid, refused);

@@ -77,7 +77,8 @@ impl IntakeProgress {
                 }
             }
             ViewOutcome::None => drop(self.left_out.insert(view.id)),
-            ViewOutcome::Unsure => {}
+            // Whatever is shown next is looked at, also what was shown before.
+            ViewOutcome::Unsure => drop(self.taken.remove(&view.id)),
         }
     }
 }
@@ -201,6 +202,10 @@ impl ChainIntake {
         let (counted, paid) = known.map_or_else(Default::default, |row| (row.spent, row.claimed));
         let is_looked_at_again = self.shows_the_same(view);
         let is_sure = self.is_sure(view, view.claimed > counted).await;
+        // Books from a backup lack what was charged since: on a channel that says so, nothing is served meanwhile.
+        if !is_sure && ledger.restored_secs()?.is_some() {
+            books.unsee(view.id);
+        }
         let is_read_first = || books.get(view.id).is_none_or(|channel| channel.view.is_none());
         if !is_sure && (is_looked_at_again || is_read_first()) {
             return Ok(ViewOutcome::Unsure);

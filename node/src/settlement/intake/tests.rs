@@ -6,7 +6,7 @@ use farthing_chain::{Chain, ChainHandle, ChainKind, ClaimRow, MemoryJournal, Rol
 use farthing_ledger::{Ending, OpenMode, Promise};
 use farthing_os::clock;
 use farthing_protocol::{
-    CallId, CallRequest, ChannelConfig, SecretKey, ServiceId, Signature, Voucher,
+    CallId, CallRequest, ChannelConfig, RefusalCode, SecretKey, ServiceId, Signature, Voucher,
     call::{ChargePolicy, Method, Payment},
 };
 use farthing_testnet::{LocalChain, anvil::Anvil};
@@ -428,4 +428,38 @@ async fn a_channel_of_ones_own_that_the_chain_never_had_is_forgotten() {
     let left: Vec<ChannelId> = ledger.payer_channels().unwrap().iter().map(|row| row.id).collect();
     assert_eq!(left, [used], "what was promised is remembered");
     assert!(channels.get(used).is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_restored_from_a_backup_serves_nothing_where_more_was_paid_than_it_counts() {
+    let chain = LocalChain::start().await.unwrap();
+    let (payer_key, payer) = wallet(&chain, 2).await;
+    for (seed, is_restored) in [(1, false), (3, true)] {
+        let (_, owner) = wallet_on(&chain, ChainKind::Testnet, seed).await;
+        let Books { ledger, book, intake, .. } = Books::of(&owner);
+        let (config, id) = open(&payer, &owner, 5_000).await;
+        if is_restored {
+            ledger.mark_restored(1).await.unwrap();
+        }
+        // The endpoint shows the state of the backup first.
+        assert!(intake.catch_up().await.is_sure);
+        let voucher = |cumulative| {
+            let voucher = Voucher { channel: id, cumulative };
+            let signature = voucher.sign(&owner.domain(), &payer_key);
+            voucher.verify(&owner.domain(), signature, payer.wallet()).unwrap()
+        };
+        let admit =
+            || book.admit(id, Some(&voucher(usdc(4_000))), usdc(1_000), GasMeans::UNLIMITED).map(drop);
+        assert_eq!(admit(), Ok(()));
+        // What the owner claimed after the backup.
+        let (_, twin) = wallet(&chain, seed).await;
+        let cumulative = usdc(3_000);
+        let signature = *voucher(cumulative).signature();
+        twin.claim_many(vec![ClaimRow { config, cumulative, amount: cumulative, signature }]).await.unwrap();
+        owner.channels().wait_for(|views| views[&id].claimed == cumulative).await.unwrap();
+        for _ in 0..2 {
+            assert!(!intake.catch_up().await.is_sure);
+            assert_eq!(admit(), if is_restored { Err(RefusalCode::UnknownChannel) } else { Ok(()) });
+        }
+    }
 }
