@@ -45,6 +45,7 @@ fn copy_all(read: &ReadTransaction, write: &WriteTransaction) -> Result<()> {
     copy(read, write, CALLS_BY_TIME)?;
     copy(read, write, UNCHARGED_BY_TIME)?;
     copy(read, write, UNCHARGED_EFFECTS_BY_TIME)?;
+    // Their indexes are made anew when the copy is opened.
     copy(read, write, SETTLEMENTS)?;
     copy(read, write, PAYER_CHANNELS)?;
     copy(read, write, PROMISES)?;
@@ -57,7 +58,6 @@ fn copy_all(read: &ReadTransaction, write: &WriteTransaction) -> Result<()> {
     copy(read, write, TRANSACTIONS)?;
     copy(read, write, ADJUSTMENTS)?;
     copy(read, write, DOCUMENTS)?;
-    // What finds settlements by their channel is made anew when the copy is opened.
     // Empty, and there: reading never meets a missing table.
     write.open_table(BODIES)?;
     write.open_table(META)?.insert(BODY_BYTES, 0)?;

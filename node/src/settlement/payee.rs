@@ -357,7 +357,7 @@ impl Payee {
         }
     }
 
-    /// What this node took on is over once the chain has shown for a while that it is done, and still does.
+    /// Ends what this node took on, once the chain has shown for a while that it is done, and still does.
     async fn forget_closed(&mut self) {
         for (channel, shown_for) in self.book.closed() {
             if is_believed(&self.chain, shown_for) && self.is_still_closed(channel).await {
