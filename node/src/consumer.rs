@@ -8,7 +8,7 @@
 //! Invariants C1–C4 (`docs/ledger.md`).
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     ops::Deref,
     sync::Arc,
     time::{Duration, Instant},
@@ -63,7 +63,7 @@ use channels::PayerChannels;
 use conduct::Conduct;
 pub use error::{BuyError, Cap, MissingFunds};
 use funding::Funding;
-use heal::Accusation;
+use heal::Accusations;
 use places::OwnerPlaces;
 use prices::Prices;
 use reconcile::ComparisonProgress;
@@ -183,8 +183,9 @@ struct ConsumerInner {
     books: ComparisonProgress,
     /// Differences with one owner are looked into by one at a time.
     healing: KeyedMutex<Address>,
-    /// Owners that are said to count what no call explains, by channel.
-    accused: Mutex<HashMap<ChannelId, Accusation>>,
+    accused: Mutex<Accusations>,
+    /// Accused owners are looked at again by one task for each channel.
+    looking_again: KeyedMutex<ChannelId>,
 }
 
 /// The parts that the consumer is made of.
@@ -221,8 +222,19 @@ impl Consumer {
         let accounts = Arc::new(Accounts::new(parts.ledger.clone(), parts.channels.clone(), who));
         let prices = Prices::new(parts.ledger.clone());
         let shares = Arc::new(Shares::new(parts.settings.for_nothing));
-        let (places, turns, books, healing, accused) = Default::default();
-        let inner = ConsumerInner { parts, accounts, prices, shares, places, turns, books, healing, accused };
+        let (places, turns, books, healing, accused, looking_again) = Default::default();
+        let inner = ConsumerInner {
+            parts,
+            accounts,
+            prices,
+            shares,
+            places,
+            turns,
+            books,
+            healing,
+            accused,
+            looking_again,
+        };
         Self(Arc::new(inner))
     }
 

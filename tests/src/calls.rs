@@ -6,8 +6,8 @@ use std::{
 };
 
 use anyhow::{Result, bail, ensure};
-use farthing_protocol::Usdc;
-use farthing_testnet::{NodeOptions, NodeProcess};
+use farthing_protocol::{Address, Usdc};
+use farthing_testnet::{NodeOptions, NodeProcess, anvil::Anvil};
 use serde_json::{Value, json};
 
 use crate::{
@@ -99,6 +99,15 @@ pub fn free_port() -> Result<u16> {
 /// One setting, as [`Setup`] takes them.
 pub fn setting(key: &str, value: &str) -> Vec<(String, String)> {
     vec![(key.to_owned(), value.to_owned())]
+}
+
+/// Settings by which the tests' chain poses as a public one: on a chain of one's own nobody lies, and what it shows is
+/// believed at once.
+pub fn posing_as_public() -> Vec<(String, String)> {
+    let contract = farthing_chain::local("", Anvil::CHAIN_ID, Address::ZERO).contract.to_string();
+    let settings =
+        [("chain.preset", "base-sepolia"), ("chain.contract", &contract), ("chain.confirmations", "1")];
+    settings.into_iter().flat_map(|(name, value)| setting(name, value)).collect()
 }
 
 /// A world whose owner keeps its address over restarts.

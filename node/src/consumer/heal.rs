@@ -32,11 +32,42 @@ const PAUSE_MAX: Duration = Duration::from_secs(300);
 const LOOKS: usize = 6;
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(30);
 
-/// The first and the last time that an owner was said to count what no call explains.
+/// Owners that are said to count what no call explains, by channel.
+#[derive(Debug, Default)]
+pub(super) struct Accusations(HashMap<ChannelId, Accusation>);
+
+/// The first and the last time that it was said.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Accusation {
+struct Accusation {
     first: Instant,
     last: Instant,
+    /// The owner said so itself, and not its chain alone.
+    is_own_word: bool,
+}
+
+impl Accusations {
+    /// Notes that a channel's owner is accused now, and returns for how long it was without a long pause.
+    fn note(&mut self, id: ChannelId, is_own_word: bool, now: Instant) -> Duration {
+        let fresh = Accusation { first: now, last: now, is_own_word };
+        let accusation = self.0.entry(id).or_insert(fresh);
+        if now - accusation.last > PAUSE_MAX {
+            *accusation = fresh;
+        }
+        accusation.last = now;
+        accusation.is_own_word |= is_own_word;
+        now - accusation.first
+    }
+
+    /// Ends it: the books agree.
+    fn end(&mut self, id: ChannelId) {
+        self.0.remove(&id);
+    }
+
+    /// Ends one by the chain alone, which says so no more. An owner takes nothing back by saying nothing: one that did by
+    /// turns would never be left.
+    fn end_by_chain(&mut self, id: ChannelId) {
+        self.0.retain(|channel, accusation| *channel != id || accusation.is_own_word);
+    }
 }
 
 impl Consumer {
@@ -91,7 +122,7 @@ impl Consumer {
         }
         let unexplained = || self.0.channels.unexplained(owner);
         if unexplained().is_zero() {
-            self.accused().remove(&channel.id);
+            self.accused().end(channel.id);
             return Ok(());
         }
         tracing::warn!(%owner, unexplained = %unexplained(), "the owner counts more than this node; looking for the calls");
@@ -108,14 +139,16 @@ impl Consumer {
         }
         if unexplained().is_zero() {
             tracing::warn!(%owner, "the books agree again");
-            self.accused().remove(&channel.id);
+            self.accused().end(channel.id);
             return Ok(());
         }
-        let is_unexplained = |claimed: Usdc| {
+        let is_unexplained = |total: Usdc| {
             let channel = self.0.channels.get(channel.id);
-            channel.is_some_and(|channel| !channel.state.unexplained(claimed.max(told)).is_zero())
+            channel.is_some_and(|channel| !channel.state.unexplained(total).is_zero())
         };
-        self.accuse(owner, channel.id, is_unexplained).await
+        let is_own_word = is_unexplained(told);
+        let lasted = self.accused().note(channel.id, is_own_word, Instant::now());
+        self.accuse(owner, channel.id, lasted, |claimed: Usdc| is_unexplained(claimed.max(told))).await
     }
 
     /// Stops the channel of an owner that counts what no call explains, once that has lasted and what the chain says then
@@ -124,9 +157,10 @@ impl Consumer {
         &self,
         owner: Address,
         id: ChannelId,
+        lasted: Duration,
         is_unexplained: impl Fn(Usdc) -> bool + Send,
     ) -> Result<(), String> {
-        if !self.is_accusation_believed(id, is_unexplained).await {
+        if !self.is_accusation_believed(id, lasted, is_unexplained).await {
             self.look_again(owner, id);
             let minutes = "it is asked again, and its channel is stopped when it says so for two minutes";
             return Err(format!(
@@ -150,20 +184,20 @@ impl Consumer {
         let is_overclaimed =
             |claimed| self.0.accounts.is_overclaimed(channel.id, claimed).unwrap_or_default();
         if channel.state.stopped || !is_overclaimed(channel.claimed) {
-            self.accused().remove(&channel.id);
+            self.accused().end_by_chain(channel.id);
             return Err(silent);
         }
-        self.accuse(owner, channel.id, is_overclaimed).await
+        let lasted = self.accused().note(channel.id, false, Instant::now());
+        self.accuse(owner, channel.id, lasted, is_overclaimed).await
     }
 
-    /// Looks again while an owner is accused, so that whoever calls rarely learns as well whether it lasts.
+    /// Looks again while an owner is accused, so that whoever calls rarely learns as well whether it lasts: one task for each
+    /// channel, however often its owner changes its word.
     fn look_again(&self, owner: Address, id: ChannelId) {
-        let is_first = self.accused().get(&id).is_some_and(|accusation| accusation.first == accusation.last);
-        if !is_first {
-            return;
-        }
+        let Some(alone) = self.0.looking_again.try_take(id) else { return };
         let consumer = self.clone();
         self.until_stopped(async move {
+            let _alone = alone;
             for _ in 0..LOOKS {
                 tokio::time::sleep(LOOK_AGAIN_AFTER).await;
                 if consumer.heal(owner).await.is_ok() {
@@ -179,29 +213,18 @@ impl Consumer {
     async fn is_accusation_believed(
         &self,
         id: ChannelId,
+        lasted: Duration,
         is_unexplained: impl Fn(Usdc) -> bool + Send,
     ) -> bool {
         let Some(channel) = self.0.channels.get(id) else { return false };
-        if !is_believed(&self.0.chain, self.accused_for(id)) {
+        if !is_believed(&self.0.chain, lasted) {
             return false;
         }
         let Ok(now) = self.0.chain.read_channel(channel.config).await else { return false };
         is_unexplained(now.claimed)
     }
 
-    /// Notes that a channel's owner is accused now, and returns for how long it was without a long pause.
-    fn accused_for(&self, id: ChannelId) -> Duration {
-        let (mut accused, now) = (self.accused(), Instant::now());
-        let fresh = Accusation { first: now, last: now };
-        let accusation = accused.entry(id).or_insert(fresh);
-        if accusation.last.elapsed() > PAUSE_MAX {
-            *accusation = fresh;
-        }
-        accusation.last = now;
-        now - accusation.first
-    }
-
-    fn accused(&self) -> MutexGuard<'_, HashMap<ChannelId, Accusation>> {
+    fn accused(&self) -> MutexGuard<'_, Accusations> {
         self.0.accused.lock()
     }
 
@@ -225,5 +248,31 @@ impl Consumer {
         if !receipt.charged.is_zero() {
             self.0.accounts.book_late(&purchase, receipt).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: ChannelId = ChannelId::from_bytes([1; 32]);
+
+    #[test]
+    fn an_owner_takes_back_what_it_said_by_no_silence_and_a_chain_by_the_truth() {
+        let (begun, mut accusations) = (Instant::now(), Accusations::default());
+        let said = |accusations: &mut Accusations, is_own_word: bool, secs: u64| {
+            accusations.note(ID, is_own_word, begun + Duration::from_secs(secs)).as_secs()
+        };
+        assert_eq!(said(&mut accusations, true, 0), 0);
+        accusations.end_by_chain(ID);
+        assert_eq!(said(&mut accusations, false, 130), 130, "it said nothing in between");
+        accusations.end_by_chain(ID);
+        assert_eq!(said(&mut accusations, true, 200), 200);
+        accusations.end(ID);
+        assert_eq!(said(&mut accusations, false, 210), 0, "the books agreed in between");
+        accusations.end_by_chain(ID);
+        assert_eq!(said(&mut accusations, false, 400), 0, "the chain told the truth in between");
+        assert_eq!(said(&mut accusations, false, 700), 300);
+        assert_eq!(said(&mut accusations, true, 1_001), 0, "after a long pause it is another lie");
     }
 }

@@ -7,10 +7,9 @@ use farthing_control::{
     endpoint,
     types::{Channel, ChannelRole, ChannelState as State},
 };
-use farthing_protocol::Address;
-use farthing_testnet::{anvil::Anvil, rpc};
+use farthing_testnet::rpc;
 use farthing_tests::{
-    calls::{expect_free, expect_served, fixed_owner, setting},
+    calls::{expect_free, expect_served, fixed_owner, posing_as_public, setting},
     command::farthing,
     liar::{ChannelState, Liar},
     wait::eventually,
@@ -45,14 +44,6 @@ async fn nothing_is_signed_for_what_an_endpoint_alone_says_was_paid() -> Result<
     Ok(())
 }
 
-/// A chain of one's own has no endpoint that lies; this one poses as a public one.
-fn public() -> Vec<(String, String)> {
-    let contract = farthing_chain::local("", Anvil::CHAIN_ID, Address::ZERO).contract.to_string();
-    let settings =
-        [("chain.preset", "base-sepolia"), ("chain.contract", &contract), ("chain.confirmations", "1")];
-    settings.into_iter().flat_map(|(name, value)| setting(name, value)).collect()
-}
-
 /// The most that the liar says was paid: all of the deposit but a call.
 fn paid_but_a_call([deposited, claimed, close, round]: ChannelState) -> ChannelState {
     [deposited, claimed.max(deposited.saturating_sub(u128::from(PRICE.micros()))), close, round]
@@ -74,8 +65,8 @@ async fn what_endpoints_say_for_a_moment_accuses_no_owner() -> Result<()> {
     ] {
         let liar = Liar::start().await?;
         let setup = fixed_owner()?;
-        let owner_settings = [setup.owner_settings.clone(), public()].concat();
-        let setup = Setup { owner_settings, consumer_settings: public(), ..setup };
+        let owner_settings = [setup.owner_settings.clone(), posing_as_public()].concat();
+        let setup = Setup { owner_settings, consumer_settings: posing_as_public(), ..setup };
         let setup = match whose {
             ChannelRole::Payer => Setup { consumer_endpoint: Some(liar.clone()), ..setup },
             ChannelRole::Payee => Setup { owner_endpoint: Some(liar.clone()), ..setup },
@@ -131,8 +122,8 @@ async fn an_owner_that_took_what_no_call_explains_and_says_nothing_is_left_when_
 async fn is_left_when_it_lasts(is_silent: bool) -> Result<()> {
     let liar = Liar::start().await?;
     let setup = fixed_owner()?;
-    let owner_settings = [setup.owner_settings.clone(), public()].concat();
-    let setup = Setup { owner_settings, consumer_settings: public(), ..setup };
+    let owner_settings = [setup.owner_settings.clone(), posing_as_public()].concat();
+    let setup = Setup { owner_settings, consumer_settings: posing_as_public(), ..setup };
     let mut world = World::with(Setup { consumer_endpoint: Some(liar.clone()), ..setup }).await?;
     expect_served(&world.get("/ok").await?)?;
     world.wait_until_decided().await?;

@@ -1,10 +1,13 @@
 //! An owner that counts more than its payer: what a call explains is booked, and what nothing explains stops the channel.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use farthing_control::{endpoint, types::AlertKind};
+use farthing_control::{
+    endpoint,
+    types::{AlertKind, ChannelState},
+};
 use farthing_protocol::resolution::COPY_LIFETIME;
-use farthing_tests::calls::on_a_fixed_port;
+use farthing_tests::calls::{on_a_fixed_port, posing_as_public};
 use futures::future::try_join_all;
 
 use super::*;
@@ -157,5 +160,44 @@ async fn callers_of_an_owner_that_shows_its_books_slowly_wait_for_one_question()
     let asked = state().times_asked - 2;
     ensure!(asked <= together.len() / 2, "{asked} questions");
     assert_eq!(spent(&world).await?, cost(2));
+    Ok(())
+}
+
+/// More than was ever signed, and nothing, by turns.
+const BY_TURNS: Books = |owner, books| {
+    let is_asked_again = owner.state.lock().times_asked.is_multiple_of(2);
+    Some(if is_asked_again { busy() } else { CallReply::Channel(ChannelSync { spent: cost(9), ..books }) })
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_that_accuses_itself_by_turns_is_left_when_it_lasts_and_looked_at_by_one_task() -> Result<()>
+{
+    let (owner_settings, consumer_settings) = (posing_as_public(), posing_as_public());
+    let mut world = World::with(Setup { owner_settings, consumer_settings, ..Setup::default() }).await?;
+    expect_served(&world.get("/ok").await?)?;
+    // From then on the books are not compared any more but for a reason.
+    tokio::time::sleep(COPY_LIFETIME).await;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let (owner, _network) = Owner::replaces(&mut world, LOST_OR_REFUSED).await?;
+    owner.state.lock().books = Some(BY_TURNS);
+    let begun = Instant::now();
+    for id in 0..10 {
+        refused_for_too_little(&world, &format!("call {id}")).await?;
+    }
+    let asked = owner.state.lock().times_asked;
+    ensure!(asked >= 10, "the calls asked {asked} times for its books");
+    let state = async || -> Result<ChannelState> {
+        let channels = world.consumer.control().ask(endpoint::Channels).await?;
+        Ok(channels.first().context("the payer has a channel")?.state)
+    };
+    ensure!(state().await? == ChannelState::Open, "not at once");
+    while state().await? == ChannelState::Open {
+        ensure!(begun.elapsed() < Duration::from_secs(240), "it is never left");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    // Those that one task asks in that time: with one for each accusation there would be five times as many.
+    let looked = owner.state.lock().times_asked - asked;
+    ensure!(looked <= 10, "it was asked {looked} times without a call");
     Ok(())
 }
