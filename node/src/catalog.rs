@@ -31,6 +31,7 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 
 mod agenda;
 mod ahead;
+mod condition;
 mod content;
 pub mod documents;
 pub mod known;
@@ -42,6 +43,7 @@ mod recent;
 pub mod sdk;
 mod versions;
 
+pub use condition::{Condition, NOT_MODIFIED};
 pub use known::{CallPlan, KnownError, KnownService, PlanError, kind_of, method_of, operation_name, time_of};
 pub use own::{OwnService, OwnServices};
 pub use versions::{add_note, note_of, told};

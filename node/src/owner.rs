@@ -19,7 +19,7 @@ use farthing_ledger::Ledger;
 use farthing_network::{InboundCall, Responder};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
-    Address, CallMessage, CallReply, CallRequest, ChannelId, Receipt, Refusal, RefusalCode, Signature,
+    Address, CallMessage, CallReply, CallRequest, ChannelId, Receipt, Refusal, RefusalCode, Signature, Usdc,
     call::{CallStatus, ChannelSync, response_hash},
     limits,
 };
@@ -28,6 +28,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     call_ends::{BegunCall, CallEnds},
+    catalog::NOT_MODIFIED,
     wallet::Signer,
 };
 
@@ -68,6 +69,7 @@ use registry::Registry;
 use running::{Arrival, Calls, Conflict, RunningCall};
 use terms::Terms;
 use told::{BooksLimiter, GivenAgain, Told};
+use upstream::UpstreamAnswer;
 
 /// The owner half of the node. A cheap handle.
 #[derive(Clone, Debug)]
@@ -257,9 +259,9 @@ impl Owner {
     /// Asks the upstream, records the call and answers it. `None` when the commit failed: nothing may be acknowledged then.
     async fn serve(&self, admitted: Admitted, started: Instant) -> Option<(Arc<Answer>, bool)> {
         killpoint::reached("owner.before_upstream");
-        let fetched = admitted.fetch().await;
+        let mut fetched = admitted.fetch().await;
         killpoint::reached("owner.after_upstream");
-        let charge = fetched.outcome.charge_with(fetched.status, admitted.charge_policy(), admitted.price());
+        let charge = charge(&admitted, &mut fetched);
         let answer_hash = response_hash(fetched.status, &fetched.headers, &fetched.body);
         let recorded = self.record(&admitted, &fetched, charge, answer_hash).await;
         if recorded.is_none() || !admitted.price().is_zero() {
@@ -299,6 +301,18 @@ impl Owner {
     /// Seconds of the owner's clock, for receipts.
     fn now_secs() -> u64 {
         clock::now_secs()
+    }
+}
+
+/// Returns the cost of an answer. That nothing has changed is said for nothing to whoever names one thing that it has, and
+/// nothing more is said then.
+fn charge(admitted: &Admitted, fetched: &mut UpstreamAnswer) -> Usdc {
+    match admitted.condition().filter(|_| fetched.status == NOT_MODIFIED) {
+        Some(condition) => {
+            condition.keep_named(&mut fetched.headers);
+            Usdc::ZERO
+        }
+        None => fetched.outcome.charge(admitted.charge_policy(), admitted.price()),
     }
 }
 

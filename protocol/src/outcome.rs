@@ -4,9 +4,6 @@ use minicbor::{CborLen, Decode, Encode};
 
 use crate::Usdc;
 
-/// The status without a body that answers a condition of the caller's (RFC 9110, 15.4.5).
-const NOT_MODIFIED: u16 = 304;
-
 /// The end of the owner's attempt to serve a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
 #[cbor(index_only)]
@@ -79,19 +76,13 @@ impl Outcome {
             _ => Usdc::ZERO,
         }
     }
-
-    /// Returns the cost of an answer with this status. That nothing has changed is said for nothing.
-    #[must_use]
-    pub const fn charge_with(self, status: u16, policy: ChargePolicy, price: Usdc) -> Usdc {
-        if status == NOT_MODIFIED { Usdc::ZERO } else { self.charge(policy, price) }
-    }
 }
 
 /// The answers that a listing charges for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
 #[cbor(index_only)]
 pub enum ChargePolicy {
-    /// Only answers below 400, 304 left out.
+    /// Only answers below 400.
     #[default]
     #[n(0)]
     Success,

@@ -17,6 +17,8 @@ use farthing_protocol::{
     listing::{Details, DetailsError, ServiceKind},
 };
 
+use super::condition::Condition;
+
 /// Headers a caller may always send: they say what it sends and what it can read.
 const HEADERS_ALLOWED: [&str; 5] =
     ["accept", "accept-language", "content-type", "if-modified-since", "if-none-match"];
@@ -59,6 +61,8 @@ pub struct CallPlan {
     pub headers: BTreeMap<String, String>,
     /// See [`time_of`].
     pub time: Option<Duration>,
+    /// The one thing that a read says it has, and hears for nothing that it has not changed.
+    pub condition: Option<Condition>,
 }
 
 /// The reason that a call does not fit; nothing is priced or sent.
@@ -178,11 +182,18 @@ impl KnownService {
         let content_type = headers.get("content-type").map(String::as_str);
         let planned = self.api.plan(&Call { method: method.as_str(), path, params, content_type, body })?;
         // A description may make a parameter of any header.
-        if let Request::Http(http) = &planned.request {
-            for (name, value) in &http.headers {
-                check_condition(method, name, value)?;
-            }
+        let declared = match &planned.request {
+            Request::Http(http) => Some(&http.headers),
+            Request::Graphql(_) => None,
+        };
+        for (name, value) in declared.into_iter().flatten() {
+            check_condition(method, name, value)?;
         }
+        let condition = declared.and_then(|declared| {
+            let of_caller = headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+            let declared = declared.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+            Condition::of(method, &of_caller.chain(declared).collect::<Vec<_>>())
+        });
         let price = self.prices.get(planned.operation).copied().unwrap_or(self.listing.price);
         let operation = self.api.description().operations.get(planned.operation);
         let mut headers = headers.clone();
@@ -193,7 +204,7 @@ impl KnownService {
         }
         let time = operation.and_then(time_of);
         let operation = operation.map(operation_name).unwrap_or_default();
-        Ok(CallPlan { price, operation, request: planned.request, headers, time })
+        Ok(CallPlan { price, operation, request: planned.request, headers, condition, time })
     }
 }
 

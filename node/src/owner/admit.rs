@@ -18,7 +18,7 @@ use farthing_protocol::{
 };
 
 use crate::{
-    catalog::{CallPlan, PlanError},
+    catalog::{CallPlan, Condition, PlanError},
     chain_view,
 };
 
@@ -446,6 +446,11 @@ impl Admitted {
 
     pub const fn price(&self) -> Usdc {
         self.plan.price
+    }
+
+    /// The one thing that its caller says it has.
+    pub const fn condition(&self) -> Option<&Condition> {
+        self.plan.condition.as_ref()
     }
 
     pub fn charge_policy(&self) -> ChargePolicy {

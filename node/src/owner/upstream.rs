@@ -5,7 +5,7 @@
 //!    not connected to.
 //! 2. Headers pass an allow-list in both directions; the owner's secret headers are added last.
 //! 3. Every wait is bounded: connecting, the head, each part of the body, the whole. So is the body.
-//! 4. What happened becomes an [`Outcome`], which decides whether the call is charged; 304 is free.
+//! 4. What happened becomes an [`Outcome`], which decides whether the call is charged.
 //!
 //! No redirect is followed, no proxy asked, no cookie kept, nothing decompressed.
 

@@ -118,12 +118,6 @@ fn only_an_answer_of_the_service_is_charged() {
                 _ => Usdc::ZERO,
             };
             assert_eq!(outcome.charge(policy, usdc(7)), due, "O4: {outcome:?}, {policy:?}");
-            for status in [0, 200, 303, 305, 404, 500] {
-                let charge = outcome.charge_with(status, policy, usdc(7));
-                assert_eq!(charge, due, "O4: {outcome:?}, {policy:?}, {status}");
-            }
-            let unchanged = outcome.charge_with(304, policy, usdc(7));
-            assert_eq!(unchanged, Usdc::ZERO, "{outcome:?}, {policy:?}");
         }
     }
     assert_eq!(Outcome::from_code(7), None);

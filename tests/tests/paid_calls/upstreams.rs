@@ -185,25 +185,36 @@ async fn a_declined_call_is_free_unless_the_listing_says_otherwise() -> Result<(
 }
 
 #[tokio::test]
-async fn an_answer_that_nothing_has_changed_is_free() -> Result<()> {
+async fn an_answer_that_nothing_has_changed_is_free_to_a_read_that_names_one_thing() -> Result<()> {
     let world = World::start().await?;
     let unchanged = upstream::raw(b"HTTP/1.1 304 Not Modified\r\netag: \"7\"\r\n\r\n").await?;
     let if_none_match = |body: Value, tag: &str| with(body, "headers", json!({ "If-None-Match": tag }));
+    let (one, several) = (json!({ "If-None-Match": "\"7\"" }), json!({ "If-None-Match": "\"6\", \"7\"" }));
+    let date = json!({ "If-Modified-Since": "Sat, 29 Oct 1994 19:43:31 GMT" });
     for charge in [Charge::Success, Charge::Answered] {
         let api = publish(&world, &unchanged, charge).await?;
-        let body = with(world.body("GET", "/ok"), "api_id_public", api.id.to_string());
-        let answer = world.call(&if_none_match(body, "\"7\"")).await?;
-        assert_eq!((answer.status.as_u16(), answer.body.len()), (304, 0));
-        assert_eq!(answer.header("x-farthing-price-usdc"), "0.002");
-        assert_eq!(answer.header("x-farthing-charged"), "0.00", "{charge:?}");
-        assert_eq!(answer.header("etag"), "\"7\"");
+        for (method, headers, charged, tag) in [
+            ("GET", &one, "0.00", "\"7\""),
+            // Its tag would tell what the answer is.
+            ("GET", &date, "0.00", ""),
+            ("GET", &several, "0.002", "\"7\""),
+            ("GET", &json!({}), "0.002", "\"7\""),
+            ("POST", &one, "0.002", "\"7\""),
+        ] {
+            let body = with(world.body(method, "/ok"), "api_id_public", api.id.to_string());
+            let answer = world.call(&with(body, "headers", headers.clone())).await?;
+            assert_eq!((answer.status.as_u16(), answer.body.len()), (304, 0));
+            assert_eq!(answer.header("x-farthing-price-usdc"), "0.002");
+            assert_eq!(answer.header("x-farthing-charged"), charged, "{charge:?}, {method} with {headers}");
+            assert_eq!(answer.header("etag"), tag, "{method} with {headers}");
+        }
     }
     let any = world.call(&if_none_match(world.body("GET", "/ok"), "*")).await?;
     expect_free("whatever it is", &any, 400, "bad-parameter")?;
     assert_eq!(world.upstream.hits(), 0);
     let changed = world.call(&if_none_match(world.body("GET", "/ok"), "\"7\"")).await?;
     expect_served(&changed)?;
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2 * 3 + 1));
     Ok(())
 }
 

@@ -146,7 +146,7 @@ impl ScalarFile {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Charge {
-    /// Status below 400, except 304 (not modified).
+    /// Status below 400, except 304 (not modified) to a caller that names the one answer it has.
     #[default]
     Success,
     /// 4xx as well.
