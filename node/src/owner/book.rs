@@ -206,7 +206,7 @@ impl Book {
         let channels = &mut books.channels;
         let channel = channels.get(&id).filter(|channel| channel.view.is_some());
         let channel = channel.ok_or(RefusalCode::UnknownChannel)?;
-        if channel.is_looked_at {
+        if channel.is_quiet() {
             return Err(RefusalCode::Busy);
         }
         let (mut state, best_before) = (channel.state, channel.state.best);
@@ -245,6 +245,14 @@ impl Book {
     /// a minute.
     pub fn look(&self, id: ChannelId) -> Option<AdmissionPause> {
         let began = self.books.lock().channels.get_mut(&id).is_some_and(PayeeChannel::begin_look);
+        began.then(|| AdmissionPause { book: self.clone(), channel: id })
+    }
+
+    /// Keeps calls off a channel while a total of the chain's is taken over. `None` while one runs: it was let in by the
+    /// total as it is. None begins then for a while, so that whoever comes again soon finds none at last.
+    pub fn quiet(&self, id: ChannelId) -> Option<AdmissionPause> {
+        // On a channel without a place no call runs.
+        let began = self.books.lock().channels.get_mut(&id).is_none_or(PayeeChannel::begin_quiet);
         began.then(|| AdmissionPause { book: self.clone(), channel: id })
     }
 

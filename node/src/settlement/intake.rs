@@ -201,7 +201,12 @@ impl ChainIntake {
         // endpoint says so for a moment, and every payer would leave an owner that counts it.
         let (counted, paid) = known.map_or_else(Default::default, |row| (row.spent, row.claimed));
         let is_looked_at_again = self.shows_the_same(view);
-        let is_sure = self.is_sure(view, view.claimed > counted).await;
+        let is_beyond = view.claimed > counted;
+        let has_lasted = self.is_sure(view, is_beyond).await;
+        // Calls in progress were let in by the total as it is, and could not be charged beside a higher one. Until this is
+        // dropped, no other begins.
+        let quiet = if has_lasted && is_beyond { books.quiet(view.id) } else { None };
+        let is_sure = has_lasted && (!is_beyond || quiet.is_some());
         // Books from a backup lack what was charged since: on a channel that says so, nothing is served meanwhile.
         if !is_sure && ledger.restored_secs()?.is_some() {
             books.unsee(view.id);

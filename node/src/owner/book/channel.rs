@@ -8,6 +8,8 @@ use farthing_protocol::{ChannelConfig, ChannelId, Usdc, Verified, Voucher, chann
 /// The most looks in a minute at what a payer shows of a channel: a proof costs two signatures, as a call does.
 const LOOKS_PER_MINUTE: u32 = 30;
 const MINUTE: Duration = Duration::from_secs(60);
+/// The time that a channel is kept quiet for whoever waits for its calls to end, who comes again several times meanwhile.
+const QUIET_FOR: Duration = Duration::from_secs(15);
 
 /// One channel as the owner sees it.
 #[derive(Clone, Debug)]
@@ -31,8 +33,10 @@ pub struct PayeeChannel {
     opening_version: u64,
     /// The number of looks, and the time since when they are counted.
     looks: Option<(u32, Instant)>,
-    /// True while this node looks at what the payer shows, so the total may rise.
+    /// True while this node looks at what the payer shows, or takes over what the chain does, so the total may rise.
     pub(super) is_looked_at: bool,
+    /// No call begins until then, so that those in progress end.
+    quiet_until: Option<Instant>,
 }
 
 /// The facts of a channel that the chain alone tells, and no ledger keeps.
@@ -72,6 +76,7 @@ impl PayeeChannel {
             opening_version: row.opening_version,
             looks: None,
             is_looked_at: false,
+            quiet_until: None,
         }
     }
 
@@ -86,6 +91,19 @@ impl PayeeChannel {
         self.looks = Some((looks.saturating_add(1), since));
         self.is_looked_at = looks < LOOKS_PER_MINUTE;
         self.is_looked_at
+    }
+
+    /// Begins to take over a total of the chain's; false while a call runs, and then none begins for a while.
+    pub(super) fn begin_quiet(&mut self) -> bool {
+        let is_idle = !self.is_looked_at && self.state.reserved.is_zero();
+        self.quiet_until = (!is_idle).then(|| Instant::now() + QUIET_FOR);
+        self.is_looked_at |= is_idle;
+        is_idle
+    }
+
+    /// Tells whether no call may begin.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.is_looked_at || self.quiet_until.is_some_and(|until| Instant::now() < until)
     }
 
     /// Takes over what the ledger has learned of the chain.

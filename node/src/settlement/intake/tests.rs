@@ -20,6 +20,8 @@ use crate::{
     settlement::{SettlementRequest, payee::Payee, policy::Policy},
 };
 
+mod between_calls;
+
 const fn usdc(micros: u64) -> Usdc {
     Usdc::from_micros(micros)
 }

@@ -229,3 +229,27 @@ async fn while_a_payer_shows_what_was_lost_nothing_else_happens_to_its_channel()
     assert!(book.look(id).is_none(), "so often in a minute");
     assert!(channel.admit(2).is_ok());
 }
+
+#[tokio::test]
+async fn a_total_of_the_chain_waits_for_calls_in_progress_and_no_other_begins_until_then() {
+    let channel = Channel::new();
+    channel.observe(0).await;
+    let (book, id) = (&channel.book, channel.id());
+    let call = channel.admit(2).unwrap();
+    for _ in 0..100 {
+        assert!(book.quiet(id).is_none(), "a call runs");
+        assert_eq!(
+            channel.admit(4).err(),
+            Some(RefusalCode::Busy),
+            "its payer would keep one running for ever"
+        );
+    }
+    drop(call);
+    let taking_over = book.quiet(id).unwrap();
+    assert_eq!(channel.admit(2).err(), Some(RefusalCode::Busy));
+    assert!(book.quiet(id).is_none() && book.look(id).is_none() && !book.sign_away(id, u64::MAX, 0));
+    drop(taking_over);
+    drop(book.quiet(id).unwrap());
+    assert!(channel.admit(2).is_ok());
+    assert!(book.quiet(ChannelId::from_bytes([9; 32])).is_some(), "on one without a place none runs");
+}
