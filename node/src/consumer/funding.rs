@@ -32,8 +32,8 @@ const ETH_WEI_MIN: u128 = 20_000_000_000_000;
 const AUTHORIZATION_LIFETIME: Duration = Duration::from_secs(AUTHORIZATION_SECS);
 /// The longest that a confirmed deposit may be on its way from the chain's view into the books.
 const DEPOSIT_WAIT_MAX: Duration = Duration::from_secs(30);
-/// Times that the chain is asked whether a deposit was made.
-const LOOKS_FOR_DEPOSIT: usize = 10;
+/// Times that the chain is asked whether a deposit was made, since it was tried last.
+const LOOKS_FOR_DEPOSIT: u32 = 10;
 
 /// Puts money into channels. A cheap handle.
 #[derive(Clone, Debug)]
@@ -45,6 +45,8 @@ struct FundingInner {
     bounds: Bounds,
     at_rest: AtRest,
     one_at_a_time: KeyedMutex<Address>,
+    /// Each deposit is looked for by one task, however often it was tried.
+    looking_for: KeyedMutex<(RestingPlace, Held)>,
     refills: Refills,
 }
 
@@ -91,8 +93,9 @@ impl Funding {
             deposit_max: parts.policy.deposit_max,
             close_delay_max_secs: parts.close_delay_max_secs,
         };
-        let (one_at_a_time, refills) = (KeyedMutex::default(), Refills::new(parts.ledger.clone()));
-        Self(Arc::new(FundingInner { parts, bounds, at_rest, one_at_a_time, refills }))
+        let (one_at_a_time, looking_for) = Default::default();
+        let refills = Refills::new(parts.ledger.clone());
+        Self(Arc::new(FundingInner { parts, bounds, at_rest, one_at_a_time, looking_for, refills }))
     }
 
     /// The terms that this node puts money aside on.
@@ -286,15 +289,24 @@ impl Funding {
     /// Ends a deposit once the chain shows it after as long as is believed: an endpoint may show one for a moment, and keep
     /// the authorization to itself. One that is not seen counts until its authorization lapses.
     fn settle_once_made(&self, config: ChannelConfig, at: RestingPlace, held: Held) {
+        let Some(alone) = self.0.looking_for.try_take((at, held)) else { return };
         let (funding, pause) = (Arc::downgrade(&self.0), self.believed_after().max(DEPOSIT_WAIT_MAX));
         // Nothing waits for its end, and it holds nothing open.
         tokio::spawn(async move {
-            for _ in 0..LOOKS_FOR_DEPOSIT {
+            let _alone = alone;
+            loop {
                 tokio::time::sleep(pause).await;
                 let Some(funding) = funding.upgrade() else { return };
+                let Some(untried_for) = funding.at_rest.untried_for(at, held) else { return };
+                if untried_for < pause {
+                    continue;
+                }
                 let read = funding.chain.read_channel(config).await;
                 if read.is_ok_and(|now| now.round == held.round && now.deposited > held.deposited) {
                     return funding.at_rest.settle(at, held);
+                }
+                if untried_for > pause * LOOKS_FOR_DEPOSIT {
+                    return;
                 }
             }
         });
@@ -359,3 +371,6 @@ const fn is_unsigned(error: &ChainError) -> bool {
             | ChainError::Invalid(_)
     )
 }
+
+#[cfg(test)]
+mod tests;

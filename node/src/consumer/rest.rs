@@ -7,7 +7,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use farthing_protocol::{Address, ChannelId, Usdc};
@@ -46,7 +46,7 @@ pub struct RestingPlace {
 }
 
 /// The sum in a channel when a deposit was decided on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Held {
     /// The number of times that the channel was emptied before.
     pub round: u32,
@@ -61,6 +61,8 @@ const ROUND_OF_BEFORE: u32 = u32::MAX;
 struct DepositPlace {
     /// The total that the channel holds once it is confirmed.
     total: Usdc,
+    /// The time of the last try, as far as it is known.
+    tried: Instant,
     /// The time until which it may still happen, when its end is not known.
     until: Option<Instant>,
     /// The total and the end of the authorization that another attempt of the same deposit has left.
@@ -102,7 +104,7 @@ impl AtRest {
                 let total = held.deposited.saturating_add(*amount);
                 let left = earlier.and_then(|earlier| earlier.until.map(|until| (earlier.total, until)));
                 let total = left.map_or(total, |(left, _)| left.max(total));
-                Some(DepositPlace { total, until: None, left, is_past: false })
+                Some(DepositPlace { total, tried: Instant::now(), until: None, left, is_past: false })
             }
             (Err(_), earlier) => earlier,
         };
@@ -133,13 +135,19 @@ impl AtRest {
     /// authorization, and may bring it until it lapses.
     pub fn doubt(&self, at: RestingPlace, held: Held, lapses: Instant) {
         if let Some(place) = self.lock().get_mut(&at).and_then(|places| places.get_mut(&held)) {
-            (place.until, place.left) = (Some(lapses), None);
+            (place.tried, place.until, place.left) = (Instant::now(), Some(lapses), None);
         }
+    }
+
+    /// Returns the time since a deposit was tried last; `None` when it has ended.
+    pub fn untried_for(&self, at: RestingPlace, held: Held) -> Option<Duration> {
+        Some(self.lock().get(&at)?.get(&held)?.tried.elapsed())
     }
 
     /// Takes the place of a deposit that was under way at the last stop, whatever the limits are.
     pub fn restore(&self, at: RestingPlace, deposited: Usdc, total: Usdc, lapses: Instant) {
-        let place = DepositPlace { total, until: Some(lapses), left: None, is_past: false };
+        let place =
+            DepositPlace { total, tried: Instant::now(), until: Some(lapses), left: None, is_past: false };
         let held = Held { round: ROUND_OF_BEFORE, deposited };
         self.lock().entry(at).or_default().insert(held, place);
     }
@@ -291,7 +299,7 @@ mod tests {
     fn a_deposit_that_failed_counts_as_long_as_its_authorization_can_be_used_and_is_not_booked() {
         let channels = Arc::new(PayerChannels::default());
         let rest = AtRest::new(channels.clone(), LIMITS);
-        let later = Instant::now() + std::time::Duration::from_secs(3_600);
+        let later = Instant::now() + Duration::from_secs(3_600);
         for n in 1..=2 {
             rest.take(at(n), held(0), usdc(40), usdc(40)).unwrap();
             rest.doubt(at(n), held(0), later);
@@ -338,7 +346,7 @@ mod tests {
     fn a_deposit_of_an_earlier_round_counts_beside_those_of_later_ones_as_long_as_it_can_be_made() {
         let channels = Arc::new(PayerChannels::default());
         let rest = AtRest::new(channels.clone(), LIMITS);
-        let later = Instant::now() + std::time::Duration::from_secs(3_600);
+        let later = Instant::now() + Duration::from_secs(3_600);
         for round in 0..2 {
             let held = Held { round, deposited: usdc(0) };
             assert_eq!(rest.take(at(1), held, usdc(20), usdc(20)), Ok(usdc(20)));

@@ -1,0 +1,71 @@
+//! Deposits on a real chain.
+
+use farthing_chain::{Chain, ChainSpec, ChainStatus, MemoryJournal};
+use farthing_protocol::{SecretKey, listing::SCHEME_CHANNEL};
+use farthing_testnet::{LocalChain, anvil::Anvil};
+use redb::backends::InMemoryBackend;
+use tokio::runtime::Handle;
+
+use super::*;
+
+const fn usdc(micros: u64) -> Usdc {
+    Usdc::from_micros(micros)
+}
+
+/// A funded wallet's handle of the chain, which pays so much for gas.
+async fn wallet(chain: &LocalChain, seed: u8, gas_price_cap_wei: u128) -> ChainHandle {
+    let key = SecretKey::from_bytes(&[seed; 32]).unwrap();
+    chain.fund(key.address(), usdc(1_000_000)).await.unwrap();
+    let spec = farthing_chain::local(chain.rpc_url(), Anvil::CHAIN_ID, chain.token);
+    let spec = ChainSpec { poll_interval_ms: 50, gas_price_cap_wei, ..spec };
+    let handle = Chain::start(spec, key, Arc::new(MemoryJournal::default())).await.unwrap();
+    handle.balances().wait_for(Option::is_some).await.unwrap();
+    handle.status().wait_for(|status| *status == ChainStatus::Ready).await.unwrap();
+    handle
+}
+
+/// The funding of a wallet without books.
+fn funding(chain: ChainHandle) -> Funding {
+    Funding::new(FundingParts {
+        wallet: chain.wallet(),
+        chain,
+        ledger: Ledger::with_backend(InMemoryBackend::new()).unwrap(),
+        channels: Arc::default(),
+        policy: DepositPolicy::default(),
+        close_delay_max_secs: 86_400,
+        rest_limits: RestLimits { per_owner: usdc(1_000_000), in_all: usdc(1_000_000) },
+        tasks: TaskTracker::new(),
+    })
+}
+
+fn accept(chain: &ChainHandle, pay_to: Address) -> Accept {
+    Accept {
+        scheme: SCHEME_CHANNEL.to_owned(),
+        chain_id: chain.spec().chain_id,
+        asset: chain.spec().token,
+        pay_to,
+        contract: chain.spec().contract,
+        min_deposit: usdc(1),
+        close_delay_secs: 86_400,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deposit_that_fails_again_and_again_is_looked_for_by_one_task() {
+    let chain = LocalChain::start().await.unwrap();
+    let funding = funding(wallet(&chain, 1, 1).await);
+    let accept = accept(&funding.0.chain, Address::from_bytes([2; 20]));
+    let fails = async || {
+        let failed = funding.deposit_now(&accept, usdc(100_000)).await.unwrap_err();
+        assert!(matches!(failed, BuyError::OpenFailed(ChainError::GasTooDear { .. })), "{failed}");
+    };
+    fails().await;
+    let tasks = || Handle::current().metrics().num_alive_tasks();
+    let before = tasks();
+    for _ in 0..20 {
+        fails().await;
+    }
+    // Connections to the chain have tasks, too.
+    assert!(tasks() < before + 10, "{before} tasks have become {}", tasks());
+    assert_eq!(funding.at_rest().total(), usdc(100_000), "its authorization may be used yet");
+}
