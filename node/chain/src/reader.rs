@@ -317,6 +317,17 @@ impl Reader {
         Ok(Balances { usdc: to_usdc(decode::<TestUsdc::balanceOfCall>(&usdc)?), eth_wei: to_u128(eth) })
     }
 
+    /// Tells whether the token has taken, or cancelled, an authorization of this number.
+    pub(crate) async fn is_authorization_used(
+        &self,
+        payer: Address,
+        nonce: B256,
+        at: At,
+    ) -> Result<bool, RpcError> {
+        let call = TestUsdc::authorizationStateCall { authorizer: to_eth(payer), nonce };
+        self.call(Address::ZERO, self.spec.token, &call, at).await
+    }
+
     /// The contract's events about the chain's token in which `wallet` is payer or payee.
     pub(crate) async fn logs(&self, wallet: Address, from: u64, to: u64) -> Result<Vec<Log>, RpcError> {
         let topic = B256::left_padding_from(wallet.as_bytes());

@@ -62,7 +62,7 @@ impl TokenDomain {
             value: U256::from(authorization.amount.micros()),
             validAfter: U256::ZERO,
             validBefore: U256::from(authorization.valid_before_secs),
-            nonce: authorization.nonce(),
+            nonce: authorization_nonce(authorization.channel, authorization.salt),
         }
         .eip712_signing_hash(&self.0)
         .0
@@ -90,9 +90,7 @@ pub(crate) struct Authorization {
     pub salt: Hash,
 }
 
-impl Authorization {
-    /// `keccak256(abi.encode(channelId, authSalt))`: the money cannot be redirected to another channel.
-    pub(crate) fn nonce(&self) -> B256 {
-        keccak256((B256::from(*self.channel.as_bytes()), B256::from(self.salt)).abi_encode())
-    }
+/// `keccak256(abi.encode(channelId, authSalt))`: the money cannot be redirected to another channel.
+pub(crate) fn authorization_nonce(channel: ChannelId, salt: Hash) -> B256 {
+    keccak256((B256::from(*channel.as_bytes()), B256::from(salt)).abi_encode())
 }

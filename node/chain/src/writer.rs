@@ -39,7 +39,7 @@ mod sign;
 
 pub use plan::AUTHORIZATION_SECS;
 
-pub(crate) use plan::claim_call;
+pub(crate) use plan::{claim_call, deposit_nonce};
 pub(crate) use sign::{Unsigned, sign};
 
 use plan::Plan;

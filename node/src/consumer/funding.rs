@@ -301,8 +301,7 @@ impl Funding {
                 if untried_for < pause {
                     continue;
                 }
-                let read = funding.chain.read_channel(config).await;
-                if read.is_ok_and(|now| now.round == held.round && now.deposited > held.deposited) {
+                if funding.is_made(config, held).await {
                     return funding.at_rest.settle(at, held);
                 }
                 if untried_for > pause * LOOKS_FOR_DEPOSIT {
@@ -358,6 +357,16 @@ impl Funding {
     fn balance(&self) -> Result<Balances, BuyError> {
         let balances = *self.0.chain.balances().borrow();
         balances.ok_or_else(|| BuyError::ChainNotReady("the wallet's balance is not known yet".to_owned()))
+    }
+}
+
+impl FundingInner {
+    /// Tells whether a deposit was made: the channel shows it, or the token, also where the channel was emptied since.
+    async fn is_made(&self, config: ChannelConfig, held: Held) -> bool {
+        let read = self.chain.read_channel(config).await;
+        let is_shown = read.is_ok_and(|now| now.round == held.round && now.deposited > held.deposited);
+        let decided = (held.round, held.deposited);
+        is_shown || self.chain.is_deposit_taken(config, decided).await.unwrap_or_default()
     }
 }
 

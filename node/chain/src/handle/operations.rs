@@ -15,7 +15,7 @@ use crate::{
     rpc::RpcError,
     views::{ChainStatus, ChannelView, Role},
     watcher,
-    writer::{CLAIM_ROWS_MAX, Forms, Outcome, Request, claim_call},
+    writer::{CLAIM_ROWS_MAX, Forms, Outcome, Request, claim_call, deposit_nonce},
 };
 
 impl ChainHandle {
@@ -39,6 +39,22 @@ impl ChainHandle {
         self.track(config).await?;
         let intent = Intent::Deposit { config, target, amount_max: amount, terms: None, round: Some(round) };
         self.operate(intent).await.map(|outcome| report(&outcome))
+    }
+
+    /// Asks the token whether it has taken an authorization of one decision to deposit, as [`Self::deposit_onto`] makes them:
+    /// none of that decision can be used any more, whatever the channel holds by now.
+    ///
+    /// # Errors
+    /// See [`ChainError`].
+    pub async fn is_deposit_taken(
+        &self,
+        config: ChannelConfig,
+        (round, deposited): (u32, Usdc),
+    ) -> Result<bool, ChainError> {
+        let at = At::Block(self.confirmed_block().await?);
+        let nonce = deposit_nonce(config.id(&self.0.domain), round, deposited);
+        let taken = self.0.reader.is_authorization_used(config.payer, nonce, at).await;
+        taken.map_err(|error| self.unread(error))
     }
 
     /// Claims many channels in as few transactions as possible. Rows that cannot pay are left out and named. What the

@@ -3,10 +3,10 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use alloy::{
-    primitives::{Address as EthAddress, Bytes, U256},
+    primitives::{Address as EthAddress, B256, Bytes, U256},
     sol_types::SolCall as _,
 };
-use farthing_protocol::{Address, ChannelConfig, ChannelId, Hash, Usdc, keccak256};
+use farthing_protocol::{ChannelConfig, ChannelId, Hash, Usdc, keccak256};
 
 use super::{Writer, bisect::bisect};
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     reader::{At, ChannelState},
     rpc::RpcError,
     spec::ChainKind,
+    token::authorization_nonce,
     verify,
 };
 
@@ -112,7 +113,10 @@ impl Writer {
             Intent::Deposit { config, target, terms, .. } => {
                 self.state(config, at).await?.deposited >= *target
                     || match terms {
-                        Some(terms) => self.is_authorization_used(config, terms, at).await?,
+                        Some(terms) => {
+                            let nonce = authorization_nonce(config.id(&self.domain), terms.salt);
+                            self.reader.is_authorization_used(config.payer, nonce, at).await?
+                        }
                         None => false,
                     }
             }
@@ -161,8 +165,8 @@ impl Writer {
         let decided = target.saturating_sub(amount_max);
         // What is decided on what is not there would use an authorization up that a later deposit needs.
         if round.is_some_and(|round| (state.round, state.deposited) < (round, decided)) {
-            let reason = "the channel holds less than was known when it was decided on".to_owned();
-            return Err(ChainError::Reverted { what, reason });
+            let reason = "the channel holds less than was known when it was decided on";
+            return Err(ChainError::Invalid(format!("{what} was not made: {reason}; try again")));
         }
         let now_secs = dated(self.reader.spec.kind, head.timestamp_secs(), SystemTime::now());
         // An earlier authorization is used again as long as it lives: the token takes it once at most.
@@ -237,17 +241,6 @@ impl Writer {
         }
     }
 
-    async fn is_authorization_used(
-        &self,
-        config: &ChannelConfig,
-        terms: &DepositTerms,
-        at: At,
-    ) -> Result<bool, RpcError> {
-        let nonce = terms.authorization(config.payer, config.id(&self.domain)).nonce();
-        let call = TestUsdc::authorizationStateCall { authorizer: to_eth(config.payer), nonce };
-        self.reader.call(Address::ZERO, self.reader.spec.token, &call, at).await
-    }
-
     async fn state(&self, config: &ChannelConfig, at: At) -> Result<ChannelState, RpcError> {
         self.reader.channel(config.id(&self.domain), at).await
     }
@@ -290,6 +283,11 @@ fn to_claim(row: &ClaimRow) -> Claim {
 fn deposit_salt(id: ChannelId, round: u32, deposited: Usdc) -> Hash {
     let (round, deposited) = (round.to_be_bytes(), deposited.micros().to_be_bytes());
     keccak256(&[b"farthing deposit", id.as_bytes(), &round, &deposited])
+}
+
+/// The number of every authorization of one decision, by which the token knows it.
+pub(crate) fn deposit_nonce(id: ChannelId, round: u32, deposited: Usdc) -> B256 {
+    authorization_nonce(id, deposit_salt(id, round, deposited))
 }
 
 #[cfg(test)]

@@ -142,6 +142,24 @@ async fn one_decision_to_deposit_has_one_authorization_whatever_the_channel_is_s
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_deposit_onto_more_than_a_channel_holds_is_refused_before_it_is_signed() {
+    let world = World::new().await;
+    let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+    let spec = world.spec_at(&[proxy.url()]);
+    let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    for decided in [(0, usdc(1)), (1, usdc(0))] {
+        let refused = chain.deposit_onto(world.terms(1), decided, usdc(250_000)).await.unwrap_err();
+        assert!(
+            matches!(&refused, ChainError::Invalid(reason) if reason.contains("holds less")),
+            "{refused}"
+        );
+        // Nothing can be brought of it, so nothing stands for it.
+        assert!(!chain.is_deposit_taken(world.terms(1), decided).await.unwrap());
+    }
+    assert_eq!(proxy.simulated(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_channel_that_another_key_signs_for_is_neither_followed_nor_filled() {
     let world = World::new().await;
     let payer = world.payer_chain().await;

@@ -1,7 +1,7 @@
 //! Deposits on a real chain.
 
-use farthing_chain::{Chain, ChainSpec, ChainStatus, MemoryJournal};
-use farthing_protocol::{SecretKey, listing::SCHEME_CHANNEL};
+use farthing_chain::{Chain, ChainSpec, ChainStatus, ClaimRow, MemoryJournal};
+use farthing_protocol::{SecretKey, Signature, listing::SCHEME_CHANNEL};
 use farthing_testnet::{LocalChain, anvil::Anvil};
 use redb::backends::InMemoryBackend;
 use tokio::runtime::Handle;
@@ -68,4 +68,28 @@ async fn a_deposit_that_fails_again_and_again_is_looked_for_by_one_task() {
     // Connections to the chain have tasks, too.
     assert!(tasks() < before + 10, "{before} tasks have become {}", tasks());
     assert_eq!(funding.at_rest().total(), usdc(100_000), "its authorization may be used yet");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deposit_was_made_also_where_its_channel_was_emptied_since() {
+    let chain = LocalChain::start().await.unwrap();
+    let (payer, owner) = (wallet(&chain, 1, u128::MAX / 4).await, wallet(&chain, 2, u128::MAX / 4).await);
+    let funding = funding(payer.clone());
+    let config = funding.terms(&accept(&payer, owner.wallet()));
+    let [first, second] = [0, 1].map(|round| Held { round, deposited: Usdc::ZERO });
+    assert!(!funding.0.is_made(config, first).await);
+    payer.deposit_onto(config, (0, Usdc::ZERO), usdc(100_000)).await.unwrap();
+    assert!(funding.0.is_made(config, first).await);
+
+    let nothing = ClaimRow {
+        config,
+        cumulative: Usdc::ZERO,
+        amount: Usdc::ZERO,
+        signature: Signature::from_bytes([0; 65]),
+    };
+    owner.track(config).await.unwrap();
+    owner.close(nothing).await.unwrap();
+    assert!(payer.read_channel(config).await.unwrap().round > 0);
+    assert!(funding.0.is_made(config, first).await, "the token has taken its authorization");
+    assert!(!funding.0.is_made(config, second).await, "that of the next round is another");
 }
