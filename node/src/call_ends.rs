@@ -25,7 +25,6 @@ use prometheus_client::{
     },
     registry::{Registry, Unit},
 };
-use tracing::field::display;
 
 /// The target of the access log's lines, for `FARTHING_LOG` and for whoever reads JSON.
 pub const ACCESS: &str = "access";

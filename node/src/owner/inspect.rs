@@ -152,7 +152,7 @@ pub async fn test(
     params: &BTreeMap<String, String>,
     body: Bytes,
 ) -> Result<TestAnswer, PlanError> {
-    let CallPlan { price, operation, request, headers, time } = match wanted {
+    let CallPlan { price, operation, request, headers, time, .. } = match wanted {
         Some((method, path)) => service.known().plan(method, &path, params, &BTreeMap::new(), &body)?,
         None => first_that_reads(service)?,
     };
@@ -165,7 +165,7 @@ pub async fn test(
         UpstreamRequest { request, headers, body, deadline, time, call: None },
     )
     .await;
-    let charge = answer.outcome.charge_with(answer.status, service.listing().charge_policy, price);
+    let charge = answer.outcome.charge(service.listing().charge_policy, price);
     let answer = ProbeAnswer::new(operation, &answer, service.upstream().class());
     Ok(TestAnswer { answer, price, charge })
 }

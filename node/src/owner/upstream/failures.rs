@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use farthing_bounds::Sparing;
 use farthing_protocol::{CallId, ServiceId};
-use tracing::field::display;
 use url::Url;
 
 /// The most characters of a server's messages that the log repeats.
