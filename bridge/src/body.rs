@@ -2,7 +2,10 @@
 //!
 //! [`read`] first looks whether a body is wanted and of the right kind, then inside it. A JSON body is checked as
 //! far as its schema goes and passed on byte by byte; a form is written from a JSON object, or passed on when the
-//! caller wrote it; text is text.
+//! caller wrote it; a body of several parts is looked into ([`parts`]); everything else is text or bytes. A type that the
+//! description only names beside the one that it describes is passed on, too.
+
+mod parts;
 
 use std::{
     borrow::Cow,
@@ -15,6 +18,7 @@ use crate::{
     headers::{is_ambiguous, names_another_method},
     json::Json,
     limits::VALUE_DEPTH_MAX,
+    multipart::is_multipart,
     parameters::style::{base_name, objects, plain},
     problem::Problem,
     request::Payload,
@@ -23,6 +27,8 @@ use crate::{
 };
 
 const FORM: &str = "application/x-www-form-urlencoded";
+/// Media types beside the described one that an error lists.
+const ALSO_TOLD_MAX: usize = 8;
 const ROOT: ValuePath<'static> = ValuePath::Root("body");
 
 /// A body to send, and the content type to declare.
@@ -57,22 +63,27 @@ pub(crate) fn read<'d>(
 
 fn given<'d>(checker: &mut Checker<'d>, declared: &'d Body, content_type: Option<&str>, body: &[u8]) -> Sent {
     let given = content_type.map(essence);
-    let payload = if is_accepted(declared, given.as_deref()) {
-        match declared.kind {
-            BodyKind::Json => json(checker, declared, body),
-            BodyKind::Form if given.as_deref() == Some(FORM) => written_form(checker, declared, body),
-            BodyKind::Form => form(checker, declared, body),
-            BodyKind::Text => text(checker, declared, body),
-            BodyKind::Any => Payload::AsGiven,
-        }
-    } else {
+    let is_described = is_accepted(declared, given.as_deref());
+    if !is_described && !is_named_beside(declared, given.as_deref()) {
         let given = shown(given.as_deref().unwrap_or("nothing"));
         let what = format!("the body's content type is `{given}`, expected {}", wanted(declared));
         checker.tell(Problem::Other(what));
-        Payload::Nothing
+        return Sent { payload: Payload::Nothing, media_type: None };
+    }
+    let is_free = !is_described || declared.kind == BodyKind::Any || declared.media_type.contains('*');
+    let media_type = if is_free { given.clone() } else { Some(declared.media_type.clone()) };
+    if let Some(kind) = media_type.as_deref().filter(|kind| is_multipart(kind)) {
+        let schema = is_described.then_some(&declared.schema);
+        return parts::read(checker, schema, (kind, content_type.unwrap_or_default()), body);
+    }
+    let payload = match declared.kind {
+        _ if !is_described => undescribed(checker, declared, given.as_deref().unwrap_or_default(), body),
+        BodyKind::Json => json(checker, declared, body),
+        BodyKind::Form if given.as_deref() == Some(FORM) => written_form(checker, declared, body),
+        BodyKind::Form => form(checker, declared, body),
+        BodyKind::Text => text(checker, &declared.media_type, body),
+        BodyKind::Any => Payload::AsGiven,
     };
-    let is_free = declared.kind == BodyKind::Any || declared.media_type.contains('*');
-    let media_type = if is_free { given } else { Some(declared.media_type.clone()) };
     Sent { payload, media_type }
 }
 
@@ -89,11 +100,27 @@ fn essence(content_type: &str) -> String {
 
 /// Describes what a caller may send, for an error.
 fn wanted(declared: &Body) -> String {
-    match declared.kind {
+    let mut wanted = match declared.kind {
         BodyKind::Form => format!("a JSON object, or {FORM}"),
         BodyKind::Any => "anything".into(),
         BodyKind::Json | BodyKind::Text => shown(&declared.media_type),
+    };
+    for also in declared.also.iter().take(ALSO_TOLD_MAX) {
+        wanted.push_str(&format!(", or {}", shown(also)));
     }
+    wanted
+}
+
+/// Tells whether the description names this type, of which it says no more.
+fn is_named_beside(declared: &Body, given: Option<&str>) -> bool {
+    let Some(given) = given.filter(|given| given.bytes().all(|b| b.is_ascii_graphic())) else { return false };
+    declared.also.iter().any(|also| is_of(&also.to_ascii_lowercase(), given))
+}
+
+/// Tells whether a media type is `wanted`, or one of that range.
+fn is_of(wanted: &str, given: &str) -> bool {
+    let range = wanted.strip_suffix("*/*").or_else(|| wanted.strip_suffix('*'));
+    given == wanted || range.is_some_and(|range| given.starts_with(range))
 }
 
 fn is_accepted(declared: &Body, given: Option<&str>) -> bool {
@@ -107,12 +134,7 @@ fn is_accepted(declared: &Body, given: Option<&str>) -> bool {
         BodyKind::Json => is_json,
         BodyKind::Form => is_json || given == FORM,
         BodyKind::Any => true,
-        BodyKind::Text => {
-            let range = wanted.strip_suffix("*/*").or_else(|| wanted.strip_suffix('*'));
-            given == wanted
-                || range.is_some_and(|range| given.starts_with(range))
-                || (given == "text/plain" && wanted.starts_with("text/"))
-        }
+        BodyKind::Text => is_of(&wanted, given) || (given == "text/plain" && wanted.starts_with("text/")),
     }
 }
 
@@ -154,9 +176,27 @@ fn parse<'b>(checker: &mut Checker<'_>, text: &'b str) -> Option<Json<'b>> {
     }
 }
 
-fn text(checker: &mut Checker<'_>, declared: &Body, body: &[u8]) -> Payload {
-    if declared.media_type.to_ascii_lowercase().starts_with("text/") {
+/// Text, or bytes of a type that is none.
+fn text(checker: &mut Checker<'_>, media_type: &str, body: &[u8]) -> Payload {
+    if media_type.to_ascii_lowercase().starts_with("text/") {
         utf8(checker, body);
+    }
+    Payload::AsGiven
+}
+
+/// A body of a type that the description names and says no more of: what it calls itself it has to be.
+fn undescribed<'d>(checker: &mut Checker<'d>, declared: &'d Body, media_type: &str, body: &[u8]) -> Payload {
+    if is_json(media_type) {
+        if let Some(value) = utf8(checker, body).and_then(|text| parse(checker, text)) {
+            refuse_method(checker, declared, &value);
+        }
+    } else if media_type == FORM {
+        if let Some(text) = utf8(checker, body) {
+            let members = form_members(checker, text);
+            any_form(checker, &members);
+        }
+    } else {
+        text(checker, media_type, body);
     }
     Payload::AsGiven
 }
@@ -201,16 +241,7 @@ fn form<'d>(checker: &mut Checker<'d>, declared: &'d Body, body: &[u8]) -> Paylo
 /// A form that the caller wrote.
 fn written_form<'d>(checker: &mut Checker<'d>, declared: &'d Body, body: &[u8]) -> Payload {
     let Some(text) = utf8(checker, body) else { return Payload::Nothing };
-    let mut members: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for pair in text.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let plain = |text: &str| Some(decode(&text.replace('+', " "))?.into_owned());
-        let (Some(name), Some(value)) = (plain(name), plain(value)) else {
-            checker.refuse(&ROOT, pair, "percent escapes of UTF-8 text");
-            continue;
-        };
-        members.entry(name).or_default().push(value);
-    }
+    let members = form_members(checker, text);
     match checker.resolved(&declared.schema).map(|schema| &schema.shape) {
         Some(Shape::Object(object)) => {
             form_object(checker, object, &members);
@@ -236,6 +267,21 @@ fn written_form<'d>(checker: &mut Checker<'d>, declared: &'d Body, body: &[u8]) 
         Some(_) => checker.refuse_for(&ROOT, text, &declared.schema),
     }
     Payload::AsGiven
+}
+
+/// The values of a form by their names.
+fn form_members(checker: &mut Checker<'_>, text: &str) -> BTreeMap<String, Vec<String>> {
+    let mut members: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let plain = |text: &str| Some(decode(&text.replace('+', " "))?.into_owned());
+        let (Some(name), Some(value)) = (plain(name), plain(value)) else {
+            checker.refuse(&ROOT, pair, "percent escapes of UTF-8 text");
+            continue;
+        };
+        members.entry(name).or_default().push(value);
+    }
+    members
 }
 
 /// Checks the names of a form of which nothing is declared.

@@ -110,7 +110,9 @@ fn differences(
         what.push(format!("parameter `{}` is gone", crate::shown(&parameter.name)));
     }
     let body = |outlines: &Outlines, body: &Option<Body>| {
-        body.as_ref().map(|body| (body.media_type.clone(), body.required, outlines.outline(&body.schema)))
+        body.as_ref().map(|body| {
+            (body.media_type.clone(), body.also.clone(), body.required, outlines.outline(&body.schema))
+        })
     };
     if body(old_outlines, &before.body) != body(new_outlines, &after.body) {
         what.push("the body is different".to_owned());

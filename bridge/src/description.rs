@@ -229,8 +229,11 @@ impl Style {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Body {
     pub kind: BodyKind,
-    /// Sent upstream as the content type, without parameters: `application/json`, `text/csv`.
+    /// Sent upstream as the content type, without parameters: `application/json`, `text/csv`, `image/*`.
     pub media_type: String,
+    /// Other media types that may be sent instead, of which nothing is known; `*/*` is any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
     pub schema: Schema,
@@ -248,7 +251,7 @@ pub enum BodyKind {
     Json,
     /// A JSON object whose members become `application/x-www-form-urlencoded`, or such a form, which is passed on.
     Form,
-    /// Passed on as it is.
+    /// Passed on as it is: text, or bytes of a media type that is no text. Of `multipart/…` the parts are checked.
     Text,
     /// Nobody described it: passed on as it is, whatever its content type.
     Any,

@@ -22,6 +22,7 @@ pub mod graphql;
 pub mod headers;
 mod json;
 pub mod limits;
+pub mod multipart;
 mod names;
 pub mod openapi;
 mod parameters;

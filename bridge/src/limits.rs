@@ -60,6 +60,10 @@ pub const VALUE_DEPTH_MAX: usize = 32;
 pub const SAMPLE_BYTES_MAX: usize = 8 * 1024;
 /// Samples of a service, together.
 pub const SAMPLES_BYTES_MAX: usize = 64 * 1024;
+/// Parts of a body. Go's servers take as many, and PHP's as many names.
+pub const PARTS_MAX: usize = 1_000;
+/// The head of a part: its name, and a file's.
+pub const PART_HEAD_BYTES_MAX: usize = 8 * 1024;
 /// Problems told about one call; nobody reads more.
 pub const PROBLEMS_MAX: usize = 20;
 /// Steps of checking one call's values: some for every value of the largest body, about 50 ms in all. Schemas of

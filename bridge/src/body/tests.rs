@@ -33,7 +33,8 @@ fn note() -> Schema {
 fn api(kind: BodyKind, media_type: &str, required: bool) -> Api {
     let schema = if kind == BodyKind::Text { Schema::string() } else { note() };
     let media_type = media_type.into();
-    let body = Body { kind, media_type, required, schema, description: String::new(), example: None };
+    let (also, description) = (Vec::new(), String::new());
+    let body = Body { kind, media_type, also, required, schema, description, example: None };
     let operation = |path: &str, body| Operation {
         method: Method::Post,
         path: path.into(),
@@ -289,4 +290,67 @@ fn a_form_that_the_caller_writes_is_held_to_the_schema_as_json_is() {
     }
     let open = api(BodyKind::Any, "", false);
     assert!(sent(&open, "/a", Some("a/b\r\nx: y"), b"x").is_err(), "no header begins in another");
+}
+
+#[test]
+fn a_body_of_a_type_that_is_only_named_is_what_it_calls_itself() {
+    let mut description = api(BodyKind::Json, JSON, true).description().clone();
+    let body = description.operations[0].body.as_mut().unwrap();
+    body.also = vec!["image/*".into(), "text/csv".into(), FORM.into(), "multipart/form-data".into()];
+    let api = Api::new(description).unwrap();
+    let refused = |kind: &str, body: &[u8]| sent(&api, "/a", Some(kind), body).unwrap_err().to_string();
+    assert_eq!(sent(&api, "/a", Some("Image/PNG"), b"\x89").unwrap().0.as_deref(), Some("image/png"));
+    assert_eq!(sent(&api, "/a", Some("text/csv"), b"a,b").unwrap().1, "a,b");
+    assert_eq!(refused("text/csv", b"\xff"), "the body is not UTF-8 text");
+    assert!(refused(FORM, b"_method=DELETE").contains("another method"));
+    assert!(refused("multipart/form-data", b"--x--").contains("no boundary"));
+    assert!(refused(JSON, b"{}").contains("missing `body.name`"), "what is described is checked as ever");
+    let told = refused("video/mp4", b"x");
+    assert!(told.contains("expected application/json, or image/*, or text/csv, or "), "{told}");
+}
+
+#[test]
+fn parts_are_checked_as_they_are_described_and_passed_on_with_their_boundary() {
+    let property = |name: &str, required, schema| Property { name: name.into(), required, schema };
+    let form = Object {
+        properties: vec![
+            property("photo", true, Schema::string()),
+            property("stars", false, Schema::integer()),
+            property("more", false, Schema::array(Schema::string())),
+        ],
+        ..Object::default()
+    };
+    let api = |schema: Schema| {
+        let mut description = api(BodyKind::Text, "multipart/form-data", true).description().clone();
+        description.operations[0].body.as_mut().unwrap().schema = schema;
+        Api::new(description).unwrap()
+    };
+    let described = api(Schema::of(Shape::Object(form)));
+    let part = |disposition: &str, content: &str| {
+        format!("--b\r\ncontent-disposition: form-data; {disposition}\r\n\r\n{content}\r\n")
+    };
+    let body = |parts: &[String]| format!("{}--b--\r\n", parts.concat());
+    let photo = || part("name=\"photo\"; filename=\"a.png\"", "\u{fffd}");
+    let kind = "multipart/form-data; charset=utf-8; boundary=b";
+    let planned = |api: &Api, parts: &[String]| sent(api, "/a", Some(kind), body(parts).as_bytes());
+    let told = |parts: &[String]| planned(&described, parts).unwrap_err().to_string();
+    let fine = [photo(), part("name=\"stars\"", "5"), part("name=\"more\"", "a"), part("name=\"more\"", "b")];
+    let (content_type, passed_on) = planned(&described, &fine).unwrap();
+    assert_eq!(content_type.as_deref(), Some("multipart/form-data; boundary=b"));
+    assert_eq!(passed_on, body(&fine), "byte by byte");
+    assert_eq!(told(&[]), "missing `body.photo`");
+    assert!(told(&[photo(), photo()]).contains("`body.photo` is given twice"));
+    assert!(
+        told(&[photo(), part("name=\"stars\"", "many")])
+            .contains("`body.stars` is `many`, expected a whole number")
+    );
+    assert!(
+        told(&[photo(), part("name=\"stars\"; filename=\"a\"", "5")]).contains("`body.stars` is `a file`")
+    );
+    assert!(told(&[photo(), part("name=\"strs\"", "5")]).contains("did you mean `stars`?"));
+    assert!(told(&[photo(), part("name=\"photo[]\"", "5")]).contains("given twice"));
+    assert!(sent(&described, "/a", None, b"--b--").unwrap_err().to_string().contains("no boundary"));
+    let open = api(Schema::default());
+    assert!(planned(&open, &[part("name=\"_method\"", "DELETE")]).is_err());
+    assert!(planned(&open, &[part("name=\"any\"; filename=\"x\"", "y")]).is_ok());
 }

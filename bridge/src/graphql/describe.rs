@@ -183,6 +183,7 @@ impl Describer<'_> {
         (!field.args.is_empty()).then(|| Body {
             kind: BodyKind::Json,
             media_type: "application/json".into(),
+            also: Vec::new(),
             required: field.args.iter().any(InputValue::is_required),
             schema: Schema::of(Shape::Object(arguments)),
             description: String::new(),

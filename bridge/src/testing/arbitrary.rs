@@ -128,6 +128,7 @@ fn body() -> impl Strategy<Value = Body> {
         |(kind, media_type, required, schema, example)| Body {
             kind,
             media_type,
+            also: Vec::new(),
             required,
             schema,
             description: String::new(),

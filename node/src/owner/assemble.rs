@@ -273,6 +273,7 @@ fn any_body() -> Body {
     Body {
         kind: BodyKind::Any,
         media_type: String::new(),
+        also: Vec::new(),
         required: false,
         schema: Schema::default(),
         description: String::new(),

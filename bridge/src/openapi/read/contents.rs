@@ -1,4 +1,5 @@
-//! Bodies of requests and answers: the one media type of several that is offered, JSON before all others.
+//! Bodies of requests and answers: the one media type of several that is described, JSON before all others, and the names
+//! of the others.
 
 use serde_json::Value;
 
@@ -8,6 +9,7 @@ use super::{
 };
 use crate::{
     description::{ANYTHING, Body, BodyKind, Content, Method, Response, Schema, Status},
+    multipart::is_multipart,
     shown,
 };
 
@@ -33,7 +35,8 @@ impl<'d> DocumentReader<'d> {
         }
         let required = flag(source, "required");
         let offered = contents.iter().filter_map(|(kind, content)| Some((body_kind(kind)?, content)));
-        let Some(((kind, media_type), content)) = offered.min_by_key(|((kind, _), _)| rank(*kind)) else {
+        let best = offered.min_by_key(|((kind, media_type), _)| rank(*kind, media_type));
+        let Some(((kind, media_type), content)) = best else {
             let kinds: Vec<_> = contents.keys().take(3).map(|kind| shown(kind)).collect();
             let what = format!("a body of {} cannot be sent", kinds.join(", "));
             if required {
@@ -44,7 +47,8 @@ impl<'d> DocumentReader<'d> {
         };
         let (schema, example) = self.schema_and_example(content);
         let description = text(source, "description");
-        Ok(Some(Body { kind, media_type, required, schema, description, example }))
+        let also = also(contents, &media_type);
+        Ok(Some(Body { kind, media_type, also, required, schema, description, example }))
     }
 
     /// Answers by status.
@@ -80,8 +84,8 @@ impl<'d> DocumentReader<'d> {
         let preferred = contents.iter().find(|(kind, _)| is_json(&media_type(kind)));
         let any = || contents.iter().find(|(kind, _)| is_anything(&media_type(kind)));
         let (kind, content) = preferred.or_else(any).or_else(|| contents.iter().next())?;
-        let also = also(contents, kind);
         let kind = media_type(kind);
+        let also = also(contents, &kind);
         let media_type = if is_anything(&kind) { "application/json".into() } else { shown(&kind) };
         let (schema, example) = self.schema_and_example(content);
         Some(Content { media_type, schema, example, also })
@@ -108,22 +112,13 @@ fn also(contents: &Members, chosen: &str) -> Vec<String> {
     if contents.keys().any(|kind| is_anything(&media_type(kind))) {
         return vec![ANYTHING.to_owned()];
     }
-    let others = contents.keys().filter(|kind| *kind != chosen).map(|kind| media_type(kind));
+    let others = contents.keys().map(|kind| media_type(kind)).filter(|kind| kind != chosen);
     others.filter(|kind| is_plain(kind)).take(ALSO_MAX).collect()
 }
 
 /// Returns the kind of a body of this media type, and the media type to send; `None` when it cannot be sent.
 fn body_kind(kind: &str) -> Option<(BodyKind, String)> {
-    /// Texts that are not called so.
-    const TEXTS: &[&str] = &[
-        "application/xml",
-        "application/x-ndjson",
-        "application/yaml",
-        "application/x-yaml",
-        "application/graphql",
-    ];
     let kind = media_type(kind);
-    let is_text = kind.starts_with("text/") || kind.ends_with("+xml") || TEXTS.contains(&kind.as_str());
     if is_anything(&kind) {
         Some((BodyKind::Json, "application/json".into()))
     } else if !is_plain(&kind) {
@@ -132,10 +127,9 @@ fn body_kind(kind: &str) -> Option<(BodyKind, String)> {
         Some((BodyKind::Json, kind))
     } else if kind == "application/x-www-form-urlencoded" {
         Some((BodyKind::Form, kind))
-    } else if is_text && !kind.contains('*') {
-        Some((BodyKind::Text, kind))
     } else {
-        None
+        // Text, or bytes.
+        Some((BodyKind::Text, kind))
     }
 }
 
@@ -146,16 +140,31 @@ fn is_anything(media_type: &str) -> bool {
 
 /// Tells whether a media type can stand in a header.
 fn is_plain(media_type: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/.+-_*!#$&^".contains(c);
-    media_type.len() <= 128 && media_type.split('/').count() == 2 && media_type.chars().all(plain)
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/.+-_!#$&^".contains(c);
+    // A range of types, such as `image/*`.
+    let named = media_type.strip_suffix('*').filter(|range| range.ends_with('/')).unwrap_or(media_type);
+    media_type.len() <= 128 && media_type.split('/').count() == 2 && named.chars().all(plain)
 }
 
-const fn rank(kind: BodyKind) -> u8 {
+/// The order in which bodies are preferred: those of which most can be checked, then those that can be typed in.
+fn rank(kind: BodyKind, media_type: &str) -> u8 {
+    /// Texts that are not called so.
+    const TEXTS: &[&str] = &[
+        "application/xml",
+        "application/x-ndjson",
+        "application/yaml",
+        "application/x-yaml",
+        "application/graphql",
+    ];
+    let is_text =
+        media_type.starts_with("text/") || media_type.ends_with("+xml") || TEXTS.contains(&media_type);
     match kind {
         BodyKind::Json => 0,
         BodyKind::Form => 1,
-        BodyKind::Text => 2,
-        BodyKind::Any => 3,
+        BodyKind::Text if is_text => 2,
+        BodyKind::Text if is_multipart(media_type) => 3,
+        BodyKind::Text => 4,
+        BodyKind::Any => 5,
     }
 }
 

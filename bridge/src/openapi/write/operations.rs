@@ -190,6 +190,9 @@ impl<'a, 'd> Operations<'a, 'd> {
         }
         let media_type = if body.media_type.is_empty() { "*/*" } else { &body.media_type };
         content.insert(media_type.into(), media);
+        for also in &body.also {
+            content.entry(also.as_str()).or_insert_with(|| json!({}));
+        }
         written.insert("content".into(), content.into());
         if body.required {
             written.insert("required".into(), true.into());

@@ -42,6 +42,7 @@ fn api() -> Api {
         body: (method == Method::Post).then(|| Body {
             kind: BodyKind::Any,
             media_type: String::new(),
+            also: Vec::new(),
             required: false,
             schema: Schema::default(),
             description: String::new(),

@@ -70,7 +70,7 @@ fn consumes_of_the_operation_comes_before_that_of_the_document() {
 }
 
 #[test]
-fn form_data_becomes_a_form_and_files_cannot_be_sent() {
+fn form_data_becomes_a_form_and_with_files_one_of_several_parts() {
     let fields = json!([
         { "in": "formData", "name": "name", "type": "string", "required": true },
         { "in": "formData", "name": "age", "type": "integer", "minimum": 0 } ]);
@@ -81,7 +81,11 @@ fn form_data_becomes_a_form_and_files_cannot_be_sent() {
     let members: Vec<_> = object.properties.iter().map(|p| (p.name.as_str(), p.required)).collect();
     assert_eq!(members, [("name", true), ("age", false)]);
     let reading = post(json!([{ "in": "formData", "name": "f", "type": "file" }]), json!({}));
-    assert!(says(&reading.report.warnings, "a body of multipart/form-data cannot be sent; left out"));
+    let body = reading.description.operations[0].body.clone().unwrap();
+    assert_eq!((body.kind, body.media_type.as_str()), (BodyKind::Text, "multipart/form-data"));
+    let Shape::Object(object) = body.schema.shape else { panic!() };
+    let Shape::String(bounds) = &object.properties[0].schema.shape else { panic!() };
+    assert_eq!(bounds.format, "binary");
 }
 
 #[test]
