@@ -78,7 +78,24 @@ impl Api {
 
     /// The operation that a call of `method` and `path` is routed to.
     pub fn operation_at(&self, method: &str, path: &str) -> Option<&Operation> {
-        self.description.operations.get(self.routes.operation_at(method, path)?)
+        let read = || {
+            let read = self.description.operations.get(self.routes.operation_at(READ, path)?)?;
+            (asks_for_head(method) && read.root.is_none()).then_some(read)
+        };
+        let own =
+            self.routes.operation_at(method, path).and_then(|index| self.description.operations.get(index));
+        own.or_else(read)
+    }
+
+    /// The route of a call. Whoever may read a path may ask for its head alone (RFC 9110, 9.3.2).
+    fn route<'a>(&'a self, method: &str, path: &'a str) -> Result<Routed<'a>, RouteError> {
+        let own = self.routes.find(method, path);
+        if !asks_for_head(method) || !matches!(own, Err(RouteError::MethodNotAllowed { .. })) {
+            return own;
+        }
+        let read = self.routes.find(READ, path).ok();
+        let read = read.filter(|routed| self.description.operations[routed.operation].root.is_none());
+        read.map_or(own, Ok)
     }
 
     /// Turns a call into a request.
@@ -86,7 +103,7 @@ impl Api {
     /// # Errors
     /// [`PlanError`]: no such path, not with this method, or everything that is wrong with parameters and body.
     pub fn plan(&self, call: &Call<'_>) -> Result<Planned, PlanError> {
-        let routed = self.routes.find(call.method, call.path)?;
+        let routed = self.route(call.method, call.path)?;
         let operation = &self.description.operations[routed.operation];
         let request = if operation.root.is_some() {
             Request::Graphql(self.graphql(routed.operation, call)?)
@@ -140,13 +157,20 @@ impl Api {
             return Err(PlanError::Problems(vec![Problem::Other(what)]));
         }
         Ok(HttpRequest {
-            method: operation.method,
+            method: Method::parse(call.method).unwrap_or(operation.method),
             segments,
             query: query(&arguments),
             headers,
             body: body.payload,
         })
     }
+}
+
+/// The method of operations whose head may be asked for alone.
+const READ: &str = Method::Get.as_str();
+
+fn asks_for_head(method: &str) -> bool {
+    Method::parse(method) == Some(Method::Head)
 }
 
 fn segments(template: &Template, arguments: &ArgumentValues<'_>) -> Result<Vec<String>, RouteError> {

@@ -31,7 +31,7 @@ impl Api {
         path: &str,
         query: &str,
     ) -> Result<BTreeMap<String, String>, PlanError> {
-        let routed = self.routes.find(method, path)?;
+        let routed = self.route(method, path)?;
         let reader = QueryReader::new(&self.description, &self.description.operations[routed.operation]);
         let mut problems = Vec::new();
         let mut by_name: BTreeMap<String, (Target<'_>, Vec<&str>)> = BTreeMap::new();

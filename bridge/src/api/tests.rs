@@ -51,6 +51,26 @@ fn earthquakes() -> Api {
     Api::new(described(vec![recent, one, open])).unwrap()
 }
 
+#[test]
+fn whoever_may_read_a_path_may_ask_for_its_head() {
+    let api = earthquakes();
+    let none = BTreeMap::new();
+    let asked = plan(&api, "head", "/v1/events/7", &none).unwrap();
+    assert_eq!(asked.method, Method::Head);
+    assert_eq!(api.operation_at("HEAD", "/v1/events/7"), api.operation_at("GET", "/v1/events/7"));
+    assert!(api.params_of("HEAD", "/v1/events/7", "").unwrap().is_empty());
+    let told = plan(&api, "HEAD", "/open/.a", &none).unwrap_err().to_string();
+    assert!(told.contains("only POST"), "{told}");
+    assert_eq!(api.operation_at("HEAD", "/open/.a"), None);
+    let own = operation(Method::Head, "/v1/events/{id}", vec![]);
+    let both = Api::new(described(vec![operation(Method::Get, "/v1/events/{event}", vec![]), own])).unwrap();
+    assert_eq!(
+        both.operation_at("HEAD", "/v1/events/7").unwrap().method,
+        Method::Head,
+        "its own, at its own price"
+    );
+}
+
 fn plan(
     api: &Api,
     method: &str,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use farthing_bridge::promised;
-use farthing_protocol::Outcome;
+use farthing_protocol::{Outcome, call::Method};
 
 use crate::catalog::{CallPlan, KnownService};
 
@@ -32,6 +32,8 @@ struct ChargedAnswer {
     /// As the owner's server named it.
     media_type: Option<String>,
     body: Bytes,
+    /// False for a head alone, and for a body that came compressed as asked for, which this node does not unfold.
+    is_readable: bool,
 }
 
 impl Consumer {
@@ -93,6 +95,7 @@ impl Consumer {
 impl ChargedAnswer {
     fn new(order: Order, service: Arc<KnownService>, bought: &Bought) -> Self {
         let header = |name: &str| order.headers.get(name).cloned();
+        let is_packed = bought.headers.contains_key("content-encoding") && header("accept-encoding").is_some();
         Self {
             method: order.method.as_str(),
             accept: header("accept"),
@@ -102,6 +105,7 @@ impl ChargedAnswer {
             status: bought.status,
             media_type: bought.headers.get("content-type").cloned(),
             body: bought.body.clone(),
+            is_readable: order.method != Method::Head && !is_packed,
         }
     }
 
@@ -114,6 +118,9 @@ impl ChargedAnswer {
     }
 
     fn judge(&self) -> Option<String> {
+        if !self.is_readable {
+            return None;
+        }
         let api = self.service.api();
         let answer = promised::PromisedAnswer {
             status: self.status,
