@@ -38,6 +38,9 @@ pub struct ApiDescription {
     /// The schema that queries are planned with, when the upstream speaks GraphQL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graphql: Option<GraphqlSchema>,
+    /// True if answers come packed as a caller asks for: the owner's node passes `accept-encoding` on, and refuses it no more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub packs_answers: bool,
 }
 
 /// HTTP methods that can be sold.

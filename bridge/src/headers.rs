@@ -1,4 +1,4 @@
-//! Headers that a caller may never set at an upstream.
+//! Headers that are never passed on: of a caller to an upstream, and of an upstream to a caller.
 
 /// Tells whether servers may take a name in a query or a body, as [`base_name`](crate::base_name) gives it, for the method
 /// that they are asked with.
@@ -64,4 +64,102 @@ pub fn header_is_forbidden(name: &str) -> bool {
         || !name.bytes().all(plain)
         || FORBIDDEN.contains(&name.as_str())
         || FORBIDDEN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Tells whether a header of an answer is passed on to nobody, whoever wants it: it speaks for a connection or for the place
+/// that the answer is read at, leaves something behind in a browser, or is this network's own.
+pub fn answer_header_is_forbidden(name: &str) -> bool {
+    const FORBIDDEN: &[&str] = &[
+        "alt-svc",
+        "clear-site-data",
+        "connection",
+        "keep-alive",
+        "nel",
+        "public-key-pins",
+        "refresh",
+        "report-to",
+        "reporting-endpoints",
+        "server-timing",
+        "service-worker-allowed",
+        "set-cookie",
+        "set-cookie2",
+        "sourcemap",
+        "strict-transport-security",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "www-authenticate",
+        "x-frame-options",
+    ];
+    const FORBIDDEN_PREFIXES: &[&str] =
+        &["access-control-", "content-security-policy", "cross-origin-", "proxy-", "sec-", "x-farthing-"];
+    let name = name.to_ascii_lowercase();
+    FORBIDDEN.contains(&name.as_str()) || FORBIDDEN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Ways to pack an answer that everybody means the same by.
+const CODINGS: [&str; 3] = ["gzip", "br", "zstd"];
+
+/// Returns those ways to pack an answer that an `accept-encoding` header asks for and everybody knows, as such a header;
+/// `None` when there are none. What a server cannot do is left out, so that nobody has it fail by asking for it.
+#[must_use]
+pub fn codings(accept_encoding: &str) -> Option<String> {
+    let wanted: Vec<String> = accept_encoding.split(',').filter_map(wanted_coding).collect();
+    let known: Vec<&str> =
+        CODINGS.into_iter().filter(|known| wanted.iter().any(|one| one == known)).collect();
+    (!known.is_empty()).then(|| known.join(", "))
+}
+
+/// The name of one item, unless its weight is nothing.
+fn wanted_coding(item: &str) -> Option<String> {
+    let (name, weight) = item.split_once(';').unwrap_or((item, ""));
+    let weight = weight.trim().to_ascii_lowercase();
+    let is_nothing = |weight: &str| !weight.is_empty() && weight.bytes().all(|b| matches!(b, b'0' | b'.'));
+    let is_refused = weight.strip_prefix("q=").is_some_and(|weight| is_nothing(weight.trim()));
+    (!is_refused).then(|| name.trim().to_ascii_lowercase())
+}
+
+/// Tells whether an answer that is packed like this was asked for by `codings`, which [`codings()`] has made.
+#[must_use]
+pub fn is_asked_for(content_encoding: &str, codings: Option<&str>) -> bool {
+    let asked = || codings.into_iter().flat_map(|codings| codings.split(", "));
+    asked().any(|asked| asked.eq_ignore_ascii_case(content_encoding.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_packed_as_everybody_knows_and_as_was_asked_for() {
+        for (said, expected) in [
+            ("gzip, deflate, br, zstd", Some("gzip, br, zstd")),
+            ("BR;q=1.0, GZip ; Q=0.5, *;q=0", Some("gzip, br")),
+            ("gzip;q=0, br;q=0.000", None),
+            ("identity;q=0, nonsense", None),
+            ("*", None),
+            ("", None),
+        ] {
+            assert_eq!(codings(said).as_deref(), expected, "{said}");
+        }
+        assert!(is_asked_for("GZIP", Some("gzip, br")));
+        for (packed, asked) in
+            [("zstd", Some("gzip, br")), ("gzip, br", Some("gzip, br")), ("gzip", None), ("", Some("gzip"))]
+        {
+            assert!(!is_asked_for(packed, asked), "{packed} of {asked:?}");
+        }
+    }
+
+    #[test]
+    fn no_answer_sets_a_cookie_or_speaks_for_its_place() {
+        for name in
+            ["Set-Cookie", "connection", "X-Farthing-Charged", "access-control-allow-origin", "proxy-status"]
+        {
+            assert!(answer_header_is_forbidden(name), "{name}");
+        }
+        for name in ["etag", "link", "x-rate-limit", "content-disposition", "x-proxy"] {
+            assert!(!answer_header_is_forbidden(name), "{name}");
+        }
+    }
 }

@@ -44,7 +44,9 @@ pub mod sdk;
 mod versions;
 
 pub use condition::{Condition, NOT_MODIFIED};
-pub use known::{CallPlan, KnownError, KnownService, PlanError, kind_of, method_of, operation_name, time_of};
+pub use known::{
+    CallPlan, KnownError, KnownService, PlanError, answers_html, kind_of, method_of, operation_name, time_of,
+};
 pub use own::{OwnService, OwnServices};
 pub use versions::{add_note, note_of, told};
 

@@ -204,6 +204,7 @@ impl Model {
             operations: description.operations.clone(),
             schemas: description.schemas.clone(),
             graphql: None,
+            packs_answers: false,
         };
         relax::answers(&mut shown);
         merge::objects(&mut shown);

@@ -121,6 +121,7 @@ impl<'d> DocumentReader<'d> {
             operations,
             schemas,
             graphql: None,
+            packs_answers: false,
         };
         // Operations that were skipped, and schemas that were merged into others, leave some behind.
         prune(&mut description);

@@ -60,6 +60,7 @@ pub fn write(description: &ApiDescription, options: &WriteOptions) -> Value {
         operations: description.operations.clone(),
         schemas: description.schemas.clone(),
         graphql: None,
+        packs_answers: false,
     };
     relax::answers(&mut shown);
     share(&mut shown);

@@ -7,6 +7,7 @@ use farthing_bridge::{
     api::Call,
     description::Operation,
     document::{self, Bounds, DocumentError, Unpacked},
+    headers::codings,
     is_json,
 };
 use farthing_control::types::CatalogKind;
@@ -20,8 +21,8 @@ use farthing_protocol::{
 use super::condition::Condition;
 
 /// Headers a caller may always send: they say what it sends and what it can read.
-const HEADERS_ALLOWED: [&str; 5] =
-    ["accept", "accept-language", "content-type", "if-modified-since", "if-none-match"];
+pub const HEADERS_ALLOWED: [&str; 6] =
+    ["accept", "accept-encoding", "accept-language", "content-type", "if-modified-since", "if-none-match"];
 
 /// A verified service.
 #[derive(Clone, Debug)]
@@ -63,6 +64,8 @@ pub struct CallPlan {
     pub time: Option<Duration>,
     /// The one thing that a read says it has, and hears for nothing that it has not changed.
     pub condition: Option<Condition>,
+    /// True if the operation's description names web pages among its answers. Elsewhere they are errors of something else.
+    pub html: bool,
 }
 
 /// The reason that a call does not fit; nothing is priced or sent.
@@ -203,19 +206,35 @@ impl KnownService {
             headers.remove("accept");
         }
         let time = operation.and_then(time_of);
+        let packed = headers.remove("accept-encoding").filter(|_| self.api.description().packs_answers);
+        headers.extend(packed.and_then(|said| Some(("accept-encoding".to_owned(), codings(&said)?))));
+        let html = operation.is_some_and(answers_html);
         let operation = operation.map(operation_name).unwrap_or_default();
-        Ok(CallPlan { price, operation, request: planned.request, headers, condition, time })
+        Ok(CallPlan { price, operation, request: planned.request, headers, condition, time, html })
     }
+}
+
+/// Media types that an operation answers with, by its description; without parameters, in lower case.
+fn described_types(operation: &Operation) -> Vec<String> {
+    let contents = operation.responses.iter().filter_map(|response| response.content.as_ref());
+    let types = contents.flat_map(|content| content.also.iter().chain([&content.media_type]));
+    types.map(|media_type| essence(media_type)).collect()
+}
+
+fn essence(media_type: &str) -> String {
+    media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// Tells whether an operation is described as answering web pages. One that answers anything is not: so are most that mean
+/// JSON.
+pub fn answers_html(operation: &Operation) -> bool {
+    described_types(operation).iter().any(|media_type| media_type == "text/html")
 }
 
 /// Tells whether an operation answers with each of the media types that an `accept` header names, by its description.
 /// JSON is what most answer with, described or not.
 fn describes(operation: &Operation, accept: &str) -> bool {
-    let essence =
-        |media_type: &str| media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let contents = operation.responses.iter().filter_map(|response| response.content.as_ref());
-    let types = contents.flat_map(|content| content.also.iter().chain([&content.media_type]));
-    let described: Vec<String> = types.map(|media_type| essence(media_type)).collect();
+    let described = described_types(operation);
     accept
         .split(',')
         .map(essence)

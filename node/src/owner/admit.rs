@@ -356,6 +356,7 @@ fn upstream_request(plan: &CallPlan, request: &CallRequest, body: &Bytes) -> Ups
             service: request.service,
             operation: plan.operation.clone(),
         }),
+        html: plan.html,
     }
 }
 

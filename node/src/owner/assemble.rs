@@ -6,16 +6,19 @@
 
 use farthing_bridge::{
     description::{
-        ApiDescription, Body, BodyKind, Method, Operation, Parameter, Place, RootKind, Schema, Style,
+        ApiDescription, Body, BodyKind, Content, Method, Operation, Parameter, Place, Response, RootKind,
+        Schema, Status, Style,
     },
-    graphql, nearest,
+    graphql,
+    headers::answer_header_is_forbidden,
+    nearest,
     report::{Reading, Report},
     share::share,
 };
 use farthing_control::types::{Charge, KindFile, OperationFile, ParameterFile, PlaceFile, ServiceFile};
 use farthing_protocol::{
     call::ChargePolicy,
-    limits::{CALL_DEADLINE_MS_MAX, LISTING_NAME_CHARS_MAX, LISTING_SUMMARY_CHARS_MAX},
+    limits::{self, CALL_DEADLINE_MS_MAX, LISTING_NAME_CHARS_MAX, LISTING_SUMMARY_CHARS_MAX},
     listing::OperationPrice,
     plain::Line,
 };
@@ -29,6 +32,7 @@ use super::new_service::{NewService, NewServiceError, UpstreamSecrets};
 /// # Errors
 /// [`NewServiceError`], naming the field and what was expected.
 pub fn assemble(file: ServiceFile, reading: Option<Reading>) -> Result<NewService, NewServiceError> {
+    check_answers(&file)?;
     let secrets =
         UpstreamSecrets { headers: file.upstream_headers.clone(), query: file.upstream_query.clone() };
     let (mut api, mut report) = match reading {
@@ -94,6 +98,35 @@ pub fn assemble(file: ServiceFile, reading: Option<Reading>) -> Result<NewServic
 /// As long as anybody waits for a call.
 const TIMEOUT_SECS_MAX: u64 = CALL_DEADLINE_MS_MAX / 1_000;
 
+/// Checks what the file says of answers: names of headers that may be passed on, and media types.
+fn check_answers(file: &ServiceFile) -> Result<(), NewServiceError> {
+    for (i, name) in file.response_headers.iter().enumerate() {
+        let is_plain =
+            |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        let name = name.trim();
+        if !is_plain(name) || answer_header_is_forbidden(name) {
+            let problem =
+                "is no header that can be passed on: it speaks for a connection, a browser or this network";
+            return Err(NewServiceError::new(format!("response_headers[{i}]"), problem));
+        }
+    }
+    if file.response_headers.len() > limits::HEADERS_MAX {
+        let problem = format!("are more than {}; leave some out", limits::HEADERS_MAX);
+        return Err(NewServiceError::new("response_headers", problem));
+    }
+    for (i, operation) in file.operations.iter().enumerate() {
+        let is_type = |text: &String| text.trim().split('/').filter(|part| !part.is_empty()).count() == 2;
+        if operation.answers.len() > ANSWERS_MAX || !operation.answers.iter().all(is_type) {
+            let problem = format!("has media types such as text/html, at most {ANSWERS_MAX}");
+            return Err(NewServiceError::new(format!("operations[{i}].answers"), problem));
+        }
+    }
+    Ok(())
+}
+
+/// Media types that one operation of a file answers with: what a description keeps, too.
+const ANSWERS_MAX: usize = 9;
+
 /// Lists within lists that an owner may allow: the result's own, and one for each level that a caller may name.
 const LISTS_MAX: u8 = 7;
 
@@ -103,8 +136,8 @@ fn choose(api: &mut ApiDescription, report: &mut Report, file: &ServiceFile) -> 
         if !api.operations.iter().any(|operation| is(operation, chosen)) {
             return Err(no_such_operation(api, chosen, i));
         }
-        if !chosen.parameters.is_empty() || chosen.body {
-            let problem = "come from the source; leave `parameters` and `body` out here";
+        if !chosen.parameters.is_empty() || chosen.body || !chosen.answers.is_empty() {
+            let problem = "come from the source; leave `parameters`, `body` and `answers` out here";
             return Err(NewServiceError::new(format!("operations[{i}]"), problem));
         }
         let is_graphql =
@@ -263,9 +296,22 @@ fn operation(file: &OperationFile) -> Operation {
         summary: file.summary.clone(),
         parameters: file.parameters.iter().map(parameter).collect(),
         body: file.body.then(any_body),
+        responses: answers(&file.answers).into_iter().collect(),
         any_params: file.any_params,
         ..Operation::default()
     }
+}
+
+/// The answer of an operation that names its media types, of which nothing more is said.
+fn answers(media_types: &[String]) -> Option<Response> {
+    let mut media_types = media_types.iter().map(|media_type| media_type.trim().to_ascii_lowercase());
+    let content = Content {
+        media_type: media_types.next()?,
+        schema: Schema::default(),
+        example: None,
+        also: media_types.collect(),
+    };
+    Some(Response { status: Status::Default, description: String::new(), content: Some(content) })
 }
 
 /// A body nobody described: passed on as it is.

@@ -54,9 +54,6 @@ fn doubts(operation: &Operation, options: &UpstreamOptions) -> Vec<String> {
             in_words(options.body_bytes_max)
         ));
     }
-    if !options.html && !kinds.is_empty() && kinds.iter().all(|kind| kind == "text/html") {
-        doubts.push("a web page (text/html) counts as a failure of your server and costs nothing".to_owned());
-    }
     if only_redirects(operation) {
         doubts.push(
             "a redirect is not followed, and counts as a failure; register the address it leads to"
@@ -129,7 +126,6 @@ mod tests {
             (answers_with("text/event-stream"), "does not end within 30 s"),
             (answers_with("application/zip"), "more than 8 MiB is refused"),
             (answers_with("video/mp4; codecs=x"), "limits.response_bytes_max allows up to 64 MiB"),
-            (answers_with("text/html"), "a web page"),
             (moved, "a redirect is not followed"),
         ] {
             let told = told(&responses, &options);
@@ -139,7 +135,7 @@ mod tests {
 
     #[test]
     fn nothing_is_said_of_what_is_sold_as_it_is() {
-        let options = UpstreamOptions { html: true, ..UpstreamOptions::default() };
+        let options = UpstreamOptions::default();
         let unchanged =
             json!({ "304": { "description": "as before" }, "302": { "description": "elsewhere" } });
         for responses in [

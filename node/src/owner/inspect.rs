@@ -12,7 +12,7 @@ use farthing_os::secret::SecretText;
 use farthing_protocol::{Outcome, Usdc, call::Method, limits};
 use url::Url;
 
-use crate::catalog::{CallPlan, PlanError, method_of};
+use crate::catalog::{CallPlan, PlanError, answers_html, method_of};
 
 use super::{
     doubts::note_doubts,
@@ -112,6 +112,8 @@ impl Reader {
             Some((method, path)) => named(&api, method, &path, params)?,
             None => first_without_parameters(&api)?,
         };
+        let planned = operation.split_once(' ').and_then(|(method, path)| api.operation_at(method, path));
+        let request = (request, planned.is_some_and(answers_html));
         let answer = probe::ask(&upstream, request, "application/json, */*;q=0.5", TRIAL_DEADLINE).await;
         Ok(ProbeAnswer::new(operation, &answer, upstream.class()))
     }
@@ -152,7 +154,7 @@ pub async fn test(
     params: &BTreeMap<String, String>,
     body: Bytes,
 ) -> Result<TestAnswer, PlanError> {
-    let CallPlan { price, operation, request, headers, time, .. } = match wanted {
+    let CallPlan { price, operation, request, headers, time, html, .. } = match wanted {
         Some((method, path)) => service.known().plan(method, &path, params, &BTreeMap::new(), &body)?,
         None => first_that_reads(service)?,
     };
@@ -162,7 +164,7 @@ pub async fn test(
     let deadline = Duration::from_millis(limits::CALL_DEADLINE_MS_MAX);
     let answer = probe::send(
         service.upstream(),
-        UpstreamRequest { request, headers, body, deadline, time, call: None },
+        UpstreamRequest { request, headers, body, deadline, time, call: None, html },
     )
     .await;
     let charge = answer.outcome.charge(service.listing().charge_policy, price);

@@ -18,16 +18,16 @@ impl Permit for Probe {
     }
 }
 
-/// Sends a request without a body, for a sample or a test.
+/// Sends a request without a body, for a sample or a test. `html` says that a web page is an answer to it.
 pub(super) async fn ask(
     upstream: &Upstream,
-    request: Request,
+    (request, html): (Request, bool),
     accept: &str,
     deadline: Duration,
 ) -> UpstreamAnswer {
     let headers = BTreeMap::from([("accept".to_owned(), accept.to_owned())]);
-    send(upstream, UpstreamRequest { request, headers, body: Bytes::new(), deadline, time: None, call: None })
-        .await
+    let body = Bytes::new();
+    send(upstream, UpstreamRequest { request, headers, body, deadline, time: None, call: None, html }).await
 }
 
 /// Sends a request as that of a call.

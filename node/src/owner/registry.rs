@@ -9,7 +9,7 @@ mod turn;
 use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
-use farthing_bridge::{Api, document, report::Report};
+use farthing_bridge::{Api, description::ApiDescription, document, report::Report};
 use farthing_control::types::{ServiceFile, VersionNote};
 use farthing_ledger::{Document, Ledger, LedgerError, Namespace};
 use farthing_os::clock;
@@ -245,8 +245,9 @@ impl Registry {
         };
         let class = earlier.filter(stays).and_then(|service| service.stored.class);
         let earlier = earlier.map(Registered::listing);
-        // Judged as a stranger's would be, before anything is signed.
-        let api = Api::new(new.api)?;
+        // Judged as a stranger's would be, before anything is signed. The answer of a GraphQL server is read here.
+        let packs_answers = new.api.graphql.is_none();
+        let api = Api::new(ApiDescription { packs_answers, ..new.api })?;
         let samples = new.samples.unwrap_or_default();
         let details = Details {
             api: document::encode(api.description())?,
@@ -425,7 +426,8 @@ fn open(bytes: &[u8], options: &UpstreamOptions) -> Result<Registered, RegistryE
         wire::decode(bytes).map_err(|e| DocumentError::Malformed(format!("stored service: {e}")))?;
     let known = KnownService::new(stored.listing.clone().verify()?, &stored.details)?;
     let secrets = UpstreamSecrets { headers: stored.headers.clone(), query: stored.query.clone() };
-    let options = UpstreamOptions { class: stored.class, ..options.clone() };
+    let response_headers = stored.response_headers();
+    let options = UpstreamOptions { class: stored.class, response_headers, ..options.clone() };
     let upstream = Upstream::new(&stored.upstream, secrets, options)?;
     Ok(Registered { known, upstream, stored })
 }

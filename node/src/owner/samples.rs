@@ -68,7 +68,7 @@ fn request(api: &Api, index: usize) -> Option<Request> {
 }
 
 async fn answer(upstream: &Upstream, request: Request) -> Option<Sample> {
-    let answer = probe::ask(upstream, request, "application/json", RECORDING_DEADLINE).await;
+    let answer = probe::ask(upstream, (request, false), "application/json", RECORDING_DEADLINE).await;
     if answer.outcome != Outcome::Answered || answer.body.len() > RECORDED_BYTES_MAX {
         return None;
     }

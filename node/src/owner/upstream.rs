@@ -7,13 +7,15 @@
 //! 3. Every wait is bounded: connecting, the head, each part of the body, the whole. So is the body.
 //! 4. What happened becomes an [`Outcome`], which decides whether the call is charged.
 //!
-//! No redirect is followed, no proxy asked, no cookie kept, nothing decompressed.
+//! No redirect is followed, no proxy asked, no cookie kept, nothing decompressed: an answer is packed only as its caller asked.
 
 mod address;
 mod base;
 mod failures;
 mod graphql;
+mod head;
 mod headers;
+mod links;
 mod options;
 mod own_ports;
 mod permit;
@@ -36,7 +38,7 @@ use bytes::{Bytes, BytesMut};
 use farthing_bounds::HeldBytes;
 use farthing_bridge::Request;
 use farthing_protocol::Outcome;
-use http::{HeaderMap, HeaderValue, header};
+use http::HeaderMap;
 use tokio::time::timeout;
 use url::Url;
 
@@ -276,12 +278,12 @@ impl Upstream {
             .await
             .map_err(slow_head)?
             .map_err(|error| failure_of(&error))?;
-        let headers = headers::passed_back(response.headers(), &self.options.response_headers);
+        let headers = self.passed_back(request, &response);
         let status = response.status().as_u16();
-        self.check_head(&response)?;
+        self.check_head(request, &response)?;
         match &request.request {
             Request::Http(_) => {
-                let outcome = self.judge(&response)?;
+                let outcome = head::judge(&response, request.html)?;
                 let (body, room) = self.body(response, room, waits).await?;
                 Ok((outcome, status, headers, room.attach(body)))
             }
@@ -296,46 +298,6 @@ impl Upstream {
                 Ok((outcome, said, headers, room.attach(taken)))
             }
         }
-    }
-
-    /// Rejects an answer that its head rules out, whatever the server speaks.
-    fn check_head(&self, response: &reqwest::Response) -> Result<(), Failure> {
-        let status = response.status();
-        let failure = |outcome, reason| Err(Failure::new(outcome, status.as_u16(), reason));
-        if !(200..600).contains(&status.as_u16()) {
-            return failure(Outcome::BadAnswer, "the upstream answers with a status that no answer has");
-        }
-        if status.is_redirection() && status != http::StatusCode::NOT_MODIFIED {
-            return failure(
-                Outcome::BadAnswer,
-                "the upstream redirects; register the address it redirects to",
-            );
-        }
-        let encoding = response.headers().get(header::CONTENT_ENCODING);
-        if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
-            return failure(Outcome::BadAnswer, "the upstream compresses although it was asked not to");
-        }
-        if response.content_length().is_some_and(|bytes| bytes > self.options.body_bytes_max as u64) {
-            return failure(Outcome::Oversize, "the body is larger than limits.response_bytes_max");
-        }
-        Ok(())
-    }
-
-    /// Judges the answer of an HTTP service by its status and its content type.
-    fn judge(&self, response: &reqwest::Response) -> Result<Outcome, Failure> {
-        let status = response.status();
-        if status.is_server_error() {
-            let reason = "the upstream reports an error of its own";
-            return Err(Failure::new(Outcome::ServerError, status.as_u16(), reason));
-        }
-        if status.is_client_error() {
-            return Ok(Outcome::Declined);
-        }
-        let html = |kind: &HeaderValue| kind.as_bytes().to_ascii_lowercase().starts_with(b"text/html");
-        if !self.options.html && response.headers().get(header::CONTENT_TYPE).is_some_and(html) {
-            return Err(Failure::new(Outcome::BadAnswer, status.as_u16(), "the upstream answers a web page"));
-        }
-        Ok(Outcome::Answered)
     }
 
     async fn body(

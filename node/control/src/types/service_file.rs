@@ -47,6 +47,9 @@ pub struct ServiceFile {
     /// The same for parameters of the query.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub upstream_query: BTreeMap<String, String>,
+    /// Headers of your server's answers that callers get beside the usual ones, such as `x-cost`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub response_headers: Vec<String>,
     /// Of every operation that names none of its own. Zero is free.
     #[schema(value_type = String)]
     pub price: Text<Usdc>,
@@ -171,6 +174,10 @@ pub struct OperationFile {
     /// True if a request body is passed on.
     #[serde(default)]
     pub body: bool,
+    /// Media types that it answers with, such as `text/html` or `image/png`; JSON unless said. Web pages are answers where
+    /// they are named, and failures elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<String>,
     /// Undeclared parameters go to the query instead of being refused.
     #[serde(default)]
     pub any_params: bool,

@@ -1,7 +1,8 @@
 //! A service of this owner as the ledger keeps it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use farthing_control::types::ServiceFile;
 use farthing_protocol::{Listing, Signed};
 use minicbor::{Decode, Encode};
 
@@ -43,6 +44,14 @@ pub(super) struct StoredService {
     /// The distance of the upstream when it was named; a restart does not let its name lead elsewhere.
     #[n(10)]
     pub(super) class: Option<AddressClass>,
+}
+
+impl StoredService {
+    /// The headers of answers that the owner passes on beside the usual ones, in lower case.
+    pub(super) fn response_headers(&self) -> BTreeSet<String> {
+        let file: ServiceFile = serde_json::from_str(&self.file).unwrap_or_default();
+        file.response_headers.iter().map(|name| name.trim().to_ascii_lowercase()).collect()
+    }
 }
 
 farthing_os::hidden!(StoredService { upstream });

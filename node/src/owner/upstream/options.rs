@@ -33,8 +33,6 @@ pub struct UpstreamOptions {
     pub class: Option<AddressClass>,
     /// Ports of this node on this machine, which can be nobody's upstream.
     pub own_ports: OwnPorts,
-    /// True if HTML is an answer. An API that answers it usually shows a proxy's or framework's error page.
-    pub html: bool,
 }
 
 impl Default for UpstreamOptions {
@@ -49,7 +47,6 @@ impl Default for UpstreamOptions {
             response_headers: BTreeSet::new(),
             class: None,
             own_ports: OwnPorts::default(),
-            html: false,
         }
     }
 }

@@ -3,7 +3,12 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use bytes::Bytes;
-use farthing_bridge::{Request, base_name, description::Method, headers::header_is_forbidden};
+use farthing_bridge::{
+    Request, base_name,
+    description::Method,
+    headers::{codings, header_is_forbidden},
+    multipart,
+};
 use farthing_protocol::Outcome;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use url::form_urlencoded;
@@ -38,9 +43,24 @@ pub struct UpstreamRequest {
     pub time: Option<Duration>,
     /// The call that it is for; a question of the owner's own has none.
     pub call: Option<CallName>,
+    /// True if a web page is an answer to it.
+    pub html: bool,
 }
 
 impl UpstreamRequest {
+    /// The ways to pack the answer that its caller unfolds; `None` where the answer is read here.
+    pub(super) fn codings(&self) -> Option<String> {
+        match &self.request {
+            Request::Http(_) => self.headers.get("accept-encoding").and_then(|said| codings(said)),
+            Request::Graphql(_) => None,
+        }
+    }
+
+    /// Tells whether the answer has no body, whatever its head says.
+    pub(super) fn is_for_a_head(&self) -> bool {
+        matches!(&self.request, Request::Http(request) if request.method == Method::Head)
+    }
+
     /// Tells whether the upstream may be asked a second time.
     pub(super) fn is_safe(&self) -> bool {
         match &self.request {
@@ -57,10 +77,18 @@ impl Upstream {
     pub fn secret_in(&self, request: &Request, body: &[u8]) -> Option<String> {
         let Request::Http(request) = request else { return None };
         // Some servers read a form and the query as one.
-        let is_form = |(name, value): &(String, String)| name == "content-type" && value.starts_with(FORM);
-        let form = if request.headers.iter().any(is_form) { request.body.bytes(body) } else { &[] };
+        let body = request.body.bytes(body);
+        let kind = request.headers.iter().find(|(name, _)| name == "content-type");
+        let kind = kind.map_or("", |(_, value)| value.as_str());
+        let form = if kind.starts_with(FORM) { body } else { &[] };
+        let parts = if self.secret_query.is_empty() {
+            Vec::new()
+        } else {
+            multipart::parts(kind, body).unwrap_or_default()
+        };
         let names = form_urlencoded::parse(request.query.as_bytes()).chain(form_urlencoded::parse(form));
-        names.map(|(name, _)| name.into_owned()).find(|name| {
+        let names = names.map(|(name, _)| name.into_owned());
+        names.chain(parts.iter().map(|part| part.name.to_owned())).find(|name| {
             let before_a_dot = name.split('.').next().unwrap_or(name);
             let bases = [base_name(name), base_name(before_a_dot)];
             self.secret_query.iter().any(|(own, _)| bases.contains(&base_name(own)))
@@ -112,8 +140,9 @@ impl Upstream {
                 headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
             }
         }
-        // A compressed answer could unfold to any size.
-        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        // An answer that is packed could unfold to any size: only a caller that asks for one gets it, as it is.
+        let packed = request.codings().and_then(|codings| HeaderValue::try_from(codings).ok());
+        headers.insert(header::ACCEPT_ENCODING, packed.unwrap_or(HeaderValue::from_static("identity")));
         headers.insert(
             header::USER_AGENT,
             HeaderValue::from_static(concat!("farthing/", env!("CARGO_PKG_VERSION"))),

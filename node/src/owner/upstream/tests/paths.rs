@@ -423,6 +423,7 @@ async fn a_server_reads_the_template_with_one_segment_for_each_value_or_nothing_
             deadline: Duration::from_secs(30),
             time: None,
             call: None,
+            html: false,
         };
         let answer = upstream.fetch(&request).await;
         let seen = std::mem::take(&mut *heads.lock());
