@@ -202,6 +202,9 @@ pub struct Call {
     /// Request body as JSON, or @FILE
     #[arg(long, value_name = "JSON")]
     pub body: Option<String>,
+    /// Request body of any media type, as the file has it; name the type with -H 'Content-Type: image/png'
+    #[arg(long, value_name = "FILE", conflicts_with = "body")]
+    pub body_file: Option<PathBuf>,
     /// The most to pay, in USDC
     #[arg(long, value_name = "USDC", allow_negative_numbers = true)]
     pub max_price: Option<Usdc>,
@@ -212,7 +215,7 @@ pub struct Call {
     #[arg(long)]
     pub timing: bool,
     /// Show the owner's free sample of this operation instead; buys nothing
-    #[arg(long, conflicts_with_all = ["params", "headers", "body", "max_price", "call_id", "timing"])]
+    #[arg(long, conflicts_with_all = ["params", "headers", "body", "body_file", "max_price", "call_id", "timing"])]
     pub sample: bool,
 }
 

@@ -3,6 +3,7 @@
 //! HTTP/1 with JSON over a Unix socket of mode 0600 in the data folder: whoever may read the wallet's folder
 //! may command the node, and nobody else can reach it. [`types`] is the contract of both sides.
 
+pub mod encoded;
 pub mod endpoint;
 mod eth;
 mod local;
