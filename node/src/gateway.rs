@@ -17,6 +17,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{any, get, post},
 };
+use farthing_bridge::headers::codings;
 use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_RECEIPT, HEADER_TIMING};
 use farthing_protocol::{CallId, limits};
 use serde_json::{Value, json};
@@ -36,13 +37,16 @@ mod own_headers;
 pub mod problem;
 pub mod services;
 
+use answer::AnswerReader;
 use auth::Secrets;
 pub use documents::Documents;
 use documents::WrittenDocument;
 use problem::Problem;
 
-/// The JSON around a body adds escapes: a little more than the body itself may arrive.
-const REQUEST_BYTES_MAX: usize = limits::REQUEST_BODY_BYTES_MAX + limits::CALL_HEAD_BYTES_MAX;
+/// The most that arrives at a service's own address. A little more than a body, so that it is told what a body may have.
+const SERVICE_REQUEST_BYTES_MAX: usize = limits::REQUEST_BODY_BYTES_MAX + limits::CALL_HEAD_BYTES_MAX;
+/// The most that arrives elsewhere: a body as base64, and the JSON around it.
+const REQUEST_BYTES_MAX: usize = limits::REQUEST_BODY_BYTES_MAX.div_ceil(3) * 4 + limits::CALL_HEAD_BYTES_MAX;
 
 /// The parts that the gateway serves from.
 #[derive(Clone, Debug)]
@@ -61,7 +65,10 @@ pub struct Gateway {
 pub fn router(gateway: Gateway) -> Router {
     Router::new()
         .route("/internal/call", post(buy))
-        .route("/services/{id}/{*path}", any(services::buy))
+        .route(
+            "/services/{id}/{*path}",
+            any(services::buy).layer(DefaultBodyLimit::max(SERVICE_REQUEST_BYTES_MAX)),
+        )
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics::show))
@@ -76,6 +83,15 @@ pub fn router(gateway: Gateway) -> Router {
         .with_state(gateway)
 }
 
+/// The address at which a call comes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Entrance {
+    /// As JSON, with the call's method, path and headers in it.
+    InJson,
+    /// At the service's own address, where these are the request's.
+    AtItsAddress,
+}
+
 async fn buy(
     State(gateway): State<Gateway>,
     auth::Authenticated(grant): auth::Authenticated,
@@ -84,7 +100,7 @@ async fn buy(
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
     let started = Instant::now();
-    let body = match whole(body) {
+    let body = match whole(body, REQUEST_BYTES_MAX) {
         Ok(body) => body,
         Err(problem) => return problem.into_response(),
     };
@@ -93,10 +109,10 @@ async fn buy(
 }
 
 /// The body of a request, or why it is none.
-fn whole(body: Result<Bytes, BytesRejection>) -> Result<Bytes, Problem> {
+fn whole(body: Result<Bytes, BytesRejection>, bytes_max: usize) -> Result<Bytes, Problem> {
     body.map_err(|rejection| {
         if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-            return Problem::too_large(format!("the request has more than {REQUEST_BYTES_MAX} bytes"));
+            return Problem::too_large(format!("the request has more than {bytes_max} bytes"));
         }
         Problem::malformed(rejection.body_text())
     })
@@ -112,21 +128,32 @@ pub async fn answer(
     started: Instant,
 ) -> Response {
     match call::read_order(grant, headers, body) {
-        Ok(order) => carry_out(gateway, order, origin, started).await,
+        Ok(order) => carry_out(gateway, order, (origin, Entrance::InJson), started).await,
         Err(problem) => problem.into_response(),
     }
 }
 
 /// Buys what is for sale, and hands out what is free.
-async fn carry_out(gateway: &Gateway, order: Order, origin: &str, started: Instant) -> Response {
+async fn carry_out(
+    gateway: &Gateway,
+    order: Order,
+    (origin, asked): (&str, Entrance),
+    started: Instant,
+) -> Response {
     let call_id = order.call_id;
     // Buying refuses what is out of scope, and notes it as it notes every call.
-    let document = if order.in_scope().is_ok() { gateway.document(&order, origin).await } else { None };
+    let is_in_scope = order.in_scope().is_ok();
+    let document = if is_in_scope { gateway.document(&order, origin).await } else { None };
     let answer = match document {
         Some(document) => document.map(IntoResponse::into_response),
         None => {
+            // No listing is looked for on behalf of whoever may not call it.
+            let order = if is_in_scope { gateway.as_its_owner_takes_it(order).await } else { order };
+            let reader = AnswerReader::of(&order, asked);
             let bought = gateway.consumer.buy(order).await;
-            bought.map(|bought| answer::bought(bought, started.elapsed())).map_err(|e| refused(&e, call_id))
+            bought
+                .map(|bought| answer::bought(bought, &reader, started.elapsed()))
+                .map_err(|e| refused(&e, call_id))
         }
     };
     answer.unwrap_or_else(|problem| problem.with_call_id(call_id).into_response())
@@ -140,6 +167,18 @@ impl Gateway {
         let host = host.or_else(|| uri.authority().map(Authority::as_str));
         let scheme = self.url.split("://").next().unwrap_or("https");
         host.map_or_else(|| self.url.clone(), |host| format!("{scheme}://{host}"))
+    }
+
+    /// The order without what its owner's node may refuse: those of before pass no wish for a packed answer on, and nobody
+    /// needs one.
+    async fn as_its_owner_takes_it(&self, mut order: Order) -> Order {
+        let Some(said) = order.headers.remove("accept-encoding") else { return order };
+        let known = self.consumer.service(order.service).await;
+        // Whoever is unknown now may have answered this very call before.
+        let packs_answers = known.ok().is_none_or(|known| known.api().description().packs_answers);
+        let packed = codings(&said).filter(|_| packs_answers);
+        order.headers.extend(packed.map(|codings| ("accept-encoding".to_owned(), codings)));
+        order
     }
 
     /// The free document that an order asks for, if it asks for one.

@@ -95,7 +95,8 @@ impl Consumer {
 impl ChargedAnswer {
     fn new(order: Order, service: Arc<KnownService>, bought: &Bought) -> Self {
         let header = |name: &str| order.headers.get(name).cloned();
-        let is_packed = bought.headers.contains_key("content-encoding") && header("accept-encoding").is_some();
+        let is_packed =
+            bought.headers.contains_key("content-encoding") && header("accept-encoding").is_some();
         Self {
             method: order.method.as_str(),
             accept: header("accept"),

@@ -3,32 +3,91 @@
 use std::time::Duration;
 
 use axum::{
+    body::Bytes,
     http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use farthing_bridge::headers::{answer_header_is_forbidden, is_asked_for};
 use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_RECEIPT, HEADER_TIMING};
+use farthing_protocol::call::Method;
 
-use crate::consumer::Bought;
+use super::{Entrance, services};
+use crate::consumer::{Bought, Order};
 
 /// Warnings of a GraphQL service beside its data; written by the owner's node.
 const WARNINGS: &str = "x-farthing-warnings";
 
+/// What whoever reads an answer makes of its headers.
+#[derive(Debug, Clone)]
+pub(super) struct AnswerReader {
+    /// The ways to pack an answer that it unfolds.
+    codings: Option<String>,
+    /// The address of the service's paths where it is at this gateway, without the origin.
+    address: Option<String>,
+    /// True if nothing but a head arrives.
+    wants_head: bool,
+}
+
+impl AnswerReader {
+    pub(super) fn of(order: &Order, asked: Entrance) -> Self {
+        let is_there = asked == Entrance::AtItsAddress;
+        Self {
+            codings: order.headers.get("accept-encoding").cloned(),
+            address: is_there.then(|| services::address("", order.service)),
+            wants_head: is_there && order.method == Method::Head,
+        }
+    }
+
+    /// A header of an answer as it is read; `None` for one that is not. An owner is a stranger: its headers may describe its
+    /// answer, but neither this connection nor this gateway, and they leave nothing behind in a browser.
+    fn reads(&self, name: &str, value: &str, status: StatusCode) -> Option<String> {
+        let is_read = match name {
+            WARNINGS => true,
+            name if answer_header_is_forbidden(name) => false,
+            "content-length" => self.wants_head && value.bytes().all(|b| b.is_ascii_digit()),
+            "content-encoding" => is_asked_for(value, self.codings.as_deref()),
+            // Elsewhere clients would follow it, and take the secret along.
+            "location" => matches!(status, StatusCode::CREATED | StatusCode::ACCEPTED),
+            _ => true,
+        };
+        let is_address = matches!(name, "location" | "content-location");
+        is_read.then(|| match name {
+            _ if is_address => self.address_here(value),
+            "link" => value.split('<').map(|part| self.address_here(part)).collect::<Vec<_>>().join("<"),
+            _ => value.to_owned(),
+        })
+    }
+
+    /// A path of the service, or what begins with one, as the path of this gateway that it is here.
+    fn address_here(&self, path: &str) -> String {
+        let is_path = path.starts_with('/') && !path.starts_with("//");
+        let address = self.address.as_deref().filter(|_| is_path).unwrap_or_default();
+        format!("{address}{path}")
+    }
+}
+
 /// An answer as the script gets it.
-pub(super) fn bought(bought: Bought, total: Duration) -> Response {
+pub(super) fn bought(bought: Bought, reader: &AnswerReader, total: Duration) -> Response {
     // Others speak about a connection, such as 101, and would end this one without the answer that was paid.
     let status = Some(bought.status).filter(|status| (200..600).contains(status));
     let status =
         status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or(StatusCode::BAD_GATEWAY);
-    let mut response = (status, bought.body).into_response();
+    // What a stranger sends behind a head would be read as the next answer.
+    let body = if reader.wants_head { Bytes::new() } else { bought.body };
+    let mut response = (status, body).into_response();
     let headers = response.headers_mut();
     headers.remove(header::CONTENT_TYPE);
     for (name, value) in &bought.headers {
-        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value))
-            && speaks_for_the_service(&name)
+        if let Ok(name) = HeaderName::try_from(name)
+            && let Some(value) = reader.reads(name.as_str(), value, status)
+            && let Ok(value) = HeaderValue::try_from(value)
         {
             headers.insert(name, value);
         }
     }
+    // A stranger's page is no page of this gateway, should a browser show it.
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     for (name, value) in [
         (HEADER_CALL_ID, bought.call_id.to_string()),
         (HEADER_PRICE, bought.price.to_string()),
@@ -53,43 +112,12 @@ fn timing(timing: &crate::consumer::Timing, total: Duration) -> String {
     format!("{}, {funding}, {network}, {owner}, {upstream}", part(("gateway", gateway)))
 }
 
-/// An owner is a stranger: its headers may describe its answer, but neither this connection nor this gateway,
-/// and they leave nothing behind in a browser.
-fn speaks_for_the_service(name: &HeaderName) -> bool {
-    const NEVER: [&str; 19] = [
-        "alt-svc",
-        "clear-site-data",
-        "connection",
-        "content-encoding",
-        "content-length",
-        "content-location",
-        "keep-alive",
-        "link",
-        "location",
-        "public-key-pins",
-        "refresh",
-        "set-cookie",
-        "set-cookie2",
-        "strict-transport-security",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "www-authenticate",
-    ];
-    const NEVER_PREFIXES: [&str; 5] =
-        ["access-control-", "content-security-policy", "cross-origin-", "proxy-", "x-farthing-"];
-    let name = name.as_str();
-    name == WARNINGS
-        || !(NEVER.contains(&name) || NEVER_PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use axum::body::Bytes;
-    use farthing_protocol::{CallId, Usdc};
+    use axum::body::HttpBody as _;
+    use farthing_protocol::{CallId, ServiceId, Usdc};
 
     use super::*;
 
@@ -107,12 +135,67 @@ mod tests {
         }
     }
 
+    fn in_json() -> AnswerReader {
+        AnswerReader { codings: None, address: None, wants_head: false }
+    }
+
+    /// The header of an answer with this status, as it is read.
+    fn read(reader: &AnswerReader, status: u16, name: &str, value: &str) -> Option<String> {
+        let headers = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+        let answer = Bought { status, headers, ..an_answer() };
+        let response = bought(answer, reader, Duration::ZERO);
+        response.headers().get(name).map(|value| value.to_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn addresses_are_those_of_the_place_where_they_are_read() {
+        let service = ServiceId::from_bytes([7; 16]);
+        let here = services::address("", service);
+        let there = AnswerReader { address: Some(here.clone()), ..in_json() };
+        for (status, name, value, in_json_is, there_is) in [
+            (201, "location", "/things/5", Some("/things/5".to_owned()), Some(format!("{here}/things/5"))),
+            (
+                202,
+                "location",
+                "//evil.example/",
+                Some("//evil.example/".to_owned()),
+                Some("//evil.example/".to_owned()),
+            ),
+            (302, "location", "/things/5", None, None),
+            (200, "location", "/things/5", None, None),
+            (200, "content-location", "/a", Some("/a".to_owned()), Some(format!("{here}/a"))),
+            (
+                200,
+                "link",
+                "</a>; rel=next, <https://x.example/b>",
+                Some("</a>; rel=next, <https://x.example/b>".to_owned()),
+                Some(format!("<{here}/a>; rel=next, <https://x.example/b>")),
+            ),
+        ] {
+            assert_eq!(read(&in_json(), status, name, value), in_json_is, "{status} {value}");
+            assert_eq!(read(&there, status, name, value), there_is, "{status} {value}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_packed_only_where_that_was_asked_for_and_a_head_has_no_body() {
+        let unfolds = AnswerReader { codings: Some("gzip, br".to_owned()), ..in_json() };
+        assert_eq!(read(&unfolds, 200, "content-encoding", "br").as_deref(), Some("br"));
+        assert_eq!(read(&unfolds, 200, "content-encoding", "zstd"), None);
+        assert_eq!(read(&in_json(), 200, "content-encoding", "br"), None);
+        assert_eq!(read(&in_json(), 200, "content-length", "7"), None);
+        let heads = AnswerReader { wants_head: true, ..in_json() };
+        assert_eq!(read(&heads, 200, "content-length", "7").as_deref(), Some("7"));
+        let response = bought(an_answer(), &heads, Duration::ZERO);
+        assert_eq!(response.into_body().size_hint().exact(), Some(0), "whatever came");
+    }
+
     #[test]
     fn a_status_that_is_none_of_an_answer_does_not_end_the_callers_connection() {
         for (said, sent) in
             [(200, 200), (404, 404), (599, 599), (0, 502), (100, 502), (101, 502), (199, 502), (600, 502)]
         {
-            let response = bought(Bought { status: said, ..an_answer() }, Duration::ZERO);
+            let response = bought(Bought { status: said, ..an_answer() }, &in_json(), Duration::ZERO);
             assert_eq!(response.status().as_u16(), sent, "{said}");
             assert_eq!(response.headers()["x-farthing-charged"], "0.000002");
         }
@@ -126,7 +209,8 @@ mod tests {
             ("x-rate-limit", "7"),
             ("x-farthing-warnings", "[]"),
             ("x-farthing-charged", "0"),
-            ("set-cookie", "a=b"),
+            ("Set-Cookie", "a=b"),
+            ("x-lines", "a\r\nset-cookie: b=c"),
             ("content-length", "1"),
             ("transfer-encoding", "chunked"),
             ("access-control-allow-origin", "*"),
@@ -136,15 +220,17 @@ mod tests {
         let headers: BTreeMap<_, _> =
             headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let answer = Bought { headers, ..an_answer() };
-        let response = bought(answer, Duration::from_millis(1));
+        let response = bought(answer, &in_json(), Duration::from_millis(1));
         let mut names: Vec<_> = response.headers().keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(
             names,
             [
+                "content-security-policy",
                 "content-type",
                 "etag",
                 "server-timing",
+                "x-content-type-options",
                 "x-farthing-call-id",
                 "x-farthing-charged",
                 "x-farthing-price-usdc",

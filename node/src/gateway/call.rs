@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use axum::http::HeaderMap;
 use bytes::Bytes;
 use farthing_bridge::{nearest, shown};
+use farthing_control::encoded;
 use farthing_protocol::{CallId, ServiceId, Usdc, call::Method, limits};
 use serde::{
     Deserialize, Deserializer,
@@ -23,8 +24,8 @@ use crate::{
 use super::{own_headers, problem::Problem};
 
 /// Every field the body may have, for the error that lists them.
-const FIELDS: [&str; 8] =
-    ["api_id_public", "path", "method", "params", "body", "headers", "max_price", "call_id"];
+const FIELDS: [&str; 9] =
+    ["api_id_public", "path", "method", "params", "body", "body_base64", "headers", "max_price", "call_id"];
 
 /// The members of the body, as they were written. The last one of a name counts.
 type Fields<'b> = BTreeMap<Field, &'b RawValue>;
@@ -72,16 +73,10 @@ pub fn read_order(grant: Arc<Grant>, http_headers: &HeaderMap, body: &[u8]) -> R
         texts(&mut fields, "headers")?.into_iter().map(|(name, v)| (name.to_ascii_lowercase(), v)).collect();
     let max_price = max_price(&mut fields, http_headers)?;
     let call_id = id_of(&grant, optional_text(&mut fields, "call_id", "a string")?, http_headers)?;
-    let (body, body_type) = match take(&mut fields, "body") {
-        None => (Bytes::new(), None),
-        Some(value) => match text(value) {
-            Some(text) => (Bytes::from(text), Some("text/plain; charset=utf-8")),
-            None => (Bytes::from(without_blanks(value.get())), Some("application/json")),
-        },
-    };
+    let (body, body_type) = body_of(&mut fields)?;
     if body.len() > limits::REQUEST_BODY_BYTES_MAX {
         return Err(Problem::too_large(format!(
-            "`body` has {} bytes, at most {} are passed on",
+            "the body has {} bytes, at most {} are passed on",
             body.len(),
             limits::REQUEST_BODY_BYTES_MAX
         )));
@@ -90,6 +85,27 @@ pub fn read_order(grant: Arc<Grant>, http_headers: &HeaderMap, body: &[u8]) -> R
         headers.entry("content-type".to_owned()).or_insert_with(|| body_type.to_owned());
     }
     Ok(Order { grant, call_id, service, method, path, params, headers, body, max_price })
+}
+
+/// The body of a call, and its type where the caller names none. Bytes have that which the description names.
+fn body_of(fields: &mut Fields<'_>) -> Result<(Bytes, Option<&'static str>), Problem> {
+    let base64 = optional_text(fields, "body_base64", "a string of base64")?;
+    match (take(fields, "body"), base64) {
+        (Some(_), Some(_)) => {
+            Err(Problem::malformed("`body` and `body_base64` are both there; send one of them"))
+        }
+        (None, Some(text)) => {
+            let body = encoded::from_text(&text).ok_or_else(|| {
+                Problem::malformed("`body_base64` is not base64 (RFC 4648, 4) without blanks and line breaks")
+            })?;
+            Ok((body.into(), None))
+        }
+        (None, None) => Ok((Bytes::new(), None)),
+        (Some(value), None) => Ok(match text(value) {
+            Some(text) => (Bytes::from(text), Some("text/plain; charset=utf-8")),
+            None => (Bytes::from(without_blanks(value.get())), Some("application/json")),
+        }),
+    }
 }
 
 /// The highest price of a call: from its body or the header of the request.
@@ -327,6 +343,27 @@ mod tests {
         }
         assert_eq!(sent(r#""a b\n""#), ("a b\n".to_owned(), "text/plain; charset=utf-8".to_owned()));
         assert_eq!(sent("null"), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn bytes_come_as_base64_and_have_the_type_that_is_named() {
+        let with = |fields: &str| {
+            read(&format!(r#"{{"api_id_public":"{ID}","path":"/a","method":"POST",{fields}}}"#))
+        };
+        let order = with(r#""body_base64":"AP+A","headers":{"Content-Type":"image/png"}"#).unwrap();
+        assert_eq!(&order.body[..], [0, 255, 128]);
+        assert_eq!(order.headers["content-type"], "image/png");
+        let order = with(r#""body_base64":"AP+A","body":null"#).unwrap();
+        assert!(order.headers.is_empty(), "the description says what it is");
+        assert_eq!(with(r#""body_base64":"""#).unwrap().body.len(), 0);
+        for (fields, expected) in [
+            (r#""body_base64":"A P+A""#, "is not base64"),
+            (r#""body_base64":7"#, "`body_base64` is a number, expected a string of base64"),
+            (r#""body_base64":"AP+A","body":"x""#, "send one of them"),
+        ] {
+            let told = with(fields).unwrap_err().detail;
+            assert!(told.contains(expected), "{fields}: {told}");
+        }
     }
 
     #[test]

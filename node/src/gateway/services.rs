@@ -8,27 +8,63 @@ use std::{collections::BTreeMap, sync::Arc, time::Instant};
 use axum::{
     body::Bytes,
     extract::{State, rejection::BytesRejection},
-    http::{HeaderMap, Method as HttpMethod, Uri},
+    http::{HeaderMap, HeaderName, Method as HttpMethod, Uri},
     response::{IntoResponse, Response},
 };
-use farthing_bridge::description::{Operation, Place};
+use farthing_bridge::{
+    description::{Operation, Place},
+    nearest, shown,
+};
 use farthing_protocol::{ServiceId, call::Method};
 
 use url::form_urlencoded;
 
 use crate::{
-    catalog::{KnownService, PlanError, documents},
+    catalog::{PlanError, documents, known::HEADERS_ALLOWED, operation_name},
     consumer::{BuyError, Order, spending::Grant},
 };
 
-use super::{Gateway, auth, call, own_headers, problem::Problem};
+use super::{Entrance, Gateway, auth, call, own_headers, problem::Problem};
 
 /// Prefix of every service's address; the service's id and a path of the service follow.
 pub const PREFIX: &str = "/services";
 
-/// Headers that mean the same on both sides of the gateway.
-const HEADERS_PASSED_ON: [&str; 5] =
-    ["accept", "accept-language", "content-type", "if-modified-since", "if-none-match"];
+/// Headers that programs send of themselves: about the connection, who asks and by what way. They are for this gateway, or
+/// for nobody, and nothing is missing at the service without them. All others are passed on or refused.
+const OF_THE_CLIENT: [&str; 31] = [
+    "accept-charset",
+    "authorization",
+    "baggage",
+    "cache-control",
+    "connection",
+    "content-length",
+    "date",
+    "dnt",
+    "expect",
+    "forwarded",
+    "host",
+    "http2-settings",
+    "idempotency-key",
+    "keep-alive",
+    "origin",
+    "pragma",
+    "priority",
+    "proxy-connection",
+    "referer",
+    "te",
+    "traceparent",
+    "tracestate",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "upgrade-insecure-requests",
+    "user-agent",
+    "via",
+    "x-real-ip",
+    "x-request-id",
+    "x-requested-with",
+];
+const OF_THE_CLIENT_PREFIXES: [&str; 3] = ["sec-", "x-farthing-", "x-forwarded-"];
 
 /// The address of a service at a gateway that is reached as `origin`, such as `https://localhost:3000`.
 pub fn address(origin: &str, service: ServiceId) -> String {
@@ -44,7 +80,7 @@ pub(super) async fn buy(
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
     let started = Instant::now();
-    let body = match super::whole(body) {
+    let body = match super::whole(body, super::SERVICE_REQUEST_BYTES_MAX) {
         Ok(body) => body,
         Err(problem) => return problem.into_response(),
     };
@@ -60,7 +96,10 @@ pub(super) async fn buy(
         headers: &headers,
     };
     match request.order(&gateway, grant, body).await {
-        Ok(order) => super::carry_out(&gateway, order, &gateway.origin(&headers, &uri), started).await,
+        Ok(order) => {
+            let origin = gateway.origin(&headers, &uri);
+            super::carry_out(&gateway, order, (&origin, Entrance::AtItsAddress), started).await
+        }
         Err(problem) => problem.into_response(),
     }
 }
@@ -92,12 +131,19 @@ impl ServiceRequest<'_> {
             let refused = |e| Problem::from(&BuyError::from(PlanError::from(e))).with_call_id(call_id);
             known.api().params_of(method.as_str(), &self.path, self.query).map_err(refused)?
         };
+        let params = match known.api().operation_at(method.as_str(), &self.path) {
+            Some(operation) => {
+                self.check_headers(operation).map_err(|problem| problem.with_call_id(call_id))?;
+                self.with_headers(operation, params)?
+            }
+            None => params,
+        };
         Ok(Order {
             grant,
             call_id,
             service,
             method,
-            params: self.with_headers(&known, method, params)?,
+            params,
             headers: self.passed_on()?,
             path: self.path,
             body,
@@ -114,7 +160,7 @@ impl ServiceRequest<'_> {
 
     fn passed_on(&self) -> Result<BTreeMap<String, String>, Problem> {
         let mut passed_on = BTreeMap::new();
-        for name in HEADERS_PASSED_ON {
+        for name in HEADERS_ALLOWED {
             if let Some(value) = self.text(name)? {
                 passed_on.insert(name.to_owned(), value.to_owned());
             }
@@ -122,16 +168,33 @@ impl ServiceRequest<'_> {
         Ok(passed_on)
     }
 
+    /// Refuses a header that would not be passed on, as `POST /internal/call` does: whoever sends one counts on it.
+    fn check_headers(&self, operation: &Operation) -> Result<(), Problem> {
+        let declared = || header_parameters(operation);
+        let is_for_somebody = |name: &str| {
+            HEADERS_ALLOWED.contains(&name)
+                || OF_THE_CLIENT.contains(&name)
+                || OF_THE_CLIENT_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+                || declared().any(|own| own.eq_ignore_ascii_case(name))
+        };
+        let mut names = self.headers.keys().map(HeaderName::as_str);
+        let Some(name) = names.find(|name| !is_for_somebody(name)) else { return Ok(()) };
+        let meant = nearest(name, declared().chain(HEADERS_ALLOWED))
+            .map_or_else(String::new, |meant| format!("did you mean `{}`? ", shown(meant)));
+        let error = PlanError::BadParameter(format!(
+            "the header `{}` is not passed on, and {} declares none of this name; {meant}leave it out",
+            shown(name),
+            operation_name(operation)
+        ));
+        Err(Problem::from(&BuyError::from(error)))
+    }
+
     /// Headers that the operation declares travel as parameters.
     fn with_headers(
         &self,
-        known: &KnownService,
-        method: Method,
+        operation: &Operation,
         mut params: BTreeMap<String, String>,
     ) -> Result<BTreeMap<String, String>, Problem> {
-        let Some(operation) = known.api().operation_at(method.as_str(), &self.path) else {
-            return Ok(params);
-        };
         for name in header_parameters(operation) {
             if let Some(value) = self.text(name)? {
                 params.insert(name.to_owned(), value.to_owned());

@@ -182,7 +182,7 @@ async fn a_refused_request_is_free_and_reaches_no_upstream() -> Result<()> {
         let said = answer.json()["detail"].as_str().unwrap_or_default().to_owned();
         ensure!(said.contains(detail), "{what}: `{said}` does not name {detail}");
     }
-    let answer = world.post(vec![b' '; 5 * 1024 * 1024], |request| request).await?;
+    let answer = world.post(vec![b' '; 6 * 1024 * 1024], |request| request).await?;
     expect_free("a request too large", &answer, 413, "too-large")?;
     let answer = world.call(&with(good.clone(), "call_id", "one")).await?;
     expect_served(&answer)?;
