@@ -31,4 +31,5 @@ mod same_machine;
 mod settling;
 mod spending;
 mod stalls;
+mod uploads;
 mod upstreams;
