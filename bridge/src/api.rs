@@ -79,8 +79,8 @@ impl Api {
     /// The operation that a call of `method` and `path` is routed to.
     pub fn operation_at(&self, method: &str, path: &str) -> Option<&Operation> {
         let read = || {
-            let read = self.description.operations.get(self.routes.operation_at(READ, path)?)?;
-            (asks_for_head(method) && read.root.is_none()).then_some(read)
+            let index = asks_for_head(method).then(|| self.routes.operation_at(READ, path))??;
+            self.description.operations.get(index).filter(|read| read.root.is_none())
         };
         let own =
             self.routes.operation_at(method, path).and_then(|index| self.description.operations.get(index));

@@ -11,7 +11,7 @@ use crate::{
     values::{Checker, ValuePath},
 };
 
-/// What a form has under one name.
+/// The values of a form under one name.
 #[derive(Default)]
 struct Given {
     texts: Vec<String>,

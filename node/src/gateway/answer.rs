@@ -17,7 +17,7 @@ use crate::consumer::{Bought, Order};
 /// Warnings of a GraphQL service beside its data; written by the owner's node.
 const WARNINGS: &str = "x-farthing-warnings";
 
-/// What whoever reads an answer makes of its headers.
+/// The place and the wishes of whoever reads an answer, by which its headers are told.
 #[derive(Debug, Clone)]
 pub(super) struct AnswerReader {
     /// The ways to pack an answer that it unfolds.

@@ -43,7 +43,7 @@ const PASSED_BACK_PREFIXES: &[&str] = &["ratelimit-", "x-rate-limit-", "x-rateli
 /// Lists, of which several lines are one (RFC 9110, 5.3). Of other headers the first line counts.
 const LISTS: &[&str] =
     &["allow", "cache-control", "content-language", "link", "ratelimit", "ratelimit-policy", "vary"];
-/// What is shorter is part of too much to be looked for.
+/// Shorter keys are part of too much to be looked for.
 const SECRET_BYTES_MIN: usize = 8;
 
 impl Upstream {

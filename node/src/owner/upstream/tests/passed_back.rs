@@ -1,4 +1,4 @@
-//! What of a server's head its callers get.
+//! The promises towards callers: which part of a server's head they get.
 
 use super::*;
 
