@@ -159,6 +159,7 @@ fn amend(file: &mut ServiceFile, add: Add) -> Result<(), Failure> {
     }
     file.upstream_headers.extend(secrets(said.upstream_headers)?);
     file.upstream_query.extend(secrets(said.upstream_query)?);
+    file.response_headers.extend(add.response_headers);
     file.mutations |= add.mutations;
     file.scalars.extend(add.scalars);
     for text in &add.operation_prices {

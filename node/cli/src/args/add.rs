@@ -55,6 +55,9 @@ pub struct Add {
     /// How values of a custom scalar are read: NAME=json, NAME=number or NAME=string. May be repeated
     #[arg(long = "scalar", value_name = "NAME=FORM", value_parser = scalar)]
     pub scalars: Vec<(String, ScalarFile)>,
+    /// A header of your server's answers that callers get beside the usual ones, such as x-cost. May be repeated
+    #[arg(long = "response-header", value_name = "NAME")]
+    pub response_headers: Vec<String>,
     /// Free samples of answers: the description's, recorded from your server now, or none
     #[arg(long, value_enum)]
     pub samples: Option<SamplesFile>,
