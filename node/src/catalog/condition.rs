@@ -10,6 +10,11 @@ use farthing_protocol::call::Method;
 /// The status of an answer that nothing has changed (RFC 9110, 15.4.5).
 pub const NOT_MODIFIED: u16 = 304;
 
+/// Headers of such an answer, beside its tag. Others, such as a digest, a count or the link to what follows, may tell what
+/// the answer is.
+const TOLD: [&str; 7] =
+    ["cache-control", "content-language", "content-type", "expires", "last-modified", "retry-after", "vary"];
+
 /// The thing that a reader has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
@@ -34,10 +39,11 @@ impl Condition {
         }
     }
 
-    /// Leaves in the headers of an answer no tag but the one that was named: another one may tell the answer.
+    /// Leaves in the headers of an answer those that tell nothing of it, and no tag but the one that was named: another one
+    /// may tell the answer.
     pub fn keep_named(&self, headers: &mut BTreeMap<String, String>) {
         let is_named = |tag: &str| matches!(self, Self::Tag(named) if one_tag(tag) == Some(named.as_str()));
-        headers.retain(|name, value| name != "etag" || is_named(value));
+        headers.retain(|name, value| TOLD.contains(&name.as_str()) || (name == "etag" && is_named(value)));
     }
 }
 
@@ -88,10 +94,18 @@ mod tests {
     #[test]
     fn an_answer_that_nothing_has_changed_bears_no_tag_that_its_caller_did_not_name() {
         let seen = |condition: &Condition, tag: &str| {
-            let headers = [("etag", tag), ("content-type", "text/plain")];
+            let headers = [
+                ("etag", tag),
+                ("content-type", "text/plain"),
+                ("repr-digest", "sha-256=:AA==:"),
+                ("x-total-count", "17"),
+                ("x-cost", "3"),
+            ];
             let mut headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
             condition.keep_named(&mut headers);
             assert_eq!(headers["content-type"], "text/plain");
+            let told = ["repr-digest", "x-total-count", "x-cost"];
+            assert!(!told.iter().any(|name| headers.contains_key(*name)), "{headers:?}");
             headers.contains_key("etag")
         };
         let seven = Condition::Tag("7".to_owned());
