@@ -62,8 +62,9 @@ fn judge(
     };
     headers.insert("content-type".to_owned(), answer.content_type.to_owned());
     // They described the envelope, which the caller does not get.
-    headers.remove("etag");
-    headers.remove("last-modified");
+    for name in ["content-digest", "etag", "last-modified", "repr-digest"] {
+        headers.remove(name);
+    }
     if let Some(warnings) = answer.warnings() {
         headers.insert(WARNINGS.to_owned(), warnings);
     }
