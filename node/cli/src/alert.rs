@@ -2,32 +2,71 @@
 
 use super::{
     Context,
-    args::{self, Levels},
     failure::Failure,
     input,
     output::{pairs, table},
 };
 
+use clap::{Args, Subcommand};
 use farthing_control::{
     endpoint,
-    types::{Alert, AlertLevels, AlertLevelsRequest, AlertSeverity, Text},
+    types::{self, AlertLevels, AlertLevelsRequest, AlertSeverity, Eth, Text},
 };
 use farthing_os::clock;
+use farthing_protocol::Usdc;
 
-pub(super) async fn alert(context: &Context, verb: args::Alert) -> Result<(), Failure> {
+#[derive(Debug, Subcommand)]
+pub enum Alert {
+    /// List the present alerts
+    List,
+    /// Show the levels that raise alerts, and where alerts are sent
+    Levels,
+    /// Change levels and webhook; anything you do not name stays
+    Set(Levels),
+    /// Send the present alerts to the webhook now
+    Test,
+    /// Make the secret that signs messages to the webhook, and print it once
+    Secret {
+        /// Do not ask before the present one is replaced
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub struct Levels {
+    /// USDC in the wallet of a node that buys; 0 for no alert
+    #[arg(long, value_name = "USDC")]
+    pub usdc_below: Option<Usdc>,
+    /// ETH for gas; 0 for no alert
+    #[arg(long, value_name = "ETH")]
+    pub eth_below: Option<Eth>,
+    /// USDC left on a channel; 0 for no alert
+    #[arg(long, value_name = "USDC")]
+    pub channel_below: Option<Usdc>,
+    /// Post alerts there as JSON when they come and go: an address, or @FILE with one that holds a secret
+    #[arg(long, value_name = "URL|@FILE")]
+    pub webhook: Option<String>,
+    /// Send alerts to nobody
+    #[arg(long, conflicts_with = "webhook")]
+    pub no_webhook: bool,
+}
+
+pub(super) async fn alert(context: &Context, verb: Alert) -> Result<(), Failure> {
     let node = context.node()?;
     let levels: AlertLevels = match verb {
-        args::Alert::List => {
+        Alert::List => {
             let alerts = node.ask(endpoint::Alerts).await?;
             if alerts.is_empty() {
                 context.output.prose("Nothing needs you.");
             }
             return context.output.data(&alerts, |alerts| list(alerts));
         }
-        args::Alert::Levels => node.ask(endpoint::AlertLevels).await?,
-        args::Alert::Set(levels) => node.tell(endpoint::SetAlertLevels, &request(&levels)?).await?,
-        args::Alert::Test => node.ask(endpoint::TestAlerts).await?,
-        args::Alert::Secret { yes } => {
+        Alert::Levels => node.ask(endpoint::AlertLevels).await?,
+        Alert::Set(levels) => node.tell(endpoint::SetAlertLevels, &request(&levels)?).await?,
+        Alert::Test => node.ask(endpoint::TestAlerts).await?,
+        Alert::Secret { yes } => {
             if !yes && node.ask(endpoint::AlertLevels).await?.signed {
                 context.output.confirm(
                     "Replace the secret of the webhook? Who checks signatures by the present one refuses what comes until \
@@ -57,7 +96,7 @@ fn request(levels: &Levels) -> Result<AlertLevelsRequest, Failure> {
     })
 }
 
-fn list(alerts: &[Alert]) -> String {
+fn list(alerts: &[types::Alert]) -> String {
     let rows = alerts.iter().map(|alert| {
         let severity = match alert.severity {
             AlertSeverity::Warning => "warning",

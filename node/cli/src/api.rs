@@ -5,36 +5,137 @@ pub(super) mod show;
 
 use std::time::Duration;
 
+use clap::{Args, Subcommand};
 use farthing_control::{
     ControlClient, endpoint,
     types::{
-        Alert, AlertKind, Api, ApiState, CatalogService, EditRequest, Edited, ListingHealth, OperationName,
+        self, Alert, AlertKind, ApiState, CatalogService, EditRequest, Edited, ListingHealth, OperationName,
         PriceRequest, RescanRequest, SourceKind, TestRequest, Tested,
     },
 };
 use farthing_protocol::{ServiceId, Usdc};
 
+use self::add::{Add, ListingFlags};
 use super::{
     Context,
-    args::{self, OwnService},
+    bridge::{Inspect, OPENAPI_VERSIONS},
     failure::{Exit, Failure},
     input,
     output::table,
-    pick,
+    pick::{self, OwnService, ServiceName},
 };
 
-pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failure> {
+#[derive(Debug, Subcommand)]
+pub enum Api {
+    Add(Box<Add>),
+    /// What a description or a running server offers, before it is published; as `bridge inspect`
+    Scan(Box<Inspect>),
+    /// My services
+    List,
+    /// Show one of my services: what it offers, how its description was read, its samples
+    Show(OwnService),
+    /// Read the description again and show the differences
+    Rescan {
+        /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+        service: ServiceName,
+        /// A newer description than the one that was registered
+        #[arg(long, value_name = "FILE|URL")]
+        source: Option<String>,
+        /// Publish the differences as a new version
+        #[arg(long)]
+        apply: bool,
+    },
+    Edit(Box<Edit>),
+    /// Ask connected nodes whether they have the listing, and check that your server takes connections
+    Health(OwnService),
+    /// Ask your own server as a paid call would, and show what it answers and what that would cost; free
+    ///
+    /// Without OPERATION it is the first that reads and needs no parameters. An operation that writes is carried out.
+    /// Exits with 6 if callers would get no answer.
+    Test {
+        /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+        service: ServiceName,
+        /// Such as "GET /v1/things"
+        #[arg(value_name = "OPERATION")]
+        operation: Option<String>,
+        /// Parameter; may be repeated
+        #[arg(short, long = "param", value_name = "NAME=VALUE", value_parser = input::pair, requires = "operation")]
+        params: Vec<(String, String)>,
+        /// Request body as JSON, or @FILE
+        #[arg(long, value_name = "JSON", requires = "operation")]
+        body: Option<String>,
+    },
+    /// List the versions, each with the differences for callers
+    Versions(OwnService),
+    /// The OpenAPI document that consumers get
+    Openapi {
+        /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+        service: ServiceName,
+        /// Version of OpenAPI
+        #[arg(long, value_parser = OPENAPI_VERSIONS, default_value = "3.1")]
+        version: String,
+    },
+    /// Change a price
+    Price {
+        /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+        service: ServiceName,
+        /// In USDC
+        #[arg(allow_negative_numbers = true)]
+        price: Usdc,
+        /// Change the price of one operation only, such as "GET /v1/things"
+        #[arg(long, value_name = "METHOD PATH")]
+        operation: Option<String>,
+        /// Do not ask about a price above 1 USDC
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Refuse calls for now
+    Pause(OwnService),
+    /// Serve again
+    Resume(OwnService),
+    /// Retire the service, for good
+    Remove {
+        /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+        service: ServiceName,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// Change texts, your server, and what is offered; anything you do not name stays. Use `api price` for prices
+#[derive(Debug, Args)]
+pub struct Edit {
+    /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+    pub service: ServiceName,
+    #[command(flatten)]
+    pub said: ListingFlags,
+    /// Stop adding a header or parameter to requests. May be repeated
+    #[arg(long = "remove-secret", value_name = "NAME")]
+    pub remove_secrets: Vec<String>,
+    /// Stop offering an operation, such as "DELETE /users/{id}". May be repeated
+    #[arg(long, value_name = "METHOD PATH")]
+    pub hide: Vec<String>,
+    /// Offer a hidden operation again; reads the description again. May be repeated
+    #[arg(long, value_name = "METHOD PATH")]
+    pub offer: Vec<String>,
+    /// The description, if it was a file
+    #[arg(long, value_name = "FILE|URL", requires = "offer")]
+    pub source: Option<String>,
+}
+
+pub(super) async fn api(context: &Context, verb: Api) -> Result<(), Failure> {
     let node = context.node()?;
-    let api: Api = match verb {
-        args::Api::Scan(inspected) => return super::bridge::inspect(context, *inspected).await,
-        args::Api::List => {
+    let api: types::Api = match verb {
+        Api::Scan(inspected) => return super::bridge::inspect(context, *inspected).await,
+        Api::List => {
             let apis = node.ask(endpoint::Apis).await?;
             if apis.is_empty() {
                 context.output.prose("No services yet; publish one with `farthing api add --help`.");
             }
             return context.output.data(&apis, |apis| list(apis));
         }
-        args::Api::Add(add) => {
+        Api::Add(add) => {
             let yes = add.yes;
             let file = add::service_file(context, *add).await?;
             let prices = file.operations.iter().filter_map(|operation| operation.price);
@@ -47,31 +148,31 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
             warn_of_clock(context, &node).await?;
             return tell_how_far_it_got(context, &node, api.id.0).await;
         }
-        args::Api::Show(OwnService { service }) => {
+        Api::Show(OwnService { service }) => {
             let service = pick::own(&node, service).await?;
             let shown = node.ask(endpoint::ShowApi.of(service)).await?;
             return context.output.data(&shown, show::shown);
         }
-        args::Api::Rescan { service, source, apply } => {
+        Api::Rescan { service, source, apply } => {
             let service = pick::own(&node, service).await?;
             let source = source.map(|place| add::source_at(&place, SourceKind::Openapi)).transpose()?;
             let request = RescanRequest { source, apply };
             let rescan = node.tell(endpoint::RescanApi.of(service), &request).await?;
             return context.output.data(&rescan, show::rescan);
         }
-        args::Api::Edit(edit) => {
+        Api::Edit(edit) => {
             let service = pick::own(&node, edit.service.clone()).await?;
             let edited = node.tell(endpoint::EditApi.of(service), &edit_request(*edit)?).await?;
             tell_of_dropped(context, &edited);
             edited.api
         }
-        args::Api::Health(OwnService { service }) => {
+        Api::Health(OwnService { service }) => {
             let service = pick::own(&node, service).await?;
             let health = node.ask(endpoint::ApiHealth.of(service)).await?;
             context.output.data(&health, show::health)?;
             return warn_of_clock(context, &node).await;
         }
-        args::Api::Test { service, operation, params, body } => {
+        Api::Test { service, operation, params, body } => {
             let request = TestRequest {
                 operation: operation.as_deref().map(operation_name).transpose()?,
                 params: input::unique(params)?,
@@ -82,31 +183,31 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
             context.output.data(&tested, show::tested)?;
             return if tested.tried.answered { Ok(()) } else { Err(unanswered(&tested)) };
         }
-        args::Api::Versions(OwnService { service }) => {
+        Api::Versions(OwnService { service }) => {
             let service = pick::own(&node, service).await?;
             let versions = node.ask(endpoint::ApiVersions.of(service)).await?;
             return context.output.data(&versions, |versions| show::versions(versions));
         }
-        args::Api::Openapi { service, version } => {
+        Api::Openapi { service, version } => {
             let service = pick::own(&node, service).await?;
             let at = endpoint::ApiOpenapi.of(service).with("version", version.as_str());
             let document = node.ask_document(at).await?;
             return context.output.data(&document, |document| format!("{document:#}"));
         }
-        args::Api::Price { service, price, operation, yes } => {
+        Api::Price { service, price, operation, yes } => {
             let operation = operation.as_deref().map(operation_name).transpose()?;
             let service = pick::own(&node, service).await?;
             confirm_price(context, price, yes)?;
             let request = PriceRequest { price: price.into(), operation };
             node.tell(endpoint::PriceApi.of(service), &request).await?
         }
-        args::Api::Pause(OwnService { service }) => {
+        Api::Pause(OwnService { service }) => {
             node.ask(endpoint::PauseApi.of(pick::own(&node, service).await?)).await?
         }
-        args::Api::Resume(OwnService { service }) => {
+        Api::Resume(OwnService { service }) => {
             node.ask(endpoint::ResumeApi.of(pick::own(&node, service).await?)).await?
         }
-        args::Api::Remove { service, yes } => {
+        Api::Remove { service, yes } => {
             let service = pick::own(&node, service).await?;
             if !yes {
                 confirm_end(context, &node, service).await?;
@@ -153,7 +254,7 @@ fn tell_of_dropped(context: &Context, edited: &Edited) {
 }
 
 /// The same thing for sale twice is seldom meant, and consumers cannot tell which of the two is the right one.
-async fn warn_of_double(context: &Context, node: &ControlClient, added: &Api) -> Result<(), Failure> {
+async fn warn_of_double(context: &Context, node: &ControlClient, added: &types::Api) -> Result<(), Failure> {
     let apis = node.ask(endpoint::Apis).await?;
     for other in apis.iter().filter(|other| is_double(added, other)) {
         context.output.prose(&format!(
@@ -182,7 +283,7 @@ async fn warn_of_look_alike(
     Ok(())
 }
 
-fn is_double(one: &Api, other: &Api) -> bool {
+fn is_double(one: &types::Api, other: &types::Api) -> bool {
     one.id != other.id
         && other.state != ApiState::Removed
         && one.name == other.name
@@ -236,10 +337,10 @@ async fn warn_of_clock(context: &Context, node: &ControlClient) -> Result<(), Fa
     Ok(())
 }
 
-fn edit_request(edit: args::Edit) -> Result<EditRequest, Failure> {
+fn edit_request(edit: Edit) -> Result<EditRequest, Failure> {
     let names =
         |named: &[String]| named.iter().map(|named| operation_name(named)).collect::<Result<Vec<_>, _>>();
-    let args::ListingFlags {
+    let ListingFlags {
         charge,
         name,
         summary,
@@ -294,8 +395,8 @@ pub(super) fn operation_name(text: &str) -> Result<OperationName, Failure> {
     Ok(OperationName { method, path: path.trim().to_owned() })
 }
 
-fn list(apis: &[Api]) -> String {
-    let row = |api: &Api| {
+fn list(apis: &[types::Api]) -> String {
+    let row = |api: &types::Api| {
         [
             api.id.to_string(),
             api.name.clone(),

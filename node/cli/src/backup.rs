@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::{Args, Subcommand};
 use farthing_control::{
     endpoint,
     types::{AutomaticBackups, AutomaticBackupsRequest, BackupRequest, ReplacedNode},
@@ -16,19 +17,84 @@ use serde::Serialize;
 
 use super::{
     Context,
-    args::{self, PassphraseFile},
     failure::{Exit, Failure},
     input, on_the_side,
     output::{pairs, table},
 };
 
+#[derive(Debug, Subcommand)]
+pub enum Backup {
+    /// Write wallet, settings, secrets, certificate authority and ledger into one file that a passphrase opens
+    Create {
+        /// File to write; by default one in the data folder's `backups`
+        #[arg(long, value_name = "FILE")]
+        to: Option<PathBuf>,
+        #[command(flatten)]
+        passphrase: PassphraseFile,
+    },
+    /// List the backups in the data folder
+    List,
+    /// Daily backups, which the node makes and cannot open
+    #[command(subcommand)]
+    Auto(Auto),
+    /// List replaced nodes, whose files were kept when a backup was restored
+    Replaced,
+    /// Delete the files of a replaced node for good, with its wallet
+    Forget {
+        /// Its name, as `farthing backup replaced` shows it
+        name: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Open a backup and check everything in it; needs no node
+    Verify {
+        file: PathBuf,
+        #[command(flatten)]
+        passphrase: PassphraseFile,
+    },
+    /// Restore the node of a backup into the folder named with --data, which must not hold a node
+    Restore {
+        file: PathBuf,
+        #[command(flatten)]
+        passphrase: PassphraseFile,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Auto {
+    /// Turn daily backups on, or change them; anything you do not name stays
+    On {
+        /// File with the passphrase that opens the backups from now on; - for standard input. Needed the first time
+        #[arg(long, value_name = "FILE")]
+        passphrase_file: Option<PathBuf>,
+        /// Number of backups to keep, 1 to 365; 14 by default
+        #[arg(long, value_name = "NUMBER")]
+        keep: Option<u32>,
+    },
+    /// Turn daily backups off; existing backups stay
+    Off,
+    /// Show whether they are on, the newest and the next one, and any problem
+    Status,
+    /// Make one now
+    Now,
+}
+
+/// Never on the command line itself, where every process of the machine reads it.
+#[derive(Debug, Args)]
+pub struct PassphraseFile {
+    /// File with the passphrase of the backup; - for standard input
+    #[arg(long, value_name = "FILE")]
+    pub passphrase_file: PathBuf,
+}
+
 /// A passphrase, not a document.
 const PASSPHRASE_BYTES_MAX: u64 = 4_096;
 
-pub(super) async fn backup(context: &Context, verb: args::Backup) -> Result<(), Failure> {
+pub(super) async fn backup(context: &Context, verb: Backup) -> Result<(), Failure> {
     match verb {
-        args::Backup::Create { to, passphrase } => create(context, to, &passphrase).await,
-        args::Backup::List => {
+        Backup::Create { to, passphrase } => create(context, to, &passphrase).await,
+        Backup::List => {
             let all = context.node()?.ask(endpoint::Backups).await?;
             if all.is_empty() {
                 context.output.prose("No backups yet; make one with `farthing backup create`.");
@@ -37,16 +103,16 @@ pub(super) async fn backup(context: &Context, verb: args::Backup) -> Result<(), 
                 table(["BYTES", "FILE"], all.iter().map(|one| [one.bytes.to_string(), one.path.clone()]))
             })
         }
-        args::Backup::Auto(verb) => automatic(context, verb).await,
-        args::Backup::Replaced => {
+        Backup::Auto(verb) => automatic(context, verb).await,
+        Backup::Replaced => {
             let all = context.node()?.ask(endpoint::ReplacedNodes).await?;
             if all.is_empty() {
                 context.output.prose("Nothing was replaced.");
             }
             context.output.data(&all, |all| replaced(all))
         }
-        args::Backup::Forget { name, yes } => forget(context, &name, yes).await,
-        args::Backup::Verify { file, passphrase } => {
+        Backup::Forget { name, yes } => forget(context, &name, yes).await,
+        Backup::Verify { file, passphrase } => {
             let (bytes, passphrase) = (read(&file)?, read_passphrase(&passphrase)?);
             let data_dir = farthing_node::config::load(&context.sources())?.config.node.data_dir;
             let facts = on_the_side(move || verify(&bytes, &passphrase, &data_dir)).await?;
@@ -57,7 +123,7 @@ pub(super) async fn backup(context: &Context, verb: args::Backup) -> Result<(), 
             let what = format!("invariants are violated: {}", facts.violations);
             Err(Failure::told(Exit::Failure, what).next("restore an earlier backup where you have one"))
         }
-        args::Backup::Restore { file, passphrase } => restore(context, &file, &passphrase).await,
+        Backup::Restore { file, passphrase } => restore(context, &file, &passphrase).await,
     }
 }
 
@@ -79,19 +145,19 @@ async fn create(context: &Context, to: Option<PathBuf>, passphrase: &PassphraseF
     context.output.data(&made, |made| made.path.clone())
 }
 
-async fn automatic(context: &Context, verb: args::Auto) -> Result<(), Failure> {
+async fn automatic(context: &Context, verb: Auto) -> Result<(), Failure> {
     let node = context.node()?;
     let request = match verb {
-        args::Auto::Status => {
+        Auto::Status => {
             let standing = node.ask(endpoint::AutomaticBackups).await?;
             return context.output.data(&standing, standing_text);
         }
-        args::Auto::Now => {
+        Auto::Now => {
             let made = node.ask(endpoint::MakeAutomaticBackup).await?;
             return context.output.data(&made, |made| made.path.clone());
         }
-        args::Auto::Off => AutomaticBackupsRequest { on: false, passphrase: None, keep: None },
-        args::Auto::On { passphrase_file, keep } => {
+        Auto::Off => AutomaticBackupsRequest { on: false, passphrase: None, keep: None },
+        Auto::On { passphrase_file, keep } => {
             let passphrase =
                 passphrase_file.map(|file| read_passphrase(&PassphraseFile { passphrase_file: file }));
             let passphrase = passphrase.transpose()?.map(|passphrase| passphrase.expose().to_owned());

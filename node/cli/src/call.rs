@@ -5,9 +5,11 @@
 
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
+use clap::Args;
 use farthing_bridge::is_json;
 use farthing_control::{
     ControlError, RawAnswer, encoded, endpoint,
@@ -16,18 +18,51 @@ use farthing_control::{
         NamedService, Text,
     },
 };
-use farthing_protocol::{Address, ServiceId, Usdc, limits};
+use farthing_protocol::{Address, ServiceId, Usdc, call::Method, limits};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
 use super::{
-    Context,
-    args::Call,
-    catalog,
+    Context, catalog,
     failure::{CallFacts, Exit, Failure},
-    input, pick,
+    input,
+    pick::{self, ServiceName},
 };
+
+#[derive(Debug, Args)]
+pub struct Call {
+    /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+    pub service: ServiceName,
+    /// GET, POST, …
+    pub method: Method,
+    /// Path such as /v1/things
+    pub path: String,
+    /// Parameter; may be repeated
+    #[arg(short, long = "param", value_name = "NAME=VALUE", value_parser = input::pair)]
+    pub params: Vec<(String, String)>,
+    /// Request header; may be repeated
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = input::header)]
+    pub headers: Vec<(String, String)>,
+    /// Request body as JSON, or @FILE
+    #[arg(long, value_name = "JSON")]
+    pub body: Option<String>,
+    /// Request body of any media type, as the file has it; name the type with -H 'Content-Type: image/png'
+    #[arg(long, value_name = "FILE", conflicts_with = "body")]
+    pub body_file: Option<PathBuf>,
+    /// The most to pay, in USDC
+    #[arg(long, value_name = "USDC", allow_negative_numbers = true)]
+    pub max_price: Option<Usdc>,
+    /// Repeats with the same id are charged once
+    #[arg(long, value_name = "ID")]
+    pub call_id: Option<String>,
+    /// Show where the time went
+    #[arg(long)]
+    pub timing: bool,
+    /// Show the owner's free sample of this operation instead; buys nothing
+    #[arg(long, conflicts_with_all = ["params", "headers", "body", "body_file", "max_price", "call_id", "timing"])]
+    pub sample: bool,
+}
 
 /// One byte more than the node passes on, so that it says so.
 const BODY_BYTES_MAX: u64 = limits::REQUEST_BODY_BYTES_MAX as u64 + 1;

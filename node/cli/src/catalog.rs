@@ -1,31 +1,100 @@
 //! `farthing catalog`: the services of the network, found and looked at without paying.
 
-use farthing_protocol::{ServiceId, call::Method};
-
+use clap::{Args, Subcommand, builder::RangedU64ValueParser};
+use farthing_catalog::PAGE_HITS_MAX;
 use farthing_control::types::{
-    CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, Charge, FlagRule, LookAlike,
-    OperationSample, ServiceFlag, VersionNote,
+    CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, CatalogSort, Charge,
+    FlagRule, LookAlike, OperationSample, ServiceFlag, VersionNote,
 };
 use farthing_control::{ControlClient, endpoint};
+use farthing_protocol::{Address, ServiceId, Usdc, call::Method};
 use serde::Serialize;
 
 use super::{
     Context,
     api::{operation_name, show},
-    args,
+    bridge::OPENAPI_VERSIONS,
     failure::{Exit, Failure},
     output::table,
-    pick,
+    pick::{self, ServiceName},
     visible::one_line,
 };
+
+#[derive(Debug, Subcommand)]
+pub enum Catalog {
+    /// Find services by words, category, tag, kind and price; free, and works offline
+    Search(Box<Search>),
+    /// Show a service: its owner, what it offers, what a call costs
+    Show {
+        /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+        service: ServiceName,
+    },
+    /// The OpenAPI document of a service
+    Openapi {
+        /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+        service: ServiceName,
+        /// Version of OpenAPI
+        #[arg(long, value_parser = OPENAPI_VERSIONS, default_value = "3.1")]
+        version: String,
+    },
+    /// List the versions that the owner published, each with the differences for callers
+    Versions {
+        /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+        service: ServiceName,
+    },
+    /// Show sample answers of a service; free, and never calls the service itself
+    Sample {
+        /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+        service: ServiceName,
+        /// Only the sample of one operation, such as "GET /v1/things"; prints the body alone
+        #[arg(value_name = "METHOD PATH")]
+        operation: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Search {
+    /// Words in name, summary, tags, category and operations; the last one may be incomplete
+    pub words: Vec<String>,
+    /// Only of this category
+    #[arg(long)]
+    pub category: Option<String>,
+    /// Only with this tag
+    #[arg(long)]
+    pub tag: Option<String>,
+    /// Only of this kind
+    #[arg(long, value_enum)]
+    pub kind: Option<CatalogKind>,
+    /// Only services whose price is at most this, in USDC
+    #[arg(long, value_name = "USDC", allow_negative_numbers = true)]
+    pub max_price: Option<Usdc>,
+    /// Only of this owner
+    #[arg(long, value_name = "WALLET")]
+    pub owner: Option<Address>,
+    /// Only services whose owner's node is online, as far as this node knows
+    #[arg(long)]
+    pub online: bool,
+    /// Only services with free samples
+    #[arg(long)]
+    pub free_samples: bool,
+    /// Order of the results
+    #[arg(long, value_enum, default_value = "relevance")]
+    pub sort: CatalogSort,
+    /// Services to show, 100 at most
+    #[arg(long, default_value_t = 20, value_parser = RangedU64ValueParser::<usize>::new().range(1..=PAGE_HITS_MAX as u64))]
+    pub limit: usize,
+    /// Number of services to skip
+    #[arg(long, default_value_t = 0)]
+    pub offset: usize,
+}
 
 /// Versions shown with a service; the newest say what matters.
 const VERSIONS_SHOWN: usize = 3;
 
-pub(super) async fn catalog(context: &Context, verb: args::Catalog) -> Result<(), Failure> {
+pub(super) async fn catalog(context: &Context, verb: Catalog) -> Result<(), Failure> {
     let node = context.node()?;
     match verb {
-        args::Catalog::Search(search) => {
+        Catalog::Search(search) => {
             let query = query(*search);
             let page = node.tell(endpoint::CatalogSearch, &query).await?;
             if page.total == 0 {
@@ -35,24 +104,24 @@ pub(super) async fn catalog(context: &Context, verb: args::Catalog) -> Result<()
             }
             context.output.data(&page, found)
         }
-        args::Catalog::Show { service } => {
+        Catalog::Show { service } => {
             let service = pick::of_network(context, &node, service).await?;
             let shown = node.ask(endpoint::CatalogService.of(service)).await?;
             let versions = node.ask(endpoint::CatalogVersions.of(service)).await?;
             context.output.data(&ShownService { shown, versions }, ShownService::text)
         }
-        args::Catalog::Versions { service } => {
+        Catalog::Versions { service } => {
             let service = pick::of_network(context, &node, service).await?;
             let versions = node.ask(endpoint::CatalogVersions.of(service)).await?;
             context.output.data(&versions, |versions| show::versions(versions))
         }
-        args::Catalog::Openapi { service, version } => {
+        Catalog::Openapi { service, version } => {
             let service = pick::of_network(context, &node, service).await?;
             let at = endpoint::CatalogOpenapi.of(service).with("version", version.as_str());
             let document = node.ask_document(at).await?;
             context.output.data(&document, |document| format!("{document:#}"))
         }
-        args::Catalog::Sample { service, operation } => {
+        Catalog::Sample { service, operation } => {
             let service = pick::of_network(context, &node, service).await?;
             let mut samples = node.ask(endpoint::CatalogSamples.of(service)).await?;
             let Some(operation) = operation else {
@@ -124,7 +193,7 @@ fn fits_template(template: &str, path: &str) -> bool {
     template.clone().count() == path.clone().count() && template.zip(path).all(is_one)
 }
 
-fn query(search: args::Search) -> CatalogQuery {
+fn query(search: Search) -> CatalogQuery {
     CatalogQuery {
         words: search.words.join(" "),
         category: search.category,

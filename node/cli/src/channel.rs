@@ -1,35 +1,74 @@
 //! `farthing channel` and `farthing settle`: the money between two nodes.
 
-use super::{Context, args, failure::Failure, output::table, pick};
+use super::{
+    Context,
+    failure::Failure,
+    output::table,
+    pick::{self, ServiceName},
+};
+use clap::Subcommand;
 use farthing_control::{
     ControlClient, endpoint,
-    types::{Channel, OpenRequest, RefusedClaim, Text},
+    types::{self, OpenRequest, RefusedClaim, Text},
 };
-use farthing_protocol::ChannelId;
+use farthing_protocol::{ChannelId, Usdc};
 
-pub(super) async fn channel(context: &Context, verb: args::Channel) -> Result<(), Failure> {
+#[derive(Debug, Subcommand)]
+pub enum Channel {
+    /// Channels as payer and as payee
+    List,
+    /// Open a channel with a service's owner
+    Open {
+        /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+        service: ServiceName,
+        /// In USDC; by the rules of [spending] unless given
+        #[arg(long, value_name = "USDC")]
+        deposit: Option<Usdc>,
+    },
+    /// Close a channel
+    Close {
+        /// Its id, as `farthing channel list` shows it
+        channel: ChannelId,
+        /// Ask the chain at once instead of the owner first; the deposit comes back after the channel's delay
+        #[arg(long)]
+        force: bool,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Buy again from an owner whose channel was stopped and is closed now; accepts what was lost with it
+    Resume {
+        /// Its id, as `farthing channel list` shows it
+        channel: ChannelId,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+pub(super) async fn channel(context: &Context, verb: Channel) -> Result<(), Failure> {
     let node = context.node()?;
-    let channels: Vec<Channel> = match verb {
-        args::Channel::List => {
+    let channels: Vec<types::Channel> = match verb {
+        Channel::List => {
             let channels = node.ask(endpoint::Channels).await?;
             if channels.is_empty() {
                 context.output.prose("No channels yet; the first paid call to an owner opens one.");
             }
             channels
         }
-        args::Channel::Open { service, deposit } => {
+        Channel::Open { service, deposit } => {
             let service = pick::of_network(context, &node, service).await?;
             context.output.prose("Opening; this takes until the chain has confirmed the deposit.");
             let request = OpenRequest { service: service.into(), deposit: deposit.map(Text) };
             vec![node.tell(endpoint::OpenChannel, &request).await?]
         }
-        args::Channel::Close { channel, force, yes } => {
+        Channel::Close { channel, force, yes } => {
             if !yes {
                 confirm_close(context, &node, channel).await?;
             }
             vec![node.ask(endpoint::CloseChannel.of(channel).with("force", force)).await?]
         }
-        args::Channel::Resume { channel, yes } => {
+        Channel::Resume { channel, yes } => {
             if !yes {
                 context.output.confirm(
                     "This owner was paid what no call explains, or answered other than it signed. Buy from it again?",
@@ -54,8 +93,8 @@ async fn confirm_close(context: &Context, node: &ControlClient, channel: Channel
     })
 }
 
-fn list(channels: &[Channel]) -> String {
-    let row = |channel: &Channel| {
+fn list(channels: &[types::Channel]) -> String {
+    let row = |channel: &types::Channel| {
         [
             channel.id.to_string(),
             channel.role.to_string(),

@@ -1,29 +1,50 @@
 //! `farthing config`: what holds, where it comes from, and what is wrong with it.
 
+use clap::Subcommand;
 use farthing_bridge::nearest;
 use farthing_network::{AddressUse, check_address};
 use farthing_node::config::{ConfigError, ConfigProblem, Loaded, Shown, example, load};
 
 use super::{
-    Context, args,
+    Context,
     failure::{Exit, Failure},
     output::table,
 };
 
-pub(super) fn config(context: &Context, verb: &args::Config) -> Result<(), Failure> {
+#[derive(Debug, Subcommand)]
+pub enum Config {
+    /// List every setting
+    Show {
+        /// Show where each value comes from
+        #[arg(long)]
+        origin: bool,
+    },
+    /// Print one setting
+    Get {
+        /// Such as spending.per_day
+        #[arg(value_name = "SECTION.KEY")]
+        name: String,
+    },
+    /// Check the settings for mistakes
+    Check,
+    /// Print a commented farthing.toml
+    Example,
+}
+
+pub(super) fn config(context: &Context, verb: &Config) -> Result<(), Failure> {
     match verb {
-        args::Config::Example => context.output.text(&example()),
-        args::Config::Check => {
+        Config::Example => context.output.text(&example()),
+        Config::Check => {
             checked(load(&context.sources())?)?;
             context.output.prose("The configuration is right.");
             Ok(())
         }
-        args::Config::Get { name } => {
+        Config::Get { name } => {
             let shown = load(&context.sources())?.shown();
             let found = shown.iter().find(|shown| shown.name == name).ok_or_else(|| unknown(name, &shown))?;
             context.output.data(&found.value, ToString::to_string)
         }
-        args::Config::Show { origin } => {
+        Config::Show { origin } => {
             let shown = load(&context.sources())?.shown();
             context.output.data(&shown, |shown| text(shown, *origin))
         }

@@ -1,13 +1,26 @@
 //! `farthing console`: where the console is, and a way back in.
 
-use super::{Context, args, failure::Failure, output::pairs};
-use farthing_control::{endpoint, types::Console};
+use super::{Context, failure::Failure, output::pairs};
+use clap::Subcommand;
+use farthing_control::{endpoint, types};
 
-pub(super) async fn console(context: &Context, verb: &args::Console) -> Result<(), Failure> {
+#[derive(Debug, Subcommand)]
+pub enum Console {
+    /// Print its address, and the setup code while it has no password
+    Url,
+    /// Remove the password and log everybody out; prints a new setup code
+    ResetPassword {
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+pub(super) async fn console(context: &Context, verb: &Console) -> Result<(), Failure> {
     let node = context.node()?;
-    let shown: Console = match verb {
-        args::Console::Url => node.ask(endpoint::ShowConsole).await?,
-        args::Console::ResetPassword { yes } => {
+    let shown: types::Console = match verb {
+        Console::Url => node.ask(endpoint::ShowConsole).await?,
+        Console::ResetPassword { yes } => {
             if !*yes {
                 context.output.confirm("Forget the console's password and log everybody out?")?;
             }
@@ -19,7 +32,7 @@ pub(super) async fn console(context: &Context, verb: &args::Console) -> Result<(
     context.output.data(&shown, text)
 }
 
-fn text(console: &Console) -> String {
+fn text(console: &types::Console) -> String {
     let setup_code = console.setup_code.as_deref().unwrap_or("used; log in with the password");
     let fingerprint = console.ca_fingerprint.as_deref().unwrap_or("of a certificate from elsewhere");
     pairs([

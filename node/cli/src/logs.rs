@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use clap::Args;
 use farthing_control::{
     endpoint::{self, Target},
     types::{LogLevel, LogLine, LogLines},
@@ -11,10 +12,22 @@ use farthing_control::{
 
 use super::{
     Context,
-    args::Logs,
     failure::{Exit, Failure},
     visible::one_line,
 };
+
+#[derive(Debug, Args)]
+pub struct Logs {
+    /// Go on with new lines as they come, until Ctrl-C
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Only lines of this weight and heavier ones: error, warn, info, debug or trace
+    #[arg(long)]
+    pub level: Option<LogLevel>,
+    /// Lines to begin with, the newest there are
+    #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 200)]
+    pub lines: u32,
+}
 
 /// Between two questions for what is new.
 const EVERY: Duration = Duration::from_millis(500);

@@ -1,28 +1,50 @@
 //! `farthing net`: the other nodes.
 
 use super::{
-    Context, args,
+    Context,
     failure::{Exit, Failure},
     output::table,
 };
+use clap::Subcommand;
 use farthing_control::endpoint;
 use farthing_control::types::{
     Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Reach, ReachedAddress, Traffic,
 };
+use farthing_protocol::Address;
+
+#[derive(Debug, Subcommand)]
+pub enum Net {
+    /// Connected nodes
+    Peers,
+    /// Measure the round-trip time to a node
+    Ping {
+        /// Its wallet's address, 0x…
+        wallet: Address,
+    },
+    /// Look for a node everywhere and show the result of each step
+    Lookup {
+        /// Its wallet's address, 0x…
+        wallet: Address,
+    },
+    /// Test whether other nodes can dial this one, at most once a minute; exits with 1 if none can
+    Reach,
+    /// Bytes sent to and received from other nodes
+    Traffic,
+}
 
 const NO_RECORD: &str = "no record was found";
 
-pub(super) async fn net(context: &Context, verb: args::Net) -> Result<(), Failure> {
+pub(super) async fn net(context: &Context, verb: Net) -> Result<(), Failure> {
     let node = context.node()?;
     match verb {
-        args::Net::Peers => {
+        Net::Peers => {
             let peers = node.ask(endpoint::Peers).await?;
             if peers.is_empty() {
                 context.output.prose("No node is connected; `farthing doctor` says what is missing.");
             }
             context.output.data(&peers, |peers| list(peers))
         }
-        args::Net::Reach => {
+        Net::Reach => {
             let reach = node.ask(endpoint::TestReach).await?;
             context.output.data(&reach, reached)?;
             if reach.reachable {
@@ -30,15 +52,15 @@ pub(super) async fn net(context: &Context, verb: args::Net) -> Result<(), Failur
             }
             Err(Failure::told(Exit::Failure, "nobody was shown to reach this node".to_owned()))
         }
-        args::Net::Traffic => {
+        Net::Traffic => {
             let traffic = node.ask(endpoint::Traffic).await?;
             context.output.data(&traffic, |traffic| travelled(*traffic))
         }
-        args::Net::Ping { wallet } => {
+        Net::Ping { wallet } => {
             let pong = node.tell(endpoint::Ping, &PingRequest { wallet: wallet.into() }).await?;
             context.output.data(&pong, |pong| format!("{} ms  {}", millis(pong.rtt_us), pong.address))
         }
-        args::Net::Lookup { wallet } => {
+        Net::Lookup { wallet } => {
             let lookup = node.tell(endpoint::Lookup, &LookupRequest { wallet: wallet.into() }).await?;
             context.output.data(&lookup, told)?;
             verdict(&lookup)

@@ -4,18 +4,49 @@
 //! listings that the node has: everybody chooses names and, by trying, the beginnings of ids. So there must be exactly
 //! one, no older one may have nearly its name, and it is said which it is and whose.
 
+use std::str::FromStr;
+
+use clap::Args;
 use farthing_control::{ControlClient, endpoint, types::NamedService};
 use farthing_protocol::ServiceId;
 
 use super::{
     Context,
-    args::ServiceName,
     failure::{Exit, Failure},
     visible::one_line,
 };
 
 /// Fewer digits are soon the beginning of several ids.
 const DIGITS_MIN: usize = 4;
+
+#[derive(Debug, Args)]
+pub struct OwnService {
+    /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+    pub service: ServiceName,
+}
+
+/// A service, as a person names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServiceName {
+    Whole(ServiceId),
+    /// A name, or the first digits of an id.
+    Part(String),
+}
+
+impl FromStr for ServiceName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        match text.parse() {
+            Ok(id) => Ok(Self::Whole(id)),
+            Err(_) if text.is_empty() => {
+                Err("name the service: its id, the first digits of that, or its name")
+            }
+            Err(_) => Ok(Self::Part(text.to_owned())),
+        }
+    }
+}
 
 /// The id of one of this node's own services.
 pub(super) async fn own(node: &ControlClient, named: ServiceName) -> Result<ServiceId, Failure> {
@@ -98,6 +129,18 @@ mod tests {
     use super::*;
 
     const IDS: [&str; 2] = ["0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b", "0b5f2a3e-7a3c-4c39-9a65-6a1c3f1d2e4b"];
+
+    #[test]
+    fn a_service_is_named_by_its_id_or_by_a_part_that_the_node_looks_up() {
+        let read = |text: &str| text.parse::<ServiceName>();
+        let whole = ServiceName::Whole(IDS[0].parse().unwrap());
+        assert_eq!(read(IDS[0]), Ok(whole.clone()));
+        assert_eq!(read(&format!(" {} ", IDS[0].to_uppercase())), Ok(whole));
+        for text in ["0b5f", "0b5f2a3e-6a3c", "Earthquakes", "Tides of the North Sea"] {
+            assert_eq!(read(text), Ok(ServiceName::Part(text.to_owned())));
+        }
+        assert!(read("").is_err() && read("  ").is_err());
+    }
 
     #[test]
     fn a_name_or_the_beginning_of_an_id_names_a_service() {

@@ -10,17 +10,52 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use farthing_control::types::sdk::{Sdk, SdkLanguage, SdkRequest};
+use clap::{Args, Subcommand};
+use farthing_control::types::{
+    self,
+    sdk::{SdkLanguage, SdkRequest},
+};
 use farthing_sdk::Language;
 use serde::Serialize;
 
 use super::{
     Context,
-    args::{self, Generate},
     failure::{Exit, Failure},
     output::table,
-    pick,
+    pick::{self, ServiceName},
 };
+
+#[derive(Debug, Subcommand)]
+pub enum Sdk {
+    /// List the languages, and what their code needs
+    Languages,
+    /// Write client code for a service: typed, documented, ready to run
+    Generate(Box<Generate>),
+}
+
+#[derive(Debug, Args)]
+pub struct Generate {
+    /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+    pub service: ServiceName,
+    /// One of `farthing sdk languages`
+    #[arg(short, long, value_name = "LANGUAGE")]
+    pub language: String,
+    /// Folder to write to; created if it does not exist
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: PathBuf,
+    /// Write everything into one file, without tests and metadata
+    #[arg(long)]
+    pub single_file: bool,
+    /// Name of the package, in place of one made from the service's name
+    #[arg(long, value_name = "NAME")]
+    pub package: Option<String>,
+    /// Folder with templates that replace those of the same name
+    #[arg(long, value_name = "FOLDER")]
+    pub template_dir: Option<PathBuf>,
+    /// Replace existing files that differ
+    #[arg(long)]
+    pub force: bool,
+}
 
 /// One template of the caller's.
 const TEMPLATE_BYTES_MAX: u64 = 1024 * 1024;
@@ -35,9 +70,9 @@ struct Written<'a> {
     warnings: &'a [String],
 }
 
-pub(super) async fn sdk(context: &Context, verb: args::Sdk) -> Result<(), Failure> {
+pub(super) async fn sdk(context: &Context, verb: Sdk) -> Result<(), Failure> {
     match verb {
-        args::Sdk::Languages => {
+        Sdk::Languages => {
             // The list is this program's own: no node has to run.
             context.output.data(&SdkLanguage::all(), |languages| {
                 let row = |language: &SdkLanguage| {
@@ -46,7 +81,7 @@ pub(super) async fn sdk(context: &Context, verb: args::Sdk) -> Result<(), Failur
                 table(["NAME", "LANGUAGE", "NEEDS"], languages.iter().map(row))
             })
         }
-        args::Sdk::Generate(arguments) => generate(context, *arguments).await,
+        Sdk::Generate(arguments) => generate(context, *arguments).await,
     }
 }
 
@@ -100,7 +135,7 @@ fn templates(folder: &Path) -> Result<BTreeMap<String, String>, Failure> {
 }
 
 /// Writes all files, or none when one is in the way.
-fn write(folder: &Path, sdk: &Sdk, force: bool) -> Result<(), Failure> {
+fn write(folder: &Path, sdk: &types::sdk::Sdk, force: bool) -> Result<(), Failure> {
     if let Some(file) = folder.ancestors().find(|part| part.exists()).filter(|part| !part.is_dir()) {
         let what = format!("{} is a file; nothing was written", file.display());
         return Err(Failure::usage(what).next("choose a folder for --output"));
@@ -151,9 +186,13 @@ mod tests {
     use super::*;
     use farthing_control::types::sdk::SdkFile;
 
-    fn sdk(files: &[(&str, &str)]) -> Sdk {
+    fn sdk(files: &[(&str, &str)]) -> types::sdk::Sdk {
         let file = |(path, text): &(&str, &str)| SdkFile { path: (*path).into(), text: (*text).into() };
-        Sdk { package: "quakes".into(), files: files.iter().map(file).collect(), warnings: Vec::new() }
+        types::sdk::Sdk {
+            package: "quakes".into(),
+            files: files.iter().map(file).collect(),
+            warnings: Vec::new(),
+        }
     }
 
     #[test]

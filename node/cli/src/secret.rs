@@ -4,49 +4,108 @@ use std::collections::BTreeSet;
 
 use super::{
     Context,
-    args::{self, SecretCaps},
     failure::Failure,
     output::table,
-    pick,
+    pick::{self, ServiceName},
 };
 
+use clap::{Args, Subcommand};
 use farthing_control::{
     ControlClient, endpoint,
     types::{NewSecret, SecretLimits, SecretShown, Text},
 };
 use farthing_node::gateway::auth::SecretsError;
 use farthing_os::clock;
+use farthing_protocol::Usdc;
 
-pub(super) async fn secret(context: &Context, verb: args::Secret) -> Result<(), Failure> {
+#[derive(Debug, Subcommand)]
+pub enum Secret {
+    /// List the secrets with their limits and when they were last used
+    List,
+    /// Print a secret
+    Show {
+        /// The default one unless named
+        #[arg(default_value = "default", hide_default_value = true)]
+        name: String,
+    },
+    /// Create a secret for one program or one person, and print it
+    Create {
+        /// Up to 40 letters, digits, `-`, `_` and `.`
+        name: String,
+        #[command(flatten)]
+        caps: SecretCaps,
+    },
+    /// Change the limits of a secret; anything you do not name stays
+    Limit {
+        name: String,
+        #[command(flatten)]
+        caps: SecretCaps,
+        /// First lift every limit of this secret
+        #[arg(long)]
+        reset: bool,
+    },
+    /// Replace a secret and print the new one; the old one stops working
+    Rotate {
+        /// The default one unless named
+        #[arg(default_value = "default", hide_default_value = true)]
+        name: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Revoke a secret
+    Revoke {
+        name: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// All of them within what the node may.
+#[derive(Debug, Args)]
+pub struct SecretCaps {
+    /// The most one call may cost
+    #[arg(long, value_name = "USDC")]
+    pub per_call: Option<Usdc>,
+    /// The most in a day (UTC)
+    #[arg(long, value_name = "USDC")]
+    pub per_day: Option<Usdc>,
+    /// Only this service: its name, its UUID, or the first digits of that; may be repeated
+    #[arg(long = "service", value_name = "SERVICE")]
+    pub services: Vec<ServiceName>,
+}
+
+pub(super) async fn secret(context: &Context, verb: Secret) -> Result<(), Failure> {
     let node = context.node()?;
     let output = &context.output;
     match verb {
-        args::Secret::List => {
+        Secret::List => {
             let all = node.ask(endpoint::Secrets).await?;
             output.data(&all, |all| list(all))
         }
-        args::Secret::Show { name } => {
+        Secret::Show { name } => {
             let secret = node.ask(endpoint::NamedSecret.of(&name)).await?;
             output.data(&secret, |secret| secret.secret.clone())
         }
-        args::Secret::Create { name, caps } => {
+        Secret::Create { name, caps } => {
             let new = NewSecret { name, limits: over(context, &node, SecretLimits::default(), caps).await? };
             let secret = node.tell(endpoint::CreateSecret, &new).await?;
             output.data(&secret, |secret| secret.secret.clone())
         }
-        args::Secret::Limit { name, caps, reset } => {
+        Secret::Limit { name, caps, reset } => {
             let earlier = if reset { SecretLimits::default() } else { find(&node, &name).await?.limits };
             let limits = over(context, &node, earlier, caps).await?;
             let changed = node.tell(endpoint::LimitSecret.of(&name), &limits).await?;
             output.data(&changed, |changed| list(std::slice::from_ref(changed)))
         }
-        args::Secret::Rotate { name, yes } => {
+        Secret::Rotate { name, yes } => {
             confirm_end(context, &node, &name, yes).await?;
             let secret = node.ask(endpoint::RotateNamedSecret.of(&name)).await?;
             output.prose("The old secret is refused from now on.");
             output.data(&secret, |secret| secret.secret.clone())
         }
-        args::Secret::Revoke { name, yes } => {
+        Secret::Revoke { name, yes } => {
             confirm_end(context, &node, &name, yes).await?;
             let last = node.ask(endpoint::RevokeSecret.of(&name)).await?;
             output.prose("The secret is refused from now on.");

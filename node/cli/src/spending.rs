@@ -2,18 +2,76 @@
 
 use super::{
     Context,
-    args::{FlagRuleArg, NewLimits, Spending},
     failure::Failure,
     output::{pairs, table},
-    pick,
+    pick::{self, ServiceName},
     visible::one_line,
 };
 
+use clap::{Args, Subcommand, ValueEnum};
 use farthing_control::endpoint;
 use farthing_control::types::{
     AcceptPrice, FlagRequest, FlagRule, FlaggedServices, LimitsRequest, SpendingState, StoppedBy, Text,
 };
 use farthing_os::clock;
+use farthing_protocol::Usdc;
+
+#[derive(Debug, Subcommand)]
+pub enum Spending {
+    /// Show the limits, what was spent today, and whether spending is stopped
+    Show,
+    /// Stop buying, also after restarts; selling and settling go on
+    Stop,
+    /// Allow spending again
+    Resume,
+    /// Change the limits while the node runs; they replace those of [spending] until --reset
+    Limits(NewLimits),
+    /// Accept a price for all calls of a service; a single call can name its own in max_price
+    Accept {
+        /// Its name, its UUID, or the first digits of that
+        #[arg(value_name = "SERVICE")]
+        service: ServiceName,
+        /// The present price, or more
+        #[arg(long, value_name = "USDC")]
+        up_to: Usdc,
+    },
+    /// List services that fail often or whose answers break their description, or set the rule for one of them
+    Flagged {
+        /// Its name, its UUID, or the first digits of that
+        #[arg(value_name = "SERVICE", requires = "rule")]
+        service: Option<ServiceName>,
+        /// Rule for its calls while it is flagged
+        #[arg(long, value_enum, requires = "service")]
+        rule: Option<FlagRuleArg>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum FlagRuleArg {
+    /// Buy its calls, with a warning
+    Warn,
+    /// Buy only a trial call now and then
+    Stop,
+    /// Follow `spending.flagged`
+    Setting,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub struct NewLimits {
+    /// The most one call may cost
+    #[arg(long, value_name = "USDC")]
+    pub per_call: Option<Usdc>,
+    /// The most this node spends in a day (UTC)
+    #[arg(long, value_name = "USDC")]
+    pub per_day: Option<Usdc>,
+    /// The most the holder of one secret spends in a day (UTC)
+    #[arg(long, value_name = "USDC")]
+    pub per_secret_day: Option<Usdc>,
+    /// Return to the configuration's values first
+    #[arg(long)]
+    pub reset: bool,
+}
 
 pub(super) async fn spending(context: &Context, verb: Spending) -> Result<(), Failure> {
     let node = context.node()?;

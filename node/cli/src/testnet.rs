@@ -1,21 +1,71 @@
 //! `farthing testnet`: a whole network, as processes of this machine or in containers.
 
+use std::path::PathBuf;
+
 use super::{
-    Context, args,
+    Context,
     failure::{Exit, Failure},
 };
+use clap::{Args, Subcommand};
 use farthing_testnet::{
     demo, down,
     prepare::{self, Market},
 };
 
-pub(super) async fn testnet(context: &Context, verb: args::Testnet) -> Result<(), Failure> {
-    if matches!(verb, args::Testnet::Up | args::Testnet::Demo { .. }) {
+#[derive(Debug, Subcommand)]
+pub enum Testnet {
+    /// Start a chain, two owners with a service each, a consumer and a web application that buys; runs until Ctrl-C
+    Up,
+    /// Stop what `testnet up` left running on this machine, from another terminal
+    Down,
+    /// Run the story of a paid call, then stop everything
+    Demo {
+        /// Write the figures to a file
+        #[arg(long, value_name = "FILE")]
+        report: Option<PathBuf>,
+    },
+    /// Fund nodes that run elsewhere, publish the demo's services, and keep it so
+    Prepare(Prepare),
+    /// Exit with 0 if an HTTP server answers; for containers
+    Probe {
+        /// Such as http://127.0.0.1:4001/openapi.json
+        url: String,
+    },
+}
+
+/// The defaults are the names in deploy/compose.testnet.yaml.
+#[derive(Debug, Args)]
+pub struct Prepare {
+    /// JSON-RPC of an anvil chain
+    #[arg(long, value_name = "URL", default_value = "http://chain:8545")]
+    pub rpc_url: String,
+    /// Folder of the nodes' data folders: bootstrap, neighbour, earthquake-owner, planet-owner, consumer
+    #[arg(long, value_name = "FOLDER", default_value = "/nodes")]
+    pub nodes: PathBuf,
+    /// Where the owner of the earthquake service reaches its server
+    #[arg(long, value_name = "URL", default_value = "http://earthquakes:4001")]
+    pub earthquakes_url: String,
+    /// Where the owner of the planet service reaches its server
+    #[arg(long, value_name = "URL", default_value = "http://exoplanets:4002")]
+    pub planets_url: String,
+    /// Where people reach the consumer's gateway
+    #[arg(long, value_name = "URL", default_value = "https://localhost:3000")]
+    pub gateway_url: String,
+    /// Where people reach the consumer's console
+    #[arg(long, value_name = "URL", default_value = "https://localhost:3002/panel")]
+    pub panel_url: String,
+    /// Only report whether everything is there
+    #[arg(long)]
+    pub check: bool,
+}
+
+pub(super) async fn testnet(context: &Context, verb: Testnet) -> Result<(), Failure> {
+    if matches!(verb, Testnet::Up | Testnet::Demo { .. }) {
         refuse_settings(context)?;
     }
     match verb {
-        args::Testnet::Up => demo::up().await?,
-        args::Testnet::Down => {
+        Testnet::Up => demo::up().await?,
+        Testnet::Down => {
             let said = match down::down().await? {
                 0 => "No test network of yours runs on this machine. One in containers ends with \
                       `docker compose -f deploy/compose.testnet.yaml down -v`."
@@ -25,8 +75,8 @@ pub(super) async fn testnet(context: &Context, verb: args::Testnet) -> Result<()
             };
             context.output.prose(&said);
         }
-        args::Testnet::Demo { report } => drop(demo::run(report.as_deref()).await?),
-        args::Testnet::Prepare(arguments) => {
+        Testnet::Demo { report } => drop(demo::run(report.as_deref()).await?),
+        Testnet::Prepare(arguments) => {
             let check = arguments.check;
             let market = Market {
                 rpc_url: arguments.rpc_url,
@@ -38,7 +88,7 @@ pub(super) async fn testnet(context: &Context, verb: args::Testnet) -> Result<()
             };
             if check { prepare::check(&market).await? } else { prepare::prepare(&market).await? }
         }
-        args::Testnet::Probe { url } => {
+        Testnet::Probe { url } => {
             prepare::probe(&url)
                 .await
                 .map_err(|error| Failure::new(Exit::Unreachable, format!("{error:#}")))?;

@@ -5,15 +5,24 @@
 
 use std::path::Path;
 
+use clap::Subcommand;
 use farthing_node::config::{self, TlsMode};
 use farthing_serve::tls::{self, OnDisk, TlsError};
 use serde::Serialize;
 
 use super::{
-    Context, args,
+    Context,
     failure::{Exit, Failure},
     output::pairs,
 };
+
+#[derive(Debug, Subcommand)]
+pub enum Tls {
+    /// Print the SHA-256 of the authority's certificate, to compare by eye
+    Fingerprint,
+    /// Print the commands that make a machine trust this node; changes nothing by itself
+    Trust,
+}
 
 /// A certificate and how a machine is made to trust it.
 #[derive(Serialize)]
@@ -29,7 +38,7 @@ struct TrustCommand {
     command: String,
 }
 
-pub(super) fn tls(context: &Context, verb: &args::Tls) -> Result<(), Failure> {
+pub(super) fn tls(context: &Context, verb: &Tls) -> Result<(), Failure> {
     let config = config::load(&context.sources())?.config;
     let (found, is_ours) = match &config.gateway.tls_mode() {
         TlsMode::OwnAuthority => (tls::authority(&config.node.data_dir)?, true),
@@ -40,15 +49,15 @@ pub(super) fn tls(context: &Context, verb: &args::Tls) -> Result<(), Failure> {
         }
     };
     match verb {
-        args::Tls::Fingerprint => context.output.data(&found.fingerprint, Clone::clone),
-        args::Tls::Trust if is_ours => {
+        Tls::Fingerprint => context.output.data(&found.fingerprint, Clone::clone),
+        Tls::Trust if is_ours => {
             context.output.prose(
                 "Nothing was changed. These commands make a machine trust this node; on another machine than this \
                  one, copy the file there first and compare its SHA-256.\n",
             );
             context.output.data(&trust(&found), text)
         }
-        args::Tls::Trust => {
+        Tls::Trust => {
             let what = "the certificate was issued by an authority of your own choice";
             Err(Failure::new(Exit::Failure, what).next("trust that one"))
         }

@@ -3,16 +3,72 @@
 mod history;
 mod keys;
 
+use std::path::PathBuf;
+
 use super::{
     Context,
-    args::{Amount, Wallet},
     failure::{Exit, Failure},
     output::pairs,
 };
+use clap::{Args, Subcommand};
 use farthing_control::{
     ControlError, endpoint,
-    types::{SendAmount, SendRequest, Sent, Text, WalletBalance},
+    types::{Eth, SendAmount, SendRequest, Sent, Text, WalletBalance},
 };
+use farthing_protocol::{Address, Usdc};
+
+use self::history::History;
+
+#[derive(Debug, Subcommand)]
+pub enum Wallet {
+    /// Print the address
+    Address,
+    /// Show USDC, ETH, and the USDC in channels
+    Balance,
+    /// Send USDC or ETH
+    Send {
+        /// Wallet that gets it, 0x…
+        to: Address,
+        #[command(flatten)]
+        amount: Amount,
+        /// Do not ask for confirmation
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Calls bought and served, transactions and settlements, the newest first
+    History(History),
+    /// Print the backup phrase; needs no running node
+    Export {
+        /// The encrypted wallet file (Web3 keystore v3) instead
+        #[arg(long)]
+        keystore: bool,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Make the wallet of a backup phrase in a data folder without a node
+    Import {
+        /// File with the words; - for standard input
+        #[arg(long, value_name = "FILE")]
+        phrase_file: PathBuf,
+    },
+    /// A settlement with the calls that it paid for
+    Settlement {
+        /// As `history --kind settlement` shows it
+        number: u64,
+    },
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct Amount {
+    /// Amount of USDC, such as 1.50
+    #[arg(long)]
+    pub usdc: Option<Usdc>,
+    /// Amount of ETH, such as 0.001
+    #[arg(long)]
+    pub eth: Option<Eth>,
+}
 
 pub(super) async fn wallet(context: &Context, verb: Wallet) -> Result<(), Failure> {
     let node = context.node()?;

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use crate::{Breaches, all_sources, source::repository};
 
 /// Texts that people read elsewhere: help, the example file, the catalogue of endpoints, a schema.
-const TEXTS_FOR_USERS: [&str; 6] = [
-    "node/cli/src/args",
+const TEXTS_FOR_USERS: [&str; 7] = [
+    "node/cli/src/api/add.rs",
+    "node/cli/src/testnet.rs",
     "node/src/config/settings.rs",
     "node/control/src/endpoint/list.rs",
     "node/control/src/types/catalog.rs",
