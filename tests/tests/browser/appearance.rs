@@ -10,7 +10,7 @@ use farthing_tests::wait::eventually;
 
 use crate::{
     browser::{Browser, Tools},
-    places::{GUESTS, PLACES},
+    places::places,
     site::{PASSWORD, Site, confirm, set_up},
 };
 
@@ -27,22 +27,22 @@ async fn every_page_is_accessible_in_both_themes_and_at_every_width() -> Result<
     let mut report = Report::new()?;
 
     browser.goto("/panel/setup").await?;
-    report.look(&browser, GUESTS[0].0).await?;
+    report.look(&browser, "setup").await?;
     browser.fill(&[("code", "AAAA-AAAA-AAAA"), ("password", PASSWORD), ("repeated", PASSWORD)]).await?;
     browser.press("button.primary").await?;
     browser.wait_for("not the setup code").await?;
     report.look(&browser, "setup-mistake").await?;
     set_up(&browser, &site.demo.consumer).await?;
     site.furnish(&browser).await?;
-    for (name, place) in PLACES {
+    for (name, place) in &places()? {
         browser.goto(&site.address(place)?).await?;
         report.look(&browser, name).await?;
     }
     mistakes_and_warnings(&browser, &mut report).await?;
 
     browser.client.delete_all_cookies().await?;
-    browser.goto(GUESTS[1].1).await?;
-    report.look(&browser, GUESTS[1].0).await?;
+    browser.goto("/panel/login").await?;
+    report.look(&browser, "login").await?;
     browser.fill(&[("password", "a wrong password")]).await?;
     browser.press("button.primary").await?;
     browser.wait_for("password").await?;

@@ -5,7 +5,7 @@ use fantoccini::Locator;
 
 use crate::{
     browser::{Browser, Tools},
-    places::PLACES,
+    places::places,
     site::{Site, set_up},
 };
 
@@ -19,7 +19,7 @@ async fn without_scripts_every_page_is_there() -> Result<()> {
     let browser = site.open(&tools, false).await?;
     set_up(&browser, &site.demo.consumer).await?;
     site.furnish(&browser).await?;
-    for (name, place) in PLACES {
+    for (name, place) in &places()? {
         browser.goto(&site.address(place)?).await?;
         let heading = browser.client.find(Locator::Css("main h1, main h3")).await;
         let heading = heading.with_context(|| format!("{name} has no heading"))?.text().await?;

@@ -14,7 +14,11 @@ use farthing_control::{
     types::{NewSecret, SecretLimits},
 };
 use farthing_protocol::Address;
-use farthing_tests::{wait::eventually, world::World};
+use farthing_tests::{
+    console_pages::{changeable, fixed_pages},
+    wait::eventually,
+    world::World,
+};
 use parking_lot::Mutex;
 use reqwest::{Certificate, Client, Method, header, redirect::Policy};
 use serde_json::Value;
@@ -28,26 +32,12 @@ use crate::{
 
 const COOKIE: &str = "__Host-farthing-console";
 const TO: &str = "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf";
-/// Where the forms are that somebody would like to send.
-const PAGES: [&str; 18] = [
-    "/panel",
-    "/panel/apis",
+/// Pages with forms, beside those whose addresses need nothing filled in.
+const MORE_PAGES: [&str; 4] = [
     "/panel/apis/{api}",
     "/panel/apis/{api}/edit",
     "/panel/apis/{api}/retire",
-    "/panel/apis/new",
-    "/panel/finance",
-    "/panel/finance/send",
     "/panel/finance/send/{order}",
-    "/panel/finance/limits",
-    "/panel/finance/alerts",
-    "/panel/settings",
-    "/panel/settings/secret",
-    "/panel/settings/secret/rotate",
-    "/panel/settings/secrets",
-    "/panel/settings/backup",
-    "/panel/settings/chain",
-    "/panel/password",
 ];
 /// Their effect is the sender's own.
 const HARMLESS: [&str; 2] = ["/panel/theme", "/panel/logout"];
@@ -198,29 +188,6 @@ fn multipart(fields: &[&(String, String)]) -> (String, String) {
     (format!("multipart/form-data; boundary={BOUNDARY}"), format!("{body}--{BOUNDARY}--\r\n"))
 }
 
-/// What would be different if something had been changed.
-async fn state(world: &World) -> Result<Vec<Value>> {
-    let control = world.consumer.control();
-    let mut state = vec![
-        serde_json::to_value(control.ask(endpoint::Spending).await?)?,
-        serde_json::to_value(control.ask(endpoint::Secrets).await?)?,
-        serde_json::to_value(control.ask(endpoint::Secret).await?)?,
-        serde_json::to_value(control.ask(endpoint::Apis).await?)?,
-        serde_json::to_value(control.ask(endpoint::Backups).await?)?,
-        serde_json::to_value(control.ask(endpoint::AutomaticBackups).await?)?,
-        serde_json::to_value(control.ask(endpoint::AlertLevels).await?)?,
-        serde_json::to_value(control.ask(endpoint::ChainSettings).await?)?,
-        serde_json::to_value(control.ask(endpoint::Channels).await?)?,
-    ];
-    for value in &mut state {
-        // Its server is looked at now and then.
-        for api in value.as_array_mut().into_iter().flatten() {
-            api.as_object_mut().and_then(|api| api.remove("health"));
-        }
-    }
-    Ok(state)
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_server_on_localhost_gets_the_cookie_and_changes_nothing_with_it() -> Result<()> {
     let Some(tools) = Tools::find() else { return Ok(()) };
@@ -254,11 +221,11 @@ async fn a_second_server_on_localhost_gets_the_cookie_and_changes_nothing_with_i
         .await
         .context("the browser keeps the cookie from other ports; then this test shows nothing")?;
 
-    let before = state(&world).await?;
+    let before = changeable(&world.consumer).await?;
     let cookie = neighbour.stolen().context("no cookie")?;
     let thief = Thief::new(&std::fs::read(world.consumer.ca_file())?, &origin, cookie)?;
     let mut sent = 0;
-    for page in PAGES {
+    for page in fixed_pages()?.into_iter().chain(MORE_PAGES.map(ToOwned::to_owned)) {
         let page = page.replace("{api}", &api.id.to_string()).replace("{order}", &order);
         ensure!(!thief.read(&page).await?.contains("farthing_sk_"), "{page} shows a secret");
         sent += thief.send_forms(&page).await.with_context(|| page.clone())?;
@@ -266,7 +233,7 @@ async fn a_second_server_on_localhost_gets_the_cookie_and_changes_nothing_with_i
     ensure!(sent >= 40, "{sent} forms were sent");
     let commands = thief.send_commands().await?;
     ensure!(commands >= 80, "{commands} commands were sent");
-    ensure!(state(&world).await? == before, "something was changed");
+    ensure!(changeable(&world.consumer).await? == before, "something was changed");
     let to: Address = TO.parse()?;
     ensure!(world.chain.usdc_of(to).await?.is_zero(), "money was sent");
     println!("a stolen cookie: {sent} forms and {commands} commands, all refused");
@@ -325,12 +292,12 @@ async fn forms_of_other_sites_and_ports_change_nothing() -> Result<()> {
     set_up(&browser, &world.consumer).await?;
     let origin = browser.client.current_url().await?.origin().ascii_serialization();
     let host = browser.client.current_url().await?.host_str().context("no host")?.to_owned();
-    let before = state(&world).await?;
+    let before = changeable(&world.consumer).await?;
     let neighbour = Neighbour::start(sending_page(&origin)).await?;
     for host in [STRANGER, host.as_str(), "localhost"] {
         browser.client.goto(&format!("http://{host}:{}/", neighbour.port)).await?;
         eventually("every form was sent", async || Ok(browser.client.title().await? == "Done")).await?;
-        ensure!(state(&world).await? == before, "{host} changed something");
+        ensure!(changeable(&world.consumer).await? == before, "{host} changed something");
     }
     browser.goto("/panel/settings/secrets/default").await?;
     browser.press("form[action$='/show'] button").await?;

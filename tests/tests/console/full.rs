@@ -12,7 +12,7 @@ use farthing_tests::{
 };
 
 use crate::{
-    pages::{HTML_BYTES_MAX, PAGES},
+    pages::{HTML_BYTES_MAX, pages},
     support::{Browser, Node, set_up},
 };
 
@@ -55,8 +55,7 @@ async fn every_page_of_a_full_node_is_there_and_small_and_its_lists_are_bounded(
     let owns = ["", "/edit"].map(|part| format!("/panel/apis/{}{part}", own.id));
     let others = [format!("/panel/catalog/{}/sandbox", own.id), format!("/panel/catalog/{}/sdk", own.id)];
     let longer = LONG.iter().map(ToString::to_string);
-    for path in PAGES.iter().map(ToString::to_string).chain(longer).chain(services).chain(owns).chain(others)
-    {
+    for path in pages()?.into_iter().chain(longer).chain(services).chain(owns).chain(others) {
         judge(&mut browser, &path).await?;
     }
     // Its owner is nowhere: the page says what is known of it, and what is not.

@@ -1,18 +1,20 @@
 //! A cookie in the hands of another program: browsers send it to every port of its host, so it is worth nothing alone.
 
-use std::{collections::BTreeSet, path::Path};
-
 use anyhow::{Context, Result, ensure};
 use farthing_control::{
     endpoint,
     types::{BackupRequest, Charge, NewSecret, SecretLimits},
 };
-use farthing_tests::{upstream::Upstream, world::service_file};
+use farthing_tests::{
+    console_pages::{changeable, routes},
+    upstream::Upstream,
+    world::service_file,
+};
 use reqwest::{Method, header};
 use serde_json::Value;
 
 use crate::{
-    pages::PAGES,
+    pages::pages,
     support::{Browser, Node, PASSWORD, Page},
 };
 
@@ -26,45 +28,6 @@ const UPLOADS: [&str; 4] = [
     "/panel/apis/{id}/read-again",
     "/panel/settings/backup/upload",
 ];
-
-/// The routes that take forms, as they stand in the source.
-fn forms_of_the_source() -> Result<BTreeSet<String>> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../node/console/src/pages.rs");
-    let source = std::fs::read_to_string(file)?;
-    let mut forms = BTreeSet::new();
-    for route in source.split(".route(").skip(1) {
-        let path = route.split('"').nth(1).context("a route without a path")?;
-        if route.contains("post(") {
-            forms.insert(path.to_owned());
-        }
-    }
-    ensure!(forms.len() > 35, "{forms:?}");
-    Ok(forms)
-}
-
-/// Everything that a form could have changed.
-async fn state(node: &Node) -> Result<Vec<Value>> {
-    let control = node.process.control();
-    let mut state = vec![
-        serde_json::to_value(control.ask(endpoint::Spending).await?)?,
-        serde_json::to_value(control.ask(endpoint::Secrets).await?)?,
-        serde_json::to_value(control.ask(endpoint::Secret).await?)?,
-        serde_json::to_value(control.ask(endpoint::Apis).await?)?,
-        serde_json::to_value(control.ask(endpoint::Backups).await?)?,
-        serde_json::to_value(control.ask(endpoint::AutomaticBackups).await?)?,
-        serde_json::to_value(control.ask(endpoint::AlertLevels).await?)?,
-        serde_json::to_value(control.ask(endpoint::ChainSettings).await?)?,
-        serde_json::to_value(control.ask(endpoint::WalletBackup).await?)?,
-        serde_json::to_value(control.ask(endpoint::Channels).await?)?,
-    ];
-    for value in &mut state {
-        // Its server is looked at now and then.
-        for api in value.as_array_mut().into_iter().flatten() {
-            api.as_object_mut().and_then(|api| api.remove("health"));
-        }
-    }
-    Ok(state)
-}
 
 /// A node with something of everything, and names for the braces of addresses.
 async fn furnished() -> Result<(Node, Browser, Vec<(&'static str, String)>)> {
@@ -94,9 +57,9 @@ fn filled(pattern: &str, names: &[(&'static str, String)]) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cookie_alone_changes_nothing_whatever_form_it_is_sent_with() -> Result<()> {
     let (node, browser, names) = furnished().await?;
-    let before = state(&node).await?;
+    let before = changeable(&node.process).await?;
     let cookie = browser.session().context("no session")?;
-    for pattern in forms_of_the_source()?.iter().filter(|path| !HARMLESS.contains(&path.as_str())) {
+    for pattern in routes("post")?.iter().filter(|path| !HARMLESS.contains(&path.as_str())) {
         let place = filled(pattern, &names);
         // Nothing, and all that a cookie could lead to.
         for key in ["", "0", &cookie, &cookie[..32]] {
@@ -116,7 +79,7 @@ async fn a_cookie_alone_changes_nothing_whatever_form_it_is_sent_with() -> Resul
             ensure!(!page.body.contains("farthing_sk_"), "{place}: {page:?}");
         }
     }
-    let after = state(&node).await?;
+    let after = changeable(&node.process).await?;
     ensure!(before == after, "something was changed:\n{before:#?}\n{after:#?}");
     ensure!(browser.clone().get("/panel").await?.status == 200, "the session goes on");
     Ok(())
@@ -129,7 +92,7 @@ async fn a_cookie_alone_reads_no_secret_and_opens_nothing_for_programs() -> Resu
     let secret = node.process.secret().await?;
     let others = ["/panel/settings/secrets/{name}", "/panel/settings/backup/{name}", "/panel/apis/{id}/edit"];
     let others = others.map(|path| filled(path, &names));
-    for path in PAGES.iter().copied().chain(others.iter().map(String::as_str)) {
+    for path in pages()?.iter().chain(&others) {
         let page = thief.get(path).await?;
         ensure!(page.status == 200 || page.status == 404, "{path}: {page:?}");
         for kept in [&secret, "farthing_sk_", "class=\"words\"", "FARTHBK1"] {
@@ -170,7 +133,7 @@ async fn a_cookie_alone_reads_no_secret_and_opens_nothing_for_programs() -> Resu
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_comes_after_the_file_or_never_ends_opens_no_form_with_files() -> Result<()> {
     let (node, browser, names) = furnished().await?;
-    let before = state(&node).await?;
+    let before = changeable(&node.process).await?;
     let key = browser.key.clone().context("no key")?;
     let document = br#"{"openapi":"3.1.0","info":{"title":"T","version":"1"},"paths":{}}"#;
     for pattern in UPLOADS {
@@ -196,7 +159,7 @@ async fn a_key_that_comes_after_the_file_or_never_ends_opens_no_form_with_files(
             ensure!(page.status == status, "{place}, a key {what}: {page:?}");
         }
     }
-    ensure!(before == state(&node).await?, "something was changed");
+    ensure!(before == changeable(&node.process).await?, "something was changed");
     Ok(())
 }
 
