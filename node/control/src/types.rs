@@ -9,42 +9,10 @@ use farthing_protocol::{Address, ChannelId, ServiceId, Usdc, call::Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-pub use self::activity::{Activity, BoughtCall, DayFigures, Figures, Measured, ServedCall};
-pub use self::alerts::{Alert, AlertKind, AlertLevels, AlertLevelsRequest, AlertSeverity, NodePart};
-pub use self::backup::{
-    AutomaticBackups, AutomaticBackupsRequest, BACKUPS_KEPT_MAX, Backup, BackupFacts, BackupRequest, Phrase,
-    PhraseCheck, ReplacedNode, Restoring, WalletBackup,
+pub use self::{
+    activity::*, alerts::*, backup::*, catalog::*, channel::*, console::*, flagged::*, history::*,
+    inspect::*, logs::*, problem::*, reach::*, secrets::*, service_file::*, services::*, spending::*,
 };
-pub use self::catalog::{
-    CallForm, CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, CatalogSort,
-    CatalogState, Count, Counts, KindCount, LookAlike, NamedService, PriceCount,
-};
-pub use self::channel::{Channel, ChannelState};
-pub use self::console::{
-    ChainSettings, ChainSettingsRequest, ChainSettingsSaved, Console, EndpointTested, LogIn, LoggedIn,
-    PASSWORD_CHARS_MIN, Restarting, SetUp, Setting, SettingOrigin,
-};
-pub use self::flagged::{FlagCause, FlagRequest, FlagRule, FlaggedService, FlaggedServices, ServiceFlag};
-pub use self::history::{
-    DayTotals, HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettledChannel, SettlementShown,
-};
-pub use self::inspect::{
-    ApiPreview, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, TestRequest, Tested,
-    Tried, TryRequest,
-};
-pub use self::logs::{LogLevel, LogLine, LogLines};
-pub use self::problem::{Problem, ProblemName};
-pub use self::reach::{Reach, ReachFailure, ReachState, ReachedAddress, Traffic};
-pub use self::secrets::{NewSecret, Secret, SecretLimits, SecretShown};
-pub use self::service_file::{
-    Charge, KindFile, OperationFile, ParameterFile, PlaceFile, SamplesFile, ScalarFile, ServiceFile,
-    SourceFile, SourceKind,
-};
-pub use self::services::{
-    Api, ApiOperation, ApiShown, ApiState, CatalogKind, EditRequest, Edited, ListingHealth, Offer,
-    OfferParameter, OperationName, OperationSample, PriceRequest, Rescan, RescanRequest, VersionNote,
-};
-pub use self::spending::{AcceptPrice, LimitsRequest, MoneyAtRest, SpendingLimits, SpendingState, StoppedBy};
 pub use crate::{eth::Eth, text::Text};
 
 /// An enum whose variants have one word each, the same in JSON, on the command line and for people.

@@ -44,20 +44,54 @@ fn modules_of_one_parent_know_each_other_in_one_direction_only() {
     breaches.none();
 }
 
-/// The modules of a crate by their paths from its root, each with what it imports by its name there.
-struct Modules(BTreeMap<Vec<String>, BTreeMap<String, Vec<String>>>);
+/// A file that no `mod` line names is not compiled, and nothing else would say so.
+#[test]
+fn every_file_is_named_by_the_module_above_it() {
+    let mut breaches = Breaches::default();
+    for package in &packages() {
+        let files = source_files(&package.source());
+        for file in files.iter().filter(|file| file.top_module() != "bin" && !file.is_test()) {
+            let module = file.module();
+            let Some((name, above)) = module.split_last() else { continue };
+            let line = format!("mod {name};");
+            let names = |other: &SourceFile| other.everything().lines().any(|own| own.ends_with(&line));
+            if !files.iter().any(|other| other.module() == above && names(other)) {
+                breaches.add(&file.path, format!("is not compiled: write `{line}` into the module above it"));
+            }
+        }
+    }
+    breaches.none();
+}
+
+/// The modules of a crate by their paths from its root.
+struct Modules(BTreeMap<Vec<String>, Names>);
+
+/// The names that a module has.
+#[derive(Default)]
+struct Names {
+    /// What it imports, each by its name here, with its path from the crate's root.
+    imported: BTreeMap<String, Vec<String>>,
+    /// Modules all of whose names it imports.
+    whole: Vec<Vec<String>>,
+    types: BTreeSet<String>,
+}
 
 impl Modules {
     fn of(files: &[SourceFile]) -> Self {
-        let names: BTreeSet<Vec<String>> = files.iter().map(SourceFile::module).collect();
-        let imported = |file: &SourceFile| {
+        let modules: BTreeSet<Vec<String>> = files.iter().map(SourceFile::module).collect();
+        let names_of = |file: &SourceFile| {
             let own = file.module();
-            let paths = file.imports().into_iter().filter_map(|path| from_root(&own, &path, &names));
-            let imports: BTreeMap<String, Vec<String>> =
-                paths.filter_map(|path| Some((path.last()?.clone(), path))).collect();
-            (own, imports)
+            let mut names = Names { types: file.types().map(str::to_owned).collect(), ..Names::default() };
+            for path in file.imports().into_iter().filter_map(|path| from_root(&own, &path, &modules)) {
+                match path.split_last() {
+                    Some((star, module)) if star.is_empty() => names.whole.push(module.to_vec()),
+                    Some((name, _)) => drop(names.imported.insert(name.clone(), path.clone())),
+                    None => {}
+                }
+            }
+            (own, names)
         };
-        Self(files.iter().map(imported).collect())
+        Self(files.iter().map(names_of).collect())
     }
 
     /// Finds the module that declares what `path` leads to.
@@ -67,11 +101,20 @@ impl Modules {
         for _ in 0..16 {
             let mut modules = (0..=path.len()).rev().map(|length| &path[..length]);
             let module = modules.find(|module| self.0.contains_key(*module)).unwrap_or_default();
-            let imported = path.get(module.len()).and_then(|name| self.0.get(module)?.get(name));
-            let Some(import) = imported else { return module.to_vec() };
+            let import = path.get(module.len()).and_then(|name| self.import(module, name));
+            let Some(import) = import else { return module.to_vec() };
             path = [&import[..], &path[module.len() + 1..]].concat();
         }
         Vec::new()
+    }
+
+    /// Finds the path of a name that a module imports.
+    fn import(&self, module: &[String], name: &str) -> Option<Vec<String>> {
+        let names = self.0.get(module)?;
+        let declares =
+            |module: &&Vec<String>| self.0.get(*module).is_some_and(|other| other.types.contains(name));
+        let of_a_whole = || Some([&names.whole.iter().find(declares)?[..], &[name.to_owned()]].concat());
+        names.imported.get(name).cloned().or_else(of_a_whole)
     }
 }
 
@@ -123,11 +166,16 @@ fn a_name_that_is_passed_on_is_its_declarations() {
     let path =
         |text: &str| text.split("::").filter(|name| !name.is_empty()).map(str::to_owned).collect::<Vec<_>>();
     let imports = [("", "C", "a::C"), ("a", "C", "a::b::C"), ("d", "a", "a")];
-    let mut modules = Modules(["", "a", "a::b", "d"].map(|module| (path(module), BTreeMap::new())).into());
+    let mut modules = Modules(["", "a", "a::b", "d"].map(|module| (path(module), Names::default())).into());
     for (module, name, from) in imports {
-        modules.0.entry(path(module)).or_default().insert(name.to_owned(), path(from));
+        modules.0.entry(path(module)).or_default().imported.insert(name.to_owned(), path(from));
     }
-    for (asked, home) in [("C", "a::b"), ("C::new", "a::b"), ("d::a::C", "a::b"), ("a::E", "a"), ("F", "")] {
+    // `pub use self::b::*` in `a`.
+    modules.0.entry(path("a")).or_default().whole.push(path("a::b"));
+    modules.0.entry(path("a::b")).or_default().types.insert("G".to_owned());
+    for (asked, home) in
+        [("C", "a::b"), ("C::new", "a::b"), ("d::a::C", "a::b"), ("a::E", "a"), ("F", ""), ("a::G", "a::b")]
+    {
         assert_eq!(modules.home(&path(asked)), path(home), "{asked}");
     }
 }

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Breaches, all_sources, source::repository};
+use crate::{
+    Breaches, all_sources,
+    source::{repository, source_files},
+};
 
 /// Texts that people read elsewhere: help, the example file, the catalogue of endpoints, a schema.
 const TEXTS_FOR_USERS: [&str; 7] = [
@@ -53,4 +56,32 @@ fn every_id_that_an_audit_names_stands_in_a_table_and_has_a_test() {
         |id: &&String| documents.contains(&format!("\n| {id} |")) && tests.contains(&format!("\"{id}\""));
     let without: Vec<&String> = ids.iter().filter(|id| !is_shown(id)).collect();
     assert!(without.is_empty(), "{without:?}: add a row to docs/ledger.md and a test to audit/tests.rs");
+}
+
+/// What a node can be asked is there for people: as a command, on a page, or both.
+#[test]
+fn every_endpoint_is_asked_by_the_command_line_or_the_console() {
+    // What a program begins with, where a person has a page.
+    const FOR_PROGRAMS: [&str; 2] = ["SetUp", "LogIn"];
+    const LIST: &str = "node/control/src/endpoint/list.rs";
+    let list = std::fs::read_to_string(repository().join(LIST)).expect(LIST);
+    // call: Call, POST "/call" []; …
+    let name = |line: &str| {
+        let (_, declared) = line.split_once(": ")?;
+        let (name, rest) = declared.split_once(", ")?;
+        let is_one = ["GET \"", "POST \"", "DELETE \""].iter().any(|method| rest.starts_with(method));
+        is_one.then(|| name.to_owned())
+    };
+    let names: Vec<String> = list.lines().filter_map(name).collect();
+    assert!(names.len() > 80, "{names:?}");
+    let rooms = ["node/cli/src", "node/console/src"];
+    let files: Vec<_> = rooms.iter().flat_map(|room| source_files(&repository().join(room))).collect();
+    let mut breaches = Breaches::default();
+    for name in names.iter().filter(|name| !FOR_PROGRAMS.contains(&name.as_str())) {
+        let asked = format!("endpoint::{name}");
+        if !files.iter().any(|file| file.has_word(&asked)) {
+            breaches.add(LIST, format!("has `{name}`, which no command and no page asks"));
+        }
+    }
+    breaches.none();
 }
