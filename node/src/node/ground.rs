@@ -1,0 +1,326 @@
+//! The parts that everything else in the node stands on, and what each half and the rest are made of.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::Context;
+use farthing_bounds::ByteBudget;
+use farthing_chain::{Chain, ChainHandle};
+use farthing_ledger::{Ledger, LedgerError};
+use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle, ReachConfig};
+use farthing_os::clock;
+use farthing_protocol::{Address, ChannelId, Domain, wire::NetworkName};
+use tokio::sync::mpsc;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    alerts::AlertsParts,
+    backup::{Automatic, Backups},
+    call_ends::CallEnds,
+    catalog::{Catalog, News},
+    chain_view::chain_spec,
+    config::Config,
+    consumer::{
+        Consumer, ConsumerParts,
+        accounts::Accounts,
+        channels::PayerChannels,
+        conduct::Conduct,
+        funding::{Funding, FundingParts},
+        rules::Rules,
+    },
+    home,
+    journal::LedgerJournal,
+    owner::{
+        OwnerParts,
+        book::{self, Book},
+        health::Health,
+        late::ToldFree,
+        load::Load,
+        node_record,
+        registry::Registry,
+        running::Calls,
+        terms::Terms,
+        told::{BooksLimiter, GivenAgain},
+        upstream::{OwnPorts, UpstreamOptions},
+    },
+    settlement::SettlementParts,
+    status::Readiness,
+    wallet::{Signer, Wallet},
+};
+
+use super::settings::{
+    accept, deposits, flagging, load_limits, policy, purchases, rest_limits, spending_limits, terms,
+    upstream_options,
+};
+
+/// Settings and wallet, the adapters, the owner's services, and the channels of both sides.
+pub(super) struct Ground {
+    pub(super) config: Config,
+    pub(super) signer: Signer,
+    pub(super) ledger: Ledger,
+    pub(super) chain: ChainHandle,
+    pub(super) network: NetworkHandle,
+    pub(super) network_name: String,
+    /// The folder of what was learned of this network.
+    pub(super) learned: PathBuf,
+    pub(super) registry: Registry,
+    pub(super) catalog: Catalog,
+    pub(super) channels: Arc<PayerChannels>,
+    pub(super) book: Book,
+    pub(super) budget: ByteBudget,
+    pub(super) upstream: UpstreamOptions,
+    terms: Terms,
+    ends: CallEnds,
+    pub(super) tasks: TaskTracker,
+    pub(super) stopping: CancellationToken,
+}
+
+impl Ground {
+    /// Starts chain, network and catalog, and brings services and channels into memory.
+    pub(super) async fn lay(
+        config: Config,
+        wallet: &Wallet,
+        ledger: Ledger,
+    ) -> anyhow::Result<(Self, Inbound, mpsc::Receiver<News>)> {
+        let spec = chain_spec(&config)?;
+        let terms = terms(&config);
+        let signer = wallet.signer(Domain::new(spec.chain_id, spec.contract));
+        let journal = Arc::new(LedgerJournal(ledger.clone()));
+        let chain = Chain::start(spec.clone(), wallet.secret_for_chain(), journal).await?;
+
+        let name = NetworkName::on_chain(config.network.name.as_deref(), spec.chain_id)?;
+        let network_name = name.as_str().to_owned();
+        let learned = home::network_folder(&config.node.data_dir, &name);
+        let budget = ByteBudget::new(config.limits.bodies_bytes_max);
+        let own_ports = own_ports(&config);
+        let upstream = upstream_options(&config, &budget, &own_ports);
+        let registry = Registry::load(
+            signer.clone(),
+            ledger.clone(),
+            network_name.clone(),
+            vec![accept(&spec, signer.address(), terms)],
+            upstream.clone(),
+        )?;
+        registry.relist().await?;
+        let (network, inbound) = start_network(&config, wallet, name, &learned, &ledger, &budget).await?;
+        own_ports.follow(network.status());
+
+        let channels = Arc::new(PayerChannels::default());
+        let book = Book::new(terms.unsafe_max, terms.without_gas_max);
+        restore(&ledger, &signer, &channels, &book)?;
+
+        let store = open_catalog(&learned, &network_name, signer.address()).await?;
+        let (catalog, news) =
+            Catalog::new(store, network.clone(), network_name.clone(), Arc::new(registry.clone()));
+        catalog.completed_before(&ledger)?;
+        let ground = Self {
+            config,
+            signer,
+            ledger,
+            chain,
+            network,
+            network_name,
+            learned,
+            registry,
+            catalog,
+            channels,
+            book,
+            budget,
+            upstream,
+            terms,
+            ends: CallEnds::default(),
+            tasks: TaskTracker::new(),
+            stopping: CancellationToken::new(),
+        };
+        Ok((ground, inbound, news))
+    }
+
+    pub(super) fn funding(&self) -> FundingParts {
+        FundingParts {
+            wallet: self.signer.address(),
+            chain: self.chain.clone(),
+            ledger: self.ledger.clone(),
+            channels: self.channels.clone(),
+            policy: deposits(&self.config),
+            close_delay_max_secs: self.config.spending.close_delay_max_secs,
+            rest_limits: rest_limits(&self.config),
+            tasks: self.tasks.clone(),
+        }
+    }
+
+    pub(super) fn consumer(&self, funding: &Funding) -> Result<ConsumerParts, LedgerError> {
+        let spending = &self.config.spending;
+        Ok(ConsumerParts {
+            signer: self.signer.clone(),
+            ledger: self.ledger.clone(),
+            network: self.network.clone(),
+            chain: self.chain.clone(),
+            catalog: self.catalog.clone(),
+            channels: self.channels.clone(),
+            funding: funding.clone(),
+            rules: Rules::restore(self.ledger.clone(), spending_limits(&self.config), spending.enabled)?,
+            conduct: Conduct::restore(self.ledger.clone(), flagging(&self.config))?,
+            settings: purchases(&self.config),
+            tasks: self.tasks.clone(),
+            stopping: self.stopping.clone(),
+            ends: self.ends.clone(),
+        })
+    }
+
+    pub(super) fn owner(&self, closes: mpsc::Sender<ChannelId>) -> OwnerParts {
+        OwnerParts {
+            signer: self.signer.clone(),
+            ledger: self.ledger.clone(),
+            chain: self.chain.clone(),
+            registry: self.registry.clone(),
+            book: self.book.clone(),
+            calls: Calls::default(),
+            told_free: ToldFree::default(),
+            load: Load::new(load_limits(&self.config), self.budget.clone()),
+            told: BooksLimiter::default(),
+            given: GivenAgain::default(),
+            closes,
+            terms: self.terms,
+            tasks: self.tasks.clone(),
+            ends: self.ends.clone(),
+        }
+    }
+
+    pub(super) fn settlement(
+        &self,
+        accounts: Arc<Accounts>,
+        closes: mpsc::Receiver<ChannelId>,
+    ) -> SettlementParts {
+        SettlementParts {
+            signer: self.signer.clone(),
+            chain: self.chain.clone(),
+            ledger: self.ledger.clone(),
+            network: self.network.clone(),
+            book: self.book.clone(),
+            channels: self.channels.clone(),
+            accounts,
+            policy: policy(&self.config),
+            terms: self.terms,
+            interval: self.config.settlement.interval,
+            closes,
+            stopping: self.stopping.clone(),
+        }
+    }
+
+    pub(super) fn readiness(&self) -> Readiness {
+        Readiness {
+            ledger: self.ledger.clone(),
+            chain: self.chain.clone(),
+            network: self.network.clone(),
+            registry: self.registry.clone(),
+            catalog: self.catalog.clone(),
+            signer: self.signer.clone(),
+            budget: self.budget.clone(),
+            ends: self.ends.clone(),
+            channels: self.channels.clone(),
+            book: self.book.clone(),
+            data_dir: self.config.node.data_dir.clone(),
+            started_secs: clock::now_secs(),
+        }
+    }
+
+    pub(super) fn backups(&self) -> Result<Automatic, LedgerError> {
+        let node = &self.config.node;
+        let wallet = self.signer.address().to_string();
+        Automatic::restore(node.data_dir.clone(), Backups::of(node), self.ledger.clone(), wallet)
+    }
+
+    pub(super) fn alerts(
+        &self,
+        readiness: &Readiness,
+        consumer: &Consumer,
+        backups: &Automatic,
+        health: &Health,
+    ) -> AlertsParts {
+        AlertsParts {
+            wallet: self.signer.address(),
+            network_name: self.network_name.clone(),
+            ledger: self.ledger.clone(),
+            readiness: readiness.clone(),
+            consumer: consumer.clone(),
+            channels: self.channels.clone(),
+            book: self.book.clone(),
+            terms: self.terms,
+            backups: backups.clone(),
+            health: health.clone(),
+            data_dir: self.config.node.data_dir.clone(),
+            upstream: self.upstream.clone(),
+        }
+    }
+}
+
+/// The ports that are this node's own, which no upstream may be at.
+fn own_ports(config: &Config) -> OwnPorts {
+    let Config { gateway, panel, .. } = config;
+    let listens = [Some(gateway.listen), Some(panel.listen), gateway.plain];
+    OwnPorts::new(listens.into_iter().flatten().map(|address| address.port()))
+}
+
+/// Opens the listings of the network. Whatever is wrong with them, the network has them too.
+async fn open_catalog(
+    folder: &Path,
+    network: &str,
+    own: Address,
+) -> anyhow::Result<farthing_catalog::Catalog> {
+    let (folder, options) = (folder.to_owned(), farthing_catalog::Options::new(network, own));
+    let opening = tokio::task::spawn_blocking(move || farthing_catalog::Catalog::open(&folder, options));
+    let (catalog, opened) = opening.await?.context("the catalog in the data folder cannot be opened")?;
+    for notice in &opened.notices {
+        tracing::warn!("{notice}");
+    }
+    Ok(catalog)
+}
+
+async fn start_network(
+    config: &Config,
+    wallet: &Wallet,
+    name: NetworkName,
+    learned: &Path,
+    ledger: &Ledger,
+    budget: &ByteBudget,
+) -> anyhow::Result<(NetworkHandle, Inbound)> {
+    let mut network = NetworkConfig::new(wallet.secret_for_network(), name);
+    network.listen.clone_from(&config.network.listen);
+    network.announce.clone_from(&config.network.announce);
+    network.bootstrap.clone_from(&config.network.bootstrap);
+    network.allow_private = config.network.allow_private;
+    network.gossip = config.network.gossip;
+    network.mdns = config.network.mdns;
+    network.budget = budget.clone();
+    network.state_dir = Some(learned.to_owned());
+    network.reach = ReachConfig {
+        upnp: config.network.upnp,
+        first: config.network.reach_first,
+        interval: config.network.reach_interval,
+        asker_interval: config.network.reach_peer_interval,
+        ..ReachConfig::default()
+    };
+    let last = node_record::last_seq(ledger)?;
+    // The clock keeps the sequence rising even when the ledger was lost.
+    network.record_seq_start = (last + 1).max(clock::now_secs());
+    Ok(Network::start(network).await?)
+}
+
+/// Brings the ledger's channels into memory. Calls that were in progress were neither charged nor answered.
+fn restore(ledger: &Ledger, signer: &Signer, channels: &PayerChannels, book: &Book) -> anyhow::Result<()> {
+    for row in ledger.payer_channels()? {
+        channels.apply(&row, None);
+    }
+    for row in ledger.payee_channels()? {
+        book.restore(&row, book::proof(&row, signer.domain()));
+    }
+    for settlement in ledger.settlements_under_way()? {
+        tracing::info!(
+            id = settlement.id,
+            "a claim was under way at the last stop; the chain decides its end"
+        );
+    }
+    Ok(())
+}
