@@ -21,7 +21,8 @@ use crate::{
     behaviour::{self, Accepts, Crowd, NodeBehaviour, NodeBehaviourEvent},
     bootstrap::Bootstrap,
     call::{CallServer, InboundCall, KeptStreams},
-    gossip::{InboundListing, JUDGED_MAX, Judge, Topics},
+    command::Command,
+    gossip::{InboundListing, JUDGED_MAX, Judge, Judged, Topics},
     handle::Calls,
     identity,
     info::{InboundInfo, InfoServer},
@@ -93,66 +94,28 @@ impl Network {
         let book = SharedBook::default();
         let saved = open_saved(&config, &book, &records).await;
         let (reporter, reports) = Reporter::new();
-        let (calls_in, calls) = mpsc::channel(config.limits.inbound_calls_max);
-        let (questions_in, info) = mpsc::channel(QUESTIONS_MAX);
-        let call_server = CallServer::new(
-            calls_in,
-            config.limits.clone(),
-            &config.budget,
-            partners.clone(),
-            reporter.clone(),
-            Arc::clone(&counters),
-        );
-        let info_server = InfoServer::new(
-            records.clone(),
-            config.network.clone(),
-            questions_in,
-            &config.budget,
-            partners.clone(),
-            reporter.clone(),
-            Arc::clone(&counters),
-        );
         let (commands_in, commands) = mpsc::channel(COMMANDS_MAX);
-        let reach_server = ReachServer::new(
-            &config.reach,
-            config.allow_private,
-            commands_in.downgrade(),
-            reporter.clone(),
-            Arc::clone(&counters),
-        );
-        let (syncs_in, syncs) = mpsc::channel(config.limits.inbound_syncs_max);
-        let sync_server =
-            SyncServer::new(syncs_in, config.limits.clone(), partners.clone(), reporter.clone());
-        let (listings_in, listings) = mpsc::channel(LISTINGS_MAX);
-        let (judged_in, judged) = mpsc::channel(JUDGED_MAX);
-        let judge = Judge::new(
-            records.clone(),
-            config.network.clone(),
-            Arc::clone(&counters),
-            reporter.clone(),
-            listings_in,
-            judged_in,
-        );
+        let shared = Shared {
+            config: &config,
+            partners: &partners,
+            records: &records,
+            reporter: &reporter,
+            counters: &counters,
+        };
+        let Servers { accepts, admission, judge, judged, inbound } = shared.servers(commands_in.downgrade());
         let topics = Topics::new(&config.network);
         let usage = Usage::default();
         let calling =
             Admission::new(config.limits.outbound_calls_per_peer_max, config.limits.outbound_calls_max);
         let kept = Arc::new(KeptStreams::new(config.limits.stream_rest_max));
-        let under_way = [Arc::clone(call_server.admission()), Arc::clone(&calling)];
+        let under_way = [admission, Arc::clone(&calling)];
 
-        let accept_call: Accept = Arc::new(move |peer, stream| call_server.accept(peer, stream));
         let mut swarm = behaviour::build(
             &config,
             &keypair,
             DirectoryStore::new(records.clone(), own.address(), config.network.clone()),
             &topics,
-            Accepts {
-                call: accept_call.clone(),
-                call_stream: accept_call,
-                info: Arc::new(move |peer, stream| info_server.accept(peer, stream)),
-                sync: Arc::new(move |peer, stream| sync_server.accept(peer, stream)),
-                reach: Arc::new(move |peer, stream| reach_server.accept(peer, stream)),
-            },
+            accepts,
             Arc::clone(&counters),
             Crowd { partners: partners.clone(), usage: usage.clone(), vouched: vouched.clone() },
         )?;
@@ -207,7 +170,81 @@ impl Network {
             reporter,
             &config,
         );
-        Ok((handle, Inbound { calls, info, syncs, listings }))
+        Ok((handle, inbound))
+    }
+}
+
+/// The parts that the servers share.
+struct Shared<'a> {
+    config: &'a NetworkConfig,
+    partners: &'a Partners,
+    records: &'a SharedRecords,
+    reporter: &'a Reporter,
+    counters: &'a Arc<Counters>,
+}
+
+/// What answers other nodes, and hands on what the node has to decide.
+struct Servers {
+    accepts: Accepts,
+    /// Of calls to this node.
+    admission: Arc<Admission>,
+    judge: Judge,
+    judged: mpsc::Receiver<Judged>,
+    inbound: Inbound,
+}
+
+impl Shared<'_> {
+    fn servers(&self, commands: mpsc::WeakSender<Command>) -> Servers {
+        let NetworkConfig { limits, network, budget, .. } = self.config;
+        let (calls_in, calls) = mpsc::channel(limits.inbound_calls_max);
+        let call_server = CallServer::new(
+            calls_in,
+            limits.clone(),
+            budget,
+            self.partners.clone(),
+            self.reporter.clone(),
+            Arc::clone(self.counters),
+        );
+        let (questions_in, info) = mpsc::channel(QUESTIONS_MAX);
+        let info_server = InfoServer::new(
+            self.records.clone(),
+            network.clone(),
+            questions_in,
+            budget,
+            self.partners.clone(),
+            self.reporter.clone(),
+            Arc::clone(self.counters),
+        );
+        let reach_server = ReachServer::new(
+            &self.config.reach,
+            self.config.allow_private,
+            commands,
+            self.reporter.clone(),
+            Arc::clone(self.counters),
+        );
+        let (syncs_in, syncs) = mpsc::channel(limits.inbound_syncs_max);
+        let sync_server =
+            SyncServer::new(syncs_in, limits.clone(), self.partners.clone(), self.reporter.clone());
+        let (listings_in, listings) = mpsc::channel(LISTINGS_MAX);
+        let (judged_in, judged) = mpsc::channel(JUDGED_MAX);
+        let judge = Judge::new(
+            self.records.clone(),
+            network.clone(),
+            Arc::clone(self.counters),
+            self.reporter.clone(),
+            listings_in,
+            judged_in,
+        );
+        let admission = Arc::clone(call_server.admission());
+        let call: Accept = Arc::new(move |peer, stream| call_server.accept(peer, stream));
+        let accepts = Accepts {
+            call: Arc::clone(&call),
+            call_stream: call,
+            info: Arc::new(move |peer, stream| info_server.accept(peer, stream)),
+            sync: Arc::new(move |peer, stream| sync_server.accept(peer, stream)),
+            reach: Arc::new(move |peer, stream| reach_server.accept(peer, stream)),
+        };
+        Servers { accepts, admission, judge, judged, inbound: Inbound { calls, info, syncs, listings } }
     }
 }
 
