@@ -183,7 +183,7 @@ struct Shared<'a> {
     counters: &'a Arc<Counters>,
 }
 
-/// What answers other nodes, and hands on what the node has to decide.
+/// The servers that answer other nodes, and the queues of what the node has to decide.
 struct Servers {
     accepts: Accepts,
     /// Of calls to this node.

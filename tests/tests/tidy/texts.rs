@@ -9,7 +9,7 @@ use crate::{
 
 /// Texts that people read elsewhere: help, the example file, the catalogue of endpoints, a schema.
 const TEXTS_FOR_USERS: [&str; 7] = [
-    "node/cli/src/api/add.rs",
+    "node/cli/src/api",
     "node/cli/src/testnet.rs",
     "node/src/config/settings.rs",
     "node/control/src/endpoint/list.rs",
