@@ -6,7 +6,7 @@ use axum::Router;
 use farthing_console::{Access, ConsoleState, Parts, socket::About};
 use farthing_control::Local;
 use farthing_node::{
-    commands::{self, settings::RunningNode},
+    commands::{self, handles::Handles, settings::RunningNode},
     config::gateway_url,
     config::{Config, TlsMode},
     gateway::{self, Gateway, problem::turned_away},
@@ -45,89 +45,113 @@ impl Ports {
     ) -> Result<Self, Failure> {
         let own = config.clone();
         // Reads files, makes keys and hashes a password.
-        let opened = tokio::task::spawn_blocking(move || {
-            let access = Access::open(&own.node.data_dir, own.panel.password.as_ref())
-                .map_err(|error| Failure::new(Exit::Failure, &error).next(error.next_step()))?;
-            let tls = server_tls(&own)?;
-            let ca_file = tls.as_ref().and_then(|tls| tls.ca_file.clone());
-            let ca_pem = ca_file.and_then(|file| std::fs::read_to_string(file).ok());
-            Ok::<_, Failure>((access, tls, ca_pem))
-        });
-        let (access, tls, ca_pem) = opened.await.map_err(|error| Failure::new(Exit::Failure, error))??;
-        let ca_file = tls.as_ref().and_then(|tls| tls.ca_file.clone());
-        let port_tls = |wanted: bool| {
-            let tls = tls.as_ref().filter(|_| wanted)?;
-            Some(Tls { config: tls.config.clone(), ca_file: tls.ca_file.clone() })
-        };
-        let name = tls.as_ref().filter(|_| config.panel.tls).and_then(|tls| tls.own_name.clone());
-        let url = gateway_url(config.panel.listen, config.panel.tls);
-        let led_to = name.as_ref().filter(|_| url.contains("//localhost:"));
-        let led_to = led_to.map(|name| format!("{}/panel", url.replacen("localhost", name, 1)));
-        let console = About {
-            access: access.clone(),
-            led_to,
-            url: format!("{url}/panel"),
-            ca_fingerprint: tls.as_ref().and_then(|tls| tls.ca_fingerprint.clone()),
-        };
+        let opened = tokio::task::spawn_blocking(move || Opened::open(&own)).await;
+        let opened = opened.map_err(|error| Failure::new(Exit::Failure, error))??;
+        let console = opened.about(config);
         let node = running.node.clone();
-        // Half: what local programs send leaves the rest to the calls of others.
-        let bodies = node.budget.part(node.budget.bytes_max() / 2);
         let commands = commands::router(node.clone()).merge(commands::settings::router(running));
         let panel = ConsoleState::new(Parts {
-            access,
+            access: opened.access.clone(),
             node: Local::new(commands.clone()),
             hosts: config.panel.hosts.clone(),
-            name,
+            name: opened.name(config),
             tls: config.panel.tls,
-            ca_pem,
+            ca_pem: opened.ca_pem.clone(),
             stopping,
         });
-        let calls = node.gateway();
-        let plain_url = config.gateway.plain.map(|address| gateway_url(address, false));
-        let plain_calls = Gateway {
-            url: plain_url.unwrap_or_else(|| "http://localhost".to_owned()),
-            is_behind_proxy: false,
-            ..calls.clone()
-        };
-        let guarded_calls =
-            |calls| guarded(gateway::router(calls), Hosts::new(&config.gateway.hosts), turned_away);
-        let gateway = Port {
-            router: guarded_calls(calls),
-            tls: port_tls(config.gateway.tls),
-            trusted_proxies: config.gateway.trusted_proxies.clone(),
-            budget: bodies.clone(),
+        let (gateway, plain) = gateway_ports(config, &node, &opened);
+        let panel = Port {
+            router: farthing_console::router(panel),
+            tls: opened.port_tls(config.panel.tls),
+            trusted_proxies: config.panel.trusted_proxies.clone(),
+            budget: gateway.budget.clone(),
             wording: turned_away,
             limits: Limits {
-                connections_max: config.gateway.connections_max,
-                connections_per_ip_max: config.gateway.connections_per_ip_max,
+                connections_max: PANEL_CONNECTIONS_MAX,
+                connections_per_ip_max: PANEL_CONNECTIONS_PER_IP_MAX,
                 ..Limits::default()
             },
-        };
-        let plain = Port {
-            router: guarded_calls(plain_calls),
-            tls: None,
-            trusted_proxies: Vec::new(),
-            ..gateway.clone()
         };
         Ok(Self {
             gateway,
             plain,
-            panel: Port {
-                router: farthing_console::router(panel),
-                tls: port_tls(config.panel.tls),
-                trusted_proxies: config.panel.trusted_proxies.clone(),
-                budget: bodies,
-                wording: turned_away,
-                limits: Limits {
-                    connections_max: PANEL_CONNECTIONS_MAX,
-                    connections_per_ip_max: PANEL_CONNECTIONS_PER_IP_MAX,
-                    ..Limits::default()
-                },
-            },
+            panel,
             routes: commands.merge(farthing_console::socket::router(console.clone())),
             console,
-            ca_file,
+            ca_file: opened.tls.and_then(|tls| tls.ca_file),
         })
+    }
+}
+
+/// The port of calls, and the same for programs of this machine, without TLS.
+fn gateway_ports(config: &Config, node: &Handles, opened: &Opened) -> (Port, Port) {
+    let calls = node.gateway();
+    let plain_url = config.gateway.plain.map(|address| gateway_url(address, false));
+    let plain_calls = Gateway {
+        url: plain_url.unwrap_or_else(|| "http://localhost".to_owned()),
+        is_behind_proxy: false,
+        ..calls.clone()
+    };
+    let guarded_calls =
+        |calls| guarded(gateway::router(calls), Hosts::new(&config.gateway.hosts), turned_away);
+    let gateway = Port {
+        router: guarded_calls(calls),
+        tls: opened.port_tls(config.gateway.tls),
+        trusted_proxies: config.gateway.trusted_proxies.clone(),
+        // Half: what local programs send leaves the rest to the calls of others.
+        budget: node.budget.part(node.budget.bytes_max() / 2),
+        wording: turned_away,
+        limits: Limits {
+            connections_max: config.gateway.connections_max,
+            connections_per_ip_max: config.gateway.connections_per_ip_max,
+            ..Limits::default()
+        },
+    };
+    let plain = Port {
+        router: guarded_calls(plain_calls),
+        tls: None,
+        trusted_proxies: Vec::new(),
+        ..gateway.clone()
+    };
+    (gateway, plain)
+}
+
+/// The parts of the data folder that the ports need.
+struct Opened {
+    access: Access,
+    tls: Option<ServerTls>,
+    ca_pem: Option<String>,
+}
+
+impl Opened {
+    fn open(config: &Config) -> Result<Self, Failure> {
+        let access = Access::open(&config.node.data_dir, config.panel.password.as_ref())
+            .map_err(|error| Failure::new(Exit::Failure, &error).next(error.next_step()))?;
+        let tls = server_tls(config)?;
+        let ca_file = tls.as_ref().and_then(|tls| tls.ca_file.as_ref());
+        let ca_pem = ca_file.and_then(|file| std::fs::read_to_string(file).ok());
+        Ok(Self { access, tls, ca_pem })
+    }
+
+    fn port_tls(&self, wanted: bool) -> Option<Tls> {
+        let tls = self.tls.as_ref().filter(|_| wanted)?;
+        Some(Tls { config: tls.config.clone(), ca_file: tls.ca_file.clone() })
+    }
+
+    /// The console's own name, below localhost.
+    fn name(&self, config: &Config) -> Option<String> {
+        self.tls.as_ref().filter(|_| config.panel.tls).and_then(|tls| tls.own_name.clone())
+    }
+
+    fn about(&self, config: &Config) -> About {
+        let url = gateway_url(config.panel.listen, config.panel.tls);
+        let name = self.name(config).filter(|_| url.contains("//localhost:"));
+        About {
+            access: self.access.clone(),
+            led_to: name.map(|name| format!("{}/panel", url.replacen("localhost", &name, 1))),
+            url: format!("{url}/panel"),
+            ca_fingerprint: self.tls.as_ref().and_then(|tls| tls.ca_fingerprint.clone()),
+        }
     }
 }
 
