@@ -89,15 +89,10 @@ impl Consumer {
             }
             match exchanged {
                 Exchanged::Refused(
-                    mut refusal @ Refusal { code: RefusalCode::PriceChanged, listing: Some(_), .. },
+                    refusal @ Refusal { code: RefusalCode::PriceChanged, listing: Some(_), .. },
                 ) if is_first_round => {
                     self.0.accounts.release(&attempt, "price changed", &turn).await;
-                    let newer = match refusal.listing.take() {
-                        Some(listing) => self.0.catalog.adopt(&service, listing).await?,
-                        None => None,
-                    };
-                    service = newer.ok_or(BuyError::Refused(refusal))?;
-                    plan = super::attempt::plan(&service, &order)?;
+                    (service, plan) = self.followed(&order, &service, refusal).await?;
                     self.check_accepted(&order, (&service, &plan), (before, charge))?;
                 }
                 // Between honest books every voucher is sufficient, and an owner that lost some of its own is shown
@@ -155,6 +150,22 @@ impl Consumer {
             Some(newer) => plan(&newer, order).map(|plan| (newer, plan)),
             None => first.map(|plan| (service, plan)),
         }
+    }
+
+    /// The version of a service that a refusal brought, and the order's plan by it.
+    async fn followed(
+        &self,
+        order: &Order,
+        service: &KnownService,
+        mut refusal: Refusal,
+    ) -> Result<(Arc<KnownService>, CallPlan), BuyError> {
+        let newer = match refusal.listing.take() {
+            Some(listing) => self.0.catalog.adopt(service, listing).await?,
+            None => None,
+        };
+        let service = newer.ok_or(BuyError::Refused(refusal))?;
+        let plan = plan(&service, order)?;
+        Ok((service, plan))
     }
 
     /// Waits for one of the places that the owner has for this wallet, as long as enough of the call's time is left.

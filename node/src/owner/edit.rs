@@ -3,7 +3,11 @@
 //! A change of texts, and hiding an operation, start from what is published now. Offering what was hidden needs the
 //! source once more: only what is offered is kept of a description.
 
-use farthing_bridge::{description::Operation, graphql};
+use farthing_bridge::{
+    description::{ApiDescription, Operation},
+    graphql,
+    report::Report,
+};
 use farthing_control::types::{Charge, EditRequest, OperationFile, OperationName, ServiceFile, Text};
 use farthing_protocol::{
     call::{ChargePolicy, Method},
@@ -108,24 +112,7 @@ pub(super) fn edited(
     let listing = service.listing();
     let known = service.known();
     let (mut api, mut report) = (known.api().description().clone(), service.report());
-    for OperationName { method: Text(method), path } in &edit.hide {
-        let is_it = |operation: &Operation| method_of(operation) == *method && operation.path == *path;
-        let before = api.operations.len();
-        api.operations.retain(|operation| !is_it(operation));
-        if api.operations.len() == before {
-            let problem =
-                format!("names {method} {path}, which is not offered; `farthing api show` lists what is");
-            return Err(NewServiceError::new("hide", problem));
-        }
-        report.skipped.add(format!("{method} {path}"), "not offered, as the owner chose");
-    }
-    if api.operations.is_empty() {
-        let problem = "leaves nothing to offer; pause or retire the service instead";
-        return Err(NewServiceError::new("hide", problem));
-    }
-    if !edit.hide.is_empty() {
-        graphql::prune(&mut api);
-    }
+    hide(&edit.hide, &mut api, &mut report)?;
     let secrets =
         UpstreamSecrets { headers: file.upstream_headers.clone(), query: file.upstream_query.clone() };
     if gives_secrets(edit) {
@@ -182,4 +169,31 @@ pub(super) fn edited(
     };
     new.check()?;
     Ok(new)
+}
+
+/// Stops offering operations.
+fn hide(
+    hidden: &[OperationName],
+    api: &mut ApiDescription,
+    report: &mut Report,
+) -> Result<(), NewServiceError> {
+    for OperationName { method: Text(method), path } in hidden {
+        let is_it = |operation: &Operation| method_of(operation) == *method && operation.path == *path;
+        let before = api.operations.len();
+        api.operations.retain(|operation| !is_it(operation));
+        if api.operations.len() == before {
+            let problem =
+                format!("names {method} {path}, which is not offered; `farthing api show` lists what is");
+            return Err(NewServiceError::new("hide", problem));
+        }
+        report.skipped.add(format!("{method} {path}"), "not offered, as the owner chose");
+    }
+    if api.operations.is_empty() {
+        let problem = "leaves nothing to offer; pause or retire the service instead";
+        return Err(NewServiceError::new("hide", problem));
+    }
+    if !hidden.is_empty() {
+        graphql::prune(api);
+    }
+    Ok(())
 }

@@ -14,7 +14,10 @@ use farthing_control::{
 };
 use farthing_os::files;
 use farthing_protocol::{Address, Usdc};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::{
+    net::UnixStream,
+    signal::unix::{SignalKind, signal},
+};
 
 use super::{
     LocalChain,
@@ -277,13 +280,19 @@ pub async fn up() -> anyhow::Result<()> {
         quake_map.url,
         program.display()
     ));
+    _asker = until_end(&mut demo, &stop).await?;
+    demo.stop().await
+}
+
+/// Waits until somebody wants an end, and tells what ends before; returns who asks from another terminal.
+async fn until_end(demo: &mut Demo, stop: &Stop) -> anyhow::Result<Option<UnixStream>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut told = Vec::new();
-    _asker = loop {
+    loop {
         tokio::select! {
-            interrupted = tokio::signal::ctrl_c() => break interrupted.map(|()| None)?,
-            _ = terminate.recv() => break None,
-            asker = stop.wanted() => break Some(asker),
+            interrupted = tokio::signal::ctrl_c() => return Ok(interrupted.map(|()| None)?),
+            _ = terminate.recv() => return Ok(None),
+            asker = stop.wanted() => return Ok(Some(asker)),
             () = tokio::time::sleep(LOOK_EVERY) => {}
         }
         for name in demo.ended() {
@@ -292,8 +301,7 @@ pub async fn up() -> anyhow::Result<()> {
                 told.push(name);
             }
         }
-    };
-    demo.stop().await
+    }
 }
 
 /// The port if nobody has it, else any: somebody else's server must not stop the demo.

@@ -112,28 +112,13 @@ pub(super) fn channels(
         audit.require(row.opening == adjusted, "O2", || {
             (id.to_string(), format!("opening balance {}, adjustments explain {adjusted}", row.opening))
         });
-        let mut calls = charges.remove(&id).unwrap_or_default();
+        let calls = charges.remove(&id).unwrap_or_default();
         let explained =
             calls.iter().fold(row.opening.saturating_add(row.pruned), |sum, call| sum.saturating_add(call.1));
         audit.require(row.spent == explained, "O2", || {
             (id.to_string(), format!("spent {}, calls explain {explained}", row.spent))
         });
-        // Each receipt's total covers its own charge and nobody else's: no charge was counted twice.
-        calls.sort_unstable();
-        let mut last = Usdc::ZERO;
-        for (total, charged) in calls {
-            let before = total.checked_sub(charged);
-            audit.require(before.is_some_and(|before| before >= last) && total <= row.spent, "O5", || {
-                (id.to_string(), format!("a receipt counts {total} after {last}, charging {charged}"))
-            });
-            audit.require(total <= row.best, "O3", || {
-                (
-                    id.to_string(),
-                    format!("a call was answered at {total}, and the best voucher is {}", row.best),
-                )
-            });
-            last = last.max(total);
-        }
+        receipts(audit, id, &row, calls);
     }
     for (id, calls) in charges {
         audit.require(false, "O2", || {
@@ -141,6 +126,22 @@ pub(super) fn channels(
         });
     }
     Ok(())
+}
+
+/// Each receipt's total covers its own charge and nobody else's: no charge was counted twice.
+fn receipts(audit: &mut Audit, id: ChannelId, row: &payee::StoredPayeeChannel, mut calls: Vec<(Usdc, Usdc)>) {
+    calls.sort_unstable();
+    let mut last = Usdc::ZERO;
+    for (total, charged) in calls {
+        let before = total.checked_sub(charged);
+        audit.require(before.is_some_and(|before| before >= last) && total <= row.spent, "O5", || {
+            (id.to_string(), format!("a receipt counts {total} after {last}, charging {charged}"))
+        });
+        audit.require(total <= row.best, "O3", || {
+            (id.to_string(), format!("a call was answered at {total}, and the best voucher is {}", row.best))
+        });
+        last = last.max(total);
+    }
 }
 
 /// Returns whether the contract would take the best voucher: it is there, and the channel's signer signed it. Channels

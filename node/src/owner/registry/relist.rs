@@ -85,6 +85,24 @@ impl Registry {
                 }
             }
         }
+        moved += self.relist_retired(now_secs, restored_secs).await?;
+        if dated > 0 {
+            tracing::info!(services = dated, "services that a wrong clock had dated ahead are listed anew");
+        }
+        if moved > 0 {
+            let network = &self.0.network;
+            tracing::info!(
+                services = moved,
+                network,
+                "services of another network or chain are listed here now"
+            );
+        }
+        Ok(())
+    }
+
+    /// The same for the last listings of what was retired; counts them.
+    async fn relist_retired(&self, now_secs: u64, restored_secs: u64) -> Result<usize, LedgerError> {
+        let mut moved = 0;
         for (key, bytes) in self.0.ledger.list(Namespace::Retired)? {
             let last = wire::decode::<Signed<Listing>>(&bytes).ok().and_then(|last| last.claimed().ok());
             let is_stale = |last: &Listing| {
@@ -101,18 +119,7 @@ impl Registry {
                 moved += 1;
             }
         }
-        if dated > 0 {
-            tracing::info!(services = dated, "services that a wrong clock had dated ahead are listed anew");
-        }
-        if moved > 0 {
-            let network = &self.0.network;
-            tracing::info!(
-                services = moved,
-                network,
-                "services of another network or chain are listed here now"
-            );
-        }
-        Ok(())
+        Ok(moved)
     }
 }
 

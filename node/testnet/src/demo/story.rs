@@ -113,11 +113,7 @@ async fn tell(demo: &Demo) -> anyhow::Result<Report> {
 
     let after = Balances::of(demo).await?;
     let (gain, planet_gain, loss) = before.changes(&after)?;
-    say("");
-    say("                         before        after");
-    say(&format!("  earthquake owner {:>12} {:>12}   +{gain} USDC", before.earthquakes, after.earthquakes));
-    say(&format!("  planet owner     {:>12} {:>12}   +{planet_gain} USDC", before.planets, after.planets));
-    say(&format!("  consumer         {:>12} {:>12}   -{loss} USDC", before.consumer, after.consumer));
+    say_changes(&before, &after, [gain, planet_gain, loss]);
     let transactions = transactions(demo).await?;
     let all = charged.checked_add(bridged.charged).context("overflow")?;
     say(&format!("{} calls, {all} USDC, {transactions} transactions on chain.", MORE_CALLS + 2));
@@ -190,6 +186,14 @@ impl Balances {
         let loss = self.consumer.checked_sub(after.consumer).context("the consumer gained money")?;
         Ok((gain(self.earthquakes, after.earthquakes)?, gain(self.planets, after.planets)?, loss))
     }
+}
+
+fn say_changes(before: &Balances, after: &Balances, [gain, planet_gain, loss]: [Usdc; 3]) {
+    say("");
+    say("                         before        after");
+    say(&format!("  earthquake owner {:>12} {:>12}   +{gain} USDC", before.earthquakes, after.earthquakes));
+    say(&format!("  planet owner     {:>12} {:>12}   +{planet_gain} USDC", before.planets, after.planets));
+    say(&format!("  consumer         {:>12} {:>12}   -{loss} USDC", before.consumer, after.consumer));
 }
 
 /// The results of many calls in a row.
