@@ -1,8 +1,6 @@
 //! Strangers whose call streams carry a byte a second: the company in which an honest payer's calls are measured.
 //!
-//! They are libp2p without our rules, on a thread of their own, so that what they do themselves is not taken for what
-//! they do to others. A stream that the owner ends is soon followed by another one, and a wallet that it blocks by
-//! another wallet.
+//! A stream that the owner ends is soon followed by another one, and a wallet that it blocks by another wallet.
 
 use std::{
     io, iter,
@@ -10,20 +8,19 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
-    thread,
     time::Duration,
 };
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use farthing_protocol::wire::NetworkName;
-use futures::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, StreamExt};
+use futures::{AsyncWrite, AsyncWriteExt, FutureExt, StreamExt, future::BoxFuture};
 use libp2p::{
-    Multiaddr, PeerId, StreamProtocol, Swarm, SwarmBuilder, identify, identity, noise,
-    request_response::{self, Event, Message, ProtocolSupport},
-    swarm::{NetworkBehaviour, SwarmEvent},
-    tcp, yamux,
+    Multiaddr, PeerId,
+    request_response::{Event, Message},
+    swarm::SwarmEvent,
 };
-use tokio::sync::Notify;
+
+use crate::stranger::{BehaviourEvent, Strangers, Writes, stranger};
 
 /// What each stream announces, and never gets to the end of.
 const BYTES: u32 = 30_000;
@@ -52,29 +49,21 @@ struct Counts {
 /// The wallets at work; they end when this is dropped.
 #[derive(Debug)]
 pub struct Crowd {
-    end: Arc<Notify>,
     counts: Arc<Counts>,
-    thread: Option<thread::JoinHandle<()>>,
+    _wallets: Strangers,
 }
 
 impl Crowd {
     /// # Errors
     /// When the system gives no thread.
     pub fn start(slow: Slow) -> Result<Self> {
-        let (end, counts) = (Arc::<Notify>::default(), Arc::<Counts>::default());
-        let (told, counted) = (Arc::clone(&end), Arc::clone(&counts));
-        let thread = thread::Builder::new().name("crowd".to_owned()).spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let Ok(runtime) = runtime else { return };
-            runtime.block_on(async {
-                let all = iter::repeat_with(|| wallets(&slow, &counted)).take(slow.wallets);
-                tokio::select! {
-                    _ = futures::future::join_all(all) => {}
-                    () = told.notified() => {}
-                }
-            });
+        let counts = Arc::<Counts>::default();
+        let counted = Arc::clone(&counts);
+        let wallets = Strangers::start("crowd", move || async move {
+            let all = iter::repeat_with(|| wallets(&slow, &counted)).take(slow.wallets);
+            futures::future::join_all(all).await;
         })?;
-        Ok(Self { end, counts, thread: Some(thread) })
+        Ok(Self { counts, _wallets: wallets })
     }
 
     /// Streams that are open now, as the strangers see it.
@@ -95,14 +84,6 @@ impl Crowd {
     }
 }
 
-impl Drop for Crowd {
-    fn drop(&mut self) {
-        self.end.notify_one();
-        // What it was doing is of no interest any more.
-        let _ = self.thread.take().map(thread::JoinHandle::join);
-    }
-}
-
 /// One wallet after another, for ever.
 async fn wallets(slow: &Slow, counts: &Arc<Counts>) {
     loop {
@@ -115,7 +96,8 @@ async fn wallets(slow: &Slow, counts: &Arc<Counts>) {
 
 /// One wallet, for as long as it is connected.
 async fn wallet(slow: &Slow, counts: &Arc<Counts>) -> Result<()> {
-    let mut swarm = stranger(&slow.network, counts)?;
+    let trickle = Trickle { counts: Arc::clone(counts) };
+    let mut swarm = stranger(&slow.network, slow.network.call_protocol(), Arc::new(trickle))?;
     swarm.dial(slow.to.parse::<Multiaddr>()?)?;
     let mut owner: Option<PeerId> = None;
     let (mut missing, mut soon) = (slow.streams, tokio::time::interval(SOON));
@@ -124,49 +106,22 @@ async fn wallet(slow: &Slow, counts: &Arc<Counts>) -> Result<()> {
             event = swarm.select_next_some() => match event {
                 SwarmEvent::ConnectionEstablished { peer_id, .. } => owner = Some(peer_id),
                 SwarmEvent::ConnectionClosed { .. } | SwarmEvent::OutgoingConnectionError { .. } => return Ok(()),
-                SwarmEvent::Behaviour(BehaviourEvent::Call(
+                SwarmEvent::Behaviour(BehaviourEvent::Streams(
                     Event::Message { message: Message::Response { .. }, .. } | Event::OutboundFailure { .. },
                 )) => missing += 1,
                 _ => {}
             },
             _ = soon.tick() => if let Some(owner) = &owner {
                 for _ in 0..std::mem::take(&mut missing) {
-                    swarm.behaviour_mut().call.send_request(owner, ());
+                    swarm.behaviour_mut().streams.send_request(owner, ());
                 }
             },
         }
     }
 }
 
-#[derive(NetworkBehaviour)]
-struct Behaviour {
-    identify: identify::Behaviour,
-    call: request_response::Behaviour<Trickle>,
-}
-
-fn stranger(network: &NetworkName, counts: &Arc<Counts>) -> Result<Swarm<Behaviour>> {
-    let keypair = identity::Keypair::from(identity::secp256k1::Keypair::generate());
-    let protocol =
-        StreamProtocol::try_from_owned(network.call_protocol()).ok().context("a protocol's name")?;
-    let config = request_response::Config::default().with_request_timeout(Duration::from_secs(600));
-    let codec = Trickle { counts: Arc::clone(counts) };
-    let behaviour = Behaviour {
-        identify: identify::Behaviour::new(identify::Config::new(
-            network.identify_version(),
-            keypair.public(),
-        )),
-        call: request_response::Behaviour::with_codec(codec, [(protocol, ProtocolSupport::Outbound)], config),
-    };
-    Ok(SwarmBuilder::with_existing_identity(keypair)
-        .with_tokio()
-        .with_tcp(tcp::Config::new(), noise::Config::new, yamux::Config::default)?
-        .with_behaviour(|_| behaviour)?
-        .with_swarm_config(|config| config.with_idle_connection_timeout(Duration::from_secs(60)))
-        .build())
-}
-
 /// A request that is never complete.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Trickle {
     counts: Arc<Counts>,
 }
@@ -187,45 +142,22 @@ impl Drop for Open<'_> {
     }
 }
 
-impl request_response::Codec for Trickle {
-    type Protocol = StreamProtocol;
-    type Request = ();
-    type Response = ();
-
-    async fn read_request<T>(&mut self, _: &StreamProtocol, _: &mut T) -> io::Result<()>
-    where
-        T: AsyncRead + Unpin + Send,
-    {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    async fn read_response<T>(&mut self, _: &StreamProtocol, io: &mut T) -> io::Result<()>
-    where
-        T: AsyncRead + Unpin + Send,
-    {
-        let mut answer = Vec::new();
-        io.take(64 * 1024).read_to_end(&mut answer).await.map(drop)
-    }
-
-    async fn write_request<T>(&mut self, _: &StreamProtocol, io: &mut T, (): ()) -> io::Result<()>
-    where
-        T: AsyncWrite + Unpin + Send,
-    {
+impl Trickle {
+    async fn trickle(&self, stream: &mut (dyn AsyncWrite + Unpin + Send)) -> io::Result<()> {
         let _open = Open::of(&self.counts);
         let announced = BYTES.to_be_bytes();
         for (number, byte) in announced.into_iter().chain(iter::repeat(0)).enumerate() {
-            io.write_all(&[byte]).await?;
-            io.flush().await?;
+            stream.write_all(&[byte]).await?;
+            stream.flush().await?;
             self.counts.begun.fetch_add(usize::from(number == 0), Relaxed);
             tokio::time::sleep(A_BYTE_EVERY).await;
         }
         Ok(())
     }
+}
 
-    async fn write_response<T>(&mut self, _: &StreamProtocol, _: &mut T, (): ()) -> io::Result<()>
-    where
-        T: AsyncWrite + Unpin + Send,
-    {
-        Err(io::ErrorKind::Unsupported.into())
+impl Writes for Trickle {
+    fn write<'a>(&'a self, stream: &'a mut (dyn AsyncWrite + Unpin + Send)) -> BoxFuture<'a, io::Result<()>> {
+        self.trickle(stream).boxed()
     }
 }

@@ -1,7 +1,6 @@
 //! Strangers that write gossip as fast as they may: frames of their own making, on a stream that claims to be gossip.
 //!
-//! As [`crate::crowd`], they are libp2p without our rules, on a thread of their own. A wallet that is turned away does not
-//! come again.
+//! A wallet that is turned away does not come again.
 
 use std::{
     io,
@@ -9,20 +8,14 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    thread,
-    time::Duration,
 };
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use farthing_protocol::wire::NetworkName;
-use futures::{AsyncRead, AsyncWrite, AsyncWriteExt, StreamExt};
-use libp2p::{
-    Multiaddr, StreamProtocol, Swarm, SwarmBuilder, identify, identity, noise,
-    request_response::{self, ProtocolSupport},
-    swarm::{NetworkBehaviour, SwarmEvent},
-    tcp, yamux,
-};
-use tokio::sync::Notify;
+use futures::{AsyncWrite, AsyncWriteExt, FutureExt, StreamExt, future::BoxFuture};
+use libp2p::{Multiaddr, swarm::SwarmEvent};
+
+use crate::stranger::{Strangers, Writes, stranger};
 
 /// What an object of a flood weighs, as listings do.
 const OBJECT_BYTES: u16 = 1_000;
@@ -43,31 +36,22 @@ pub enum Sort {
 /// Wallets that flood, one for each sort; they end when this is dropped.
 #[derive(Debug)]
 pub struct Flood {
-    end: Arc<Notify>,
     written: Arc<AtomicU64>,
-    thread: Option<thread::JoinHandle<()>>,
+    _wallets: Strangers,
 }
 
 impl Flood {
     /// # Errors
     /// When the system gives no thread.
     pub fn start(to: String, network: NetworkName, sorts: Vec<Sort>) -> Result<Self> {
-        let (end, written) = (Arc::<Notify>::default(), Arc::<AtomicU64>::default());
-        let (told, counted) = (Arc::clone(&end), Arc::clone(&written));
-        let thread = thread::Builder::new().name("flood".to_owned()).spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let Ok(runtime) = runtime else { return };
-            runtime.block_on(async {
-                let all = sorts.into_iter().map(|sort| wallet(&to, &network, sort, &counted));
-                tokio::select! {
-                    ended = futures::future::join_all(all) => {
-                        ended.into_iter().filter_map(Result::err).for_each(|error| eprintln!("a stranger: {error:#}"));
-                    }
-                    () = told.notified() => {}
-                }
-            });
+        let written = Arc::<AtomicU64>::default();
+        let counted = Arc::clone(&written);
+        let wallets = Strangers::start("flood", move || async move {
+            let all = sorts.into_iter().map(|sort| wallet(&to, &network, sort, &counted));
+            let ended = futures::future::join_all(all).await;
+            ended.into_iter().filter_map(Result::err).for_each(|error| eprintln!("a stranger: {error:#}"));
         })?;
-        Ok(Self { end, written, thread: Some(thread) })
+        Ok(Self { written, _wallets: wallets })
     }
 
     /// Bytes that the node's lines took until now.
@@ -76,22 +60,15 @@ impl Flood {
     }
 }
 
-impl Drop for Flood {
-    fn drop(&mut self) {
-        self.end.notify_one();
-        // What it was doing is of no interest any more.
-        let _ = self.thread.take().map(thread::JoinHandle::join);
-    }
-}
-
 /// One wallet, for as long as it is connected.
 async fn wallet(to: &str, network: &NetworkName, sort: Sort, written: &Arc<AtomicU64>) -> Result<()> {
-    let mut swarm = stranger(network, sort, written)?;
+    let frames = Frames { topic: network.listings_topic(), sort, written: Arc::clone(written) };
+    let mut swarm = stranger(network, network.gossip_protocol(), Arc::new(frames))?;
     swarm.dial(to.parse::<Multiaddr>()?)?;
     loop {
         match swarm.select_next_some().await {
             SwarmEvent::ConnectionEstablished { peer_id, .. } => {
-                swarm.behaviour_mut().gossip.send_request(&peer_id, ());
+                swarm.behaviour_mut().streams.send_request(&peer_id, ());
             }
             SwarmEvent::ConnectionClosed { .. } | SwarmEvent::OutgoingConnectionError { .. } => return Ok(()),
             _ => {}
@@ -99,39 +76,8 @@ async fn wallet(to: &str, network: &NetworkName, sort: Sort, written: &Arc<Atomi
     }
 }
 
-#[derive(NetworkBehaviour)]
-struct Behaviour {
-    identify: identify::Behaviour,
-    gossip: request_response::Behaviour<Frames>,
-}
-
-fn stranger(network: &NetworkName, sort: Sort, written: &Arc<AtomicU64>) -> Result<Swarm<Behaviour>> {
-    let keypair = identity::Keypair::from(identity::secp256k1::Keypair::generate());
-    let protocol =
-        StreamProtocol::try_from_owned(network.gossip_protocol()).ok().context("a protocol's name")?;
-    let config = request_response::Config::default().with_request_timeout(Duration::from_secs(600));
-    let codec = Frames { topic: network.listings_topic(), sort, written: Arc::clone(written) };
-    let behaviour = Behaviour {
-        identify: identify::Behaviour::new(identify::Config::new(
-            network.identify_version(),
-            keypair.public(),
-        )),
-        gossip: request_response::Behaviour::with_codec(
-            codec,
-            [(protocol, ProtocolSupport::Outbound)],
-            config,
-        ),
-    };
-    Ok(SwarmBuilder::with_existing_identity(keypair)
-        .with_tokio()
-        .with_tcp(tcp::Config::new(), noise::Config::new, yamux::Config::default)?
-        .with_behaviour(|_| behaviour)?
-        .with_swarm_config(|config| config.with_idle_connection_timeout(Duration::from_secs(600)))
-        .build())
-}
-
 /// Frames without an end.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Frames {
     topic: String,
     sort: Sort,
@@ -139,6 +85,15 @@ struct Frames {
 }
 
 impl Frames {
+    async fn pour(&self, stream: &mut (dyn AsyncWrite + Unpin + Send)) -> io::Result<()> {
+        for number in 0.. {
+            let frame = self.frame(number);
+            stream.write_all(&frame).await?;
+            self.written.fetch_add(frame.len() as u64, Relaxed);
+        }
+        Ok(())
+    }
+
     fn frame(&self, number: u32) -> Vec<u8> {
         let objects = if self.sort == Sort::Crammed { CRAMMED } else { 1 };
         let first = number * objects;
@@ -180,41 +135,8 @@ fn varint(mut number: usize) -> Vec<u8> {
     }
 }
 
-impl request_response::Codec for Frames {
-    type Protocol = StreamProtocol;
-    type Request = ();
-    type Response = ();
-
-    async fn read_request<T>(&mut self, _: &StreamProtocol, _: &mut T) -> io::Result<()>
-    where
-        T: AsyncRead + Unpin + Send,
-    {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    async fn read_response<T>(&mut self, _: &StreamProtocol, _: &mut T) -> io::Result<()>
-    where
-        T: AsyncRead + Unpin + Send,
-    {
-        Ok(())
-    }
-
-    async fn write_request<T>(&mut self, _: &StreamProtocol, io: &mut T, (): ()) -> io::Result<()>
-    where
-        T: AsyncWrite + Unpin + Send,
-    {
-        for number in 0.. {
-            let frame = self.frame(number);
-            io.write_all(&frame).await?;
-            self.written.fetch_add(frame.len() as u64, Relaxed);
-        }
-        Ok(())
-    }
-
-    async fn write_response<T>(&mut self, _: &StreamProtocol, _: &mut T, (): ()) -> io::Result<()>
-    where
-        T: AsyncWrite + Unpin + Send,
-    {
-        Err(io::ErrorKind::Unsupported.into())
+impl Writes for Frames {
+    fn write<'a>(&'a self, stream: &'a mut (dyn AsyncWrite + Unpin + Send)) -> BoxFuture<'a, io::Result<()>> {
+        self.pour(stream).boxed()
     }
 }

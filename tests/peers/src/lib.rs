@@ -4,3 +4,4 @@ pub mod crowd;
 pub mod flood;
 pub mod full;
 pub mod simulate;
+mod stranger;
