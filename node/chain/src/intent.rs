@@ -1,9 +1,7 @@
 //! The purpose of a transaction. An intent is kept with its transaction, so that after a restart the chain can
 //! be asked whether it has come true.
 
-use farthing_protocol::{
-    Address, ChannelConfig, ChannelId, CloseConsent, CloseRequest, Domain, Hash, Signature, Usdc,
-};
+use farthing_protocol::{Address, ChannelConfig, ChannelId, CloseConsent, Domain, Hash, Signature, Usdc};
 use minicbor::{Decode, Encode};
 
 use crate::{
@@ -108,16 +106,7 @@ pub(crate) enum Intent {
         #[n(2)]
         signature: Signature,
     },
-    /// Bring the signed request of a payer or signer to the chain.
-    #[n(9)]
-    RelayCloseRequest {
-        #[n(0)]
-        config: ChannelConfig,
-        #[n(1)]
-        request: CloseRequest,
-        #[n(2)]
-        signature: Signature,
-    },
+    // 9 was a signed request to close, which nothing ever asked for.
 }
 
 impl Intent {
@@ -137,7 +126,7 @@ impl Intent {
             Self::Deposit { .. } => "the deposit",
             Self::Claim { .. } => "the claim",
             Self::Close { .. } | Self::RelayClose { .. } => "the close",
-            Self::RequestClose { .. } | Self::RelayCloseRequest { .. } => "the request to close",
+            Self::RequestClose { .. } => "the request to close",
             Self::Withdraw { .. } => "the withdrawal",
             Self::SendUsdc { .. } => "the USDC transfer",
             Self::SendEth { .. } => "the ETH transfer",
@@ -172,9 +161,7 @@ impl Intent {
             },
             Self::Close { row } => of_channel("close", &row.config, row.config.payer),
             Self::RelayClose { row, .. } => of_channel("close", &row.config, row.config.payee),
-            Self::RequestClose { config } | Self::RelayCloseRequest { config, .. } => {
-                of_channel("request to close", config, config.payee)
-            }
+            Self::RequestClose { config } => of_channel("request to close", config, config.payee),
             Self::Withdraw { config } => of_channel("withdrawal", config, config.payee),
             Self::SendUsdc { to, amount } => Mined { peer: Some(*to), amount: *amount, ..mined("transfer") },
             Self::SendEth { to, wei } => {

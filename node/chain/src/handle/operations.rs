@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use alloy::primitives::B256;
-use farthing_protocol::{Address, ChannelConfig, ChannelId, CloseConsent, CloseRequest, Signature, Usdc};
+use farthing_protocol::{Address, ChannelConfig, ChannelId, CloseConsent, Signature, Usdc};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{ChainHandle, ClaimReport, ContractBooks, Landed, REQUESTS_MAX, TxReport};
@@ -149,26 +149,6 @@ impl ChainHandle {
         let signed = consent.verify(&self.0.domain, signature, row.config.payee);
         require(signed.is_ok(), "the close is not signed by the channel's payee")?;
         let intent = Intent::RelayClose { row, consent, signature };
-        self.operate(intent).await.map(|outcome| report(&outcome))
-    }
-
-    /// Brings the signed request of a payer or signer to close its channel to the chain, at this wallet's cost.
-    ///
-    /// # Errors
-    /// See [`ChainError`]; [`ChainError::Invalid`] unless payer or signer signed this request.
-    pub async fn relay_close_request(
-        &self,
-        config: ChannelConfig,
-        request: CloseRequest,
-        signature: Signature,
-    ) -> Result<TxReport, ChainError> {
-        self.require_token(&config)?;
-        require(request.channel == config.id(&self.0.domain), "the signed request is of another channel")?;
-        let signed = [config.payer, config.signer]
-            .into_iter()
-            .any(|signer| request.verify(&self.0.domain, signature, signer).is_ok());
-        require(signed, "the request is not signed by the channel's payer or signer")?;
-        let intent = Intent::RelayCloseRequest { config, request, signature };
         self.operate(intent).await.map(|outcome| report(&outcome))
     }
 

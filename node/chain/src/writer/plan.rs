@@ -84,11 +84,6 @@ impl Writer {
                 let data = PayChannels::closeBySignatureCall { claim_, consent: consent_ }.abi_encode();
                 call(Intent::RelayClose { row, consent, signature }, data)
             }
-            Intent::RelayCloseRequest { config, request, signature } => {
-                let (channel, consent) = (to_channel(&config), to_consent(request.deadline_secs, &signature));
-                let data = PayChannels::requestCloseBySignatureCall { channel, consent }.abi_encode();
-                call(Intent::RelayCloseRequest { config, request, signature }, data)
-            }
             Intent::Withdraw { config } => {
                 let data = PayChannels::withdrawCall { channel: to_channel(&config) }.abi_encode();
                 call(Intent::Withdraw { config }, data)
@@ -136,10 +131,6 @@ impl Writer {
             Intent::RelayClose { row, consent, .. } => {
                 let state = self.state(&row.config, at).await?;
                 state.is_empty() || state.round != consent.round
-            }
-            Intent::RelayCloseRequest { config, request, .. } => {
-                let state = self.state(config, at).await?;
-                state.close_at_secs.is_some() || state.is_empty() || state.round != request.round
             }
             Intent::Withdraw { config } => self.state(config, at).await?.is_empty(),
             Intent::SendUsdc { .. } | Intent::SendEth { .. } => false,
