@@ -454,34 +454,21 @@ fn replaces(candidate: &Listing, stored: &Listing) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use farthing_protocol::{ServiceNonce, Usdc, call::ChargePolicy, listing::ServiceKind};
+    use farthing_protocol::ServiceNonce;
 
     use super::*;
 
     fn listing(service: u8, owner: u8, seq: u64) -> Listing {
         Listing {
-            network: "local".to_owned(),
             service: ServiceId::from_bytes([service; 16]),
-            owner: Address::from_bytes([owner; 20]),
             seq,
             name: "Earthquakes".to_owned(),
-            summary: String::new(),
-            category: String::new(),
-            tags: Vec::new(),
-            kind: ServiceKind::Rest,
-            price: Usdc::ZERO,
-            charge_policy: ChargePolicy::Success,
-            accepts: Vec::new(),
-            operations_count: 0,
-            details_hash: [0; 32],
-            details_bytes: 0,
-            created_secs: 0,
-            updated_secs: 0,
-            tombstone: false,
-            paused: false,
-            samples_count: 0,
-            history: None,
-            nonce: ServiceNonce::from_bytes([service; 16]),
+            ..Listing::first(
+                "local",
+                Address::from_bytes([owner; 20]),
+                ServiceNonce::from_bytes([service; 16]),
+                0,
+            )
         }
     }
 

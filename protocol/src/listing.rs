@@ -252,6 +252,34 @@ pub enum DetailsError {
 }
 
 impl Listing {
+    /// A service's first version, of which nothing is said yet.
+    pub fn first(network: &str, owner: Address, nonce: ServiceNonce, now_secs: u64) -> Self {
+        Self {
+            network: network.to_owned(),
+            service: ServiceId::derive(owner, nonce),
+            owner,
+            seq: 1,
+            name: String::new(),
+            summary: String::new(),
+            category: String::new(),
+            tags: Vec::new(),
+            kind: ServiceKind::Rest,
+            price: Usdc::ZERO,
+            charge_policy: ChargePolicy::default(),
+            accepts: Vec::new(),
+            operations_count: 0,
+            details_hash: [0; 32],
+            details_bytes: 0,
+            created_secs: now_secs,
+            updated_secs: now_secs,
+            tombstone: false,
+            paused: false,
+            samples_count: 0,
+            history: None,
+            nonce,
+        }
+    }
+
     /// Returns the cost of a call of the operation.
     pub fn price_of(&self, details: &Details, method: Method, path: &str) -> Usdc {
         let own = details.prices.iter().find(|own| own.method == method && own.path == path);

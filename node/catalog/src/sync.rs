@@ -195,9 +195,7 @@ fn name_of(message: &SyncMessage) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use farthing_protocol::{
-        Listing, SecretKey, ServiceId, ServiceNonce, Signed, Usdc, call::ChargePolicy, listing::ServiceKind,
-    };
+    use farthing_protocol::{Listing, SecretKey, ServiceNonce, Signed, Usdc};
 
     use super::*;
     use crate::{options::Options, verdict::Source};
@@ -207,28 +205,13 @@ mod tests {
     fn version(seq: u64, owner: &SecretKey) -> Signed<Listing> {
         let nonce = ServiceNonce::from_bytes([7; 16]);
         let listing = Listing {
-            network: "local-test".to_owned(),
-            service: ServiceId::derive(owner.address(), nonce),
-            owner: owner.address(),
             seq,
             name: "Earthquakes".to_owned(),
-            summary: String::new(),
-            category: String::new(),
-            tags: Vec::new(),
-            kind: ServiceKind::Rest,
             price: Usdc::from_micros(1),
-            charge_policy: ChargePolicy::Success,
-            accepts: Vec::new(),
             operations_count: 1,
             details_hash: [7; 32],
             details_bytes: 1,
-            created_secs: NOW_SECS,
-            updated_secs: NOW_SECS,
-            tombstone: false,
-            paused: false,
-            samples_count: 0,
-            history: None,
-            nonce,
+            ..Listing::first("local-test", owner.address(), nonce, NOW_SECS)
         };
         Signed::sign(&listing, owner).unwrap()
     }

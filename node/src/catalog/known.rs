@@ -315,9 +315,7 @@ impl From<BridgeError> for PlanError {
 #[cfg(test)]
 mod tests {
     use farthing_bridge::{description::Content, openapi};
-    use farthing_protocol::{
-        SecretKey, ServiceId, ServiceNonce, Signed, call::ChargePolicy, listing::OperationPrice,
-    };
+    use farthing_protocol::{SecretKey, ServiceNonce, Signed, listing::OperationPrice};
 
     use super::*;
 
@@ -340,30 +338,15 @@ mod tests {
         let details = Details { api, prices: operations.iter().map(price).collect(), samples: None };
         let (blob, details_hash) = details.to_blob();
         let key = SecretKey::from_bytes(&[7; 32]).unwrap();
-        let (owner, nonce) = (key.address(), ServiceNonce::from_bytes([1; 16]));
+        let nonce = ServiceNonce::from_bytes([1; 16]);
         let listing = Listing {
-            network: "test".to_owned(),
-            service: ServiceId::derive(owner, nonce),
-            owner,
-            seq: 1,
             name: "Test".to_owned(),
-            summary: String::new(),
             category: "other".to_owned(),
-            tags: Vec::new(),
-            kind: ServiceKind::Rest,
             price: Usdc::from_micros(1),
-            charge_policy: ChargePolicy::Success,
-            accepts: Vec::new(),
             operations_count: u32::try_from(operations.len()).unwrap(),
             details_hash,
             details_bytes: u32::try_from(blob.len()).unwrap(),
-            created_secs: 1,
-            updated_secs: 1,
-            tombstone: false,
-            paused: false,
-            samples_count: 0,
-            history: None,
-            nonce,
+            ..Listing::first("test", key.address(), nonce, 1)
         };
         KnownService::new(Signed::sign(&listing, &key).unwrap().verify().unwrap(), &blob).unwrap()
     }

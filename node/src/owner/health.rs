@@ -341,34 +341,17 @@ async fn connect(service: &Registered) -> Result<String, Away> {
 
 #[cfg(test)]
 mod tests {
-    use farthing_protocol::{ServiceNonce, Usdc, call::ChargePolicy, listing::ServiceKind};
+    use farthing_protocol::ServiceNonce;
 
     use super::*;
 
     fn listing(paused: bool) -> Listing {
         Listing {
-            network: "local".to_owned(),
             service: ServiceId::from_bytes([1; 16]),
-            owner: Address::from_bytes([1; 20]),
-            seq: 1,
             name: "Earthquakes".to_owned(),
-            summary: String::new(),
-            category: String::new(),
-            tags: Vec::new(),
-            kind: ServiceKind::Rest,
-            price: Usdc::ZERO,
-            charge_policy: ChargePolicy::Success,
-            accepts: Vec::new(),
             operations_count: 1,
-            details_hash: [0; 32],
-            details_bytes: 0,
-            created_secs: 1_000,
-            updated_secs: 1_000,
-            tombstone: false,
             paused,
-            samples_count: 0,
-            history: None,
-            nonce: ServiceNonce::from_bytes([1; 16]),
+            ..Listing::first("local", Address::from_bytes([1; 20]), ServiceNonce::from_bytes([1; 16]), 1_000)
         }
     }
 

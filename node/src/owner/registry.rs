@@ -261,9 +261,6 @@ impl Registry {
         // Every version keeps the nonce, and with it the id.
         let nonce = earlier.map_or_else(new_nonce, |listing| listing.nonce);
         let listing = Listing {
-            network: self.0.network.clone(),
-            service: ServiceId::derive(owner, nonce),
-            owner,
             seq: earlier.map_or(1, |listing| listing.seq + 1),
             name: new.name,
             summary: new.summary,
@@ -277,13 +274,10 @@ impl Registry {
             details_hash,
             details_bytes: u32::try_from(details.len()).unwrap_or(u32::MAX),
             created_secs,
-            updated_secs: now_secs,
-            tombstone: false,
             // Whoever changes a paused service has not resumed it.
             paused: earlier.is_some_and(|listing| listing.paused),
             samples_count: samples_count(&samples),
-            history: None,
-            nonce,
+            ..Listing::first(&self.0.network, owner, nonce, now_secs)
         };
         Ok(StoredService {
             listing: self.0.signer.sign_document(&listing)?,

@@ -2,8 +2,8 @@
 
 use farthing_catalog::{Catalog, Limits, Opened, Options, Query, Source, Step, Summary, SyncError, Verdict};
 use farthing_protocol::{
-    Address, Listing, SecretKey, ServiceId, ServiceNonce, Signed, Usdc, call::ChargePolicy, keccak256,
-    listing::ServiceKind, signed::Document, sync::SyncMessage, wire,
+    Address, Listing, SecretKey, ServiceId, ServiceNonce, Signed, Usdc, keccak256, signed::Document,
+    sync::SyncMessage, wire,
 };
 use tempfile::TempDir;
 
@@ -97,28 +97,15 @@ pub fn nonce(number: u64) -> ServiceNonce {
 /// Listing of the service `number` by `owner`; tests change what matters to them.
 pub fn listing(number: u64, owner: &SecretKey) -> Listing {
     Listing {
-        network: NETWORK.to_owned(),
-        service: ServiceId::derive(owner.address(), nonce(number)),
-        owner: owner.address(),
-        seq: 1,
         name: format!("Service {number}"),
         summary: "Answers questions".to_owned(),
         category: "science".to_owned(),
         tags: vec!["test".to_owned()],
-        kind: ServiceKind::Rest,
         price: Usdc::from_micros(1_000),
-        charge_policy: ChargePolicy::Success,
-        accepts: Vec::new(),
         operations_count: 1,
         details_hash: [7; 32],
         details_bytes: 100,
-        created_secs: NOW_SECS - 1_000,
-        updated_secs: NOW_SECS - 1_000,
-        tombstone: false,
-        paused: false,
-        samples_count: 0,
-        history: None,
-        nonce: nonce(number),
+        ..Listing::first(NETWORK, owner.address(), nonce(number), NOW_SECS - 1_000)
     }
 }
 

@@ -14,8 +14,7 @@ use farthing_network::{
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelId, Listing, NodeRecord,
     Outcome, Receipt, SecretKey, ServiceId, ServiceNonce, Signature, Signed, Usdc,
-    call::{CallStatus, ChargePolicy, Method, Payment},
-    listing::ServiceKind,
+    call::{CallStatus, Method, Payment},
     wire::NetworkName,
 };
 use tokio::sync::mpsc;
@@ -182,28 +181,11 @@ pub(crate) fn listing(key: &SecretKey, n: u32) -> Listing {
     nonce[..4].copy_from_slice(&n.to_be_bytes());
     let nonce = ServiceNonce::from_bytes(nonce);
     Listing {
-        network: network().as_str().to_owned(),
-        service: ServiceId::derive(key.address(), nonce),
-        owner: key.address(),
-        seq: 1,
         name: format!("Service {n}"),
-        summary: String::new(),
         category: "test".to_owned(),
-        tags: Vec::new(),
-        kind: ServiceKind::Rest,
-        price: Usdc::ZERO,
-        charge_policy: ChargePolicy::default(),
-        accepts: Vec::new(),
         operations_count: 1,
-        details_hash: [0; 32],
         details_bytes: 1,
-        created_secs: now_secs(),
-        updated_secs: now_secs(),
-        tombstone: false,
-        paused: false,
-        samples_count: 0,
-        history: None,
-        nonce,
+        ..Listing::first(network().as_str(), key.address(), nonce, now_secs())
     }
 }
 

@@ -10,8 +10,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use farthing_catalog::{Catalog, Options, Query, Sort, Source, Step, Verdict};
 use farthing_protocol::{
-    Address, Listing, SecretKey, ServiceId, ServiceNonce, Signed, Usdc, call::ChargePolicy,
-    listing::ServiceKind, sync::SyncMessage, wire,
+    Address, Listing, SecretKey, ServiceNonce, Signed, Usdc, listing::ServiceKind, sync::SyncMessage, wire,
 };
 use serde::Serialize;
 
@@ -251,28 +250,16 @@ fn signed(network: &str, number: usize) -> Result<Signed<Listing>> {
     let nonce = ServiceNonce::from_bytes(nonce);
     let age_secs = dice.below(30 * 24 * 3600) as u64;
     let listing = Listing {
-        network: network.to_owned(),
-        service: ServiceId::derive(key.address(), nonce),
-        owner: key.address(),
-        seq: 1,
         name: format!("{quality} {subject} {place} {number}"),
         summary: format!("Answers questions about {subject} and {other} in {place}: {quality}, by the call."),
         category: pick(&CATEGORIES, &mut dice).to_owned(),
         tags: vec![subject.to_owned(), place.to_owned()],
         kind: if dice.below(4) == 0 { ServiceKind::Graphql } else { ServiceKind::Rest },
         price: Usdc::from_micros(dice.below(50_000) as u64),
-        charge_policy: ChargePolicy::default(),
-        accepts: Vec::new(),
         operations_count: 5,
         details_hash: [7; 32],
         details_bytes: 10_000,
-        created_secs: now_secs() - age_secs,
-        updated_secs: now_secs() - age_secs,
-        tombstone: false,
-        paused: false,
-        samples_count: 0,
-        history: None,
-        nonce,
+        ..Listing::first(network, key.address(), nonce, now_secs() - age_secs)
     };
     Ok(Signed::sign(&listing, &key)?)
 }

@@ -4,9 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use farthing_protocol::{
-    Listing, ServiceId, ServiceNonce, Signed, Usdc, call::ChargePolicy, listing::ServiceKind,
-};
+use farthing_protocol::{Listing, ServiceNonce, Signed};
 use serde::Serialize;
 
 use super::{
@@ -171,27 +169,12 @@ fn listing(owner: farthing_protocol::Address, number: usize) -> Listing {
     nonce[..8].copy_from_slice(&number.to_be_bytes());
     let nonce = ServiceNonce::from_bytes(nonce);
     Listing {
-        network: network_name().as_str().to_owned(),
-        service: ServiceId::derive(owner, nonce),
-        owner,
-        seq: 1,
         name: format!("Simulated service {number}"),
         summary: "What a simulated node sells".to_owned(),
         category: "simulation".to_owned(),
         tags: vec!["simulation".to_owned()],
-        kind: ServiceKind::Rest,
-        price: Usdc::ZERO,
-        charge_policy: ChargePolicy::default(),
-        accepts: Vec::new(),
         operations_count: 1,
-        details_hash: [0; 32],
         details_bytes: 1,
-        created_secs: now_secs(),
-        updated_secs: now_secs(),
-        tombstone: false,
-        paused: false,
-        samples_count: 0,
-        history: None,
-        nonce,
+        ..Listing::first(network_name().as_str(), owner, nonce, now_secs())
     }
 }

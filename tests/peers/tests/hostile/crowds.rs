@@ -12,10 +12,7 @@ use farthing_control::{
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
 use farthing_peers::simulate::{now_secs, report::resident_mib_of};
 use farthing_protocol::{
-    Address, Listing, SecretKey, ServiceId, ServiceNonce, Signed, Usdc,
-    call::ChargePolicy,
-    keccak256,
-    listing::ServiceKind,
+    Address, Listing, SecretKey, ServiceNonce, Signed, Usdc, keccak256,
     sync::SyncMessage,
     wire::{self, NetworkName},
 };
@@ -54,28 +51,16 @@ fn junk(owner: &SecretKey, number: u64) -> Result<Signed<Listing>> {
     nonce[..8].copy_from_slice(&number.to_be_bytes());
     let nonce = ServiceNonce::from_bytes(nonce);
     let listing = Listing {
-        network: network()?.as_str().to_owned(),
-        service: ServiceId::derive(owner.address(), nonce),
-        owner: owner.address(),
-        seq: 1,
         name: format!("Harbour tides {number}"),
         summary: "Tides of every harbour".to_owned(),
         category: "weather".to_owned(),
         tags: vec!["tides".to_owned()],
-        kind: ServiceKind::Rest,
         price: Usdc::from_micros(1),
-        charge_policy: ChargePolicy::Success,
-        accepts: Vec::new(),
         operations_count: 1,
         details_hash: [7; 32],
         details_bytes: 100,
         created_secs: now_secs() - 1_000,
-        updated_secs: now_secs() - 1,
-        tombstone: false,
-        paused: false,
-        samples_count: 0,
-        history: None,
-        nonce,
+        ..Listing::first(network()?.as_str(), owner.address(), nonce, now_secs() - 1)
     };
     Ok(Signed::sign(&listing, owner)?)
 }

@@ -4,10 +4,9 @@ use anyhow::Result;
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
 use farthing_peers::simulate::now_secs;
 use farthing_protocol::{
-    Listing, SecretKey, ServiceId, ServiceNonce, Usdc,
-    call::ChargePolicy,
+    Listing, SecretKey, ServiceNonce,
     info::{InfoRequest, InfoResponse},
-    listing::{Pin, ServiceKind},
+    listing::Pin,
     wire::NetworkName,
 };
 use farthing_testnet::NodeProcess;
@@ -19,28 +18,12 @@ pub const NETWORK: &str = "31337";
 pub fn listing(owner: &SecretKey, number: u8, details: Pin) -> Listing {
     let nonce = ServiceNonce::from_bytes([number; 16]);
     Listing {
-        network: NETWORK.to_owned(),
-        service: ServiceId::derive(owner.address(), nonce),
-        owner: owner.address(),
-        seq: 1,
         name: format!("Stranger's {number}"),
-        summary: String::new(),
         category: "test".to_owned(),
-        tags: Vec::new(),
-        kind: ServiceKind::Rest,
-        price: Usdc::ZERO,
-        charge_policy: ChargePolicy::default(),
-        accepts: Vec::new(),
         operations_count: 1,
         details_hash: details.hash,
         details_bytes: details.bytes,
-        created_secs: now_secs(),
-        updated_secs: now_secs(),
-        tombstone: false,
-        paused: false,
-        samples_count: 0,
-        history: None,
-        nonce,
+        ..Listing::first(NETWORK, owner.address(), nonce, now_secs())
     }
 }
 
