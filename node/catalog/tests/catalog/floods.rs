@@ -3,6 +3,8 @@
 use farthing_catalog::{Limits, Reason, Source, Verdict};
 use farthing_protocol::{Listing, ServiceId, Signed, wire};
 
+#[cfg(target_os = "linux")]
+use crate::alone::{is_alone, resident_kib};
 use crate::world::{
     FOREVER_SECS, NOW_SECS, World, as_it_travels, fetched, key, listing, nonce, peer, pushed, service, signed,
 };
@@ -196,29 +198,6 @@ fn is_flat(world: &World, what: &str, before: u64) {
     let counts = world.catalog.counts();
     assert_eq!((counts.listings, counts.tombstones), (1, 0), "{what}");
     assert!(counts.refused <= 1_000, "{what}: {counts:?}");
-}
-
-/// Whether this process runs the test of this name and no other. If not, it has just been run in one of its own, where
-/// nobody else's memory is counted, and has passed.
-#[cfg(target_os = "linux")]
-pub fn is_alone(test: &str) -> bool {
-    const ALONE: &str = "FARTHING_TEST_ALONE";
-    if std::env::var_os(ALONE).is_some() {
-        return true;
-    }
-    let mut run = std::process::Command::new(std::env::current_exe().unwrap());
-    let run = run.args(["--exact", test, "--nocapture"]).env(ALONE, "1").output().unwrap();
-    let said = String::from_utf8_lossy(&run.stdout);
-    assert!(run.status.success(), "{said}{}", String::from_utf8_lossy(&run.stderr));
-    assert!(said.contains("1 passed"), "no test has this name: {said}");
-    false
-}
-
-#[cfg(target_os = "linux")]
-pub fn resident_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
 #[tokio::test]

@@ -201,7 +201,7 @@ const GROWTH_KIB_MAX: u64 = 64 * 1024;
 #[cfg(target_os = "linux")]
 #[test]
 fn sixteen_hostile_sessions_at_once_take_little_memory_and_an_honest_one_goes_on_beside_them() {
-    use crate::floods::{is_alone, resident_kib};
+    use crate::alone::{is_alone, resident_kib};
     if !is_alone(
         "sessions::sixteen_hostile_sessions_at_once_take_little_memory_and_an_honest_one_goes_on_beside_them",
     ) {

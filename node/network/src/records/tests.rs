@@ -4,6 +4,12 @@ use farthing_protocol::SecretKey;
 
 use super::*;
 
+#[cfg(target_os = "linux")]
+#[path = "../../../../protocol/tests/support/alone.rs"]
+mod alone;
+#[cfg(target_os = "linux")]
+use alone::{is_alone, resident_kib};
+
 const NOW_SECS: u64 = 1_000_000;
 const SOURCE: Address = Address::from_bytes([9; 20]);
 
@@ -55,29 +61,6 @@ fn assert_consistent(records: &Records) {
 /// them take, and three times what an allocator's whims do.
 #[cfg(target_os = "linux")]
 const GROWTH_KIB_MAX: u64 = 1024;
-
-/// Whether this process runs the test of this name and no other. If not, it has just been run in one of its own, where
-/// nobody else's memory is counted, and has passed.
-#[cfg(target_os = "linux")]
-fn is_alone(test: &str) -> bool {
-    const ALONE: &str = "FARTHING_TEST_ALONE";
-    if std::env::var_os(ALONE).is_some() {
-        return true;
-    }
-    let mut run = std::process::Command::new(std::env::current_exe().unwrap());
-    let run = run.args(["--exact", test, "--nocapture"]).env(ALONE, "1").output().unwrap();
-    let said = String::from_utf8_lossy(&run.stdout);
-    assert!(run.status.success(), "{said}{}", String::from_utf8_lossy(&run.stderr));
-    assert!(said.contains("1 passed"), "no test has this name: {said}");
-    false
-}
-
-#[cfg(target_os = "linux")]
-fn resident_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
-}
 
 /// A hundred different ones of wallets from `first` on, each `change`d and signed by its owner.
 fn hundred(first: u32, change: impl Fn(&mut NodeRecord)) -> Vec<Vec<u8>> {
