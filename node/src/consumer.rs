@@ -19,7 +19,7 @@ use farthing_chain::ChainHandle;
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
-use farthing_protocol::{Address, CallId, ChannelId, ServiceId, Usdc, call::Method, resolution::Copies};
+use farthing_protocol::{Address, CallId, ServiceId, Usdc, call::Method, resolution::Copies};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -60,6 +60,7 @@ pub mod trust;
 
 use accounts::{Accounts, Earlier};
 use channels::PayerChannels;
+use compare::{BookComparer, BookComparison};
 use conduct::Conduct;
 pub use error::{BuyError, Cap, MissingFunds};
 use funding::Funding;
@@ -241,6 +242,15 @@ impl Consumer {
     /// The books of what this node buys.
     pub fn accounts(&self) -> Arc<Accounts> {
         self.0.accounts.clone()
+    }
+
+    /// Compares every call bought from `owner`, and every channel with it, with what it says of them.
+    ///
+    /// # Errors
+    /// Why the owner's books or the own ones cannot be seen.
+    pub async fn compare_books_with(&self, owner: Address) -> Result<BookComparison, String> {
+        let ConsumerParts { ledger, channels, signer, network, .. } = &self.0.parts;
+        BookComparer { ledger, channels, signer, network }.compare_with(owner).await
     }
 
     /// A service, to look at before buying.

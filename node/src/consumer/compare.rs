@@ -1,7 +1,7 @@
 //! This node's books of what it bought from an owner, held against the owner's: call by call (invariant X1), and in the
 //! total of each channel (M4).
 //!
-//! [`differ`] decides about one call, [`channels::judge`] about one channel. [`Consumer::compare_books_with`] asks for the
+//! [`differ`] decides about one call, [`channels::judge`] about one channel. `BookComparer` asks for the
 //! owner's records page by page, each between two looks into the own ledger, so that calls which go on meanwhile are
 //! never taken for differences. Whatever the owner says is bounded in number, in order and in time.
 
@@ -10,15 +10,16 @@ use std::{
     time::Duration,
 };
 
-use farthing_ledger::{Promise, Purchase, PurchaseEnd, Side};
+use farthing_ledger::{Ledger, Promise, Purchase, PurchaseEnd, Side};
+use farthing_network::NetworkHandle;
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, ChannelId, Outcome, Refusal, RefusalCode, Usdc,
     books::{CALLS_PAGE_MAX, CallRecord, CallsAsked, CallsPage},
     limits::REFUSAL_DETAIL_BYTES_MAX,
 };
 
-use super::Consumer;
-use crate::disk::aside;
+use super::channels::PayerChannels;
+use crate::{disk::aside, wallet::Signer};
 
 pub mod channels;
 
@@ -265,12 +266,21 @@ pub fn may_be_forgotten(promised_secs: u64, kept_since_secs: u64, now_secs: u64)
     promised_secs <= kept_since_secs.min(now_secs.saturating_sub(KEPT_SECS_MIN))
 }
 
-impl Consumer {
+/// The own books, and the way to the owners whose books they are compared with.
+#[derive(Debug)]
+pub(super) struct BookComparer<'a> {
+    pub(super) ledger: &'a Ledger,
+    pub(super) channels: &'a PayerChannels,
+    pub(super) signer: &'a Signer,
+    pub(super) network: &'a NetworkHandle,
+}
+
+impl BookComparer<'_> {
     /// Compares every call bought from `owner`, and every channel with it, with what it says of them.
     ///
     /// # Errors
     /// Why the owner's books or the own ones cannot be seen.
-    pub async fn compare_books_with(&self, owner: Address) -> Result<BookComparison, String> {
+    pub(super) async fn compare_with(&self, owner: Address) -> Result<BookComparison, String> {
         let compared = async {
             let mut compared = BookComparison::default();
             // First: an owner that lost records takes over what it is shown of them.
@@ -352,13 +362,13 @@ impl Consumer {
     }
 
     fn open_with(&self, owner: Address) -> Result<HashSet<CallId>, String> {
-        let open: Vec<Promise> = self.0.ledger.unresolved().map_err(|error| error.to_string())?;
+        let open: Vec<Promise> = self.ledger.unresolved().map_err(|error| error.to_string())?;
         let of_owner = open.into_iter().filter(|promise| promise.owner == owner);
         Ok(of_owner.map(|promise| promise.request.call_id).collect())
     }
 
     fn is_open(&self, call_id: CallId) -> Result<bool, String> {
-        let promise = self.0.ledger.promise_of(call_id).map_err(|error| error.to_string())?;
+        let promise = self.ledger.promise_of(call_id).map_err(|error| error.to_string())?;
         Ok(promise.is_some())
     }
 
@@ -368,13 +378,13 @@ impl Consumer {
         after: Option<CallId>,
         until: Option<CallId>,
     ) -> Result<Vec<Purchase>, String> {
-        let ledger = self.0.ledger.clone();
+        let ledger = self.ledger.clone();
         let read = aside(move || ledger.purchases_from(owner, after, until)).await;
         read.map_err(|error| error.to_string())
     }
 
     fn adjusted_with(&self, owner: Address) -> Result<Usdc, String> {
-        self.0.ledger.adjusted_with(Side::Payer, owner).map_err(|error| error.to_string())
+        self.ledger.adjusted_with(Side::Payer, owner).map_err(|error| error.to_string())
     }
 
     async fn page_of(&self, owner: Address, asked: CallsAsked) -> Result<CallsPage, String> {
@@ -393,7 +403,7 @@ impl Consumer {
     }
 
     async fn put_question(&self, owner: Address, question: CallMessage) -> Result<CallReply, String> {
-        let answer = self.0.network.call(owner, question, bytes::Bytes::new(), PAGE_TIMEOUT).await;
+        let answer = self.network.call(owner, question, bytes::Bytes::new(), PAGE_TIMEOUT).await;
         answer.map(|(reply, ..)| reply).map_err(|failure| failure.to_string())
     }
 }

@@ -6,7 +6,7 @@ use farthing_protocol::{
     Address, CallMessage, CallReply, ChannelId, Domain, RefusalCode, Usdc, Voucher, call::ChannelSync,
 };
 
-use super::{BookComparison, Consumer};
+use super::{BookComparer, BookComparison};
 use crate::{consumer::shown::newest_word, disk::aside};
 
 /// Channels of one owner that are asked about: those that hold money first.
@@ -92,13 +92,13 @@ pub fn judge(row: &PayerChannelRow, told: Option<&ChannelSync>, domain: &Domain)
     unequal
 }
 
-impl Consumer {
+impl BookComparer<'_> {
     pub(super) async fn compare_channels(
         &self,
         owner: Address,
         compared: &mut BookComparison,
     ) -> Result<(), String> {
-        let domain = *self.0.signer.domain();
+        let domain = *self.signer.domain();
         let mut rows = self.channels_with(owner).await?;
         rows.retain(|row| row.config.id(&domain) == row.id);
         rows.sort_by_key(|row| (row.deposited <= row.claimed, row.id));
@@ -129,18 +129,18 @@ impl Consumer {
 
     /// Tells whether this node signed something, by the owner's proof, that it has not booked yet.
     fn forgets_on(&self, id: ChannelId) -> bool {
-        self.0.channels.get(id).is_some_and(|channel| !channel.forgotten.is_zero())
+        self.channels.get(id).is_some_and(|channel| !channel.forgotten.is_zero())
     }
 
     async fn channels_with(&self, owner: Address) -> Result<Vec<PayerChannelRow>, String> {
-        let ledger = self.0.ledger.clone();
+        let ledger = self.ledger.clone();
         let rows = aside(move || ledger.payer_channels()).await.map_err(|error| error.to_string())?;
         Ok(rows.into_iter().filter(|row| row.config.payee == owner).collect())
     }
 
     /// The owner's books of a channel; `None` when it has none.
     async fn books_of(&self, owner: Address, id: ChannelId) -> Result<Option<ChannelSync>, String> {
-        let word = newest_word(&self.0.ledger, &self.0.signer, id);
+        let word = newest_word(self.ledger, self.signer, id);
         match self.put_question(owner, CallMessage::Sync(id, word)).await? {
             CallReply::Channel(books) => Ok(Some(books)),
             CallReply::Refused(refusal) if refusal.code == RefusalCode::UnknownChannel => Ok(None),
