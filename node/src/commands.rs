@@ -13,7 +13,7 @@ use axum::{
 use bytes::Bytes;
 use farthing_chain::ChainError;
 use farthing_control::{
-    endpoint::{Commands as Endpoints, handle},
+    endpoint::Commands as Endpoints,
     sentence,
     types::{Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Problem, Reach},
 };
@@ -53,6 +53,13 @@ macro_rules! refused {
     };
 }
 
+/// Says which function answers an endpoint.
+macro_rules! answer {
+    ($endpoint:ident: $($function:tt)+) => {
+        farthing_control::answer!($crate::commands::Commands, $endpoint, $($function)+);
+    };
+}
+
 mod activity;
 mod alerts;
 mod audit;
@@ -80,96 +87,7 @@ const REQUEST_BYTES_MAX: usize = 40 * 1024 * 1024;
 
 /// The endpoints that the node answers.
 pub fn router(node: Handles) -> Router {
-    let handlers = Endpoints {
-        call: handle(call),
-        peers: handle(peers),
-        ping: handle(ping),
-        lookup: handle(lookup),
-        reached: handle(reached),
-        test_reach: handle(test_reach),
-        activity: handle(activity::activity),
-        figures: handle(activity::figures),
-        alerts: handle(alerts::list),
-        alert_levels: handle(alerts::levels),
-        set_alert_levels: handle(alerts::set),
-        test_alerts: handle(alerts::test),
-        renew_alert_secret: handle(alerts::renew_secret),
-        audit: handle(audit::audit),
-        backups: handle(backup::list),
-        create_backup: handle(backup::create),
-        backup: handle(backup::download),
-        upload_backup: handle(backup::upload).with_body_max(backup::UPLOAD_BYTES_MAX),
-        verify_backup: handle(backup::verify),
-        wallet_backup: handle(backup::wallet_backup),
-        phrase: handle(backup::phrase),
-        check_phrase: handle(backup::check_phrase),
-        automatic_backups: handle(backup::automatic::show),
-        set_automatic_backups: handle(backup::automatic::set),
-        make_automatic_backup: handle(backup::automatic::make),
-        replaced_nodes: handle(backup::replaced::list),
-        remove_replaced_node: handle(backup::replaced::remove),
-        catalog_search: handle(catalog::search),
-        named_services: handle(catalog::named),
-        catalog_service: handle(catalog::show),
-        catalog_openapi: handle(catalog::openapi),
-        catalog_samples: handle(catalog::sample),
-        catalog_versions: handle(catalog::versions),
-        catalog_form: handle(catalog::form),
-        flagged_services: handle(flagged::list),
-        rule_flagged: handle(flagged::set),
-        api_health: handle(health::health),
-        history: handle(history::history),
-        history_csv: handle(history::csv),
-        history_json: handle(history::json),
-        history_days: handle(history::days),
-        settlement: handle(history::settled),
-        inspect_api: handle(inspect::inspect),
-        preview_api: handle(inspect::preview),
-        try_api: handle(inspect::try_out),
-        test_api: handle(inspect::test),
-        wallet: handle(money::wallet),
-        send: handle(money::send),
-        channels: handle(money::channels),
-        open_channel: handle(money::open_channel),
-        close_channel: handle(money::close_channel),
-        resume_channel: handle(money::resume_channel),
-        settle: handle(money::settle),
-        sdk_languages: handle(sdk::languages),
-        sdk: handle(sdk::download),
-        sdk_with_templates: handle(sdk::generate),
-        sdk_snippets: handle(sdk::snippets),
-        secret: handle(secrets::default),
-        rotate_secret: handle(secrets::rotate_default),
-        secrets: handle(secrets::list),
-        create_secret: handle(secrets::create),
-        named_secret: handle(secrets::show),
-        revoke_secret: handle(secrets::revoke),
-        limit_secret: handle(secrets::limit),
-        rotate_named_secret: handle(secrets::rotate),
-        apis: handle(services::apis),
-        add_api: handle(services::add_api),
-        show_api: handle(services::show_api),
-        rescan_api: handle(services::rescan_api),
-        edit_api: handle(services::edit_api),
-        api_openapi: handle(services::openapi),
-        api_versions: handle(services::versions),
-        remove_api: handle(services::remove_api),
-        price_api: handle(services::price_api),
-        pause_api: handle(services::pause_api),
-        resume_api: handle(services::resume_api),
-        spending: handle(spending::show),
-        stop_spending: handle(spending::stop),
-        resume_spending: handle(spending::resume),
-        limit_spending: handle(spending::limit),
-        accept_price: handle(spending::accept),
-        document: handle(openapi::show),
-        logs: handle(logs::logs),
-        status: handle(status::status),
-        health: handle(status::health),
-        doctor: handle(status::doctor),
-        traffic: handle(traffic::traffic),
-    };
-    handlers.router().layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX)).with_state(Commands {
+    Endpoints::router::<Commands>().layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX)).with_state(Commands {
         node,
         counted: activity::CountedFigures::default(),
         tally: Tally::default(),
@@ -198,6 +116,7 @@ macro_rules! handed_out {
 
 handed_out!(Handles = node, activity::CountedFigures = counted, Tally = tally, traffic::Meter = meter);
 
+answer!(Call: call);
 /// The same call as at port 3000; the socket's permissions stand for the secret.
 async fn call(State(node): State<Handles>, headers: HeaderMap, body: Bytes) -> Response {
     let gateway = node.gateway();
@@ -205,6 +124,7 @@ async fn call(State(node): State<Handles>, headers: HeaderMap, body: Bytes) -> R
     crate::gateway::answer(&gateway, grant, &gateway.url, &headers, &body, Instant::now()).await
 }
 
+answer!(Peers: peers);
 async fn peers(State(node): State<Handles>) -> Json<Vec<Peer>> {
     let peers = node.network.peers().await;
     Json(
@@ -220,6 +140,7 @@ async fn peers(State(node): State<Handles>) -> Json<Vec<Peer>> {
     )
 }
 
+answer!(Ping: ping);
 async fn ping(State(node): State<Handles>, Json(request): Json<PingRequest>) -> Reply<Pong> {
     let wallet = request.wallet.0;
     if wallet == node.wallet {
@@ -242,6 +163,7 @@ async fn ping(State(node): State<Handles>, Json(request): Json<PingRequest>) -> 
     }))
 }
 
+answer!(Lookup: lookup);
 async fn lookup(State(node): State<Handles>, Json(request): Json<LookupRequest>) -> Json<Lookup> {
     let found = node.network.lookup(request.wallet.0).await;
     let addresses = found.addresses;
@@ -268,11 +190,13 @@ async fn lookup(State(node): State<Handles>, Json(request): Json<LookupRequest>)
     })
 }
 
+answer!(Reached: reached);
 async fn reached(State(node): State<Handles>) -> Json<Reach> {
     let reachability = node.network.status().borrow().reachability.clone();
     Json(reach::shown(&reachability, clock::now_secs()))
 }
 
+answer!(TestReach: test_reach);
 async fn test_reach(State(node): State<Handles>) -> Reply<Reach> {
     let tested = node.network.test_reachability().await;
     let reachability =

@@ -11,7 +11,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_control::{
-    endpoint::{self, Endpoint, Session, asks_for_password, handle},
+    endpoint::{self, Endpoint, Session, asks_for_password},
     types::{HEADER_PRICE, LogIn, LoggedIn, Problem, SetUp},
 };
 use farthing_os::{clock, secret::SecretText};
@@ -38,9 +38,8 @@ const DESCRIBED: &str = "GET /api/v1/openapi.json describes what the address tak
 pub(super) fn routes(panel: &ConsoleState) -> Router<ConsoleState> {
     let commands = panel.node().routes().fallback(|| async { nothing_here() });
     let guarded = commands.layer(from_fn_with_state(panel.clone(), admit));
-    let session = Session { set_up: handle(set_up), log_in: handle(log_in) };
     Router::new()
-        .nest(PREFIX, session.router())
+        .nest(PREFIX, Session::router())
         .layer(DefaultBodyLimit::max(GUEST_BYTES_MAX))
         .nest_service(PREFIX, guarded)
         .layer(map_response(as_problem))
@@ -72,6 +71,7 @@ async fn as_problem(response: Response) -> Response {
     response
 }
 
+farthing_control::answer!(ConsoleState, SetUp, set_up);
 async fn set_up(
     State(panel): State<ConsoleState>,
     from: Option<Extension<ClientAddress>>,
@@ -82,6 +82,7 @@ async fn set_up(
     logged_in(begun)
 }
 
+farthing_control::answer!(ConsoleState, LogIn, log_in);
 async fn log_in(
     State(panel): State<ConsoleState>,
     from: Option<Extension<ClientAddress>>,

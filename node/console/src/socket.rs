@@ -1,8 +1,8 @@
 //! The console, from the command line: where it is, and a way back in.
 
-use axum::{Extension, Json, Router, http::StatusCode};
+use axum::{Json, Router, extract::State, http::StatusCode};
 use farthing_control::{
-    endpoint::{Door, handle},
+    endpoint::Door,
     types::{Console, Problem},
 };
 
@@ -33,14 +33,16 @@ impl About {
 
 /// Routes for whoever owns the data folder; the console itself does not have them.
 pub fn router(about: About) -> Router {
-    Door { console: handle(show), reset_console: handle(reset) }.router().layer(Extension(about))
+    Door::router().with_state(about)
 }
 
-async fn show(Extension(about): Extension<About>) -> Json<Console> {
+farthing_control::answer!(About, ShowConsole, show);
+async fn show(State(about): State<About>) -> Json<Console> {
     Json(about.shown())
 }
 
-async fn reset(Extension(about): Extension<About>) -> Result<Json<Console>, Problem> {
+farthing_control::answer!(About, ResetConsole, reset);
+async fn reset(State(about): State<About>) -> Result<Json<Console>, Problem> {
     about
         .access
         .reset()

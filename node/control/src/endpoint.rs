@@ -1,8 +1,9 @@
 //! The endpoints of a node's API, each in one place: what is sent, what comes back, at which method and path, and
 //! whether it asks for the password.
 //!
-//! `list.rs` names them all. The router is made of a handler for each of them and does not compile without one of them,
-//! nor with one that takes or gives other types; [`document()`] and [`asks_for_password`] read the same list.
+//! `list.rs` names them all. [`answer!`](crate::answer) makes a function the handler of one, and does not compile when it
+//! takes or gives other types; a router of them does not compile while one has no handler. [`document()`] and
+//! [`asks_for_password`] read the same list.
 
 mod document;
 mod handler;
@@ -14,7 +15,7 @@ use http::Method;
 use self::document::{Param, Shape};
 pub use self::{
     document::document,
-    handler::{Answers, Fits, Handler, Takes, handle},
+    handler::{Answers, Fits, Handled, Handler, Takes, handle},
     list::*,
     target::Target,
 };

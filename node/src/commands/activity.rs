@@ -40,7 +40,8 @@ pub(super) struct Listed {
     limit: Option<usize>,
 }
 
-pub(super) async fn activity(State(node): State<Handles>, Query(listed): Query<Listed>) -> Reply<Activity> {
+answer!(Activity: activity);
+async fn activity(State(node): State<Handles>, Query(listed): Query<Listed>) -> Reply<Activity> {
     let limit = listed.limit.unwrap_or(LISTED_DEFAULT).min(LISTED_MAX);
     let (purchases, served) = (node.ledger.purchases(limit)?, node.ledger.served_calls(limit)?);
     let names = node.history().names();
@@ -83,10 +84,8 @@ struct LastCount {
     at: Option<Instant>,
 }
 
-pub(super) async fn figures(
-    State(node): State<Handles>,
-    State(counted): State<CountedFigures>,
-) -> Reply<Figures> {
+answer!(Figures: figures);
+async fn figures(State(node): State<Handles>, State(counted): State<CountedFigures>) -> Reply<Figures> {
     match counted.look() {
         (Some(figures), false) => Ok(Json(figures)),
         (Some(figures), true) => {

@@ -22,18 +22,18 @@ fn levels_of(node: &Handles) -> AlertLevels {
     }
 }
 
-pub(super) async fn list(State(node): State<Handles>) -> Json<Vec<Alert>> {
+answer!(Alerts: list);
+async fn list(State(node): State<Handles>) -> Json<Vec<Alert>> {
     Json(node.alerts.look())
 }
 
-pub(super) async fn levels(State(node): State<Handles>) -> Json<AlertLevels> {
+answer!(AlertLevels: levels);
+async fn levels(State(node): State<Handles>) -> Json<AlertLevels> {
     Json(levels_of(&node))
 }
 
-pub(super) async fn set(
-    State(node): State<Handles>,
-    Json(request): Json<AlertLevelsRequest>,
-) -> Reply<AlertLevels> {
+answer!(SetAlertLevels: set);
+async fn set(State(node): State<Handles>, Json(request): Json<AlertLevelsRequest>) -> Reply<AlertLevels> {
     let AlertLevelsRequest { usdc_below, eth_below, channel_below, webhook } = request;
     let edit = |levels: &mut Levels| {
         levels.usdc_below = usdc_below.map_or(levels.usdc_below, |text| text.0);
@@ -47,7 +47,8 @@ pub(super) async fn set(
     Ok(Json(levels_of(&node)))
 }
 
-pub(super) async fn test(State(node): State<Handles>) -> Reply<AlertLevels> {
+answer!(TestAlerts: test);
+async fn test(State(node): State<Handles>) -> Reply<AlertLevels> {
     match node.alerts.test_webhook().await {
         None => {
             let next = "`farthing alert set --webhook` sets one.";
@@ -60,7 +61,8 @@ pub(super) async fn test(State(node): State<Handles>) -> Reply<AlertLevels> {
     }
 }
 
-pub(super) async fn renew_secret(State(node): State<Handles>) -> Reply<Secret> {
+answer!(RenewAlertSecret: renew_secret);
+async fn renew_secret(State(node): State<Handles>) -> Reply<Secret> {
     let secret = node.alerts.renew_secret().await?;
     Ok(Json(Secret { secret: secret.expose().to_owned() }))
 }

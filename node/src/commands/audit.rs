@@ -32,8 +32,9 @@ pub(super) async fn full_audit(
     aside(move || ledger.audit(with_signatures.then_some(&domain))).await
 }
 
+answer!(Audit: audit);
 /// The books, checked now.
-pub(super) async fn audit(
+async fn audit(
     State(node): State<Handles>,
     Query(AuditQuery { with, offline }): Query<AuditQuery>,
 ) -> Reply<Audit> {

@@ -29,12 +29,14 @@ pub(super) mod replaced;
 /// The largest backup that may be brought over HTTP; a larger one is put into the folder by hand.
 pub(super) const UPLOAD_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-pub(super) async fn list(State(node): State<Handles>) -> Reply<Vec<Backup>> {
+answer!(Backups: list);
+async fn list(State(node): State<Handles>) -> Reply<Vec<Backup>> {
     let backups = Backups::of(&node.config.node);
     Ok(Json(aside(move || backups.all()).await?))
 }
 
-pub(super) async fn create(State(node): State<Handles>, Json(request): Json<BackupRequest>) -> Reply<Backup> {
+answer!(CreateBackup: create);
+async fn create(State(node): State<Handles>, Json(request): Json<BackupRequest>) -> Reply<Backup> {
     let lock = Lock::Passphrase(SecretText::new(request.passphrase));
     let made = aside(move || {
         let (config, now_secs) = (&node.config.node, clock::now_secs());
@@ -45,10 +47,8 @@ pub(super) async fn create(State(node): State<Handles>, Json(request): Json<Back
     Ok(Json(made))
 }
 
-pub(super) async fn download(
-    State(node): State<Handles>,
-    Path(name): Path<String>,
-) -> Result<Response, Failed> {
+answer!(Backup: download);
+async fn download(State(node): State<Handles>, Path(name): Path<String>) -> Result<Response, Failed> {
     let bytes = read(&Backups::of(&node.config.node), &name).await?;
     Ok((attachment("application/octet-stream", &name), bytes).into_response())
 }
@@ -67,7 +67,8 @@ pub(super) async fn read(backups: &Backups, name: &str) -> Result<Vec<u8>, Faile
     })
 }
 
-pub(super) async fn upload(State(node): State<Handles>, bytes: Bytes) -> Reply<Backup> {
+answer!(UploadBackup: upload, with_body_max(UPLOAD_BYTES_MAX));
+async fn upload(State(node): State<Handles>, bytes: Bytes) -> Reply<Backup> {
     if !backup::is_backup(&bytes) {
         return Err(BackupError::NoBackup.into());
     }
@@ -77,7 +78,8 @@ pub(super) async fn upload(State(node): State<Handles>, bytes: Bytes) -> Reply<B
     Ok(Json(kept))
 }
 
-pub(super) async fn verify(
+answer!(VerifyBackup: verify);
+async fn verify(
     State(node): State<Handles>,
     Path(name): Path<String>,
     Json(request): Json<BackupRequest>,
@@ -88,7 +90,8 @@ pub(super) async fn verify(
     Ok(Json(aside(move || backup::verify(&bytes, &passphrase, &data_dir)).await?))
 }
 
-pub(super) async fn wallet_backup(State(node): State<Handles>) -> Reply<WalletBackup> {
+answer!(WalletBackup: wallet_backup);
+async fn wallet_backup(State(node): State<Handles>) -> Reply<WalletBackup> {
     let backups = Backups::of(&node.config.node);
     // A folder on a disk that is not there is told as an alert; Home is there all the same.
     let newest = aside(move || backups.all()).await.unwrap_or_default().into_iter().next();
@@ -98,7 +101,8 @@ pub(super) async fn wallet_backup(State(node): State<Handles>) -> Reply<WalletBa
     }))
 }
 
-pub(super) async fn phrase(State(node): State<Handles>) -> Reply<Phrase> {
+answer!(Phrase: phrase);
+async fn phrase(State(node): State<Handles>) -> Reply<Phrase> {
     let phrase = phrase_of(&node).await?;
     Ok(Json(Phrase { address: node.wallet.to_string(), phrase: phrase.expose().to_owned() }))
 }
@@ -115,10 +119,8 @@ async fn phrase_of(node: &Handles) -> Result<SecretText, Failed> {
     })
 }
 
-pub(super) async fn check_phrase(
-    State(node): State<Handles>,
-    Json(request): Json<PhraseCheck>,
-) -> Reply<WalletBackup> {
+answer!(CheckPhrase: check_phrase);
+async fn check_phrase(State(node): State<Handles>, Json(request): Json<PhraseCheck>) -> Reply<WalletBackup> {
     let phrase = phrase_of(&node).await?;
     let words: Vec<&str> = phrase.expose().split(' ').collect();
     let is_right = |(number, word): (&usize, &String)| {

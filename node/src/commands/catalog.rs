@@ -29,10 +29,8 @@ use crate::{
 
 const LIMIT_DEFAULT: usize = 20;
 
-pub(super) async fn search(
-    State(node): State<Handles>,
-    Json(query): Json<CatalogQuery>,
-) -> Reply<CatalogPage> {
+answer!(CatalogSearch: search);
+async fn search(State(node): State<Handles>, Json(query): Json<CatalogQuery>) -> Reply<CatalogPage> {
     let offset = query.offset;
     let query = store::Query {
         words: query.words,
@@ -88,7 +86,8 @@ pub(super) async fn search(
     }))
 }
 
-pub(super) async fn named(State(node): State<Handles>, Path(name): Path<String>) -> Reply<Vec<NamedService>> {
+answer!(NamedServices: named);
+async fn named(State(node): State<Handles>, Path(name): Path<String>) -> Reply<Vec<NamedService>> {
     let named = node.catalog.named(name).await?;
     let shown = |one: store::NamedService| NamedService {
         id: one.service.into(),
@@ -99,10 +98,8 @@ pub(super) async fn named(State(node): State<Handles>, Path(name): Path<String>)
     Ok(Json(named.into_iter().map(shown).collect()))
 }
 
-pub(super) async fn show(
-    State(node): State<Handles>,
-    Path(id): Path<Text<ServiceId>>,
-) -> Reply<CatalogService> {
+answer!(CatalogService: show);
+async fn show(State(node): State<Handles>, Path(id): Path<Text<ServiceId>>) -> Reply<CatalogService> {
     let entry = node.catalog.entry(id.0).await?;
     let shown = CatalogService {
         hit: shown(&node, &entry.listing, entry.state, entry.look_alike.as_ref()),
@@ -126,7 +123,8 @@ pub(super) async fn show(
     }))
 }
 
-pub(super) async fn openapi(
+answer!(CatalogOpenapi: openapi);
+async fn openapi(
     State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
     Query(query): Query<DocumentVersion>,
@@ -137,10 +135,8 @@ pub(super) async fn openapi(
     Ok(([(header::CONTENT_TYPE, "application/json")], document).into_response())
 }
 
-pub(super) async fn sample(
-    State(node): State<Handles>,
-    Path(id): Path<Text<ServiceId>>,
-) -> Reply<CatalogSamples> {
+answer!(CatalogSamples: sample);
+async fn sample(State(node): State<Handles>, Path(id): Path<Text<ServiceId>>) -> Reply<CatalogSamples> {
     let known = node.catalog.newest(id.0).await?;
     let document = node.catalog.samples(&known).await?;
     Ok(Json(CatalogSamples { id, samples: samples::read(&document) }))
@@ -153,10 +149,8 @@ pub(super) struct OperationQuery {
     path: String,
 }
 
-pub(super) async fn versions(
-    State(node): State<Handles>,
-    Path(id): Path<Text<ServiceId>>,
-) -> Reply<Vec<VersionNote>> {
+answer!(CatalogVersions: versions);
+async fn versions(State(node): State<Handles>, Path(id): Path<Text<ServiceId>>) -> Reply<Vec<VersionNote>> {
     // Looks at the newest, so that it is among them, where its details can be had.
     let entry = node.catalog.entry(id.0).await?;
     let versions = match node.catalog.newest(id.0).await {
@@ -166,7 +160,8 @@ pub(super) async fn versions(
     Ok(Json(versions.into_iter().rev().collect()))
 }
 
-pub(super) async fn form(
+answer!(CatalogForm: form);
+async fn form(
     State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
     Query(wanted): Query<OperationQuery>,

@@ -47,14 +47,13 @@ fn count(calls: usize) -> u32 {
     u32::try_from(calls).unwrap_or(u32::MAX)
 }
 
-pub(super) async fn list(State(node): State<Handles>) -> Json<FlaggedServices> {
+answer!(FlaggedServices: list);
+async fn list(State(node): State<Handles>) -> Json<FlaggedServices> {
     Json(all(&node))
 }
 
-pub(super) async fn set(
-    State(node): State<Handles>,
-    Json(request): Json<FlagRequest>,
-) -> Reply<FlaggedServices> {
+answer!(RuleFlagged: set);
+async fn set(State(node): State<Handles>, Json(request): Json<FlagRequest>) -> Reply<FlaggedServices> {
     node.consumer.conduct().set_rule(request.service.0, request.rule).await?;
     Ok(Json(all(&node)))
 }

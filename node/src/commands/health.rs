@@ -10,10 +10,8 @@ use farthing_protocol::ServiceId;
 use super::Reply;
 use crate::commands::handles::Handles;
 
-pub(super) async fn health(
-    State(node): State<Handles>,
-    Path(id): Path<Text<ServiceId>>,
-) -> Reply<ListingHealth> {
+answer!(ApiHealth: health);
+async fn health(State(node): State<Handles>, Path(id): Path<Text<ServiceId>>) -> Reply<ListingHealth> {
     let service = node.registry.find(id.0)?;
     Ok(Json(node.health.look(&service).await))
 }

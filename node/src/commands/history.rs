@@ -41,18 +41,14 @@ pub(super) struct HistoryQuery {
     cursor: Option<String>,
 }
 
-pub(super) async fn history(
-    State(node): State<Handles>,
-    Query(asked): Query<HistoryQuery>,
-) -> Reply<HistoryPage> {
+answer!(History: history);
+async fn history(State(node): State<Handles>, Query(asked): Query<HistoryQuery>) -> Reply<HistoryPage> {
     let limit = limit_of(asked.limit.as_deref())?;
     Ok(Json(node.history().step(filter_of(&asked)?, limit).await?))
 }
 
-pub(super) async fn csv(
-    State(node): State<Handles>,
-    Query(asked): Query<HistoryQuery>,
-) -> Result<Response, Failed> {
+answer!(HistoryCsv: csv);
+async fn csv(State(node): State<Handles>, Query(asked): Query<HistoryQuery>) -> Result<Response, Failed> {
     let entries = node.history().export(filter_of(&asked)?).await?;
     let lines = move || std::iter::once(CSV_HEAD.to_owned()).chain(entries.iter().map(csv_line)).collect();
     let text: String = aside(lines).await;
@@ -68,19 +64,15 @@ pub(super) struct DaysQuery {
     to: Option<String>,
 }
 
-pub(super) async fn json(
-    State(node): State<Handles>,
-    Query(asked): Query<HistoryQuery>,
-) -> Result<Response, Failed> {
+answer!(HistoryJson: json);
+async fn json(State(node): State<Handles>, Query(asked): Query<HistoryQuery>) -> Result<Response, Failed> {
     let entries = node.history().export(filter_of(&asked)?).await?;
     let name = "attachment; filename=\"farthing-history.json\"";
     Ok(([(header::CONTENT_DISPOSITION, name)], Json(entries)).into_response())
 }
 
-pub(super) async fn days(
-    State(node): State<Handles>,
-    Query(asked): Query<DaysQuery>,
-) -> Reply<Vec<DayTotals>> {
+answer!(HistoryDays: days);
+async fn days(State(node): State<Handles>, Query(asked): Query<DaysQuery>) -> Reply<Vec<DayTotals>> {
     let last = asked.to.as_deref().map(|to| time_of("to", to)).transpose()?;
     let last = day_of(last.unwrap_or_else(clock::now_secs));
     let first = asked.from.as_deref().map(|from| time_of("from", from)).transpose()?;
@@ -91,7 +83,8 @@ pub(super) async fn days(
     Ok(Json(node.history().days(first, last)?))
 }
 
-pub(super) async fn settled(State(node): State<Handles>, Path(id): Path<String>) -> Reply<SettlementShown> {
+answer!(Settlement: settled);
+async fn settled(State(node): State<Handles>, Path(id): Path<String>) -> Reply<SettlementShown> {
     let number = id.parse().map_err(|_| refused("the settlement's id in the address is no number"))?;
     let found = node.history().settlement(number).await?;
     found.map(Json).ok_or_else(|| {

@@ -27,17 +27,16 @@ use crate::{
     },
 };
 
-pub(super) async fn inspect(
-    State(node): State<Handles>,
-    Json(request): Json<InspectRequest>,
-) -> Reply<Inspection> {
+answer!(InspectApi: inspect);
+async fn inspect(State(node): State<Handles>, Json(request): Json<InspectRequest>) -> Reply<Inspection> {
     let headers = request.upstream_headers.into_iter();
     let headers = headers.map(|(name, value)| (name, SecretText::new(value))).collect();
     let inspected = node.reader().inspect(request.source, headers).await?;
     Ok(Json(inspection(inspected)))
 }
 
-pub(super) async fn preview(State(node): State<Handles>, Json(file): Json<ServiceFile>) -> Reply<ApiPreview> {
+answer!(PreviewApi: preview);
+async fn preview(State(node): State<Handles>, Json(file): Json<ServiceFile>) -> Reply<ApiPreview> {
     let new = node.reader().read(file).await?;
     let service = node.registry.preview(new)?;
     let shown = shown(&node, &service, &Tally::default()).await?;
@@ -57,14 +56,16 @@ pub(super) async fn preview(State(node): State<Handles>, Json(file): Json<Servic
     }))
 }
 
-pub(super) async fn try_out(State(node): State<Handles>, Json(request): Json<TryRequest>) -> Reply<Tried> {
+answer!(TryApi: try_out);
+async fn try_out(State(node): State<Handles>, Json(request): Json<TryRequest>) -> Reply<Tried> {
     let reader = node.reader();
     let service = reader.read(request.file).await?;
     let wanted = request.operation.map(|operation| (operation.method.0, operation.path));
     Ok(Json(tried(reader.try_out(&service, wanted, &request.params).await?)))
 }
 
-pub(super) async fn test(
+answer!(TestApi: test);
+async fn test(
     State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
     Json(request): Json<TestRequest>,

@@ -11,7 +11,7 @@ const LINES_DEFAULT: usize = 200;
 
 /// The lines that are asked for.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct WantedLines {
+struct WantedLines {
     /// Those that came later than this one; the newest that there are when absent.
     after: Option<u64>,
     /// Of this weight and heavier ones.
@@ -19,7 +19,8 @@ pub(super) struct WantedLines {
     limit: Option<usize>,
 }
 
-pub(super) async fn logs(Query(wanted): Query<WantedLines>) -> Json<LogLines> {
+answer!(Logs: logs);
+async fn logs(Query(wanted): Query<WantedLines>) -> Json<LogLines> {
     let (kept, newest) = log::lines_after(0);
     Json(choose(&kept, newest, &wanted))
 }

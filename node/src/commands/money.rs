@@ -39,11 +39,13 @@ pub(super) fn balance(node: &Handles) -> WalletBalance {
     }
 }
 
-pub(super) async fn wallet(State(node): State<Handles>) -> Json<WalletBalance> {
+answer!(Wallet: wallet);
+async fn wallet(State(node): State<Handles>) -> Json<WalletBalance> {
     Json(balance(&node))
 }
 
-pub(super) async fn send(State(node): State<Handles>, Json(request): Json<SendRequest>) -> Reply<Sent> {
+answer!(SendMoney: send);
+async fn send(State(node): State<Handles>, Json(request): Json<SendRequest>) -> Reply<Sent> {
     let outcome = match request.amount {
         SendAmount::Usdc(Text(amount)) => node.chain.send_usdc(request.to.0, amount).await,
         SendAmount::Eth(Text(Eth { wei })) => node.chain.send_eth(request.to.0, wei).await,
@@ -70,7 +72,8 @@ fn unsent(error: ChainError) -> Failed {
     }
 }
 
-pub(super) async fn channels(State(node): State<Handles>) -> Json<Vec<Channel>> {
+answer!(Channels: channels);
+async fn channels(State(node): State<Handles>) -> Json<Vec<Channel>> {
     Json(all_channels(&node))
 }
 
@@ -139,10 +142,8 @@ fn channel(node: &Handles, id: ChannelId) -> Reply<Channel> {
     found.map(Json).ok_or_else(|| SettlementError::NoSuchChannel(id).into())
 }
 
-pub(super) async fn open_channel(
-    State(node): State<Handles>,
-    Json(request): Json<OpenRequest>,
-) -> Reply<Channel> {
+answer!(OpenChannel: open_channel);
+async fn open_channel(State(node): State<Handles>, Json(request): Json<OpenRequest>) -> Reply<Channel> {
     node.consumer.may_spend()?;
     let service = node.catalog.service(request.service.0).await.map_err(BuyError::from)?;
     let listing = service.listing();
@@ -161,7 +162,8 @@ pub(super) async fn open_channel(
     channel(&node, opened.id)
 }
 
-pub(super) async fn close_channel(
+answer!(CloseChannel: close_channel);
+async fn close_channel(
     State(node): State<Handles>,
     Path(id): Path<Text<ChannelId>>,
     Query(CloseQuery { force }): Query<CloseQuery>,
@@ -178,15 +180,14 @@ pub(super) async fn close_channel(
     channel(&node, id.0)
 }
 
-pub(super) async fn resume_channel(
-    State(node): State<Handles>,
-    Path(id): Path<Text<ChannelId>>,
-) -> Reply<Channel> {
+answer!(ResumeChannel: resume_channel);
+async fn resume_channel(State(node): State<Handles>, Path(id): Path<Text<ChannelId>>) -> Reply<Channel> {
     node.consumer.trust_again(id.0).await?;
     channel(&node, id.0)
 }
 
-pub(super) async fn settle(State(node): State<Handles>) -> Reply<Settled> {
+answer!(Settle: settle);
+async fn settle(State(node): State<Handles>) -> Reply<Settled> {
     let claimed = node.settlement.claim().await?;
     Ok(Json(Settled {
         claimed: claimed.amount.into(),

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 /// Made when it is first asked for.
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| json!(endpoint::document()));
 
-pub(super) async fn show() -> Response {
+answer!(Document: show);
+async fn show() -> Response {
     Json(&*DOCUMENT).into_response()
 }

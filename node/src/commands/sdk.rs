@@ -28,11 +28,13 @@ pub(super) struct Download {
     form: Option<String>,
 }
 
-pub(super) async fn languages() -> Json<Vec<SdkLanguage>> {
+answer!(SdkLanguages: languages);
+async fn languages() -> Json<Vec<SdkLanguage>> {
     Json(SdkLanguage::all())
 }
 
-pub(super) async fn download(
+answer!(Sdk: download);
+async fn download(
     State(node): State<Handles>,
     Path((id, language)): Path<(Text<ServiceId>, String)>,
     Query(query): Query<Download>,
@@ -58,7 +60,8 @@ pub(super) async fn download(
     Ok((headers, archive).into_response())
 }
 
-pub(super) async fn generate(
+answer!(SdkWithTemplates: generate);
+async fn generate(
     State(node): State<Handles>,
     Path((id, language)): Path<(Text<ServiceId>, String)>,
     Json(request): Json<SdkRequest>,
@@ -85,7 +88,8 @@ async fn make<T: Send + 'static>(
     Ok(made.await??)
 }
 
-pub(super) async fn snippets(
+answer!(SdkSnippets: snippets);
+async fn snippets(
     State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
     Json(call): Json<SnippetRequest>,

@@ -46,34 +46,41 @@ fn exposed(secret: &ConsumerSecret) -> Json<Secret> {
     Json(Secret { secret: secret.expose().to_owned() })
 }
 
-pub(super) async fn default(State(node): State<Handles>) -> Reply<Secret> {
+answer!(Secret: default);
+async fn default(State(node): State<Handles>) -> Reply<Secret> {
     Ok(exposed(&node.secrets.show(DEFAULT_SECRET)?))
 }
 
-pub(super) async fn rotate_default(State(node): State<Handles>) -> Reply<Secret> {
+answer!(RotateSecret: rotate_default);
+async fn rotate_default(State(node): State<Handles>) -> Reply<Secret> {
     Ok(exposed(&change(&node, |secrets| secrets.rotate(DEFAULT_SECRET)).await?))
 }
 
-pub(super) async fn list(State(node): State<Handles>) -> Json<Vec<SecretShown>> {
+answer!(Secrets: list);
+async fn list(State(node): State<Handles>) -> Json<Vec<SecretShown>> {
     Json(node.secrets.all().into_iter().map(|facts| shown(&node, facts)).collect())
 }
 
-pub(super) async fn create(State(node): State<Handles>, Json(new): Json<NewSecret>) -> Reply<Secret> {
+answer!(CreateSecret: create);
+async fn create(State(node): State<Handles>, Json(new): Json<NewSecret>) -> Reply<Secret> {
     let made = change(&node, move |secrets| secrets.create(&new.name, new.limits)).await?;
     Ok(exposed(&made))
 }
 
-pub(super) async fn show(State(node): State<Handles>, Path(name): Path<String>) -> Reply<Secret> {
+answer!(NamedSecret: show);
+async fn show(State(node): State<Handles>, Path(name): Path<String>) -> Reply<Secret> {
     Ok(exposed(&node.secrets.show(&name)?))
 }
 
-pub(super) async fn revoke(State(node): State<Handles>, Path(name): Path<String>) -> Reply<SecretShown> {
+answer!(RevokeSecret: revoke);
+async fn revoke(State(node): State<Handles>, Path(name): Path<String>) -> Reply<SecretShown> {
     let last = one(&node, &name)?;
     change(&node, move |secrets| secrets.revoke(&name)).await?;
     Ok(Json(last))
 }
 
-pub(super) async fn limit(
+answer!(LimitSecret: limit);
+async fn limit(
     State(node): State<Handles>,
     Path(name): Path<String>,
     Json(request): Json<SecretLimits>,
@@ -83,7 +90,8 @@ pub(super) async fn limit(
     Ok(Json(one(&node, &name)?))
 }
 
-pub(super) async fn rotate(State(node): State<Handles>, Path(name): Path<String>) -> Reply<Secret> {
+answer!(RotateNamedSecret: rotate);
+async fn rotate(State(node): State<Handles>, Path(name): Path<String>) -> Reply<Secret> {
     Ok(exposed(&change(&node, move |secrets| secrets.rotate(&name)).await?))
 }
 

@@ -27,13 +27,15 @@ use crate::{
     owner::{edit::means_to_end, registry::Registered, samples},
 };
 
-pub(super) async fn apis(State(node): State<Handles>, State(tally): State<Tally>) -> Reply<Vec<Api>> {
+answer!(Apis: apis);
+async fn apis(State(node): State<Handles>, State(tally): State<Tally>) -> Reply<Vec<Api>> {
     let counts = tally.counts(&node.ledger).await?;
     let count = |service: &Registered| counts.get(&service.listing().service).copied().unwrap_or_default();
     Ok(Json(node.registry.all().iter().map(|service| api(&node, service, count(service))).collect()))
 }
 
-pub(super) async fn add_api(
+answer!(AddApi: add_api);
+async fn add_api(
     State(node): State<Handles>,
     State(tally): State<Tally>,
     Json(file): Json<ServiceFile>,
@@ -44,7 +46,8 @@ pub(super) async fn add_api(
     counted(&node, &service, &tally).await.map(Json)
 }
 
-pub(super) async fn show_api(
+answer!(ShowApi: show_api);
+async fn show_api(
     State(node): State<Handles>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
@@ -53,8 +56,9 @@ pub(super) async fn show_api(
     shown(&node, &service, &tally).await.map(Json)
 }
 
+answer!(RescanApi: rescan_api);
 /// Reads the source of a service again, says what is different, and publishes it when asked to.
-pub(super) async fn rescan_api(
+async fn rescan_api(
     State(node): State<Handles>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
@@ -82,8 +86,9 @@ pub(super) async fn rescan_api(
     Ok(Json(Rescan { changes, report, applied, api }))
 }
 
+answer!(EditApi: edit_api);
 /// Changes texts, server and what is offered, as a new version.
-pub(super) async fn edit_api(
+async fn edit_api(
     State(node): State<Handles>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
@@ -115,8 +120,9 @@ impl DocumentVersion {
     }
 }
 
+answer!(ApiOpenapi: openapi);
 /// The document that consumers get, with the address of this node's own gateway.
-pub(super) async fn openapi(
+async fn openapi(
     State(node): State<Handles>,
     Path(id): Path<Text<ServiceId>>,
     Query(query): Query<DocumentVersion>,
@@ -126,14 +132,13 @@ pub(super) async fn openapi(
     Ok(([(header::CONTENT_TYPE, "application/json")], document).into_response())
 }
 
-pub(super) async fn versions(
-    State(node): State<Handles>,
-    Path(id): Path<Text<ServiceId>>,
-) -> Reply<Vec<VersionNote>> {
+answer!(ApiVersions: versions);
+async fn versions(State(node): State<Handles>, Path(id): Path<Text<ServiceId>>) -> Reply<Vec<VersionNote>> {
     Ok(Json(node.registry.find(id.0)?.versions().into_iter().rev().collect()))
 }
 
-pub(super) async fn remove_api(
+answer!(RemoveApi: remove_api);
+async fn remove_api(
     State(node): State<Handles>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
@@ -146,7 +151,8 @@ pub(super) async fn remove_api(
     Ok(Json(last))
 }
 
-pub(super) async fn price_api(
+answer!(PriceApi: price_api);
+async fn price_api(
     State(node): State<Handles>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
@@ -158,7 +164,8 @@ pub(super) async fn price_api(
     counted(&node, &service, &tally).await.map(Json)
 }
 
-pub(super) async fn pause_api(
+answer!(PauseApi: pause_api);
+async fn pause_api(
     State(node): State<Handles>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
@@ -166,7 +173,8 @@ pub(super) async fn pause_api(
     set_paused(&node, &tally, id.0, true).await
 }
 
-pub(super) async fn resume_api(
+answer!(ResumeApi: resume_api);
+async fn resume_api(
     State(node): State<Handles>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,

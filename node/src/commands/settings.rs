@@ -12,7 +12,7 @@ use axum::{
 };
 use farthing_chain::{ChainKind, ChainSpec, Probed};
 use farthing_control::{
-    endpoint::{Settings, handle},
+    endpoint::Settings,
     types::{
         BackupRequest, ChainSettings, ChainSettingsRequest, ChainSettingsSaved, EndpointTested, Restarting,
         Restoring, Setting, SettingOrigin,
@@ -71,26 +71,22 @@ impl RunningNode {
 }
 
 pub fn router(running: RunningNode) -> Router {
-    let handlers = Settings {
-        config: handle(show),
-        restart: handle(restart),
-        chain_settings: handle(chain),
-        set_chain_settings: handle(set_chain),
-        restore_backup: handle(restore),
-    };
-    handlers.router().with_state(running)
+    Settings::router().with_state(running)
 }
 
-pub(super) async fn show(State(running): State<RunningNode>) -> Json<Vec<Setting>> {
+farthing_control::answer!(RunningNode, Config, show);
+async fn show(State(running): State<RunningNode>) -> Json<Vec<Setting>> {
     Json(running.settings())
 }
 
-pub(super) async fn restart(State(running): State<RunningNode>) -> Json<Restarting> {
+farthing_control::answer!(RunningNode, Restart, restart);
+async fn restart(State(running): State<RunningNode>) -> Json<Restarting> {
     running.restart.cancel();
     Json(Restarting { restarting: true })
 }
 
-pub(super) async fn chain(State(running): State<RunningNode>) -> Reply<ChainSettings> {
+farthing_control::answer!(RunningNode, ChainSettings, chain);
+async fn chain(State(running): State<RunningNode>) -> Reply<ChainSettings> {
     Ok(Json(chain_now(&running)?))
 }
 
@@ -133,7 +129,8 @@ fn host(url: &str) -> String {
     )
 }
 
-pub(super) async fn set_chain(
+farthing_control::answer!(RunningNode, SetChainSettings, set_chain);
+async fn set_chain(
     State(running): State<RunningNode>,
     Json(request): Json<ChainSettingsRequest>,
 ) -> Reply<ChainSettingsSaved> {
@@ -207,7 +204,8 @@ fn judge(probed: &[Probed], tested: &[EndpointTested]) -> Result<(), Failed> {
     Err(Failed::new(StatusCode::BAD_REQUEST, &detail, "Check the address; nothing was changed."))
 }
 
-pub(super) async fn restore(
+farthing_control::answer!(RunningNode, RestoreBackup, restore);
+async fn restore(
     State(running): State<RunningNode>,
     InPath(name): InPath<String>,
     Json(request): Json<BackupRequest>,

@@ -51,24 +51,25 @@ fn shown(limits: SpendingCaps) -> SpendingLimits {
     }
 }
 
-pub(super) async fn show(State(node): State<Handles>) -> Json<SpendingState> {
+answer!(Spending: show);
+async fn show(State(node): State<Handles>) -> Json<SpendingState> {
     Json(state(&node))
 }
 
-pub(super) async fn stop(State(node): State<Handles>) -> Reply<SpendingState> {
+answer!(StopSpending: stop);
+async fn stop(State(node): State<Handles>) -> Reply<SpendingState> {
     node.consumer.rules().stop().await?;
     Ok(Json(state(&node)))
 }
 
-pub(super) async fn resume(State(node): State<Handles>) -> Reply<SpendingState> {
+answer!(ResumeSpending: resume);
+async fn resume(State(node): State<Handles>) -> Reply<SpendingState> {
     node.consumer.rules().resume().await?;
     Ok(Json(state(&node)))
 }
 
-pub(super) async fn limit(
-    State(node): State<Handles>,
-    Json(request): Json<LimitsRequest>,
-) -> Reply<SpendingState> {
+answer!(LimitSpending: limit);
+async fn limit(State(node): State<Handles>, Json(request): Json<LimitsRequest>) -> Reply<SpendingState> {
     let LimitsRequest { price_max, per_day, per_secret_day, reset } = request;
     let named = UserLimits { price_max, per_day, per_secret_day };
     let edit = |earlier| named.or(if reset { UserLimits::default() } else { earlier });
@@ -76,10 +77,8 @@ pub(super) async fn limit(
     Ok(Json(state(&node)))
 }
 
-pub(super) async fn accept(
-    State(node): State<Handles>,
-    Json(request): Json<AcceptPrice>,
-) -> Reply<AcceptPrice> {
+answer!(AcceptPrice: accept);
+async fn accept(State(node): State<Handles>, Json(request): Json<AcceptPrice>) -> Reply<AcceptPrice> {
     node.consumer.prices().accept(request.service.0, request.up_to.0).await?;
     Ok(Json(request))
 }

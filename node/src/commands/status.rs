@@ -21,7 +21,8 @@ use crate::{
     status::{clock_off, has_public_head},
 };
 
-pub(super) async fn status(State(node): State<Handles>) -> Json<Status> {
+answer!(Status: status);
+async fn status(State(node): State<Handles>) -> Json<Status> {
     let network = node.network.status().borrow().clone();
     let spec = node.chain.spec();
     let head = *node.chain.head().borrow();
@@ -67,13 +68,15 @@ pub(super) async fn status(State(node): State<Handles>) -> Json<Status> {
     })
 }
 
-pub(super) async fn health(State(node): State<Handles>) -> Response {
+answer!(Health: health);
+async fn health(State(node): State<Handles>) -> Response {
     let health = node.readiness.health();
     let status = if health.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(health)).into_response()
 }
 
-pub(super) async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
+answer!(Doctor: doctor);
+async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
     let spec = node.chain.spec();
     let is_twin_there = node.network.look_for_twin().await;
     let network = node.network.status().borrow().clone();

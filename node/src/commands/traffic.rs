@@ -63,7 +63,8 @@ impl Meter {
     }
 }
 
-pub(super) async fn traffic(State(node): State<Handles>, State(meter): State<Meter>) -> Json<Traffic> {
+answer!(Traffic: traffic);
+async fn traffic(State(node): State<Handles>, State(meter): State<Meter>) -> Json<Traffic> {
     let counted = node.network.counters();
     let now = Sample {
         at: Instant::now(),

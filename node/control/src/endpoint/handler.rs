@@ -19,6 +19,23 @@ pub struct Handler<E, S> {
     endpoint: PhantomData<E>,
 }
 
+/// An endpoint that has a handler, in routers with the state `S`. [`answer!`](crate::answer) says so beside the function.
+pub trait Handled<S>: Endpoint {
+    fn handler() -> Handler<Self, S>;
+}
+
+/// Says which function answers an endpoint, in routers with a state of this type.
+#[macro_export]
+macro_rules! answer {
+    ($state:ty, $endpoint:ident, $function:path $(, $with:ident($value:expr))?) => {
+        impl $crate::endpoint::Handled<$state> for $crate::endpoint::$endpoint {
+            fn handler() -> $crate::endpoint::Handler<Self, $state> {
+                $crate::endpoint::handle($function)$(.$with($value))?
+            }
+        }
+    };
+}
+
 impl<E: Endpoint, S> fmt::Debug for Handler<E, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", E::METHOD, E::PATH)

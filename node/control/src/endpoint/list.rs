@@ -10,7 +10,7 @@ use axum::Router;
 use http::Method;
 
 use super::{
-    Danger, Endpoint, Facts, Handler, Raw, Target,
+    Danger, Endpoint, Facts, Handled, Raw, Target,
     document::{Named, Param, Shape},
 };
 use crate::types;
@@ -69,20 +69,19 @@ macro_rules! endpoints {
         )+)+
 
         $(#[$doc])+
-        /// A handler for each.
         #[derive(Debug)]
-        pub struct $group<S> {$($(
-            #[doc = $summary]
-            pub $id: Handler<$name, S>,
-        )+)+}
+        pub struct $group;
 
-        impl<S: Clone + Send + Sync + 'static> $group<S> {
-            pub fn router(self) -> Router<S> {
-                Router::new()$($(.route($name::PATH, self.$id.route))+)+
+        impl $group {
+            /// Routes each to its handler. An endpoint without one does not compile here.
+            pub fn router<S>() -> Router<S>
+            where
+                S: Clone + Send + Sync + 'static,
+                $($($name: Handled<S>,)+)+
+            {
+                Router::new()$($(.route($name::PATH, <$name as Handled<S>>::handler().route))+)+
             }
-        }
 
-        impl $group<()> {
             /// The facts of all these endpoints, without their types.
             pub const FACTS: &'static [Facts] = &[$($(Facts {
                 method: $name::METHOD,

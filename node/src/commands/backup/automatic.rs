@@ -7,11 +7,13 @@ use farthing_os::secret::SecretText;
 use super::{Failed, Reply};
 use crate::{backup::automatic::AutomaticError, commands::handles::Handles};
 
-pub(in crate::commands) async fn show(State(node): State<Handles>) -> Json<AutomaticBackups> {
+answer!(AutomaticBackups: show);
+async fn show(State(node): State<Handles>) -> Json<AutomaticBackups> {
     Json(node.backups.standing().await)
 }
 
-pub(in crate::commands) async fn set(
+answer!(SetAutomaticBackups: set);
+async fn set(
     State(node): State<Handles>,
     Json(request): Json<AutomaticBackupsRequest>,
 ) -> Reply<AutomaticBackups> {
@@ -24,7 +26,8 @@ pub(in crate::commands) async fn set(
     Ok(show(State(node)).await)
 }
 
-pub(in crate::commands) async fn make(State(node): State<Handles>) -> Reply<Backup> {
+answer!(MakeAutomaticBackup: make);
+async fn make(State(node): State<Handles>) -> Reply<Backup> {
     Ok(Json(node.backups.make_now().await?))
 }
 

@@ -10,14 +10,13 @@ use farthing_control::types::ReplacedNode;
 use super::{Failed, Reply};
 use crate::{backup::replaced, commands::handles::Handles, disk::aside};
 
-pub(in crate::commands) async fn list(State(node): State<Handles>) -> Reply<Vec<ReplacedNode>> {
+answer!(ReplacedNodes: list);
+async fn list(State(node): State<Handles>) -> Reply<Vec<ReplacedNode>> {
     Ok(Json(aside(move || replaced::all(&node.config.node.data_dir)).await?))
 }
 
-pub(in crate::commands) async fn remove(
-    State(node): State<Handles>,
-    Path(name): Path<String>,
-) -> Reply<ReplacedNode> {
+answer!(RemoveReplacedNode: remove);
+async fn remove(State(node): State<Handles>, Path(name): Path<String>) -> Reply<ReplacedNode> {
     let removed = aside(move || replaced::remove(&node.config.node.data_dir, &name)).await?;
     let removed = removed.ok_or_else(|| {
         let next = "`farthing backup replaced` lists them. Nothing was removed.";
