@@ -1,6 +1,6 @@
 //! The program `farthing`, run as a person or a script runs it.
 
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use farthing_testnet::{NodeProcess, program};
@@ -16,6 +16,16 @@ pub struct Ran {
 }
 
 impl Ran {
+    /// # Errors
+    /// When it was ended by a signal, or wrote no text.
+    pub fn of(output: Output) -> Result<Self> {
+        Ok(Self {
+            code: output.status.code().context("ended by a signal")?,
+            out: String::from_utf8(output.stdout)?,
+            err: String::from_utf8(output.stderr)?,
+        })
+    }
+
     /// # Errors
     /// When standard output is not JSON.
     pub fn json(&self) -> Result<Value> {
@@ -33,6 +43,27 @@ impl Ran {
             ensure!(error[field].as_str().is_some_and(|text| !text.is_empty()), "no {field}: {self:?}");
         }
         Ok(error.clone())
+    }
+
+    /// The answer of a command that went well.
+    ///
+    /// # Errors
+    /// When it did not.
+    pub fn ok(self) -> Result<Self> {
+        ensure!(self.code == 0, "ended with {}: {}", self.code, self.err);
+        Ok(self)
+    }
+
+    /// Checks that the command failed with `code`, nothing on standard output, and all of `says` on the other.
+    ///
+    /// # Errors
+    /// When it is not so.
+    pub fn fails(self, code: i32, says: &[&str]) -> Result<Self> {
+        ensure!(self.code == code && self.out.is_empty(), "no failure with {code}: {self:?}");
+        for text in says {
+            ensure!(self.err.contains(text), "it does not say `{text}`: {}", self.err);
+        }
+        Ok(self)
     }
 
     /// Checks the exit code; a failure has nothing on standard output and says what to do on the other.
@@ -66,9 +97,5 @@ pub async fn run(data: &str, arguments: &[&str]) -> Result<Ran> {
         .kill_on_drop(true)
         .output()
         .await?;
-    Ok(Ran {
-        code: output.status.code().context("ended by a signal")?,
-        out: String::from_utf8(output.stdout)?,
-        err: String::from_utf8(output.stderr)?,
-    })
+    Ran::of(output)
 }

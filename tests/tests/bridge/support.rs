@@ -5,37 +5,9 @@ use std::process::Stdio;
 use anyhow::{Context, Result, ensure};
 use axum::Router;
 use farthing_testnet::program;
+use farthing_tests::command::Ran;
 use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt, net::TcpListener, process::Command};
-
-/// What a command left behind.
-#[derive(Debug)]
-pub struct Ran {
-    pub code: i32,
-    pub out: String,
-    pub err: String,
-}
-
-impl Ran {
-    pub fn json(&self) -> Result<Value> {
-        serde_json::from_str(&self.out).with_context(|| format!("no JSON: {self:?}"))
-    }
-
-    /// The answer of a command that went well.
-    pub fn ok(self) -> Result<Self> {
-        ensure!(self.code == 0, "ended with {}: {}", self.code, self.err);
-        Ok(self)
-    }
-
-    /// Checks that the command failed with `code`, nothing on standard output, and all of `says` on the other.
-    pub fn fails(self, code: i32, says: &[&str]) -> Result<Self> {
-        ensure!(self.code == code && self.out.is_empty(), "no failure with {code}: {self:?}");
-        for text in says {
-            ensure!(self.err.contains(text), "it does not say `{text}`: {}", self.err);
-        }
-        Ok(self)
-    }
-}
 
 /// Runs `farthing bridge inspect`, without a home to write to.
 pub async fn inspect(arguments: &[&str]) -> Result<Ran> {
@@ -62,11 +34,7 @@ pub async fn inspect_input(arguments: &[&str], input: &str) -> Result<Ran> {
     drop(stdin);
     let output = child.wait_with_output().await?;
     ensure!(std::fs::read_dir(nowhere.path())?.next().is_none(), "inspecting left files behind");
-    Ok(Ran {
-        code: output.status.code().context("ended by a signal")?,
-        out: String::from_utf8(output.stdout)?,
-        err: String::from_utf8(output.stderr)?,
-    })
+    Ran::of(output)
 }
 
 /// A file that lives as long as the returned folder.
