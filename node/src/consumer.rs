@@ -19,7 +19,7 @@ use farthing_chain::ChainHandle;
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
-use farthing_protocol::{Address, CallId, ServiceId, Usdc, call::Method, resolution::Copies};
+use farthing_protocol::{Address, CallId, ChannelId, ServiceId, Usdc, call::Method, resolution::Copies};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 

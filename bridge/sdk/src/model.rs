@@ -197,16 +197,7 @@ pub(super) enum Example {
 impl Model {
     /// Makes the model of a description; what could not be typed is told in `warnings`.
     pub(super) fn new(description: &ApiDescription, warnings: &mut Vec<String>) -> Self {
-        let mut shown = ApiDescription {
-            title: description.title.clone(),
-            version: description.version.clone(),
-            description: description.description.clone(),
-            operations: description.operations.clone(),
-            schemas: description.schemas.clone(),
-            graphql: None,
-            packs_answers: false,
-        };
-        relax::answers(&mut shown);
+        let mut shown = relax::shown(description);
         merge::objects(&mut shown);
         share(&mut shown);
         let mut types = Builder::new(&shown, warnings);

@@ -52,17 +52,7 @@ pub struct WriteOptions {
 
 /// Writes the document.
 pub fn write(description: &ApiDescription, options: &WriteOptions) -> Value {
-    // The GraphQL schema is not shown, and is most of such a description.
-    let mut shown = ApiDescription {
-        title: description.title.clone(),
-        version: description.version.clone(),
-        description: description.description.clone(),
-        operations: description.operations.clone(),
-        schemas: description.schemas.clone(),
-        graphql: None,
-        packs_answers: false,
-    };
-    relax::answers(&mut shown);
+    let mut shown = relax::shown(description);
     share(&mut shown);
     let document = document(&shown, options);
     drop(shown);

@@ -9,9 +9,25 @@ use crate::{
     walk::{SchemaPath, Then, walk, walk_answers},
 };
 
+/// The description as others are shown it: with relaxed answers, and without the GraphQL schema, which is most of such a
+/// description.
+pub fn shown(description: &ApiDescription) -> ApiDescription {
+    let mut shown = ApiDescription {
+        title: description.title.clone(),
+        version: description.version.clone(),
+        description: description.description.clone(),
+        operations: description.operations.clone(),
+        schemas: description.schemas.clone(),
+        graphql: None,
+        packs_answers: false,
+    };
+    answers(&mut shown);
+    shown
+}
+
 /// Relaxes the answers of operations that stand for a GraphQL field, and what these refer to. Input types are
 /// never among that.
-pub fn answers(description: &mut ApiDescription) {
+fn answers(description: &mut ApiDescription) {
     let mut seen = BTreeSet::new();
     let mut waiting: Vec<SchemaId> = Vec::new();
     let mut visit = |schema: &mut Schema, waiting: &mut Vec<SchemaId>| {
