@@ -19,15 +19,15 @@ use crate::{
     consumer::{Consumer, funding::Funding},
     gateway::auth::Secrets,
     home::Home,
-    owner::{Owner, health::Health},
+    owner::Owner,
     settlement::Settlement,
 };
 
-mod ground;
+mod foundation;
 mod settings;
 mod upkeep;
 
-use ground::Ground;
+use foundation::Foundation;
 use settings::spending_limits;
 use upkeep::{favour, hold_against_chain, keep_uses, prune, rise_above_others, used_before};
 
@@ -58,34 +58,34 @@ impl Node {
         };
         let Home { lock, opened, ledger, secret_file, secrets } = home;
         let secrets = Arc::new(Secrets::new(secret_file, secrets, used_before(&ledger)?));
-        let (ground, inbound, news) = Ground::lay(config, &opened.wallet, ledger).await?;
+        let (foundation, inbound, news) = Foundation::lay(config, &opened.wallet, ledger).await?;
 
-        let funding = Funding::new(ground.funding());
-        let consumer = Consumer::new(ground.consumer(&funding)?);
+        let funding = Funding::new(foundation.funding());
+        let consumer = Consumer::new(foundation.consumer(&funding)?);
         let (closes, closes_receiver) = mpsc::channel(CLOSES_QUEUED_MAX);
-        let owner = Owner::new(ground.owner(closes));
+        let owner = Owner::new(foundation.owner(closes));
         let (settlement, settlement_task) =
-            Settlement::new(ground.settlement(consumer.accounts(), closes_receiver))?;
+            Settlement::new(foundation.settlement(consumer.accounts(), closes_receiver))?;
 
-        let readiness = ground.readiness();
-        let backups = ground.backups()?;
-        let health = Health::restore(ground.registry.clone(), ground.network.clone(), ground.ledger.clone())?;
-        let alerts = Alerts::restore(ground.alerts(&readiness, &consumer, &backups, &health))?;
-        let versions = ground.learned.join("versions.json");
+        let readiness = foundation.readiness();
+        let backups = foundation.backups()?;
+        let health = foundation.health()?;
+        let alerts = Alerts::restore(foundation.alerts(&readiness, &consumer, &backups, &health))?;
+        let versions = foundation.learned.join("versions.json");
         let handles = Handles {
-            config: Arc::new(ground.config),
-            wallet: ground.signer.address(),
+            config: Arc::new(foundation.config),
+            wallet: foundation.signer.address(),
             peer_id: opened.wallet.public_key().peer_id(),
-            network_name: ground.network_name,
-            ledger: ground.ledger,
-            chain: ground.chain,
-            network: ground.network,
-            registry: ground.registry,
-            catalog: ground.catalog,
+            network_name: foundation.network_name,
+            ledger: foundation.ledger,
+            chain: foundation.chain,
+            network: foundation.network,
+            registry: foundation.registry,
+            catalog: foundation.catalog,
             consumer,
-            channels: ground.channels,
+            channels: foundation.channels,
             funding,
-            book: ground.book,
+            book: foundation.book,
             settlement,
             secrets,
             readiness,
@@ -93,12 +93,12 @@ impl Node {
             backups,
             health,
             started_secs: clock::now_secs(),
-            budget: ground.budget,
-            upstream: ground.upstream,
+            budget: foundation.budget,
+            upstream: foundation.upstream,
             publishing: Arc::default(),
         };
         let background = TaskTracker::new();
-        let (tasks, stopping) = (ground.tasks, ground.stopping);
+        let (tasks, stopping) = (foundation.tasks, foundation.stopping);
         let node = Self { handles, tasks, background, stopping, _lock: Arc::new(lock) };
         node.serve_peers(inbound, owner);
         node.keep_listings(news, versions);

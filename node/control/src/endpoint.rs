@@ -15,7 +15,7 @@ use http::Method;
 use self::document::{Param, Shape};
 pub use self::{
     document::document,
-    handler::{Answers, Fits, Handled, Handler, Takes, handle},
+    handler::{Answers, Fits, Handler, HasHandler, Takes, handle},
     list::*,
     target::Target,
 };

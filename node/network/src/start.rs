@@ -95,14 +95,14 @@ impl Network {
         let saved = open_saved(&config, &book, &records).await;
         let (reporter, reports) = Reporter::new();
         let (commands_in, commands) = mpsc::channel(COMMANDS_MAX);
-        let shared = Shared {
+        let parts = ServerParts {
             config: &config,
             partners: &partners,
             records: &records,
             reporter: &reporter,
             counters: &counters,
         };
-        let Servers { accepts, admission, judge, judged, inbound } = shared.servers(commands_in.downgrade());
+        let Servers { accepts, admission, judge, judged, inbound } = parts.servers(commands_in.downgrade());
         let topics = Topics::new(&config.network);
         let usage = Usage::default();
         let calling =
@@ -175,7 +175,7 @@ impl Network {
 }
 
 /// The parts that the servers share.
-struct Shared<'a> {
+struct ServerParts<'a> {
     config: &'a NetworkConfig,
     partners: &'a Partners,
     records: &'a SharedRecords,
@@ -193,7 +193,7 @@ struct Servers {
     inbound: Inbound,
 }
 
-impl Shared<'_> {
+impl ServerParts<'_> {
     fn servers(&self, commands: mpsc::WeakSender<Command>) -> Servers {
         let NetworkConfig { limits, network, budget, .. } = self.config;
         let (calls_in, calls) = mpsc::channel(limits.inbound_calls_max);

@@ -45,24 +45,24 @@ impl Ports {
     ) -> Result<Self, Failure> {
         let own = config.clone();
         // Reads files, makes keys and hashes a password.
-        let opened = tokio::task::spawn_blocking(move || Opened::open(&own)).await;
-        let opened = opened.map_err(|error| Failure::new(Exit::Failure, error))??;
-        let console = opened.about(config);
+        let credentials = tokio::task::spawn_blocking(move || Credentials::open(&own)).await;
+        let credentials = credentials.map_err(|error| Failure::new(Exit::Failure, error))??;
+        let console = credentials.about(config);
         let node = running.node.clone();
         let commands = commands::router(node.clone()).merge(commands::settings::router(running));
         let panel = ConsoleState::new(Parts {
-            access: opened.access.clone(),
+            access: credentials.access.clone(),
             node: Local::new(commands.clone()),
             hosts: config.panel.hosts.clone(),
-            name: opened.name(config),
+            name: credentials.name(config),
             tls: config.panel.tls,
-            ca_pem: opened.ca_pem.clone(),
+            ca_pem: credentials.ca_pem.clone(),
             stopping,
         });
-        let (gateway, plain) = gateway_ports(config, &node, &opened);
+        let (gateway, plain) = gateway_ports(config, &node, &credentials);
         let panel = Port {
             router: farthing_console::router(panel),
-            tls: opened.port_tls(config.panel.tls),
+            tls: credentials.port_tls(config.panel.tls),
             trusted_proxies: config.panel.trusted_proxies.clone(),
             budget: gateway.budget.clone(),
             wording: turned_away,
@@ -78,13 +78,13 @@ impl Ports {
             panel,
             routes: commands.merge(farthing_console::socket::router(console.clone())),
             console,
-            ca_file: opened.tls.and_then(|tls| tls.ca_file),
+            ca_file: credentials.tls.and_then(|tls| tls.ca_file),
         })
     }
 }
 
 /// The port of calls, and the same for programs of this machine, without TLS.
-fn gateway_ports(config: &Config, node: &Handles, opened: &Opened) -> (Port, Port) {
+fn gateway_ports(config: &Config, node: &Handles, credentials: &Credentials) -> (Port, Port) {
     let calls = node.gateway();
     let plain_url = config.gateway.plain.map(|address| gateway_url(address, false));
     let plain_calls = Gateway {
@@ -96,7 +96,7 @@ fn gateway_ports(config: &Config, node: &Handles, opened: &Opened) -> (Port, Por
         |calls| guarded(gateway::router(calls), Hosts::new(&config.gateway.hosts), turned_away);
     let gateway = Port {
         router: guarded_calls(calls),
-        tls: opened.port_tls(config.gateway.tls),
+        tls: credentials.port_tls(config.gateway.tls),
         trusted_proxies: config.gateway.trusted_proxies.clone(),
         // Half: what local programs send leaves the rest to the calls of others.
         budget: node.budget.part(node.budget.bytes_max() / 2),
@@ -117,13 +117,13 @@ fn gateway_ports(config: &Config, node: &Handles, opened: &Opened) -> (Port, Por
 }
 
 /// The parts of the data folder that the ports need.
-struct Opened {
+struct Credentials {
     access: Access,
     tls: Option<ServerTls>,
     ca_pem: Option<String>,
 }
 
-impl Opened {
+impl Credentials {
     fn open(config: &Config) -> Result<Self, Failure> {
         let access = Access::open(&config.node.data_dir, config.panel.password.as_ref())
             .map_err(|error| Failure::new(Exit::Failure, &error).next(error.next_step()))?;

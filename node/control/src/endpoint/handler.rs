@@ -20,7 +20,7 @@ pub struct Handler<E, S> {
 }
 
 /// An endpoint that has a handler, in routers with the state `S`. [`answer!`](crate::answer) says so beside the function.
-pub trait Handled<S>: Endpoint {
+pub trait HasHandler<S>: Endpoint {
     fn handler() -> Handler<Self, S>;
 }
 
@@ -28,7 +28,7 @@ pub trait Handled<S>: Endpoint {
 #[macro_export]
 macro_rules! answer {
     ($state:ty, $endpoint:ident, $function:path $(, $with:ident($value:expr))?) => {
-        impl $crate::endpoint::Handled<$state> for $crate::endpoint::$endpoint {
+        impl $crate::endpoint::HasHandler<$state> for $crate::endpoint::$endpoint {
             fn handler() -> $crate::endpoint::Handler<Self, $state> {
                 $crate::endpoint::handle($function)$(.$with($value))?
             }

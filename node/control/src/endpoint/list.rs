@@ -10,7 +10,7 @@ use axum::Router;
 use http::Method;
 
 use super::{
-    Danger, Endpoint, Facts, Handled, Raw, Target,
+    Danger, Endpoint, Facts, HasHandler, Raw, Target,
     document::{Named, Param, Shape},
 };
 use crate::types;
@@ -77,9 +77,9 @@ macro_rules! endpoints {
             pub fn router<S>() -> Router<S>
             where
                 S: Clone + Send + Sync + 'static,
-                $($($name: Handled<S>,)+)+
+                $($($name: HasHandler<S>,)+)+
             {
-                Router::new()$($(.route($name::PATH, <$name as Handled<S>>::handler().route))+)+
+                Router::new()$($(.route($name::PATH, <$name as HasHandler<S>>::handler().route))+)+
             }
 
             /// The facts of all these endpoints, without their types.

@@ -56,7 +56,7 @@ use super::settings::{
 };
 
 /// Settings and wallet, the adapters, the owner's services, and the channels of both sides.
-pub(super) struct Ground {
+pub(super) struct Foundation {
     pub(super) config: Config,
     pub(super) signer: Signer,
     pub(super) ledger: Ledger,
@@ -77,7 +77,7 @@ pub(super) struct Ground {
     pub(super) stopping: CancellationToken,
 }
 
-impl Ground {
+impl Foundation {
     /// Starts chain, network and catalog, and brings services and channels into memory.
     pub(super) async fn lay(
         config: Config,
@@ -115,7 +115,7 @@ impl Ground {
         let (catalog, news) =
             Catalog::new(store, network.clone(), network_name.clone(), Arc::new(registry.clone()));
         catalog.completed_before(&ledger)?;
-        let ground = Self {
+        let foundation = Self {
             config,
             signer,
             ledger,
@@ -134,7 +134,7 @@ impl Ground {
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
         };
-        Ok((ground, inbound, news))
+        Ok((foundation, inbound, news))
     }
 
     pub(super) fn funding(&self) -> FundingParts {
@@ -230,6 +230,10 @@ impl Ground {
         let node = &self.config.node;
         let wallet = self.signer.address().to_string();
         Automatic::restore(node.data_dir.clone(), Backups::of(node), self.ledger.clone(), wallet)
+    }
+
+    pub(super) fn health(&self) -> Result<Health, LedgerError> {
+        Health::restore(self.registry.clone(), self.network.clone(), self.ledger.clone())
     }
 
     pub(super) fn alerts(
