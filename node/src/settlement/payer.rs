@@ -421,7 +421,7 @@ mod tests {
             forgettable: Usdc::ZERO,
             signed_before: Usdc::ZERO,
             forgotten_cause: Cause::Crash,
-            open_at_start: std::collections::HashSet::new(),
+            open_at_start: HashSet::new(),
             is_settled: false,
             is_compared: true,
             seen_total: Usdc::ZERO,

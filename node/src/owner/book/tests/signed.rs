@@ -32,7 +32,7 @@ fn how_long_a_close_is_shown_to_be_done_is_counted_from_the_first_view_that_show
     book.apply(&row(10, 0), None, SAFE);
     assert!(book.sign_away(ID, 100, 0));
     book.apply(&row(20, 10), None, View { round: 1, ..SAFE });
-    let between = std::time::Duration::from_millis(20);
+    let between = Duration::from_millis(20);
     std::thread::sleep(between);
     book.apply(&row(20, 10), None, View { round: 1, ..SAFE });
     assert!(book.signed_away()[0].done_for.unwrap() >= between, "the second view does not begin anew");
