@@ -73,7 +73,7 @@ pub enum End {
     Failed,
     /// The answer contradicted its receipt, or the receipt what was bought.
     Disputed,
-    /// Whether it was served is not known yet.
+    /// Nobody knows yet if it was served.
     Undecided,
     /// The owner's node was not reached.
     Unreached,

@@ -56,7 +56,7 @@ impl RecentLines {
 #[derive(Debug)]
 pub struct LineWriter(());
 
-/// Where the log writes each of its lines, whole.
+/// Takes each line that the log writes, whole.
 pub fn writer() -> LineWriter {
     LineWriter(())
 }
@@ -80,7 +80,7 @@ pub fn lines_after(number: u64) -> (Vec<NumberedLine>, u64) {
     (recent.after(number), recent.number)
 }
 
-/// What a panic left is whole: a line is in or it is not.
+/// Locks the lines; after a panic, too: a line is in or it is not.
 fn recent() -> MutexGuard<'static, RecentLines> {
     RECENT.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -37,7 +37,7 @@ pub struct LogLine {
     /// The part of the program that says it.
     pub target: String,
     pub message: String,
-    /// What the message is about: ids, amounts, causes.
+    /// Details of the message: ids, amounts, causes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = Object)]
     pub fields: BTreeMap<String, serde_json::Value>,
