@@ -216,9 +216,9 @@ async fn a_command_without_a_node_ends_with_unreachable_and_the_next_step() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().to_str().unwrap();
     let cli = Cli::try_parse_from(["farthing", "status", "--data", data]).unwrap();
-    let failure = execute(cli).await.unwrap_err();
+    let failure = execute(cli, Arc::new(Log::silent())).await.unwrap_err();
     assert_eq!(failure.exit, Exit::Unreachable);
     assert!(failure.to_string().contains("farthing run"), "{failure}");
     let cli = Cli::try_parse_from(["farthing", "status", "--data", data, "--set", "nothing.at=all"]).unwrap();
-    assert_eq!(execute(cli).await.unwrap_err().exit, Exit::Usage);
+    assert_eq!(execute(cli, Arc::new(Log::silent())).await.unwrap_err().exit, Exit::Usage);
 }

@@ -195,8 +195,8 @@ async fn paid_on(world: &World) -> Result<Channel> {
 async fn an_owners_promise_to_close_is_remembered_over_what_an_endpoint_says_for_a_moment() -> Result<()> {
     let liar = Liar::start().await?;
     let setup = fixed_owner()?;
-    let owner_settings = [setup.owner_settings.clone(), public()].concat();
-    let consumer_settings = [public(), setting("settlement.interval_secs", "1")].concat();
+    let owner_settings = [setup.owner_settings.clone(), posing_as_public()].concat();
+    let consumer_settings = [posing_as_public(), setting("settlement.interval_secs", "1")].concat();
     let consumer_endpoint = Some(liar.clone());
     let setup = Setup { owner_settings, consumer_settings, consumer_endpoint, ..setup };
     let mut world = World::with(setup).await?;

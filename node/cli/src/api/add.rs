@@ -348,7 +348,7 @@ fn read(file: &Path) -> Result<ServiceFile, Failure> {
 mod tests {
     use super::*;
 
-    fn write(folder: &Path, name: &str, text: &str) -> std::path::PathBuf {
+    fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
         let path = folder.join(name);
         std::fs::write(&path, text).unwrap();
         path
