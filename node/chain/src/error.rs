@@ -15,6 +15,9 @@ pub enum ChainError {
     Refused { chain: String, reason: String },
     #[error("there is no PayChannels contract at {contract} on {chain}; deploy it first")]
     ContractMissing { chain: String, contract: Address },
+    /// Without it the contract cannot get the address that it has everywhere.
+    #[error("the deployer {deployer}, through which the contract gets its address, is not on {chain}")]
+    DeployerMissing { chain: String, deployer: Address },
     #[error(
         "send at least {} ETH on {chain} to {wallet}: the transaction may cost {} ETH and the wallet has {}",
         eth(need_wei.saturating_sub(*have_wei)), eth(*need_wei), eth(*have_wei)
@@ -89,6 +92,10 @@ impl ChainError {
                  send again: a second transfer is paid, too."
             }
             Self::Invalid(_) => "Correct what is named; nothing was sent.",
+            Self::ContractMissing { .. } => "`farthing contract deploy` shows what that costs, and does it.",
+            Self::DeployerMissing { .. } => {
+                "Nothing was sent. Name another chain, or have the deployer put there by whoever runs this one."
+            }
             Self::Unreachable { .. } => {
                 "Check the connection, or name another endpoint with `farthing chain set`. `farthing doctor` checks both."
             }

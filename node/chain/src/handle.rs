@@ -22,7 +22,10 @@ use crate::{
     writer::{Forms, Request, Writer},
 };
 
+mod deployment;
 mod operations;
+
+pub use deployment::{ContractFound, DeploymentCost};
 
 /// Operations that may wait for the writer. More means that something repeats itself.
 const REQUESTS_MAX: usize = 64;

@@ -94,7 +94,9 @@ pub(crate) enum Intent {
         #[cbor(n(1), with = "minicbor::bytes")]
         wei: [u8; 16],
     },
-    // 7 was the deployment of the contract, which is not a node's to make.
+    /// Put the contract on the chain, at the address that it has everywhere.
+    #[n(7)]
+    DeployContract,
     /// Bring the payee's signed close to the chain.
     #[n(8)]
     RelayClose {
@@ -130,6 +132,7 @@ impl Intent {
             Self::Withdraw { .. } => "the withdrawal",
             Self::SendUsdc { .. } => "the USDC transfer",
             Self::SendEth { .. } => "the ETH transfer",
+            Self::DeployContract => "the deployment",
         }
     }
 
@@ -167,6 +170,7 @@ impl Intent {
             Self::SendEth { to, wei } => {
                 Mined { peer: Some(*to), wei: u128::from_be_bytes(*wei), ..mined("transfer") }
             }
+            Self::DeployContract => mined("deployment"),
         }
     }
 

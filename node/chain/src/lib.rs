@@ -30,13 +30,16 @@ mod writer;
 
 pub use error::{ChainError, eth};
 pub use fees::gas_limit;
-pub use handle::{Chain, ChainHandle, ClaimReport, ContractBooks, Landed, TxReport};
+pub use handle::{
+    Chain, ChainHandle, ClaimReport, ContractBooks, ContractFound, DeploymentCost, Landed, TxReport,
+};
 pub use intent::ClaimRow;
 pub use journal::{ENTRY_BYTES_MAX, Journal, JournalError, MemoryJournal, Mined, Record, TxHash};
 pub use probe::{Probed, Served, probe};
 pub use reader::{Balances, ChannelState};
 pub use rpc::RequestCounts;
 pub use spec::{ChainKind, ChainSpec, local, pay_channels_address, preset, preset_names};
+pub use verify::ContractCode;
 pub use views::{
     BaseFee, ChainStatus, ChannelView, ChannelViews, Head, L1Fee, LogsFailing, LogsView, Role, UnderWay,
     view_age_max,

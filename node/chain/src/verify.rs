@@ -1,7 +1,7 @@
 //! Verifies that the chain is the one that the settings describe: its token's EIP-712 domain and its contract's code.
 //! The chain id is checked for each endpoint before anything else is asked of it (`rpc.rs`).
 
-use alloy::primitives::B256;
+use alloy::primitives::{B256, Bytes};
 use farthing_protocol::Address;
 
 use crate::{
@@ -40,11 +40,24 @@ impl From<RpcError> for Unfit {
     }
 }
 
+/// The code that a chain has at the contract's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ContractCode {
+pub enum ContractCode {
+    /// That of `PayChannels`.
     Right,
     Missing,
+    /// That of something else, which is never used.
     Other,
+}
+
+impl ContractCode {
+    pub(crate) fn of(code: &Bytes) -> Self {
+        match code {
+            code if code.is_empty() => Self::Missing,
+            code if code == pay_channels_code() => Self::Right,
+            _ => Self::Other,
+        }
+    }
 }
 
 /// USDC counts in millionths everywhere; a token that does not would make every amount wrong.
@@ -67,12 +80,12 @@ pub(crate) async fn token(reader: &Reader) -> Result<TokenDomain, Unfit> {
 }
 
 pub(crate) async fn contract(reader: &Reader) -> Result<ContractCode, RpcError> {
-    let code = reader.code(reader.spec.contract).await?;
-    Ok(match code {
-        code if code.is_empty() => ContractCode::Missing,
-        code if code == *pay_channels_code() => ContractCode::Right,
-        _ => ContractCode::Other,
-    })
+    Ok(ContractCode::of(&reader.code(reader.spec.contract).await?))
+}
+
+/// The reason that a chain with [`ContractCode::Other`] is not used.
+pub(crate) fn other_code(contract: Address) -> String {
+    format!("the code at {contract} is not the PayChannels contract")
 }
 
 /// A question every USDC answers; a revert means that this is none.

@@ -20,7 +20,7 @@ pub enum ChainStatus {
     /// Chain id, token and contract are what they should be.
     Ready,
     /// Everything is right but nobody has deployed `PayChannels` on this chain yet;
-    /// [`crate::deploy::Deployer::pay_channels`] does.
+    /// [`crate::ChainHandle::deploy_contract`] does.
     ContractMissing { contract: Address },
     /// No endpoint answers. The connection is tried again by itself.
     Unreachable { since: SystemTime, reason: String },

@@ -310,9 +310,7 @@ impl Watcher {
                 }
                 ContractCode::Other => {
                     let contract = self.reader.spec.contract;
-                    return Err(RpcError::WrongChain(format!(
-                        "the code at {contract} is not the PayChannels contract"
-                    )));
+                    return Err(RpcError::WrongChain(verify::other_code(contract)));
                 }
             }
         }

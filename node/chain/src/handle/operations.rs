@@ -315,13 +315,14 @@ impl ChainHandle {
         }
     }
 
-    async fn operate(&self, intent: Intent) -> Result<Outcome, ChainError> {
+    pub(super) async fn operate(&self, intent: Intent) -> Result<Outcome, ChainError> {
         self.request(intent, Forms::default()).await
     }
 
     async fn request(&self, intent: Intent, forms: Forms) -> Result<Outcome, ChainError> {
         let usable = self.require_usable().await;
-        let needs_contract = !matches!(intent, Intent::SendUsdc { .. } | Intent::SendEth { .. });
+        let needs_contract =
+            !matches!(intent, Intent::DeployContract | Intent::SendUsdc { .. } | Intent::SendEth { .. });
         match usable {
             Err(ChainError::ContractMissing { .. }) if !needs_contract => {}
             usable => usable?,
@@ -378,7 +379,7 @@ impl ChainHandle {
         require(may, "this wallet is neither payer nor signer of the channel")
     }
 
-    fn unread(&self, error: RpcError) -> ChainError {
+    pub(super) fn unread(&self, error: RpcError) -> ChainError {
         let chain = self.spec().name.clone();
         match error {
             RpcError::WrongChain(reason) => ChainError::Refused { chain, reason },
@@ -388,7 +389,7 @@ impl ChainHandle {
     }
 }
 
-fn require(condition: bool, otherwise: &str) -> Result<(), ChainError> {
+pub(super) fn require(condition: bool, otherwise: &str) -> Result<(), ChainError> {
     if condition { Ok(()) } else { Err(ChainError::Invalid(otherwise.to_owned())) }
 }
 
@@ -399,7 +400,7 @@ fn fewer_rows(rows: usize, need_wei: u128, have_wei: u128) -> usize {
     usize::try_from(share).unwrap_or(rows).clamp(1, (rows / 2).max(1))
 }
 
-fn report(outcome: &Outcome) -> TxReport {
+pub(super) fn report(outcome: &Outcome) -> TxReport {
     let of = |receipt: &Receipt| TxReport {
         tx_hash: Some(TxHash(receipt.transaction_hash.0)),
         block: receipt.block(),

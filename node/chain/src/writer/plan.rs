@@ -10,14 +10,17 @@ use farthing_protocol::{ChannelConfig, ChannelId, Hash, Usdc, keccak256};
 
 use super::{Writer, bisect::bisect};
 use crate::{
-    contracts::{Claim, PayChannels, TestUsdc, compact, to_channel, to_consent, to_eth},
+    contracts::{
+        CREATE2_PROXY, Claim, PayChannels, TestUsdc, compact, pay_channels_deployment, to_channel,
+        to_consent, to_eth,
+    },
     error::ChainError,
     intent::{ClaimRow, DepositTerms, Intent},
     reader::{At, ChannelState},
     rpc::RpcError,
     spec::ChainKind,
     token::authorization_nonce,
-    verify,
+    verify::{self, ContractCode},
 };
 
 /// The work that is left to do for an intent.
@@ -99,6 +102,10 @@ impl Writer {
                 let (value_wei, data) = (u128::from_be_bytes(wei), Bytes::new());
                 Body { intent: Intent::SendEth { to, wei }, to: to_eth(to), value_wei, data }.into()
             }
+            Intent::DeployContract => {
+                let data = pay_channels_deployment();
+                Body { intent: Intent::DeployContract, to: CREATE2_PROXY, value_wei: 0, data }.into()
+            }
         })
     }
 
@@ -133,6 +140,7 @@ impl Writer {
                 state.is_empty() || state.round != consent.round
             }
             Intent::Withdraw { config } => self.state(config, at).await?.is_empty(),
+            Intent::DeployContract => verify::contract(&self.reader).await? == ContractCode::Right,
             Intent::SendUsdc { .. } | Intent::SendEth { .. } => false,
         })
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use alloy::{primitives::hex, sol, sol_types::SolCall as _};
 use farthing_chain::{
-    BaseFee, ChainError, ChainStatus, ClaimRow, Journal, JournalError, MemoryJournal, Mined, Record, Role,
-    gas_limit, pay_channels_address,
+    BaseFee, ChainError, ChainStatus, ClaimRow, ContractCode, Journal, JournalError, MemoryJournal, Mined,
+    Record, Role, TxReport, gas_limit, pay_channels_address,
 };
 use farthing_protocol::{Address, ChannelConfig, Usdc};
 use futures::future::BoxFuture;
@@ -13,8 +13,9 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::{
+    anvil::Anvil,
     proxy::{LogsMode, Mode, Proxy},
-    world::{Deposits, ETH, World, new_key, start, start_ready, until, until_deposited, usdc},
+    world::{Deposits, ETH, World, deployer, new_key, start, start_ready, until, until_deposited, usdc},
 };
 
 sol! {
@@ -243,30 +244,68 @@ async fn what_is_not_this_wallets_to_do_is_refused_before_any_request() {
     assert_eq!((after.write, after.on_demand), (before.write, before.on_demand));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_missing_contract_is_told_and_can_be_deployed() {
-    use crate::{anvil::Anvil, world::deployer};
+/// A chain with a token alone; the payer has ETH and USDC, the payee nothing.
+async fn without_contract() -> World {
     let anvil = Anvil::start(&[]);
     let deploying = deployer(&anvil, 0).await;
     let token = deploying.test_usdc("USD Coin", deploying.address()).await.unwrap();
     let payer = new_key();
     deploying.fund_eth(payer.address(), ETH).await.unwrap();
     deploying.mint(token, payer.address(), usdc(100_000_000)).await.unwrap();
-    let world = World { anvil, token, payer, payee: new_key() };
+    World { anvil, token, payer, payee: new_key() }
+}
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_contract_is_told_and_can_be_deployed() {
+    let world = without_contract().await;
     let chain = start(world.spec(), &world.payer, Arc::new(MemoryJournal::default())).await;
     let contract = pay_channels_address();
     until(chain.status(), |status| *status == ChainStatus::ContractMissing { contract }).await;
     let error = chain.open_or_top_up(world.terms(1), usdc(1_000)).await.unwrap_err();
     assert_eq!(error, ChainError::ContractMissing { chain: "local".into(), contract });
 
-    assert_eq!(deploying.pay_channels().await.unwrap(), contract);
+    // A wallet that cannot pay is told before anything is sent, as it is at the deployment itself.
+    let poor = start(world.spec(), &world.payee, Arc::new(MemoryJournal::default())).await;
+    for error in [poor.deployment_cost().await.unwrap_err(), poor.deploy_contract().await.unwrap_err()] {
+        assert!(matches!(error, ChainError::InsufficientEth { have_wei: 0, .. }), "{error}");
+    }
+    assert_eq!(chain.contract_found().await.unwrap().code, ContractCode::Missing);
+    let cost = chain.deployment_cost().await.unwrap();
+    assert!(cost.cost_wei > 0 && (cost.cost_wei..cost.have_wei).contains(&cost.need_wei), "{cost:?}");
+    let deployed = chain.deploy_contract().await.unwrap();
+    assert!(deployed.tx_hash.is_some());
+    assert!((cost.cost_wei / 2..=cost.cost_wei).contains(&deployed.fee_wei), "{cost:?}: {deployed:?}");
+    let found = chain.contract_found().await.unwrap();
+    assert_eq!((found.code, found.hash_found), (ContractCode::Right, Some(found.hash_expected)));
+
     until(chain.status(), |status| *status == ChainStatus::Ready).await;
     chain.open_or_top_up(world.terms(1), usdc(1_000)).await.unwrap();
     // It is there for everyone now, and deploying it again sends nothing.
-    let block = chain.head().borrow().unwrap().number;
-    assert_eq!(deploying.pay_channels().await.unwrap(), contract);
-    assert_eq!(chain.head().borrow().unwrap().number, block);
+    let sent = world.nonce(&world.payer).await;
+    assert_eq!(chain.deploy_contract().await.unwrap(), TxReport::default());
+    assert_eq!(chain.deployment_cost().await.unwrap().cost_wei, 0);
+    assert_eq!(world.nonce(&world.payer).await, sent);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_contract_is_deployed_neither_without_the_deployer_nor_beside_other_code() {
+    let world = without_contract().await;
+    let chain = start(world.spec(), &world.payer, Arc::new(MemoryJournal::default())).await;
+    let contract = pay_channels_address();
+    until(chain.status(), |status| *status == ChainStatus::ContractMissing { contract }).await;
+
+    let set_code = async |address: &str, code: &str| {
+        world.anvil.rpc("anvil_setCode", json!([address, code])).await;
+    };
+    set_code("0x4e59b44847b379578588920cA78FbF26c0B4956C", "0x").await;
+    for error in [chain.deployment_cost().await.unwrap_err(), chain.deploy_contract().await.unwrap_err()] {
+        assert!(matches!(error, ChainError::DeployerMissing { .. }), "{error}");
+    }
+    set_code(&contract.to_string(), "0x5f5ffd").await;
+    assert_eq!(chain.contract_found().await.unwrap().code, ContractCode::Other);
+    let error = chain.deploy_contract().await.unwrap_err();
+    assert!(matches!(error, ChainError::Refused { .. }), "{error}");
+    assert_eq!(world.nonce(&world.payer).await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
