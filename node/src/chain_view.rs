@@ -65,6 +65,16 @@ pub fn ready(chain: &ChainHandle) -> Result<(), String> {
     }
 }
 
+/// Returns where the money of a testnet comes from; `None` where it is real, or the chain is one's own.
+pub const fn faucets(kind: ChainKind) -> Option<&'static str> {
+    match kind {
+        ChainKind::Testnet => Some(
+            "test ETH comes from a faucet, such as Coinbase's or Alchemy's, and test USDC from Circle's faucet",
+        ),
+        ChainKind::Mainnet | ChainKind::Local => None,
+    }
+}
+
 /// Returns the cost of claiming now; `None` before the chain was read. It is dear above so many times its median.
 pub fn gas(chain: &ChainHandle, price_factor_max: u64) -> Option<Gas> {
     let fee = (*chain.base_fee().borrow())?;

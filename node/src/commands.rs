@@ -65,6 +65,7 @@ mod alerts;
 mod audit;
 mod backup;
 mod catalog;
+mod contract;
 mod flagged;
 pub mod handles;
 mod health;
@@ -243,7 +244,7 @@ refused!(ChainError {
     ChainError::Unreachable { .. } => BAD_GATEWAY,
     ChainError::Busy { .. } | ChainError::Stopped | ChainError::Journal(_) => SERVICE_UNAVAILABLE,
     ChainError::InsufficientEth { .. } | ChainError::InsufficientUsdc { .. } => PAYMENT_REQUIRED,
-    ChainError::Reverted { .. } | ChainError::Replaced { .. } => CONFLICT,
+    ChainError::Reverted { .. } | ChainError::Replaced { .. } | ChainError::DeployerMissing { .. } => CONFLICT,
     _ => BAD_REQUEST,
 });
 

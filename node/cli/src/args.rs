@@ -8,8 +8,8 @@ use farthing_protocol::Address;
 
 use super::{
     alert::Alert, api::Api, backup::Backup, bridge::Bridge, call::Call, catalog::Catalog, chain::Chain,
-    channel::Channel, config::Config, console::Console, failure::Exit, logs::Logs, net::Net, sdk::Sdk,
-    secret::Secret, spending::Spending, testnet::Testnet, tls::Tls, wallet::Wallet,
+    channel::Channel, config::Config, console::Console, contract::Contract, failure::Exit, logs::Logs,
+    net::Net, sdk::Sdk, secret::Secret, spending::Spending, testnet::Testnet, tls::Tls, wallet::Wallet,
 };
 
 /// Buy and sell data by the call, paid in USDC.
@@ -127,6 +127,9 @@ pub enum Command {
     /// The chain: its endpoints and confirmations
     #[command(subcommand)]
     Chain(Chain),
+    /// The contract that holds the money of channels, on the node's chain
+    #[command(subcommand)]
+    Contract(Contract),
     /// Finish running calls, then restart the node with the present settings
     Restart,
     /// The other nodes

@@ -15,6 +15,7 @@ mod chain;
 mod channel;
 mod config;
 mod console;
+mod contract;
 mod failure;
 mod init;
 mod input;
@@ -123,6 +124,7 @@ pub async fn execute(cli: Cli, log: Arc<Log>) -> Result<(), Failure> {
         Command::Spending(verb) => spending::spending(&context, verb).await,
         Command::Secret(verb) => secret::secret(&context, verb).await,
         Command::Chain(verb) => chain::chain(&context, verb).await,
+        Command::Contract(verb) => contract::contract(&context, verb).await,
         Command::Restart => chain::restart(&context).await,
         Command::Net(verb) => net::net(&context, verb).await,
         Command::Tls(verb) => tls::tls(&context, &verb),

@@ -47,6 +47,8 @@ fn what_is_wrong_on_the_command_line_is_found_before_anything_is_done() {
         ("farthing wallet history --limit 0".to_owned(), false),
         ("farthing spending limits".to_owned(), false),
         ("farthing secret show".to_owned(), true),
+        ("farthing contract deploy --yes".to_owned(), true),
+        ("farthing contract show --yes".to_owned(), false),
         ("farthing catalog search --limit 0".to_owned(), false),
         ("farthing catalog search --limit 1".to_owned(), true),
         ("farthing catalog search --limit 100".to_owned(), true),

@@ -118,6 +118,8 @@ mod tests {
             (Method::POST, "/automatic-backups", true),
             (Method::DELETE, "/replaced-nodes/replaced-x", true),
             (Method::GET, "/chain/settings", false),
+            (Method::POST, "/contract", true),
+            (Method::GET, "/contract/cost", false),
         ] {
             assert_eq!(asks_for_password(&method, path), dangerous, "{method} {path}");
         }

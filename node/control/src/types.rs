@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use self::{
-    activity::*, alerts::*, backup::*, catalog::*, channel::*, console::*, flagged::*, history::*,
-    inspect::*, logs::*, problem::*, reach::*, secrets::*, service_file::*, services::*, spending::*,
+    activity::*, alerts::*, backup::*, catalog::*, channel::*, console::*, contract::*, flagged::*,
+    history::*, inspect::*, logs::*, problem::*, reach::*, secrets::*, service_file::*, services::*,
+    spending::*,
 };
 pub use crate::{eth::Eth, text::Text};
 
@@ -74,6 +75,7 @@ mod backup;
 mod catalog;
 mod channel;
 mod console;
+mod contract;
 mod flagged;
 pub mod history;
 mod inspect;

@@ -127,6 +127,7 @@ async fn what_is_dangerous_asks_for_the_password_again() -> Result<()> {
         "wallet/phrase",
         "backups",
         "chain/settings",
+        "contract",
         "restart",
         "apis",
         "apis/try",

@@ -200,6 +200,12 @@ endpoints! {
             resume_channel: ResumeChannel, POST "/channels/{id}/resume" [CHANNEL]; () -> (types::Channel), High;
             /// Claim what was earned
             settle: Settle, POST "/settle" []; () -> (types::Settled), Low;
+            /// Whether the channel contract is on the node's chain, and with which code
+            contract: Contract, GET "/contract" []; () -> (types::ContractShown), Low;
+            /// What it costs to put the channel contract on the chain, at the gas price of now
+            deployment_cost: DeploymentCost, GET "/contract/cost" []; () -> (types::DeploymentCost), Low;
+            /// Put the channel contract on the chain; nothing is sent where it is already
+            deploy_contract: DeployContract, POST "/contract" []; () -> (types::Deployed), High;
             /// What the node may spend, has spent today, and whether spending is stopped
             spending: Spending, GET "/spending" []; () -> (types::SpendingState), Low;
             /// Stop all spending, at once and over restarts; selling and settling go on

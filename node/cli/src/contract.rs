@@ -1,0 +1,84 @@
+//! `farthing contract`: the contract that holds the money of channels, on the node's chain.
+
+use clap::Subcommand;
+use farthing_control::{
+    endpoint,
+    types::{ContractShown, ContractState, Deployed, DeploymentCost},
+};
+
+use super::{Context, failure::Failure, output::pairs};
+
+#[derive(Debug, Subcommand)]
+pub enum Contract {
+    /// Show the channel contract's address, and whether it is on the node's chain with the right code
+    Show,
+    /// Put the channel contract on the node's chain, for the gas alone; shows the cost and asks first
+    Deploy {
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+pub(super) async fn contract(context: &Context, verb: Contract) -> Result<(), Failure> {
+    let node = context.node()?;
+    let shown = node.ask(endpoint::Contract).await?;
+    match verb {
+        Contract::Show => context.output.data(&shown, text),
+        Contract::Deploy { yes } => {
+            if shown.state != ContractState::Deployed {
+                let cost = node.ask(endpoint::DeploymentCost).await?;
+                agree(context, &shown, &cost, yes)?;
+            }
+            let deployed = node.ask(endpoint::DeployContract).await?;
+            context.output.data(&deployed, told)
+        }
+    }
+}
+
+/// Shows the cost, and asks unless that was answered beforehand.
+fn agree(context: &Context, shown: &ContractShown, cost: &DeploymentCost, yes: bool) -> Result<(), Failure> {
+    let (chain, DeploymentCost { gas, cost, needed, held }) = (&shown.chain, cost);
+    context.output.prose(&format!(
+        "The channel contract takes {gas} gas on {chain}: about {cost} ETH at the present gas price. The wallet has {held} \
+         ETH and needs {needed}, because gas may become dearer meanwhile."
+    ));
+    if !yes {
+        context.output.confirm(&format!("Deploy the channel contract on {chain} for about {cost} ETH?"))?;
+    }
+    context.output.prose("Deploying; this takes until the chain has confirmed it.");
+    Ok(())
+}
+
+fn text(shown: &ContractShown) -> String {
+    let ContractShown { chain, chain_id, kind, contract, state, code_hash, code_hash_found, token } = shown;
+    let (state, hash) = match (state, code_hash_found) {
+        (ContractState::Deployed, _) => ("deployed", format!("{code_hash}, as it must be")),
+        (ContractState::Foreign, Some(found)) => {
+            ("other code, which is never used", format!("{found}, and not {code_hash}"))
+        }
+        (ContractState::Missing | ContractState::Foreign, _) => {
+            ("missing; `farthing contract deploy` puts it there", format!("none yet; it will be {code_hash}"))
+        }
+    };
+    pairs([
+        ("Chain", format!("{chain} ({chain_id}, {kind})")),
+        ("Contract", contract.to_string()),
+        ("State", state.to_owned()),
+        ("Code hash", hash),
+        ("USDC", token.to_string()),
+    ])
+}
+
+fn told(deployed: &Deployed) -> String {
+    let Deployed { contract, transaction, block, paid } = deployed;
+    let Some(transaction) = transaction else {
+        return format!("{contract} is there already; nothing was sent, and nothing paid");
+    };
+    pairs([
+        ("Contract", contract.to_string()),
+        ("Transaction", transaction.clone()),
+        ("Block", block.map_or_else(String::new, |block| block.to_string())),
+        ("Paid", format!("{paid} ETH")),
+    ])
+}
