@@ -65,6 +65,18 @@ pub fn ready(chain: &ChainHandle) -> Result<(), String> {
     }
 }
 
+/// Returns what brings the channel contract to a chain that lacks it.
+pub const fn contract_next(kind: ChainKind) -> &'static str {
+    match kind {
+        ChainKind::Mainnet | ChainKind::Testnet => {
+            "`farthing contract deploy` puts it there for the gas alone, and shows the cost first"
+        }
+        ChainKind::Local => {
+            "`farthing contract deploy` puts it there; `farthing testnet up` runs a chain of your own that has it"
+        }
+    }
+}
+
 /// Returns where the money of a testnet comes from; `None` where it is real, or the chain is one's own.
 pub const fn faucets(kind: ChainKind) -> Option<&'static str> {
     match kind {

@@ -84,7 +84,7 @@ async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
         OnChain::Ready => Ok(format!("{} answers and its contracts are the right ones", spec.name)),
         OnChain::ContractMissing { contract } => Err((
             format!("the channel contract {contract} is not deployed on {}", spec.name),
-            "on a chain of your own, `farthing testnet up` deploys it",
+            chain_view::contract_next(spec.kind),
         )),
         _ => Err((
             chain_view::ready(&node.chain).err().unwrap_or_default(),
@@ -168,7 +168,13 @@ fn wallet(node: &Handles) -> Check {
         unclaimed: balance(node).unclaimed.0,
     };
     let detail = format!("{} holds {} USDC and {} ETH", node.wallet, held.usdc, Eth { wei: held.eth_wei });
-    needs.check(detail)
+    let mut check = needs.check(detail);
+    if let Some(faucets) = chain_view::faucets(node.chain.spec().kind).filter(|_| needs.usdc || needs.eth) {
+        let text = check.next.as_mut().unwrap_or(&mut check.detail);
+        text.push_str("; ");
+        text.push_str(faucets);
+    }
+    check
 }
 
 /// The trade of a node, as far as it takes money.

@@ -9,6 +9,7 @@ mod alerts;
 mod audited;
 mod backups;
 mod commands;
+mod contract;
 mod dashboard;
 mod endpoints;
 mod flagged;
