@@ -6,8 +6,8 @@
 
 use farthing_bridge::{
     description::{
-        ApiDescription, Body, BodyKind, Content, Method, Operation, Parameter, Place, Response, RootKind,
-        Schema, Status, Style,
+        ApiDescription, Body, BodyKind, Content, Method, Operation, Parameter, Place, Response, Schema,
+        Status, Style,
     },
     graphql,
     headers::answer_header_is_forbidden,
@@ -151,7 +151,6 @@ fn choose(api: &mut ApiDescription, report: &mut Report, file: &ServiceFile) -> 
     let choice = |operation: &Operation| file.operations.iter().find(|chosen| is(operation, chosen));
     let before = api.operations.len();
     api.operations.retain_mut(|operation| {
-        let mutation = operation.root.as_ref().is_some_and(|root| root.kind == RootKind::Mutation);
         let place = format!("{} {}", operation.method, operation.path);
         if operation.method == Method::Get && documents::is_path(&operation.path) {
             report.skipped.add(place, "the path is that of the service's free document");
@@ -166,9 +165,9 @@ fn choose(api: &mut ApiDescription, report: &mut Report, file: &ServiceFile) -> 
                 }
                 return true;
             }
-            None if mutation && !file.mutations => report.skipped.add(
+            None if !method_of(operation).is_safe() && !file.writes => report.skipped.add(
                 place,
-                "a mutation; offer it by naming it among the operations, or all of them with `mutations`",
+                "it writes: name it (--include, or `operations` of a service file), or offer all with --writes",
             ),
             None => return true,
         }
@@ -178,7 +177,7 @@ fn choose(api: &mut ApiDescription, report: &mut Report, file: &ServiceFile) -> 
         graphql::prune(api);
     }
     if api.operations.is_empty() {
-        let problem = "leave nothing to offer; exclude fewer, or offer mutations";
+        let problem = "leave nothing to offer; exclude fewer, or name those that write";
         return Err(NewServiceError::new("operations", problem));
     }
     Ok(())
@@ -382,9 +381,9 @@ mod tests {
     }
 
     #[test]
-    fn mutations_are_offered_when_named_or_all_together() {
+    fn what_writes_is_offered_when_named_or_all_together() {
         assert_eq!(paths(&bridged(file()).unwrap()), ["/a", "/b"]);
-        let all = ServiceFile { mutations: true, ..file() };
+        let all = ServiceFile { writes: true, ..file() };
         assert_eq!(paths(&bridged(all).unwrap()), ["/a", "/b", "/c", "/d"]);
         let operations = vec![OperationFile::named(Called::Post, "/c".to_owned())];
         let service = bridged(ServiceFile { operations, ..file() }).unwrap();

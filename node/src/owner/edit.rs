@@ -76,9 +76,12 @@ pub(super) fn apply(edit: &EditRequest, file: &mut ServiceFile) -> Result<(), Ne
         file.upstream_query.clear();
     }
     for OperationName { method: Text(method), path } in &edit.offer {
-        match chosen(file, *method, path).filter(|chosen| chosen.exclude) {
-            Some(hidden) => hidden.exclude = false,
-            None => {
+        // What writes is left out where nobody names it.
+        let unnamed = file.source.is_some() && !method.is_safe();
+        match chosen(file, *method, path) {
+            Some(hidden) if hidden.exclude => hidden.exclude = false,
+            None if unnamed => file.operations.push(OperationFile::named(*method, path.clone())),
+            _ => {
                 let problem = format!("names {method} {path}, which is not hidden");
                 return Err(NewServiceError::new("offer", problem));
             }

@@ -1,9 +1,11 @@
 //! From a service file to something that can be published: its source is read, then put together.
 
-use farthing_bridge::report::Reading;
-use farthing_control::types::{EditRequest, OperationFile, SamplesFile, ServiceFile, SourceFile, SourceKind};
+use farthing_bridge::{description::Operation, report::Reading};
+use farthing_control::types::{
+    EditRequest, OperationFile, OperationName, SamplesFile, ServiceFile, SourceFile, SourceKind,
+};
 use farthing_os::secret::SecretText;
-use farthing_protocol::ServiceId;
+use farthing_protocol::{ServiceId, call::Method};
 use url::Url;
 
 use crate::{catalog::method_of, disk::aside};
@@ -93,6 +95,13 @@ impl Reader {
         } else {
             self.read_choices(service, file, source).await?
         };
+        for OperationName { method, path } in &edit.offer {
+            let is_it = |operation: &Operation| method_of(operation) == method.0 && operation.path == *path;
+            if !new.api.operations.iter().any(is_it) {
+                let problem = format!("names {method} {path}, which the source has not");
+                return Err(NewServiceError::new("offer", problem).into());
+            }
+        }
         Ok(NewService { secrets_are_all: true, upstream_is_named: edit.upstream.is_some(), ..new })
     }
 
@@ -192,20 +201,31 @@ fn choices_of(service: &Registered) -> Option<ServiceFile> {
     service.upstream_url().clone_into(&mut file.upstream);
     file.id = Some(listing.service.into());
     file.price = listing.price.into();
+    name_what_writes(&mut file, service.known().operations().map(|(operation, _)| operation));
     for own in &service.known().details().prices {
-        let price = Some(own.price.into());
-        match file
-            .operations
-            .iter_mut()
-            .find(|chosen| chosen.method.0 == own.method && chosen.path == own.path)
-        {
-            Some(chosen) => chosen.price = price,
-            None => file
-                .operations
-                .push(OperationFile { price, ..OperationFile::named(own.method, own.path.clone()) }),
-        }
+        choice(&mut file, own.method, &own.path).price = Some(own.price.into());
     }
     Some(file)
+}
+
+/// Names the offered operations that write: a service that offered them without a name goes on doing so.
+fn name_what_writes<'o>(file: &mut ServiceFile, offered: impl Iterator<Item = &'o Operation>) {
+    for operation in offered {
+        let method = method_of(operation);
+        if !method.is_safe() {
+            choice(file, method, &operation.path);
+        }
+    }
+}
+
+/// The file's word on an operation, a new one when there is none.
+fn choice<'f>(file: &'f mut ServiceFile, method: Method, path: &str) -> &'f mut OperationFile {
+    let is_it = |chosen: &OperationFile| chosen.method.0 == method && chosen.path == path;
+    let index = file.operations.iter().position(is_it).unwrap_or_else(|| {
+        file.operations.push(OperationFile::named(method, path.to_owned()));
+        file.operations.len() - 1
+    });
+    &mut file.operations[index]
 }
 
 pub(super) fn source_of(source: &SourceFile) -> Result<Source, NewServiceError> {
@@ -230,5 +250,32 @@ pub(super) fn source_of(source: &SourceFile) -> Result<Source, NewServiceError> 
             Err(NewServiceError::new("source", problem))
         }
         _ => Err(NewServiceError::new("source", "needs either `url` or `text`, and a scan needs `url`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_bridge::read;
+    use farthing_protocol::Usdc;
+
+    use super::*;
+
+    #[test]
+    fn a_service_that_offered_what_writes_before_it_had_to_be_named_goes_on_doing_so() {
+        const SOURCE: &str = r#"{"openapi":"3.1.0","info":{"title":"Things","version":"1"},"paths":{"/things":{
+            "get":{"responses":{"200":{"description":"All"}}},
+            "post":{"responses":{"201":{"description":"Made"}}}}}}"#;
+        let upstream = "http://127.0.0.1:9".to_owned();
+        let mut file = ServiceFile { upstream, ..ServiceFile::priced(Usdc::from_micros(2_000)) };
+        let published = read(SOURCE.as_bytes()).unwrap().description;
+        let offers = |file: &ServiceFile| {
+            let reading = read(SOURCE.as_bytes()).unwrap();
+            assemble(file.clone(), Some(reading)).unwrap().api.operations.len()
+        };
+        assert_eq!(offers(&file), 1);
+        name_what_writes(&mut file, published.operations.iter());
+        assert_eq!(offers(&file), 2);
+        name_what_writes(&mut file, published.operations.iter());
+        assert_eq!(file.operations.len(), 1, "each is named once, and what reads is not");
     }
 }

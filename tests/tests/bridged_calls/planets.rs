@@ -127,7 +127,7 @@ async fn a_mutation_is_offered_only_when_its_owner_ticks_it() -> Result<()> {
         farthing_control::types::SourceKind::Graphql,
         format!("{}/graphql", recorder.url()),
     );
-    file.mutations = true;
+    file.writes = true;
     let api = world.publish(&file).await?;
     let body = json!({
         "api_id_public": api.id.to_string(), "path": "/addNote", "method": "POST", "body": note,

@@ -4,8 +4,8 @@ use anyhow::{Result, ensure};
 use farthing_control::{
     ControlError, endpoint,
     types::{
-        Api, CatalogKind, OperationFile, PriceRequest, Rescan, RescanRequest, ServiceFile, SourceFile,
-        SourceKind, Text,
+        Api, CatalogKind, EditRequest, OperationFile, PriceRequest, Rescan, RescanRequest, ServiceFile,
+        SourceFile, SourceKind, Text,
     },
 };
 use farthing_protocol::{Usdc, call::Method, limits::LISTINGS_PER_OWNER_MAX};
@@ -206,7 +206,7 @@ async fn whoever_registers_an_api_is_told_of_each_operation_that_may_not_work_an
     std::fs::write(&path, DOCUMENT)?;
     let path = path.display().to_string();
     let said = ["api", "add", "--openapi", &path, "--upstream", "http://127.0.0.1:9", "--price", "0.002"];
-    let added = farthing(&world.owner, &said).await?;
+    let added = farthing(&world.owner, &[&said[..], &["--yes"]].concat()).await?;
     added.ends_with(0)?;
     let text = format!("{}{}", added.out, added.err);
     for words in [
@@ -216,5 +216,49 @@ async fn whoever_registers_an_api_is_told_of_each_operation_that_may_not_work_an
     ] {
         ensure!(text.contains(words), "`{words}` is not said:\n{text}");
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_writes_is_offered_by_name_and_a_later_reading_keeps_what_is_offered() -> Result<()> {
+    let world = World::start().await?;
+    let control = world.owner.control();
+    let upstream = "http://127.0.0.1:9".to_owned();
+    let operations = vec![OperationFile::named(Method::Post, "/books".to_owned())];
+    let described = described_by(SourceKind::Openapi, crate::rest::LIBRARY);
+    let api = world.publish(&ServiceFile { upstream, operations, ..described.clone() }).await?;
+    let writes = |api: &Api| {
+        let all = api.operations.iter().filter(|operation| !operation.method.0.is_safe());
+        let mut names: Vec<String> =
+            all.map(|operation| format!("{} {}", operation.method, operation.path)).collect();
+        names.sort();
+        names
+    };
+    ensure!(writes(&api) == ["POST /books"] && api.operations.len() == 4, "{api:?}");
+    let shown = control.ask(endpoint::ShowApi.of(api.id)).await?;
+    let mut skipped = shown.report.skipped.list.iter();
+    let told = skipped.any(|found| found.place == "DELETE /books/{id}" && found.what.contains("--writes"));
+    ensure!(told, "{:?}", shown.report);
+
+    let newer = described_by(SourceKind::Openapi, &crate::rest::LIBRARY.replace("/search:", "/find:"));
+    let request = RescanRequest { source: newer.source.clone(), apply: true };
+    let rescan = control.tell(endpoint::RescanApi.of(api.id), &request).await?;
+    ensure!(
+        rescan.changes.removed == ["GET /search"] && writes(&rescan.api) == ["POST /books"],
+        "{rescan:?}"
+    );
+
+    let offer = |operation: (&str, &str)| -> Result<EditRequest> {
+        let named = json!({ "method": operation.0, "path": operation.1 });
+        Ok(serde_json::from_value(json!({ "offer": [named], "source": newer.source }))?)
+    };
+    let missing = control.tell(endpoint::EditApi.of(api.id), &offer(("DELETE", "/nothing"))?).await;
+    let error = missing.err().map(|error| error.to_string()).unwrap_or_default();
+    ensure!(error.contains("`offer` names DELETE /nothing, which the source has not"), "{error}");
+    let edited = control.tell(endpoint::EditApi.of(api.id), &offer(("DELETE", "/books/{id}"))?).await?;
+    ensure!(writes(&edited.api) == ["DELETE /books/{id}", "POST /books"], "{edited:?}");
+
+    let all = ServiceFile { upstream: "http://127.0.0.1:9".to_owned(), writes: true, ..described };
+    ensure!(writes(&world.publish(&all).await?).len() == 3);
     Ok(())
 }

@@ -69,6 +69,7 @@ async fn library(world: &World) -> Result<(Recorder, farthing_control::types::Ap
         upstream: format!("{}/base", recorder.url()),
         ..described_by(SourceKind::Openapi, LIBRARY)
     };
+    file.writes = true;
     file.operations = vec![
         OperationFile { exclude: true, ..OperationFile::named(Method::Delete, "/books/{id}".to_owned()) },
         OperationFile {

@@ -51,8 +51,10 @@ async fn weather(world: &World) -> Result<(Recorder, Api)> {
     let mut file = ServiceFile { upstream: recorder.url(), ..described_by(SourceKind::Openapi, WEATHER) };
     file.upstream_headers.insert("x-api-key".to_owned(), KEY.to_owned());
     file.upstream_query.insert("appid".to_owned(), APP.to_owned());
-    file.operations =
-        vec![OperationFile { any_params: true, ..OperationFile::named(Method::Get, "/any".to_owned()) }];
+    file.operations = vec![
+        OperationFile { any_params: true, ..OperationFile::named(Method::Get, "/any".to_owned()) },
+        OperationFile::named(Method::Post, "/form".to_owned()),
+    ];
     let api = world.publish(&file).await?;
     Ok((recorder, api))
 }

@@ -299,6 +299,7 @@ fn described(upstream: &str) -> ServiceFile {
             text: Some(document.to_string()),
             file: "everything.json".to_owned(),
         }),
+        operations: vec![OperationFile::named(Method::Post, "/notes".to_owned())],
         ..ServiceFile::priced(PRICE)
     }
 }

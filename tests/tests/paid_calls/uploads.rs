@@ -50,6 +50,7 @@ async fn uploads(world: &World) -> Result<(Recorder, Api)> {
         upstream: recorder.url(),
         source: Some(source),
         response_headers: vec!["X-Cost".to_owned()],
+        writes: true,
         ..ServiceFile::priced(PRICE)
     };
     file.upstream_query.insert("appid".to_owned(), KEY.to_owned());

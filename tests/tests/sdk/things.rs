@@ -63,6 +63,7 @@ impl Things {
             name: "Things".to_owned(),
             upstream: self.url.clone(),
             charge: Charge::Answered,
+            writes: true,
             source: Some(source),
             ..ServiceFile::priced(PRICE)
         }

@@ -56,7 +56,7 @@ async fn register(owner: &Path, url: &str) -> Result<Api> {
         .arg(owner)
         .args(["--json", "api", "add", "--graphql"])
         .arg(format!("{url}/graphql"));
-    command.args(["--name", "Exoplanets", "--price", PRICE, "--charge", "answered", "--mutations"]);
+    command.args(["--name", "Exoplanets", "--price", PRICE, "--charge", "answered", "--writes", "--yes"]);
     let said = run(&mut command, b"").await?;
     ensure!(said.code == 0, "{}", said.err);
     serde_json::from_str(&said.out).with_context(|| said.out.clone())

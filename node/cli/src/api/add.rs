@@ -25,8 +25,9 @@ use crate::{
 
 /// Publish a service: from an API description, a running server, or a service file
 ///
-/// With a description, every operation is offered except GraphQL mutations, which are offered when named or with
-/// --mutations. `farthing bridge inspect` shows the result without publishing it.
+/// With a description, the operations that only read (GET and HEAD) are offered; those that write, such as POST and
+/// GraphQL mutations, are offered when named or with --writes. `farthing bridge inspect` shows the result without
+/// publishing it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Add {
@@ -61,12 +62,12 @@ pub struct Add {
     /// Do not offer an operation, such as "DELETE /users/{id}". May be repeated
     #[arg(long = "exclude", value_name = "METHOD PATH")]
     pub exclude: Vec<String>,
-    /// Offer a GraphQL mutation, such as "POST /addNote". May be repeated
+    /// Offer an operation that writes, such as "POST /orders". May be repeated
     #[arg(long = "include", value_name = "METHOD PATH")]
     pub include: Vec<String>,
-    /// Offer all GraphQL mutations
-    #[arg(long)]
-    pub mutations: bool,
+    /// Offer all operations that write
+    #[arg(long, visible_alias = "mutations")]
+    pub writes: bool,
     /// How values of a custom scalar are read: NAME=json, NAME=number or NAME=string. May be repeated
     #[arg(long = "scalar", value_name = "NAME=FORM", value_parser = scalar)]
     pub scalars: Vec<(String, ScalarFile)>,
@@ -125,7 +126,7 @@ pub struct ListingFlags {
 const EXAMPLES: &str = "Examples:\n  \
     farthing api add --openapi openapi.yaml --price 0.002\n  \
     farthing api add --graphql http://127.0.0.1:4002/graphql --name Exoplanets --price 0.003\n  \
-    farthing api add --scan http://127.0.0.1:8080 --price 0.001 --exclude \"DELETE /users/{id}\"\n  \
+    farthing api add --scan http://127.0.0.1:8080 --price 0.001 --include \"POST /orders\"\n  \
     farthing api add --from service.toml";
 
 /// The service that `add` describes.
@@ -268,7 +269,7 @@ fn amend(file: &mut ServiceFile, add: Add) -> Result<(), Failure> {
     file.upstream_headers.extend(secrets(said.upstream_headers)?);
     file.upstream_query.extend(secrets(said.upstream_query)?);
     file.response_headers.extend(add.response_headers);
-    file.mutations |= add.mutations;
+    file.writes |= add.writes;
     file.scalars.extend(add.scalars);
     for text in &add.operation_prices {
         let wrong = || {

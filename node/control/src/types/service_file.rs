@@ -58,9 +58,9 @@ pub struct ServiceFile {
     /// Seconds that an answer may take, 1 to 300, of every operation that names none of its own. Consumers wait as long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_secs: Option<u16>,
-    /// True if GraphQL mutations are offered that `operations` does not name.
-    #[serde(default)]
-    pub mutations: bool,
+    /// True if operations of the source are offered that write (all but GET and HEAD) and that `operations` does not name.
+    #[serde(default, alias = "mutations", skip_serializing_if = "std::ops::Not::not")]
+    pub writes: bool,
     /// The way to read values of GraphQL's custom scalars, where their names mislead.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scalars: BTreeMap<String, ScalarFile>,
@@ -269,6 +269,12 @@ mod tests {
         assert_eq!(file.operations[0].method.0, Method::Get);
         let sent = serde_json::to_string(&file).unwrap();
         assert_eq!(serde_json::from_str::<ServiceFile>(&sent).unwrap(), file);
+    }
+
+    #[test]
+    fn files_of_before_say_mutations_where_it_is_writes_now() {
+        let file = |more: &str| toml::from_str::<ServiceFile>(&format!("price = \"1\"\n{more}")).unwrap();
+        assert!(file("mutations = true").writes && file("writes = true").writes && !file("").writes);
     }
 
     #[test]

@@ -172,7 +172,7 @@ impl Draft {
         choices.operations = inspection
             .operations
             .iter()
-            .map(|operation| OperationChoice { offered: !operation.mutation, price: String::new() })
+            .map(|operation| OperationChoice { offered: operation.method.0.is_safe(), price: String::new() })
             .collect();
         if choices.name.is_empty() && inspection.kind.0 == CatalogKind::Rest {
             let title = inspection.title.lines().next().unwrap_or_default();
@@ -230,14 +230,14 @@ impl Draft {
             let named = || OperationFile::named(operation.method.0, operation.path.clone());
             let own = chosen.price.trim();
             if !chosen.offered {
-                // Mutations are offered by being named.
-                if !operation.mutation {
+                // What writes is offered by being named.
+                if operation.method.0.is_safe() {
                     file.operations.push(OperationFile { exclude: true, ..named() });
                 }
             } else if !own.is_empty() {
                 let own = price("Price of an operation", own)?;
                 file.operations.push(OperationFile { price: Some(own.into()), ..named() });
-            } else if operation.mutation {
+            } else if !operation.method.0.is_safe() {
                 file.operations.push(named());
             }
         }
@@ -319,7 +319,7 @@ mod tests {
                 { "method": "GET", "path": "/a", "summary": "", "parameters": [] },
                 { "method": "GET", "path": "/b", "summary": "", "parameters": [] },
                 { "method": "POST", "path": "/c", "summary": "", "mutation": true, "parameters": [] },
-                { "method": "POST", "path": "/d", "summary": "", "mutation": true, "parameters": [] },
+                { "method": "DELETE", "path": "/d", "summary": "", "parameters": [] },
             ],
         }));
         let source = SourceFile {
