@@ -1,6 +1,7 @@
 //! `farthing api`: my services.
 
 mod add;
+mod proposal;
 pub(super) mod show;
 
 use std::time::Duration;
@@ -15,7 +16,10 @@ use farthing_control::{
 };
 use farthing_protocol::{ServiceId, Usdc};
 
-use self::add::{Add, ListingFlags};
+use self::{
+    add::{Add, ListingFlags},
+    proposal::Proposal,
+};
 use super::{
     Context,
     bridge::{Inspect, OPENAPI_VERSIONS},
@@ -116,7 +120,7 @@ pub struct Edit {
     /// Stop offering an operation, such as "DELETE /users/{id}". May be repeated
     #[arg(long, value_name = "METHOD PATH")]
     pub hide: Vec<String>,
-    /// Offer a hidden operation again; reads the description again. May be repeated
+    /// Offer an operation that is hidden, or was left out because it writes; reads the description again. May be repeated
     #[arg(long, value_name = "METHOD PATH")]
     pub offer: Vec<String>,
     /// The description, if it was a file
@@ -136,13 +140,21 @@ pub(super) async fn api(context: &Context, verb: Api) -> Result<(), Failure> {
             return context.output.data(&apis, |apis| list(apis));
         }
         Api::Add(add) => {
-            let yes = add.yes;
+            let (yes, dry_run) = (add.yes, add.dry_run);
             let file = add::service_file(context, *add).await?;
-            let prices = file.operations.iter().filter_map(|operation| operation.price);
-            confirm_price(context, prices.map(|price| price.0).fold(file.price.0, Usdc::max), yes)?;
+            let proposal = Proposal::of(&node, &file).await?;
+            if dry_run {
+                context.output.data(&proposal, Proposal::text)?;
+                context.output.prose("Nothing was published.");
+                return Ok(());
+            }
+            proposal.confirm(context, yes)?;
             let api = node.tell(endpoint::AddApi, &file).await?;
             let shown = node.ask(endpoint::ShowApi.of(api.id.0)).await?;
-            context.output.data(&shown, show::added)?;
+            // Who was asked has seen the rest.
+            let told =
+                |shown: &types::ApiShown| if yes { show::added(shown) } else { show::published(shown) };
+            context.output.data(&shown, told)?;
             warn_of_double(context, &node, &api).await?;
             warn_of_look_alike(context, &node, api.id.0).await?;
             warn_of_clock(context, &node).await?;

@@ -59,7 +59,8 @@ async fn preview(State(node): State<Handles>, Json(file): Json<ServiceFile>) -> 
 answer!(TryApi: try_out);
 async fn try_out(State(node): State<Handles>, Json(request): Json<TryRequest>) -> Reply<Tried> {
     let reader = node.reader();
-    let service = reader.read(request.file).await?;
+    let mut service = reader.read(request.file).await?;
+    service.secrets = node.registry.secrets_of(&service);
     let wanted = request.operation.map(|operation| (operation.method.0, operation.path));
     Ok(Json(tried(reader.try_out(&service, wanted, &request.params).await?)))
 }

@@ -227,19 +227,19 @@ impl Registry {
         open(&wire::encode(&self.prepare(new, earlier.as_deref())?), &self.0.options)
     }
 
+    /// The keys with which the service would be published.
+    pub fn secrets_of(&self, new: &NewService) -> UpstreamSecrets {
+        let earlier = new.id.and_then(|id| self.get(id));
+        secrets_of(new, earlier.as_deref())
+    }
+
     fn prepare(&self, new: NewService, earlier: Option<&Registered>) -> Result<StoredService, RegistryError> {
         new.check()?;
         check_base(&new.upstream, &self.0.options)?;
         if earlier.is_none() && self.all().len() >= LISTINGS_PER_OWNER_MAX {
             return Err(RegistryError::TooMany);
         }
-        // A new version keeps the keys unless it brings its own, or another server would get them.
-        let secrets = match earlier {
-            Some(service) if new.secrets.is_empty() && !new.secrets_are_all => {
-                service.secrets().kept_for(service.upstream_url(), &new.upstream)
-            }
-            _ => new.secrets,
-        };
+        let secrets = secrets_of(&new, earlier);
         let stays = |service: &&Registered| {
             !new.upstream_is_named && same_origin(service.upstream_url(), &new.upstream)
         };
@@ -424,6 +424,16 @@ fn open(bytes: &[u8], options: &UpstreamOptions) -> Result<Registered, RegistryE
     let options = UpstreamOptions { class: stored.class, response_headers, ..options.clone() };
     let upstream = Upstream::new(&stored.upstream, secrets, options)?;
     Ok(Registered { known, upstream, stored })
+}
+
+/// A new version keeps the keys unless it brings its own, or another server would get them.
+fn secrets_of(new: &NewService, earlier: Option<&Registered>) -> UpstreamSecrets {
+    match earlier {
+        Some(service) if new.secrets.is_empty() && !new.secrets_are_all => {
+            service.secrets().kept_for(service.upstream_url(), &new.upstream)
+        }
+        _ => new.secrets.clone(),
+    }
 }
 
 fn new_nonce() -> ServiceNonce {

@@ -87,7 +87,7 @@ async fn whoever_registers_an_api_is_told_the_worst_query_of_each_operation() ->
     let inspected = farthing(&world.owner, &["bridge", "inspect", &schema]).await?;
     expect("bridge inspect", &inspected.ends_with(0)?.out)?;
     let upstream = ["--upstream", "http://127.0.0.1:9/graphql", "--name", "People", "--price", "0.002"];
-    let words = [&["api", "add", "--graphql", schema.as_str()], &upstream[..]].concat();
+    let words = [&["api", "add", "--yes", "--graphql", schema.as_str()], &upstream[..]].concat();
     let added = farthing(&world.owner, &words).await?;
     added.ends_with(0)?;
     expect("api add", &format!("{}{}", added.out, added.err))?;

@@ -262,3 +262,46 @@ async fn what_writes_is_offered_by_name_and_a_later_reading_keeps_what_is_offere
     ensure!(writes(&world.publish(&all).await?).len() == 3);
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_published_before_its_owner_has_seen_it_and_said_yes() -> Result<()> {
+    let world = World::start().await?;
+    let recorder = Recorder::start().await?;
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("ports.json");
+    let document = format!(
+        r#"{{"openapi":"3.1.0","info":{{"title":"Ports","version":"1"}},"paths":{{{PORTS},
+        "/berths":{{"post":{{"responses":{{"201":{{"description":"Made"}}}}}}}}}}}}"#
+    );
+    std::fs::write(&path, document)?;
+    let (path, url) = (path.display().to_string(), recorder.url());
+    let add = async |more: &[&str]| {
+        let said = ["api", "add", "--openapi", &path, "--upstream", &url, "--price", "0.002"];
+        farthing(&world.owner, &[&said[..], more].concat()).await
+    };
+    let published =
+        async || Ok::<usize, ControlError>(world.owner.control().ask(endpoint::Apis).await?.len());
+    let before = published().await?;
+
+    recorder.answer_with(Scripted::json(200, "[]"));
+    let dry = add(&["--dry-run"]).await?;
+    let said = format!("{}{}", dry.ends_with(0)?.out, dry.err);
+    for words in ["/ports", "POST /berths: it writes", "GET /ports: 200, 2 bytes", "Nothing was published."] {
+        ensure!(said.contains(words), "`{words}` is not said:\n{said}");
+    }
+    ensure!(recorder.seen().len() == 1 && recorder.seen()[0].target == "/ports", "{:?}", recorder.seen());
+    let dry = add(&["--dry-run", "--json"]).await?.ok()?.json()?;
+    ensure!(
+        dry["live"]["status"] == 200 && dry["offers"].as_array().is_some_and(|all| all.len() == 1),
+        "{dry}"
+    );
+
+    recorder.answer_with(Scripted::json(500, "{}"));
+    let asked = add(&[]).await?.fails(2, &["Publish “Ports”, though its first call failed?", "--yes"])?;
+    ensure!(asked.err.contains("GET /ports: 500"), "{asked:?}");
+    ensure!(published().await? == before, "nothing is published");
+    let told = add(&["--yes", "--include", "POST /berths"]).await?.ok()?;
+    ensure!(told.err.contains("the first call of your server failed. GET /ports: 500"), "{told:?}");
+    ensure!(told.out.contains("/berths") && published().await? == before + 1, "{told:?}");
+    Ok(())
+}

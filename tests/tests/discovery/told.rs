@@ -57,7 +57,7 @@ async fn the_same_service_twice_is_warned_of_and_a_new_price_says_how_far_it_got
     let file = alone.data_dir().join("offer.json");
     std::fs::write(&file, serde_json::to_string(&offer("Twice the same", UPSTREAM))?)?;
     let file = file.display().to_string();
-    let add = ["api", "add", "--from", &file];
+    let add = ["api", "add", "--from", &file, "--yes"];
     let first = farthing(&alone, &add).await?;
     ensure!(!first.ends_with(0)?.err.contains("already"), "{first:?}");
     let second = farthing(&alone, &add).await?;
@@ -74,8 +74,7 @@ async fn the_same_service_twice_is_warned_of_and_a_new_price_says_how_far_it_got
     ensure!(told.ends_with(0)?.err.contains("No node is connected that could hear of it"), "{told:?}");
     let neighbour = nodes.join(&[&alone]).await?;
     all_find(std::slice::from_ref(&neighbour), &words("twice"), 2).await?;
-    let imitated =
-        farthing(&neighbour, &["api", "add", "--from", &file, "--name", "Twic\u{435} the same"]).await?;
+    let imitated = farthing(&neighbour, &[&add[..], &["--name", "Twic\u{435} the same"]].concat()).await?;
     ensure!(imitated.ends_with(0)?.err.contains("nearly that of “Twice the same”"), "{imitated:?}");
     let told = farthing(&alone, &["api", "price", &service, "0.005"]).await?;
     // A slow machine may take longer than anybody waits for words.

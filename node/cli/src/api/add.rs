@@ -26,8 +26,8 @@ use crate::{
 /// Publish a service: from an API description, a running server, or a service file
 ///
 /// With a description, the operations that only read (GET and HEAD) are offered; those that write, such as POST and
-/// GraphQL mutations, are offered when named or with --writes. `farthing bridge inspect` shows the result without
-/// publishing it.
+/// GraphQL mutations, are offered when named or with --writes. Before anything is published you see what will be, with
+/// the answer of your server to a first call, and are asked once; --dry-run ends there.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Add {
@@ -82,7 +82,10 @@ pub struct Add {
     #[arg(long = "timeout-secs", value_name = "SECONDS")]
     pub timeout_secs: Option<u16>,
 
-    /// Do not ask about a price above 1 USDC
+    /// Show what would be published, call your server once, and publish nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Do not ask before publishing
     #[arg(long)]
     pub yes: bool,
     /// Replace the service of this id with a new version

@@ -13,12 +13,15 @@ use crate::{
 /// Writes the text about an API that was just published.
 pub(super) fn added(shown: &ApiShown) -> String {
     let mut text = findings_text(&shown.report);
-    text += &format!("\n{}\n{}\n", head(shown), offers(&shown.offers));
+    text += &format!("\n{}\n{}\n\n", head(shown), offers(&shown.offers));
+    text + &published(shown)
+}
+
+/// Writes the line that tells how others buy it.
+pub(super) fn published(shown: &ApiShown) -> String {
     let first = shown.offers.first();
     let call = first.map(|offer| format!(" {} {}", offer.method, offer.path)).unwrap_or_default();
-    text +=
-        &format!("\nPublished. Nodes that have heard of it buy with: farthing call {}{call}\n", shown.api.id);
-    text
+    format!("Published. Nodes that have heard of it buy with: farthing call {}{call}\n", shown.api.id)
 }
 
 /// Everything about a service.
