@@ -22,8 +22,8 @@ connected_within_secs=120
 
 project="farthing-test-$$"
 export FARTHING_IMAGE="$project-node" FARTHING_TESTNET_IMAGE="$project-tools"
-engine_pid=""
 is_up=""
+. deploy/test/engine.sh
 
 say() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
 
@@ -35,11 +35,6 @@ skip() {
 fail() {
     printf '\nFAILED: %s\n' "$*" >&2
     exit 1
-}
-
-# Runs a command where the engine's published ports are.
-beside_engine() {
-    if [[ -n "$engine_pid" ]]; then nsenter --net="/proc/$engine_pid/ns/net" "$@"; else "$@"; fi
 }
 
 compose() { "${compose_program[@]}" -p "$project" -f deploy/compose.testnet.yaml "$@"; }
@@ -91,36 +86,9 @@ tear_down() {
                 $([[ $kind == container ]] && echo --all))" ]] || { echo "a $kind was left behind" >&2; code=1; }
         done
     fi
-    if [[ -n "$engine_pid" ]]; then
-        kill "$engine_pid" && wait "$engine_pid" || true
-        [[ "$code" == 0 ]] || tail -5 "$work/engine.log" >&2
-    fi
+    stop_engine "$code"
     rm -rf "$work"
     exit "$code"
-}
-
-# An engine of our own lives in namespaces of its own: bridges, packet filters and mounts end with it.
-start_engine() {
-    [[ "$(id -u)" == 0 ]] || skip "no Docker engine answers and only root can start one"
-    local tool
-    for tool in dockerd unshare nsenter ip; do
-        command -v "$tool" >/dev/null || skip "no Docker engine answers and $tool is missing (apt-get install docker.io)"
-    done
-    export DOCKER_HOST="unix://$work/engine.sock"
-    unshare --net --mount bash -c 'ip link set lo up && exec dockerd "$@"' engine \
-        --data-root "$work/engine" --exec-root "$work/exec" --pidfile "$work/engine.pid" --host "$DOCKER_HOST" \
-        >"$work/engine.log" 2>&1 &
-    engine_pid="$!"
-    for _ in $(seq 240); do
-        if docker version >/dev/null 2>&1; then return; fi
-        if ! kill -0 "$engine_pid" 2>/dev/null; then
-            engine_pid=""
-            tail -5 "$work/engine.log" >&2
-            skip "no Docker engine can be started here (its last words stand above)"
-        fi
-        sleep 0.25
-    done
-    skip "the Docker engine did not come up within a minute"
 }
 
 # until_within SECONDS WHAT COMMAND…: repeats a command until it succeeds.
@@ -208,7 +176,7 @@ work="$(mktemp -d "${TMPDIR:-/tmp}/farthing-compose.XXXXXX")"
 trap tear_down EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-docker version >/dev/null 2>&1 || start_engine
+find_engine
 say "the engine answers: $(docker version --format '{{.Server.Version}}')"
 
 "${compose_program[@]}" -f deploy/compose.yaml config --quiet || fail "compose.yaml is not valid"
