@@ -116,6 +116,33 @@ images: image
 images-prebuilt: anvil build
 	deploy/prebuilt-images.sh "$(programs)" "$(anvil_program)" farthing farthing-testnet
 
+# Of an optimised program without symbols: 67 MB (docs/benchmarks.md), and not more unnoticed.
+BYTES_MAX ?= 70000000
+# What the image of a release is built over.
+BASE_IMAGE ?= $(shell sed -n 's/^ARG BASE_IMAGE=//p' deploy/Dockerfile)
+
+# Another platform's program is linked by the cross compiler that Debian has for it (gcc-aarch64-linux-gnu), unless cargo's
+# variable names a linker.
+.PHONY: dist
+dist: ## Pack a release into target/dist: archive, .deb, bill of materials, checksums, and an image where docker answers; TARGET=aarch64-unknown-linux-gnu
+	@host="$$(rustc -vV | sed -n 's/^host: //p')"; target="$${TARGET:-$$host}"; programs="$(optimised)"; selected=(); base=(); \
+	if [[ "$$target" != "$$host" ]]; then \
+		linker="CARGO_TARGET_$$(tr a-z- A-Z_ <<<"$$target")_LINKER"; \
+		export "$$linker=$${!linker:-$${target%%-*}-linux-gnu-gcc}"; \
+		selected=(--target "$$target"); programs="$$(dirname "$$programs")/$$target/release"; \
+	fi; \
+	if docker version >/dev/null 2>&1; then \
+		base=(--base "$(BASE_IMAGE)"); \
+	else \
+		printf '\n  SKIPPED: the container image, because no docker answers.\n\n' >&2; \
+	fi; \
+	FARTHING_COMMIT="$$(git rev-parse --short HEAD)" cargo build --release --workspace --bins --locked "$${selected[@]}"; \
+	BYTES_MAX="$(BYTES_MAX)" deploy/dist.sh "$${base[@]}" "$$target" "$$programs/farthing" target/dist
+
+.PHONY: dist-test
+dist-test: tools-deps build ## The files of a release, made of the development build and installed, used, removed in a clean Debian; needs root with debootstrap
+	deploy/test/dist-test.sh "$(programs)"
+
 .PHONY: compose-up
 compose-up: $(if $(PREBUILT),images-prebuilt,images) ## Start a network of five nodes with a chain of its own in containers; PREBUILT=1 needs no registry
 	$(testnet_compose) up --detach
