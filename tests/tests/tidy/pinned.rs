@@ -95,6 +95,17 @@ fn a_local_chain_without_a_checksum_is_not_installed() {
 }
 
 #[test]
+fn actions_of_the_release_are_named_by_their_commits() {
+    let text = read(".github/workflows/release.yml");
+    let actions: Vec<&str> = text.lines().filter_map(|line| line.split("uses: ").nth(1)).collect();
+    assert!(actions.len() > 2, "{actions:?}");
+    for action in actions {
+        let commit = action.split(['@', ' ']).nth(1).unwrap_or_default();
+        assert!(commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{action}");
+    }
+}
+
+#[test]
 fn base_images_are_named_by_their_digests() {
     let text = read("deploy/Dockerfile");
     let from = |stage: &str| text.lines().filter(move |line| line.starts_with(stage)).collect::<Vec<_>>();
