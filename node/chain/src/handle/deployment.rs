@@ -31,7 +31,7 @@ pub struct ContractFound {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeploymentCost {
     pub gas: u64,
-    /// What layer 1 charges an OP-stack chain included.
+    /// The cost with what layer 1 charges an OP-stack chain included.
     pub cost_wei: u128,
     /// The wallet has to hold so much, because gas may become dearer until the transaction is mined.
     pub need_wei: u128,
