@@ -14,4 +14,5 @@ pub mod recorder;
 pub mod tell;
 pub mod upstream;
 pub mod wait;
+pub mod wallets;
 pub mod world;

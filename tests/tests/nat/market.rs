@@ -12,11 +12,12 @@ use farthing_control::{
     types::{Api, Audit, CallRequest, Channel, Charge, HEADER_CHARGED, Text},
 };
 use farthing_protocol::{Address, Usdc, call::Method};
-use farthing_testnet::{LocalChain, NodeOptions, NodeProcess, anvil::Anvil};
+use farthing_testnet::{LocalChain, NodeProcess, anvil::Anvil};
 use farthing_tests::{
     portal::Portal,
     tell::tell,
     upstream::Upstream,
+    wallets::node_in,
     world::{PRICE, service_file},
 };
 use futures::future::try_join_all;
@@ -117,7 +118,7 @@ impl Market {
             ("chain.poll_interval_ms".to_owned(), "250".to_owned()),
         ];
         let start = |place: Place, settings: &[(&str, String)]| {
-            let mut options = NodeOptions::new(folder.path().join(format!("{place:?}")))
+            let mut options = node_in(folder.path().join(format!("{place:?}")))?
                 .bootstrap(BOOTS.iter().filter(|boot| **boot != place).flat_map(|boot| addresses(*boot)))
                 .set("network.listen", &addresses_at(Ipv4Addr::UNSPECIFIED).join(","))
                 .set("network.allow_private", &false);
