@@ -12,12 +12,11 @@ use farthing_control::{
     types::{Api, Audit, CallRequest, Channel, Charge, HEADER_CHARGED, Text},
 };
 use farthing_protocol::{Address, Usdc, call::Method};
-use farthing_testnet::{LocalChain, NodeProcess, anvil::Anvil};
+use farthing_testnet::{LocalChain, NodeOptions, NodeProcess, anvil::Anvil};
 use farthing_tests::{
     portal::Portal,
     tell::tell,
     upstream::Upstream,
-    wallets::node_in,
     world::{PRICE, service_file},
 };
 use futures::future::try_join_all;
@@ -118,7 +117,7 @@ impl Market {
             ("chain.poll_interval_ms".to_owned(), "250".to_owned()),
         ];
         let start = |place: Place, settings: &[(&str, String)]| {
-            let mut options = node_in(folder.path().join(format!("{place:?}")))?
+            let mut options = NodeOptions::new(folder.path().join(format!("{place:?}")))
                 .bootstrap(BOOTS.iter().filter(|boot| **boot != place).flat_map(|boot| addresses(*boot)))
                 .set("network.listen", &addresses_at(Ipv4Addr::UNSPECIFIED).join(","))
                 .set("network.allow_private", &false);
@@ -182,7 +181,6 @@ impl Market {
             method: Text(Method::Get),
             params: BTreeMap::new(),
             body: None,
-            body_base64: None,
             headers: BTreeMap::new(),
             max_price: None,
             call_id: Some(call_id.to_owned()),

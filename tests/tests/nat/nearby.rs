@@ -3,8 +3,7 @@
 use std::net::Ipv4Addr;
 
 use anyhow::Result;
-use farthing_testnet::NodeProcess;
-use farthing_tests::wallets::node_in;
+use farthing_testnet::{NodeOptions, NodeProcess};
 
 use crate::{
     lab::{Lab, Place},
@@ -23,7 +22,7 @@ async fn two_nodes_of_a_lan_find_each_other_without_a_bootstrap_node() -> Result
     ];
     let chain: Vec<_> = chain.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let start = |place: Place| {
-        let mut options = node_in(folder.path().join(format!("{place:?}")))?
+        let mut options = NodeOptions::new(folder.path().join(format!("{place:?}")))
             .set("network.listen", &addresses_at(Ipv4Addr::UNSPECIFIED).join(","))
             .set("network.mdns", &true);
         options.launcher = lab.launcher(place);
