@@ -14,5 +14,4 @@ pub mod recorder;
 pub mod tell;
 pub mod upstream;
 pub mod wait;
-pub mod wallets;
 pub mod world;

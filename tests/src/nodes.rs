@@ -9,9 +9,9 @@ use farthing_control::types::{
     ServiceFile, SourceFile, SourceKind,
 };
 use farthing_protocol::{ServiceId, Usdc};
-use farthing_testnet::{NodeProcess, demo::metrics};
+use farthing_testnet::{NodeOptions, NodeProcess, demo::metrics};
 
-use crate::{wait::eventually, wallets::node_in, world::PRICE};
+use crate::{wait::eventually, world::PRICE};
 
 /// Nodes in a folder of their own.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Nodes {
         environment: Vec<(String, String)>,
     ) -> Result<NodeProcess> {
         self.started += 1;
-        let mut options = node_in(self.folder.path().join(format!("node-{}", self.started)))?;
+        let mut options = NodeOptions::new(self.folder.path().join(format!("node-{}", self.started)));
         for node in through {
             options = options.bootstrap([node.loopback_address().await?]);
         }

@@ -12,11 +12,11 @@ use farthing_control::{
     types::{Api, Channel, ChannelRole, Charge, OperationFile, ServiceFile},
 };
 use farthing_protocol::{Address, Usdc, call::Method};
-use farthing_testnet::{LocalChain, NodeProcess, rpc};
+use farthing_testnet::{LocalChain, NodeOptions, NodeProcess, rpc};
 use reqwest::{StatusCode, header::HeaderMap};
 use serde_json::{Value, json};
 
-use crate::{agreement, liar::Liar, line::Line, upstream::Upstream, wait::eventually, wallets::node_in};
+use crate::{agreement, liar::Liar, line::Line, upstream::Upstream, wait::eventually};
 
 mod ended;
 
@@ -131,7 +131,7 @@ impl World {
         let folder = tempfile::tempdir()?;
         let chain = LocalChain::start().await?;
         let upstream = Upstream::start().await?;
-        let mut options = node_in(folder.path().join("owner"))?;
+        let mut options = NodeOptions::new(folder.path().join("owner"));
         // Tests count in single calls; what is too small for an owner is for the tests that ask.
         options.settings = vec![("settlement.channel_min".to_owned(), "0.000001".to_owned())];
         let before = |endpoint: &Arc<Liar>| endpoint.stand_before(chain.rpc_url());
@@ -142,7 +142,7 @@ impl World {
         let address = owner.loopback_address().await?;
         let line = if setup.has_line { Some(Line::to(&address).await?) } else { None };
         let known = line.as_ref().map_or(address, |line| line.address().to_owned());
-        let mut options = node_in(folder.path().join("consumer"))?.bootstrap([known]);
+        let mut options = NodeOptions::new(folder.path().join("consumer")).bootstrap([known]);
         options.settings = setup.consumer_settings;
         options.arguments = setup.arguments;
         options.settings.extend(setup.consumer_endpoint.as_ref().map(before));

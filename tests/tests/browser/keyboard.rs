@@ -7,13 +7,12 @@ use farthing_control::{
     types::{ServiceFile, SourceFile, SourceKind},
 };
 use farthing_testnet::{
-    NodeProcess,
+    NodeOptions, NodeProcess,
     demo::{Demo, Setup},
 };
 use farthing_tests::{
     upstream::Upstream,
     wait::eventually,
-    wallets::node_in,
     world::{PRICE, service_file},
 };
 
@@ -27,7 +26,7 @@ use crate::{
 
 /// A node that lives without a chain, and where its console is.
 pub async fn node(folder: &tempfile::TempDir) -> Result<(NodeProcess, String)> {
-    let options = node_in(folder.path().join("node"))?;
+    let options = NodeOptions::new(folder.path().join("node"));
     // Nothing listens there.
     let chain = [
         ("chain.preset", "local"),

@@ -2,8 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::{endpoint, types::Console};
-use farthing_testnet::NodeProcess;
-use farthing_tests::wallets::node_in;
+use farthing_testnet::{NodeOptions, NodeProcess};
 use reqwest::{Certificate, Client, Method, Response, header, redirect::Policy};
 
 pub const PASSWORD: &str = "four random words";
@@ -22,7 +21,7 @@ impl Node {
 
     pub async fn with(settings: Vec<(String, String)>) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let mut options = node_in(folder.path().join("node"))?;
+        let mut options = NodeOptions::new(folder.path().join("node"));
         options.settings = settings;
         // Nothing listens there.
         let chain = [

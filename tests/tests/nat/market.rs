@@ -181,6 +181,7 @@ impl Market {
             method: Text(Method::Get),
             params: BTreeMap::new(),
             body: None,
+            body_base64: None,
             headers: BTreeMap::new(),
             max_price: None,
             call_id: Some(call_id.to_owned()),

@@ -13,7 +13,6 @@ use farthing_tests::{
     calls::{back_up, cost, expect_served, fixed_owner, on_a_fixed_port, restore, restore_owner, setting},
     command::{farthing, run},
     wait::eventually,
-    wallets::node_in,
     world::{FUNDS, Setup, World},
 };
 use tokio::{
@@ -323,7 +322,7 @@ async fn a_backup_is_made_every_day_over_restarts_which_the_node_itself_cannot_o
     let (passphrase, wrong) = (text("passphrase"), text("wrong"));
     std::fs::write(&passphrase, format!("{PASSPHRASE}\n"))?;
     std::fs::write(&wrong, "five quite random words there\n")?;
-    let options = node_in(folder.path().join("node"))?;
+    let options = NodeOptions::new(folder.path().join("node"));
     let chain = [("chain.preset", "local"), ("chain.rpc_urls", "http://127.0.0.1:9")];
     let token = ("chain.token", "0x00000000000000000000000000000000000000aa");
     let chain = chain.into_iter().chain([token]);

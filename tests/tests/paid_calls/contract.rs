@@ -7,8 +7,8 @@ use farthing_chain::{
 };
 use farthing_control::endpoint;
 use farthing_protocol::Address;
-use farthing_testnet::{NodeProcess, anvil::Anvil, rpc};
-use farthing_tests::{calls::setting, command::farthing, wait::eventually, wallets::node_in};
+use farthing_testnet::{NodeOptions, NodeProcess, anvil::Anvil, rpc};
+use farthing_tests::{calls::setting, command::farthing, wait::eventually};
 use serde_json::json;
 
 /// Base Sepolia's.
@@ -43,7 +43,8 @@ impl Posing {
             setting("chain.token", &token.to_string()),
             setting("chain.poll_interval_ms", "100"),
         ];
-        let node = NodeProcess::start_on(chain.concat(), node_in(folder.path().join("node"))?).await?;
+        let node =
+            NodeProcess::start_on(chain.concat(), NodeOptions::new(folder.path().join("node"))).await?;
         let wallet = node.status().await?.address.0;
         let posing = Self { url, faucet, token, node, wallet, _anvil: anvil, _folder: folder };
         posing.until_doctor_says("is not deployed on base-sepolia").await?;

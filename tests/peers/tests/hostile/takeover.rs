@@ -15,13 +15,12 @@ use farthing_protocol::{
     signed::Document,
     wire::{self, NetworkName},
 };
-use farthing_testnet::{NodeProcess, anvil::Anvil, demo::metrics};
+use farthing_testnet::{NodeOptions, NodeProcess, anvil::Anvil, demo::metrics};
 use farthing_tests::{
     agreement,
     calls::{expect_served, fixed_owner},
     command::{Ran, farthing},
     wait::eventually,
-    wallets::node_in,
     world::{FUNDS, World},
 };
 
@@ -155,7 +154,7 @@ async fn a_stranger_that_lists_a_service_under_its_owner_s_id_is_not_believed_no
     world.owner.stop().await?;
     world.consumer.stop().await?;
     let folder = tempfile::tempdir()?;
-    let options = node_in(folder.path())?.bootstrap([thief.address()?, owner]);
+    let options = NodeOptions::new(folder.path()).bootstrap([thief.address()?, owner]);
     let mut newcomer = NodeProcess::start(&world.chain, options).await?;
     let wallet = newcomer.status().await?.address.0;
     world.chain.fund(wallet, FUNDS).await?;
