@@ -31,6 +31,10 @@ use self::{
 
 const WALLET_FILE: &str = "wallet.json";
 const PASSPHRASE_FILE: &str = "wallet.passphrase";
+/// Random bytes of a passphrase that this node makes, which stand in its file in hex.
+const PASSPHRASE_BYTES: usize = 32;
+/// Work factor of scrypt behind such a passphrase: nobody tries 2^256 of them, however little each try costs.
+const SCRYPT_LOG_N_OF_RANDOM: u8 = 12;
 
 /// The node's key and, where this node made it, the phrase behind it. Cheap to clone.
 #[derive(Clone)]
@@ -81,7 +85,7 @@ impl WalletError {
 
 impl Wallet {
     /// Reads the wallet in `data_dir`, or makes one. Takes about a second of one core and 256 MiB for the time
-    /// being, by design of the passphrase's protection; call it outside of async tasks.
+    /// being where the passphrase is the user's, by design of its protection; call it outside of async tasks.
     ///
     /// # Errors
     /// [`WalletError`]. An existing file is never replaced.
@@ -218,6 +222,7 @@ impl Files {
                 None => self.make_passphrase()?,
             },
         };
+        let log_n = if is_random(&passphrase) { SCRYPT_LOG_N_OF_RANDOM } else { log_n };
         let key = phrase::derive(phrase)?;
         // A shorter phrase has its key here, and its words with whoever wrote them down.
         let entropy = phrase::entropy(phrase);
@@ -238,13 +243,19 @@ impl Files {
     }
 
     fn make_passphrase(&self) -> Result<SecretText, WalletError> {
-        let mut random = Zeroizing::new([0; 32]);
+        let mut random = Zeroizing::new([0; PASSPHRASE_BYTES]);
         getrandom::fill(&mut *random).map_err(|_| WalletError::NotMade)?;
         let passphrase = SecretText::new(hex::encode(*random));
         files::create_private(&self.passphrase, passphrase.expose().as_bytes())
             .map_err(|source| WalletError::Io { path: self.passphrase.clone(), source })?;
         Ok(passphrase)
     }
+}
+
+/// Tells whether a passphrase looks like those that this node makes. A person's is stretched.
+fn is_random(passphrase: &SecretText) -> bool {
+    let text = passphrase.expose();
+    text.len() == 2 * PASSPHRASE_BYTES && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 impl Opened {
@@ -282,8 +293,18 @@ mod tests {
             let mode = std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600, "{name}");
         }
-        let json = std::fs::read_to_string(folder.path().join(WALLET_FILE)).unwrap();
-        assert!(json.contains("\"n\": 262144"), "a new wallet has the full protection");
+    }
+
+    #[test]
+    fn a_persons_passphrase_is_stretched_and_a_random_one_is_not() {
+        let stretched = |passphrase: Option<&str>| {
+            let folder = tempfile::tempdir().unwrap();
+            open(folder.path(), passphrase).unwrap();
+            let json = std::fs::read_to_string(folder.path().join(WALLET_FILE)).unwrap();
+            json.contains("\"n\": 262144")
+        };
+        assert!(stretched(Some("own words")) && stretched(Some(&"x".repeat(64))));
+        assert!(!stretched(None));
     }
 
     #[test]

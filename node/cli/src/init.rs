@@ -16,7 +16,7 @@ struct Made {
 
 pub(super) async fn init(context: &Context) -> Result<(), Failure> {
     let config = config::load(&context.sources())?.config;
-    // The wallet's protection takes a second of one core.
+    // The protection of a wallet with a passphrase of its own takes a second of one core.
     let made = on_the_side(move || make(&config)).await?;
     context.output.data(&made, |made| {
         pairs([

@@ -20,7 +20,7 @@ use tokio::{
 
 use super::{anvil::Anvil, chain::LocalChain};
 
-/// The longest time that anything may take to come up. A wallet's protection alone takes a second per node.
+/// The longest time that anything may take to come up.
 const UP_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 const STOP_WITHIN: Duration = Duration::from_secs(30);

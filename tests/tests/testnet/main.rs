@@ -15,7 +15,7 @@ use farthing_testnet::{
 };
 use tempfile::TempDir;
 
-/// Five wallets are made at once, a second of hashing each, and other tests run beside this one.
+/// Five nodes start at once, and other tests run beside this one.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 
 /// The token and the contract; gas for the consumer and both owners; the consumer's USDC.
