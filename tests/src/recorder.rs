@@ -6,7 +6,7 @@ use anyhow::Result;
 use axum::{
     Router,
     body::{Body, Bytes},
-    extract::State,
+    extract::{DefaultBodyLimit, State},
     http::{HeaderMap, Method, Request, Response, StatusCode, Uri},
 };
 use parking_lot::Mutex;
@@ -76,7 +76,7 @@ impl Recorder {
             answer: Mutex::new(Scripted::json(200, "{}")),
             behind,
         });
-        let router = Router::new().fallback(record).with_state(shared.clone());
+        let router = Router::new().fallback(record).layer(DefaultBodyLimit::disable()).with_state(shared.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         tokio::spawn(async move { axum::serve(listener, router).await });

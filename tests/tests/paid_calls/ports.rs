@@ -10,7 +10,7 @@ use farthing_tests::{
     calls::{cost, expect_served, fixed_owner, setting},
     command::farthing,
     wait::eventually,
-    world::{FUNDS, World},
+    world::{FUNDS, Setup, World},
 };
 use futures::{StreamExt, future::join_all, stream};
 use hyper::client::conn::http2::{self, SendRequest};
@@ -171,7 +171,9 @@ async fn a_local_program_with_slow_calls_on_all_connections_shuts_no_other_progr
 
 #[tokio::test]
 async fn a_secret_whose_calls_fail_at_one_operation_keeps_no_other_secret_from_the_rest() -> Result<()> {
-    let world = World::with(fixed_owner()?).await?;
+    // Nobody waits that long for the next one that is tried.
+    let consumer_settings = setting("limits.uncharged_trial_ms", "60000");
+    let world = World::with(Setup { consumer_settings, ..fixed_owner()? }).await?;
     expect_served(&world.get("/ok").await?)?;
     let service = world.api.id.to_string();
     let made = farthing(&world.consumer, &["secret", "create", "slow", "--service", &service]).await?;
