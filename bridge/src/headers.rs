@@ -70,9 +70,11 @@ pub fn header_is_forbidden(name: &str) -> bool {
 /// that the answer is read at, leaves something behind in a browser, or is this network's own.
 pub fn answer_header_is_forbidden(name: &str) -> bool {
     const FORBIDDEN: &[&str] = &[
+        "accept-ch",
         "alt-svc",
         "clear-site-data",
         "connection",
+        "critical-ch",
         "keep-alive",
         "nel",
         "public-key-pins",
@@ -83,17 +85,33 @@ pub fn answer_header_is_forbidden(name: &str) -> bool {
         "service-worker-allowed",
         "set-cookie",
         "set-cookie2",
+        "set-login",
         "sourcemap",
         "strict-transport-security",
         "te",
         "trailer",
         "transfer-encoding",
         "upgrade",
+        "use-as-dictionary",
         "www-authenticate",
         "x-frame-options",
+        "x-reproxy-url",
+        "x-sourcemap",
     ];
-    const FORBIDDEN_PREFIXES: &[&str] =
-        &["access-control-", "content-security-policy", "cross-origin-", "proxy-", "sec-", "x-farthing-"];
+    // Those of `x-accel-` and the like are orders to a proxy before the gateway: which file to answer with, what to keep.
+    const FORBIDDEN_PREFIXES: &[&str] = &[
+        "access-control-",
+        "content-security-policy",
+        "cross-origin-",
+        "proxy-",
+        "sec-",
+        "secure-session-",
+        "surrogate-",
+        "x-accel-",
+        "x-farthing-",
+        "x-lighttpd-",
+        "x-sendfile",
+    ];
     let name = name.to_ascii_lowercase();
     FORBIDDEN.contains(&name.as_str()) || FORBIDDEN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
@@ -153,9 +171,15 @@ mod tests {
 
     #[test]
     fn no_answer_sets_a_cookie_or_speaks_for_its_place() {
-        for name in
-            ["Set-Cookie", "connection", "X-Farthing-Charged", "access-control-allow-origin", "proxy-status"]
-        {
+        for name in [
+            "Set-Cookie",
+            "connection",
+            "X-Farthing-Charged",
+            "access-control-allow-origin",
+            "proxy-status",
+            "x-accel-redirect",
+            "X-Sendfile",
+        ] {
             assert!(answer_header_is_forbidden(name), "{name}");
         }
         for name in ["etag", "link", "x-rate-limit", "content-disposition", "x-proxy"] {

@@ -213,7 +213,9 @@ fn named(disposition: &str) -> Result<(&str, bool), String> {
         rest = behind;
     }
     let name = name.ok_or(EXPECTED)?;
-    let is_escaped = |name: &str| ["%22", "%0d", "%0a"].iter().any(|e| name.to_ascii_lowercase().contains(e));
+    // Escapes of browsers, and words of RFC 2047, which some servers undo.
+    let is_escaped =
+        |name: &str| ["%22", "%0d", "%0a", "=?"].iter().any(|e| name.to_ascii_lowercase().contains(e));
     if name.is_empty() || is_escaped(name) {
         return Err("has a name that servers read differently".to_owned());
     }
@@ -225,7 +227,10 @@ fn parameter(text: &str) -> Option<(&str, &str, &str)> {
     let (key, value) = text.trim_start().strip_prefix(';')?.split_once('=')?;
     let (key, value) = (key.trim(), value.trim_start());
     let is_token = |text: &str| {
-        let is_one = |c: char| c.is_ascii_graphic() && !"\"(),/:;<=>?@[]{}".contains(c);
+        // Some servers take a single quote for a quote; RFC 8187 has two of them in `filename*`.
+        let is_one = |c: char| {
+            c.is_ascii_graphic() && !"\"(),/:;<=>?@[]{}".contains(c) && (c != '\'' || key.ends_with('*'))
+        };
         !text.is_empty() && text.chars().all(is_one)
     };
     let (value, behind) = match value.strip_prefix('"') {

@@ -30,6 +30,8 @@ fn parts_are_read_as_they_were_written() {
     assert_eq!(read[1], Part { name: "name", is_file: false, content: b"" });
     assert_eq!(read.len(), 2);
     assert!(parts(TYPE, b"--xYz--").unwrap().is_empty());
+    let quoted = body(&[("content-disposition: form-data; name=\"it's\"", "7")]);
+    assert_eq!(parts(TYPE, quoted.as_bytes()).unwrap()[0].name, "it's");
     let utf8 = body(&[("content-disposition: form-data; name=\"größe\"; filename*=UTF-8''%e2%82%ac", "7")]);
     let read = parts(TYPE, utf8.as_bytes()).unwrap();
     assert_eq!((read[0].name, read[0].is_file), ("größe", true));
@@ -75,6 +77,12 @@ fn what_servers_could_read_in_two_ways_is_refused() {
         (body(&[("Content-Disposition: form-data; name=\"a\"; name*=UTF-8''b", "1")]), "`name*` in its"),
         (body(&[("Content-Disposition: form-data; name=\"a\\\"; name=\"b\"", "1")]), "a backslash"),
         (body(&[("Content-Disposition: form-data; name=\"a\" b", "1")]), "needs `content-disposition"),
+        (body(&[("Content-Disposition: form-data; name='_method'", "1")]), "needs `content-disposition"),
+        (
+            body(&[("Content-Disposition: form-data; filename=a'; name=\"b\"", "1")]),
+            "needs `content-disposition",
+        ),
+        (body(&[(&of("=?UTF-8?Q?=5Fmethod?="), "1")]), "servers read differently"),
         (body(&[(&of(""), "1")]), "differently"),
         (body(&[(&of("a%22b"), "1")]), "differently"),
     ] {

@@ -91,7 +91,8 @@ pub(super) async fn call(context: &Context, arguments: Call) -> Result<(), Failu
     if context.output.is_json() {
         // Whose the service is is no part of the answer; that it cannot be told does not undo the call.
         let named = pick::listed(&node, &service.to_string()).await.unwrap_or_default();
-        let bought = PaidAnswer::new(&answer, service, named.first(), took)?;
+        let named = named.iter().find(|named| named.id.0 == service);
+        let bought = PaidAnswer::new(&answer, service, named, took)?;
         context.output.data(&bought, |_| String::new())?;
     } else {
         context.output.body(&answer.body)?;

@@ -4,12 +4,11 @@ use std::{ffi::OsStr, io::IsTerminal};
 
 use farthing_node::{call_ends::ACCESS, config::LOG_FILTER};
 use parking_lot::Mutex;
-use tracing::Subscriber;
+use tracing::{Event, Subscriber};
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{
     EnvFilter, Layer, Registry,
-    filter::filter_fn,
-    fmt::{self, writer::MakeWriterExt},
+    fmt::{self, FmtContext, FormatEvent, FormatFields, format::Writer, writer::MakeWriterExt},
     layer::SubscriberExt,
     registry::LookupSpan,
     reload::{self, Handle},
@@ -45,8 +44,7 @@ impl Log {
         let (calls, guard) = calls.thread_name("log").finish(std::io::stderr());
         // Of a node's log the newest lines are kept, for `farthing logs`; calls have their history.
         let kept = matches!(cli.command, Command::Run).then(|| {
-            let lines = fmt::layer().json().with_writer(farthing_os::log::writer);
-            lines.with_filter(filter_fn(|line| line.target() != ACCESS))
+            fmt::layer().json().map_event_format(WithoutCalls).with_writer(farthing_os::log::writer)
         });
         tracing_subscriber::registry()
             .with(filter)
@@ -80,6 +78,29 @@ impl Log {
                 "`log.filter` is not understood, so the log tells what it told before"
             );
         }
+    }
+}
+
+/// Lines in the form of another, but for those about calls. A filter of the layer would do the same and lose others: its
+/// verdict on a question whether calls are logged is taken for that on the next line.
+struct WithoutCalls<F>(F);
+
+impl<S, N, F> FormatEvent<S, N> for WithoutCalls<F>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    N: for<'writer> FormatFields<'writer> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        line: Writer<'_>,
+        event: &Event<'_>,
+    ) -> std::fmt::Result {
+        if event.metadata().target() == ACCESS {
+            return Ok(());
+        }
+        self.0.format_event(context, line, event)
     }
 }
 

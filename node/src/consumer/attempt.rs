@@ -35,6 +35,8 @@ const RESERVE_TRIES_MAX: usize = 10;
 /// The longest that a call waits until an operation whose calls came to nothing lately is tried again: this call may be
 /// the first that is paid for.
 const TRIAL_PATIENCE: Duration = Duration::from_secs(5);
+/// The most times that one call is sent again for it: each costs two commits.
+const TRIALS_MAX: u32 = 4;
 /// However soon the owner says.
 const TRIAL_PAUSE_MIN: Duration = Duration::from_millis(50);
 
@@ -50,7 +52,7 @@ impl Consumer {
         let deadline = deadline + self.0.settings.longer(plan.time);
         let trial = self.admitted(&order, &plan)?;
         let share = self.share(&order, service.listing().owner, &plan, deadline).await?;
-        let _place = self.place(&order, service.listing().owner, &plan).await?;
+        let mut place = self.place(&order, service.listing().owner, &plan).await?;
         let _under_way = self.0.ledger.under_way();
         let accepted = self.accepted(&order, &service, &plan)?;
         // What the first call was planned with is what its user agreed to.
@@ -63,7 +65,7 @@ impl Consumer {
         // A second round accepts a price that fell, or rose within what was allowed, or follows after the books were
         // brought together. What is refused then as well is told as the owner told it.
         let (mut is_first_round, mut request_hash) = (true, None);
-        let trial_until = deadline.min(Instant::now() + TRIAL_PATIENCE);
+        let (trial_until, mut trials) = (deadline.min(Instant::now() + TRIAL_PATIENCE), 0);
         loop {
             let prepared = self.prepare(&order, &service, &plan, request_hash, deadline).await?;
             request_hash = Some(prepared.promise().request_hash);
@@ -82,9 +84,13 @@ impl Consumer {
             killpoint::reached("consumer.after_answer");
             // What was promised is durable before anyone hears of the answer. The owner may have served it.
             pending.await.map_err(BuyError::NotStored)?;
-            if let Some(pause) = pause_before_trial(&exchanged, trial_until) {
+            if let Some(pause) = pause_before_trial(&exchanged, trial_until).filter(|_| trials < TRIALS_MAX) {
+                trials += 1;
                 self.0.accounts.release(&attempt, RefusalCode::RateLimited.name(), &turn).await;
+                // Calls of other operations need not wait for this one.
+                drop(place);
                 tokio::time::sleep(pause).await;
+                place = self.place(&order, service.listing().owner, &plan).await?;
                 continue;
             }
             match exchanged {

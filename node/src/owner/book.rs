@@ -381,10 +381,10 @@ mod tests {
     fn a_close_of_an_empty_channel_does_not_stop_it_from_serving_when_it_is_filled() {
         let book = Book::new(Usdc::ZERO, Usdc::ZERO);
         book.apply(&row(10, 10), None, SAFE);
-        assert!(!book.set_ending(ID, Ending::Closes), "there is nothing to close");
+        assert!(!book.set_ending(ID, Ending::Closes { round: None }), "there is nothing to close");
         book.apply(&row(20, 10), None, SAFE);
         assert!(!book.get(ID).unwrap().state.closing);
-        assert!(book.set_ending(ID, Ending::Closes));
+        assert!(book.set_ending(ID, Ending::Closes { round: None }));
         book.apply(&row(20, 10), None, SAFE);
         assert!(book.get(ID).unwrap().state.closing, "a view does not end a close that is asked for");
         book.apply(&row(10, 10), None, View { round: 1, ..SAFE });
@@ -396,6 +396,24 @@ mod tests {
         book.apply(&row(20, 10), None, SAFE);
         assert!(book.get(ID).unwrap().state.closing && book.closed().is_empty(), "it was not closed");
         assert_eq!(book.closing(), [ID]);
+    }
+
+    #[test]
+    fn a_close_that_a_ledger_remembers_is_of_its_round_alone() {
+        let filled_in = |ending, round| {
+            let book = Book::new(Usdc::ZERO, Usdc::ZERO);
+            book.apply(&PayeeChannelRow { ending, ..row(20, 10) }, None, View { round, ..SAFE });
+            book.get(ID).unwrap().state.closing
+        };
+        let closes = Ending::Closes { round: Some(3) };
+        assert!(filled_in(closes, 3), "it is still to be closed");
+        assert!(!filled_in(closes, 4), "it was closed while this node was away");
+        // A ledger of before does not say which round: one that was seen empty serves again when it is filled.
+        let book = Book::new(Usdc::ZERO, Usdc::ZERO);
+        let closes = Ending::Closes { round: None };
+        book.apply(&PayeeChannelRow { ending: closes, ..row(10, 10) }, None, View { round: 4, ..SAFE });
+        book.apply(&PayeeChannelRow { ending: closes, ..row(20, 10) }, None, View { round: 4, ..SAFE });
+        assert!(!book.get(ID).unwrap().state.closing);
     }
 
     #[test]

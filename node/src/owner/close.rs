@@ -57,7 +57,7 @@ impl Owner {
             Ending::SignedAway { .. } => {
                 Err(busy("the close of before is not in a block that stays yet", 5_000))
             }
-            Ending::None if !is_paid => {
+            Ending::None | Ending::Closes { .. } if !is_paid && !entry.is_to_be_closed() => {
                 let block_secs = parts.chain.head().borrow().as_ref().map_or(0, |head| head.timestamp_secs);
                 let until_secs = signed_until(parts.chain.spec().kind, block_secs, clock::now_secs());
                 if !parts.book.sign_away(channel, until_secs, view.round) {
@@ -65,8 +65,8 @@ impl Owner {
                 }
                 self.sign_away(&view, until_secs).await.map(Some)
             }
-            Ending::None | Ending::Closes => {
-                let is_open = parts.book.set_ending(channel, Ending::Closes);
+            Ending::None | Ending::Closes { .. } => {
+                let is_open = parts.book.set_ending(channel, Ending::Closes { round: None });
                 if is_open && parts.closes.try_send(channel).is_err() {
                     return Err(busy("many closes are waiting already", 60_000));
                 }

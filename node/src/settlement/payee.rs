@@ -390,14 +390,15 @@ impl Payee {
     }
 
     async fn start_closing(&mut self, channel: ChannelId) {
-        if !self.book.set_ending(channel, Ending::Closes) {
+        if !self.book.set_ending(channel, Ending::Closes { round: None }) {
             return;
         }
+        let Some(ending) = self.book.get(channel).map(|entry| entry.ending) else { return };
         self.closing.insert(channel);
         // Asking again costs no further commit.
         let stored = self.ledger.payee_channel(channel).ok().flatten();
-        if stored.is_none_or(|row| row.ending != Ending::Closes)
-            && let Err(error) = self.ledger.end_payee_channel(channel, Ending::Closes).await
+        if stored.is_none_or(|row| row.ending != ending)
+            && let Err(error) = self.ledger.end_payee_channel(channel, ending).await
         {
             tracing::error!(%channel, %error, "a requested close was not stored");
         }

@@ -280,7 +280,7 @@ impl Payee {
 
     /// The payer asks to close.
     pub fn end(&mut self) -> bool {
-        self.book.set_ending(self.channel, Ending::Closes)
+        self.book.set_ending(self.channel, Ending::Closes { round: None })
     }
 
     /// What is claimed: what was charged, as far as the deposit goes, proven with the best voucher (X2).

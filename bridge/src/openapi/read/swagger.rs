@@ -35,6 +35,9 @@ impl BodyPart {
     }
 }
 
+/// Media types of one body that are read; a description keeps no more.
+const CONSUMED_MAX: usize = 9;
+
 /// Media types that the document declares for all operations.
 struct Defaults {
     consumes: Vec<String>,
@@ -200,7 +203,9 @@ fn body(parts: Vec<BodyPart>, consumes: &[String]) -> Option<Value> {
             None => part.source.as_object_mut()?.remove("schema").unwrap_or_else(|| json!({})),
         };
         let media_type = preferred(consumes).unwrap_or("application/json").to_owned();
-        let content = Value::Object(Map::from_iter([(media_type, json!({ "schema": schema }))]));
+        let others = consumes.iter().filter(|kind| kind.len() <= MEDIA_TYPE_BYTES_MAX).take(CONSUMED_MAX);
+        let mut content: Members = others.map(|kind| (kind.clone(), json!({}))).collect();
+        content.insert(media_type, json!({ "schema": schema }));
         return Some(json!({ "required": required, "description": description, "content": content }));
     }
     if parts.is_empty() {

@@ -28,8 +28,10 @@ impl Listings {
         let wanted = text.trim().to_lowercase();
         let digits = wanted.replace('-', "");
         let is_id = digits.len() >= DIGITS_MIN && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        // Nobody's name is another's id.
+        let is_whole_id = wanted.parse::<ServiceId>().is_ok();
         let fits = |entry: &Entry| {
-            entry.name.trim().to_lowercase() == wanted
+            (!is_whole_id && entry.name.trim().to_lowercase() == wanted)
                 || is_id && entry.service.to_string().replace('-', "").starts_with(&digits)
         };
         let here = self.iter().filter(|(_, entry)| !entry.tombstone && fits(entry));
@@ -39,6 +41,10 @@ impl Listings {
             owner: self.owners.address(entry.owner),
             is_look_alike: self.look_alike(slot).is_some_and(|other| other.older),
         });
-        named.take(NAMED_MAX).collect()
+        // However many imitate a service, it stands before them.
+        let mut named: Vec<NamedService> = named.collect();
+        named.sort_by_key(|service| service.is_look_alike);
+        named.truncate(NAMED_MAX);
+        named
     }
 }

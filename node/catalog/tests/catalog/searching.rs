@@ -61,6 +61,14 @@ async fn a_listing_is_named_by_its_name_or_by_the_beginning_of_its_id_and_all_th
     for text in ["earthquake", "", &id[..3], &id[1..]] {
         assert!(named(text.to_owned()).await.is_empty(), "{text}");
     }
+    let other = service(1).to_string();
+    let world = filled(&[("Tides", |_| {}), (&other, |_| {})]).await;
+    let named = world.catalog.named(other).await.unwrap();
+    assert_eq!(
+        named.iter().map(|one| one.service).collect::<Vec<_>>(),
+        [service(1)],
+        "a name that is another's id"
+    );
 }
 
 #[tokio::test]

@@ -463,9 +463,9 @@ async fn no_view_of_the_chain_ends_a_signed_close_or_a_promise_to_close() {
     for seen in [emptied, open, emptied, filled] {
         assert_eq!(ledger.put_payee_channel(seen).await.unwrap().ending, signed, "{seen:?}");
     }
-    ledger.end_payee_channel(open.id, Ending::Closes).await.unwrap();
+    ledger.end_payee_channel(open.id, Ending::Closes { round: Some(1) }).await.unwrap();
     for seen in [emptied, open, filled] {
-        assert_eq!(ledger.put_payee_channel(seen).await.unwrap().ending, Ending::Closes, "{seen:?}");
+        assert_eq!(ledger.put_payee_channel(seen).await.unwrap().ending, Ending::Closes { round: Some(1) }, "{seen:?}");
     }
 }
 

@@ -71,7 +71,7 @@ impl PayeeChannel {
             view: None,
             ending: row.ending,
             closed_since: None,
-            ends_in: None,
+            ends_in: if let Ending::Closes { round } = row.ending { round } else { None },
             opening: row.opening,
             opening_version: row.opening_version,
             looks: None,
@@ -108,14 +108,16 @@ impl PayeeChannel {
 
     /// Takes over what the ledger has learned of the chain.
     pub(super) fn follow(&mut self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>, view: View) {
+        // A ledger of before does not say in which round: where it shows nothing left, that was done before this one.
+        let was_emptied = self.state.deposited <= self.state.claimed;
+        self.ends_in.get_or_insert(view.round.saturating_sub(u32::from(was_emptied)));
         self.state.deposited = row.deposited;
         self.state.claimed = row.claimed;
         self.carry(row, proof);
         self.view = Some(view);
-        self.ends_in.get_or_insert(view.round);
         let is_done = match self.ending {
             Ending::None => false,
-            Ending::Closes => !self.is_to_be_closed(),
+            Ending::Closes { .. } => !self.is_to_be_closed(),
             // A newest block that shows it brought may be taken back, and then the same words close the channel again: only
             // a later round with a deposit that stays shows that it is done.
             Ending::SignedAway { round, .. } => {
@@ -160,15 +162,17 @@ impl PayeeChannel {
 
     /// Takes on a step towards the channel's end, or ends it.
     pub(super) fn set_ending(&mut self, ending: Ending) {
-        (self.ending, self.closed_since) = (ending, None);
-        self.ends_in = self.view.map(|view| view.round);
+        let round = self.view.map(|view| view.round);
+        let ending = if let Ending::Closes { .. } = ending { Ending::Closes { round } } else { ending };
+        (self.ending, self.closed_since, self.ends_in) = (ending, None, round);
         self.state.closing = self.is_closing();
     }
 
     /// Tells whether this node has still to close the channel, as far as the chain was read.
     pub fn is_to_be_closed(&self) -> bool {
         let left = self.state.deposited.saturating_sub(self.state.claimed);
-        self.ending == Ending::Closes && !self.is_emptied(left, self.view.map(|view| view.round))
+        matches!(self.ending, Ending::Closes { .. })
+            && !self.is_emptied(left, self.view.map(|view| view.round))
     }
 
     /// Tells whether a channel that holds `left` in this round was emptied since its end was taken on.
@@ -178,7 +182,9 @@ impl PayeeChannel {
 
     /// The time for which every reading of the chain has shown that this node closed the channel, as it took on.
     pub(super) fn closed_for(&self) -> Option<Duration> {
-        self.closed_since.filter(|_| self.ending == Ending::Closes).map(|since| since.elapsed())
+        self.closed_since
+            .filter(|_| matches!(self.ending, Ending::Closes { .. }))
+            .map(|since| since.elapsed())
     }
 
     /// The close that this node has signed.
@@ -195,7 +201,7 @@ impl PayeeChannel {
     pub(super) fn is_closing(&self) -> bool {
         let ends = match self.ending {
             Ending::None => false,
-            Ending::Closes => self.is_to_be_closed(),
+            Ending::Closes { .. } => self.is_to_be_closed(),
             Ending::SignedAway { .. } => true,
         };
         ends || self.close_at_secs().is_some()

@@ -58,15 +58,15 @@ fn consumes_of_the_operation_comes_before_that_of_the_document() {
     let body = json!([{ "in": "body", "name": "b", "schema": { "type": "string" } }]);
     let with = |of_operation: Value, of_document: Value| {
         let paths = json!({ "/": { "post": { "parameters": body, "consumes": of_operation } } });
-        reading(&swagger(paths, json!({ "consumes": of_document }))).description.operations[0]
-            .body
-            .clone()
-            .unwrap()
-            .media_type
+        let reading = reading(&swagger(paths, json!({ "consumes": of_document })));
+        let body = reading.description.operations[0].body.clone().unwrap();
+        (body.media_type, body.also)
     };
-    assert_eq!(with(json!(["text/plain"]), json!(["application/json"])), "text/plain");
-    assert_eq!(with(json!([]), json!(["application/xml", "application/json"])), "application/json");
-    assert_eq!(with(json!([]), json!([])), "application/json");
+    let is = |kind: &str, also: &[&str]| (kind.to_owned(), also.iter().map(ToString::to_string).collect());
+    assert_eq!(with(json!(["text/plain"]), json!(["application/json"])), is("text/plain", &[]));
+    let (both, json) = (json!(["application/xml", "application/json"]), "application/json");
+    assert_eq!(with(json!([]), both), is(json, &["application/xml"]));
+    assert_eq!(with(json!([]), json!([])), is(json, &[]));
 }
 
 #[test]

@@ -43,8 +43,9 @@ pub struct PayeeChannelRow {
 pub enum Ending {
     #[default]
     None,
-    /// This node closes it.
-    Closes,
+    /// This node closes it in this round, as far as the chain was read when it took that on: what is filled later is no
+    /// part of it. `None` in ledgers of before.
+    Closes { round: Option<u32> },
     /// This node has signed a close of this round that counts until then, on the chain's clock, for whoever brings it.
     SignedAway { until_secs: u64, round: u32 },
 }

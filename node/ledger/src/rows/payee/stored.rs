@@ -47,7 +47,7 @@ pub(crate) struct StoredPayeeChannel {
     /// [`Ending::SignedAway`].
     #[n(14)]
     signed_until_secs: Option<u64>,
-    /// Of [`Ending::SignedAway`]; `None` in ledgers of before, where it was not noted.
+    /// Of either; `None` in ledgers of before, where it was not noted.
     #[n(15)]
     signed_round: Option<u32>,
     /// The part of `opening` that rests on the chain's word alone, and that no receipt counts on.
@@ -141,14 +141,14 @@ impl StoredPayeeChannel {
     pub(crate) fn end(&mut self, ending: Ending) {
         (self.closes, self.signed_until_secs, self.signed_round) = match ending {
             Ending::None => (None, None, None),
-            Ending::Closes => (Some(true), None, None),
+            Ending::Closes { round } => (Some(true), None, round),
             Ending::SignedAway { until_secs, round } => (None, Some(until_secs), Some(round)),
         };
     }
 
     pub(crate) fn ending(&self) -> Ending {
         match (self.closes, self.signed_until_secs) {
-            (Some(true), _) => Ending::Closes,
+            (Some(true), _) => Ending::Closes { round: self.signed_round },
             (_, Some(until_secs)) => {
                 Ending::SignedAway { until_secs, round: self.signed_round.unwrap_or(u32::MAX) }
             }
