@@ -76,7 +76,8 @@ impl Recorder {
             answer: Mutex::new(Scripted::json(200, "{}")),
             behind,
         });
-        let router = Router::new().fallback(record).layer(DefaultBodyLimit::disable()).with_state(shared.clone());
+        let router =
+            Router::new().fallback(record).layer(DefaultBodyLimit::disable()).with_state(shared.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         tokio::spawn(async move { axum::serve(listener, router).await });

@@ -465,7 +465,11 @@ async fn no_view_of_the_chain_ends_a_signed_close_or_a_promise_to_close() {
     }
     ledger.end_payee_channel(open.id, Ending::Closes { round: Some(1) }).await.unwrap();
     for seen in [emptied, open, filled] {
-        assert_eq!(ledger.put_payee_channel(seen).await.unwrap().ending, Ending::Closes { round: Some(1) }, "{seen:?}");
+        assert_eq!(
+            ledger.put_payee_channel(seen).await.unwrap().ending,
+            Ending::Closes { round: Some(1) },
+            "{seen:?}"
+        );
     }
 }
 
