@@ -36,7 +36,7 @@ testnet: anvil build ## The same nodes, kept running, with commands to paste; Ct
 # Whole nodes wait more than they work: for blocks, for each other, for the two minutes that a doubt has to last.
 test: node-deps tools-deps sdk-deps ## All tests: pure rules, adapters, contracts on a real chain, whole nodes
 	cargo build --workspace --all-targets --locked
-	RUST_TEST_THREADS="$${RUST_TEST_THREADS:-$$(($$(nproc) + 4))}" cargo test --workspace --locked
+	RUST_TEST_THREADS="$${RUST_TEST_THREADS:-$$(($$(nproc) + 2))}" cargo test --workspace --locked
 
 .PHONY: nat-test
 nat-test: anvil ## The NAT laboratory alone: whole nodes behind routers in network namespaces; three minutes, as root

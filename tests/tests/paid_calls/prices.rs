@@ -131,7 +131,8 @@ async fn a_raised_price_is_refused_however_often_a_script_repeats_until_the_node
 async fn restart(world: &mut World) -> Result<()> {
     world.consumer.kill().await?;
     world.consumer.restart(Vec::new()).await?;
-    world.consumer.wait_until_ready().await
+    world.consumer.wait_until_ready().await?;
+    eventually("it has found the other node", async || Ok(world.consumer.status().await?.peers > 0)).await
 }
 
 #[tokio::test]

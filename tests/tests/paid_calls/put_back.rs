@@ -10,6 +10,7 @@ use farthing_control::{
 use farthing_protocol::Usdc;
 use farthing_tests::{
     calls::{expect_served, fixed_owner},
+    command::farthing,
     wait::eventually,
     world::World,
 };
@@ -78,7 +79,17 @@ async fn what_was_dearer_before_a_disk_was_put_back_is_not_sold_for_less_until_i
     world.wait_until_decided().await?;
     // What was bought after the copy was made is forgotten with the rest, until it is shown with the next call.
     world.expect_differences(&["0.004 USDC paid, 0.002 earned", "forgotten calls of 0.002"]);
-    put_back(&mut world, &[LEDGER, CATALOG], async |world| price(world, 9_000).await).await?;
+    put_back(&mut world, &[LEDGER, CATALOG], async |world| {
+        price(world, 9_000).await?;
+        // Whoever has heard of it tells the owner later.
+        let id = world.api.id.to_string();
+        eventually("the consumer has heard of it", async || {
+            let shown = farthing(&world.consumer, &["catalog", "show", &id]).await?;
+            Ok(shown.ends_with(0)?.out.contains("0.009"))
+        })
+        .await
+    })
+    .await?;
     eventually("it is paused", async || {
         let apis = world.owner.control().ask(endpoint::Apis).await?;
         Ok(apis.iter().any(|api| api.id == world.api.id && api.state == ApiState::Paused))
