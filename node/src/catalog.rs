@@ -160,6 +160,8 @@ pub enum News {
     Own,
     /// A neighbour brought something in a session that it opened.
     From(Address),
+    /// An owner offers a version of its own service below one that is known here.
+    Behind(Address),
 }
 
 impl Catalog {

@@ -79,6 +79,8 @@ pub struct Neighbour {
     pub was_sought: bool,
     /// True if it dialled this node, even if this node dialled it too.
     pub came: bool,
+    /// The time since which it has been connected without a gap.
+    pub since: SystemTime,
 }
 
 /// The side that opened a connection.

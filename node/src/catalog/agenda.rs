@@ -8,7 +8,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use farthing_protocol::Address;
@@ -47,19 +47,23 @@ pub struct Neighbour {
     pub was_sought: bool,
     /// True if it dialled this node.
     pub came: bool,
+    /// The time since which it has been connected without a gap.
+    pub since: SystemTime,
 }
 
 /// The sessions that are still to be held.
 #[derive(Debug)]
 pub struct Agenda {
     own: Address,
-    connected: HashSet<Address>,
+    connected: HashMap<Address, SystemTime>,
     waiting: HashMap<Address, Instant>,
     running: HashSet<Address>,
     /// Failures in a row.
     failures: HashMap<Address, u32>,
     /// Neighbours that are still to be told of a change, because too few were there when it came.
     owed: usize,
+    /// Peers that were behind, and when they were told so.
+    told: HashMap<Address, Instant>,
     regular: Instant,
     random: u64,
 }
@@ -69,11 +73,12 @@ impl Agenda {
     pub fn new(own: Address, seed: u64, now: Instant) -> Self {
         let mut agenda = Self {
             own,
-            connected: HashSet::new(),
+            connected: HashMap::new(),
             waiting: HashMap::new(),
             running: HashSet::new(),
             failures: HashMap::new(),
             owed: 0,
+            told: HashMap::new(),
             regular: now,
             random: seed | 1,
         };
@@ -83,19 +88,22 @@ impl Agenda {
 
     /// Takes note of who is connected now.
     pub fn connected(&mut self, neighbours: &[Neighbour], now: Instant) {
-        for Neighbour { wallet, was_sought, came } in neighbours {
+        for Neighbour { wallet, was_sought, came, since } in neighbours {
             let is_ours = *was_sought && (!came || self.own < *wallet);
             // Whoever came a moment before a change may have compared before it, and not be known here yet.
             let is_owed = self.owed > 0;
-            let is_new = !self.connected.contains(wallet);
+            // It may have gone and come back between two looks, and not be what it was.
+            let is_new = self.connected.get(wallet) != Some(since);
             if is_new && (is_ours || is_owed) && self.waiting.len() < WAITING_MAX {
                 self.waiting.entry(*wallet).or_insert(now);
                 self.owed = self.owed.saturating_sub(1);
             }
         }
-        let peers: HashSet<Address> = neighbours.iter().map(|neighbour| neighbour.wallet).collect();
-        self.waiting.retain(|peer, _| peers.contains(peer));
-        self.failures.retain(|peer, _| peers.contains(peer));
+        let peers: HashMap<Address, SystemTime> =
+            neighbours.iter().map(|neighbour| (neighbour.wallet, neighbour.since)).collect();
+        self.waiting.retain(|peer, _| peers.contains_key(peer));
+        self.failures.retain(|peer, _| peers.contains_key(peer));
+        self.told.retain(|peer, _| peers.contains_key(peer));
         self.connected = peers;
     }
 
@@ -107,6 +115,15 @@ impl Agenda {
     /// A session with `peer` brought something new.
     pub fn learned_from(&mut self, peer: Address, now: Instant) {
         self.tell(Some(peer), TOLD_OF_OTHERS, now);
+    }
+
+    /// `peer` offers less than is known here. It hears so soon, and not with every call that finds it.
+    pub fn is_behind(&mut self, peer: Address, now: Instant) {
+        let is_told = self.told.get(&peer).is_some_and(|told| now < *told + AGAIN_AFTER);
+        if self.connected.contains_key(&peer) && !is_told {
+            self.told.insert(peer, now);
+            self.waiting.insert(peer, now);
+        }
     }
 
     /// With whom to begin a session now. Say with [`Self::ended`] how it went.
@@ -141,7 +158,7 @@ impl Agenda {
                 let failures = self.failures.entry(peer).or_default();
                 *failures = if learned { 0 } else { *failures + 1 };
                 let pause = if learned { GATHER } else { AGAIN_AFTER };
-                if *failures <= AGAIN_MAX && self.connected.contains(&peer) {
+                if *failures <= AGAIN_MAX && self.connected.contains_key(&peer) {
                     self.waiting.entry(peer).or_insert(now + pause);
                 }
             }
@@ -167,7 +184,7 @@ impl Agenda {
 
     fn choose(&mut self, except: Option<Address>, count: usize) -> Vec<Address> {
         let mut peers: Vec<Address> =
-            self.connected.iter().copied().filter(|peer| Some(*peer) != except).collect();
+            self.connected.keys().copied().filter(|peer| Some(*peer) != except).collect();
         peers.sort_unstable();
         let mut chosen = Vec::new();
         while chosen.len() < count && !peers.is_empty() {
@@ -198,12 +215,12 @@ mod tests {
 
     /// Dialled by this node.
     fn sought(n: u8) -> Neighbour {
-        Neighbour { wallet: peer(n), was_sought: true, came: false }
+        Neighbour { wallet: peer(n), was_sought: true, came: false, since: SystemTime::UNIX_EPOCH }
     }
 
     /// Has dialled this node.
     fn came(n: u8) -> Neighbour {
-        Neighbour { wallet: peer(n), was_sought: false, came: true }
+        Neighbour { wallet: peer(n), was_sought: false, came: true, since: SystemTime::UNIX_EPOCH }
     }
 
     fn with_peers(neighbours: impl IntoIterator<Item = Neighbour>, now: Instant) -> Agenda {
@@ -235,6 +252,23 @@ mod tests {
         agenda.connected(&[], now);
         agenda.connected(&[sought(51)], now);
         assert_eq!(due(&mut agenda, now), [peer(51)], "and again when it comes back");
+        let since = SystemTime::UNIX_EPOCH + Duration::from_millis(1);
+        agenda.connected(&[Neighbour { since, ..sought(51) }], now);
+        assert_eq!(due(&mut agenda, now), [peer(51)], "also when nobody looked meanwhile");
+    }
+
+    #[test]
+    fn whoever_is_behind_is_told_at_once_and_not_with_every_call() {
+        let now = Instant::now();
+        let mut agenda = with_peers([came(51)], now);
+        agenda.is_behind(peer(52), now);
+        assert_eq!(due(&mut agenda, now), [], "it is gone");
+        agenda.is_behind(peer(51), now);
+        assert_eq!(due(&mut agenda, now), [peer(51)]);
+        agenda.is_behind(peer(51), now);
+        assert_eq!(due(&mut agenda, now), [], "it has just been told");
+        agenda.is_behind(peer(51), now + AGAIN_AFTER);
+        assert_eq!(due(&mut agenda, now + AGAIN_AFTER), [peer(51)]);
     }
 
     #[test]

@@ -135,6 +135,7 @@ impl Catalog {
                 }
                 Some(news) = news.recv() => match news {
                     News::Own => agenda.published(Instant::now()),
+                    News::Behind(peer) => agenda.is_behind(peer, Instant::now()),
                     News::From(peer) => agenda.learned_from(peer, Instant::now()),
                 },
                 Some(Ok((peer, how))) = sessions.join_next() => agenda.ended(peer, how, Instant::now()),
@@ -285,7 +286,8 @@ fn add(counter: &AtomicU64) {
 }
 
 const fn neighbour(peer: &farthing_network::Neighbour) -> Neighbour {
-    Neighbour { wallet: peer.address, was_sought: peer.was_sought, came: peer.came }
+    let &farthing_network::Neighbour { address, was_sought, came, since } = peer;
+    Neighbour { wallet: address, was_sought, came, since }
 }
 
 async fn exchange(

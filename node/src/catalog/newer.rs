@@ -11,7 +11,7 @@ use farthing_protocol::{
     info::{InfoRequest, InfoResponse},
 };
 
-use super::{ASK_TIMEOUT, Catalog, CatalogError, KnownService, replaces};
+use super::{ASK_TIMEOUT, Catalog, CatalogError, KnownService, News, replaces};
 
 /// The time after which an owner is asked again for a newer version of one service.
 const REFRESH_EVERY: Duration = Duration::from_secs(2);
@@ -46,8 +46,14 @@ impl Catalog {
         listing: Signed<Listing>,
     ) -> Result<Option<Arc<KnownService>>, CatalogError> {
         let current = known.listing();
-        let listing = self.accept(listing, current.owner).filter(|listing| replaces(listing, current));
-        let Some(listing) = listing else { return Ok(None) };
+        let Some(listing) = self.accept(listing, current.owner) else { return Ok(None) };
+        if !replaces(&listing, current) {
+            if listing.service == current.service && listing.seq < current.seq {
+                // Its disk was put back. Until it has heard of the later version, nobody takes what it offers.
+                self.tell(News::Behind(current.owner));
+            }
+            return Ok(None);
+        }
         self.keep(&listing, current.owner).await;
         self.open(listing).await.map(Some)
     }

@@ -21,7 +21,9 @@ use crate::{
     owner::book::{Book, PayeeChannel},
 };
 
-const RISES_EVERY: Duration = Duration::from_secs(600);
+/// Doubled with each rise.
+const RISES_AFTER: Duration = Duration::from_secs(5);
+const RISES_AFTER_MAX: Duration = Duration::from_secs(600);
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 /// A new channel is used at once, and a stranger's call may have to wait.
 const FAVOUR_EVERY: Duration = Duration::from_secs(2);
@@ -47,12 +49,14 @@ pub(super) async fn prune(ledger: Ledger, chain: ChainHandle) {
 }
 
 /// Publishes anew when others turn out to know later versions of what is offered. Two nodes of one wallet would have no
-/// end of it, so it takes its time.
+/// end of it, so it takes more and more time.
 pub(super) async fn rise_above_others(handles: Handles) {
+    let mut pause = RISES_AFTER;
     loop {
         handles.catalog.overtaken().await;
         handles.publish().await;
-        tokio::time::sleep(RISES_EVERY).await;
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(RISES_AFTER_MAX);
     }
 }
 

@@ -280,7 +280,12 @@ impl Peers {
     pub(super) fn neighbours(&self) -> Vec<Neighbour> {
         let known = self.by_id.values().filter(|peer| peer.identified.is_some());
         let mut neighbours: Vec<Neighbour> = known
-            .map(|peer| Neighbour { address: peer.address, was_sought: peer.was_sought(), came: peer.came() })
+            .map(|peer| Neighbour {
+                address: peer.address,
+                was_sought: peer.was_sought(),
+                came: peer.came(),
+                since: peer.since,
+            })
             .collect();
         neighbours.sort_by_key(|neighbour| neighbour.address);
         neighbours
