@@ -250,6 +250,11 @@ mod tests {
         Ok(())
     }
 
+    /// Returns how many of a hundred calls at once, which come to nothing, are let in.
+    fn let_in_of_many(uncharged: &mut Uncharged, operation: CalledOperation<'_>, now: Instant) -> usize {
+        (0..100).filter(|_| fails(uncharged, operation, now).is_ok()).count()
+    }
+
     #[test]
     fn beyond_its_limit_one_call_of_an_operation_is_tried_now_and_then_and_others_go_on() {
         let (mut uncharged, now) = (few(), Instant::now());
@@ -270,13 +275,28 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_is_never_longer_than_the_minute() {
-        let limits = UnchargedLimits { per_minute: 1, in_all: 100, trial: Duration::from_secs(600) };
+    fn the_wait_is_never_longer_than_the_minute_and_each_minute_has_its_own_count() {
+        let limits = UnchargedLimits { per_minute: 2, in_all: 100, trial: Duration::from_secs(600) };
         let (mut uncharged, now) = (Uncharged::new(limits), Instant::now());
-        assert_eq!(fails(&mut uncharged, SLOW, now), Ok(()));
+        assert_eq!(let_in_of_many(&mut uncharged, SLOW, now), 2);
         let half = now + WINDOW / 2;
         assert_eq!(fails(&mut uncharged, SLOW, half).map_err(|not_yet| not_yet.wait), Err(WINDOW / 2));
-        assert_eq!(fails(&mut uncharged, SLOW, now + WINDOW), Ok(()));
+        let next = now + WINDOW;
+        assert_eq!(let_in_of_many(&mut uncharged, SLOW, next), 2, "no more and no fewer");
+        assert_eq!(fails(&mut uncharged, SLOW, next).map_err(|not_yet| not_yet.wait), Err(WINDOW));
+    }
+
+    #[test]
+    fn a_charged_call_clears_the_count_of_its_operation_and_of_no_other() {
+        let (mut uncharged, now) = (few(), Instant::now());
+        let other = at("GET /other");
+        for operation in [SLOW, other] {
+            assert_eq!(let_in_of_many(&mut uncharged, operation, now), 20);
+        }
+        let later = now + Duration::from_secs(3);
+        assert_eq!(pays(&mut uncharged, SLOW, later), Ok(()), "a trial");
+        assert_eq!(let_in_of_many(&mut uncharged, SLOW, later), 20 + 1, "and one was earned");
+        assert_eq!(let_in_of_many(&mut uncharged, other, later), 1, "its trial");
     }
 
     #[test]
