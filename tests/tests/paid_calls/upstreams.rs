@@ -1,17 +1,25 @@
 //! What an owner's own server can do wrong, and who pays for it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use anyhow::{Context, Result, ensure};
 use farthing_control::{
     endpoint,
     types::{Api, Charge},
 };
-use farthing_protocol::call::Method;
+use farthing_protocol::{call::Method, limits};
 use farthing_tests::{
     calls::{cost, expect_free, expect_served, setting, with},
+    nodes::counted,
     upstream,
+    wait::eventually,
     world::{Answer, FUNDS, Setup, World, service_file},
 };
+use futures::future::{try_join, try_join_all};
 use serde_json::{Value, json};
+
+/// Copies of calls that an owner refused, in its `/metrics`.
+const REFUSED: &str = r#"farthing_calls_total{side="owner",outcome="refused"}"#;
 
 /// Settings under which a slow upstream is found out soon, and 4 MiB is the largest answer.
 fn strict() -> Setup {
@@ -251,6 +259,45 @@ async fn after_an_outage_of_the_upstream_the_very_next_call_is_served_and_charge
         expect_served(&world.get("/ok").await?)?;
     }
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(5));
+    Ok(())
+}
+
+/// A call waits for a place for a third of its time, two seconds here, and longer for a trial.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_that_wait_for_a_trial_leave_their_places_to_the_owners_other_services() -> Result<()> {
+    let room = ["gateway.connections_max", "gateway.connections_per_ip_max"].map(|name| setting(name, "400"));
+    let consumer_settings = [room.concat(), setting("limits.call_total_ms", "6000")].concat();
+    let world = World::with(Setup { consumer_settings, ..patient_for(1, "4500") }).await?;
+    let other = publish(&world, &world.upstream.url(), Charge::Success).await?;
+    expect_served(&world.call_of(&other, "GET", "/ok").await?)?;
+    let places = limits::CALLS_PER_PEER_MAX;
+    let (mut served, mut is_late) = (1, true);
+    // On a busy machine their waits may be over before the other call is made. Then it shows nothing, and is made again.
+    while is_late && served < 3 {
+        eventually("a call is tried", async || Ok(world.get("/status/500").await?.status == 502)).await?;
+        let before = counted(&world.owner, REFUSED).await?;
+        let has_ended = AtomicBool::new(false);
+        let waiting = (0..places).map(|_| async {
+            let answer = world.get("/status/500").await;
+            has_ended.store(true, Ordering::SeqCst);
+            answer
+        });
+        let meanwhile = async {
+            let all = before + u64::try_from(places)?;
+            eventually("as many calls wait as there are places", async || {
+                Ok(counted(&world.owner, REFUSED).await? >= all)
+            })
+            .await?;
+            let answer = world.call_of(&other, "GET", "/ok").await?;
+            anyhow::Ok((answer, has_ended.load(Ordering::SeqCst)))
+        };
+        let (waited, (answer, ended_before)) = try_join(try_join_all(waiting), meanwhile).await?;
+        expect_served(&answer)?;
+        (served, is_late) = (served + 1, ended_before);
+        ensure!(waited.iter().all(|answer| answer.charged() == json!(false)), "{waited:?}");
+    }
+    ensure!(!is_late, "no call of the other service was served while the {places} waited");
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(served));
     Ok(())
 }
 
