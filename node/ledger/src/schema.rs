@@ -71,7 +71,7 @@ fn add_since_schema_1(transaction: &WriteTransaction) -> Result<(), OpenError> {
     transaction.open_table(UNCHARGED_BY_TIME)?;
     transaction.open_table(UNCHARGED_EFFECTS_BY_TIME)?;
     transaction.open_table(UNCHARGED_PURCHASES_BY_TIME)?;
-    settlement::index::mend(transaction).map_err(while_opening)?;
+    settlement::index::make(transaction).map_err(while_opening)?;
     if transaction.list_tables()?.all(|table| table.name() != ADJUSTMENTS.name()) {
         transaction.open_table(ADJUSTMENTS)?;
         adjustment::explain_earlier(transaction).map_err(while_opening)?;

@@ -1,7 +1,8 @@
 //! Settlements found otherwise than by their number: those that name a channel, and those that are under way.
 //!
 //! A program without these tables writes settlements and leaves them as they are, so each opening looks through all
-//! settlements once and makes the tables anew where they do not fit.
+//! settlements once and makes the tables anew where they do not fit. Their number and the newest one's would not do: such a
+//! program also ends and reopens claims in place.
 
 use std::collections::BTreeSet;
 
@@ -79,11 +80,8 @@ pub(crate) fn is_whole(tx: &WriteTransaction) -> Result<bool> {
     fits(&tx.open_table(SETTLEMENTS)?, &by_channel, &under_way)
 }
 
-/// Makes the tables anew where they do not fit.
-pub(crate) fn mend(tx: &WriteTransaction) -> Result<()> {
-    if is_whole(tx)? {
-        return Ok(());
-    }
+/// Makes the tables anew.
+pub(crate) fn make(tx: &WriteTransaction) -> Result<()> {
     tx.open_table(SETTLEMENTS_BY_CHANNEL)?.retain(|_, ()| false)?;
     tx.open_table(SETTLEMENTS_UNDER_WAY)?.retain(|_, ()| false)?;
     for entry in tx.open_table(SETTLEMENTS)?.iter()? {
