@@ -159,7 +159,7 @@ impl Payer {
             Some(at) => return Ok(Closed::Requested { withdrawable_secs: Some(at) }),
             None => {}
         }
-        let promised = self.promised.until(channel.id);
+        let promised = self.promised_until(channel.id);
         let lasts = |until| promised::lasts(until, clock::now_secs(), self.policy.close_promise_secs);
         let is_broken = promised.is_some_and(|until| !lasts(until));
         if !force && !is_broken {
@@ -181,9 +181,13 @@ impl Payer {
         self.request_close(&channel).await
     }
 
-    /// The second until which the owner's word to close a channel is trusted.
+    /// The second until which the owner's word to close a channel, as the chain shows it, is trusted.
     pub(super) fn promised_until(&self, channel: ChannelId) -> Option<u64> {
-        self.promised.until(channel)
+        self.promised.until(channel, self.round(channel))
+    }
+
+    fn round(&self, channel: ChannelId) -> Option<u32> {
+        self.chain.channel(&channel).map(|view| view.round)
     }
 
     /// Asks the owner, again while a call runs on the channel. A signed close that takes more than this node owes
@@ -258,8 +262,7 @@ impl Payer {
 
     async fn note(&self, channel: ChannelId) -> u64 {
         let until_secs = clock::now_secs().saturating_add(self.policy.close_promise_secs);
-        let round = self.chain.channel(&channel).map(|view| view.round);
-        self.promised.note(channel, CloseWord { until_secs, round }).await
+        self.promised.note(channel, CloseWord { until_secs, round: self.round(channel) }).await
     }
 
     async fn request_close(&self, channel: &PayerChannel) -> Result<Closed, SettlementError> {
@@ -328,7 +331,7 @@ impl Payer {
         let mut unused = Vec::new();
         for channel in self.channels.all() {
             let way = way_back(&channel, &self.policy, gas.of(1), now_secs);
-            let Some(way) = way.filter(|_| self.promised.until(channel.id).is_none()) else { continue };
+            let Some(way) = way.filter(|_| self.promised_until(channel.id).is_none()) else { continue };
             let is_due =
                 asked.get(&channel.id).is_none_or(|at| now_secs.saturating_sub(*at) >= ASK_AGAIN_SECS);
             if way == Way::Owner && !is_due {

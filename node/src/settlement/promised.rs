@@ -18,10 +18,14 @@ pub(super) struct CloseWord {
 }
 
 impl CloseWord {
+    /// Tells whether it is about an earlier round than this.
+    fn is_before(self, round: Option<u32>) -> bool {
+        self.round.is_some_and(|about| round > Some(about))
+    }
+
     /// Tells whether the chain shows it as kept, or as needed no more.
     pub(super) fn is_kept(self, view: &ChannelView) -> bool {
-        let is_later = self.round.is_some_and(|round| view.round > round);
-        is_later || view.close_at_secs.is_some() || view.deposited <= view.claimed
+        self.is_before(Some(view.round)) || view.close_at_secs.is_some() || view.deposited <= view.claimed
     }
 
     /// The second and, where it is known, the round, both big-endian.
@@ -69,8 +73,7 @@ impl Promised {
     /// Notes an owner's word. Asking again in the same round does not prolong it.
     pub(super) async fn note(&self, channel: ChannelId, word: CloseWord) -> u64 {
         let known = self.words.lock().get(&channel).copied();
-        let is_later = |known: &CloseWord| known.round.is_some_and(|round| word.round > Some(round));
-        if let Some(known) = known.filter(|known| !is_later(known)) {
+        if let Some(known) = known.filter(|known| !known.is_before(word.round)) {
             return known.until_secs;
         }
         self.words.lock().insert(channel, word);
@@ -103,8 +106,10 @@ impl Promised {
         }
     }
 
-    pub(super) fn until(&self, channel: ChannelId) -> Option<u64> {
-        self.words.lock().get(&channel).map(|word| word.until_secs)
+    /// Returns the second until which an owner's word is trusted, unless it is about an earlier round than this.
+    pub(super) fn until(&self, channel: ChannelId, round: Option<u32>) -> Option<u64> {
+        let word = self.words.lock().get(&channel).copied();
+        word.filter(|word| !word.is_before(round)).map(|word| word.until_secs)
     }
 
     pub(super) fn all(&self) -> Vec<(ChannelId, CloseWord)> {
@@ -150,6 +155,8 @@ mod tests {
         assert_eq!(promised.note(ID, word).await, 100);
         let again = CloseWord { until_secs: 900, ..word };
         assert_eq!(promised.note(ID, again).await, 100, "asking again does not prolong it");
+        let until = [None, Some(3), Some(4)].map(|round| promised.until(ID, round));
+        assert_eq!(until, [Some(100), Some(100), None], "nobody has promised to close what was filled since");
         for (seen, is_kept) in [
             (view(10, 3, None), false),
             (view(5, 4, None), true),
@@ -183,6 +190,7 @@ mod tests {
         let word = CloseWord { until_secs: 100, round: None };
         assert_eq!(promised.all(), [(ID, word)]);
         assert!(!word.is_kept(&view(10, 3, None)) && word.is_kept(&view(5, 4, None)));
+        assert_eq!(promised.until(ID, Some(3)), Some(100));
         let asked_again = CloseWord { until_secs: 900, round: Some(3) };
         assert_eq!(promised.note(ID, asked_again).await, 100);
     }
