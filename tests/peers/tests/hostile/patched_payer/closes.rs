@@ -83,6 +83,29 @@ async fn a_thousand_free_requests_to_close_cost_the_owner_no_gas() -> Result<()>
     expect_paid(&world, 1).await
 }
 
+/// It dies where the close is in its ledger and its signature nowhere.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_that_dies_before_it_signs_a_close_serves_nothing_on_what_it_gives_back() -> Result<()> {
+    let mut world = World::with(fixed_owner()?).await?;
+    let payer = Payer::join(&world, 0x68, cost(10)).await?;
+    world.owner.restart(vec![("FARTHING_KILL_AT".to_owned(), "owner.after_sign_away".to_owned())]).await?;
+    world.owner.wait_until_ready().await?;
+    payer.served(payer.request("paid", PRICE)).await?;
+    tokio::select! {
+        ended = world.owner.wait_until_ended() => ended?,
+        close = payer.ask_to_close(payer.channel) => bail!("the owner lives: {close:?}"),
+    }
+    world.owner.restart(Vec::new()).await?;
+    world.owner.wait_until_ready().await?;
+    payer.refused("signed away", payer.request("late", cost(2)), RefusalCode::ChannelClosing).await?;
+    let close = payer.ask_to_close(payer.channel).await?.context("it gives another answer now")?;
+    payer.bring(payer.config, close).await?;
+    assert_eq!(world.chain.usdc_of(payer.key.address()).await?, FUNDS.saturating_sub(PRICE));
+    assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, PRICE);
+    assert_eq!(world.upstream.hits(), 1);
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_signed_close_stops_its_channel_until_nobody_can_bring_it_any_more() -> Result<()> {
     let often = setting("settlement.interval_secs", "1");
