@@ -27,7 +27,7 @@ use super::{
     shown,
 };
 use crate::{
-    chain_view::{self, is_believed},
+    chain_view,
     consumer::{
         accounts::Accounts,
         channels::{PayerChannel, PayerChannels},
@@ -279,12 +279,7 @@ impl Payer {
                 self.promised.forget(id).await;
                 continue;
             };
-            let view = self.chain.channel(&id);
-            let is_kept = view.map_or_else(|| !channel.holds_deposit(), |view| word.is_kept(&view));
-            if let Some(since) = self.promised.see(id, is_kept) {
-                if is_believed(&self.chain, since.elapsed()) && self.is_still_kept(&channel, word).await {
-                    self.promised.forget(id).await;
-                }
+            if self.promised.look(&self.chain, channel.config, channel.holds_deposit(), word).await {
                 continue;
             }
             if promised::lasts(word.until_secs, clock::now_secs(), self.policy.close_promise_secs) {
@@ -296,12 +291,6 @@ impl Payer {
                 Err(error) => tracing::warn!(%owner, %error, "a promised close was not requested yet"),
             }
         }
-    }
-
-    /// Asks the chain anew whether an owner's promise is kept: an endpoint that has fallen silent shows for long what it said
-    /// last.
-    async fn is_still_kept(&self, channel: &PayerChannel, word: CloseWord) -> bool {
-        self.chain.read_channel(channel.config).await.is_ok_and(|now| word.is_kept(&now))
     }
 
     /// Tells whether a delay that ends `at` is over, by this machine's clock or the chain's: the chain alone decides.

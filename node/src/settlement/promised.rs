@@ -3,10 +3,12 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
-use farthing_chain::ChannelView;
+use farthing_chain::{ChainHandle, ChannelView};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
-use farthing_protocol::ChannelId;
+use farthing_protocol::{ChannelConfig, ChannelId};
 use parking_lot::Mutex;
+
+use crate::chain_view::is_believed;
 
 /// An owner's word to close a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,8 +87,29 @@ impl Promised {
         word.until_secs
     }
 
+    /// Tells whether the chain shows a word as kept now, or, where it shows nothing, the channel `holds_deposit` no more.
+    /// What every look has shown as kept for as long as is believed, and one more reading does too, is forgotten: an endpoint
+    /// that has fallen silent shows for long what it said last.
+    pub(super) async fn look(
+        &self,
+        chain: &ChainHandle,
+        config: ChannelConfig,
+        holds_deposit: bool,
+        word: CloseWord,
+    ) -> bool {
+        let id = config.id(&chain.domain());
+        let is_kept = chain.channel(&id).map_or(!holds_deposit, |view| word.is_kept(&view));
+        let Some(since) = self.see(id, is_kept) else { return false };
+        if is_believed(chain, since.elapsed())
+            && chain.read_channel(config).await.is_ok_and(|now| word.is_kept(&now))
+        {
+            self.forget(id).await;
+        }
+        true
+    }
+
     /// Takes note of whether the chain shows a word as kept now, and tells since when it does.
-    pub(super) fn see(&self, channel: ChannelId, is_kept: bool) -> Option<Instant> {
+    fn see(&self, channel: ChannelId, is_kept: bool) -> Option<Instant> {
         let mut kept_since = self.kept_since.lock();
         if !is_kept {
             kept_since.remove(&channel);
@@ -120,7 +143,7 @@ impl Promised {
 #[cfg(test)]
 mod tests {
     use farthing_chain::Role;
-    use farthing_protocol::{Address, ChannelConfig, Usdc};
+    use farthing_protocol::{Address, Usdc};
     use redb::backends::InMemoryBackend;
 
     use super::*;

@@ -17,7 +17,12 @@ use super::*;
 use crate::{
     consumer::channels::PayerChannels,
     gas::GasMeans,
-    settlement::{SettlementRequest, payee::Payee, policy::Policy},
+    settlement::{
+        SettlementRequest,
+        payee::Payee,
+        policy::Policy,
+        promised::{CloseWord, Promised},
+    },
 };
 
 mod between_calls;
@@ -368,6 +373,30 @@ async fn a_promise_to_close_outlasts_one_reading_of_a_public_chain_that_shows_it
             _ => assert_eq!(ending(), Ending::Closes { round: Some(0) }, "one reading ends nothing"),
         }
         task.abort();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owners_promise_to_close_outlasts_one_reading_of_a_public_chain_that_shows_it_kept() {
+    let chain = LocalChain::start().await.unwrap();
+    let (_, owner) = wallet(&chain, 1).await;
+    for (seed, kind) in [(2, ChainKind::Testnet), (3, ChainKind::Local)] {
+        let (_, payer) = wallet_on(&chain, kind, seed).await;
+        payer.base_fee().wait_for(Option::is_some).await.unwrap();
+        let promised = Promised::restore(Books::of(&payer).ledger).unwrap();
+        let (config, id) = open(&payer, &owner, 5_000).await;
+        let word = CloseWord { until_secs: 100, round: Some(0) };
+        promised.note(id, word).await;
+        assert!(!promised.look(&payer, config, true, word).await, "it is open");
+        let (cumulative, signature) = (Usdc::ZERO, Signature::from_bytes([0; 65]));
+        owner.close(ClaimRow { config, cumulative, amount: cumulative, signature }).await.unwrap();
+        until("it is closed", || payer.channel(&id).is_some_and(|view| word.is_kept(&view))).await;
+        assert!(promised.look(&payer, config, true, word).await);
+        let left = promised.all();
+        match kind {
+            ChainKind::Local => assert_eq!(left, []),
+            _ => assert_eq!(left, [(id, word)], "one reading ends nothing"),
+        }
     }
 }
 
