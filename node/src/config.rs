@@ -10,11 +10,12 @@ pub mod keys;
 mod raw;
 mod reload;
 mod settings;
+mod surroundings;
 
 use std::{net::SocketAddr, path::PathBuf};
 
 pub use farthing_control::types::FlagRule;
-use farthing_control::types::PASSWORD_CHARS_MIN;
+use farthing_control::types::{PASSWORD_CHARS_MIN, SettingOrigin};
 use farthing_protocol::wire::NetworkName;
 
 use self::raw::Raw;
@@ -28,6 +29,7 @@ pub use self::{
         ChainConfig, Config, GatewayConfig, LOG_FILTER, LimitsConfig, LogConfig, NetworkConfig, NodeConfig,
         PanelConfig, SettlementConfig, SpendingConfig, WalletConfig,
     },
+    surroundings::Surroundings,
 };
 
 /// The protection of the gateway's connections.
@@ -63,6 +65,25 @@ impl Loaded {
     /// Makes a problem of what other parts find wrong with a setting, told with where it comes from.
     pub fn problem(&self, name: &str, what: &str) -> ConfigProblem {
         self.raw.problem_with(name, what)
+    }
+
+    /// Returns whether somebody chose the value of this setting: it may be that of the default.
+    pub fn is_chosen(&self, name: &str) -> bool {
+        self.raw.settings.get(name).is_some_and(|setting| setting.origin != SettingOrigin::Default)
+    }
+
+    /// The settings of `--set`, as a file holds them.
+    pub fn of_flags(&self) -> UserSettings {
+        let mut chosen = UserSettings::default();
+        // The data folder is named by whoever looks for the file.
+        for key in settings::KEYS.iter().filter(|key| key.name != "node.data_dir") {
+            if let Some(setting) = self.raw.settings.get(key.name)
+                && matches!(setting.origin, SettingOrigin::Flag(_))
+            {
+                chosen.set(key, Some(&setting.values[..]));
+            }
+        }
+        chosen
     }
 }
 

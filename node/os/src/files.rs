@@ -18,6 +18,8 @@ use std::{
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 
+use crate::container;
+
 /// Writes `bytes` to `path`, in place of what was there.
 ///
 /// # Errors
@@ -81,8 +83,8 @@ pub fn read_own(path: &Path) -> io::Result<String> {
     // What is looked at is what is read.
     let mut file = File::open(path)?;
     let found = file.metadata()?;
-    let own = [0, rustix::process::geteuid().as_raw()].contains(&found.uid()) || is_in_container();
-    let own_group = [0, rustix::process::getegid().as_raw()].contains(&found.gid()) || is_in_container();
+    let own = [0, rustix::process::geteuid().as_raw()].contains(&found.uid()) || container::is_here();
+    let own_group = [0, rustix::process::getegid().as_raw()].contains(&found.gid()) || container::is_here();
     let told = match found.mode() {
         mode if mode & 0o002 != 0 => {
             "every user of this machine may change it; `chmod o-w` ends that".to_owned()
@@ -99,9 +101,9 @@ pub fn read_own(path: &Path) -> io::Result<String> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, told))
 }
 
-/// Docker and Podman each leave a mark.
-pub(crate) fn is_in_container() -> bool {
-    ["/.dockerenv", "/run/.containerenv"].iter().any(|mark| Path::new(mark).exists())
+/// Tells whether something is there and this user's own.
+pub fn is_own(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw())
 }
 
 impl Folder {
@@ -215,7 +217,7 @@ mod tests {
         }
         fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
         // Only the system's user can give a file away.
-        if std::os::unix::fs::chown(&path, Some(65_534), Some(65_534)).is_ok() && !is_in_container() {
+        if std::os::unix::fs::chown(&path, Some(65_534), Some(65_534)).is_ok() && !container::is_here() {
             assert!(told().contains("another user (id 65534)"), "{}", told());
             fs::set_permissions(&path, Permissions::from_mode(0o664)).unwrap();
             assert!(told().contains("chmod g-w"), "{}", told());

@@ -1,9 +1,10 @@
-//! Services of the machine that the program runs on: the wall clock ([`clock`]), files that nobody else reads
-//! ([`files`]), an end like a power cut ([`killpoint`]), a data folder that one process holds ([`lock`]), the newest lines of the
-//! log ([`mod@log`]), memory to itself ([`process`]), text that is wiped
+//! Services of the machine that the program runs on: the wall clock ([`clock`]), a container that it may have to itself
+//! ([`container`]), files that nobody else reads ([`files`]), an end like a power cut ([`killpoint`]), a data folder that one
+//! process holds ([`lock`]), the newest lines of the log ([`mod@log`]), memory to itself ([`process`]), text that is wiped
 //! and never shown ([`secret`]), and sockets that only chosen users can connect to ([`socket`]).
 
 pub mod clock;
+pub mod container;
 pub mod files;
 pub mod killpoint;
 pub mod lock;

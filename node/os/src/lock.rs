@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::files::{Folder, is_in_container};
+use crate::{container, files::Folder};
 
 /// The reason that the data folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -89,7 +89,7 @@ fn claim(path: &Path) -> Result<(), DataFolderError> {
     let own = own_ids();
     let open = belongings::claim(path, own.0).map_err(|source| failure(path, source))?;
     let open = open.map_err(|belongings::Foreign { path: foreign, user }| {
-        let fix = fix(path, io::ErrorKind::PermissionDenied, own, is_in_container());
+        let fix = fix(path, io::ErrorKind::PermissionDenied, own, container::is_here());
         let next = format!(
             "run `{fix}` if it is yours or of a node that you ran before, or name another folder with --data"
         );
@@ -120,7 +120,7 @@ fn name_holder(lock: &mut File) -> io::Result<()> {
 fn failure(path: &Path, source: io::Error) -> DataFolderError {
     match source.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            let fix = fix(path, source.kind(), own_ids(), is_in_container());
+            let fix = fix(path, source.kind(), own_ids(), container::is_here());
             DataFolderError::NotWritable { path: path.into(), next: format!("run `{fix}`"), source }
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

@@ -1,4 +1,5 @@
-//! Settings that are changed while the node runs, in a file of their own: a person's `farthing.toml` is never rewritten.
+//! Settings that were chosen, as a file: those that are changed while the node runs have one of their own, and those of
+//! `farthing init` become a person's `farthing.toml`, which is never rewritten.
 
 use std::{io, path::Path};
 
@@ -8,6 +9,9 @@ use super::{CONSOLE_SETTINGS_FILE, keys::SettingKey};
 
 const HEAD: &str = "# Written by the node when settings are changed in the console or with `farthing chain set`.\n\
                     # It wins over farthing.toml; remove a line, or the file, to go back to that.\n";
+
+const FIRST_HEAD: &str = "# Written by `farthing init`, which changes nothing here: what you write stays.\n\
+                          # `farthing config example` explains every setting.\n";
 
 /// The settings that were chosen so far.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -48,6 +52,10 @@ impl UserSettings {
         self.0.retain(|_, section| section.as_table().is_none_or(|section| !section.is_empty()));
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// As it is stored.
     pub fn text(&self) -> String {
         format!("{HEAD}\n{}", self.0)
@@ -59,6 +67,14 @@ impl UserSettings {
     /// What the file system says; the file is then as it was.
     pub fn write(&self, data_dir: &Path) -> io::Result<()> {
         files::replace_private(&data_dir.join(CONSOLE_SETTINGS_FILE), self.text().as_bytes())
+    }
+
+    /// Makes a person's settings file of it, which must not be there yet.
+    ///
+    /// # Errors
+    /// What the file system says; a file that is there is left alone.
+    pub fn create(&self, file: &Path) -> io::Result<()> {
+        files::create_private(file, format!("{FIRST_HEAD}\n{}", self.0).as_bytes())
     }
 }
 

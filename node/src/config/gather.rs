@@ -16,6 +16,7 @@ use super::{
     keys::{Fallback, Form, SettingKey},
     raw::{ConfigError, ConfigProblem, Raw, Setting},
     settings::{KEYS, Read},
+    surroundings::Surroundings,
 };
 
 /// The most that may lie in the channel with one owner unless more is deposited at once: a day of spending, as the
@@ -24,6 +25,9 @@ const AT_REST_PER_OWNER: Usdc = Usdc::from_micros(5_000_000);
 
 /// Settings that were changed while the node ran, in the data folder: they win over the user's own file.
 pub const CONSOLE_SETTINGS_FILE: &str = "settings.toml";
+
+/// The user's own file, in the data folder.
+const SETTINGS_FILE: &str = "farthing.toml";
 
 /// Variables that are known by another name than the one the table makes.
 const ALIASES: [(&str, &str); 2] =
@@ -42,6 +46,8 @@ pub struct Sources {
     pub variables: Vec<(String, String)>,
     /// The text to be set in the console, in place of what is stored of it: to see whether it would do.
     pub chosen: Option<String>,
+    /// Where the program runs.
+    pub surroundings: Surroundings,
 }
 
 impl Sources {
@@ -51,7 +57,13 @@ impl Sources {
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .filter(|(name, _)| name.starts_with("FARTHING_"))
             .collect();
-        Self { data_dir, file: file.map(absolute), set, variables, chosen: None }
+        let surroundings = Surroundings::here();
+        Self { data_dir, file: file.map(absolute), set, variables, chosen: None, surroundings }
+    }
+
+    /// The user's own settings file of a node.
+    pub fn file_in(&self, data_dir: &Path) -> PathBuf {
+        self.file.clone().unwrap_or_else(|| data_dir.join(SETTINGS_FILE))
     }
 }
 
@@ -59,13 +71,13 @@ impl Raw {
     /// Merges all sources and checks the form of every value.
     pub(super) fn gather(sources: &Sources) -> Result<Self, ConfigError> {
         let mut raw = Self::default();
-        raw.read_defaults();
+        raw.read_defaults(&sources.surroundings);
         // The file lies in the data folder, so the folder has to be known first.
         raw.read_variables(&sources.variables);
         raw.read_flags(sources);
         let above_file = std::mem::take(&mut raw.settings);
-        raw.refuse_file(above_file.get("node.data_dir"))?;
-        raw.read_defaults();
+        raw.check_folder(above_file.get("node.data_dir"))?;
+        raw.read_defaults(&sources.surroundings);
         raw.read_file(sources, &above_file);
         raw.read_console_settings(sources, &above_file);
         for (name, setting) in above_file {
@@ -100,22 +112,27 @@ impl Raw {
         self.settings.entry(name).or_insert_with(default);
     }
 
-    fn read_defaults(&mut self) {
+    fn read_defaults(&mut self, surroundings: &Surroundings) {
         for key in KEYS {
-            let values = match key.default {
-                Fallback::Value(value) => vec![value.to_owned()],
-                Fallback::Values(items) => items.iter().map(ToString::to_string).collect(),
-                Fallback::Unset => continue,
+            let values = match (surroundings.default_of(key.name), key.default) {
+                (Some(value), _) => vec![value],
+                (None, Fallback::Value(value)) => vec![value.to_owned()],
+                (None, Fallback::Values(items)) => items.iter().map(ToString::to_string).collect(),
+                (None, Fallback::Unset) => continue,
             };
             self.settings.insert(key.name, Setting { values, origin: SettingOrigin::Default });
         }
     }
 
-    /// A file where the data folder should be, or on the way to it, is said once, and nothing is looked for in it.
-    fn refuse_file(&mut self, data_dir: Option<&Setting>) -> Result<(), ConfigError> {
+    /// A file where the data folder should be, or on the way to it, is said once, and nothing is looked for in it; so is a
+    /// folder that nobody names.
+    fn check_folder(&mut self, data_dir: Option<&Setting>) -> Result<(), ConfigError> {
         let Some((setting, path)) = data_dir.and_then(|setting| Some((setting, setting.values.first()?)))
         else {
-            return Ok(());
+            let what =
+                "has no default, because neither XDG_DATA_HOME nor HOME names a folder; name one with --data";
+            self.problem(&SettingOrigin::Unset, "node.data_dir", what.to_owned());
+            return Err(ConfigError(std::mem::take(&mut self.problems)));
         };
         let what = match std::fs::metadata(path) {
             Ok(found) if !found.is_dir() => "names a file",
@@ -129,11 +146,7 @@ impl Raw {
 
     fn read_file(&mut self, sources: &Sources, above_file: &BTreeMap<&'static str, Setting>) {
         let data_dir = above_file.get("node.data_dir").and_then(|setting| setting.values.first());
-        let path = match (&sources.file, data_dir) {
-            (Some(path), _) => path.clone(),
-            (None, Some(data_dir)) => Path::new(data_dir).join("farthing.toml"),
-            (None, None) => return,
-        };
+        let Some(path) = data_dir.map(|data_dir| sources.file_in(Path::new(data_dir))) else { return };
         let origin = SettingOrigin::File(path.clone());
         match read_own(&path) {
             Ok(text) => self.read_toml(&text, &origin),

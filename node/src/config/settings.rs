@@ -84,8 +84,9 @@ macro_rules! key {
 settings! {
     /// The process and what it keeps.
     node: NodeConfig {
-        /// Folder of the wallet, the ledger and everything else worth keeping. Not set in the file, which lies in it.
-        data_dir: PathBuf = Path, Value("/data");
+        /// Folder of the wallet, the ledger and everything else worth keeping; unless set, /data in a container, and elsewhere
+        /// farthing in $XDG_DATA_HOME or in ~/.local/share. Not set in the file, which lies in it.
+        data_dir: PathBuf = Path, Unset;
         /// Folder of backups, better on another disk; it must be there. Unless set, `backups` in the data folder, which
         /// is made.
         backups_dir: Option<PathBuf> = Path, Unset;
@@ -100,8 +101,9 @@ settings! {
     }
     /// Port 3000, where scripts call.
     gateway: GatewayConfig {
-        /// Where scripts call. Every request needs a secret; containers publish this port.
-        listen: SocketAddr = Socket, Value("0.0.0.0:3000");
+        /// Where scripts call. Every request needs a secret. In a container it is 0.0.0.0:3000 unless set, and whoever runs
+        /// the container publishes that.
+        listen: SocketAddr = Socket, Value("127.0.0.1:3000");
         /// Names beside localhost under which scripts reach the gateway. Other names are refused, so that no web page
         /// can reach it by rebinding its own name.
         hosts: Vec<String> = List(Item::Host), Values(&[]);
@@ -126,8 +128,9 @@ settings! {
     }
     /// Port 3002, the console. Its certificate is the gateway's, or one of the node's own authority.
     panel: PanelConfig {
-        /// Where the console is opened in a browser. It needs a password; containers publish this port.
-        listen: SocketAddr = Socket, Value("0.0.0.0:3002");
+        /// Where the console is opened in a browser. It needs a password. In a container it is 0.0.0.0:3002 unless set, and
+        /// whoever runs the container publishes that.
+        listen: SocketAddr = Socket, Value("127.0.0.1:3002");
         /// Names beside localhost under which browsers reach the console. Other names are refused, so that no web page
         /// can reach it by rebinding its own name.
         hosts: Vec<String> = List(Item::Host), Values(&[]);
@@ -172,7 +175,8 @@ settings! {
     }
     /// The chain that settles calls. What is unset follows the preset.
     chain: ChainConfig {
-        /// The chain that settles calls. "custom" needs rpc_urls, chain_id and token.
+        /// The chain that settles calls; outside of a container, a node starts without a wallet only where it is chosen.
+        /// "custom" needs rpc_urls, chain_id and token.
         preset: String = Choice(CHAIN_PRESETS), Value("base");
         /// Endpoints of the chain in order of preference; the preset's public one unless set.
         rpc_urls: Vec<String> = List(Item::Url), Values(&[]);

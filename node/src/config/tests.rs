@@ -58,12 +58,57 @@ fn a_file_in_place_of_the_data_folder_is_said_to_be_one_and_once() {
 
 #[test]
 fn a_node_starts_with_no_configuration_at_all() {
-    let loaded = load(&Sources::default()).unwrap();
-    assert_eq!(loaded.config.node.data_dir, PathBuf::from("/data"));
+    let within = |is_container, folder: &str| {
+        let surroundings = Surroundings { is_container, data_dir: Some(folder.into()) };
+        load(&Sources { surroundings, ..Sources::default() }).unwrap()
+    };
+    let loaded = within(false, "/nowhere/farthing");
+    assert_eq!(loaded.config.node.data_dir, PathBuf::from("/nowhere/farthing"));
+    assert_eq!(loaded.config.gateway.listen.to_string(), "127.0.0.1:3000");
+    assert_eq!(loaded.config.panel.listen.to_string(), "127.0.0.1:3002");
+    assert_eq!(origin_of(&loaded, "node.data_dir"), "default");
     assert_eq!(loaded.config.chain.preset, "base");
     assert_eq!(loaded.config.spending.price_max.to_string(), "0.01");
     assert_eq!(loaded.config.spending.deposit_max.to_string(), "1.00");
     assert_eq!(loaded.config.gateway.tls_mode(), TlsMode::OwnAuthority);
+
+    let contained = within(true, "/data");
+    assert_eq!(contained.config.gateway.listen.to_string(), "0.0.0.0:3000");
+    assert_eq!(contained.config.panel.listen.to_string(), "0.0.0.0:3002");
+    assert_eq!(contained.config.node.data_dir, PathBuf::from("/data"));
+
+    let refusal = load(&Sources::default()).unwrap_err().to_string();
+    assert!(refusal.contains("node.data_dir: has no default") && refusal.contains("--data"), "{refusal}");
+}
+
+#[test]
+fn what_somebody_chose_is_told_from_defaults_and_what_flags_say_becomes_a_file_once() {
+    let mut setup = Setup::new()
+        .variable("FARTHING_LIMITS__CALLS_MAX", "64")
+        .set("chain.preset=base")
+        .set("gateway.hosts=a.example, b.example");
+    let loaded = setup.load().unwrap();
+    for name in ["chain.preset", "gateway.hosts", "limits.calls_max", "node.data_dir"] {
+        assert!(loaded.is_chosen(name), "{name}");
+    }
+    for name in ["gateway.listen", "chain.token", "spending.at_rest_max"] {
+        assert!(!loaded.is_chosen(name), "{name}");
+    }
+    let file = setup.sources.file_in(setup.folder.path());
+    loaded.of_flags().create(&file).unwrap();
+    setup.sources.set.clear();
+    setup.sources.variables.clear();
+    let read = setup.load().unwrap();
+    assert_eq!((read.config.chain.preset.as_str(), read.config.limits.calls_max), ("base", 64));
+    assert_eq!(read.config.gateway.hosts, ["a.example", "b.example"]);
+    assert!(origin_of(&read, "chain.preset").ends_with("farthing.toml"));
+    assert!(!read.is_chosen("limits.calls_max"), "the environment is no flag");
+
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(!loaded.of_flags().is_empty() && read.of_flags().is_empty(), "--data is no setting of a file");
+    let again = loaded.of_flags().create(&file).unwrap_err();
+    assert_eq!(again.kind(), std::io::ErrorKind::AlreadyExists);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
 }
 
 #[test]
@@ -71,7 +116,7 @@ fn a_path_holds_wherever_it_is_read_later() {
     let here = std::env::current_dir().unwrap();
     let sources = Sources::with_environment(Some("r2".into()), None, Vec::new());
     assert_eq!(load(&sources).unwrap().config.node.data_dir, here.join("r2"));
-    let named = Sources::with_environment(None, Some("./other.toml".into()), Vec::new());
+    let named = Sources::with_environment(Some("r2".into()), Some("./other.toml".into()), Vec::new());
     let refusal = load(&named).unwrap_err().to_string();
     assert!(
         refusal.contains(&format!("{}: file: cannot be read", here.join("other.toml").display())),
@@ -224,11 +269,11 @@ fn a_secret_comes_from_a_file_and_is_never_shown() {
 
 #[test]
 fn tls_is_off_only_where_nobody_else_can_listen_in() {
-    assert!(Setup::new().set("gateway.tls=off").refusal().contains("trusted_proxies"));
-    let loopback = Setup::new().set("gateway.tls=off").set("gateway.listen=127.0.0.1:3000");
+    let open = || Setup::new().set("gateway.tls=off").set("gateway.listen=0.0.0.0:3000");
+    assert!(open().refusal().contains("trusted_proxies"));
+    let loopback = Setup::new().set("gateway.tls=off");
     assert_eq!(loopback.load().unwrap().config.gateway.tls_mode(), TlsMode::Off);
-    let proxied = Setup::new().set("gateway.tls=off").set("gateway.trusted_proxies=10.0.0.7");
-    assert!(proxied.load().is_ok());
+    assert!(open().set("gateway.trusted_proxies=10.0.0.7").load().is_ok());
     assert!(Setup::new().set("gateway.plain=192.168.1.4:3003").refusal().contains("use 127.0.0.1"));
     assert!(Setup::new().set("gateway.plain=127.0.0.1:3003").load().is_ok());
     assert!(Setup::new().set("gateway.tls_cert_file=a.pem").refusal().contains("tls_key_file"));
