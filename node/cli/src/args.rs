@@ -8,8 +8,9 @@ use farthing_protocol::Address;
 
 use super::{
     alert::Alert, api::Api, backup::Backup, bridge::Bridge, call::Call, catalog::Catalog, chain::Chain,
-    channel::Channel, config::Config, console::Console, contract::Contract, failure::Exit, logs::Logs,
-    net::Net, sdk::Sdk, secret::Secret, spending::Spending, testnet::Testnet, tls::Tls, wallet::Wallet,
+    channel::Channel, config::Config, console::Console, contract::Contract, failure::Exit, init::Init,
+    logs::Logs, net::Net, sdk::Sdk, secret::Secret, spending::Spending, testnet::Testnet, tls::Tls,
+    wallet::Wallet,
 };
 
 /// Buy and sell data by the call, paid in USDC.
@@ -67,8 +68,8 @@ pub enum LogFormat {
 pub enum Command {
     /// Run the node
     Run,
-    /// Create wallet, secret and certificate without starting the node
-    Init,
+    /// Choose chain, folder and addresses, and make wallet, secret and certificate, without starting the node
+    Init(Init),
     /// Show the state of the node: address, balance, peers, alerts
     Status,
     /// Check everything the node needs

@@ -1,37 +1,190 @@
-//! `farthing init`: what the first start makes, without running.
+//! `farthing init`: what the first start makes, without running, and the settings that have to be chosen for it.
+//!
+//! Flags say them, or a person on a terminal is asked. They become a `farthing.toml`; one that is there is never changed. On
+//! a folder that has a wallet, and in a container, nothing has to be chosen, and what is missing is made.
 
-use farthing_node::{config, home::Home};
+mod questions;
+
+use std::{
+    io::{self, IsTerminal},
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+};
+
+use anyhow::Context as _;
+use clap::{Args, builder::PossibleValuesParser};
+use farthing_node::{
+    config::{self, Config, Loaded, Sources, UserSettings, keys::CHAIN_PRESETS},
+    home::Home,
+    wallet::Wallet,
+};
+use farthing_os::lock::DataFolder;
 use farthing_serve::tls;
 use serde::Serialize;
 
 use super::{Context, failure::Failure, on_the_side, output::pairs};
+use questions::Ask;
+
+#[derive(Debug, Default, Args)]
+pub struct Init {
+    /// Chain that settles calls: base-sepolia for test money, base for real money, local for a chain of your own
+    #[arg(long, value_name = "CHAIN", value_parser = PossibleValuesParser::new(CHAIN_PRESETS))]
+    #[arg(hide_possible_values = true)]
+    chain: Option<String>,
+    /// Address for scripts (port 3000) and the console (port 3002): 127.0.0.1 is this machine alone, 0.0.0.0 is all of its
+    /// networks
+    #[arg(long, value_name = "IP")]
+    listen: Option<IpAddr>,
+    /// Do not ask: what is not given stays as it is by default
+    #[arg(long)]
+    yes: bool,
+}
 
 #[derive(Serialize)]
 struct Made {
     address: String,
     data_dir: String,
     created: bool,
+    /// The settings file that was written.
+    settings: Option<String>,
     ca_file: Option<String>,
 }
 
-pub(super) async fn init(context: &Context) -> Result<(), Failure> {
-    let config = config::load(&context.sources())?.config;
+/// The decision what to make.
+#[derive(Debug)]
+struct Plan {
+    config: Config,
+    /// The settings file to write.
+    file: Option<(PathBuf, UserSettings)>,
+    /// ` --data …` where a command needs it.
+    named: String,
+}
+
+pub(super) async fn init(context: &Context, given: Init) -> Result<(), Failure> {
+    let output = context.output;
+    let mut asked = |question: &str, usual: &str| output.ask(question, usual);
+    let is_asked = !given.yes && io::stdin().is_terminal();
+    let ask: Option<&mut Ask<'_>> = if is_asked { Some(&mut asked) } else { None };
+    let plan = plan(context.sources(), given, ask)?;
+    let named = plan.named.clone();
     // The protection of a wallet with a passphrase of its own takes a second of one core.
-    let made = on_the_side(move || make(&config)).await?;
-    context.output.data(&made, |made| {
+    let made = on_the_side(move || make(&plan)).await?;
+    output.data(&made, |made| {
         pairs([
             ("Wallet", made.address.clone()),
             ("Folder", made.data_dir.clone()),
             ("Trust", made.ca_file.clone().unwrap_or_else(|| "own certificate, or none".into())),
         ])
     })?;
-    let next = if made.created { "Made." } else { "All of it was there already." };
-    context.output.prose(&format!("{next} Start the node with `farthing run --data {}`.", made.data_dir));
+    if let Some(settings) = &made.settings {
+        output.prose(&format!("The settings are in {settings}; change them there."));
+    }
+    if made.created {
+        output.prose(&format!(
+            "New wallet {}: nobody else has its key. Back it up: `farthing wallet export{named}` prints its words now; \
+             once the node runs, `farthing backup create{named}` saves the whole node.",
+            made.address
+        ));
+    } else {
+        output.prose("The wallet was there already.");
+    }
+    output.prose(&format!("Start the node with `farthing run{named}`."));
     Ok(())
 }
 
-fn make(config: &config::Config) -> anyhow::Result<Made> {
+/// Decides what to make and what to write. `ask` is there where somebody can be asked.
+fn plan(mut sources: Sources, given: Init, mut ask: Option<&mut Ask<'_>>) -> Result<Plan, Failure> {
+    let mut found = config::load(&sources)?;
+    if let Some(ask) = ask.as_deref_mut()
+        && is_first(&sources, &found)
+        && !found.is_chosen("node.data_dir")
+        && let Some(folder) = questions::folder(ask, &found.config.node.data_dir)?
+    {
+        // What lies in it may say everything else.
+        sources.data_dir = Some(folder);
+        found = config::load(&sources)?;
+    }
+    let is_first = is_first(&sources, &found);
+    let mut ask = ask.filter(|_| is_first);
+    let chain = match (given.chain, ask.as_deref_mut()) {
+        (Some(chain), _) => Some(chain),
+        (None, _) if !is_first || found.is_chosen("chain.preset") => None,
+        (None, Some(ask)) => Some(questions::chain(ask)?),
+        (None, None) => return Err(no_chain()),
+    };
+    let mut wanted = Vec::new();
+    if let Some(chain) = chain {
+        if found.is_chosen("chain.preset") && found.config.chain.preset != chain {
+            return Err(otherwise(&found, "chain.preset", &chain));
+        }
+        if chain == "local" {
+            wanted.extend(questions::local_chain(ask.as_deref_mut(), |name| found.is_chosen(name))?);
+        }
+        wanted.push(("chain.preset", chain));
+    }
+    let listens =
+        [("gateway.listen", found.config.gateway.listen), ("panel.listen", found.config.panel.listen)];
+    let is_open = || listens.iter().all(|(name, _)| !found.is_chosen(name));
+    let listen = match (given.listen, ask) {
+        (Some(ip), _) => Some(ip),
+        (None, Some(ask)) if is_open() => Some(questions::listen(ask)?),
+        _ => None,
+    };
+    for (name, now) in listens {
+        let Some(ip) = listen else { break };
+        match (found.is_chosen(name), now.ip() == ip) {
+            (true, false) => return Err(otherwise(&found, name, &ip.to_string())),
+            // The default needs no line in the file.
+            (false, true) => {}
+            _ => wanted.push((name, SocketAddr::new(ip, now.port()).to_string())),
+        }
+    }
+    let file = sources.file_in(&found.config.node.data_dir);
+    let is_there = file.symlink_metadata().is_ok();
+    if is_there && let Some((name, value)) = wanted.iter().find(|(name, _)| !found.is_chosen(name)) {
+        return Err(Failure::usage(format!("{} is there already, and is never changed", file.display()))
+            .next(format!("write {name} = \"{value}\" there, and run this again")));
+    }
+    sources.set.extend(wanted.into_iter().map(|(name, value)| format!("{name}={value}")));
+    let loaded = config::load(&sources).map_err(|error| {
+        Failure::usage(&error).next("say what is missing with --set SECTION.KEY=VALUE, which is written, too")
+    })?;
+    let settings = loaded.of_flags();
+    let named = if loaded.is_chosen("node.data_dir") {
+        format!(" --data {}", loaded.config.node.data_dir.display())
+    } else {
+        String::new()
+    };
+    let file = (!is_there && !settings.is_empty()).then_some((file, settings));
+    Ok(Plan { config: loaded.config, file, named })
+}
+
+/// Returns whether a wallet is made of which nobody has decided anything elsewhere.
+fn is_first(sources: &Sources, found: &Loaded) -> bool {
+    !sources.surroundings.is_container && !Wallet::exists(&found.config.node.data_dir)
+}
+
+fn no_chain() -> Failure {
+    Failure::usage("no chain is chosen, and nobody can be asked").next(
+        "choose with `farthing init --chain base-sepolia` (test money), `--chain base` (real money) or `--chain local`; \
+         --data FOLDER and --listen IP say where it lies and who reaches it",
+    )
+}
+
+/// The refusal of a setting that is another one elsewhere: a file that is written would not hold, or not for long.
+fn otherwise(found: &Loaded, name: &str, wanted: &str) -> Failure {
+    Failure::usage(found.problem(name, &format!("is set there, and not to {wanted}")))
+        .next("change it there, or leave it out here")
+}
+
+fn make(plan: &Plan) -> anyhow::Result<Made> {
+    let Plan { config, file, .. } = plan;
     let data_dir = &config.node.data_dir;
+    if let Some((path, settings)) = file {
+        // Before the wallet: a start that finds one looks for no chain that was chosen.
+        let _lock = DataFolder::lock(data_dir)?;
+        settings.create(path).with_context(|| format!("{} cannot be written", path.display()))?;
+    }
     let opened = Home::open(config)?.opened;
     let ca_file = match config.gateway.tls_mode() {
         config::TlsMode::OwnAuthority => tls::own(data_dir, &config.hosts())?.ca_file,
@@ -41,6 +194,10 @@ fn make(config: &config::Config) -> anyhow::Result<Made> {
         address: opened.wallet.address().to_string(),
         data_dir: data_dir.display().to_string(),
         created: opened.created,
+        settings: file.as_ref().map(|(path, _)| path.display().to_string()),
         ca_file: ca_file.map(|path| path.display().to_string()),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -103,7 +103,7 @@ pub async fn execute(cli: Cli, log: Arc<Log>) -> Result<(), Failure> {
     let context = Context { global: cli.global, output, log };
     match cli.command {
         Command::Run => run::run(&context).await,
-        Command::Init => init::init(&context).await,
+        Command::Init(arguments) => init::init(&context, arguments).await,
         Command::Status => status::status(&context).await,
         Command::Doctor => status::doctor(&context).await,
         Command::Logs(arguments) => logs::logs(&context, arguments).await,

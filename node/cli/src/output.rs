@@ -91,6 +91,20 @@ impl Output {
         }
         Err(Failure::new(Exit::Failure, "nothing was done"))
     }
+
+    /// Asks for a line; an empty one stands for `usual`. Whoever asks looks for a terminal first.
+    pub(super) fn ask(self, question: &str, usual: &str) -> Result<String, Failure> {
+        let hint = if usual.is_empty() { String::new() } else { format!(" [{usual}]") };
+        let _ = write!(io::stderr(), "{}: ", visible(&format!("{question}{hint}")));
+        let mut answer = String::new();
+        match io::stdin().read_line(&mut answer) {
+            Ok(read) if read > 0 => Ok(match answer.trim() {
+                "" => usual.to_owned(),
+                said => said.to_owned(),
+            }),
+            _ => Err(Failure::new(Exit::Failure, "nothing was done")),
+        }
+    }
 }
 
 fn write(bytes: &[u8]) -> Result<(), Failure> {

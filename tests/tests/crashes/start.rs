@@ -12,6 +12,9 @@ use farthing_testnet::{NodeOptions, NodeProcess, program};
 use farthing_tests::{command::run, wait::eventually};
 use tokio::process::Command;
 
+/// Makes what a first start makes.
+const INIT: [&str; 3] = ["init", "--chain", "base-sepolia"];
+
 /// A chain nobody answers for: the tests here end before it matters.
 fn chain() -> Vec<(String, String)> {
     [
@@ -205,7 +208,7 @@ async fn a_file_in_place_of_the_folder_is_left_alone_and_a_folder_that_is_not_th
     let asked = run(&missing.display().to_string(), &["status"]).await?;
     ensure!(asked.ends_with(3)?.err.contains("farthing run"), "{asked:?}");
     ensure!(!folder.path().join("not").exists(), "a question made a folder");
-    run(&missing.display().to_string(), &["init"]).await?.ends_with(0)?;
+    run(&missing.display().to_string(), &INIT).await?.ends_with(0)?;
     ensure!(missing.join("wallet.json").exists());
     Ok(())
 }
@@ -237,7 +240,7 @@ async fn full_and_then_not(folder: &Path) -> Result<()> {
     // Its room is free once nobody has it open.
     drop(file);
     std::fs::remove_file(&filler)?;
-    run(&folder.display().to_string(), &["init"]).await?.ends_with(0).map(drop)
+    run(&folder.display().to_string(), &INIT).await?.ends_with(0).map(drop)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -99,7 +99,7 @@ async fn settings_of_a_list_are_lists_in_json_and_a_broken_file_is_one_clear_lin
     let addresses = json!(["/ip4/203.0.113.7/tcp/3001", "/dns4/node.example/tcp/3001"]);
     ensure!(of("network.announce") == Some(addresses), "{shown}");
     ensure!(of("network.bootstrap") == Some(json!([])) && of("node.name") == Some(Value::Null), "{shown}");
-    ensure!(of("gateway.listen") == Some(json!("0.0.0.0:3000")), "{shown}");
+    ensure!(of("gateway.tls") == Some(json!("on")), "{shown}");
     std::fs::write(folder.path().join("farthing.toml"), "[network\nname = \"x\"\n")?;
     let told = run(&data, &["config", "check"]).await?;
     let err = &told.ends_with(2)?.err;

@@ -405,7 +405,7 @@ async fn a_phrase_makes_the_same_wallet_elsewhere_and_a_folder_with_a_node_is_le
     let folder = tempfile::tempdir()?;
     let text = |name: &str| folder.path().join(name).display().to_string();
     let (one, other) = (text("one"), text("other"));
-    let made = run(&one, &["init", "--json"]).await?;
+    let made = run(&one, &["init", "--chain", "base-sepolia", "--json"]).await?;
     let address = made.ends_with(0)?.json()?["address"].clone();
     run(&one, &["wallet", "export"]).await?.ends_with(2).context("nobody is there to be asked")?;
     let phrase = run(&one, &["wallet", "export", "--yes"]).await?;

@@ -269,7 +269,7 @@ async fn the_authority_is_compared_and_trusted_by_what_tls_prints() -> Result<()
     let folder = tempfile::tempdir()?;
     let data = folder.path().join("node").display().to_string();
     run(&data, &["tls", "fingerprint"]).await?.ends_with(1)?;
-    run(&data, &["init"]).await?.ends_with(0)?;
+    run(&data, &["init", "--chain", "base-sepolia"]).await?.ends_with(0)?;
     let fingerprint = run(&data, &["tls", "fingerprint"]).await?;
     let fingerprint = fingerprint.ends_with(0)?.out.trim();
     assert_eq!((fingerprint.len(), fingerprint.matches(':').count()), (95, 31));

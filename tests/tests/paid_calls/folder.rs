@@ -76,7 +76,11 @@ impl Place {
     async fn init(&self, data: &Path) -> Result<Ran> {
         let words = self.launcher();
         let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).arg("farthing").args(["init", "--data"]).arg(data);
+        command
+            .args(&words[1..])
+            .arg("farthing")
+            .args(["init", "--chain", "base-sepolia", "--data"])
+            .arg(data);
         let output = command.stdin(Stdio::null()).kill_on_drop(true).output().await?;
         let code = output.status.code().context("ended by a signal")?;
         Ok(Ran { code, out: String::from_utf8(output.stdout)?, err: String::from_utf8(output.stderr)? })

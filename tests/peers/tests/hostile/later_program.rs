@@ -12,7 +12,7 @@ async fn an_earlier_program_leaves_the_folder_of_a_later_one_as_it_is() -> Resul
     let folder = tempfile::tempdir()?;
     let data = folder.path().join("node");
     let named = data.display().to_string();
-    run(&named, &["init"]).await?.ends_with(0)?;
+    run(&named, &["init", "--chain", "base-sepolia"]).await?.ends_with(0)?;
     let wallet = std::fs::read(data.join("wallet.json"))?;
     let set_schema = |to: u64| {
         let database = Database::open(data.join("ledger.redb")).unwrap();
