@@ -67,7 +67,11 @@ pub enum LogFormat {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run the node
-    Run,
+    Run {
+        /// Make a wallet where the folder that you name has none
+        #[arg(long)]
+        new: bool,
+    },
     /// Choose chain, folder and addresses, and make wallet, secret and certificate, without starting the node
     Init(Init),
     /// Show the state of the node: address, balance, peers, alerts

@@ -102,7 +102,7 @@ pub async fn execute(cli: Cli, log: Arc<Log>) -> Result<(), Failure> {
     let output = Output::new(cli.global.json);
     let context = Context { global: cli.global, output, log };
     match cli.command {
-        Command::Run => run::run(&context).await,
+        Command::Run { new } => run::run(&context, new).await,
         Command::Init(arguments) => init::init(&context, arguments).await,
         Command::Status => status::status(&context).await,
         Command::Doctor => status::doctor(&context).await,

@@ -34,7 +34,7 @@ impl Log {
     /// as their error alone.
     pub fn start(cli: &Cli) -> Self {
         let default = match cli.command {
-            Command::Run => LOG_FILTER,
+            Command::Run { .. } => LOG_FILTER,
             _ if cli.global.json => "off",
             _ => "warn",
         };
@@ -43,7 +43,7 @@ impl Log {
         let calls = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(CALLS_WAITING_MAX);
         let (calls, guard) = calls.thread_name("log").finish(std::io::stderr());
         // Of a node's log the newest lines are kept, for `farthing logs`; calls have their history.
-        let kept = matches!(cli.command, Command::Run).then(|| {
+        let kept = matches!(cli.command, Command::Run { .. }).then(|| {
             fmt::layer().json().map_event_format(WithoutCalls).with_writer(farthing_os::log::writer)
         });
         tracing_subscriber::registry()

@@ -8,7 +8,7 @@ use farthing_os::process;
 fn main() -> ExitCode {
     let cli = farthing::parse();
     // What the node writes to its log is then all of one form, from the first byte to the last.
-    let logs_json = matches!(cli.command, Command::Run) && cli.global.log_format == LogFormat::Json;
+    let logs_json = matches!(cli.command, Command::Run { .. }) && cli.global.log_format == LogFormat::Json;
     let json = cli.global.json || logs_json;
     let log = Arc::new(Log::start(&cli));
     process::keep_memory_private();

@@ -1,6 +1,7 @@
 //! `farthing run`: the node and its ports, until a signal.
 //!
-//! The HTTP ports are bound first, so that a port in use is told before a second is spent on the wallet.
+//! A first start has to be meant, because it makes a wallet.
+//! The HTTP ports are bound before that, so that a port in use is told before a second is spent on the wallet.
 //! SIGHUP has the settings read again, and ends nothing.
 //! At the end the ports drain, then the node keeps its promises and stops. When it was to restart, the program then
 //! starts itself again in the same process, so that whoever watches over the process notices nothing.
@@ -19,6 +20,7 @@ use farthing_node::{
     commands::settings::RunningNode,
     config::{self, ChangedSettings, Config, Loaded, gateway_url},
     node::Node,
+    wallet::Wallet,
 };
 use farthing_os::lock::DataFolder;
 use farthing_serve::Listener;
@@ -31,6 +33,7 @@ use super::{
     failure::{Exit, Failure},
 };
 
+mod first;
 mod ports;
 
 use ports::Ports;
@@ -38,10 +41,14 @@ use ports::Ports;
 /// The time in which running calls may still promise something after the node is told to end.
 const PROMISES_FOR: Duration = Duration::from_secs(3);
 
-pub(super) async fn run(context: &Context) -> Result<(), Failure> {
+pub(super) async fn run(context: &Context, new: bool) -> Result<(), Failure> {
     // From the first moment: the first process of a container has no other way to be told to end.
     let mut signals = Signals::new().map_err(|error| Failure::new(Exit::Failure, error))?;
     let loaded = load(context).await?;
+    let has_wallet = Wallet::exists(&loaded.config.node.data_dir);
+    if !has_wallet && !context.sources().surroundings.is_container {
+        first::allow(&loaded, new)?;
+    }
     let mut config = loaded.config.clone();
     context.log.filter(&config.log.filter);
     // Before the ports: that a node runs on this folder already says more than that its ports are taken.
@@ -59,7 +66,7 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
     let (stop, restart) = (CancellationToken::new(), CancellationToken::new());
     let running = RunningNode::new(node.handles.clone(), context.sources(), loaded, restart.clone());
     let ports = Ports::new(&config, running.clone(), stop.clone()).await?;
-    announce(context, &config, &node, &ports);
+    announce(context, &config, &node, &ports, !has_wallet);
 
     let Ports { gateway, plain, panel, routes, .. } = ports;
     let listeners = [
@@ -194,7 +201,7 @@ fn bind_socket(path: &Path) -> Result<Listener, Failure> {
 
 /// The one block that a start prints, or the one line in a log for programs. Logs are kept and sent elsewhere, so that line
 /// says how to see the setup code, and not the code.
-fn announce(context: &Context, config: &Config, node: &Node, ports: &Ports) {
+fn announce(context: &Context, config: &Config, node: &Node, ports: &Ports, is_new: bool) {
     let (version, wallet) = (env!("CARGO_PKG_VERSION"), node.handles.wallet);
     let calls_at = |address, tls| format!("{}/internal/call", gateway_url(address, tls));
     let gateway = calls_at(config.gateway.listen, ports.gateway.tls.is_some());
@@ -204,10 +211,12 @@ fn announce(context: &Context, config: &Config, node: &Node, ports: &Ports) {
     let Console { url: console, setup_code, ca_fingerprint: sha256, .. } = ports.console.shown();
     let data = config.node.data_dir.display();
     let secret = format!("farthing secret show --data {data}");
+    let back_up = is_new.then(|| format!("farthing backup create --data {data}"));
     if context.global.log_format == LogFormat::Json {
         let set_up = setup_code.map(|_| format!("farthing console url --data {data}"));
         tracing::info!(
-            version, %wallet, gateway, console, plain, socket, set_up, trust, sha256, secret, "Farthing is running"
+            version, %wallet, back_up, gateway, console, plain, socket, set_up, trust, sha256, secret,
+            "Farthing is running"
         );
         return;
     }
@@ -224,6 +233,9 @@ fn announce(context: &Context, config: &Config, node: &Node, ports: &Ports) {
         ("Secret ", Some(secret)),
     ] {
         text += &value.map_or_else(String::new, |value| format!("\n  {name}  {value}"));
+    }
+    if let Some(back_up) = back_up {
+        text += &format!("\nNew wallet {wallet}: nobody else has its key. Back it up: {back_up}");
     }
     context.output.prose(&text);
 }

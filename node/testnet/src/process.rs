@@ -280,6 +280,11 @@ fn spawn(chain: &[(String, String)], options: &NodeOptions) -> anyhow::Result<Ch
     let program = options.program.clone().map_or_else(|| program("farthing"), Ok)?;
     let mut command = launched(&options.launcher, &program);
     command.arg("run").arg("--data").arg(&options.data_dir).args(&options.arguments);
+    match options.program {
+        None => command.arg("--new"),
+        // A build of before knows no `--new`. Each makes a wallet without where it has a container to itself.
+        Some(_) => command.env("FARTHING_CONTAINER", "true"),
+    };
     let fixed = [
         ("gateway.listen".to_owned(), format!("127.0.0.1:{}", options.gateway_port)),
         ("panel.listen".to_owned(), format!("127.0.0.1:{}", options.panel_port)),

@@ -35,7 +35,7 @@ async fn refused(folder: &Path) -> Result<String> {
 /// The program, about to run on a folder, with a gateway that listens there.
 fn command_at(folder: &Path, gateway: &str) -> Result<Command> {
     let mut command = Command::new(program("farthing")?);
-    command.arg("run").arg("--data").arg(folder).stdin(Stdio::null()).kill_on_drop(true);
+    command.args(["run", "--new", "--data"]).arg(folder).stdin(Stdio::null()).kill_on_drop(true);
     command
         .env("FARTHING_GATEWAY__LISTEN", gateway)
         .env("FARTHING_PANEL__LISTEN", "127.0.0.1:0")

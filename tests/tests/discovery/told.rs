@@ -154,7 +154,7 @@ async fn an_address_that_is_not_this_machine_s_is_said_to_be_so_once() -> Result
         "panel.listen=127.0.0.1:0",
     ];
     let settings = settings.iter().flat_map(|setting| ["--set", setting]);
-    let arguments: Vec<&str> = std::iter::once("run").chain(settings).collect();
+    let arguments: Vec<&str> = ["run", "--new"].into_iter().chain(settings).collect();
     let told = run(&data, &arguments).await?;
     ensure!(told.code == 1, "{told:?}");
     ensure!(told.err.contains("it is no address of this machine"), "{told:?}");

@@ -12,6 +12,7 @@ mod commands;
 mod contract;
 mod dashboard;
 mod endpoints;
+mod first_start;
 mod flagged;
 mod folder;
 mod funding;

@@ -26,5 +26,5 @@ pub(super) fn commands(program: &Path, consumer: &Path) -> String {
     let send = format!(
         "{program} wallet send \"$({program} wallet address --data my-node)\" --yes --data '{consumer}'"
     );
-    format!("{program} run --data my-node\n{send} --usdc 2\n{send} --eth 0.1")
+    format!("{program} run --new --data my-node\n{send} --usdc 2\n{send} --eth 0.1")
 }

@@ -1,0 +1,190 @@
+//! First starts: on a machine of a user, where chain and folder have to be meant, and in a container.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+use anyhow::{Result, ensure};
+use farthing_testnet::program;
+use farthing_tests::{command::Ran, wait::eventually};
+use tokio::process::{Child, Command};
+
+/// Settings of a chain that nobody answers for, and of free ports.
+const SETTINGS: [&str; 7] = [
+    "chain.preset=local",
+    "chain.rpc_urls=http://127.0.0.1:9",
+    "chain.token=0x00000000000000000000000000000000000000aa",
+    "gateway.listen=127.0.0.1:0",
+    "panel.listen=127.0.0.1:0",
+    "network.listen=/ip4/127.0.0.1/tcp/0",
+    "network.allow_private=true",
+];
+
+/// A user's machine, or a container, whatever the tests themselves run in.
+struct Machine {
+    home: tempfile::TempDir,
+    is_container: bool,
+}
+
+impl Machine {
+    fn new(is_container: bool) -> Result<Self> {
+        Ok(Self { home: tempfile::tempdir()?, is_container })
+    }
+
+    fn path(&self, inside: &str) -> PathBuf {
+        self.home.path().join(inside)
+    }
+
+    /// The user's own folder for a node.
+    fn own(&self) -> PathBuf {
+        self.path(".local/share/farthing")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Result<Command> {
+        let mut command = Command::new(program("farthing")?);
+        command
+            .args(arguments)
+            .env_remove("XDG_DATA_HOME")
+            .env("HOME", self.home.path())
+            .env("FARTHING_CONTAINER", self.is_container.to_string())
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        Ok(command)
+    }
+
+    async fn run(&self, arguments: &[&str]) -> Result<Ran> {
+        Ran::of(self.command(arguments)?.output().await?)
+    }
+
+    /// `farthing run` on [`SETTINGS`], as a person types it.
+    fn start_command(&self, arguments: &[&str]) -> Result<Command> {
+        let settings = SETTINGS.iter().flat_map(|setting| ["--set", *setting]);
+        let words: Vec<&str> = ["run"].into_iter().chain(arguments.iter().copied()).chain(settings).collect();
+        self.command(&words)
+    }
+
+    /// Starts a node on a folder that the arguments lead to; what it prints, once it runs.
+    async fn start(&self, folder: &Path, arguments: &[&str]) -> Result<(Child, String)> {
+        let printed = self.path("printed");
+        let mut command = self.start_command(arguments)?;
+        let mut node = command.stdout(Stdio::null()).stderr(File::create(&printed)?).spawn()?;
+        let data = folder.display().to_string();
+        eventually("it runs", async || {
+            let text = fs::read_to_string(&printed)?;
+            ensure!(node.try_wait()?.is_none(), "the node ended: {text}");
+            Ok(text.contains("is running.") && self.run(&["status", "--data", &data]).await?.code == 0)
+        })
+        .await?;
+        Ok((node, fs::read_to_string(&printed)?))
+    }
+}
+
+#[tokio::test]
+async fn where_nobody_can_be_asked_init_names_the_flags_and_an_empty_folder_starts_nothing() -> Result<()> {
+    let machine = Machine::new(false)?;
+    machine.run(&["init"]).await?.fails(2, &["--chain base-sepolia", "--data", "--listen"])?;
+    machine.run(&["init", "--yes"]).await?.fails(2, &["--chain base-sepolia"])?;
+    machine.run(&["init", "--chain", "bse"]).await?.fails(2, &["base-sepolia"])?;
+    machine.run(&["run"]).await?.fails(2, &["no chain is chosen", "`farthing init`"])?;
+    let named = machine.path("node").display().to_string();
+    let next = format!("`farthing init --data {named}`");
+    machine.run(&["run", "--new", "--data", &named]).await?.fails(2, &["no chain is chosen", &next])?;
+    ensure!(fs::read_dir(machine.home.path())?.next().is_none(), "something was made");
+    Ok(())
+}
+
+#[tokio::test]
+async fn init_with_flags_makes_the_node_in_its_users_folder_and_writes_what_was_chosen() -> Result<()> {
+    let machine = Machine::new(false)?;
+    let made =
+        machine.run(&["init", "--chain", "base-sepolia", "--listen", "0.0.0.0", "--yes", "--json"]).await?;
+    let made = made.ok()?.json()?;
+    let file = machine.own().join("farthing.toml");
+    ensure!(made["data_dir"] == machine.own().display().to_string(), "{made}");
+    ensure!(made["settings"] == file.display().to_string() && made["created"] == true, "{made}");
+    let written = fs::read_to_string(&file)?;
+    let mut lines: Vec<&str> = written.lines().filter(|line| line.contains('=')).collect();
+    lines.sort_unstable();
+    ensure!(
+        lines == ["listen = \"0.0.0.0:3000\"", "listen = \"0.0.0.0:3002\"", "preset = \"base-sepolia\""],
+        "{written}"
+    );
+    let own = machine.own().display().to_string();
+    for (setting, value) in [
+        ("chain.preset", "base-sepolia"),
+        ("gateway.listen", "0.0.0.0:3000"),
+        ("panel.listen", "0.0.0.0:3002"),
+        ("node.data_dir", own.as_str()),
+    ] {
+        let shown = machine.run(&["config", "get", setting]).await?.ok()?;
+        ensure!(shown.out.trim() == value, "{setting}: {shown:?}");
+    }
+
+    // Again, it makes nothing; and what is written stays.
+    let again = machine.run(&["init", "--chain", "base-sepolia", "--json"]).await?.ok()?.json()?;
+    ensure!(again["address"] == made["address"] && again["created"] == false, "{again}");
+    ensure!(again["settings"].is_null(), "{again}");
+    machine.run(&["init", "--chain", "base"]).await?.fails(2, &["farthing.toml", "base"])?;
+    ensure!(fs::read_to_string(&file)? == written, "the file was changed");
+
+    // A person is told of the wallet.
+    let other = machine.path("other").display().to_string();
+    let told = machine.run(&["init", "--chain", "base", "--data", &other]).await?.ok()?;
+    for words in ["New wallet 0x", "farthing backup create", &format!("`farthing run --data {other}`")] {
+        ensure!(told.err.contains(words), "it does not say `{words}`: {told:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_was_mistyped_gets_no_wallet_and_one_that_is_meant_tells_of_its_own() -> Result<()> {
+    let machine = Machine::new(false)?;
+    let folder = machine.path("node");
+    let data = folder.display().to_string();
+    let says = [format!("`farthing init --data {data}`"), format!("`farthing run --new --data {data}`")];
+    let says = [data.as_str(), "has no wallet", &says[0], &says[1]];
+    Ran::of(machine.start_command(&["--data", &data])?.output().await?)?.fails(2, &says)?;
+    let mut by_variable = machine.start_command(&[])?;
+    Ran::of(by_variable.env("FARTHING_NODE__DATA_DIR", &folder).output().await?)?.fails(2, &says)?;
+    ensure!(!folder.exists(), "the folder was made");
+    // A disk that is not mounted leaves an empty folder.
+    fs::create_dir(&folder)?;
+    Ran::of(machine.start_command(&["--data", &data])?.output().await?)?.fails(2, &says)?;
+    ensure!(fs::read_dir(&folder)?.next().is_none(), "something was made in it");
+
+    let (mut node, printed) = machine.start(&folder, &["--new", "--data", &data]).await?;
+    ensure!(printed.contains("New wallet 0x") && printed.contains("farthing backup create"), "{printed}");
+    node.kill().await?;
+    let (mut node, printed) = machine.start(&folder, &["--data", &data]).await?;
+    ensure!(!printed.contains("New wallet"), "{printed}");
+    node.kill().await?;
+
+    // Where no folder is named, none was mistyped.
+    let (mut node, printed) = machine.start(&machine.own(), &[]).await?;
+    ensure!(printed.contains("New wallet 0x"), "{printed}");
+    node.kill().await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_container_makes_its_wallet_by_itself_and_listens_for_whoever_publishes_its_ports() -> Result<()> {
+    let machine = Machine::new(true)?;
+    for (setting, value) in [
+        ("node.data_dir", "/data"),
+        ("gateway.listen", "0.0.0.0:3000"),
+        ("panel.listen", "0.0.0.0:3002"),
+        ("chain.preset", "base"),
+    ] {
+        let shown = machine.run(&["config", "get", setting]).await?.ok()?;
+        ensure!(shown.out.trim() == value, "{setting}: {shown:?}");
+    }
+    let folder = machine.path("mounted");
+    let (mut node, printed) = machine.start(&folder, &["--data", &folder.display().to_string()]).await?;
+    ensure!(printed.contains("New wallet 0x"), "{printed}");
+    node.kill().await?;
+    let other = machine.path("other").display().to_string();
+    machine.run(&["init", "--data", &other]).await?.ok()?;
+    Ok(())
+}
