@@ -1,7 +1,7 @@
 //! `farthing run`: the node and its ports, until a signal.
 //!
-//! A first start has to be meant, because it makes a wallet.
-//! The HTTP ports are bound before that, so that a port in use is told before a second is spent on the wallet.
+//! A first start has to be meant, because it makes a wallet. Then the HTTP ports are bound, so that a port in use is told
+//! before a second is spent on the wallet.
 //! SIGHUP has the settings read again, and ends nothing.
 //! At the end the ports drain, then the node keeps its promises and stops. When it was to restart, the program then
 //! starts itself again in the same process, so that whoever watches over the process notices nothing.

@@ -46,7 +46,7 @@ pub struct Sources {
     pub variables: Vec<(String, String)>,
     /// The text to be set in the console, in place of what is stored of it: to see whether it would do.
     pub chosen: Option<String>,
-    /// Where the program runs.
+    /// The surroundings of the program, which some defaults follow.
     pub surroundings: Surroundings,
 }
 
