@@ -22,7 +22,7 @@ scripts = .ci/run $$(find deploy tests -name '*.sh' -not -path '*/node_modules/*
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: demo
 demo: anvil build ## Buy earthquake data from another node, paid per call, settled on a local chain; takes no configuration
@@ -143,6 +143,11 @@ dist: ## Pack a release into target/dist: archive, .deb, bill of materials, chec
 .PHONY: dist-test
 dist-test: tools-deps build ## The files of a release, made of the development build and installed, used, removed in a clean Debian; needs root with debootstrap
 	deploy/test/dist-test.sh "$(programs)"
+
+.PHONY: arm64-test
+arm64-test: anvil ## An arm64 node, built here and run by qemu, sells and buys; the first time it takes as long as a build of everything
+	cargo build --workspace --all-targets --locked
+	deploy/test/arm64-test.sh
 
 .PHONY: compose-up
 compose-up: $(if $(PREBUILT),images-prebuilt,images) ## Start a network of five nodes with a chain of its own in containers; PREBUILT=1 needs no registry

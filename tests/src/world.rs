@@ -4,7 +4,7 @@
 //! and holds them against the contract (invariants M2, M3, O1–O6, C1–C4, X1); [`World::settle_and_check`] also brings
 //! everything to the chain, where both wallets must agree to the last micro (M4).
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::{
@@ -81,6 +81,21 @@ impl Answer {
     }
 }
 
+/// Another build of the node than this workspace's, as [`NodeOptions`] takes it. The default is this workspace's own.
+#[derive(Debug, Clone, Default)]
+pub struct Build {
+    /// Words before the program's name.
+    pub launcher: Vec<String>,
+    pub program: Option<PathBuf>,
+}
+
+impl Build {
+    fn run_by(self, options: &mut NodeOptions) {
+        options.launcher = self.launcher;
+        options.program = self.program;
+    }
+}
+
 /// How to make a world.
 #[derive(Debug, Clone)]
 pub struct Setup {
@@ -98,6 +113,8 @@ pub struct Setup {
     pub consumer_endpoint: Option<Arc<Liar>>,
     /// The consumer knows the owner by a line that can stall, and not by its own address.
     pub has_line: bool,
+    pub owner_build: Build,
+    pub consumer_build: Build,
 }
 
 impl Default for Setup {
@@ -112,6 +129,8 @@ impl Default for Setup {
             owner_endpoint: None,
             consumer_endpoint: None,
             has_line: false,
+            owner_build: Build::default(),
+            consumer_build: Build::default(),
         }
     }
 }
@@ -138,6 +157,7 @@ impl World {
         options.settings.extend(setup.owner_settings);
         options.settings.extend(setup.owner_endpoint.as_ref().map(before));
         options.arguments.clone_from(&setup.arguments);
+        setup.owner_build.run_by(&mut options);
         let owner = NodeProcess::start(&chain, options).await?;
         let address = owner.loopback_address().await?;
         let line = if setup.has_line { Some(Line::to(&address).await?) } else { None };
@@ -146,6 +166,7 @@ impl World {
         options.settings = setup.consumer_settings;
         options.arguments = setup.arguments;
         options.settings.extend(setup.consumer_endpoint.as_ref().map(before));
+        setup.consumer_build.run_by(&mut options);
         let consumer = NodeProcess::start(&chain, options).await?;
         let owner_wallet = owner.status().await?.address.0;
         let consumer_wallet = consumer.status().await?.address.0;

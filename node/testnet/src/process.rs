@@ -20,8 +20,8 @@ use tokio::{
 
 use super::{anvil::Anvil, chain::LocalChain};
 
-/// The longest time that anything may take to come up.
-const UP_WITHIN: Duration = Duration::from_secs(60);
+/// The longest time that anything may take to come up: many times what it takes, also for a node in an emulator.
+const UP_WITHIN: Duration = Duration::from_secs(180);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 const STOP_WITHIN: Duration = Duration::from_secs(30);
 

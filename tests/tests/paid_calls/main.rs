@@ -6,6 +6,7 @@
 
 mod access_log;
 mod alerts;
+mod arm64;
 mod audited;
 mod backups;
 mod commands;
