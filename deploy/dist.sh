@@ -105,9 +105,11 @@ archive() {
         --numeric-owner "$name" | gzip --no-name "$compression" >"$folder/$name.tar.gz"
 }
 
-# The newest version of a library's symbols that the program names: `newest GLIBC` is such as 2.36.
+# The newest version of a library's symbols that the program names: `newest GLIBC` is such as 2.36. That its addresses are packed
+# (deploy/build.sh) is told by a name of its own.
 newest() {
-    readelf --version-info --wide "$work/farthing" | grep -oE "\b$1_[0-9]+(\.[0-9]+)+" | cut -d_ -f2 | sort --version-sort | tail -n 1
+    readelf --version-info --wide "$work/farthing" | sed 's/\bGLIBC_ABI_DT_RELR\b/GLIBC_2.36/' |
+        grep -oE "\b$1_[0-9]+(\.[0-9]+)+" | cut -d_ -f2 | sort --version-sort | tail -n 1
 }
 
 # Debian's packages of the libraries that the program is linked with.

@@ -224,16 +224,25 @@ END
     fi
 }
 
-# Packing asks little of a program, so that a program of one line does.
+# Packing asks little of a program, so that a program of two lines does. Its table of addresses is packed as deploy/build.sh has it.
 try_arm64() {
     if ! command -v aarch64-linux-gnu-gcc >/dev/null; then
         skipped "packing for arm64, because its compiler is missing (apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross)"
         return
     fi
-    echo 'int main(void) { return 0; }' | aarch64-linux-gnu-gcc -x c -o "$work/stand-in" -
+    local lld
+    lld="$(rustc --print sysroot)/lib/rustlib/$target/bin/gcc-ld"
+    if [[ ! -x "$lld/ld.lld" ]]; then
+        skipped "packing for arm64, because this toolchain has no linker of its own; rustup's have"
+        return
+    fi
+    printf '%s\n' 'const char *const words[] = {"one", "two"};' 'int main(int count, char **given) { return !words[count & 1]; }' |
+        aarch64-linux-gnu-gcc -pie -fPIE -O0 -B"$lld" -fuse-ld=lld -Wl,-z,pack-relative-relocs -x c -o "$work/stand-in" -
     SPEAKER="$programs/farthing" QUICK=1 quietly "arm64 is not packed" \
         deploy/dist.sh aarch64-unknown-linux-gnu "$work/stand-in" "$work/arm64"
-    expect "the architecture of arm64's package" "$(dpkg-deb --field "$work/arm64/farthing_${version}_arm64.deb" Architecture)" arm64
+    local package="$work/arm64/farthing_${version}_arm64.deb"
+    expect "the architecture of arm64's package" "$(dpkg-deb --field "$package" Architecture)" arm64
+    contains "what a program with packed addresses needs" "$(dpkg-deb --field "$package" Depends)" "libc6 (>= 2.36)"
     tar --extract --to-stdout --file "$work/arm64/farthing-$version-aarch64-unknown-linux-gnu.tar.gz" --wildcards '*/bin/farthing' >"$work/packed"
     contains "arm64's program" "$(readelf --file-header "$work/packed")" AArch64
     say "a stand-in is packed for arm64"
