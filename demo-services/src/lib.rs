@@ -4,6 +4,7 @@
 //!
 //! - [`earthquakes`]: REST, the U.S. Geological Survey's recent earthquakes as GeoJSON.
 //! - [`exoplanets`]: GraphQL, the NASA Exoplanet Archive's confirmed planets of other stars.
+//! - [`image_size`]: REST, uploads: an image goes in, its size comes out. Its binary is `image-size`.
 //!
 //! The binary `quake-map` is the other side: an application that buys earthquakes through a node, and knows only HTTPS.
 //!
@@ -12,5 +13,6 @@
 
 pub mod earthquakes;
 pub mod exoplanets;
+pub mod image_size;
 pub mod problem;
 pub mod serve;
