@@ -16,10 +16,13 @@ use self::{named::NameTable, operations::OperationContext, types::DeclaredContex
 use super::{
     Options,
     escape::Foreign,
-    model::{self, Model, Type, Width},
+    model::{self, Body, Model, Type, Width},
     package::Package,
     profile::Profile,
 };
+
+/// The type of a file among the parts of a form, in every language.
+const UPLOAD: &str = "Upload";
 
 #[derive(Debug, Serialize)]
 struct Context<'a> {
@@ -36,6 +39,8 @@ struct Context<'a> {
     /// Parameters that choose the fields of a GraphQL answer.
     selections: Vec<Value>,
     has_paging: bool,
+    /// True if an operation takes a form with files.
+    has_parts: bool,
 }
 
 /// The service as strangers describe it.
@@ -52,7 +57,8 @@ struct Service {
 /// A type in the language.
 #[derive(Debug, Clone, Serialize)]
 struct TypeRef {
-    /// `any`, `boolean`, `integer`, `number`, `text`, `bytes`, `array`, `map`, `object`, `enum` or `union`.
+    /// `any`, `boolean`, `integer`, `number`, `text`, `bytes`, `upload`, `array`, `map`, `object`, `parts`, `enum` or
+    /// `union`.
     kind: &'static str,
     /// Of an integer: `i32`, `i53`, `i64` or `u64`.
     width: Option<&'static str>,
@@ -107,6 +113,11 @@ pub(super) fn context(
         example: shown.map(|index| writer.operation(index, options)),
         selections: selections.into_iter().map(Foreign::value).collect(),
         has_paging: model.operations.iter().any(|operation| operation.paging.is_some()),
+        has_parts: model
+            .operations
+            .iter()
+            .filter_map(|operation| operation.body.as_ref())
+            .any(Body::has_parts),
         operations,
     };
     Value::from(Serde(&context))
@@ -165,11 +176,13 @@ impl<'a> Writer<'a> {
             Type::Number => "number",
             Type::Text => "text",
             Type::Bytes => "bytes",
+            Type::Upload => "upload",
             Type::Array(_) => "array",
             Type::Map(_) => "map",
             Type::Declared(index) => match self.model.types.get(*index).map(|declared| &declared.kind) {
                 Some(model::Kind::Enum(_)) => "enum",
                 Some(model::Kind::Union(_)) => "union",
+                Some(model::Kind::Parts(_)) => "parts",
                 _ => "object",
             },
         };
@@ -209,6 +222,7 @@ impl<'a> Writer<'a> {
             Type::Number => types.number.clone(),
             Type::Text => types.text.clone(),
             Type::Bytes => types.bytes.clone(),
+            Type::Upload => UPLOAD.to_owned(),
             Type::Array(of) => around(&types.array, of, false),
             Type::Map(of) => around(&types.map, of, false),
             Type::Nullable(of) => around(&types.nullable, of, held),

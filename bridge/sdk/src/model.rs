@@ -1,7 +1,8 @@
 //! A description without any language in it: operations with their parameters and answers, and the types they need.
 //!
 //! Types that need a declaration are objects, enums and unions; what a description names beside these, such as a
-//! list, is written where it is used. A list that holds itself has no such form and is any JSON.
+//! list, is written where it is used. A list that holds itself has no such form and is any JSON. The parts of a form with
+//! files are an object of their own.
 //!
 //! Answers of GraphQL operations are relaxed first, because `fields` can leave anything out, and what is selected of one
 //! type in several places becomes one type ([`merge`]). Equal inline shapes are shared, as in the published document.
@@ -47,6 +48,8 @@ pub(super) enum Type {
     Number,
     Text,
     Bytes,
+    /// A file among the parts of a form: bytes, name and media type.
+    Upload,
     Array(Box<Type>),
     /// From texts.
     Map(Box<Type>),
@@ -82,6 +85,8 @@ pub(super) struct Declared {
 #[derive(Debug)]
 pub(super) enum Kind {
     Object(Object),
+    /// What a `multipart/form-data` body holds: only sent, part by part. Null is said by sending nothing.
+    Parts(Object),
     Enum(Enum),
     Union(Union),
 }
@@ -163,6 +168,13 @@ pub(super) struct Body {
     pub required: bool,
     pub doc: String,
     pub of: Type,
+}
+
+impl Body {
+    /// True if it is sent part by part.
+    pub(super) fn has_parts(&self) -> bool {
+        operations::is_form_data(&self.media_type)
+    }
 }
 
 /// The content of a successful answer.
@@ -252,7 +264,7 @@ impl Declared {
     /// The types it holds.
     pub(super) fn holds(&self) -> Box<dyn Iterator<Item = &Type> + '_> {
         match &self.kind {
-            Kind::Object(object) => {
+            Kind::Object(object) | Kind::Parts(object) => {
                 Box::new(object.members.iter().map(|member| &member.of).chain(&object.additional))
             }
             Kind::Union(union) => Box::new(union.variants.iter().map(|variant| &variant.of)),
@@ -262,7 +274,7 @@ impl Declared {
 
     fn holds_mut(&mut self) -> Box<dyn Iterator<Item = &mut Type> + '_> {
         match &mut self.kind {
-            Kind::Object(object) => {
+            Kind::Object(object) | Kind::Parts(object) => {
                 Box::new(object.members.iter_mut().map(|member| &mut member.of).chain(&mut object.additional))
             }
             Kind::Union(union) => Box::new(union.variants.iter_mut().map(|variant| &mut variant.of)),

@@ -67,7 +67,7 @@ fn members(declared: &Declared, name: &str, names: &Names, warnings: &mut Vec<St
     let mut unheard = Vec::new();
     let heard = if names.keeps_wire_names { &mut unheard } else { &mut *warnings };
     match &declared.kind {
-        Kind::Object(object) => {
+        Kind::Object(object) | Kind::Parts(object) => {
             let mut scope = scope(names, names.members, &names.taken_members);
             let wire = object.members.iter().map(|member| &member.wire);
             wire.map(|wire| scope.name(wire, "member", &of("the member"), heard)).collect()

@@ -55,7 +55,7 @@ struct Param {
 
 #[derive(Debug, Serialize)]
 struct BodyContext {
-    /// `json`, `form`, `text` or `any`.
+    /// `json`, `form`, `parts`, `text` or `any`.
     kind: &'static str,
     media_type: Value,
     required: bool,
@@ -153,6 +153,7 @@ impl Writer<'_> {
             kind: match body.kind {
                 BodyKind::Json => "json",
                 BodyKind::Form => "form",
+                BodyKind::Text if body.has_parts() => "parts",
                 BodyKind::Text => "text",
                 BodyKind::Any => "any",
             },

@@ -12,7 +12,7 @@ use crate::{
 /// A type to declare. Which lists are filled depends on `kind`.
 #[derive(Debug, Serialize)]
 pub(super) struct DeclaredContext {
-    /// `object`, `enum` or `union`.
+    /// `object`, `parts`, `enum` or `union`.
     kind: &'static str,
     name: String,
     /// Its name in the description.
@@ -85,7 +85,10 @@ impl Writer<'_> {
             discriminator: None,
         };
         match &declared.kind {
-            Kind::Object(object) => {
+            Kind::Object(object) | Kind::Parts(object) => {
+                if matches!(declared.kind, Kind::Parts(_)) {
+                    written.kind = "parts";
+                }
                 let is_documented = |member: &model::Member| !member.doc.is_empty() || member.deprecated;
                 let columns = columns(names, |at| object.members.get(at).is_some_and(is_documented));
                 let named = object.members.iter().zip(names).zip(columns);

@@ -87,11 +87,18 @@ fn body<'d>(
     }
     let of = match body.kind {
         BodyKind::Json | BodyKind::Form => types.of(&body.schema, &format!("{} request", operation.id)),
+        BodyKind::Text if is_form_data(&body.media_type) => {
+            types.form(&body.schema, &format!("{} form", operation.id))
+        }
         BodyKind::Text if is_text(&body.media_type) => Type::Text,
         BodyKind::Text | BodyKind::Any => Type::Bytes,
     };
     let doc = clip(&body.description, PARAMETER_DOC_CHARS_MAX);
     Some(Body { kind: body.kind, media_type: body.media_type.clone(), required: body.required, doc, of })
+}
+
+pub(super) fn is_form_data(media_type: &str) -> bool {
+    media_type.eq_ignore_ascii_case("multipart/form-data")
 }
 
 fn is_text(media_type: &str) -> bool {

@@ -31,6 +31,8 @@ pub(super) struct Builder<'d, 'w> {
     warnings: &'w mut Vec<String>,
     declared: Vec<Declared>,
     named: HashMap<SchemaId, NamedSchema>,
+    /// Named schemas as the parts of a form.
+    forms: HashMap<SchemaId, Type>,
     /// Inline enums by the last word of their name and their choices.
     enums: HashMap<(String, String), usize>,
     /// Declarations whose content is still to be read.
@@ -47,8 +49,8 @@ enum NamedSchema {
 impl<'d, 'w> Builder<'d, 'w> {
     pub(super) fn new(description: &'d ApiDescription, warnings: &'w mut Vec<String>) -> Self {
         let (declared, waiting) = (Vec::new(), VecDeque::new());
-        let (named, enums) = (HashMap::new(), HashMap::new());
-        Self { description, warnings, declared, named, enums, waiting, depth: 0 }
+        let (named, forms, enums) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { description, warnings, declared, named, forms, enums, waiting, depth: 0 }
     }
 
     /// Reads what is still to be read; every declared type is complete then.
@@ -82,6 +84,28 @@ impl<'d, 'w> Builder<'d, 'w> {
         let of = self.bare(schema, hint);
         self.depth -= 1;
         if self.is_nullable(schema) { of.or_null() } else { of }
+    }
+
+    /// The type of a form with files. It is declared for itself, because a text of JSON may be a file here; a form of which
+    /// no parts are described takes files under any names.
+    pub(super) fn form(&mut self, schema: &'d Schema, hint: &str) -> Type {
+        let (id, hint) = match schema.shape {
+            Shape::Ref(id) => (Some(id), self.description.schema(id).map_or(hint, |named| &named.name)),
+            _ => (None, hint),
+        };
+        if let Some(known) = id.and_then(|id| self.forms.get(&id)) {
+            return known.clone();
+        }
+        let of = match self.description.resolve(schema).map(|resolved| (resolved, &resolved.shape)) {
+            Some((resolved, Shape::Object(object))) if !object.properties.is_empty() => {
+                self.declared(resolved, hint, Declares::Parts(object))
+            }
+            _ => Type::Map(Box::new(Type::Upload)),
+        };
+        if let Some(id) = id {
+            self.forms.insert(id, of.clone());
+        }
+        of
     }
 
     fn is_nullable(&self, schema: &Schema) -> bool {
@@ -182,6 +206,7 @@ impl<'d, 'w> Builder<'d, 'w> {
         match declares {
             Declares::Enum(choices) => Kind::Enum(choices),
             Declares::Object(object) => Kind::Object(self.object(object, hint)),
+            Declares::Parts(object) => Kind::Parts(self.parts(object, hint)),
             Declares::Union(one_of) => Kind::Union(self.union(one_of, hint)),
         }
     }
@@ -201,6 +226,30 @@ impl<'d, 'w> Builder<'d, 'w> {
         let additional =
             object.additional.as_ref().map(|additional| self.of(additional, &format!("{hint} value")));
         Object { members, additional, exactly_one: object.exactly_one }
+    }
+
+    fn parts(&mut self, object: &'d description::Object, hint: &str) -> Object {
+        let mut parts = self.object(object, hint);
+        for (member, property) in parts.members.iter_mut().zip(&object.properties) {
+            member.of = self.part(&property.schema, &member.of);
+        }
+        if let (Some(of), Some(schema)) = (&mut parts.additional, &object.additional) {
+            *of = if matches!(of, Type::Any) { Type::Upload } else { self.part(schema, of) };
+        }
+        parts
+    }
+
+    /// The type of a part, or of several under one name, which is `of` in JSON.
+    fn part(&self, schema: &Schema, of: &Type) -> Type {
+        let is_file = |schema: &Schema| {
+            let shape = self.description.resolve(schema).map(|schema| &schema.shape);
+            matches!(shape, Some(Shape::String(bounds)) if bounds.format == "binary")
+        };
+        match self.description.resolve(schema).map(|schema| &schema.shape) {
+            _ if is_file(schema) => Type::Upload,
+            Some(Shape::Array(array)) if is_file(&array.items) => Type::Array(Box::new(Type::Upload)),
+            _ => of.bare().clone(),
+        }
     }
 
     fn union(&mut self, one_of: &'d OneOf, hint: &str) -> Union {
@@ -260,6 +309,7 @@ impl<'d, 'w> Builder<'d, 'w> {
 /// The type that a schema declares, if it declares anything.
 enum Declares<'d> {
     Object(&'d description::Object),
+    Parts(&'d description::Object),
     Enum(Enum),
     Union(&'d OneOf),
 }
@@ -293,6 +343,7 @@ fn words(of: &Type, hint: &str, number: usize) -> String {
         Type::Number => "number".to_owned(),
         Type::Text => "text".to_owned(),
         Type::Bytes => "bytes".to_owned(),
+        Type::Upload => "file".to_owned(),
         Type::Array(of) => format!("{} list", words(of, hint, number)),
         Type::Map(of) => format!("{} map", words(of, hint, number)),
         Type::Nullable(of) => words(of, hint, number),

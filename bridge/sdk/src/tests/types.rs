@@ -121,6 +121,74 @@ fn no_answer_is_read_in_more_ways_than_its_alternatives_within_alternatives() {
 }
 
 #[test]
+fn a_form_with_files_is_an_object_of_parts_and_the_same_schema_in_json_is_not() {
+    let document = r##"{"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "paths": {
+        "/a": {"post": {"responses": {"200": {"description": "d"}}, "requestBody": {"content": {"multipart/form-data": {"schema": {"$ref": "#/components/schemas/Photo"}}}}}},
+        "/b": {"put": {"responses": {"200": {"description": "d"}}, "requestBody": {"content": {"Multipart/Form-Data": {"schema": {"$ref": "#/components/schemas/Photo"}}}}}},
+        "/c": {"post": {"responses": {"200": {"description": "d"}}, "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Photo"}}}}}},
+        "/d": {"post": {"responses": {"200": {"description": "d"}}, "requestBody": {"content": {"multipart/form-data": {}}}}},
+        "/e": {"post": {"responses": {"200": {"description": "d"}}, "requestBody": {"content": {"image/png": {}, "image/gif": {}}}}}},
+        "components": {"schemas": {
+            "Bytes": {"type": "string", "format": "binary"},
+            "Photo": {"type": "object", "required": ["photo"], "properties": {
+                "photo": {"$ref": "#/components/schemas/Bytes"},
+                "more": {"type": "array", "items": {"type": "string", "format": "binary"}},
+                "tags": {"type": "array", "items": {"type": "string"}},
+                "note": {"type": ["string", "null"]}}}}}}"##;
+    let description = openapi::read(document.as_bytes()).expect("it is valid").description;
+    let (model, warnings) = model(&description);
+    assert_eq!(warnings, [""; 0]);
+    let body = |path: &str| {
+        let operation = model.operations.iter().find(|operation| operation.path == path).expect(path);
+        operation.body.as_ref().expect("it has a body")
+    };
+    let file = || Type::Upload;
+    let text = || Type::Text;
+    for (path, is_form, expected) in [
+        ("/a", true, [file(), Type::Array(Box::new(file())), Type::Array(Box::new(text())), text()]),
+        (
+            "/c",
+            false,
+            [text(), Type::Array(Box::new(text())), Type::Array(Box::new(text())), text().or_null()],
+        ),
+    ] {
+        let declared = &model.types[body(path).of.declared().expect("it is declared")];
+        let (Kind::Object(object) | Kind::Parts(object)) = &declared.kind else {
+            panic!("{path} is no object")
+        };
+        assert_eq!(matches!(declared.kind, Kind::Parts(_)), is_form, "{path}");
+        assert_eq!(declared.hint, "Photo");
+        assert_eq!(
+            object.members.iter().map(|member| member.of.clone()).collect::<Vec<_>>(),
+            expected,
+            "{path}"
+        );
+    }
+    assert_eq!(body("/a").of, body("/b").of, "a form is declared once");
+    assert_eq!(body("/d").of, Type::Map(Box::new(Type::Upload)));
+    assert_eq!(body("/e").of, Type::Bytes);
+    assert!(body("/b").has_parts() && body("/d").has_parts() && !body("/c").has_parts());
+}
+
+#[test]
+fn every_language_writes_forms_where_there_are_some_and_nothing_for_them_elsewhere() {
+    let sizes = include_bytes!("../../../../demo-services/src/image_size/openapi.json");
+    let sizes = farthing_bridge::read(sizes).expect("it is valid").description;
+    for language in Language::all() {
+        for single_file in [false, true] {
+            let options = Options { single_file, ..options() };
+            let speaks = |description: &ApiDescription| {
+                let text = all_text(&generate(description, language, &options).unwrap());
+                assert!(text.contains("body_base64") && !text.contains("must be UTF-8 text"), "{language}");
+                text.contains("form-data; boundary=") && text.contains("%0D")
+            };
+            assert!(speaks(&sizes), "{language}");
+            assert!(!speaks(&nasty()), "{language}");
+        }
+    }
+}
+
+#[test]
 fn choices_are_enums_of_texts_or_of_whole_numbers() {
     let model = schemas(
         r#"{"A": {"type": "object", "properties": {

@@ -44,15 +44,18 @@ public sealed class Client : IDisposable
     }
 
     /// <summary>
-    /// Buys any call of the service; JSON is read, everything else answered as bytes. A body that is a text is sent as it is,
-    /// everything else as JSON; null is none.
+    /// Buys any call of the service; JSON is read, everything else answered as bytes. A body of text or bytes is sent as it
+    /// is, everything else as JSON; null is none.
     /// </summary>
     public Task<Answer<object>> Call(
         string method, string path, IDictionary<string, string> parameters = null, object body = null, CallOptions options = null)
     {
         var sent = parameters == null ? new Dictionary<string, string>() : new Dictionary<string, string>(parameters);
         var text = body as string;
-        var carried = text != null ? Body.Text(text, "text/plain") : body == null ? null : Body.Json(body);
+        var raw = body as byte[];
+        var carried = text != null ? Body.Text(text, "text/plain")
+            : raw != null ? Body.Bytes(raw, "application/octet-stream")
+            : body == null ? null : Body.Json(body);
         return transport.Call<object>(
             method, path, sent, carried, options, (bytes, isJson) => isJson ? (object)Json.Read(bytes) : bytes);
     }
@@ -85,7 +88,7 @@ public sealed class Client : IDisposable
         sent.{{ "PutJson" if p.json else "Put" }}({{ p.wire|lit }}, {{ p.name }});
 {% endfor %}
 {% if op.body %}
-        var carried = {% if not op.body.required %}body == null ? null : {% endif %}Body.{% if op.body.kind in ["json", "form"] %}Json(body){% else %}{{ "Text" if op.body.type.kind == "text" else "Bytes" }}(body, {{ op.body.media_type|lit }}){% endif %};
+        var carried = {% if not op.body.required %}body == null ? null : {% endif %}Body.{% if op.body.kind in ["json", "form"] %}Json(body){% elif op.body.kind == "parts" %}Parts(body){% else %}{{ "Text" if op.body.type.kind == "text" else "Bytes" }}(body, {{ op.body.media_type|lit }}){% endif %};
 {% endif %}
         return transport.Call<{{ answer(op) }}>("{{ op.method }}", {{ op.path|lit }}, sent, {{ "carried" if op.body else "null" }}, options, {% if op.answer.kind == "nothing" %}(bytes, isJson) => null{% elif op.answer.kind == "mixed" %}(bytes, isJson) => isJson ? (object)Json.Read(bytes) : bytes{% elif op.answer.kind == "text" %}(bytes, isJson) => Encoding.UTF8.GetString(bytes){% elif op.answer.kind == "bytes" %}(bytes, isJson) => bytes{% else %}Json.As({{ reader(op.answer.type) }}){% endif %});
     }

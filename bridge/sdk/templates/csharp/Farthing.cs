@@ -185,36 +185,139 @@ public sealed class AnswerException : FarthingException
     public Answer<byte[]> Answer { get; }
 }
 
-/// <summary>A body as text, so that no digit is lost.</summary>
-internal sealed class Body
+{% if has_parts %}
+/// <summary>A file among the parts of a form; without a name it is an ordinary part.</summary>
+public sealed class Upload
 {
-    private Body(string text, string mediaType)
+    /// <summary>With its bytes, its name and its media type.</summary>
+    public Upload(byte[] content, string name = "file", string mediaType = "application/octet-stream")
     {
-        Content = text;
+        Content = content;
+        Name = name;
         MediaType = mediaType;
     }
 
-    internal string Content { get; }
+    /// <summary>Its bytes.</summary>
+    public byte[] Content { get; }
 
-    internal string MediaType { get; }
+    /// <summary>Of the file.</summary>
+    public string Name { get; }
 
-    internal static Body Json(object value) => new Body(global::{{ package.pascal }}.Json.Write(value), "application/json");
+    /// <summary>Such as image/png.</summary>
+    public string MediaType { get; }
+}
 
-    /// <summary>A range of types stands for any of them.</summary>
-    internal static Body Text(string text, string mediaType) =>
-        new Body(text, mediaType.Replace("*/*", "application/octet-stream").Replace("*", "octet-stream"));
+{% endif %}
+/// <summary>A body as it travels: text as it is, so that no digit is lost, and bytes in base64.</summary>
+internal sealed class Body
+{
+    private readonly Func<string, Dictionary<string, object>> members;
 
-    internal static Body Bytes(byte[] bytes, string mediaType)
+    private Body(Func<string, Dictionary<string, object>> members)
     {
-        try
+        this.members = members;
+    }
+
+    /// <summary>The members that carry it in the call with this id.</summary>
+    internal Dictionary<string, object> Members(string callId) => members(callId);
+
+    internal static Body Json(object value) =>
+        new Body(callId => Of("body", global::{{ package.pascal }}.Json.Write(value), "application/json"));
+
+    internal static Body Text(string text, string mediaType) => new Body(callId => Of("body", text, mediaType));
+
+    internal static Body Bytes(byte[] bytes, string mediaType) =>
+        new Body(callId => Of("body_base64", Convert.ToBase64String(bytes), mediaType));
+
+    private static Dictionary<string, object> Of(string member, string text, string mediaType)
+    {
+        // A range of types stands for any of them.
+        var type = mediaType.Replace("*/*", "application/octet-stream").Replace("*", "octet-stream");
+        var headers = new Dictionary<string, string> { { "content-type", type } };
+        return new Dictionary<string, object> { { member, text }, { "headers", headers } };
+    }
+{% if has_parts %}
+
+    /// <summary>The parts of a form. The boundary is made of the call's id, so that a repeat says the same.</summary>
+    internal static Body Parts(object form) => new Body(callId => Written(form, callId));
+
+    private static Dictionary<string, object> Written(object form, string callId)
+    {
+        var model = form as IJsonValue;
+        var parts = new List<byte[]>();
+        foreach (DictionaryEntry member in (IDictionary)(model == null ? form : model.ToJson()))
         {
-            return Text(new UTF8Encoding(false, true).GetString(bytes), mediaType);
+            foreach (var item in member.Value as IList ?? new object[] { member.Value })
+            {
+                if (item != null)
+                {
+                    parts.Add(Part((string)member.Key, item));
+                }
+            }
         }
-        catch (ArgumentException cause)
+        var named = "farthing-" + Regex.Replace(callId, "[^0-9A-Za-z]", "");
+        named = named.Substring(0, Math.Min(named.Length, 49));
+        var boundary = named;
+        for (var number = 1; Holds(parts, boundary); number++)
         {
-            throw new ArgumentException("the body must be UTF-8 text: a call cannot carry other bytes", cause);
+            boundary = named + "-" + number;
+        }
+        using (var body = new MemoryStream())
+        {
+            foreach (var part in parts)
+            {
+                Append(body, Encoding.UTF8.GetBytes("--" + boundary + "\r\n"));
+                Append(body, part);
+                Append(body, Encoding.UTF8.GetBytes("\r\n"));
+            }
+            Append(body, Encoding.UTF8.GetBytes("--" + boundary + "--\r\n"));
+            return Of("body_base64", Convert.ToBase64String(body.ToArray()), "multipart/form-data; boundary=" + boundary);
         }
     }
+
+    private static bool Holds(List<byte[]> parts, string boundary)
+    {
+        // One character for each byte.
+        var latin = Encoding.GetEncoding(28591);
+        return parts.Exists(part => latin.GetString(part).IndexOf(boundary, StringComparison.Ordinal) >= 0);
+    }
+
+    private static byte[] Part(string name, object value)
+    {
+        var head = "Content-Disposition: form-data; name=\"" + Quoted(name) + "\"";
+        var upload = value as Upload;
+        string type;
+        byte[] content;
+        if (upload != null)
+        {
+            head += string.IsNullOrEmpty(upload.Name) ? "" : "; filename=\"" + Quoted(upload.Name) + "\"";
+            type = upload.MediaType ?? "";
+            content = upload.Content;
+        }
+        else
+        {
+            var model = value as IJsonValue;
+            var json = model == null ? value : model.ToJson();
+            type = json is IDictionary || json is IList ? "application/json" : "";
+            content = Encoding.UTF8.GetBytes(json as string ?? global::{{ package.pascal }}.Json.Write(json));
+        }
+        head += type == "" ? "" : "\r\nContent-Type: " + Regex.Replace(type, "[\r\n]", " ");
+        using (var part = new MemoryStream())
+        {
+            Append(part, Encoding.UTF8.GetBytes(head + "\r\n\r\n"));
+            Append(part, content);
+            return part.ToArray();
+        }
+    }
+
+    private static void Append(MemoryStream stream, byte[] bytes)
+    {
+        stream.Write(bytes, 0, bytes.Length);
+    }
+
+    /// <summary>As the HTML standard escapes names and file names.</summary>
+    private static string Quoted(string name) => name.Replace("\"", "%22").Replace("\r", "%0D").Replace("\n", "%0A");
+{% endif %}
 }
 
 /// <summary>Calls the service through the own node.</summary>
@@ -358,8 +461,10 @@ internal sealed class Transport : IDisposable
         }
         if (body != null)
         {
-            order["body"] = body.Content;
-            order["headers"] = new Dictionary<string, string> { { "content-type", body.MediaType } };
+            foreach (var member in body.Members(callId))
+            {
+                order[member.Key] = member.Value;
+            }
         }
         var text = Json.Write(order);
         var isLost = false;

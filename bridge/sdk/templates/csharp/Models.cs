@@ -41,7 +41,7 @@ public sealed class {{ t.name }} : Choice
     internal static {{ t.name }} FromJson(JsonElement json) => new {{ t.name }}(Json.{{ "Text" if t.of == "text" else "Int64" }}(json));
 {% endif %}
 }
-{% elif t.kind == "object" %}
+{% elif t.kind in ["object", "parts"] %}
 {% set is_open = t.additional and t.additional.kind == "any" %}
 public sealed class {{ t.name }}{{ " : OpenObject" if is_open }}{{ ("," if is_open else " :") ~ " IJsonValue" if t.in_requests }}
 {

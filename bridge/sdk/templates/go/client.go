@@ -64,7 +64,7 @@ func (c *Client) {{ op.name }}(ctx context.Context{{ given(op) }}) (*Answer[{{ a
 {% endif %}
 {% endfor %}
 {% if op.body %}
-{% set carried %}{% if op.body.kind in ["json", "form"] %}jsonBody(body){% else %}textBody(string({{ "*" if not op.body.required and op.body.type.kind == "text" }}body), {{ op.body.media_type|lit }}){% endif %}{% endset %}
+{% set carried %}{% if op.body.kind in ["json", "form"] %}jsonBody(body){% elif op.body.kind == "parts" %}formBody({{ "formOf(body)" if op.body.type.kind == "map" else "body.parts()" }}){% elif op.body.type.kind == "text" %}textBody({{ "*" if not op.body.required }}body, {{ op.body.media_type|lit }}){% else %}bytesBody(body, {{ op.body.media_type|lit }}){% endif %}{% endset %}
 {% if op.body.required %}
 	return call[{{ answer(op) }}](ctx, c, "{{ op.method }}", {{ op.path|lit }}, sent, {{ carried }}, opts)
 {% else %}

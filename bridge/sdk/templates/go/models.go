@@ -28,7 +28,7 @@ const (
 {% endfor %}
 )
 {% endif %}
-{% elif t.kind == "object" %}
+{% elif t.kind in ["object", "parts"] %}
 {% if t.exactly_one %}
 // {% if not t.doc %}{{ t.name }}: exactly{% else %}Exactly{% endif %} one member is given.
 {% endif %}
@@ -48,6 +48,30 @@ type {{ t.name }} struct {
 	AdditionalMembers map[string]{{ t.additional.text }}
 {% endif %}
 }
+{% if t.kind == "parts" %}
+
+// parts are what the form holds.
+func (value {{ t.name }}) parts() parts {
+	var p parts
+{% for m in t.members %}
+{% if m.type.kind == "array" %}
+	for _, item := range value.{{ m.name }} {
+		p.add({{ m.wire|lit }}, item)
+	}
+{% elif m.required %}
+	p.add({{ m.wire|lit }}, value.{{ m.name }})
+{% else %}
+	if value.{{ m.name }} != nil {
+		p.add({{ m.wire|lit }}, {{ "*" if m.type.kind not in ["map", "any", "bytes"] }}value.{{ m.name }})
+	}
+{% endif %}
+{% endfor %}
+{% if t.additional %}
+	addAll(&p, value.AdditionalMembers)
+{% endif %}
+	return p
+}
+{% else %}
 
 // UnmarshalJSON reads the form that the service uses.
 func (value *{{ t.name }}) UnmarshalJSON(text []byte) error {
@@ -96,6 +120,7 @@ func (value {{ t.name }}) MarshalJSON() ([]byte, error) {
 {% endfor %}
 	return json.Marshal(m)
 }
+{% endif %}
 {% else %}
 // {% if not t.doc %}{{ t.name }} is one of several. {% endif %}Exactly one member is set.
 type {{ t.name }} struct {

@@ -185,13 +185,15 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.cause }
 
-// Call buys any call of the service. A body is JSON, or a string as it is; the answer comes as it came.
+// Call buys any call of the service. A body is JSON, or a string or bytes as they are; the answer comes as it came.
 func (c *Client) Call(ctx context.Context, method, path string, params map[string]string, body any, opts ...CallOption) (*Answer[Json], error) {
 	var carried *carried
 	switch body := body.(type) {
 	case nil:
 	case string:
 		carried = textBody(body, "text/plain")
+	case []byte:
+		carried = bytesBody(body, "application/octet-stream")
 	default:
 		carried = jsonBody(body)
 	}
@@ -215,8 +217,7 @@ func call[T any](ctx context.Context, c *Client, method, path string, params map
 		order["max_price"] = o.maxPrice
 	}
 	if body != nil {
-		order["body"] = body.text
-		order["headers"] = map[string]string{"content-type": body.mediaType}
+		body.put(order, o.callID)
 	}
 	text, err := json.Marshal(order)
 	if body != nil && body.err != nil {
@@ -291,26 +292,121 @@ func valueOr[T any](given *T, otherwise T) T {
 }
 
 {% endif %}
-// carried is a body as text, so that no digit is lost.
+// carried is a body as it travels: text as it is, so that no digit is lost, and bytes in base64.
 type carried struct {
-	text, mediaType string
-	err             error
+	member, text, mediaType string
+{% if has_parts %}
+	form                    *parts
+{% endif %}
+	err                     error
+}
+
+// put adds the body to the call with this id.
+func (c *carried) put(order map[string]any, callID string) {
+{% if has_parts %}
+	if c.form != nil {
+		c = bytesBody(c.form.written(callID))
+	}
+{% endif %}
+	order[c.member] = c.text
+	order["headers"] = map[string]string{"content-type": c.mediaType}
 }
 
 func jsonBody(value any) *carried {
 	text, err := json.Marshal(value)
-	return &carried{text: string(text), mediaType: "application/json", err: err}
+	return &carried{member: "body", text: string(text), mediaType: "application/json", err: err}
 }
 
 func textBody(text, mediaType string) *carried {
-	// A range of types stands for any of them.
-	mediaType = strings.ReplaceAll(strings.ReplaceAll(mediaType, "*/*", "application/octet-stream"), "*", "octet-stream")
 	if !utf8.ValidString(text) {
-		return &carried{err: errors.New("the body must be UTF-8 text: a call cannot carry other bytes")}
+		return bytesBody([]byte(text), mediaType)
 	}
-	return &carried{text: text, mediaType: mediaType}
+	return &carried{member: "body", text: text, mediaType: concrete(mediaType)}
 }
 
+func bytesBody(content []byte, mediaType string) *carried {
+	text := base64.StdEncoding.EncodeToString(content)
+	return &carried{member: "body_base64", text: text, mediaType: concrete(mediaType)}
+}
+
+// concrete is a media type that stands for a range of them.
+func concrete(mediaType string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(mediaType, "*/*", "application/octet-stream"), "*", "octet-stream")
+}
+
+{% if has_parts %}
+// Upload is a file among the parts of a form; without a name it is an ordinary part.
+type Upload struct {
+	Content []byte
+	// Name of the file, such as cat.png, and its MediaType, such as image/png.
+	Name, MediaType string
+}
+
+// parts are those of a form, each with its head.
+type parts [][]byte
+
+// add appends a part: a file, or a value as the node takes it.
+func (p *parts) add(name string, value any) {
+	head := `Content-Disposition: form-data; name="` + quoted(name) + `"`
+	file, ok := value.(Upload)
+	if !ok {
+		file.Content = []byte(text(value))
+		if written := jsonText(value); strings.HasPrefix(written, "{") || strings.HasPrefix(written, "[") {
+			file.MediaType = "application/json"
+		}
+	}
+	if file.Name != "" {
+		head += `; filename="` + quoted(file.Name) + `"`
+	}
+	if file.MediaType != "" {
+		head += "\r\nContent-Type: " + strings.NewReplacer("\r", " ", "\n", " ").Replace(file.MediaType)
+	}
+	*p = append(*p, append([]byte(head+"\r\n\r\n"), file.Content...))
+}
+
+// addAll appends the members of a map in the order of their names.
+func addAll[T any](p *parts, members map[string]T) {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		p.add(name, members[name])
+	}
+}
+
+func formBody(form parts) *carried { return &carried{form: &form} }
+
+// formOf makes parts of files.
+func formOf(files map[string]Upload) parts {
+	var p parts
+	addAll(&p, files)
+	return p
+}
+
+// written is the form as a body, and its type. The boundary is made of the call's id, so that a repeat says the same.
+func (p parts) written(callID string) ([]byte, string) {
+	named := "farthing-" + strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return -1
+	}, callID)
+	named = named[:min(len(named), 49)]
+	boundary := named
+	for number := 1; bytes.Contains(bytes.Join(p, nil), []byte(boundary)); number++ {
+		boundary = fmt.Sprintf("%s-%d", named, number)
+	}
+	var body bytes.Buffer
+	for _, part := range p {
+		fmt.Fprintf(&body, "--%s\r\n%s\r\n", boundary, part)
+	}
+	fmt.Fprintf(&body, "--%s--\r\n", boundary)
+	return body.Bytes(), "multipart/form-data; boundary=" + boundary
+}
+
+// quoted is a name or file name as the HTML standard escapes it.
+func quoted(name string) string {
+	return strings.NewReplacer(`"`, "%22", "\r", "%0D", "\n", "%0A").Replace(name)
+}
+
+{% endif %}
 // send makes one attempt, and tells whether another one may help.
 func send[T any](ctx context.Context, c *Client, o callOptions, text []byte, lost bool) (*Answer[T], *Error, bool) {
 	bounded, cancel := context.WithTimeout(ctx, o.timeout)

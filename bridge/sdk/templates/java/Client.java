@@ -18,6 +18,9 @@ import java.util.Map;
 {% for name in ["Answer", "Body", "CallOptions", "FarthingException", "Json"] %}
 import {{ package.flat }}.{{ "Client." if single_file }}Farthing.{{ name }};
 {% endfor %}
+{% if has_parts %}
+import {{ package.flat }}.{{ "Client." if single_file }}Farthing.Upload;
+{% endif %}
 
 /**
  * {{ (service.name or service.title)|doc }}
@@ -39,8 +42,8 @@ public final class Client {
   }
 
   /**
-   * Buys any call of the service; JSON is read, everything else answered as bytes. A body that is a text is sent as it is,
-   * everything else as JSON; null is none.
+   * Buys any call of the service; JSON is read, everything else answered as bytes. A body of text or bytes is sent as it
+   * is, everything else as JSON; null is none.
    *
    * @param method such as GET
    * @param path of the service
@@ -53,8 +56,12 @@ public final class Client {
   public Answer<Object> call(
       String method, String path, Map<String, String> params, Object body, CallOptions options) {
     Body carried = null;
-    if (body != null) {
-      carried = body instanceof String text ? Body.text(text, "text/plain") : Body.json(body);
+    if (body instanceof String text) {
+      carried = Body.text(text, "text/plain");
+    } else if (body instanceof byte[] raw) {
+      carried = Body.bytes(raw, "application/octet-stream");
+    } else if (body != null) {
+      carried = Body.json(body);
     }
     return transport.call(
         method, path, params, carried, options, (bytes, isJson) -> isJson ? Json.read(bytes) : bytes);
@@ -108,7 +115,7 @@ public final class Client {
     Json.{{ "putJson" if p.json else "put" }}(sent, {{ p.wire|lit }}, {{ "params." if not p.required }}{{ p.name }});
 {% endfor %}
 {% if op.body %}
-    Body carried = {% if not op.body.required %}body == null ? null : {% endif %}Body.{% if op.body.kind in ["json", "form"] %}json(body){% else %}{{ op.body.type.kind }}(body, {{ op.body.media_type|lit }}){% endif %};
+    Body carried = {% if not op.body.required %}body == null ? null : {% endif %}Body.{% if op.body.kind in ["json", "form"] %}json(body){% elif op.body.kind == "parts" %}parts(body){% else %}{{ op.body.type.kind }}(body, {{ op.body.media_type|lit }}){% endif %};
 {% endif %}
     return transport.call("{{ op.method }}", {{ op.path|lit }}, sent, {{ "carried" if op.body else "null" }}, CallOptions.of(options), {% if op.answer.kind == "nothing" %}(bytes, isJson) -> null{% elif op.answer.kind == "mixed" %}(bytes, isJson) -> isJson ? Json.read(bytes) : bytes{% elif op.answer.kind == "text" %}(bytes, isJson) -> Json.utf8(bytes){% elif op.answer.kind == "bytes" %}(bytes, isJson) -> bytes{% else %}Json.as({{ inner(op.answer.type, 1) }}){% endif %});
 

@@ -256,24 +256,106 @@ public {{ "static " if single_file }}final class Farthing {
     return text.length() > 300 ? text.substring(0, 300) : text;
   }
 
-  /** A body as text, so that no digit is lost. */
-  record Body(String text, String mediaType) {
+{% if has_parts %}
+  /**
+   * A file among the parts of a form; without a name it is an ordinary part.
+   *
+   * @param content its bytes
+   * @param name of the file
+   * @param mediaType such as image/png
+   */
+  public record Upload(byte[] content, String name, String mediaType) {
+    /** Bytes of which nothing is known. */
+    public Upload(byte[] content) {
+      this(content, "file", "application/octet-stream");
+    }
+  }
+
+{% endif %}
+  /** A body as it travels: text as it is, so that no digit is lost, and bytes in base64. */
+  interface Body {
+    /** The members that carry it in the call with this id. */
+    Map<String, Object> members(String callId);
+
     static Body json(Object value) {
-      return new Body(Json.write(value), "application/json");
+      return callId -> of("body", Json.write(value), "application/json");
     }
 
     static Body text(String text, String mediaType) {
-      // A range of types stands for any of them.
-      return new Body(text, mediaType.replace("*/*", "application/octet-stream").replace("*", "octet-stream"));
+      return callId -> of("body", text, mediaType);
     }
 
     static Body bytes(byte[] bytes, String mediaType) {
-      try {
-        return text(StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString(), mediaType);
-      } catch (CharacterCodingException e) {
-        throw new IllegalArgumentException("the body must be UTF-8 text: a call cannot carry other bytes", e);
-      }
+      return callId -> of("body_base64", Base64.getEncoder().encodeToString(bytes), mediaType);
     }
+
+    private static Map<String, Object> of(String member, String text, String mediaType) {
+      // A range of types stands for any of them.
+      String type = mediaType.replace("*/*", "application/octet-stream").replace("*", "octet-stream");
+      return Map.of(member, text, "headers", Map.of("content-type", type));
+    }
+{% if has_parts %}
+
+    /** The parts of a form. The boundary is made of the call's id, so that a repeat says the same. */
+    static Body parts(Object form) {
+      return callId -> {
+        List<byte[]> parts = new ArrayList<>();
+        Object json = form instanceof Json.Value model ? model.toJson() : form;
+        Json.members(json).forEach((name, value) -> {
+          List<?> items = value instanceof List<?> list ? list : Collections.singletonList(value);
+          for (Object item : items) {
+            if (item != null) {
+              parts.add(part(name, item));
+            }
+          }
+        });
+        String named = "farthing-" + callId.replaceAll("[^0-9A-Za-z]", "");
+        named = named.substring(0, Math.min(named.length(), 49));
+        String boundary = named;
+        for (int number = 1; holds(parts, boundary); number++) {
+          boundary = named + "-" + number;
+        }
+        ByteArrayOutputStream body = new ByteArrayOutputStream();
+        for (byte[] part : parts) {
+          body.writeBytes(("--" + boundary + "\r\n").getBytes(StandardCharsets.UTF_8));
+          body.writeBytes(part);
+          body.writeBytes("\r\n".getBytes(StandardCharsets.UTF_8));
+        }
+        body.writeBytes(("--" + boundary + "--\r\n").getBytes(StandardCharsets.UTF_8));
+        String text = Base64.getEncoder().encodeToString(body.toByteArray());
+        return of("body_base64", text, "multipart/form-data; boundary=" + boundary);
+      };
+    }
+
+    private static boolean holds(List<byte[]> parts, String boundary) {
+      return parts.stream().anyMatch(part -> new String(part, StandardCharsets.ISO_8859_1).contains(boundary));
+    }
+
+    private static byte[] part(String name, Object value) {
+      String head = "Content-Disposition: form-data; name=\"" + quoted(name) + "\"";
+      String type;
+      byte[] content;
+      if (value instanceof Upload upload) {
+        head += upload.name().isEmpty() ? "" : "; filename=\"" + quoted(upload.name()) + "\"";
+        type = upload.mediaType();
+        content = upload.content();
+      } else {
+        Object json = value instanceof Json.Value model ? model.toJson() : value;
+        type = json instanceof Map<?, ?> || json instanceof List<?> ? "application/json" : "";
+        content = Json.parameter(value).getBytes(StandardCharsets.UTF_8);
+      }
+      head += type.isEmpty() ? "" : "\r\nContent-Type: " + type.replaceAll("[\r\n]", " ");
+      ByteArrayOutputStream part = new ByteArrayOutputStream();
+      part.writeBytes((head + "\r\n\r\n").getBytes(StandardCharsets.UTF_8));
+      part.writeBytes(content);
+      return part.toByteArray();
+    }
+
+    /** As the HTML standard escapes names and file names. */
+    private static String quoted(String name) {
+      return name.replace("\"", "%22").replace("\r", "%0D").replace("\n", "%0A");
+    }
+{% endif %}
   }
 
   /** Reads what came. */
@@ -374,8 +456,7 @@ public {{ "static " if single_file }}final class Farthing {
         order.put("max_price", maxPrice);
       }
       if (body != null) {
-        order.put("body", body.text());
-        order.put("headers", Map.of("content-type", body.mediaType()));
+        order.putAll(body.members(callId));
       }
       HttpRequest request = HttpRequest.newBuilder(address)
           .timeout(timeout)

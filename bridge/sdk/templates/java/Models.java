@@ -10,6 +10,9 @@
 package {{ package.flat }};
 
 import {{ package.flat }}.Farthing.Json;
+{% if has_parts %}
+import {{ package.flat }}.Farthing.Upload;
+{% endif %}
 
 {% endif %}
 /** What the service takes and answers. */
@@ -46,7 +49,7 @@ public {{ "static " if single_file }}final class Models {
       return value;
     }
   }
-{% elif t.kind == "object" %}
+{% elif t.kind in ["object", "parts"] %}
 {% set both %}{% for m in t.members if not m.required and m.type.nullable and t.in_requests %}1{% endfor %}{% endset %}
 {% if t.doc or t.exactly_one or both %}
   /** {{ t.doc|doc(2) }}{{ " " if t.doc and t.exactly_one }}{{ "Exactly one member is given." if t.exactly_one }}{% if both %}{{ " " if t.doc or t.exactly_one }}A member that is null is left out; an empty Optional is null for the service.{% endif %} */

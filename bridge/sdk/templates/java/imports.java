@@ -1,4 +1,7 @@
 import java.io.ByteArrayInputStream;
+{% if has_parts %}
+import java.io.ByteArrayOutputStream;
+{% endif %}
 import java.io.IOException;
 import java.math.BigDecimal;
 import java.math.BigInteger;
@@ -11,8 +14,6 @@ import java.net.http.HttpHeaders;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpTimeoutException;
-import java.nio.ByteBuffer;
-import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -24,8 +25,11 @@ import java.security.cert.CertificateException;
 import java.security.cert.CertificateFactory;
 import java.time.Duration;
 import java.util.ArrayList;
-{% if has_paging %}
+import java.util.Base64;
+{% if has_paging or has_parts %}
 import java.util.Collections;
+{% endif %}
+{% if has_paging %}
 import java.util.Iterator;
 {% endif %}
 import java.util.LinkedHashMap;

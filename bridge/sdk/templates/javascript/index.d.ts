@@ -13,5 +13,8 @@ export {
   ServiceError,
   Unauthorized,
   Unavailable,
+{% if has_parts %}
+  Upload,
+{% endif %}
 } from "./runtime.js";
 export type { Answer, CallOptions, ClientOptions, Integer{{ ", PageOptions" if has_paging }} } from "./runtime.js";

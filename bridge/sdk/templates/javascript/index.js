@@ -12,4 +12,7 @@ export {
   ServiceError,
   Unauthorized,
   Unavailable,
+{% if has_parts %}
+  Upload,
+{% endif %}
 } from "./runtime.js";

@@ -107,6 +107,15 @@ export declare class AnswerError extends FarthingError {
   readonly answer: Answer<Uint8Array>;
   constructor(message: string, answer: Answer<Uint8Array>, cause: unknown);
 }
+{% if has_parts %}
+/** A file among the parts of a form; without a name it is an ordinary part. */
+export declare class Upload {
+  readonly content: Uint8Array;
+  readonly name: string;
+  readonly mediaType: string;
+  constructor(content: Uint8Array, name?: string, mediaType?: string);
+}
+{% endif %}
 /** How an answer is read. */
 export type AnswerKind = "nothing" | "json" | "text" | "bytes" | "mixed";
 /** What a call asks for. */

@@ -85,6 +85,19 @@ export class AnswerError extends FarthingError {
     this.answer = answer;
   }
 }
+{% if has_parts %}
+/** A file among the parts of a form; without a name it is an ordinary part. */
+export class Upload {
+  content;
+  name;
+  mediaType;
+  constructor(content, name = "file", mediaType = "application/octet-stream") {
+    this.content = content;
+    this.name = name;
+    this.mediaType = mediaType;
+  }
+}
+{% endif %}
 /** Calls one service through the own node. */
 export class Transport {
   #url;
@@ -131,9 +144,7 @@ export class Transport {
     if (maxPrice !== undefined)
       call["max_price"] = maxPrice;
     if (asked.body !== undefined) {
-      const [text, type] = bodyText(asked.body, asked.mediaType);
-      call["body"] = text;
-      call["headers"] = { "content-type": type };
+      Object.assign(call, carried(asked.body, asked.mediaType, callId));
     }
     const request = toJson(call);
     check(options);
@@ -314,18 +325,73 @@ function problem(status, headers, body, callId, lost) {
     retryAfterMs: /^\d+$/.test(wait) ? Number(wait) * 1000 : undefined,
   });
 }
-/** The body as text: the node passes on what it is given, digit by digit. */
-function bodyText(body, mediaType) {
+/** A call's members with the body: text as it is, digit by digit, and bytes in base64. */
+function carried(body, mediaType, callId) {
   // A range of types stands for any of them.
-  const type = mediaType?.replace("*/*", "application/octet-stream").replace("*", "octet-stream");
-  if (body instanceof Uint8Array) {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
-    return [text, type ?? "application/octet-stream"];
+  let type = mediaType?.replace("*/*", "application/octet-stream").replace("*", "octet-stream");
+  let sent = body;
+{% if has_parts %}
+  if (type === "multipart/form-data") {
+    [sent, type] = form(body, callId);
   }
-  if (typeof body === "string" && type !== undefined && !type.includes("json"))
-    return [body, type];
-  return [toJson(body), "application/json"];
+{% endif %}
+  if (sent instanceof Uint8Array) {
+    const headers = { "content-type": type ?? "application/octet-stream" };
+    return { body_base64: Buffer.from(sent).toString("base64"), headers };
+  }
+  if (typeof sent === "string" && type !== undefined && !type.includes("json")) {
+    return { body: sent, headers: { "content-type": type } };
+  }
+  return { body: toJson(sent), headers: { "content-type": "application/json" } };
 }
+{% if has_parts %}
+/** The parts of a form as a body, and its type. The boundary is made of the call's id, so that a repeat says the same. */
+function form(members, callId) {
+  const parts = [];
+  for (const [name, value] of Object.entries(members)) {
+    for (const item of Array.isArray(value) ? value : [value]) {
+      if (item !== undefined && item !== null) {
+        parts.push(part(name, item));
+      }
+    }
+  }
+  const content = Buffer.concat(parts);
+  const named = `farthing-${callId.replace(/[^0-9A-Za-z]/g, "").slice(0, 40)}`;
+  let boundary = named;
+  for (let number = 1; content.includes(boundary); number += 1) {
+    boundary = `${named}-${number}`;
+  }
+  const written = [];
+  for (const one of parts) {
+    written.push(Buffer.from(`--${boundary}\r\n`), one, Buffer.from("\r\n"));
+  }
+  written.push(Buffer.from(`--${boundary}--\r\n`));
+  return [Buffer.concat(written), `multipart/form-data; boundary=${boundary}`];
+}
+function part(name, value) {
+  let head = `Content-Disposition: form-data; name="${quoted(name)}"`;
+  let type = "";
+  let content;
+  if (value instanceof Upload) {
+    head += value.name === "" ? "" : `; filename="${quoted(value.name)}"`;
+    type = value.mediaType;
+    content = value.content;
+  }
+  else if (typeof value === "object") {
+    type = "application/json";
+    content = Buffer.from(toJson(value));
+  }
+  else {
+    content = Buffer.from(String(value));
+  }
+  head += type === "" ? "" : `\r\nContent-Type: ${type.replace(/[\r\n]/g, " ")}`;
+  return Buffer.concat([Buffer.from(`${head}\r\n\r\n`), content]);
+}
+/** As the HTML standard escapes names and file names. */
+function quoted(name) {
+  return name.replaceAll('"', "%22").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+}
+{% endif %}
 /** A value as JSON, integers of any size exact. Members that are undefined are left out. */
 export function toJson(value) {
   if (typeof value === "bigint")

@@ -18,8 +18,8 @@ public class Client(config: FarthingConfig = FarthingConfig()) {
     private val transport = Transport(config)
 
     /**
-     * Buys any call of the service; JSON is read, everything else answered as bytes. A body that is a text is sent as it is,
-     * everything else as JSON; null is none.
+     * Buys any call of the service; JSON is read, everything else answered as bytes. A body of text or bytes is sent as it
+     * is, everything else as JSON; null is none.
      */
     public fun call(
         method: String,
@@ -31,6 +31,7 @@ public class Client(config: FarthingConfig = FarthingConfig()) {
         val carried = when (body) {
             null -> null
             is String -> Body.text(body, "text/plain")
+            is ByteArray -> Body.bytes(body, "application/octet-stream")
             else -> Body.json(body)
         }
         return transport.call(method, path, params, carried, options) { bytes, isJson -> if (isJson) Json.read(bytes) else bytes }
@@ -84,8 +85,8 @@ public class Client(config: FarthingConfig = FarthingConfig()) {
 {% endif %}
 {% endfor %}
 {% if op.body %}
-{% set kind %}{% if op.body.kind in ["json", "form"] %}json{% else %}{{ op.body.type.kind }}{% endif %}{% endset %}
-{% set media %}{% if op.body.kind not in ["json", "form"] %}, {{ op.body.media_type|lit }}{% endif %}{% endset %}
+{% set kind %}{% if op.body.kind in ["json", "form"] %}json{% elif op.body.kind == "parts" %}parts{% else %}{{ op.body.type.kind }}{% endif %}{% endset %}
+{% set media %}{% if op.body.kind not in ["json", "form", "parts"] %}, {{ op.body.media_type|lit }}{% endif %}{% endset %}
         val carried = {% if op.body.required %}Body.{{ kind }}(body{{ media }}){% else %}body?.let { Body.{{ kind }}(it{{ media }}) }{% endif %}
 
 {% endif %}

@@ -113,23 +113,79 @@ public class ServiceException internal constructor(public val answer: Answer<Byt
 public class AnswerException internal constructor(public val answer: Answer<ByteArray>, cause: Throwable) :
     FarthingException("the answer does not fit its description: ${cause.message}", answer.isPaid(), answer.callId, cause)
 
-/** A body as text, so that no digit is lost. */
-internal class Body private constructor(val text: String, val mediaType: String) {
+{% if has_parts %}
+/**
+ * A file among the parts of a form; without a name it is an ordinary part.
+ *
+ * @property content its bytes
+ * @property name of the file
+ * @property mediaType such as image/png
+ */
+public class Upload(
+    public val content: ByteArray,
+    public val name: String = "file",
+    public val mediaType: String = "application/octet-stream",
+)
+
+{% endif %}
+/** A body as it travels: text as it is, so that no digit is lost, and bytes in base64. */
+internal fun interface Body {
+    /** The members that carry it in the call with this id. */
+    fun members(callId: String): Map<String, Any>
+
     companion object {
-        fun json(value: Any?): Body = Body(Json.write(value), "application/json")
+        fun json(value: Any?): Body = Body { of("body", Json.write(value), "application/json") }
 
-        // A range of types stands for any of them.
-        fun text(text: String, mediaType: String): Body =
-            Body(text, mediaType.replace("*/*", "application/octet-stream").replace("*", "octet-stream"))
+        fun text(text: String, mediaType: String): Body = Body { of("body", text, mediaType) }
 
-        fun bytes(bytes: ByteArray, mediaType: String): Body {
-            val text = try {
-                bytes.decodeToString(throwOnInvalidSequence = true)
-            } catch (e: java.nio.charset.CharacterCodingException) {
-                throw IllegalArgumentException("the body must be UTF-8 text: a call cannot carry other bytes", e)
-            }
-            return text(text, mediaType)
+        fun bytes(bytes: ByteArray, mediaType: String): Body =
+            Body { of("body_base64", Base64.getEncoder().encodeToString(bytes), mediaType) }
+
+        private fun of(member: String, text: String, mediaType: String): Map<String, Any> {
+            // A range of types stands for any of them.
+            val type = mediaType.replace("*/*", "application/octet-stream").replace("*", "octet-stream")
+            return mapOf(member to text, "headers" to mapOf("content-type" to type))
         }
+{% if has_parts %}
+
+        /** The parts of a form. The boundary is made of the call's id, so that a repeat says the same. */
+        fun parts(form: Any): Body = Body { callId ->
+            val parts = Json.members(if (form is Json.Value) form.toJson() else form).flatMap { (name, value) ->
+                (value as? List<*> ?: listOf(value)).filterNotNull().map { part(name, it) }
+            }
+            val named = "farthing-" + callId.filter { it in '0'..'9' || it in 'A'..'Z' || it in 'a'..'z' }.take(40)
+            var boundary = named
+            var number = 0
+            while (parts.any { it.toString(Charsets.ISO_8859_1).contains(boundary) }) {
+                number++
+                boundary = "$named-$number"
+            }
+            val body = ByteArrayOutputStream()
+            for (part in parts) {
+                body.writeBytes("--$boundary\r\n".toByteArray())
+                body.writeBytes(part)
+                body.writeBytes("\r\n".toByteArray())
+            }
+            body.writeBytes("--$boundary--\r\n".toByteArray())
+            val text = Base64.getEncoder().encodeToString(body.toByteArray())
+            of("body_base64", text, "multipart/form-data; boundary=$boundary")
+        }
+
+        private fun part(name: String, value: Any): ByteArray {
+            val json = if (value is Json.Value) value.toJson() else value
+            val file = if (value is Upload && value.name.isNotEmpty()) "; filename=\"${quoted(value.name)}\"" else ""
+            val (type, content) = when {
+                value is Upload -> Pair(value.mediaType, value.content)
+                json is Map<*, *> || json is List<*> -> Pair("application/json", Json.write(json).toByteArray())
+                else -> Pair("", Json.parameter(value).toByteArray())
+            }
+            val kind = if (type.isEmpty()) "" else "\r\nContent-Type: " + type.replace('\r', ' ').replace('\n', ' ')
+            return "Content-Disposition: form-data; name=\"${quoted(name)}\"$file$kind\r\n\r\n".toByteArray() + content
+        }
+
+        /** As the HTML standard escapes names and file names. */
+        private fun quoted(name: String): String = name.replace("\"", "%22").replace("\r", "%0D").replace("\n", "%0A")
+{% endif %}
     }
 }
 
@@ -185,10 +241,7 @@ internal class Transport(private val config: FarthingConfig) {
         val maxPrice = options.maxPrice ?: config.maxPrice
         check(timeout, retries, maxPrice)
         maxPrice?.let { order["max_price"] = it }
-        body?.let {
-            order["body"] = it.text
-            order["headers"] = mapOf("content-type" to it.mediaType)
-        }
+        body?.let { order.putAll(it.members(callId)) }
         val request = HttpRequest.newBuilder(address)
             .timeout(timeout)
             .header("Authorization", "Bearer ${config.secret}")

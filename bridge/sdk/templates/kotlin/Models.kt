@@ -28,7 +28,7 @@ public data class {{ t.name }}(public val value: {{ "String" if t.of == "text" e
         public fun fromJson(json: Any?): {{ t.name }} = {{ t.name }}(Json.{{ "text" if t.of == "text" else "int64" }}(json))
     }
 }
-{% elif t.kind == "object" %}
+{% elif t.kind in ["object", "parts"] %}
 {% if t.doc or t.exactly_one %}
 /**
 {% if t.doc %}
@@ -65,6 +65,7 @@ public {{ "data " if t.members or t.additional }}class {{ t.name }}{% if t.membe
 {% endfor %}
         return members
     }
+{% if t.kind == "object" %}
 
     public companion object {
         /** Reads its form in JSON. */
@@ -89,6 +90,7 @@ public {{ "data " if t.members or t.additional }}class {{ t.name }}{% if t.membe
             ){{ ".also { members.size }" if not t.members and not t.additional }}
         }
     }
+{% endif %}
 }
 {% else %}
 /**

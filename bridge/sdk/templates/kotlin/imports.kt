@@ -1,4 +1,7 @@
 import java.io.ByteArrayInputStream
+{% if has_parts %}
+import java.io.ByteArrayOutputStream
+{% endif %}
 import java.io.File
 import java.io.IOException
 import java.math.BigDecimal
@@ -18,6 +21,7 @@ import java.security.cert.CertPathBuilderException
 import java.security.cert.CertificateException
 import java.security.cert.CertificateFactory
 import java.time.Duration
+import java.util.Base64
 import java.util.UUID
 import java.util.concurrent.ExecutionException
 import java.util.concurrent.ThreadLocalRandom

@@ -36,8 +36,8 @@ final class Client
     }
 
     /**
-     * Buys any call of the service; JSON is read, everything else answered as it came. A body that is a text is sent as
-     * it is, everything else as JSON.
+     * Buys any call of the service; JSON is read, everything else answered as it came. A body that is a string is sent
+     * as it is, everything else as JSON.
      *
      * @param array<string, mixed> $params texts as they are, everything else as JSON
      * @return Answer<mixed>
@@ -113,7 +113,7 @@ final class Client
 {% endif %}
 {% endfor %}
 {% if op.body %}
-        $carried = {% if not op.body.required %}$body === null ? null : {% endif %}{% if op.body.kind in ["json", "form"] %}Json::body($body){% else %}Json::textBody($body, {{ op.body.media_type|lit }}){% endif %};
+        $carried = {% if not op.body.required %}$body === null ? null : {% endif %}{% if op.body.kind in ["json", "form"] %}Json::body($body){% elif op.body.kind == "parts" %}Json::form($body){% else %}Json::{{ op.body.type.kind }}Body($body, {{ op.body.media_type|lit }}){% endif %};
 {% endif %}
         return $this->transport->call(
             '{{ op.method }}',

@@ -28,7 +28,7 @@ final class {{ t.name }} extends {{ "Text" if t.of == "text" else "Integer" }}Ch
     public const {{ c.name }} = {% if t.of == "text" %}{{ c.text|lit }}{% else %}{{ c.number }}{% endif %};
 {% endfor %}
 }
-{% elif t.kind == "object" %}
+{% elif t.kind in ["object", "parts"] %}
 {% if t.doc or t.exactly_one %}
 /**
 {% if t.doc %}
@@ -70,6 +70,7 @@ final class {{ t.name }} implements JsonForm
     ) {
     }
 {% endif %}
+{% if t.kind == "object" %}
 
     /** @internal */
     public static function fromJson(mixed $json): self
@@ -92,6 +93,7 @@ final class {{ t.name }} implements JsonForm
 {% endif %}
         );
     }
+{% endif %}
 
     public function toJson(): mixed
     {

@@ -217,7 +217,7 @@ final class Transport
      *
      * @template T
      * @param array<string, string> $params
-     * @param ?array{string, string} $body text and media type
+     * @param array<string, mixed>|\Closure|null $body what carries it, for an id of a call
      * @param callable(string, bool): T $read
      * @return Answer<T>
      */
@@ -225,7 +225,7 @@ final class Transport
         string $method,
         string $path,
         array $params,
-        ?array $body,
+        array|\Closure|null $body,
         ?CallOptions $options,
         callable $read,
     ): Answer {
@@ -242,8 +242,7 @@ final class Transport
             $order['max_price'] = $maxPrice;
         }
         if ($body !== null) {
-            $order['body'] = $body[0];
-            $order['headers'] = ['content-type' => $body[1]];
+            $order += $body instanceof \Closure ? $body($callId) : $body;
         }
         try {
             $text = Json::write($order);
@@ -377,6 +376,20 @@ final class Transport
     }
 }
 
+{% if has_parts %}
+/** A file among the parts of a form; without a name it is an ordinary part. */
+final class Upload
+{
+    /** @param string $content its bytes */
+    public function __construct(
+        public readonly string $content,
+        public readonly string $name = 'file',
+        public readonly string $mediaType = 'application/octet-stream',
+    ) {
+    }
+}
+
+{% endif %}
 /** @internal Something that has a form in JSON. */
 interface JsonForm
 {
@@ -472,26 +485,89 @@ final class Json
     }
 
     /**
-     * A body as text, so that no digit is lost.
+     * A body as it travels: text as it is, so that no digit is lost, and bytes in base64.
      *
-     * @return array{string, string}
+     * @return array<string, mixed>
      */
     public static function body(mixed $value): array
     {
-        return [self::write($value), 'application/json'];
+        return self::carried('body', self::write($value), 'application/json');
     }
 
-    /**
-     * @return array{string, string}
-     */
+    /** @return array<string, mixed> */
     public static function textBody(string $text, string $mediaType): array
     {
-        if (preg_match('//u', $text) !== 1) {
-            throw new \InvalidArgumentException('the body must be UTF-8 text: a call cannot carry other bytes');
-        }
-        // A range of types stands for any of them.
-        return [$text, str_replace(['*/*', '*'], ['application/octet-stream', 'octet-stream'], $mediaType)];
+        $isText = preg_match('//u', $text) === 1;
+        return $isText ? self::carried('body', $text, $mediaType) : self::bytesBody($text, $mediaType);
     }
+
+    /** @return array<string, mixed> */
+    public static function bytesBody(string $bytes, string $mediaType): array
+    {
+        return self::carried('body_base64', base64_encode($bytes), $mediaType);
+    }
+
+    /** @return array<string, mixed> */
+    private static function carried(string $member, string $text, string $mediaType): array
+    {
+        // A range of types stands for any of them.
+        $type = str_replace(['*/*', '*'], ['application/octet-stream', 'octet-stream'], $mediaType);
+        return [$member => $text, 'headers' => ['content-type' => $type]];
+    }
+{% if has_parts %}
+
+    /**
+     * The parts of a form, for the call with an id. The boundary is made of it, so that a repeat says the same.
+     *
+     * @return \Closure(string): array<string, mixed>
+     */
+    public static function form(mixed $value): \Closure
+    {
+        $parts = [];
+        foreach ((array) ($value instanceof JsonForm ? $value->toJson() : $value) as $name => $given) {
+            foreach (is_array($given) ? $given : [$given] as $item) {
+                if ($item !== null) {
+                    $parts[] = self::part((string) $name, $item);
+                }
+            }
+        }
+        return static function (string $callId) use ($parts): array {
+            $named = 'farthing-' . substr((string) preg_replace('/[^0-9A-Za-z]/', '', $callId), 0, 40);
+            $content = implode('', $parts);
+            $boundary = $named;
+            for ($number = 1; str_contains($content, $boundary); $number++) {
+                $boundary = "{$named}-{$number}";
+            }
+            $body = '';
+            foreach ($parts as $part) {
+                $body .= "--{$boundary}\r\n{$part}\r\n";
+            }
+            return self::bytesBody("{$body}--{$boundary}--\r\n", "multipart/form-data; boundary={$boundary}");
+        };
+    }
+
+    private static function part(string $name, mixed $value): string
+    {
+        $head = 'Content-Disposition: form-data; name="' . self::quoted($name) . '"';
+        if ($value instanceof Upload) {
+            $head .= $value->name === '' ? '' : '; filename="' . self::quoted($value->name) . '"';
+            $type = $value->mediaType;
+            $content = $value->content;
+        } else {
+            $plain = self::plain($value);
+            $type = is_array($plain) || $plain instanceof \stdClass ? 'application/json' : '';
+            $content = self::parameter($value);
+        }
+        $head .= $type === '' ? '' : "\r\nContent-Type: " . str_replace(["\r", "\n"], ' ', $type);
+        return "{$head}\r\n\r\n{$content}";
+    }
+
+    /** As the HTML standard escapes names and file names. */
+    private static function quoted(string $name): string
+    {
+        return str_replace(['"', "\r", "\n"], ['%22', '%0D', '%0A'], $name);
+    }
+{% endif %}
 
     /** @param array<string, mixed> $members */
     public static function set(array &$members, string $name, mixed $value, mixed $absent = null): void

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, {% if has_paging %}Iterator, {% endif %}Mapping, Optional, Union
 
 from . import models as models
-from ._runtime import BYTES, MIXED, TEXT, Answer, CallOptions, Json, Transport{{ ", dig, page_options" if has_paging }}
+from ._runtime import BYTES, MIXED, TEXT, Answer, CallOptions, Json, Transport{{ ", Upload" if has_parts }}{{ ", dig, page_options" if has_paging }}
 {% if types %}
 from .models import (
 {% for t in types %}

@@ -16,6 +16,9 @@ from ._runtime import ServiceError as ServiceError
 from ._runtime import Unauthorized as Unauthorized
 from ._runtime import Unavailable as Unavailable
 from ._runtime import Unset as Unset
+{% if has_parts %}
+from ._runtime import Upload as Upload
+{% endif %}
 from .client import Client as Client
 from .models import *  # noqa: F403
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Optional, TypeAlias, Union
 
-from ._runtime import UNSET, NumberChoice, Tagged, TextChoice, Unset
+from ._runtime import UNSET, NumberChoice, Tagged, TextChoice, Unset{{ ", Upload" if has_parts }}
 
 __all__ = [
 {% for t in types %}
@@ -28,7 +28,7 @@ class {{ t.name }}({{ "TextChoice" if t.of == "text" else "NumberChoice" }}):
 
 {% endfor %}
 {% endfor %}
-{% for t in types if t.kind == "object" %}
+{% for t in types if t.kind in ["object", "parts"] %}
 
 
 @dataclass(kw_only=True)

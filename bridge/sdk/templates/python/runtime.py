@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import enum
 import http.client
@@ -205,6 +206,17 @@ class Json:
     value: Any
 
 
+{% if has_parts %}
+@dataclass(frozen=True)
+class Upload:
+    """A file among the parts of a form; without a name it is an ordinary part."""
+
+    content: bytes
+    name: str = "file"
+    media_type: str = "application/octet-stream"
+
+
+{% endif %}
 class Transport:
     """Calls one service through the own node."""
 
@@ -273,8 +285,7 @@ class Transport:
         if max_price is not None:
             call["max_price"] = max_price
         if body is not None:
-            call["body"], content_type = _body(body, media_type)
-            call["headers"] = {"content-type": content_type}
+            call.update(_body(body, media_type, call_id))
         request = json.dumps(call).encode()
         timeout = self.timeout if options.timeout is None else _timeout(options.timeout)
         retries = self.max_retries if options.max_retries is None else _retries(options.max_retries)
@@ -454,18 +465,72 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _body(body: Any, media_type: Optional[str]) -> tuple[str, str]:
-    """The body as text: the node passes on what it is given, digit by digit."""
+def _body(body: Any, media_type: Optional[str], call_id: str) -> dict[str, Any]:
+    """A call's members with the body: text as it is, digit by digit, and bytes in base64."""
     # A range of types stands for any of them.
     media_type = media_type and media_type.replace("*/*", "application/octet-stream").replace("*", "octet-stream")
-    if isinstance(body, bytes):
-        try:
-            return body.decode(), media_type or "application/octet-stream"
-        except UnicodeDecodeError as error:
-            raise ValueError("the body must be UTF-8 text: a call cannot carry other bytes") from error
-    if isinstance(body, str) and media_type is not None and "json" not in media_type:
-        return body, media_type
-    return json.dumps(encode(body)), "application/json"
+{% if has_parts %}
+    if media_type == "multipart/form-data":
+        body, media_type = _form(body, call_id)
+{% endif %}
+    if isinstance(body, (bytes, bytearray)):
+        text, name, media_type = base64.b64encode(body).decode(), "body_base64", media_type or "application/octet-stream"
+    elif isinstance(body, str) and media_type is not None and "json" not in media_type:
+        text, name = body, "body"
+    else:
+        text, name, media_type = json.dumps(encode(body)), "body", "application/json"
+    return {name: text, "headers": {"content-type": media_type}}
+{% if has_parts %}
+
+
+def _form(form: Any, call_id: str) -> tuple[bytes, str]:
+    """The parts of a form as a body, and its type. The boundary is made of the call's id, so that a repeat says the same."""
+    parts = [
+        _part(name, item)
+        for name, value in _members(form)
+        for item in (value if isinstance(value, (list, tuple)) else [value])
+        if item is not None
+    ]
+    content, number = b"".join(parts), 0
+    boundary = named = "farthing-" + re.sub("[^0-9A-Za-z]", "", call_id)[:40]
+    while boundary.encode() in content:
+        number += 1
+        boundary = f"{named}-{number}"
+    written = b"".join(f"--{boundary}\r\n".encode() + part + b"\r\n" for part in parts)
+    return written + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+
+
+def _members(form: Any) -> list[tuple[str, Any]]:
+    if isinstance(form, Mapping):
+        return list(form.items())
+    members: list[tuple[str, Any]] = []
+    for field in dataclasses.fields(form):
+        value = getattr(form, field.name)
+        if field.name == "additional" and field.metadata.get("rest"):
+            members.extend(value.items())
+        else:
+            members.append((field.metadata.get("wire", field.name), value))
+    return members
+
+
+def _part(name: str, value: Any) -> bytes:
+    head = f'Content-Disposition: form-data; name="{_quoted(name)}"'
+    if isinstance(value, Upload):
+        if value.name:
+            head += f'; filename="{_quoted(value.name)}"'
+        media_type, content = value.media_type, value.content
+    else:
+        value = encode(value)
+        media_type, content = "application/json" if isinstance(value, (dict, list)) else "", _text(value).encode()
+    if media_type:
+        head += "\r\nContent-Type: " + re.sub("[\r\n]", " ", media_type)
+    return head.encode() + b"\r\n\r\n" + content
+
+
+def _quoted(name: str) -> str:
+    """As the HTML standard escapes names and file names."""
+    return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+{% endif %}
 
 
 @dataclass(frozen=True)

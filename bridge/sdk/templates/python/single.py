@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import enum
 import http.client

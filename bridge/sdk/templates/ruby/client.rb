@@ -20,8 +20,8 @@ module {{ package.pascal }}
       )
     end
 
-    # Buys any call of the service; JSON is read, everything else answered as it came. A body that is a text is sent as it
-    # is, everything else as JSON.
+    # Buys any call of the service; JSON is read, everything else answered as it came. A body that is a String is sent
+    # as it is, everything else as JSON.
     def call(method, path, params = {}, body: nil, options: nil)
       carried = body.is_a?(String) ? Json.text_body(body, "text/plain") : body && Json.body(body)
       sent = params.compact.to_h do |name, value|
@@ -59,7 +59,7 @@ module {{ package.pascal }}
       sent[{{ p.wire|lit }}] = Json.{{ "json_parameter" if p.json else "parameter" }}({{ p.name }}){{ " unless " ~ p.name ~ ".nil?" if not p.required }}
 {% endfor %}
 {% if op.body %}
-      carried = {% if op.body.kind in ["json", "form"] %}Json.body(body){% else %}Json.text_body(body, {{ op.body.media_type|lit }}){% endif %}{{ " unless body.nil?" if not op.body.required }}
+      carried = {% if op.body.kind in ["json", "form"] %}Json.body(body){% elif op.body.kind == "parts" %}Json.form(body){% else %}Json.{{ op.body.type.kind }}_body(body, {{ op.body.media_type|lit }}){% endif %}{{ " unless body.nil?" if not op.body.required }}
 {% endif %}
       @transport.call("{{ op.method }}", {{ op.path|lit }}, sent, {{ "carried" if op.body else "nil" }}, options) do |{% if op.answer.kind == "nothing" %}_text, _is_json{% elif op.answer.kind == "mixed" %}text, is_json{% else %}text, _is_json{% endif %}|
 {% if op.answer.kind == "nothing" %}

@@ -23,7 +23,7 @@ module {{ package.pascal }}
       Json.{{ "text" if t.of == "text" else "integer" }}(json)
     end
   end
-{% elif t.kind == "object" %}
+{% elif t.kind in ["object", "parts"] %}
 {% if t.exactly_one %}
   # Exactly one member is given.
 {% endif %}
@@ -51,6 +51,7 @@ module {{ package.pascal }}
 {% endif %}
     end
 {% endif %}
+{% if t.kind == "object" %}
 
     def self.from_json(json)
       members = Json.members(json)
@@ -71,6 +72,7 @@ module {{ package.pascal }}
       )
 {% endif %}
     end
+{% endif %}
 
     def to_json_form
       members = {% if t.additional %}@additional_members_.dup{% else %}{}{% endif %}

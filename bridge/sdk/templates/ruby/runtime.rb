@@ -95,6 +95,19 @@ module {{ package.pascal }}
   # The value of a member that is not sent at all, where nil is sent as null.
   UNSET = Object.new.freeze
 
+{% if has_parts %}
+  # A file among the parts of a form; without a name it is an ordinary part.
+  class Upload
+    attr_reader :content, :name, :media_type
+
+    def initialize(content, name: "file", media_type: "application/octet-stream")
+      @content = content
+      @name = name
+      @media_type = media_type
+    end
+  end
+
+{% endif %}
   # Calls the service through the own node.
   class Transport
     SERVICE_ID = {{ service.id|lit }}
@@ -132,10 +145,7 @@ module {{ package.pascal }}
       retries = options.max_retries || @max_retries
       check(timeout, retries, max_price)
       order["max_price"] = max_price if max_price
-      if body
-        order["body"] = body[0]
-        order["headers"] = { "content-type" => body[1] }
-      end
+      order.merge!(body.is_a?(Proc) ? body.call(call_id) : body) if body
       text = ::JSON.generate(order)
       attempt = 0
       lost = false
@@ -309,19 +319,67 @@ module {{ package.pascal }}
       end
     end
 
-    # A body as text, so that no digit is lost.
+    # A body as it travels: text as it is, so that no digit is lost, and bytes in base64.
     def body(value)
-      [::JSON.generate(plain(value)), "application/json"]
+      carried("body", ::JSON.generate(plain(value)), "application/json")
     end
 
     def text_body(text, media_type)
       text = text.dup.force_encoding(Encoding::UTF_8)
-      raise ArgumentError, "the body must be UTF-8 text: a call cannot carry other bytes" unless text.valid_encoding?
-
-      # A range of types stands for any of them.
-      [text, media_type.gsub("*/*", "application/octet-stream").gsub("*", "octet-stream")]
+      text.valid_encoding? ? carried("body", text, media_type) : bytes_body(text, media_type)
     end
 
+    def bytes_body(bytes, media_type)
+      carried("body_base64", [bytes].pack("m0"), media_type)
+    end
+
+    def carried(member, text, media_type)
+      # A range of types stands for any of them.
+      type = media_type.gsub("*/*", "application/octet-stream").gsub("*", "octet-stream")
+      { member => text, "headers" => { "content-type" => type } }
+    end
+
+{% if has_parts %}
+    # The parts of a form, for the call with an id. The boundary is made of it, so that a repeat says the same.
+    def form(value)
+      members = value.respond_to?(:to_json_form) ? value.to_json_form : value
+      parts = members.flat_map do |name, given|
+        (given.is_a?(Array) ? given : [given]).compact.map { |item| part(name.to_s, item) }
+      end
+      lambda do |call_id|
+        named = "farthing-#{call_id.gsub(/[^0-9A-Za-z]/, "")[0, 40]}"
+        boundary = named
+        number = 0
+        while parts.any? { |one| one.include?(boundary) }
+          number += 1
+          boundary = "#{named}-#{number}"
+        end
+        written = parts.map { |one| "--#{boundary}\r\n".b + one + "\r\n".b }
+        bytes_body(written.join + "--#{boundary}--\r\n", "multipart/form-data; boundary=#{boundary}")
+      end
+    end
+
+    def part(name, value)
+      head = "Content-Disposition: form-data; name=\"#{quoted(name)}\""
+      if value.is_a?(Upload)
+        head += "; filename=\"#{quoted(value.name)}\"" unless value.name.empty?
+        type = value.media_type
+        content = value.content
+      else
+        json = plain(value)
+        type = json.is_a?(Hash) || json.is_a?(Array) ? "application/json" : ""
+        content = parameter(json)
+      end
+      head += "\r\nContent-Type: #{type.gsub(/[\r\n]/, " ")}" unless type.empty?
+      "#{head}\r\n\r\n".b + content.b
+    end
+
+    # As the HTML standard escapes names and file names.
+    def quoted(name)
+      name.gsub("\"", "%22").gsub("\r", "%0D").gsub("\n", "%0A")
+    end
+
+{% endif %}
     # A parameter as the node takes it: JSON without the quotes of a plain text.
     def parameter(value)
       value = plain(value)

@@ -4,6 +4,9 @@
 # {{ (service.name or service.title)|comment }}
 #
 #   {{ package.kebab }}.sh OPERATION [NAME=VALUE]... [--body TEXT | --body @FILE]
+{% if has_parts %}
+#   {{ package.kebab }}.sh OPERATION [NAME=VALUE]... [--part NAME=TEXT | --part NAME=@FILE | --part 'NAME=@FILE;type=TYPE']...
+{% endif %}
 #   {{ package.kebab }}.sh call METHOD PATH [NAME=VALUE]... [--body TEXT | --body @FILE]
 #   {{ package.kebab }}.sh help
 #
@@ -67,6 +70,56 @@ farthing_new_call_id() {
   printf '%s-%s-4%s-%s%s-%s' "${hex:0:8}" "${hex:8:4}" "${hex:13:3}" "${variants[RANDOM % 4]}" "${hex:17:3}" "${hex:20:12}"
 }
 
+{% if has_parts %}
+# Folder, number, NAME=TEXT or NAME=@FILE;type=TYPE -> a part of a form, with its head, in the folder.
+farthing_part() {
+  local file="$1/part-$2" value=${3#*=} type=application/octet-stream name
+  name=$(farthing_quoted "${3%%=*}")
+  if [[ $value != @* ]]; then
+    printf 'Content-Disposition: form-data; name="%s"\r\n\r\n%s' "$name" "$value" >"$file"
+    return
+  fi
+  value=${value#@}
+  if [[ $value == *';type='* ]]; then
+    type=${value##*';type='}
+    value=${value%';type='*}
+  fi
+  {
+    printf 'Content-Disposition: form-data; name="%s"; filename="%s"\r\n' "$name" "$(farthing_quoted "${value##*/}")"
+    printf 'Content-Type: %s\r\n\r\n' "${type//[$'\r\n']/ }"
+    cat -- "$value"
+  } >"$file"
+}
+
+# A name as the HTML standard escapes it.
+farthing_quoted() {
+  local name=${1//\"/%22}
+  name=${name//$'\r'/%0D}
+  printf '%s' "${name//$'\n'/%0A}"
+}
+
+# Folder, call id, number of parts -> the form as the body in the folder; prints its type. The boundary is made of the call's
+# id, so that a repeat says the same.
+farthing_form() {
+  local folder=$1 named=farthing-${2//[^0-9A-Za-z]/} count=$3 number=0 boundary
+  named=${named:0:49}
+  boundary=$named
+  while LC_ALL=C grep -aqF -- "$boundary" "$folder"/part-*; do
+    number=$((number + 1))
+    boundary=$named-$number
+  done
+  {
+    for ((number = 0; number < count; number++)); do
+      printf -- '--%s\r\n' "$boundary"
+      cat -- "$folder/part-$number"
+      printf '\r\n'
+    done
+    printf -- '--%s--\r\n' "$boundary"
+  } >"$folder/body"
+  printf 'multipart/form-data; boundary=%s' "$boundary"
+}
+
+{% endif %}
 # Method, path, content type, number of parameters or -1 for any, their names, then the caller's own arguments.
 farthing_call() (
   set -euo pipefail
@@ -83,7 +136,7 @@ farthing_call() (
   folder=$(mktemp -d)
   trap 'rm -rf -- "$folder"' EXIT
   mkdir -- "$folder/none"
-  local params='{}' has_body=false name
+  local params='{}' has_body=false name{{ " parts=0" if has_parts }}
   while (($#)); do
     case $1 in
       --body)
@@ -92,6 +145,18 @@ farthing_call() (
         if [[ $2 == @* ]]; then cat -- "${2#@}" >"$folder/body" || return 2; else printf '%s' "$2" >"$folder/body"; fi
         shift 2
         ;;
+{% if has_parts %}
+      --part)
+        if [[ ${2:-} != *=* ]]; then
+          farthing_say "--part needs NAME=TEXT, NAME=@FILE, or NAME=@FILE;type=MEDIA/TYPE"
+          return 2
+        fi
+        has_body=true
+        farthing_part "$folder" "$parts" "$2" || return 2
+        parts=$((parts + 1))
+        shift 2
+        ;;
+{% endif %}
       *=*)
         name=${1%%=*}
         if ((count >= 0)) && ! farthing_is_among "$name" "${known[@]+"${known[@]}"}"; then
@@ -102,21 +167,25 @@ farthing_call() (
         shift
         ;;
       *)
-        farthing_say "expected NAME=VALUE or --body, found $1"
+        farthing_say "expected NAME=VALUE{{ ", --part" if has_parts }} or --body, found $1"
         return 2
         ;;
     esac
   done
   local call_id=${FARTHING_CALL_ID:-}
   [[ -n $call_id ]] || call_id=$(farthing_new_call_id)
-  # The body travels as text: the node passes on what it is given, digit by digit.
+{% if has_parts %}
+  if ((parts > 0)); then media_type=$(farthing_form "$folder" "$call_id" "$parts"); fi
+{% endif %}
+  # The body travels in base64: the node passes on what it is given, byte by byte.
   [[ $has_body == true ]] || : >"$folder/body"
+  base64 <"$folder/body" | tr -d '\n' >"$folder/encoded"
   jq -n --arg service "$FARTHING_SERVICE_ID" --arg method "$method" --arg path "$path" --argjson params "$params" \
     --arg call_id "$call_id" --arg max_price "${FARTHING_MAX_PRICE:-}" --argjson has_body "$has_body" \
-    --rawfile body "$folder/body" --arg media_type "$media_type" '
+    --rawfile body "$folder/encoded" --arg media_type "$media_type" '
       {api_id_public: $service, method: $method, path: $path, params: $params, call_id: $call_id}
       + if $max_price == "" then {} else {max_price: $max_price} end
-      + if $has_body then {body: $body, headers: {"content-type": $media_type}} else {} end' >"$folder/request"
+      + if $has_body then {body_base64: $body, headers: {"content-type": $media_type}} else {} end' >"$folder/request"
   farthing_send "$folder" "$call_id" "$url"
 )
 

@@ -88,7 +88,7 @@ public final class Client {
 {% endif %}
 {% if op.body %}
 {% set given = "body" if op.body.required else "$0" %}
-{% set carried %}{% if op.body.kind in ["json", "form"] %}try Body.json({{ given }}){% elif op.body.type.kind == "text" %}Body.text({{ given }}, {{ op.body.media_type|lit }}){% else %}try Body.bytes({{ given }}, {{ op.body.media_type|lit }}){% endif %}{% endset %}
+{% set carried %}{% if op.body.kind in ["json", "form"] %}try Body.json({{ given }}){% elif op.body.kind == "parts" %}{% if op.body.type.kind == "map" %}Body.parts(Parts({{ given }})){% else %}try Body.parts({{ given }}.formParts()){% endif %}{% elif op.body.type.kind == "text" %}Body.text({{ given }}, {{ op.body.media_type|lit }}){% else %}Body.bytes({{ given }}, {{ op.body.media_type|lit }}){% endif %}{% endset %}
         let carried: Body? = {% if op.body.required %}{{ carried }}{% else %}try body.map { {{- " " ~ carried ~ " " -}} }{% endif %}
 
 {% endif %}

@@ -24,14 +24,14 @@ public struct {{ t.name }}: Codable, Hashable, RawRepresentable {
     public static let {{ c.name }} = {{ t.name }}(rawValue: {% if t.of == "text" %}{{ c.text|lit }}{% else %}{{ c.number }}{% endif %})
 {% endfor %}
 }
-{% elif t.kind == "object" %}
+{% elif t.kind in ["object", "parts"] %}
 {% if t.exactly_one %}
 {% if t.doc %}
 ///
 {% endif %}
 /// Exactly one member is given.
 {% endif %}
-public struct {{ t.name }}: Codable {
+public struct {{ t.name }}{{ ": Codable" if t.kind == "object" }} {
 {% for m in t.members %}
 {% if m.doc %}
     /// {{ m.doc|doc(4) }}
@@ -51,6 +51,32 @@ public struct {{ t.name }}: Codable {
         self.additionalMembers = additionalMembers
 {% endif %}
     }
+{% if t.kind == "parts" %}
+
+    func formParts() throws -> Parts {
+        var parts = Parts()
+{% for m in t.members %}
+{% set try = "" if m.type.kind == "upload" or (m.type.of and m.type.of.kind == "upload") else "try " %}
+{% if m.type.kind == "array" %}
+        for item in self.{{ m.name }}{{ " ?? []" if not m.required }} {
+            {{ try }}parts.add({{ m.wire|lit }}, item)
+        }
+{% elif m.required %}
+        {{ try }}parts.add({{ m.wire|lit }}, self.{{ m.name }})
+{% else %}
+        if let value = self.{{ m.name }} {
+            {{ try }}parts.add({{ m.wire|lit }}, value)
+        }
+{% endif %}
+{% endfor %}
+{% if t.additional %}
+        for (name, item) in self.additionalMembers.sorted(by: { $0.key < $1.key }) {
+            {{ "try " if t.additional.kind != "upload" }}parts.add(name, item)
+        }
+{% endif %}
+        return parts
+    }
+{% else %}
 {# What a compiler writes by itself knows three things no difference: a value, null, and nothing. #}
 {% set ns = namespace(exact=t.additional or not t.members, renamed=false) %}
 {% for m in t.members %}
@@ -97,6 +123,7 @@ public struct {{ t.name }}: Codable {
         _ = container.codingPath
 {% endif %}
     }
+{% endif %}
 {% endif %}
 }
 {% else %}

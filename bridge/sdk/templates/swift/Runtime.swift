@@ -122,30 +122,113 @@ public enum FarthingError: Error {
     }
 }
 
-/// A body as text, so that no digit is lost.
+/// A body as it travels: text as it is, so that no digit is lost, and bytes in base64.
 struct Body {
-    let text: String
-    let mediaType: String
+    /// What carries it in the call with an id.
+    let members: (String) -> [String: Any]
 
     static func json<T: Encodable>(_ value: T) throws -> Body {
         let data = try JSONEncoder().encode(value)
-        return Body(text: String(decoding: data, as: UTF8.self), mediaType: "application/json")
+        return Body.of("body", String(decoding: data, as: UTF8.self), "application/json")
     }
 
     static func text(_ text: String, _ mediaType: String) -> Body {
-        // A range of types stands for any of them.
-        let plain = mediaType.replacingOccurrences(of: "*/*", with: "application/octet-stream")
-        return Body(text: text, mediaType: plain.replacingOccurrences(of: "*", with: "octet-stream"))
+        Body.of("body", text, mediaType)
     }
 
-    static func bytes(_ bytes: Data, _ mediaType: String) throws -> Body {
-        guard let text = String(data: bytes, encoding: .utf8) else {
-            throw FarthingError.settings("the body must be UTF-8 text: a call cannot carry other bytes")
-        }
-        return Body.text(text, mediaType)
+    static func bytes(_ bytes: Data, _ mediaType: String) -> Body {
+        Body.of("body_base64", bytes.base64EncodedString(), mediaType)
+    }
+
+{% if has_parts %}
+    static func parts(_ parts: Parts) -> Body {
+        Body(members: { callId in
+            let (body, mediaType) = parts.written(callId)
+            return Body.bytes(body, mediaType).members(callId)
+        })
+    }
+
+{% endif %}
+    private static func of(_ member: String, _ text: String, _ mediaType: String) -> Body {
+        // A range of types stands for any of them.
+        let plain = mediaType.replacingOccurrences(of: "*/*", with: "application/octet-stream")
+        let headers = ["content-type": plain.replacingOccurrences(of: "*", with: "octet-stream")]
+        return Body(members: { _ in [member: text, "headers": headers] })
     }
 }
 
+{% if has_parts %}
+/// A file among the parts of a form; without a name it is an ordinary part.
+public struct Upload: Sendable {
+    public var content: Data
+    public var name: String
+    public var mediaType: String
+
+    public init(_ content: Data, name: String = "file", mediaType: String = "application/octet-stream") {
+        self.content = content
+        self.name = name
+        self.mediaType = mediaType
+    }
+}
+
+/// The parts of a form, each with its head.
+struct Parts {
+    private var parts: [Data] = []
+
+    init() {}
+
+    init(_ files: [String: Upload]) {
+        for (name, file) in files.sorted(by: { $0.key < $1.key }) {
+            add(name, file)
+        }
+    }
+
+    mutating func add(_ name: String, _ file: Upload) {
+        add(name, file.name, file.mediaType, file.content)
+    }
+
+    mutating func add<T: Encodable>(_ name: String, _ value: T) throws {
+        let written = try jsonParameter(value)
+        let isJson = written.hasPrefix("{") || written.hasPrefix("[")
+        add(name, "", isJson ? "application/json" : "", Data(try parameter(value).utf8))
+    }
+
+    private mutating func add(_ name: String, _ file: String, _ mediaType: String, _ content: Data) {
+        var head = "Content-Disposition: form-data; name=\"" + Parts.quoted(name) + "\""
+        if !file.isEmpty {
+            head += "; filename=\"" + Parts.quoted(file) + "\""
+        }
+        if !mediaType.isEmpty {
+            head += "\r\nContent-Type: " + mediaType.components(separatedBy: .newlines).joined(separator: " ")
+        }
+        parts.append(Data((head + "\r\n\r\n").utf8) + content)
+    }
+
+    /// As a body, with its type. The boundary is made of the call's id, so that a repeat says the same.
+    func written(_ callId: String) -> (Data, String) {
+        let named = "farthing-" + String(callId.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.prefix(40))
+        var boundary = named
+        var number = 0
+        while parts.contains(where: { $0.range(of: Data(boundary.utf8)) != nil }) {
+            number += 1
+            boundary = "\(named)-\(number)"
+        }
+        var body = Data()
+        for part in parts {
+            body += Data("--\(boundary)\r\n".utf8) + part + Data("\r\n".utf8)
+        }
+        body += Data("--\(boundary)--\r\n".utf8)
+        return (body, "multipart/form-data; boundary=" + boundary)
+    }
+
+    /// As the HTML standard escapes names and file names.
+    private static func quoted(_ name: String) -> String {
+        let escapes = ["\"": "%22", "\r": "%0D", "\n": "%0A", "\r\n": "%0D%0A"]
+        return name.map { escapes[String($0)] ?? String($0) }.joined()
+    }
+}
+
+{% endif %}
 /// Calls the service through the own node.
 final class Transport: NSObject, URLSessionTaskDelegate {
     private static let serviceId = {{ service.id|lit }}
@@ -285,8 +368,9 @@ final class Transport: NSObject, URLSessionTaskDelegate {
         try Transport.check(timeout, retries, price)
         order["max_price"] = price
         if let body = body {
-            order["body"] = body.text
-            order["headers"] = ["content-type": body.mediaType]
+            for (name, member) in body.members(callId) {
+                order[name] = member
+            }
         }
         var request = URLRequest(url: url, timeoutInterval: timeout)
         request.httpMethod = "POST"
