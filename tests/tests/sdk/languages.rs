@@ -25,8 +25,8 @@ pub struct Toolchain {
     /// Commands, or files below `tests/sdk`.
     needs: &'static [&'static str],
     script: &'static str,
-    /// For the programs that walk through pages.
-    pages: &'static str,
+    /// For a program beside the client of one service.
+    one_client: &'static str,
     /// Whether its code can only be parsed.
     pub is_parsed_only: bool,
 }
@@ -37,7 +37,7 @@ macro_rules! toolchain {
             language: $language,
             needs: &$needs,
             script: include_str!(concat!("../../sdk/languages/", $language, ".sh")),
-            pages: include_str!(concat!("../../sdk/pages/", $language, ".sh")),
+            one_client: include_str!(concat!("../../sdk/one_client/", $language, ".sh")),
             is_parsed_only: false,
         }
     };
@@ -110,12 +110,19 @@ impl Toolchain {
         self.run_script(self.script, work, variables).await
     }
 
-    /// The same for the program that walks through pages.
+    /// The same for the client `package` of one service, and the program of this name that uses it.
     ///
     /// # Errors
     /// As with [`Self::run`].
-    pub async fn run_pages(&self, work: &Path, variables: &[(&str, String)]) -> Result<String> {
-        self.run_script(self.pages, work, variables).await
+    pub async fn run_one(
+        &self,
+        work: &Path,
+        (package, program): (&str, &str),
+        variables: &[(&str, String)],
+    ) -> Result<String> {
+        let named = [("PACKAGE", package.to_owned()), ("PROGRAM", program.to_owned())];
+        let variables: Vec<(&str, String)> = variables.iter().cloned().chain(named).collect();
+        self.run_script(self.one_client, work, &variables).await
     }
 
     async fn run_script(&self, script: &str, work: &Path, variables: &[(&str, String)]) -> Result<String> {

@@ -13,6 +13,7 @@ mod shelf;
 mod things;
 mod traps;
 mod twins;
+mod uploads;
 
 use std::sync::Arc;
 

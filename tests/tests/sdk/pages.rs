@@ -24,7 +24,7 @@ async fn walk(toolchain: Toolchain, id: String, variables: Vec<(&'static str, St
         fs::create_dir_all(path.parent().context("no folder")?)?;
         fs::write(path, file.text)?;
     }
-    let out = toolchain.run_pages(folder.path(), &variables).await?;
+    let out = toolchain.run_one(folder.path(), ("shelf", "pages"), &variables).await?;
     if toolchain.is_parsed_only {
         return Ok(());
     }

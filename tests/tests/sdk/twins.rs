@@ -20,10 +20,15 @@ fn essence(code: &str) -> Vec<&str> {
     lines.filter(|line| !differs(line)).collect()
 }
 
-fn text_of(language: Language, path: &str) -> Result<String> {
-    let nasty = read(include_bytes!("../../../bridge/sdk/src/tests/nasty.json"));
-    let nasty = nasty.map_err(|error| anyhow::anyhow!("{error:?}"))?.description;
-    let sdk = generate(&nasty, language, &Options::default())?;
+/// One service with pages, and one with forms.
+const DOCUMENTS: [&[u8]; 2] = [
+    include_bytes!("../../../bridge/sdk/src/tests/nasty.json"),
+    include_bytes!("../../../demo-services/src/image_size/openapi.json"),
+];
+
+fn text_of(document: &[u8], language: Language, path: &str) -> Result<String> {
+    let description = read(document).map_err(|error| anyhow::anyhow!("{error:?}"))?.description;
+    let sdk = generate(&description, language, &Options::default())?;
     let file = sdk.files.into_iter().find(|file| file.path == path);
     Ok(file.with_context(|| format!("no {path} in {language}"))?.text)
 }
@@ -35,8 +40,15 @@ async fn what_every_call_needs_in_javascript_is_what_the_compiler_makes_of_types
         tell(&format!("\n  SKIPPED: JavaScript beside TypeScript, because {missing}\n"));
         return Ok(());
     }
+    for document in DOCUMENTS {
+        compare(document).await?;
+    }
+    Ok(())
+}
+
+async fn compare(document: &[u8]) -> Result<()> {
     let work = tempfile::tempdir()?;
-    fs::write(work.path().join("runtime.ts"), text_of(Language::TypeScript, "src/runtime.ts")?)?;
+    fs::write(work.path().join("runtime.ts"), text_of(document, Language::TypeScript, "src/runtime.ts")?)?;
     fs::write(work.path().join("package.json"), r#"{"type": "module"}"#)?;
     let output = Command::new(folder().join("node_modules/.bin/tsc"))
         .args(["--target", "ES2022", "--module", "NodeNext", "--strict", "--declaration", "--types", "node"])
@@ -51,7 +63,7 @@ async fn what_every_call_needs_in_javascript_is_what_the_compiler_makes_of_types
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     for name in ["runtime.js", "runtime.d.ts"] {
         let made = fs::read_to_string(work.path().join(name))?;
-        let own = text_of(Language::JavaScript, &format!("src/{name}"))?;
+        let own = text_of(document, Language::JavaScript, &format!("src/{name}"))?;
         let (made, own) = (essence(&made), essence(&own));
         let differs = made.iter().zip(&own).position(|(made, own)| made != own);
         let differs = differs.or((made.len() != own.len()).then(|| made.len().min(own.len())));

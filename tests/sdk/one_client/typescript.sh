@@ -1,5 +1,5 @@
 # TypeScript, at its strictest.
-cp "$PROGRAMS/pages.ts" .
+cp "$PROGRAMS/$PROGRAM.ts" .
 echo '{"type": "module"}' > package.json
 cat > tsconfig.json <<END
 {
@@ -7,8 +7,8 @@ cat > tsconfig.json <<END
     "target": "ES2022", "module": "NodeNext", "lib": ["ES2022"], "strict": true, "noUncheckedIndexedAccess": true,
     "exactOptionalPropertyTypes": true, "types": ["node"], "typeRoots": ["$TOOLS/node_modules/@types"], "rootDir": ".", "outDir": "dist"
   },
-  "files": ["pages.ts"]
+  "files": ["$PROGRAM.ts"]
 }
 END
 "$TOOLS/node_modules/.bin/tsc" -p .
-exec node dist/pages.js
+exec node "dist/$PROGRAM.js"

@@ -2,5 +2,5 @@
 compiler="$TOOLS/node_modules/kotlin-compiler"
 java -Xmx1g -cp "$compiler/lib/kotlin-compiler.jar:$compiler/lib/kotlin-stdlib.jar" \
     org.jetbrains.kotlin.cli.jvm.K2JVMCompiler -kotlin-home "$compiler" -no-reflect -Werror -jvm-target 17 \
-    -d program.jar shelf/src/main/kotlin/*.kt "$PROGRAMS/Pages.kt"
-exec java -cp "program.jar:$compiler/lib/kotlin-stdlib.jar" PagesKt
+    -d program.jar "$PACKAGE"/src/main/kotlin/*.kt "$PROGRAMS/${PROGRAM^}.kt"
+exec java -cp "program.jar:$compiler/lib/kotlin-stdlib.jar" "${PROGRAM^}Kt"

@@ -7,7 +7,7 @@ for library in "${frameworks[0]}"/System*.dll "${frameworks[0]}"/Microsoft*.dll 
     case "$library" in *Native* | *WindowsRuntime*) ;; *) references+=("-r:$library") ;; esac
 done
 mcs -warn:4 -warnaserror -nowarn:1701,1702 -langversion:latest -nostdlib -noconfig "${references[@]}" \
-    -doc:program.xml -out:program.dll shelf/src/*.cs "$PROGRAMS/Pages.cs"
+    -doc:program.xml -out:program.dll "$PACKAGE"/src/*.cs "$PROGRAMS/${PROGRAM^}.cs"
 mkdir -p openssl
 for name in ssl crypto; do
     found=("${packages[0]}"/psycopg2_binary.libs/lib"$name"-*.so.1.1)

@@ -1,0 +1,3 @@
+# JavaScript.
+cp "$PROGRAMS/$PROGRAM.js" program.mjs
+exec node program.mjs

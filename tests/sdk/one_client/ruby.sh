@@ -1,0 +1,2 @@
+# Ruby: not one warning.
+exec ruby -w -I "$PACKAGE/lib" "$PROGRAMS/$PROGRAM.rb"

@@ -1,3 +1,0 @@
-# JavaScript.
-cp "$PROGRAMS/pages.js" pages.mjs
-exec node pages.mjs

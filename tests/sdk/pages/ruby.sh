@@ -1,2 +1,0 @@
-# Ruby: not one warning.
-exec ruby -w -I shelf/lib "$PROGRAMS/pages.rb"

@@ -1,3 +1,0 @@
-# Swift: there is no compiler to be had, so it is parsed.
-mapfile -t sources < <(find shelf -name '*.swift')
-exec "$TOOLS/.venv/bin/python" "$TOOLS/programs/parse_swift.py" "${sources[@]}" "$PROGRAMS/pages.swift"

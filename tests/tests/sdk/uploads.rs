@@ -1,0 +1,143 @@
+//! Every language buys the size of an image that it uploads: as a part of a form, as the whole body, and by the id of a call
+//! once more.
+
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+use farthing_bridge::read;
+use farthing_control::{
+    endpoint,
+    types::{ServiceFile, SourceFile, SourceKind},
+};
+use farthing_demo_services::image_size;
+use farthing_protocol::Usdc;
+use farthing_sdk::{Language, Options, generate};
+use farthing_testnet::demo::{Demo, Setup};
+use farthing_tests::{command::farthing, wait::eventually};
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinSet};
+
+use super::languages::Toolchain;
+
+const PRICE: Usdc = Usdc::from_micros(1_000);
+/// What a language pays for: a form, a raw image, and one call that is sent twice.
+const PAID: u64 = 3;
+
+/// The head of a PNG of 640 × 480, which is no text, and something behind it.
+const IMAGE: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\x80\0\0\x01\xe0\x08\x02\0\0\0\0\xff";
+/// Its file's name, whose quotes are escaped on their way.
+const FILE: &str = "a \"dot\".png";
+const EXPECTED: [&str; 4] = [
+    "form 640 480 image/png a %22dot%22.png true 31 0.001",
+    "raw 640 480 image/png 31 0.001",
+    "again 640",
+    "again 640",
+];
+
+/// What the service says of itself, and two operations that nobody calls: every kind of part has to compile.
+fn described() -> Result<String> {
+    let mut document: Value =
+        serde_json::from_str(include_str!("../../../demo-services/src/image_size/openapi.json"))?;
+    let file = json!({ "type": "string", "format": "binary" });
+    let text = json!({ "type": "string" });
+    let form = json!({
+        "type": "object", "required": ["photo \"1\"", "more", "count", "class", "day"],
+        "properties": {
+            "photo \"1\"": file, "cover": file, "more": { "type": "array", "items": file },
+            "others": { "type": "array", "items": file }, "tags": { "type": "array", "items": text },
+            "count": { "type": "integer" }, "huge": { "type": "integer", "format": "uint64" }, "ratio": { "type": "number" },
+            "on": { "type": "boolean" }, "class": text, "thing": { "type": "object", "properties": { "a": text } },
+            "day": { "type": "string", "enum": ["mon", "tue"] }, "by name": { "type": "object", "additionalProperties": text },
+            "anything": {}, "either": { "oneOf": [{ "type": "string" }, { "type": "integer" }] },
+        },
+        "additionalProperties": file,
+    });
+    let operation = |id: &str, required: bool, content: Value| {
+        json!({ "post": {
+            "operationId": id,
+            "requestBody": { "required": required, "content": { "multipart/form-data": content } },
+            "responses": { "200": { "description": "Bytes", "content": { "image/png": {} } } },
+        } })
+    };
+    document["paths"]["/many"] = operation("many", false, json!({ "schema": form }));
+    document["paths"]["/whatever"] = operation("whatever", true, json!({}));
+    document["paths"]["/page"] = json!({
+        "get": { "operationId": "page", "responses": { "200": { "description": "A page", "content": { "text/html": {} } } } },
+        "head": { "operationId": "pageHead", "responses": { "200": { "description": "Its head" } } },
+    });
+    Ok(document.to_string())
+}
+
+/// Starts the service and sells it from the earthquakes' node.
+async fn publish(demo: &Demo) -> Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}/openapi.json", listener.local_addr()?);
+    tokio::spawn(async move { axum::serve(listener, image_size::router()).await });
+    let source = SourceFile { kind: SourceKind::Openapi, url: Some(url), text: None, file: String::new() };
+    let file = ServiceFile {
+        name: "Sizes".to_owned(),
+        source: Some(source),
+        writes: true,
+        ..ServiceFile::priced(PRICE)
+    };
+    let id = demo.earthquakes.node.control().tell(endpoint::AddApi, &file).await?.id.to_string();
+    eventually("the consumer knows the service", async || {
+        Ok(farthing(&demo.consumer, &["catalog", "show", &id]).await?.code == 0)
+    })
+    .await?;
+    Ok(id)
+}
+
+/// Writes the client, compiles and runs the language's program with it.
+async fn upload(toolchain: Toolchain, id: String, variables: Vec<(&'static str, String)>) -> Result<()> {
+    let language = Language::parse(toolchain.language).context("no such language")?;
+    let sizes = read(described()?.as_bytes()).map_err(|error| anyhow::anyhow!("{error:?}"))?.description;
+    let options = Options { service_id: id, package: Some("sizes".to_owned()), ..Options::default() };
+    let folder = tempfile::tempdir()?;
+    for file in generate(&sizes, language, &options)?.files {
+        let path = folder.path().join("sizes").join(file.path);
+        fs::create_dir_all(path.parent().context("no folder")?)?;
+        fs::write(path, file.text)?;
+    }
+    fs::write(folder.path().join(FILE), IMAGE)?;
+    let out = toolchain.run_one(folder.path(), ("sizes", "uploads"), &variables).await?;
+    if toolchain.is_parsed_only {
+        return Ok(());
+    }
+    let said: Vec<&str> = out.lines().map(str::trim_end).collect();
+    ensure!(said == EXPECTED, "it says:\n{out}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_language_uploads_an_image_in_a_form_and_as_a_body_and_pays_a_repeated_form_once() -> Result<()>
+{
+    let toolchains = Toolchain::all_here()?;
+    let folder = tempfile::tempdir()?;
+    let demo =
+        Demo::start(folder.path(), Setup { gateway_port: 0, panel_port: 0, ..Setup::default() }).await?;
+    let id = publish(&demo).await?;
+    let spent_before = demo.consumer.status().await?.spent_today.0;
+    let variables = vec![
+        ("FARTHING_URL", demo.gateway_url.clone()),
+        ("CONSUMER_SECRET", demo.secret.clone()),
+        ("FARTHING_CA_FILE", demo.consumer.ca_file().display().to_string()),
+    ];
+    let mut running = JoinSet::new();
+    for toolchain in toolchains.clone() {
+        let (id, variables) = (id.clone(), variables.clone());
+        running
+            .spawn(async move { upload(toolchain, id, variables).await.with_context(|| toolchain.language) });
+    }
+    let mut problems = Vec::new();
+    while let Some(ended) = running.join_next().await {
+        problems.extend(ended?.err().map(|problem| format!("{problem:#}")));
+    }
+    ensure!(problems.is_empty(), "{}", problems.join("\n\n"));
+    let run = toolchains.iter().filter(|toolchain| !toolchain.is_parsed_only).count();
+    let due = Usdc::from_micros(PRICE.micros() * PAID * u64::try_from(run)?);
+    let spent =
+        demo.consumer.status().await?.spent_today.0.checked_sub(spent_before).context("less than before")?;
+    ensure!(spent == due, "{run} languages spent {spent} USDC, and not {due}");
+    farthing_tests::agreement::end(demo).await
+}
