@@ -21,7 +21,7 @@ const BODY_BYTES_MAX: usize = 8 << 20;
 
 const RAW_TYPES: [&str; 3] = ["image/png", "image/gif", "application/octet-stream"];
 
-/// What is known of an image.
+/// The answer: all that is known of an image.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Measured {
     width: u32,

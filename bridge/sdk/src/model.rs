@@ -85,7 +85,7 @@ pub(super) struct Declared {
 #[derive(Debug)]
 pub(super) enum Kind {
     Object(Object),
-    /// What a `multipart/form-data` body holds: only sent, part by part. Null is said by sending nothing.
+    /// The members of a `multipart/form-data` body: only sent, part by part. Null is said by sending nothing.
     Parts(Object),
     Enum(Enum),
     Union(Union),
