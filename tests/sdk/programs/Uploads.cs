@@ -12,7 +12,7 @@ public static class Uploads
     {
         var client = new Client();
         var content = File.ReadAllBytes(Name);
-        var form = new ImageSizeForm { Image = new Upload(content, Name, "image/png"), Note = "Z\u00fcrich" };
+        var form = new ImageSizeForm { Image = new Upload(content, Name, "image/png"), Note = "Z\u00fcrich --farthing-sizecsharp" };
         var answer = await client.ImageSize(form);
         var size = answer.Value;
         Console.WriteLine(

@@ -18,7 +18,7 @@ public final class Uploads {
         byte[] content = Files.readAllBytes(Path.of(NAME));
         var form = new ImageSizeForm();
         form.image = new Upload(content, NAME, "image/png");
-        form.note = "Z\u00fcrich";
+        form.note = "Z\u00fcrich --farthing-sizejava";
         var answer = client.imageSize(form);
         var size = answer.value();
         System.out.println("form " + size.width + " " + size.height + " " + size.type + " " + size.file + " "

@@ -9,7 +9,7 @@ public fun main() {
     val name = "a \"dot\".png"
     val client = Client()
     val content = File(name).readBytes()
-    val form = ImageSizeForm(image = Upload(content, name, "image/png"), note = "Z\u00fcrich")
+    val form = ImageSizeForm(image = Upload(content, name, "image/png"), note = "Z\u00fcrich --farthing-sizekotlin")
     val answer = client.imageSize(form)
     val size = answer.value
     val isSame = size.note == form.note

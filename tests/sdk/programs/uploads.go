@@ -24,7 +24,7 @@ func main() {
 	content := must(os.ReadFile(name))
 	form := sizes.ImageSizeForm{
 		Image: sizes.Upload{Content: content, Name: name, MediaType: "image/png"},
-		Note:  sizes.Ptr("Z\u00fcrich"),
+		Note:  sizes.Ptr("Z\u00fcrich --farthing-sizego"),
 	}
 	answer := must(client.ImageSize(ctx, form))
 	size := answer.Value

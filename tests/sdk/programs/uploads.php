@@ -10,7 +10,7 @@ const NAME = 'a "dot".png';
 
 $client = new Sizes\Client();
 $content = file_get_contents(NAME);
-$form = new Sizes\ImageSizeForm(image: new Sizes\Upload($content, NAME, 'image/png'), note: "Z\u{fc}rich");
+$form = new Sizes\ImageSizeForm(image: new Sizes\Upload($content, NAME, 'image/png'), note: "Z\u{fc}rich --farthing-sizephp");
 $answer = $client->imageSize($form);
 $size = $answer->value;
 $isSame = json_encode($size->note === $form->note);

@@ -8,7 +8,7 @@ NAME = 'a "dot".png'
 
 client = sizes.Client()
 content = pathlib.Path(NAME).read_bytes()
-form = sizes.ImageSizeForm(image=sizes.Upload(content, NAME, "image/png"), note="Z\u00fcrich")
+form = sizes.ImageSizeForm(image=sizes.Upload(content, NAME, "image/png"), note="Z\u00fcrich --farthing-sizepython")
 answer = client.image_size(form)
 size = answer.value
 is_same = str(size.note == form.note).lower()

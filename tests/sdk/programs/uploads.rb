@@ -9,7 +9,7 @@ NAME = "a \"dot\".png"
 client = Sizes::Client.new
 content = File.binread(NAME)
 form = Sizes::ImageSizeForm.new(
-  image: Sizes::Upload.new(content, name: NAME, media_type: "image/png"), note: "Z\u00fcrich"
+  image: Sizes::Upload.new(content, name: NAME, media_type: "image/png"), note: "Z\u00fcrich --farthing-sizeruby"
 )
 answer = client.image_size(body: form)
 size = answer.value

@@ -5,7 +5,7 @@ set -euo pipefail
 # What was paid for the call before.
 charged() { sed -n 's/^paid \(.*\) USDC.*/\1/p' said; }
 
-note=$'Z\xc3\xbcrich'
+note=$'Z\xc3\xbcrich --farthing-sizeshell'
 form=(--part 'image=@a "dot".png;type=image/png' --part "note=$note")
 answer=$(./sizes/sizes.sh image_size "${form[@]}" 2>said)
 jq -r --arg note "$note" --arg charged "$(charged)" \

@@ -7,7 +7,7 @@ struct Program {
     static func main() async throws {
         let client = try Client()
         let content = try Data(contentsOf: URL(fileURLWithPath: "dot.png"))
-        let form = ImageSizeForm(image: Upload(content, name: "dot.png", mediaType: "image/png"), note: "Z\u{fc}rich")
+        let form = ImageSizeForm(image: Upload(content, name: "dot.png", mediaType: "image/png"), note: "Z\u{fc}rich --farthing-sizeswift")
         let answer = try await client.imageSize(body: form)
         print("form \(answer.value.width) \(answer.value.file ?? "") \(answer.charged)")
         let raw = try await client.rawImageSize(body: content)

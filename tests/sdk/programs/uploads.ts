@@ -5,7 +5,7 @@ import * as sizes from "./sizes/src/index.js";
 const name = 'a "dot".png';
 const client = new sizes.Client();
 const content = readFileSync(name);
-const form: sizes.ImageSizeForm = { image: new sizes.Upload(content, name, "image/png"), note: "Z\u00fcrich" };
+const form: sizes.ImageSizeForm = { image: new sizes.Upload(content, name, "image/png"), note: "Z\u00fcrich --farthing-sizetypescript" };
 const answer = await client.imageSize(form);
 const size = answer.value;
 console.log("form", size.width, size.height, size.type, size.file, size.note === form.note, String(size.bytes), answer.charged);

@@ -1,5 +1,5 @@
-//! Every language buys the size of an image that it uploads: as a part of a form, as the whole body, and by the id of a call
-//! once more.
+//! Every language buys the size of an image that it uploads: as a part of a form, as the whole body, and in a form that is sent
+//! twice under one id. What this form would have as its boundary stands in a part of it.
 
 use std::fs;
 
