@@ -93,6 +93,19 @@ pub fn is_json(content_type: &str) -> bool {
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
+/// Tells whether a media type, in small letters, is of text: other bodies are bytes.
+pub(crate) fn is_text(media_type: &str) -> bool {
+    /// Texts that are not called so.
+    const TEXTS: &[&str] = &[
+        "application/xml",
+        "application/x-ndjson",
+        "application/yaml",
+        "application/x-yaml",
+        "application/graphql",
+    ];
+    media_type.starts_with("text/") || media_type.ends_with("+xml") || TEXTS.contains(&media_type)
+}
+
 /// The content type without its parameters.
 fn essence(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
@@ -118,7 +131,7 @@ fn is_named_beside(declared: &Body, given: Option<&str>) -> bool {
 }
 
 /// Tells whether a media type is `wanted`, or one of that range.
-fn is_of(wanted: &str, given: &str) -> bool {
+pub(crate) fn is_of(wanted: &str, given: &str) -> bool {
     let range = wanted.strip_suffix("*/*").or_else(|| wanted.strip_suffix('*'));
     given == wanted || range.is_some_and(|range| given.starts_with(range))
 }

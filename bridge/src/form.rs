@@ -8,8 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
 use crate::{
+    body::{is_of, is_text},
     cut,
-    description::{ApiDescription, BodyKind, Operation, Parameter, Place, Schema, Shape},
+    description::{
+        ApiDescription, Body, BodyKind, Object, Operation, Parameter, Place, Property, Schema, Shape,
+    },
+    limits::PARTS_MAX,
+    multipart::{FORM_DATA, is_multipart},
     pretty::pretty,
     samples::made_up_value,
 };
@@ -36,12 +41,13 @@ pub struct Form {
     pub body: Option<BodyField>,
 }
 
-/// One parameter.
+/// One parameter, or one part of the body.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FormField {
     pub name: String,
-    #[serde(rename = "in")]
-    pub place: Place,
+    /// None of a part of the body.
+    #[serde(rename = "in", default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
     #[serde(default)]
     pub required: bool,
     /// In a few words: `integer`, `one of A, B`.
@@ -66,6 +72,9 @@ pub struct FormField {
     pub maximum: Option<String>,
     #[serde(default)]
     pub deprecated: bool,
+    /// True of a file of which several may be chosen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub several: bool,
 }
 
 /// The way in which a value is entered.
@@ -81,6 +90,8 @@ pub enum FormInput {
     /// Values separated by commas, or a JSON array.
     List,
     Json,
+    /// A file, which only a part of the body can be.
+    File,
 }
 
 /// The body.
@@ -88,6 +99,11 @@ pub enum FormInput {
 pub struct BodyField {
     pub kind: BodyKind,
     pub media_type: String,
+    /// Media types that may be sent instead; `*/*` is any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
+    #[serde(default, skip_serializing_if = "BodyInput::is_text")]
+    pub input: BodyInput,
     #[serde(default)]
     pub required: bool,
     #[serde(rename = "type")]
@@ -97,6 +113,25 @@ pub struct BodyField {
     /// A body to begin with: the owner's example, or one made up from the schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example: Option<String>,
+}
+
+/// The way in which a body is entered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BodyInput {
+    #[default]
+    Text,
+    /// One file, which is the whole body.
+    File,
+    /// The parts of a form, required ones first; none where the description names none.
+    Parts(Vec<FormField>),
+}
+
+impl BodyInput {
+    /// Returns whether the body is typed.
+    pub const fn is_text(&self) -> bool {
+        matches!(self, Self::Text)
+    }
 }
 
 impl FormField {
@@ -112,6 +147,14 @@ impl BodyField {
     pub const fn is_json(&self) -> bool {
         matches!(self.kind, BodyKind::Json | BodyKind::Form)
     }
+
+    /// Returns the content type of a file that whoever sends it calls `given`: that one where it is described, the described
+    /// one otherwise, as systems know few types by name.
+    pub fn type_of_file<'t>(&'t self, given: &'t str) -> &'t str {
+        let fits = |wanted: &String| is_of(&wanted.to_ascii_lowercase(), &given.to_ascii_lowercase());
+        let is_described = !given.is_empty() && (fits(&self.media_type) || self.also.iter().any(fits));
+        if is_described || self.media_type.contains('*') { given } else { &self.media_type }
+    }
 }
 
 /// The form of `operation`, which is one of `description`.
@@ -125,6 +168,8 @@ pub fn of(description: &ApiDescription, operation: &Operation) -> Form {
         BodyField {
             kind: body.kind,
             media_type: body.media_type.clone(),
+            also: body.also.clone(),
+            input: body_input(description, body),
             required: body.required,
             type_name: shortened(&description.type_name(&body.schema)),
             description: shortened(&body.description),
@@ -137,6 +182,47 @@ pub fn of(description: &ApiDescription, operation: &Operation) -> Form {
     Form { fields, any_params: operation.any_params, body }
 }
 
+fn body_input(description: &ApiDescription, body: &Body) -> BodyInput {
+    let media_type = body.media_type.to_ascii_lowercase();
+    if body.kind != BodyKind::Text || is_text(&media_type) {
+        return BodyInput::Text;
+    }
+    if !is_multipart(&media_type) {
+        return BodyInput::File;
+    }
+    // Parts of other bodies have no names.
+    let object = Some(&body.schema).filter(|_| media_type == FORM_DATA);
+    let properties =
+        object.and_then(|schema| object_of(description, schema)).map(|object| &object.properties);
+    let properties = properties.into_iter().flatten().take(PARTS_MAX);
+    let mut parts: Vec<FormField> = properties.map(|property| part(description, property)).collect();
+    parts.sort_by_key(|part| !part.required);
+    BodyInput::Parts(parts)
+}
+
+/// The object that a schema is, or the first one that it may be.
+fn object_of<'d>(description: &'d ApiDescription, schema: &'d Schema) -> Option<&'d Object> {
+    let object = |schema: &'d Schema| match &description.resolve(schema)?.shape {
+        Shape::Object(object) => Some(object),
+        _ => None,
+    };
+    match &description.resolve(schema)?.shape {
+        Shape::OneOf(one_of) => one_of.variants.iter().find_map(object),
+        _ => object(schema),
+    }
+}
+
+fn part(description: &ApiDescription, property: &Property) -> FormField {
+    let resolved = |schema| description.resolve(schema).map(|schema: &Schema| &schema.shape);
+    let is_file =
+        |shape: Option<&Shape>| matches!(shape, Some(Shape::String(bounds)) if bounds.format == "binary");
+    let shape = resolved(&property.schema);
+    let several = matches!(shape, Some(Shape::Array(array)) if is_file(resolved(&array.items)));
+    let field = described(description, &property.name, &property.schema);
+    let input = if several || is_file(shape) { FormInput::File } else { field.input };
+    FormField { required: property.required, input, several, ..field }
+}
+
 /// In lines, unless these would be so long that nobody edits them.
 fn lines(value: &Value) -> String {
     let lines = pretty(value, EXAMPLE_BYTES_MAX);
@@ -144,18 +230,31 @@ fn lines(value: &Value) -> String {
 }
 
 fn field(description: &ApiDescription, parameter: &Parameter) -> FormField {
-    let own = &parameter.schema;
+    let field = described(description, &parameter.name, &parameter.schema);
+    let said = Some(&parameter.description).filter(|text| !text.is_empty());
+    FormField {
+        place: Some(parameter.place),
+        required: parameter.required,
+        description: said.map_or(field.description, |text| shortened(text)),
+        example: parameter.example.as_ref().and_then(text_of_field).or(field.example),
+        deprecated: parameter.deprecated || field.deprecated,
+        ..field
+    }
+}
+
+/// A field as its schema describes it.
+fn described(description: &ApiDescription, name: &str, own: &Schema) -> FormField {
     let schema = description.resolve(own).unwrap_or(own);
     let (minimum, maximum) = bounds(schema);
     let choices = choices(schema);
     let first = |one: &Option<Value>, other: &Option<Value>| {
         one.as_ref().or(other.as_ref()).filter(|value| !value.is_null()).and_then(text_of_field)
     };
-    let describes = [&parameter.description, &own.description, &schema.description];
+    let describes = [&own.description, &schema.description];
     FormField {
-        name: parameter.name.clone(),
-        place: parameter.place,
-        required: parameter.required,
+        name: name.to_owned(),
+        place: None,
+        required: false,
         kind: shortened(&description.type_name(own)),
         input: if choices.is_empty() { input(description, schema) } else { FormInput::Choice },
         description: describes
@@ -165,14 +264,11 @@ fn field(description: &ApiDescription, parameter: &Parameter) -> FormField {
             .unwrap_or_default(),
         choices,
         default: first(&own.default, &schema.default),
-        example: parameter
-            .example
-            .as_ref()
-            .and_then(text_of_field)
-            .or_else(|| first(&own.example, &schema.example)),
+        example: first(&own.example, &schema.example),
         minimum,
         maximum,
-        deprecated: parameter.deprecated || own.deprecated,
+        deprecated: own.deprecated,
+        several: false,
     }
 }
 
@@ -231,100 +327,4 @@ fn text(value: &Value, bytes_max: usize) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::read;
-
-    fn form(operation: &Value) -> Form {
-        let document = json!({ "openapi": "3.1.0", "info": { "title": "t", "version": "1" },
-            "components": { "schemas": { "Order": { "type": "string", "enum": ["up", "down"], "default": "up" } } },
-            "paths": { "/a/{id}": { "post": operation } } });
-        let reading = read(document.to_string().as_bytes()).unwrap();
-        of(&reading.description, &reading.description.operations[0])
-    }
-
-    #[test]
-    fn every_kind_of_parameter_has_its_kind_of_field() {
-        let query = |name: &str, schema: Value| json!({ "name": name, "in": "query", "schema": schema });
-        let form = form(&json!({
-            "responses": { "200": { "description": "ok" } },
-            "parameters": [
-                query("order", json!({ "$ref": "#/components/schemas/Order" })),
-                query("limit", json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 20 })),
-                query("share", json!({ "type": "number", "exclusiveMinimum": 0 })),
-                query("flag", json!({ "type": "boolean" })),
-                query("ids", json!({ "type": "array", "items": { "type": "integer" } })),
-                query("filter", json!({ "type": "object", "properties": { "a": { "type": "string" } } })),
-                { "name": "id", "in": "path", "required": true, "example": "x7", "schema": { "type": "string" } },
-            ],
-        }));
-        let inputs: Vec<_> = form.fields.iter().map(|field| (field.name.as_str(), field.input)).collect();
-        assert_eq!(
-            inputs,
-            [
-                ("id", FormInput::Text),
-                ("order", FormInput::Choice),
-                ("limit", FormInput::Integer),
-                ("share", FormInput::Number),
-                ("flag", FormInput::Boolean),
-                ("ids", FormInput::List),
-                ("filter", FormInput::Json),
-            ]
-        );
-        let field = |name: &str| form.fields.iter().find(|field| field.name == name).unwrap();
-        assert_eq!(field("id").start(), "x7", "what is required begins with something");
-        assert_eq!((field("order").start(), field("order").default.as_deref()), ("", Some("up")));
-        assert_eq!(field("order").choices, ["up", "down"]);
-        let limit = field("limit");
-        assert_eq!((limit.minimum.as_deref(), limit.maximum.as_deref()), (Some("1"), Some("100")));
-        assert_eq!(field("share").minimum, None, "zero itself is not allowed");
-    }
-
-    #[test]
-    fn a_body_begins_with_an_example() {
-        let body = |content: Value| {
-            let operation = json!({ "requestBody": { "content": content, "required": true },
-                "responses": { "200": { "description": "ok" } },
-                "parameters": [{ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }] });
-            form(&operation).body.unwrap()
-        };
-        let schema = json!({ "type": "object", "required": ["name"],
-            "properties": { "name": { "type": "string", "example": "Ada" } } });
-        let made_up = body(json!({ "application/json": { "schema": schema } }));
-        assert!(made_up.is_json() && made_up.required);
-        let text: Value = serde_json::from_str(&made_up.example.unwrap()).unwrap();
-        assert_eq!(text["name"], "Ada");
-        let given = body(json!({ "application/json": { "schema": schema, "example": { "name": "Bo" } } }));
-        assert!(given.example.unwrap().contains("Bo"));
-    }
-
-    #[test]
-    fn texts_that_many_fields_may_refer_to_are_cut_or_left_out() {
-        let long = "x".repeat(100_000);
-        let schema = json!({ "type": "string", "description": long, "default": long, "example": long });
-        let choices = json!({ "type": "string", "enum": vec![long.clone(); 3] });
-        let many: Vec<_> = (100..200).map(|n| format!("{n}{}", &long[..1_000])).collect();
-        let many = json!({ "type": "string", "enum": many });
-        let form = form(&json!({
-            "responses": { "200": { "description": "ok" } },
-            "parameters": [{ "name": "a", "in": "query", "description": long, "schema": schema },
-                { "name": "b", "in": "query", "schema": choices },
-                { "name": "c", "in": "query", "schema": many }],
-        }));
-        let bytes = serde_json::to_vec(&form).unwrap().len();
-        assert!(bytes < 20_000, "{bytes} bytes");
-    }
-
-    #[test]
-    fn of_a_long_text_only_as_much_is_written_as_a_field_has() {
-        let long = json!(vec![0.1; 500_000]);
-        crate::testing::timed(|| (0..3_000).for_each(|_| assert_eq!(text_of_field(&long), None)));
-        assert_eq!(text_of_field(&json!([0.1, 2])).as_deref(), Some("[0.1,2]"));
-        assert_eq!(
-            text_of_field(&"x".repeat(FIELD_BYTES_MAX).into()).map(|text| text.len()),
-            Some(FIELD_BYTES_MAX)
-        );
-    }
-}
+mod tests;

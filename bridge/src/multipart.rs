@@ -1,8 +1,8 @@
 //! Bodies of several parts (RFC 2046, 5.1; RFC 7578), read so strictly that no server can read other parts than we do.
 //!
 //! The content type names the boundary, once. Each part has a head of known fields and its content; whatever some readers
-//! would take for a delimiter is one, or the body is refused. Nothing is copied and nothing is written: who is satisfied
-//! with the parts passes the body on as it came.
+//! would take for a delimiter is one, or the body is refused. Nothing is copied: who is satisfied with the parts passes the
+//! body on as it came. What is written here ([`written`]) is read back in the same way.
 
 use std::str;
 
@@ -17,6 +17,9 @@ pub(crate) const FORM_DATA: &str = "multipart/form-data";
 /// A form's part has four; each is compared with all others.
 const PART_FIELDS_MAX: usize = 16;
 
+/// Room for the head of a part that is written.
+const HEAD_BYTES_USUAL: usize = 256;
+
 /// RFC 2046, 5.1.1.
 const BOUNDARY_BYTES_MAX: usize = 70;
 
@@ -28,6 +31,22 @@ pub struct Part<'b> {
     /// True if it names a file.
     pub is_file: bool,
     pub content: &'b [u8],
+}
+
+/// A part of a form to be written.
+#[derive(Debug, Clone, Copy)]
+pub struct NewPart<'b> {
+    pub name: &'b str,
+    pub file: Option<NewFile<'b>>,
+    pub content: &'b [u8],
+}
+
+/// The file that a part is said to be.
+#[derive(Debug, Clone, Copy)]
+pub struct NewFile<'b> {
+    pub name: &'b str,
+    /// Left out when it is empty, or none.
+    pub media_type: &'b str,
 }
 
 /// The reason that a body is not passed on.
@@ -118,6 +137,47 @@ pub fn parts<'b>(content_type: &str, body: &'b [u8]) -> Result<Vec<Part<'b>>, Mu
         parts.push(read.map_err(|why| MultipartError::Head { number, why })?);
         rest = &part[end + delimiter.len()..];
     }
+}
+
+/// Writes a form: its content type, which names the boundary, and its parts.
+///
+/// # Errors
+/// [`MultipartError`] when the boundary is none or occurs in a content, and for a name that servers read in more than one
+/// way.
+pub fn written(boundary: &str, given: &[NewPart<'_>]) -> Result<(String, Vec<u8>), MultipartError> {
+    let content_type = sent_type(FORM_DATA, boundary);
+    let mut body = Vec::with_capacity(given.iter().map(|part| part.content.len() + HEAD_BYTES_USUAL).sum());
+    for part in given {
+        body.extend_from_slice(new_head(boundary, part).as_bytes());
+        body.extend_from_slice(part.content);
+        body.extend_from_slice(b"\r\n");
+    }
+    body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+    let read = parts(&content_type, &body)?;
+    let is_same = |(part, given): &(&Part<'_>, &NewPart<'_>)| {
+        part.name == given.name && part.is_file == given.file.is_some() && part.content == given.content
+    };
+    match read.iter().zip(given).position(|both| !is_same(&both)) {
+        Some(at) => {
+            let why = "would be read as something else than it is".to_owned();
+            Err(MultipartError::Head { number: at + 1, why })
+        }
+        None => Ok((content_type, body)),
+    }
+}
+
+fn new_head(boundary: &str, part: &NewPart<'_>) -> String {
+    let mut head = format!("--{boundary}\r\ncontent-disposition: form-data; name=\"{}\"", part.name);
+    if let Some(file) = part.file {
+        // It is a person's own, and tells nobody where anything is.
+        let is_odd = |c: char| c.is_control() || matches!(c, '"' | '\\' | '/');
+        head.push_str(&format!("; filename=\"{}\"", file.name.replace(is_odd, "_")));
+        if !file.media_type.is_empty() && file.media_type.bytes().all(|b| b.is_ascii_graphic()) {
+            head.push_str(&format!("\r\ncontent-type: {}", file.media_type));
+        }
+    }
+    head.push_str("\r\n\r\n");
+    head
 }
 
 /// The content type without its parameters.

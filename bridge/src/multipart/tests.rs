@@ -109,3 +109,53 @@ fn a_boundary_is_quoted_where_it_has_to_be() {
     assert_eq!(sent_type(FORM_DATA, "a=b:c"), "multipart/form-data; boundary=\"a=b:c\"");
     assert_eq!(boundary("multipart/form-data; boundary=\"a=b:c\""), Ok("a=b:c"));
 }
+
+#[test]
+fn what_is_written_is_read_as_it_was_meant() {
+    let every: Vec<u8> = (0..=255).collect();
+    let file = |name, media_type| Some(NewFile { name, media_type });
+    let given = [
+        NewPart { name: "photo", file: file("a \"b\"\\c\r\n.png", "image/png"), content: &every },
+        NewPart { name: "more", file: file("größe; x=1", "not a type"), content: b"" },
+        NewPart { name: "größe", file: None, content: b"\r\n--other" },
+    ];
+    let (content_type, body) = written("x-7", &given).unwrap();
+    assert_eq!(content_type, "multipart/form-data; boundary=x-7");
+    let read = parts(&content_type, &body).unwrap();
+    let seen: Vec<_> = read.iter().map(|part| (part.name, part.is_file, part.content.len())).collect();
+    assert_eq!(seen, [("photo", true, 256), ("more", true, 0), ("größe", false, 9)]);
+    let text = String::from_utf8_lossy(&body);
+    assert!(text.contains("; filename=\"a _b__c__.png\"\r\ncontent-type: image/png\r\n\r\n"), "{text}");
+    assert!(!text.contains("not a type"), "{text}");
+    let (content_type, body) = written("x", &[]).unwrap();
+    assert!(parts(&content_type, &body).unwrap().is_empty());
+}
+
+#[test]
+fn what_would_be_read_otherwise_is_not_written() {
+    let told = |boundary: &str, name: &str, content: &[u8]| {
+        let part = NewPart { name, file: None, content };
+        written(boundary, &[part]).expect_err(name).to_string()
+    };
+    assert!(told("x", "a", b"1\r\n--x\r\n2").contains("head of part 2 has no end"));
+    let another = format!("1\r\n--x\r\n{}\r\n\r\n2", of("b"));
+    assert!(told("x", "a", another.as_bytes()).contains("head of part 1 would be read"));
+    assert!(told("x", "a", b"1--x--").contains("boundary is in part 1"));
+    assert!(told("a b", "a", b"1").contains("1 to 70 letters"));
+    for name in [
+        "",
+        "a\"",
+        "a\\",
+        "a\"; filename=\"b",
+        "a\"; name=\"b",
+        "a\r\nx: y",
+        "a\r\n\r\nb",
+        "a\"\r\n\r\nb",
+        "a%22",
+    ] {
+        told("x", name, b"1");
+    }
+    let many = vec![NewPart { name: "a", file: None, content: b"1" }; PARTS_MAX + 1];
+    assert_eq!(written("x", &many), Err(MultipartError::TooMany));
+    assert!(written("x", &many[1..]).is_ok());
+}

@@ -8,6 +8,7 @@ use super::{
     values::{BYTES_PER_NODE, Members, cost, flag, is_json, media_type, object, text},
 };
 use crate::{
+    body::is_text,
     description::{ANYTHING, Body, BodyKind, Content, Method, Response, Schema, Status},
     multipart::is_multipart,
     shown,
@@ -148,20 +149,10 @@ fn is_plain(media_type: &str) -> bool {
 
 /// The order in which bodies are preferred: those of which most can be checked, then those that can be typed in.
 fn rank(kind: BodyKind, media_type: &str) -> u8 {
-    /// Texts that are not called so.
-    const TEXTS: &[&str] = &[
-        "application/xml",
-        "application/x-ndjson",
-        "application/yaml",
-        "application/x-yaml",
-        "application/graphql",
-    ];
-    let is_text =
-        media_type.starts_with("text/") || media_type.ends_with("+xml") || TEXTS.contains(&media_type);
     match kind {
         BodyKind::Json => 0,
         BodyKind::Form => 1,
-        BodyKind::Text if is_text => 2,
+        BodyKind::Text if is_text(media_type) => 2,
         BodyKind::Text if is_multipart(media_type) => 3,
         BodyKind::Text => 4,
         BodyKind::Any => 5,
