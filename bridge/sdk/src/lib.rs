@@ -6,7 +6,7 @@
 //! 4. [`render`] makes files of them. What a stranger wrote reaches a file only through an escaping filter
 //!    ([`escape`]); a template that forgets one is an error and no file.
 //!
-//! [`plain()`] shows one call as code that needs no client, for pasting.
+//! [`plain()`] shows one call as code that needs no client, for pasting, and [`upload()`] one that sends files.
 //!
 //! The same description and options give the same bytes. **A language is added** with a folder below
 //! `bridge/sdk/templates`, which holds its templates and, as `profile.toml`, its [`profile::Profile`], and with its
@@ -25,6 +25,7 @@ mod plain;
 mod profile;
 mod render;
 mod snippet;
+mod upload;
 
 use std::collections::BTreeMap;
 
@@ -32,6 +33,7 @@ use farthing_bridge::description::ApiDescription;
 
 pub use plain::{PlainCall, plain};
 pub use snippet::snippet;
+pub use upload::{UploadBody, UploadCall, UploadPart, upload};
 
 /// Each language with its name, as it is written on a command line and in addresses, its title, as people write it, and
 /// its short names, in the order in which they are shown.

@@ -46,7 +46,7 @@ impl Language {
 /// [`SdkError::Template`] when a template cannot be rendered.
 pub fn plain(call: &PlainCall<'_>, language: Language) -> Result<Option<String>, SdkError> {
     let profile = language.profile();
-    let Some(PlainCode { template, request }) = &profile.plain else { return Ok(None) };
+    let Some(PlainCode { template, request, .. }) = &profile.plain else { return Ok(None) };
     let address = format!("{}/internal/call", call.gateway);
     let context = context! {
         tls => address.starts_with("https://"),

@@ -49,6 +49,8 @@ pub(super) struct Output {
 pub(super) struct PlainCode {
     pub template: String,
     pub request: RequestForm,
+    /// For [`super::upload()`].
+    pub upload: String,
 }
 
 /// The form of the gateway's request in code.

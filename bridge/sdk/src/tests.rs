@@ -8,6 +8,7 @@ mod plain;
 #[path = "../../src/testing/samples.rs"]
 mod samples;
 mod types;
+mod upload;
 
 use farthing_bridge::openapi;
 
