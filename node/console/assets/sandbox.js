@@ -32,7 +32,11 @@ function refresh() {
   request.onload = () => {
     if (request.response) exchange(request.response);
   };
-  const fields = new URLSearchParams(new FormData(form));
+  const fields = new URLSearchParams();
+  for (const [name, value] of new FormData(form)) {
+    // Of a file only the name is needed, and sent.
+    fields.append(name, typeof value === "string" ? value : value.name);
+  }
   fields.set("act", "code");
   request.send(fields);
 }

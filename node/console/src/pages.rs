@@ -69,7 +69,7 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route(
             "/panel/catalog/{id}/sandbox",
             get(sandbox::show)
-                .merge(post(sandbox::act).layer(DefaultBodyLimit::max(sandbox::FORM_BYTES_MAX))),
+                .merge(post(sandbox::act).layer(DefaultBodyLimit::max(sandbox::FILES_FORM_BYTES_MAX))),
         )
         .route("/panel/catalog/{id}/sandbox/answer", get(sandbox::download))
         .route("/panel/catalog/{id}/sdk", get(sdk::show))

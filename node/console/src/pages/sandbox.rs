@@ -1,11 +1,11 @@
 //! Sandbox: any operation of a service, tried: a form from its description, a free sample or a live call, the answer
 //! in every view, and the same call as code.
 //!
-//! 1. A button posts the form ([`filled`]). A live call goes the way of every call, so limits apply, and no more is
-//!    paid than the button said; a sample asks nobody.
+//! 1. A button posts the form ([`sent`], [`filled`]), with files where the operation takes some ([`files`]). A live call
+//!    goes the way of every call, so limits apply, and no more is paid than the button said; a sample asks nobody.
 //! 2. What came back is kept for the session ([`crate::history`]), and the browser goes on to a page that
 //!    shows it ([`answer`]): loading that again pays nothing.
-//! 3. `sandbox.js` posts the form as one types and exchanges the code; without it, a button does.
+//! 3. `sandbox.js` posts the form as one types and exchanges the code ([`code`]); without it, a button does.
 //!
 //! Invariant: every end of a call says whether it was charged ([`cost`]).
 
@@ -34,7 +34,6 @@ use crate::{
     ConsoleState,
     access::Session,
     failure::{Failure, Page},
-    form::HarmlessForm,
     frame::{Section, Visit},
     history::{Answer, Exchange, StoredExchange},
     page::Rendered,
@@ -43,15 +42,20 @@ use crate::{
 use super::service::{Part, ServiceHead, service_id};
 
 mod answer;
+mod code;
 mod cost;
+mod files;
 mod filled;
+mod sent;
 mod view;
 
-use filled::{Call, Filled, read_operation};
+use filled::{CallBody, Filled, read_operation};
+pub(super) use sent::FILES_FORM_BYTES_MAX;
+use sent::SandboxForm;
 use view::{SandboxParts, SandboxTemplate};
 
-/// A body that is typed; larger ones are for programs.
-pub(super) const FORM_BYTES_MAX: usize = 128 * 1024;
+/// A body that is typed; larger ones are for programs, or files.
+const FORM_BYTES_MAX: usize = 128 * 1024;
 
 /// Client code for a call is written for services of this many operations at most, which takes a tenth of a second.
 const SNIPPET_OPERATIONS_MAX: usize = 150;
@@ -99,26 +103,32 @@ pub(super) type Fields = Vec<(String, String)>;
 pub(super) async fn act(
     State(panel): State<ConsoleState>,
     Path(id): Path<String>,
-    sent: HarmlessForm<Fields>,
+    sent: SandboxForm,
 ) -> Page {
     let id = service_id(&id)?;
-    let buys = sent.fields.iter().any(|(name, value)| name == "act" && value == "live");
-    let HarmlessForm { visit, fields, .. } = if buys { sent.proven()?.into() } else { sent };
+    let SandboxForm { visit, fields, files } = sent;
     let one = |name: &str| fields.iter().find(|(own, _)| own == name).map_or("", |(_, value)| value.as_str());
     let (operation, act) = (read_operation(one("operation")), one("act").to_owned());
     let service = panel.node().ask(endpoint::CatalogService.of(id)).await?;
     let form = form(panel.node(), &service, &operation).await?.ok_or_else(Failure::not_found)?;
-    let filled = Filled::sent(&fields);
-    let call = filled.call(&form.form);
-    let exchange = match (act.as_str(), &call) {
-        ("sample", _) => Some(sample(panel.node(), id, &operation, fields).await?),
-        ("live", Ok(call)) => Some(live(&panel, &visit, id, &form, &filled, call, fields).await?),
-        _ => None,
+    let filled = Filled::sent(&fields).with(files);
+    let asked = filled.call(&form.form).and_then(|call| match act.as_str() {
+        "live" => filled.request(id, &form, &call).map(Some),
+        _ => Ok(None),
+    });
+    let (exchange, problem) = match (act.as_str(), asked) {
+        ("sample", _) => (Some(sample(panel.node(), id, &operation, fields).await?), None),
+        (_, Ok(Some(request))) if filled.has_price() => {
+            (Some(live(&panel, &visit, (id, name_of(&form)), request, fields).await?), None)
+        }
+        (_, Ok(Some(_))) => return Err(without_price()),
+        (_, Ok(None)) => (None, None),
+        (_, Err(problem)) => (None, Some(problem)),
     };
     let Some(exchange) = exchange else {
-        // Nothing was asked of anybody: the code is shown anew, or what keeps it from being read.
+        // Nothing was asked of anybody: the code is shown anew, or what keeps the form from being read or sent.
         let kept = panel.0.history.of(visit.session.id(), id);
-        let page = SandboxParts { filled, problem: call.err(), ..SandboxParts::of(service, Some(form)) };
+        let page = SandboxParts { filled, problem, ..SandboxParts::of(service, Some(form)) };
         let status = if page.problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
         return Ok((status, render(&visit, page, kept).await?).into_response());
     };
@@ -152,27 +162,25 @@ async fn sample(node: &Local, id: ServiceId, operation: &str, fields: Fields) ->
     })
 }
 
+/// A form that buys has the price that was read.
+fn without_price() -> Failure {
+    Failure::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "The price is missing",
+        "The form came without the price that its button carries. Nothing was sent and nothing charged.",
+        "Load the page again, and press its button.",
+    )
+}
+
 /// Buys the call. What came back is kept also when the browser goes away meanwhile.
 async fn live(
     panel: &ConsoleState,
     visit: &Visit,
-    id: ServiceId,
-    form: &CallForm,
-    filled: &Filled,
-    call: &Call,
+    (id, operation): (ServiceId, String),
+    (call_id, request): (CallId, Vec<u8>),
     fields: Fields,
 ) -> Result<Exchange, Failure> {
-    if !filled.has_price() {
-        return Err(Failure::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "The price is missing",
-            "The form came without the price that its button carries. Nothing was sent and nothing charged.",
-            "Load the page again, and press its button.",
-        ));
-    }
-    let (call_id, request) = filled.request(id, form, call);
     let (panel, session) = (panel.clone(), visit.session.id());
-    let operation = name_of(form);
     let bought = tokio::spawn(async move {
         let (at_secs, began) = (clock::now_secs(), Instant::now());
         let answered = panel.node().exchange(endpoint::Call, Bytes::from(request)).await;
@@ -290,6 +298,12 @@ async fn render(visit: &Visit, mut parts: SandboxParts, kept: Vec<StoredExchange
 async fn snippets(node: &Local, parts: &SandboxParts) -> Vec<Snippet> {
     let Some(form) = &parts.form else { return Vec::new() };
     let Ok(call) = parts.filled.call(&form.form) else { return Vec::new() };
+    let body = match &call.body {
+        None => None,
+        Some(CallBody::Typed(body)) => Some(body.text().to_owned()),
+        // A client's words for a file are not made of texts.
+        Some(CallBody::Files(_)) => return Vec::new(),
+    };
     if parts.service.offers.len() > SNIPPET_OPERATIONS_MAX || parts.filled.body.len() > SNIPPET_BODY_BYTES_MAX
     {
         return Vec::new();
@@ -298,7 +312,7 @@ async fn snippets(node: &Local, parts: &SandboxParts) -> Vec<Snippet> {
         method: form.method.to_string(),
         path: form.path.clone(),
         params: call.params.into_iter().collect(),
-        body: call.body.map(|body| body.text().to_owned()),
+        body,
     };
     node.tell(endpoint::SdkSnippets.of(parts.service.hit.id.0), &request).await.unwrap_or_default()
 }

@@ -1,20 +1,28 @@
 //! The sandbox's form, filled in: between the fields that a browser sends and the call that the node makes.
 //!
-//! Parameters travel in fields named `p.` and the parameter's name, percent-encoded: names are strangers'. An empty
-//! field is a parameter left out. The call's id follows from the form's own random number and from everything that is
+//! Parameters travel in fields named `p.` and the parameter's name, percent-encoded: names are strangers'. Parts of the
+//! body are named `b.` and theirs, and a file that is the whole body is named `file`. An empty field is left out. The call's id follows from the form's own random number and from everything that is
 //! asked: sending the same form again is the same call, paid once, and sending a changed one is another.
 
 use std::collections::BTreeMap;
 
-use farthing_bridge::form::{BodyField, Form};
-use farthing_control::types::CallForm;
+use farthing_bridge::form::{BodyField, BodyInput, Form, FormField, FormInput};
+use farthing_control::{encoded::to_text, types::CallForm};
 use farthing_protocol::{CallId, ServiceId, Usdc};
 use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
 
 use crate::{page::encoded, show};
 
+use super::{
+    files::{ChosenFile, FileBody},
+    sent::SentFile,
+};
+
 const PARAMETER: &str = "p.";
+const PART: &str = "b.";
+/// A file that is the whole body.
+pub(super) const FILE: &str = "file";
 const BODY: &str = "body";
 const EXTRA: &str = "extra";
 const NONCE: &str = "nonce";
@@ -28,6 +36,11 @@ pub(super) struct Filled {
     /// Undeclared parameters, one `name=value` a line.
     pub(super) extra: String,
     pub(super) body: String,
+    /// Texts of the body's parts, and names of chosen files, by the part.
+    parts: Vec<(String, String)>,
+    /// The name of the file that is the body.
+    file: String,
+    files: Vec<SentFile>,
     nonce: String,
     /// The price that the button carried.
     agreed: Option<Usdc>,
@@ -41,7 +54,14 @@ pub(super) struct Call {
 }
 
 #[derive(Debug)]
-pub(super) struct CallBody {
+pub(super) enum CallBody {
+    Typed(TypedBody),
+    Files(FileBody),
+}
+
+/// A body that was typed.
+#[derive(Debug)]
+pub(super) struct TypedBody {
     /// JSON as it was typed, or a text as JSON.
     raw: Box<RawValue>,
     pub(super) value: Value,
@@ -49,7 +69,7 @@ pub(super) struct CallBody {
     pub(super) content_type: Option<String>,
 }
 
-impl CallBody {
+impl TypedBody {
     /// As it is sent: JSON as it was typed, or the text itself.
     pub(super) fn text(&self) -> &str {
         match &self.value {
@@ -66,7 +86,17 @@ impl Filled {
         let harmless = |text: &str| text.chars().filter(|c| !show::is_invisible(*c)).collect::<String>();
         let fields = form.fields.iter().filter(|field| !field.start().is_empty());
         let example = form.body.as_ref().and_then(|body| body.example.as_deref());
+        let parts = match form.body.as_ref().map(|body| &body.input) {
+            Some(BodyInput::Parts(parts)) => &parts[..],
+            _ => &[],
+        };
+        let typed = |part: &&FormField| part.input != FormInput::File && !part.start().is_empty();
         Self {
+            parts: parts
+                .iter()
+                .filter(typed)
+                .map(|part| (part.name.clone(), harmless(part.start())))
+                .collect(),
             values: fields.map(|field| (field.name.clone(), harmless(field.start()))).collect(),
             body: example.map(harmless).unwrap_or_default(),
             ..Self::default()
@@ -84,13 +114,25 @@ impl Filled {
             let name = decoded(name.strip_prefix(PARAMETER)?);
             (!value.is_empty()).then(|| (name, value.replace("\r\n", "\n")))
         });
+        let parts = fields.iter().filter_map(|(name, value)| {
+            let name = decoded(name.strip_prefix(PART)?);
+            (!value.is_empty()).then(|| (name, value.replace("\r\n", "\n")))
+        });
         Self {
             values: values.collect(),
             extra: one(EXTRA),
             body: one(BODY),
+            parts: parts.collect(),
+            file: one(FILE),
+            files: Vec::new(),
             nonce: one(NONCE),
             agreed: one(PRICE).parse().ok(),
         }
+    }
+
+    /// The same with the files that came with it.
+    pub(super) fn with(self, files: Vec<SentFile>) -> Self {
+        Self { files, ..self }
     }
 
     /// Returns whether the form came with the price that the button carried.
@@ -100,6 +142,16 @@ impl Filled {
 
     pub(super) fn value(&self, parameter: &str) -> &str {
         self.values.get(parameter).map_or("", String::as_str)
+    }
+
+    /// Returns the text of a part, or the name of the file that was chosen for it.
+    pub(super) fn part(&self, part: &str) -> &str {
+        self.parts.iter().find(|(name, _)| name == part).map_or("", |(_, value)| value)
+    }
+
+    /// Returns the name of the file that was chosen as the body.
+    pub(super) fn file(&self) -> &str {
+        &self.file
     }
 
     /// The call, as far as it can be told without the service's description.
@@ -129,6 +181,43 @@ impl Filled {
     }
 
     fn body(&self, field: &BodyField) -> Result<Option<CallBody>, String> {
+        match &field.input {
+            BodyInput::Text => Ok(self.typed(field)?.map(CallBody::Typed)),
+            BodyInput::File => {
+                let file = self.chosen(FILE, &self.file);
+                Ok(Some(CallBody::Files(FileBody::whole(field, file))))
+            }
+            BodyInput::Parts(parts) if parts.is_empty() && !field.required => Ok(None),
+            BodyInput::Parts(parts) if parts.is_empty() => Err(format!(
+                "The description does not name the parts of the body, so no form can have them. Send it from code of your \
+                 own, as `{}`.",
+                show::visible(&field.media_type)
+            )),
+            BodyInput::Parts(parts) => {
+                let given = |part: &str| {
+                    let own = self.parts.iter().filter(move |(name, _)| name == part);
+                    own.map(|(_, value)| value.clone()).collect::<Vec<_>>()
+                };
+                let files = |part: &str| {
+                    let names = given(part).into_iter();
+                    names.map(|name| self.chosen(&part_name(part), &name)).collect::<Vec<_>>()
+                };
+                Ok(Some(CallBody::Files(FileBody::parts(parts, field.required, given, files))))
+            }
+        }
+    }
+
+    /// The file of this name that a field brought.
+    fn chosen(&self, field: &str, name: &str) -> ChosenFile {
+        let came = self.files.iter().find(|file| file.field == field && file.name == name);
+        match came {
+            Some(file) => ChosenFile::Came(file.clone()),
+            None if name.is_empty() => ChosenFile::Not,
+            None => ChosenFile::Named(name.to_owned()),
+        }
+    }
+
+    fn typed(&self, field: &BodyField) -> Result<Option<TypedBody>, String> {
         if self.body.trim().is_empty() {
             return if field.required { Err("This call needs a body.".to_owned()) } else { Ok(None) };
         }
@@ -136,7 +225,7 @@ impl Filled {
         let value = serde_json::from_str::<Value>(&self.body);
         match (raw, value) {
             (Ok(raw), Ok(value)) if field.is_json() || value.is_object() || value.is_array() => {
-                Ok(Some(CallBody { raw, value, content_type: None }))
+                Ok(Some(TypedBody { raw, value, content_type: None }))
             }
             (Err(error), _) | (_, Err(error)) if field.is_json() => {
                 Err(format!("The body is not JSON: {error}."))
@@ -145,23 +234,39 @@ impl Filled {
                 let value = Value::from(self.body.as_str());
                 let raw = serde_json::value::to_raw_value(&value).map_err(|error| error.to_string())?;
                 let content_type = Some(field.media_type.clone()).filter(|kind| !kind.contains('*'));
-                Ok(Some(CallBody { raw, value, content_type }))
+                Ok(Some(TypedBody { raw, value, content_type }))
             }
         }
     }
 
     /// The request for the node, and its id.
-    pub(super) fn request(&self, service: ServiceId, asked: &CallForm, call: &Call) -> (CallId, Vec<u8>) {
+    ///
+    /// # Errors
+    /// What keeps a body with files from being sent, for the person who chose them.
+    pub(super) fn request(
+        &self,
+        service: ServiceId,
+        asked: &CallForm,
+        call: &Call,
+    ) -> Result<(CallId, Vec<u8>), String> {
+        let (typed, written) = match &call.body {
+            None => (None, None),
+            Some(CallBody::Typed(body)) => (Some(body), None),
+            Some(CallBody::Files(body)) => (None, body.written(&self.boundary())?),
+        };
+        let content_type = typed.and_then(|body| body.content_type.as_deref());
+        let content_type = content_type.or(written.as_ref().map(|body| body.content_type.as_str()));
         let params = call.params.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str())));
-        let content_type = call.body.as_ref().and_then(|body| body.content_type.as_ref());
         let mut request = Request {
             api_id_public: service.to_string(),
             method: asked.method.to_string(),
             path: &asked.path,
             params: params.collect(),
-            body: call.body.as_ref().map(|body| &*body.raw),
+            body: typed.map(|body| &*body.raw),
+            body_base64: written.as_ref().map(|body| to_text(&body.bytes)),
             headers: content_type
-                .map(|kind| ("content-type".to_owned(), Value::from(kind.as_str())))
+                .filter(|kind| !kind.is_empty())
+                .map(|kind| ("content-type".to_owned(), Value::from(kind)))
                 .into_iter()
                 .collect(),
             max_price: self.agreed.unwrap_or(asked.price.0).to_string(),
@@ -170,7 +275,13 @@ impl Filled {
         let text = |request: &Request<'_>| serde_json::to_string(request).unwrap_or_default();
         let call_id = CallId::from_idempotency_key(&format!("console {}", text(&request)));
         request.call_id = call_id.to_string();
-        (call_id, text(&request).into_bytes())
+        Ok((call_id, text(&request).into_bytes()))
+    }
+
+    /// A boundary that nobody who made a file could know: the form's own random number.
+    fn boundary(&self) -> String {
+        let number = self.nonce.chars().filter(char::is_ascii_alphanumeric).take(32);
+        format!("farthing-{}", number.collect::<String>())
     }
 }
 
@@ -183,6 +294,8 @@ struct Request<'a> {
     params: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body_base64: Option<String>,
     #[serde(skip_serializing_if = "Map::is_empty")]
     headers: Map<String, Value>,
     max_price: String,
@@ -192,6 +305,11 @@ struct Request<'a> {
 /// The field of a parameter.
 pub(super) fn field_name(parameter: &str) -> String {
     format!("{PARAMETER}{}", encoded(parameter))
+}
+
+/// The field of a part of the body.
+pub(super) fn part_name(part: &str) -> String {
+    format!("{PART}{}", encoded(part))
 }
 
 /// An operation's name where a browser sends it back: as it is, unless something in it cannot be seen.
@@ -212,112 +330,4 @@ fn decoded(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use farthing_bridge::description::BodyKind;
-    use farthing_protocol::call::Method;
-
-    use super::*;
-
-    const SERVICE: ServiceId = ServiceId::from_bytes([7; 16]);
-
-    fn asked(kind: BodyKind, any_params: bool) -> CallForm {
-        let body = BodyField {
-            kind,
-            media_type: "text/csv".to_owned(),
-            required: false,
-            type_name: String::new(),
-            description: String::new(),
-            example: None,
-        };
-        let field = |name: &str| {
-            serde_json::from_value(serde_json::json!(
-                { "name": name, "in": "query", "type": "string", "input": "text" }
-            ))
-            .unwrap()
-        };
-        CallForm {
-            method: Method::Post.into(),
-            path: "/a".to_owned(),
-            price: Usdc::from_micros(2_000).into(),
-            summary: String::new(),
-            description: String::new(),
-            deprecated: false,
-            timeout_secs: None,
-            form: Form { fields: vec![field("b"), field("ä &=\u{202e}")], any_params, body: Some(body) },
-        }
-    }
-
-    fn sent(fields: &[(&str, &str)]) -> Filled {
-        let fields: Vec<_> =
-            fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Filled::sent(&fields)
-    }
-
-    #[test]
-    fn names_come_back_as_they_were_and_empty_fields_are_left_out() {
-        let asked = asked(BodyKind::Json, false);
-        let odd = field_name("ä &=\u{202e}");
-        assert!(odd.is_ascii());
-        let filled = sent(&[(&odd, "x=&y"), ("p.b", ""), ("p.unknown", "1"), (EXTRA, "c=1")]);
-        let call = filled.call(&asked.form).unwrap();
-        assert_eq!(call.params, [("ä &=\u{202e}".to_owned(), "x=&y".to_owned())]);
-    }
-
-    #[test]
-    fn an_operation_is_named_without_what_cannot_be_seen() {
-        for operation in ["GET /a/{id}", "GET /~a", "~", "GET /\u{202e}b"] {
-            let value = operation_value(operation);
-            assert!(!value.contains('\u{202e}'));
-            assert_eq!(read_operation(&value), operation);
-        }
-        assert_eq!(operation_value("GET /a/{id}"), "GET /a/{id}", "addresses stay readable");
-    }
-
-    #[test]
-    fn the_same_form_is_the_same_call_and_a_changed_one_another() {
-        let asked = asked(BodyKind::Json, false);
-        let id = |fields: &[(&str, &str)]| {
-            let filled = sent(fields);
-            filled.request(SERVICE, &asked, &filled.call(&asked.form).unwrap()).0
-        };
-        let first = id(&[(NONCE, "1"), ("p.b", "x")]);
-        assert_eq!(first, id(&[("p.b", "x"), (NONCE, "1")]));
-        assert_ne!(first, id(&[(NONCE, "2"), ("p.b", "x")]));
-        assert_ne!(first, id(&[(NONCE, "1"), ("p.b", "y")]));
-        assert_ne!(first, id(&[(NONCE, "1"), ("p.b", "x"), (BODY, "{}")]));
-    }
-
-    #[test]
-    fn no_more_is_paid_than_the_button_said() {
-        let asked = asked(BodyKind::Json, false);
-        for (price, paid) in [("0.001", "0.001"), ("", "0.002"), ("much", "0.002")] {
-            let filled = sent(&[(PRICE, price)]);
-            let (_, request) = filled.request(SERVICE, &asked, &filled.call(&asked.form).unwrap());
-            let request: Value = serde_json::from_slice(&request).unwrap();
-            assert_eq!(request["max_price"], paid, "{price}");
-        }
-    }
-
-    #[test]
-    fn bodies_are_json_or_text_as_the_operation_takes_them() {
-        let body =
-            |kind, text: &str| sent(&[(BODY, text)]).call(&asked(kind, false).form).map(|call| call.body);
-        let json = body(BodyKind::Json, "{\"n\": 12345678901234567890123}").unwrap().unwrap();
-        assert_eq!(json.raw.get(), "{\"n\": 12345678901234567890123}", "digit by digit");
-        assert!(body(BodyKind::Json, "{").unwrap_err().contains("not JSON"));
-        assert!(body(BodyKind::Json, " \r\n").unwrap().is_none());
-        let text = body(BodyKind::Text, "a,b\r\n1,2").unwrap().unwrap();
-        assert_eq!((text.value, text.content_type.as_deref()), ("a,b\n1,2".into(), Some("text/csv")));
-        assert!(body(BodyKind::Any, "{}").unwrap().unwrap().content_type.is_none());
-    }
-
-    #[test]
-    fn more_parameters_are_lines() {
-        let form = asked(BodyKind::Json, true).form;
-        let call = sent(&[(EXTRA, "c=1\r\n\r\nd=e=f")]).call(&form).unwrap();
-        assert_eq!(call.params.len(), 2);
-        assert_eq!(call.params[1], ("d".to_owned(), "e=f".to_owned()));
-        assert!(sent(&[(EXTRA, "c")]).call(&form).unwrap_err().contains("“c”"));
-        assert!(sent(&[(EXTRA, "b=1"), ("p.b", "2")]).call(&form).unwrap_err().contains("twice"));
-    }
-}
+mod tests;

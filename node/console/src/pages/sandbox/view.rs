@@ -1,11 +1,13 @@
 //! The view that the sandbox's template shows.
 
 use askama::Template;
-use farthing_bridge::form::{FormField, FormInput};
+use farthing_bridge::{
+    description::Place,
+    form::{BodyField, BodyInput, FormField, FormInput},
+};
 use farthing_control::types::{CallForm, CatalogService, Channel, OperationSample, sdk::Snippet};
 use farthing_os::clock;
 use farthing_protocol::CallId;
-use farthing_sdk::{Language, PlainCall, plain};
 
 use crate::{
     frame::Frame,
@@ -19,15 +21,15 @@ use crate::{
 use super::{
     address,
     answer::{AnswerView, ShownAnswer},
+    code::{Code, code},
     cost,
-    filled::{Filled, field_name, operation_value},
+    filled::{FILE, Filled, field_name, operation_value, part_name},
     name_of,
+    sent::most,
 };
 
 /// Operations that can be chosen here; the others have a link of their own among the endpoints.
 const OPERATIONS_LISTED: usize = 150;
-/// A longer body is left out of the code.
-const CODE_BODY_BYTES_MAX: usize = 4 * 1024;
 /// Of a field's description; whole paragraphs are in the OpenAPI document.
 const HINT_CHARS_MAX: usize = 240;
 
@@ -80,7 +82,12 @@ struct SandboxOperation {
     /// The same, as it comes back.
     agreed: String,
     nonce: String,
+    /// Parameters, and the parts of a body that has some.
     fields: Vec<FieldShown>,
+    /// True if the form takes files.
+    has_files: bool,
+    /// The most bytes that they have, in words.
+    files_most: String,
     any_params: bool,
     extra: String,
     body: Option<BodyShown>,
@@ -97,6 +104,7 @@ struct FieldShown {
     id: String,
     name: String,
     label: String,
+    /// What was typed, or the name of the file that was chosen.
     value: String,
     required: bool,
     deprecated: bool,
@@ -108,21 +116,26 @@ struct FieldShown {
     placeholder: String,
     minimum: Option<String>,
     maximum: Option<String>,
+    /// True of a file of which several may be chosen.
+    several: bool,
 }
 
 struct BodyShown {
+    /// True if the body is a file.
+    is_file: bool,
+    /// True of a body of parts that the description does not name.
+    is_unknown: bool,
+    /// Media types that are looked for first; empty for any.
+    accept: String,
+    /// The field of a body that is a file.
+    name: &'static str,
+    /// What was typed, or the name of the file that was chosen.
     text: String,
     kind: String,
     media_type: String,
     required: bool,
     hint: String,
     rows: usize,
-}
-
-struct Code {
-    language: &'static str,
-    title: &'static str,
-    text: String,
 }
 
 /// An exchange of this session.
@@ -210,7 +223,17 @@ impl SandboxOperation {
         has_sample: bool,
         cost: cost::Before,
     ) -> Self {
-        let fields = form.form.fields.iter().enumerate();
+        let body = form.form.body.as_ref();
+        let parts = match body.map(|body| &body.input) {
+            Some(BodyInput::Parts(parts)) => &parts[..],
+            _ => &[],
+        };
+        let params = form.form.fields.iter().enumerate().map(|(index, field)| {
+            shown_field(format!("p{index}"), field_name(&field.name), field, filled.value(&field.name))
+        });
+        let parts_shown = parts.iter().enumerate().map(|(index, part)| {
+            shown_field(format!("b{index}"), part_name(&part.name), part, filled.part(&part.name))
+        });
         let (code, code_note) = code(form, filled, gateway, service);
         Self {
             operation: operation_value(&name_of(form)),
@@ -221,19 +244,12 @@ impl SandboxOperation {
             price: show::usdc(form.price.0),
             agreed: form.price.to_string(),
             nonce: uuid::Uuid::new_v4().simple().to_string(),
-            fields: fields
-                .map(|(index, field)| shown_field(index, field, filled.value(&field.name)))
-                .collect(),
+            fields: params.chain(parts_shown).collect(),
+            has_files: !parts.is_empty() || body.is_some_and(|body| body.input == BodyInput::File),
+            files_most: most(),
             any_params: form.form.any_params,
             extra: filled.extra.clone(),
-            body: form.form.body.as_ref().map(|body| BodyShown {
-                text: filled.body.clone(),
-                kind: show::visible(&body.type_name),
-                media_type: show::visible(&body.media_type),
-                required: body.required,
-                hint: hint(&body.description),
-                rows: filled.body.lines().count().clamp(4, 16),
-            }),
+            body: body.filter(|_| parts.is_empty()).map(|body| shown_body(body, filled)),
             has_sample,
             cost,
             code,
@@ -244,7 +260,29 @@ impl SandboxOperation {
     }
 }
 
-fn shown_field(index: usize, field: &FormField, value: &str) -> FieldShown {
+fn shown_body(body: &BodyField, filled: &Filled) -> BodyShown {
+    let is_file = body.input == BodyInput::File;
+    let also = body.also.iter().filter(|_| is_file);
+    let kinds: Vec<String> =
+        [&body.media_type].into_iter().chain(also).map(|kind| show::visible(kind)).collect();
+    // Systems know no files of these types.
+    let is_any = kinds.iter().any(|kind| matches!(kind.as_str(), "application/octet-stream" | "*/*"));
+    let text = if is_file { show::visible(filled.file()) } else { filled.body.clone() };
+    BodyShown {
+        is_file,
+        is_unknown: matches!(body.input, BodyInput::Parts(_)),
+        accept: if is_any { String::new() } else { kinds.join(",") },
+        name: FILE,
+        rows: text.lines().count().clamp(4, 16),
+        text,
+        kind: show::visible(&body.type_name),
+        media_type: kinds.join(", "),
+        required: body.required,
+        hint: hint(&body.description),
+    }
+}
+
+fn shown_field(id: String, name: String, field: &FormField, value: &str) -> FieldShown {
     let first = |text: &Option<String>| text.as_deref().map(show::visible);
     let placeholder = match (first(&field.default), first(&field.example)) {
         (Some(default), _) => format!("{default} unless given"),
@@ -252,13 +290,13 @@ fn shown_field(index: usize, field: &FormField, value: &str) -> FieldShown {
         (None, None) => String::new(),
     };
     FieldShown {
-        id: format!("p{index}"),
-        name: field_name(&field.name),
+        id,
+        name,
         label: show::visible(&field.name),
-        value: value.to_owned(),
+        value: if field.input == FormInput::File { show::visible(value) } else { value.to_owned() },
         required: field.required,
         deprecated: field.deprecated,
-        place: field.place.name(),
+        place: field.place.map_or("body", Place::name),
         kind: show::visible(&field.kind),
         hint: hint(&field.description),
         input: field.input,
@@ -267,6 +305,7 @@ fn shown_field(index: usize, field: &FormField, value: &str) -> FieldShown {
         placeholder,
         minimum: field.minimum.clone(),
         maximum: field.maximum.clone(),
+        several: field.several,
     }
 }
 
@@ -278,35 +317,6 @@ fn hint(description: &str) -> String {
         short.push('…');
     }
     short
-}
-
-/// The call in every language, and what is to be said about it.
-fn code(form: &CallForm, filled: &Filled, gateway: &str, service: &str) -> (Vec<Code>, Option<&'static str>) {
-    let Ok(call) = filled.call(&form.form) else {
-        return (Vec::new(), Some("The code appears when the form can be read."));
-    };
-    let is_long = filled.body.len() > CODE_BODY_BYTES_MAX;
-    let body = call.body.as_ref();
-    let value = body.map(|body| if is_long { "…".into() } else { body.value.clone() });
-    let method = form.method.to_string();
-    let shown = PlainCall {
-        gateway,
-        service,
-        method: &method,
-        path: &form.path,
-        params: &call.params,
-        body: value,
-        content_type: body.and_then(|body| body.content_type.as_deref()),
-    };
-    let code = Language::PLAIN.into_iter().filter_map(|language| {
-        // A template of ours that fails shows nothing.
-        let text = plain(&shown, language).ok().flatten()?;
-        let title = if language == Language::Shell { "curl" } else { language.title() };
-        Some(Code { language: language.name(), title, text })
-    });
-    let note =
-        is_long.then_some("The body is long and stands as “…” in the code: read it from a file there.");
-    (code.collect(), note)
 }
 
 fn past(kept: &StoredExchange, here: &str, shown: Option<CallId>) -> Past {
