@@ -8,6 +8,7 @@ pub mod full;
 pub mod liar;
 pub mod line;
 pub mod nodes;
+pub mod pictures;
 pub mod portal;
 pub mod proxies;
 pub mod recorder;

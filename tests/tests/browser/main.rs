@@ -19,3 +19,4 @@ mod story;
 mod strangers;
 mod theft;
 mod tides;
+mod uploads;

@@ -23,3 +23,4 @@ mod snippets;
 mod spending;
 mod support;
 mod theft;
+mod uploads;

@@ -19,9 +19,9 @@ use crate::support::{Browser, Node, PASSWORD, Page, set_up};
 const HTML_BYTES_MAX: usize = 60 * 1024;
 
 /// A consumer's console, open at the sandbox of the world's service.
-struct Sandbox {
-    browser: Browser,
-    address: String,
+pub struct Sandbox {
+    pub browser: Browser,
+    pub address: String,
 }
 
 impl Sandbox {
@@ -29,7 +29,7 @@ impl Sandbox {
         Self::open_at(world, &world.api.id.to_string()).await
     }
 
-    async fn open_at(world: &World, id: &str) -> Result<Self> {
+    pub async fn open_at(world: &World, id: &str) -> Result<Self> {
         let mut browser = set_up(&world.consumer).await?;
         let address = format!("/panel/catalog/{id}/sandbox");
         eventually("the service is in the consumer's catalog", async || {
@@ -40,7 +40,7 @@ impl Sandbox {
     }
 
     /// The form of an operation, as the page has it.
-    async fn form(&mut self, operation: &str) -> Result<Page> {
+    pub async fn form(&mut self, operation: &str) -> Result<Page> {
         let operation = operation.replace(' ', "%20").replace('{', "%7B").replace('}', "%7D");
         let page = self.browser.get(&format!("{}?operation={operation}", self.address)).await?;
         ensure!(page.status == 200, "{page:?}");
@@ -48,7 +48,7 @@ impl Sandbox {
     }
 
     /// Presses a button of that form.
-    async fn press(&mut self, form: &Page, act: &str, filled: &[(&str, &str)]) -> Result<Page> {
+    pub async fn press(&mut self, form: &Page, act: &str, filled: &[(&str, &str)]) -> Result<Page> {
         let (operation, nonce, price) =
             (form.field("operation")?, form.field("nonce")?, form.field("price")?);
         let own = [
@@ -62,6 +62,13 @@ impl Sandbox {
         self.browser.post(&self.address, &fields).await
     }
 
+    /// Presses the button that pays, with files: names of fields, names of files and contents.
+    pub async fn upload(&mut self, form: &Page, parts: &[(&str, Option<&str>, &[u8])]) -> Result<Page> {
+        let own = own_fields(form)?;
+        let own: Vec<_> = own.iter().map(|(name, value)| (*name, None, value.as_bytes())).collect();
+        self.browser.upload(&self.address, &[&own[..], parts].concat()).await
+    }
+
     /// Calls, and follows to the page that shows the answer.
     async fn call(&mut self, operation: &str, filled: &[(&str, &str)]) -> Result<(String, Page)> {
         let form = self.form(operation).await?;
@@ -69,7 +76,7 @@ impl Sandbox {
         self.follow(&sent).await
     }
 
-    async fn follow(&mut self, sent: &Page) -> Result<(String, Page)> {
+    pub async fn follow(&mut self, sent: &Page) -> Result<(String, Page)> {
         ensure!(sent.status == 303, "{sent:?}");
         let place = sent.header("location").trim_end_matches("#answer").to_owned();
         let page = self.browser.get(&place).await?;
@@ -81,6 +88,12 @@ impl Sandbox {
         );
         Ok((place, page))
     }
+}
+
+/// The hidden fields of a form, and its button that pays.
+pub fn own_fields(form: &Page) -> Result<[(&'static str, String); 4]> {
+    let (operation, nonce, price) = (form.field("operation")?, form.field("nonce")?, form.field("price")?);
+    Ok([("operation", operation), ("nonce", nonce), ("price", price), ("act", "live".to_owned())])
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,6 +5,7 @@ use std::{path::Path, process::Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use farthing_protocol::Usdc;
 use farthing_tests::{
+    pictures::{picture, sell_image_size},
     tell::tell,
     wait::eventually,
     world::{FUNDS, PRICE, World},
@@ -12,6 +13,10 @@ use farthing_tests::{
 use tokio::process::Command;
 
 use crate::support::{Page, set_up};
+
+/// The languages whose code needs no compiler: the program that runs it, and the file that it takes.
+const RUN: [(&str, &str, &str); 3] =
+    [("shell", "bash", "call.sh"), ("python", "python3", "call.py"), ("typescript", "node", "call.mjs")];
 
 /// Everything that a shell or a literal could take amiss.
 const TYPED: &str = "it's \"x\" $(id) `id` ${HOME} \\ äöü #";
@@ -37,9 +42,7 @@ async fn the_code_of_the_sandbox_runs_and_gets_the_answer() -> Result<()> {
     }
     let folder = tempfile::tempdir()?;
     let mut calls = 0;
-    for (language, program, file) in
-        [("shell", "bash", "call.sh"), ("python", "python3", "call.py"), ("typescript", "node", "call.mjs")]
-    {
+    for (language, program, file) in RUN {
         let file = folder.path().join(file);
         std::fs::write(&file, code(&page, language)?)?;
         let Some(said) = run(program, &file, &world).await? else {
@@ -51,6 +54,51 @@ async fn the_code_of_the_sandbox_runs_and_gets_the_answer() -> Result<()> {
         let echoed: serde_json::Value = serde_json::from_str(echoed)?;
         ensure!(echoed["said"] == TYPED, "{language}: {said}");
         ensure!(world.upstream.hits() == calls, "{language}");
+    }
+    let charged = world.settle_and_check(FUNDS).await?;
+    ensure!(charged == Usdc::from_micros(PRICE.micros() * calls), "{charged} for {calls} calls");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_code_of_an_upload_runs_sends_the_file_and_gets_the_answer() -> Result<()> {
+    let world = World::start().await?;
+    let api = sell_image_size(&world).await?;
+    let mut browser = set_up(&world.consumer).await?;
+    let address = format!("/panel/catalog/{}/sandbox", api.id);
+    eventually("the service is in the consumer's catalog", async || {
+        Ok(browser.get(&address).await?.body.contains("name=\"nonce\""))
+    })
+    .await?;
+    let folder = tempfile::tempdir()?;
+    std::fs::write(folder.path().join("picture.png"), picture(640, 48))?;
+    let parts = [("operation", "POST /size"), ("b.image", "picture.png"), ("b.note", TYPED), ("act", "code")];
+    let whole = [("operation", "POST /size/raw"), ("file", "picture.png"), ("act", "code")];
+    let mut calls = 0;
+    for (fields, has_note) in [(&parts[..], true), (&whole[..], false)] {
+        let page = browser.post(&address, fields).await?;
+        ensure!(page.status == 200, "{page:?}");
+        for language in farthing_sdk::Language::PLAIN {
+            let code = code(&page, language.name())?;
+            ensure!(
+                code.contains(&format!("/services/{}/size", api.id)) && code.contains("picture.png"),
+                "{code}"
+            );
+        }
+        for (language, program, file) in RUN {
+            let file = folder.path().join(file);
+            std::fs::write(&file, code(&page, language)?)?;
+            let Some(said) = run(program, &file, &world).await? else {
+                tell(&format!("SKIPPED: the sandbox's code in {language}, because there is no {program}"));
+                continue;
+            };
+            calls += 1;
+            let size = said.lines().find(|line| line.starts_with('{')).with_context(|| said.clone())?;
+            let size: serde_json::Value = serde_json::from_str(size)?;
+            ensure!(size["width"] == 640 && size["height"] == 48, "{language}: {said}");
+            let (note, name) = if has_note { (Some(TYPED), Some("picture.png")) } else { (None, None) };
+            ensure!(size["note"].as_str() == note && size["file"].as_str() == name, "{language}: {said}");
+        }
     }
     let charged = world.settle_and_check(FUNDS).await?;
     ensure!(charged == Usdc::from_micros(PRICE.micros() * calls), "{charged} for {calls} calls");
@@ -74,6 +122,7 @@ fn code(page: &Page, language: &str) -> Result<String> {
 async fn run(program: &str, file: &Path, world: &World) -> Result<Option<String>> {
     let started = Command::new(program)
         .arg(file)
+        .current_dir(file.parent().context("no folder")?)
         .env("CONSUMER_SECRET", &world.secret)
         .env("FARTHING_CA_FILE", world.consumer.ca_file())
         .env("NODE_EXTRA_CA_CERTS", world.consumer.ca_file())

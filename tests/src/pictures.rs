@@ -1,0 +1,40 @@
+//! Pictures, and a service to which they are uploaded.
+
+use anyhow::Result;
+use farthing_control::types::{Api, ServiceFile, SourceFile, SourceKind};
+use farthing_demo_services::image_size;
+
+use crate::world::{PRICE, World};
+
+const DESCRIPTION: &str = include_str!("../../demo-services/src/image_size/openapi.json");
+
+/// A PNG of this size, as far as its header, with every byte behind it.
+pub fn picture(width: u32, height: u32) -> Vec<u8> {
+    let every: Vec<u8> = (0..=255).collect();
+    let header = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+    [&header[..], &width.to_be_bytes(), &height.to_be_bytes(), &[8_u8, 2, 0, 0, 0], &every[..]].concat()
+}
+
+/// Sells `image_size`, whose server runs in the test's own process.
+///
+/// # Errors
+/// When the owner's node does not publish it.
+pub async fn sell_image_size(world: &World) -> Result<Api> {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let upstream = format!("http://{}", listener.local_addr()?);
+    tokio::spawn(async move { axum::serve(listener, image_size::router()).await });
+    let source = SourceFile {
+        kind: SourceKind::Openapi,
+        url: None,
+        text: Some(DESCRIPTION.to_owned()),
+        file: "image-size.json".to_owned(),
+    };
+    let file = ServiceFile {
+        name: "Image size".to_owned(),
+        upstream,
+        source: Some(source),
+        writes: true,
+        ..ServiceFile::priced(PRICE)
+    };
+    world.publish(&file).await
+}

@@ -1,0 +1,69 @@
+//! A file is chosen in the sandbox, with scripts and without.
+
+use anyhow::{Result, ensure};
+use fantoccini::Locator;
+use farthing_control::endpoint;
+use farthing_tests::{
+    pictures::{picture, sell_image_size},
+    wait::eventually,
+    world::{FUNDS, PRICE, World},
+};
+
+use crate::{
+    browser::{Browser, Tools},
+    site::{PASSWORD, has, set_up},
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_picture_is_chosen_and_its_size_paid_for() -> Result<()> {
+    upload(true).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_picture_is_chosen_and_its_size_paid_for_without_scripts() -> Result<()> {
+    upload(false).await
+}
+
+async fn upload(scripts: bool) -> Result<()> {
+    let Some(tools) = Tools::find() else { return Ok(()) };
+    let world = World::start().await?;
+    let api = sell_image_size(&world).await?;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("picture.png");
+    std::fs::write(&file, picture(640, 48))?;
+    let console = world.consumer.control().ask(endpoint::ShowConsole).await?;
+    let browser = Browser::open(&tools, console.origin(), scripts).await?;
+    set_up(&browser, &world.consumer).await?;
+    let sandbox = format!("/panel/catalog/{}/sandbox?operation=POST%20/size", api.id);
+    eventually("the service can be called", async || {
+        browser.goto(&sandbox).await?;
+        Ok(browser.text().await?.contains(&format!("Call for {PRICE} USDC")))
+    })
+    .await?;
+    browser.choose_file("b0", &file).await?;
+    browser.fill(&[("b1", "chosen by hand")]).await?;
+    ensure!(has(&browser, "#console-password").await != scripts, "the field for the password");
+    if scripts {
+        eventually("the code names the file", async || {
+            let code = browser.client.find(Locator::Css("#code details[open] code")).await?;
+            Ok(code.text().await.is_ok_and(|code| code.contains("image=@picture.png")))
+        })
+        .await?;
+        let violations = browser.violations().await?;
+        ensure!(violations.is_empty(), "{violations:?}");
+    } else {
+        browser.fill(&[("console-password", PASSWORD)]).await?;
+    }
+    browser.press("button[value=live]").await?;
+    browser.wait_for_address("call=").await?;
+    browser.wait_for(&format!("You were charged {PRICE} USDC")).await?;
+    for words in ["640", "48", "image/png", "chosen by hand", "“picture.png” was chosen"] {
+        browser.wait_for(words).await?;
+    }
+    let complaints = browser.complaints().await?;
+    ensure!(complaints.is_empty(), "{complaints:?}");
+    browser.client.clone().close().await?;
+    let charged = world.settle_and_check(FUNDS).await?;
+    ensure!(charged == PRICE, "one press is one call: {charged}");
+    Ok(())
+}
