@@ -37,6 +37,8 @@ function refresh() {
     // Of a file only the name is needed, and sent.
     fields.append(name, typeof value === "string" ? value : value.name);
   }
+  // Half a password is a wrong one.
+  fields.delete("console_password");
   fields.set("act", "code");
   request.send(fields);
 }
