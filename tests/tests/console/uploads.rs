@@ -109,8 +109,8 @@ async fn what_cannot_be_sent_is_named_and_costs_nothing() -> Result<()> {
         "“huge.png” is far larger than the 4.0 MiB that a call carries. Nothing was sent and nothing charged.",
     )?;
 
-    let without: [&[(&str, Option<&str>, &[u8])]; 3] = [
-        &[note],
+    let without = [
+        &[note][..],
         // As browsers send a field whose file was not chosen.
         &[("b.image", Some(""), b""), note],
         &[("b.picture", Some("picture.png"), b"x"), note],

@@ -24,7 +24,7 @@ fn person<'a>(
     move |question: &str, usual: &str| {
         asked.push(question.to_owned());
         match answers.next() {
-            Some(answer) if answer.is_empty() => Ok(usual.to_owned()),
+            Some(&"") => Ok(usual.to_owned()),
             Some(answer) => Ok((*answer).to_owned()),
             None => Err(Failure::usage("nobody answers any more")),
         }

@@ -139,10 +139,10 @@ fn file(field: &str, name: &str, content: Option<&'static [u8]>) -> SentFile {
 }
 
 /// The order of a form with these fields and files, or what keeps it from being sent.
-fn order(form: &CallForm, fields: &[(&str, &str)], files: Vec<SentFile>) -> Result<(CallId, Value), String> {
+fn order(form: &CallForm, fields: &[(&str, &str)], files: &[SentFile]) -> Result<(CallId, Value), String> {
     let names = files.iter().map(|file| (file.field.as_str(), file.name.as_str()));
     let fields: Vec<_> = [(NONCE, "7f")].into_iter().chain(fields.iter().copied()).chain(names).collect();
-    let filled = sent(&fields).with(files.clone());
+    let filled = sent(&fields).with(files.to_vec());
     let call = filled.call(&form.form)?;
     let (id, request) = filled.request(SERVICE, form, &call)?;
     Ok((id, serde_json::from_slice(&request).unwrap()))
@@ -153,7 +153,7 @@ fn the_parts_of_a_form_become_a_body_of_our_own() {
     let asked = upload(true);
     let image = || file("b.im+age", "picture.png", Some(b"\x89PNG"));
     let fields = [("b.note", "it's"), ("b.tags", "a, b"), ("b.nobody", "x")];
-    let (id, request) = order(&asked, &fields, vec![image(), file("b.more", "a.png", Some(b""))]).unwrap();
+    let (id, request) = order(&asked, &fields, &[image(), file("b.more", "a.png", Some(b""))]).unwrap();
     assert_eq!(request["headers"]["content-type"], "multipart/form-data; boundary=farthing-7f");
     let body = farthing_control::encoded::from_text(request["body_base64"].as_str().unwrap()).unwrap();
     let parts =
@@ -167,9 +167,9 @@ fn the_parts_of_a_form_become_a_body_of_our_own() {
         ("more", true, b""),
     ];
     assert_eq!(seen, expected);
-    assert_eq!(order(&asked, &fields, vec![image(), file("b.more", "a.png", Some(b""))]).unwrap().0, id);
+    assert_eq!(order(&asked, &fields, &[image(), file("b.more", "a.png", Some(b""))]).unwrap().0, id);
     let other = file("b.im+age", "picture.png", Some(b"\x89PNg"));
-    assert_ne!(order(&asked, &fields, vec![other, file("b.more", "a.png", Some(b""))]).unwrap().0, id);
+    assert_ne!(order(&asked, &fields, &[other, file("b.more", "a.png", Some(b""))]).unwrap().0, id);
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_body_whose_files_are_not_here_is_not_sent_and_says_which() {
 #[test]
 fn parts_that_are_large_together_are_told_before_anything_is_sent() {
     let large: &'static [u8] = vec![0; farthing_protocol::limits::REQUEST_BODY_BYTES_MAX].leak();
-    let told = order(&upload(true), &[], vec![file("b.im+age", "x", Some(large))]).unwrap_err();
+    let told = order(&upload(true), &[], &[file("b.im+age", "x", Some(large))]).unwrap_err();
     assert!(told.contains("with all of its parts") && told.contains("4194304"), "{told}");
 }
 
@@ -206,7 +206,7 @@ fn a_file_is_the_whole_body_and_keeps_its_type_where_that_is_described() {
     let asked = CallForm { form, ..asked(BodyKind::Json, false) };
     let with = |media_type: &str| {
         let file = file(FILE, "picture", Some(b"\x89PNG"));
-        order(&asked, &[], vec![SentFile { media_type: media_type.to_owned(), ..file }]).unwrap().1
+        order(&asked, &[], &[SentFile { media_type: media_type.to_owned(), ..file }]).unwrap().1
     };
     assert_eq!(with("image/gif")["headers"]["content-type"], "image/gif");
     assert_eq!(with("video/mp4")["headers"]["content-type"], "image/png");
