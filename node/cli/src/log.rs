@@ -8,7 +8,11 @@ use tracing::{Event, Subscriber};
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{
     EnvFilter, Layer, Registry,
-    fmt::{self, FmtContext, FormatEvent, FormatFields, format::Writer, writer::MakeWriterExt},
+    fmt::{
+        self, FmtContext, FormatEvent, FormatFields,
+        format::Writer,
+        writer::{BoxMakeWriter, MakeWriterExt},
+    },
     layer::SubscriberExt,
     registry::LookupSpan,
     reload::{self, Handle},
@@ -24,8 +28,9 @@ const CALLS_WAITING_MAX: usize = 4096;
 #[derive(Debug)]
 pub struct Log {
     filter: Handle<EnvFilter, Registry>,
-    /// Every call has a line, and no call may wait for whoever reads the log: a pipe that nobody empties would hold up the
-    /// node. So a thread writes these lines, and what finds no place is left out. All others are few, and written at once.
+    /// The thread that writes the lines about calls, while a node runs. Every call has a line, and no call may wait for
+    /// whoever reads the log: a pipe that nobody empties would hold up the node. What finds no place in its queue is left
+    /// out. All other lines are few, and written at once.
     calls: Mutex<Option<WorkerGuard>>,
 }
 
@@ -33,6 +38,7 @@ impl Log {
     /// Starts the log, filtered by `FARTHING_LOG`; commands other than `run` tell only what went wrong, and with `--json`
     /// as their error alone.
     pub fn start(cli: &Cli) -> Self {
+        let runs = matches!(cli.command, Command::Run { .. });
         let default = match cli.command {
             Command::Run { .. } => LOG_FILTER,
             _ if cli.global.json => "off",
@@ -40,10 +46,9 @@ impl Log {
         };
         let filter = EnvFilter::try_from_env("FARTHING_LOG").unwrap_or_else(|_| EnvFilter::new(default));
         let (filter, handle) = reload::Layer::new(filter);
-        let calls = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(CALLS_WAITING_MAX);
-        let (calls, guard) = calls.thread_name("log").finish(std::io::stderr());
+        let (calls, guard) = runs.then(on_its_own_thread).unzip();
         // Of a node's log the newest lines are kept, for `farthing logs`; calls have their history.
-        let kept = matches!(cli.command, Command::Run { .. }).then(|| {
+        let kept = runs.then(|| {
             fmt::layer().json().map_event_format(WithoutCalls).with_writer(farthing_os::log::writer)
         });
         tracing_subscriber::registry()
@@ -51,7 +56,7 @@ impl Log {
             .with(on_standard_error(cli.global.log_format, calls))
             .with(kept)
             .init();
-        Self { filter: handle, calls: Mutex::new(Some(guard)) }
+        Self { filter: handle, calls: Mutex::new(guard) }
     }
 
     /// Waits a moment until the lines about calls are written: before the process ends or becomes another.
@@ -104,12 +109,25 @@ where
     }
 }
 
-fn on_standard_error<S>(format: LogFormat, calls: NonBlocking) -> Box<dyn Layer<S> + Send + Sync>
+/// A writer that waits for nobody, and its thread.
+fn on_its_own_thread() -> (NonBlocking, WorkerGuard) {
+    let calls = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(CALLS_WAITING_MAX);
+    calls.thread_name("log").finish(std::io::stderr())
+}
+
+/// Lines about calls go to `calls`, where there is such a writer.
+fn on_standard_error<S>(format: LogFormat, calls: Option<NonBlocking>) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
+    let writer = match calls {
+        Some(calls) => {
+            BoxMakeWriter::new(calls.with_filter(|line| line.target() == ACCESS).or_else(std::io::stderr))
+        }
+        None => BoxMakeWriter::new(std::io::stderr),
+    };
     let lines = fmt::layer()
-        .with_writer(calls.with_filter(|line| line.target() == ACCESS).or_else(std::io::stderr))
+        .with_writer(writer)
         // A log that cannot be written, say on a full disk, must not end the task that wrote to it.
         .log_internal_errors(false)
         .with_ansi(is_coloured(std::io::stderr().is_terminal(), std::env::var_os("NO_COLOR").as_deref()));

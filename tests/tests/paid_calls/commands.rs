@@ -251,9 +251,21 @@ async fn the_newest_lines_of_the_log_are_shown_and_followed() -> Result<()> {
         ended = stop_and_resume(consumer) => return ended,
     };
     ensure!(line.contains("spending"), "{line}");
+    let (node, command) = (threads(consumer.pid())?, threads(following.id())?);
+    let writes_calls = |names: &[String]| names.iter().any(|name| name == "log");
+    ensure!(writes_calls(&node) && !writes_calls(&command), "a node alone logs calls: {node:?}, {command:?}");
     drop(following);
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
     Ok(())
+}
+
+/// The names of a process's threads.
+fn threads(process: Option<u32>) -> Result<Vec<String>> {
+    let process = process.context("it ended")?;
+    let threads = std::fs::read_dir(format!("/proc/{process}/task"))?.flatten();
+    // One that has just ended is gone.
+    let names = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
+    Ok(names.map(|name| name.trim_end().to_owned()).collect())
 }
 
 /// Lines for the log of a node, until nobody wants more.
