@@ -19,7 +19,7 @@ use crate::{
     consumer::{Consumer, funding::Funding},
     gateway::auth::Secrets,
     home::Home,
-    owner::Owner,
+    owner::{Owner, previews::Previews},
     settlement::Settlement,
 };
 
@@ -81,6 +81,7 @@ impl Node {
             chain: foundation.chain,
             network: foundation.network,
             registry: foundation.registry,
+            previews: Previews::default(),
             catalog: foundation.catalog,
             consumer,
             channels: foundation.channels,

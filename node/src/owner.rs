@@ -47,6 +47,7 @@ pub mod late;
 pub mod load;
 pub mod new_service;
 pub mod node_record;
+pub mod previews;
 mod probe;
 pub mod publish;
 pub mod record;

@@ -18,8 +18,8 @@ use crate::{
     gateway::{Documents, Gateway, auth::Secrets},
     history::History,
     owner::{
-        book::Book, health::Health, intake::IntakeOptions, node_record, publish::Reader, registry::Registry,
-        upstream::UpstreamOptions,
+        book::Book, health::Health, intake::IntakeOptions, node_record, previews::Previews, publish::Reader,
+        registry::Registry, upstream::UpstreamOptions,
     },
     settlement::Settlement,
     status::Readiness,
@@ -40,6 +40,7 @@ pub struct Handles {
     pub chain: ChainHandle,
     pub network: NetworkHandle,
     pub registry: Registry,
+    pub previews: Previews,
     pub catalog: Catalog,
     pub consumer: Consumer,
     pub channels: Arc<PayerChannels>,

@@ -37,7 +37,7 @@ async fn inspect(State(node): State<Handles>, Json(request): Json<InspectRequest
 
 answer!(PreviewApi: preview);
 async fn preview(State(node): State<Handles>, Json(file): Json<ServiceFile>) -> Reply<ApiPreview> {
-    let new = node.reader().read(file).await?;
+    let new = node.previews.read(&node.reader(), file).await?;
     let service = node.registry.preview(new)?;
     let shown = shown(&node, &service, &Tally::default()).await?;
     Ok(Json(ApiPreview {
@@ -59,7 +59,7 @@ async fn preview(State(node): State<Handles>, Json(file): Json<ServiceFile>) -> 
 answer!(TryApi: try_out);
 async fn try_out(State(node): State<Handles>, Json(request): Json<TryRequest>) -> Reply<Tried> {
     let reader = node.reader();
-    let mut service = reader.read(request.file).await?;
+    let mut service = node.previews.to_try(&reader, request.file).await?;
     service.secrets = node.registry.secrets_of(&service);
     let wanted = request.operation.map(|operation| (operation.method.0, operation.path));
     Ok(Json(tried(reader.try_out(&service, wanted, &request.params).await?)))

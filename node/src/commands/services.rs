@@ -40,7 +40,7 @@ async fn add_api(
     State(tally): State<Tally>,
     Json(file): Json<ServiceFile>,
 ) -> Reply<Api> {
-    let new = node.reader().read(file).await?;
+    let new = node.previews.to_publish(&node.reader(), file).await?;
     let service = node.registry.add(new).await?;
     node.publish().await;
     counted(&node, &service, &tally).await.map(Json)

@@ -1,11 +1,13 @@
 //! From a description to a service for sale, and what becomes of it when the description changes.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, ensure};
 use farthing_control::{
     ControlError, endpoint,
     types::{
         Api, CatalogKind, EditRequest, OperationFile, PriceRequest, Rescan, RescanRequest, ServiceFile,
-        SourceFile, SourceKind, Text,
+        SourceFile, SourceKind, Text, TryRequest,
     },
 };
 use farthing_protocol::{Usdc, call::Method, limits::LISTINGS_PER_OWNER_MAX};
@@ -260,6 +262,33 @@ async fn what_writes_is_offered_by_name_and_a_later_reading_keeps_what_is_offere
 
     let all = ServiceFile { upstream: "http://127.0.0.1:9".to_owned(), writes: true, ..described };
     ensure!(writes(&world.publish(&all).await?).len() == 3);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_is_tried_and_published_as_it_was_previewed_of_one_reading() -> Result<()> {
+    let world = World::start().await?;
+    let control = world.owner.control();
+    let recorder = Recorder::start().await?;
+    let source = format!("{}/openapi.json", recorder.url());
+    let file = ServiceFile { upstream: recorder.url(), ..described_at(SourceKind::Openapi, source) };
+    let readings = || recorder.seen().iter().filter(|seen| seen.target == "/openapi.json").count();
+
+    recorder.answer_with(document(PORTS));
+    let preview = control.tell(endpoint::PreviewApi, &file).await?;
+    let request = TryRequest { file: file.clone(), operation: None, params: BTreeMap::new() };
+    let tried = control.tell(endpoint::TryApi, &request).await?;
+    ensure!(preview.offers.len() == 1 && tried.operation == "GET /ports", "{preview:?} {tried:?}");
+    recorder.answer_with(document(TIDES));
+    let api = control.tell(endpoint::AddApi, &file).await?;
+    ensure!(api.operations[0].path == "/ports" && readings() == 1, "{} readings, {api:?}", readings());
+
+    let unseen = control.tell(endpoint::AddApi, &file).await?;
+    ensure!(unseen.operations[0].path == "/tides" && readings() == 2, "{} readings, {unseen:?}", readings());
+    control.tell(endpoint::PreviewApi, &file).await?;
+    let other = ServiceFile { name: "Another".to_owned(), ..file };
+    control.tell(endpoint::AddApi, &other).await?;
+    ensure!(readings() == 4, "what was previewed is another file: {} readings", readings());
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use farthing_control::{
     ControlClient, ControlError, endpoint,
-    types::{ApiPreview, SamplesFile, ServiceFile, Tried, TryRequest},
+    types::{ApiPreview, ServiceFile, Tried, TryRequest},
 };
 use farthing_protocol::Usdc;
 use serde::Serialize;
@@ -26,9 +26,7 @@ impl Proposal {
     /// Has the node read the file, and call the server once.
     pub(super) async fn of(node: &ControlClient, file: &ServiceFile) -> Result<Self, Failure> {
         let preview = node.tell(endpoint::PreviewApi, file).await?;
-        // A call needs no samples, which may be calls themselves.
-        let file = ServiceFile { samples: SamplesFile::None, ..file.clone() };
-        let request = TryRequest { file, operation: None, params: BTreeMap::new() };
+        let request = TryRequest { file: file.clone(), operation: None, params: BTreeMap::new() };
         let live = match node.tell(endpoint::TryApi, &request).await {
             Ok(tried) => Some(tried),
             // No operation can be called without parameters; what else is wrong, publishing says.
