@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use crate::{
     ApiError, body,
     description::{ApiDescription, Method, Operation, Place},
-    graphql,
+    graphql, media,
     parameters::{self, ArgumentValues, style},
     problem::{PlanError, Problem},
     request::HttpRequest,
@@ -119,7 +119,7 @@ impl Api {
             if Method::parse(call.method) == Some(Method::Get) {
                 return refuse("GET takes no body; leave `body` out, or use POST");
             }
-            if !call.content_type.is_none_or(body::is_json) {
+            if !call.content_type.is_none_or(media::is_json) {
                 return refuse("the body's content type must be application/json");
             }
         }

@@ -18,6 +18,7 @@ use crate::{
     headers::{is_ambiguous, names_another_method},
     json::Json,
     limits::VALUE_DEPTH_MAX,
+    media::{essence, is_json},
     multipart::is_multipart,
     parameters::style::{base_name, objects, plain},
     problem::Problem,
@@ -85,30 +86,6 @@ fn given<'d>(checker: &mut Checker<'d>, declared: &'d Body, content_type: Option
         BodyKind::Any => Payload::AsGiven,
     };
     Sent { payload, media_type }
-}
-
-/// Returns whether a content type is JSON.
-pub fn is_json(content_type: &str) -> bool {
-    let essence = essence(content_type);
-    essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
-}
-
-/// Tells whether a media type, in small letters, is of text: other bodies are bytes.
-pub(crate) fn is_text(media_type: &str) -> bool {
-    /// Texts that are not called so.
-    const TEXTS: &[&str] = &[
-        "application/xml",
-        "application/x-ndjson",
-        "application/yaml",
-        "application/x-yaml",
-        "application/graphql",
-    ];
-    media_type.starts_with("text/") || media_type.ends_with("+xml") || TEXTS.contains(&media_type)
-}
-
-/// The content type without its parameters.
-fn essence(content_type: &str) -> String {
-    content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 /// Describes what a caller may send, for an error.

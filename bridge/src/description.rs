@@ -10,7 +10,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::limits::LISTS_DEPTH_MAX;
+use crate::{limits::LISTS_DEPTH_MAX, media::essence};
 
 pub mod graphql;
 mod schema;
@@ -314,6 +314,13 @@ pub struct Content {
     /// Other media types that may come instead, of which nothing is known; `*/*` is any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
+}
+
+impl Content {
+    /// Every media type that may come, without parameters and in lower case.
+    pub fn media_types(&self) -> impl Iterator<Item = String> {
+        self.also.iter().chain([&self.media_type]).map(|media_type| essence(media_type))
+    }
 }
 
 impl ApiDescription {

@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
 use crate::{
-    body::{is_of, is_text},
+    body::is_of,
     cut,
     description::{
         ApiDescription, Body, BodyKind, Object, Operation, Parameter, Place, Property, Schema, Shape,
     },
     limits::PARTS_MAX,
+    media::is_text,
     multipart::{FORM_DATA, is_multipart},
     pretty::pretty,
     samples::made_up_value,

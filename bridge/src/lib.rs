@@ -22,6 +22,7 @@ pub mod graphql;
 pub mod headers;
 mod json;
 pub mod limits;
+pub mod media;
 pub mod multipart;
 mod names;
 pub mod openapi;
@@ -42,8 +43,8 @@ mod values;
 pub mod walk;
 
 pub use api::{Api, Call, Planned, Request};
-pub use body::is_json;
 pub use error::ApiError;
+pub use media::is_json;
 pub use parameters::style::base_name;
 pub use problem::{PlanError, Problem};
 pub use read::read;

@@ -8,6 +8,7 @@ use std::str;
 
 use crate::{
     limits::{PART_HEAD_BYTES_MAX, PARTS_MAX},
+    media::without_parameters,
     shown,
 };
 
@@ -109,7 +110,7 @@ pub(crate) fn boundary(content_type: &str) -> Result<&str, MultipartError> {
 /// # Errors
 /// [`MultipartError`] for the first thing that servers could read in more than one way.
 pub fn parts<'b>(content_type: &str, body: &'b [u8]) -> Result<Vec<Part<'b>>, MultipartError> {
-    let is_form = essence(content_type).eq_ignore_ascii_case(FORM_DATA);
+    let is_form = without_parameters(content_type).eq_ignore_ascii_case(FORM_DATA);
     let delimiter = format!("--{}", boundary(content_type)?);
     let delimiter = delimiter.as_bytes();
     let mut rest = body.strip_prefix(delimiter).ok_or(MultipartError::Beginning)?;
@@ -178,11 +179,6 @@ fn new_head(boundary: &str, part: &NewPart<'_>) -> String {
     }
     head.push_str("\r\n\r\n");
     head
-}
-
-/// The content type without its parameters.
-fn essence(content_type: &str) -> &str {
-    content_type.split(';').next().unwrap_or_default().trim()
 }
 
 fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {

@@ -17,11 +17,11 @@ use std::{borrow::Cow, fmt};
 
 use self::sketch::Sketch;
 use crate::{
-    body::is_json,
     cut,
     description::{
         ANYTHING, ApiDescription, Content, Method, Object, Operation, Response, Schema, Shape, Status,
     },
+    media::{is_json, without_parameters},
     shown,
     steps::Steps,
 };
@@ -114,9 +114,9 @@ pub fn breach(
 /// Tells whether the answer is one of those that may come instead, as when a call names a format by a parameter.
 fn is_another(content: &Content, media_type: Option<&str>) -> bool {
     let Some(media_type) = media_type else { return false };
-    let essence = media_type.split(';').next().unwrap_or_default().trim();
-    let is_it = |also: &String| also == ANYTHING || also.eq_ignore_ascii_case(essence);
-    !is_json(&essence.to_ascii_lowercase()) && content.also.iter().any(is_it)
+    let media_type = without_parameters(media_type);
+    let is_it = |also: &String| also == ANYTHING || also.eq_ignore_ascii_case(media_type);
+    !is_json(media_type) && content.also.iter().any(is_it)
 }
 
 /// Finds the promise for a status. Frameworks answer 201 where a description says 200, so a success that is not

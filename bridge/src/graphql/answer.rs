@@ -18,7 +18,7 @@ use std::{borrow::Cow, sync::Arc};
 use self::envelope::Envelope;
 pub use self::errors::UpstreamError;
 use super::{coerce::quote, selection::aliases::Renames};
-use crate::shown;
+use crate::{media::without_parameters, shown};
 
 /// Upstream errors that are carried.
 pub const ERRORS_MAX: usize = 5;
@@ -93,7 +93,7 @@ impl GraphqlAnswer<'_> {
 pub fn answer<'a>(unwrap: &Unwrap, status: u16, content_type: &str, body: &'a [u8]) -> GraphqlAnswer<'a> {
     let text = std::str::from_utf8(body).ok();
     let Some(envelope) = text.and_then(|text| Envelope::read(text, &unwrap.field)) else {
-        let kind = shown(content_type.split(';').next().unwrap_or_default().trim());
+        let kind = shown(without_parameters(content_type));
         return failed(502, &format!("the service answered {status} with {kind}, not with JSON"), Vec::new());
     };
     let renames = unwrap.renames.as_deref();

@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, time::Duration};
 use farthing_bridge::{
     Api, ApiError, PlanError as BridgeError, Request, RouteError,
     api::Call,
-    description::Operation,
+    description::{Content, Operation},
     document::{self, Bounds, DocumentError, Unpacked},
     headers::codings,
-    is_json,
+    media::{essence, is_json},
 };
 use farthing_control::types::CatalogKind;
 use farthing_protocol::{
@@ -217,12 +217,7 @@ impl KnownService {
 /// Media types that an operation answers with, by its description; without parameters, in lower case.
 fn described_types(operation: &Operation) -> Vec<String> {
     let contents = operation.responses.iter().filter_map(|response| response.content.as_ref());
-    let types = contents.flat_map(|content| content.also.iter().chain([&content.media_type]));
-    types.map(|media_type| essence(media_type)).collect()
-}
-
-fn essence(media_type: &str) -> String {
-    media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    contents.flat_map(Content::media_types).collect()
 }
 
 /// Tells whether an operation is described as answering web pages. One that answers anything is not: so are most that mean

@@ -2,7 +2,7 @@
 //! buys. Pure.
 
 use farthing_bridge::{
-    description::{ApiDescription, Operation, Status},
+    description::{ApiDescription, Content, Operation, Status},
     report::Report,
 };
 use farthing_protocol::limits::RESPONSE_BODY_BYTES_MAX;
@@ -66,9 +66,7 @@ fn doubts(operation: &Operation, options: &UpstreamOptions) -> Vec<String> {
 /// Lists the media types of what is described as success, without their parameters.
 fn media_types(operation: &Operation) -> Vec<String> {
     let successes = operation.responses.iter().filter(|response| response.status.is_success());
-    let contents = successes.filter_map(|response| response.content.as_ref());
-    let kinds = contents.flat_map(|content| content.also.iter().chain([&content.media_type]));
-    kinds.map(|kind| kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()).collect()
+    successes.filter_map(|response| response.content.as_ref()).flat_map(Content::media_types).collect()
 }
 
 fn is_file(kind: &str) -> bool {

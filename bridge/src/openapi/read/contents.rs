@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use super::{
     DocumentReader,
-    values::{BYTES_PER_NODE, Members, cost, flag, is_json, media_type, object, text},
+    values::{BYTES_PER_NODE, Members, cost, flag, is_json, object, text},
 };
 use crate::{
-    body::is_text,
     description::{ANYTHING, Body, BodyKind, Content, Method, Response, Schema, Status},
+    media::{essence, is_text},
     multipart::is_multipart,
     shown,
 };
@@ -82,10 +82,10 @@ impl<'d> DocumentReader<'d> {
         if !self.spend_on(|| names_cost(contents)) {
             return None;
         }
-        let preferred = contents.iter().find(|(kind, _)| is_json(&media_type(kind)));
-        let any = || contents.iter().find(|(kind, _)| is_anything(&media_type(kind)));
+        let preferred = contents.iter().find(|(kind, _)| is_json(&essence(kind)));
+        let any = || contents.iter().find(|(kind, _)| is_anything(&essence(kind)));
         let (kind, content) = preferred.or_else(any).or_else(|| contents.iter().next())?;
-        let kind = media_type(kind);
+        let kind = essence(kind);
         let also = also(contents, &kind);
         let media_type = if is_anything(&kind) { "application/json".into() } else { shown(&kind) };
         let (schema, example) = self.schema_and_example(content);
@@ -110,16 +110,16 @@ fn names_cost(contents: &Members) -> usize {
 
 /// Lists the media types that may come instead of `chosen`.
 fn also(contents: &Members, chosen: &str) -> Vec<String> {
-    if contents.keys().any(|kind| is_anything(&media_type(kind))) {
+    if contents.keys().any(|kind| is_anything(&essence(kind))) {
         return vec![ANYTHING.to_owned()];
     }
-    let others = contents.keys().map(|kind| media_type(kind)).filter(|kind| kind != chosen);
+    let others = contents.keys().map(|kind| essence(kind)).filter(|kind| kind != chosen);
     others.filter(|kind| is_plain(kind)).take(ALSO_MAX).collect()
 }
 
 /// Returns the kind of a body of this media type, and the media type to send; `None` when it cannot be sent.
 fn body_kind(kind: &str) -> Option<(BodyKind, String)> {
-    let kind = media_type(kind);
+    let kind = essence(kind);
     if is_anything(&kind) {
         Some((BodyKind::Json, "application/json".into()))
     } else if !is_plain(&kind) {

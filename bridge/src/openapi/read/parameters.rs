@@ -9,14 +9,13 @@ use super::{
     contents::TOO_MUCH,
     operations::template_names,
     refs::reference,
-    values::{
-        BYTES_PER_NODE, Members, array, bytes, cost, flag, given, is_json, kept, media_type, object, text,
-    },
+    values::{BYTES_PER_NODE, Members, array, bytes, cost, flag, given, is_json, kept, object, text},
 };
 use crate::{
     description::{Parameter, Place, Schema, Style},
     headers::header_is_forbidden,
     limits::PARAMETERS_MAX,
+    media::essence,
     report::SecurityScheme,
     shown,
 };
@@ -114,7 +113,7 @@ impl<'d> DocumentReader<'d> {
             return Ok(None);
         }
         let content = object(source, "content").and_then(|content| content.iter().next());
-        let is_json_text = content.is_some_and(|(kind, _)| is_json(&media_type(kind)));
+        let is_json_text = content.is_some_and(|(kind, _)| is_json(&essence(kind)));
         let Some(style) = (if is_json_text { Some(Style::Json) } else { style(place, source) }) else {
             let what = format!(
                 "`{}` has the style {}, which is not offered",

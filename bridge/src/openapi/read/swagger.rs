@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 
 use super::{
     refs::Document,
-    values::{Members, array, bytes, is_json, media_type, scalar, text},
+    values::{Members, array, bytes, is_json, scalar, text},
 };
-use crate::{limits::DOCUMENT_TEXT_BYTES_MAX, report::Report, steps::Steps};
+use crate::{limits::DOCUMENT_TEXT_BYTES_MAX, media::essence, report::Report, steps::Steps};
 
 /// Media types of one answer that are kept beside the one that is described; the reader keeps as many.
 const ALSO_MAX: usize = 8;
@@ -297,7 +297,7 @@ fn response(source: &mut Value, produces: &[String], copies: &mut Steps) {
 }
 
 fn media_types(members: &Members, key: &str) -> Vec<String> {
-    array(members, key).iter().filter_map(Value::as_str).map(media_type).collect()
+    array(members, key).iter().filter_map(Value::as_str).map(essence).collect()
 }
 
 /// The media types that answers may have.

@@ -91,11 +91,6 @@ pub(super) fn first_line(text: &str) -> String {
     line.chars().filter(|c| !c.is_control()).take(CHARS_MAX).collect()
 }
 
-/// A media type without parameters, in lower case.
-pub(super) fn media_type(text: &str) -> String {
-    text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
-}
-
 /// Tells whether a media type without parameters is JSON.
 pub(super) fn is_json(media_type: &str) -> bool {
     media_type == "application/json" || media_type == "text/json" || media_type.ends_with("+json")

@@ -16,6 +16,7 @@ use axum::{
     response::{IntoResponse, Redirect},
 };
 use bytes::Bytes;
+use farthing_bridge::media::without_parameters;
 use farthing_control::{
     Local, RawAnswer, endpoint,
     types::{
@@ -250,7 +251,7 @@ pub(super) async fn download(
 }
 
 fn extension(media_type: &str) -> &'static str {
-    let kind = media_type.split(';').next().unwrap_or_default().trim();
+    let kind = without_parameters(media_type);
     match kind {
         "text/csv" => "csv",
         "text/html" => "html",

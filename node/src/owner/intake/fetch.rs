@@ -14,6 +14,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
+use farthing_bridge::media::without_parameters;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use tokio::time::timeout;
 use url::Url;
@@ -83,7 +84,7 @@ impl fmt::Display for Miss {
 impl Page {
     fn kind(&self) -> &str {
         let kind = self.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        kind.unwrap_or_default().split(';').next().unwrap_or_default().trim()
+        kind.map(without_parameters).unwrap_or_default()
     }
 
     /// HTML, by its type or its first character.

@@ -7,6 +7,7 @@
 
 use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, Request, multipart::Field};
 use bytes::Bytes;
+use farthing_bridge::media::without_parameters;
 use farthing_protocol::limits::REQUEST_BODY_BYTES_MAX;
 use http::{HeaderMap, StatusCode, header};
 
@@ -99,8 +100,7 @@ async fn with_files(request: Request, panel: &ConsoleState) -> Result<SandboxFor
             fields.push((own, text));
             continue;
         };
-        let media_type = field.content_type().unwrap_or_default();
-        let media_type = media_type.split(';').next().unwrap_or_default().trim().to_owned();
+        let media_type = without_parameters(field.content_type().unwrap_or_default()).to_owned();
         let content = content(&mut field, &name, room_of_files).await?;
         room_of_files -= content.as_ref().map_or(0, Bytes::len);
         // Browsers send an empty file without a name where none was chosen.
