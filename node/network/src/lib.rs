@@ -60,6 +60,8 @@ mod twin;
 mod usage;
 mod yield_budget;
 
+use farthing_os::clock::now_secs;
+
 pub use addresses::{AddressUse, check_address};
 pub use bootstrap::{BootstrapPeer, BootstrapState};
 pub use call::{CallFailure, CallTiming, InboundCall, Interrupted, NotStarted, Responder};
@@ -78,11 +80,6 @@ pub use reach_report::{
 pub use start::{Inbound, Network};
 pub use status::{CounterSnapshot, Direction, DirectoryMode, Neighbour, NetworkStatus, PeerInfo};
 pub use sync::{InboundSync, SyncEnded, SyncStream};
-
-/// Seconds since the Unix epoch, as records count time. A clock before 1970 reads as 1970.
-fn now_secs() -> u64 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
 
 /// The words of an error's last source, on one line.
 fn innermost(error: &dyn std::error::Error) -> String {
