@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Inline schemas within each other. Each takes up to five levels of brackets of the 127 that a document may have.
-pub const INLINE_DEPTH_MAX: usize = 12;
+const INLINE_DEPTH_MAX: usize = 12;
 
 /// Gives names to shapes that occur more than once or too deep.
 pub fn share(description: &mut ApiDescription) {

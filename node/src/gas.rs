@@ -6,8 +6,8 @@ use farthing_chain::{BaseFee, CLAIM_ROWS_MAX, gas_limit};
 use farthing_protocol::{ChannelId, Usdc};
 
 /// Gas of a claim transaction: the base and each further channel (measured, `docs/contracts.md`).
-pub const CLAIM_GAS_BASE: u64 = 65_000;
-pub const CLAIM_GAS_PER_CHANNEL: u64 = 19_000;
+const CLAIM_GAS_BASE: u64 = 65_000;
+const CLAIM_GAS_PER_CHANNEL: u64 = 19_000;
 /// The price of ETH that gas is weighed with against USDC. Being wrong by a factor of two moves a claim by a
 /// few hours; asking someone would add a party to trust.
 const MICROS_PER_ETH: u128 = 3_000_000_000;
@@ -49,7 +49,7 @@ impl Gas {
 
 /// Computes what a wallet must hold for a claim of so many channels in one transaction: what it bids for all of its
 /// limit, and layer 1's fee. Where gas is free, it still needs something.
-pub fn claim_wei_max(fee: &BaseFee, rows: usize) -> u128 {
+fn claim_wei_max(fee: &BaseFee, rows: usize) -> u128 {
     let rows = rows as u64;
     let gas = CLAIM_GAS_PER_CHANNEL.saturating_mul(rows).saturating_add(CLAIM_GAS_BASE);
     let l1_wei = fee.l1.row_wei.saturating_mul(rows.into()).saturating_add(fee.l1.base_wei);

@@ -30,8 +30,8 @@ const AGAIN_AFTER_SECS: [u64; 4] = [60, 10 * 60, 3_600, 6 * 3_600];
 const LOOK_EVERY_SECS: u64 = 60;
 /// Left for the ledger: a full disk closes it.
 const SPARE_BYTES: u64 = 64 * 1024 * 1024;
-pub const KEEP_DEFAULT: u32 = 14;
-pub const KEEP_MAX: u32 = 365;
+const KEEP_DEFAULT: u32 = 14;
+const KEEP_MAX: u32 = 365;
 
 /// The plan for automatic backups, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

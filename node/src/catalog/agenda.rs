@@ -14,7 +14,7 @@ use std::{
 use farthing_protocol::Address;
 
 /// The average time after which a random neighbour is asked.
-pub const REGULARLY: Duration = Duration::from_secs(300);
+const REGULARLY: Duration = Duration::from_secs(300);
 /// Several changes in a row make one round of sessions.
 const GATHER: Duration = Duration::from_millis(400);
 /// Neighbours that are told of a change: gossip has told the rest, or they are told by these.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{KnownService, method_of};
 
 /// Of one service; the oldest go first.
-pub const VERSIONS_KEPT_MAX: usize = 100;
+const VERSIONS_KEPT_MAX: usize = 100;
 /// Sentences of one version; a new description may change hundreds of operations.
 const SENTENCES_MAX: usize = 30;
 const SENTENCE_CHARS_MAX: usize = 300;

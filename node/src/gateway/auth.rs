@@ -91,7 +91,7 @@ impl Secrets {
 
     /// Returns what the holder of the presented secret may do, if it is one. Every secret is compared, whichever fits.
     #[must_use]
-    pub fn grant_of(&self, presented: &str) -> Option<Grant> {
+    fn grant_of(&self, presented: &str) -> Option<Grant> {
         let current = self.current.read();
         let mut grant = current.default.matches(presented).then(|| Grant::unlimited(DEFAULT_SECRET));
         for (name, named) in &current.named {

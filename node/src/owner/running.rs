@@ -25,7 +25,7 @@ const KEEP_TOTAL_BYTES_MAX: usize = 128 * 1024 * 1024;
 const ENTRY_BYTES: usize = 1024;
 
 /// The caller, and the id of its call.
-pub type CallKey = (Address, CallId);
+type CallKey = (Address, CallId);
 
 /// The treatment of a call that just arrived.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ use super::{
 /// A person has a few browsers; beyond this the one unused for longest is logged out.
 const SESSIONS_MAX: usize = 32;
 /// A browser left alone over night asks again.
-pub const IDLE_SECS: u64 = 12 * 3600;
+const IDLE_SECS: u64 = 12 * 3600;
 /// However busy, once a week.
 pub const ABSOLUTE_SECS: u64 = 7 * 24 * 3600;
 /// Dangerous actions need the password this recently.
