@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use farthing_chain::{ChainHandle, ChainKind, ChainSpec, ChainStatus, view_age_max};
+use farthing_protocol::Address;
 
 use crate::{
     config::Config,
@@ -48,20 +49,33 @@ pub fn chain_spec(config: &Config) -> anyhow::Result<ChainSpec> {
     Ok(spec)
 }
 
+/// The reason that nothing can be put on chain now.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotReady {
+    #[error("{chain} has not answered yet")]
+    Connecting { chain: String },
+    #[error("the channel contract {contract} is not deployed on {chain}")]
+    ContractMissing { chain: String, contract: Address },
+    #[error("{chain} does not answer: {reason}")]
+    Unreachable { chain: String, reason: String },
+    #[error("{chain} is not used: {reason}")]
+    Refused { chain: String, reason: String },
+    #[error("the wallet's balance is not known yet")]
+    BalanceUnknown,
+}
+
 /// Checks that something can be put on chain now.
 ///
 /// # Errors
-/// The reason in words, with what to do.
-pub fn ready(chain: &ChainHandle) -> Result<(), String> {
-    let name = &chain.spec().name;
-    match &*chain.status().borrow() {
+/// [`NotReady`], naming the chain.
+pub fn ready(chain: &ChainHandle) -> Result<(), NotReady> {
+    let name = chain.spec().name.clone();
+    match chain.status().borrow().clone() {
         ChainStatus::Ready => Ok(()),
-        ChainStatus::Connecting => Err(format!("{name} has not answered yet")),
-        ChainStatus::ContractMissing { contract } => {
-            Err(format!("the channel contract {contract} is not deployed on {name}"))
-        }
-        ChainStatus::Unreachable { reason, .. } => Err(format!("{name} does not answer: {reason}")),
-        ChainStatus::Refused { reason } => Err(format!("{name} is not used: {reason}")),
+        ChainStatus::Connecting => Err(NotReady::Connecting { chain: name }),
+        ChainStatus::ContractMissing { contract } => Err(NotReady::ContractMissing { chain: name, contract }),
+        ChainStatus::Unreachable { reason, .. } => Err(NotReady::Unreachable { chain: name, reason }),
+        ChainStatus::Refused { reason } => Err(NotReady::Refused { chain: name, reason }),
     }
 }
 

@@ -72,7 +72,7 @@ async fn check_contract(node: &Handles, told: &mut Audit) -> Result<(), Failed> 
     let checked = match node.settlement.check_contract().await {
         Ok(checked) => checked,
         Err(NotChecked::Ledger(error)) => return Err(error.into()),
-        Err(NotChecked::Chain(reason)) => {
+        Err(reason) => {
             told.not_checked.push(format!("M2, and M3 in the contract: {reason}"));
             return Ok(());
         }

@@ -24,7 +24,7 @@ pub(super) fn balance(node: &Handles) -> WalletBalance {
     let balances = *node.chain.balances().borrow();
     let sum = |amounts: Vec<Usdc>| amounts.into_iter().fold(Usdc::ZERO, Usdc::saturating_add);
     WalletBalance {
-        stale: chain_view::ready(&node.chain).err(),
+        stale: chain_view::ready(&node.chain).err().map(|reason| reason.to_string()),
         address: node.wallet.into(),
         usdc: balances.map(|balances| balances.usdc.into()),
         eth: balances.map(|balances| Eth { wei: balances.eth_wei }.into()),

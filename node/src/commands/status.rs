@@ -57,7 +57,7 @@ async fn status(State(node): State<Handles>) -> Json<Status> {
             testnet: spec.kind != ChainKind::Mainnet,
             head: head.map(|head| head.number),
             head_age_secs: head.map(|head| head.seen_at.elapsed().as_secs()),
-            problem: chain_view::ready(&node.chain).err(),
+            problem: chain_view::ready(&node.chain).err().map(|reason| reason.to_string()),
         },
         balance: balance(&node),
         peers: network.peers as u64,
@@ -87,7 +87,7 @@ async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
             chain_view::contract_next(spec.kind),
         )),
         _ => Err((
-            chain_view::ready(&node.chain).err().unwrap_or_default(),
+            chain_view::ready(&node.chain).err().map(|reason| reason.to_string()).unwrap_or_default(),
             "name a reachable endpoint in `chain.rpc_urls`",
         )),
     };

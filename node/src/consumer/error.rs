@@ -12,6 +12,7 @@ use farthing_protocol::{
 
 use crate::{
     catalog::{CatalogError, PlanError},
+    chain_view::NotReady,
     wallet::PolicyError,
 };
 
@@ -57,8 +58,8 @@ pub enum BuyError {
     DelayTooShort { channel: ChannelId, has_secs: u64, asks_secs: u64 },
     #[error("an earlier receipt of this owner did not match what was bought")]
     OwnerDistrusted,
-    #[error("{0}")]
-    ChainNotReady(String),
+    #[error(transparent)]
+    ChainNotReady(#[from] NotReady),
     #[error(transparent)]
     ChainUnreachable(ChainError),
     #[error(transparent)]

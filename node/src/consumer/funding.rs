@@ -14,7 +14,10 @@ use farthing_protocol::{Address, ChannelConfig, Usdc, listing::Accept};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use crate::{chain_view, keyed_mutex::KeyedMutex};
+use crate::{
+    chain_view::{self, NotReady},
+    keyed_mutex::KeyedMutex,
+};
 
 use super::{
     BuyError, MissingFunds,
@@ -332,7 +335,7 @@ impl Funding {
         if let Some(closed) = self.0.ledger.closed() {
             return Err(LedgerError::Closed(closed).into());
         }
-        chain_view::ready(&self.0.chain).map_err(BuyError::ChainNotReady)
+        chain_view::ready(&self.0.chain).map_err(Into::into)
     }
 
     /// Checks that the wallet pays for the gas of a deposit: without it an authorization would be signed that nobody
@@ -356,7 +359,7 @@ impl Funding {
 
     fn balance(&self) -> Result<Balances, BuyError> {
         let balances = *self.0.chain.balances().borrow();
-        balances.ok_or_else(|| BuyError::ChainNotReady("the wallet's balance is not known yet".to_owned()))
+        balances.ok_or_else(|| NotReady::BalanceUnknown.into())
     }
 }
 

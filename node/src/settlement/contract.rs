@@ -15,7 +15,10 @@ use super::{
     Settlement,
     intake::{CaughtUp, ChainIntake},
 };
-use crate::{chain_view, disk::aside};
+use crate::{
+    chain_view::{self, NotReady},
+    disk::aside,
+};
 
 /// Channels that are looked at; more than a node follows.
 const CHANNELS_MAX: usize = 20_000;
@@ -75,16 +78,20 @@ impl Checked {
 /// The reason that the contract was not looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum NotChecked {
-    #[error("{0}")]
-    Chain(String),
+    #[error("the chain did not answer within a minute")]
+    Late,
+    #[error(transparent)]
+    NotReady(#[from] NotReady),
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    #[error("this node has read the chain up to block {seen}, and it is at {block}")]
+    Behind { seen: u64, block: u64 },
+    #[error("what the chain says could not be stored")]
+    NotStored,
+    #[error("the endpoint shows something of a channel that counts only when it has stood for two minutes")]
+    NotSure,
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-}
-
-impl From<ChainError> for NotChecked {
-    fn from(error: ChainError) -> Self {
-        Self::Chain(error.to_string())
-    }
 }
 
 impl Settlement {
@@ -93,13 +100,13 @@ impl Settlement {
     /// # Errors
     /// Why that was not possible; nothing is said about the books then.
     pub async fn check_contract(&self) -> Result<Checked, NotChecked> {
-        let late = |_| Err(NotChecked::Chain("the chain did not answer within a minute".to_owned()));
-        tokio::time::timeout(CHECKED_WITHIN, self.look_at_contract()).await.unwrap_or_else(late)
+        let checked = tokio::time::timeout(CHECKED_WITHIN, self.look_at_contract()).await;
+        checked.unwrap_or(Err(NotChecked::Late))
     }
 
     async fn look_at_contract(&self) -> Result<Checked, NotChecked> {
         let (chain, _) = self.intake.parts();
-        chain_view::ready(chain).map_err(NotChecked::Chain)?;
+        chain_view::ready(chain)?;
         let (booked, _) = booked(&self.intake).await?;
         let ids = ids_of(&booked);
         let before = chain.read_contract(&ids).await?;
@@ -114,24 +121,20 @@ impl Settlement {
     async fn catch_up_to(&self, block: u64) -> Result<(), NotChecked> {
         let (chain, _) = self.intake.parts();
         chain.refresh().await?;
-        chain_view::ready(chain).map_err(NotChecked::Chain)?;
+        chain_view::ready(chain)?;
         let seen = chain.head().borrow().as_ref().map_or(0, |head| head.number);
         if seen < block {
-            let told = format!("this node has read the chain up to block {seen}, and it is at {block}");
-            return Err(NotChecked::Chain(told));
+            return Err(NotChecked::Behind { seen, block });
         }
-        let why_not = why_not(self.intake.catch_up().await);
-        why_not.map_or(Ok(()), |why_not| Err(NotChecked::Chain(why_not.to_owned())))
+        why_not(self.intake.catch_up().await).map_or(Ok(()), Err)
     }
 }
 
 /// Returns the reason that the books cannot be held against what the chain says now, if there is one.
-const fn why_not(done: CaughtUp) -> Option<&'static str> {
+const fn why_not(done: CaughtUp) -> Option<NotChecked> {
     match done {
-        CaughtUp { is_stored: false, .. } => Some("what the chain says could not be stored"),
-        CaughtUp { is_sure: false, .. } => Some(
-            "the endpoint shows something of a channel that counts only when it has stood for two minutes",
-        ),
+        CaughtUp { is_stored: false, .. } => Some(NotChecked::NotStored),
+        CaughtUp { is_sure: false, .. } => Some(NotChecked::NotSure),
         CaughtUp { .. } => None,
     }
 }

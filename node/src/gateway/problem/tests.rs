@@ -8,6 +8,7 @@ use farthing_ledger::LedgerError;
 use farthing_protocol::{Address, ChannelId, Refusal, RefusalCode, ServiceId, call::OutOfBounds, wire};
 
 use crate::{
+    chain_view::NotReady,
     consumer::{
         Cap, MissingFunds,
         answer::Mismatch,
@@ -61,7 +62,7 @@ fn every_error() -> Vec<BuyError> {
         BuyError::ChannelClosing,
         BuyError::DelayTooShort { channel: ChannelId::NONE, has_secs: 3_600, asks_secs: 86_400 },
         BuyError::OwnerDistrusted,
-        BuyError::ChainNotReady(text()),
+        BuyError::ChainNotReady(NotReady::BalanceUnknown),
         BuyError::ChainUnreachable(ChainError::Unreachable { chain: text(), reason: text() }),
         BuyError::OpenFailed(ChainError::Invalid(text())),
         BuyError::Unsigned(PolicyError::VoucherAboveDeposit { cumulative: USDC, deposited: Usdc::ZERO }),
