@@ -63,10 +63,15 @@ impl NodeRecord {
         if self.issued_secs > now_secs.saturating_add(limits::CLOCK_SKEW_SECS_MAX) {
             return Err(InvalidDocument::new("issued", "lies in the future; check both nodes' clocks"));
         }
-        if self.expires_secs <= now_secs {
+        if self.has_expired(now_secs) {
             return Err(InvalidDocument::new("expires", "has passed"));
         }
         Ok(())
+    }
+
+    /// Tells whether its time is over at `now_secs`, in seconds since the Unix epoch.
+    pub const fn has_expired(&self, now_secs: u64) -> bool {
+        self.expires_secs <= now_secs
     }
 }
 

@@ -14,7 +14,7 @@ use std::{
 use farthing_protocol::{
     Address, NodeRecord, PublicKey, Signed, Verified, limits,
     signature::SignatureError,
-    signed::DocumentError,
+    signed::{DocumentError, InvalidDocument},
     wire::{self, NetworkName},
 };
 use libp2p::{
@@ -50,8 +50,8 @@ pub(crate) enum Rejected {
     WrongKey(Address),
     #[error("the record is of another network")]
     OtherNetwork,
-    #[error("{0}")]
-    Time(String),
+    #[error(transparent)]
+    Time(InvalidDocument),
     #[error("sequence number {held} is held already")]
     NotNewer { held: u64 },
     #[error("the source offers too many records; try again in a minute")]
@@ -171,10 +171,9 @@ impl Records {
         self.check_news(&record)?;
         let owner = record.signer();
         let held = self.entries.get(&owner);
-        match record.check_time(now_secs) {
-            Ok(()) => {}
-            Err(error) if error.field == "expires" && held.is_some() => {}
-            Err(error) => return Err(Rejected::Time(error.to_string())),
+        // One that has expired says goodbye for its node, where an earlier one is held.
+        if held.is_none() || !record.has_expired(now_secs) {
+            record.check_time(now_secs).map_err(Rejected::Time)?;
         }
         let is_new = held.is_none();
         self.note_heard(owner, record.expires_secs);

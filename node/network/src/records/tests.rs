@@ -91,7 +91,7 @@ fn floods() -> [Flood; 6] {
         let at = bytes.len() - from_the_end;
         bytes[at] ^= u8::try_from(n % 255).unwrap() + 1;
     }
-    let clocks = |refused: &Rejected| matches!(refused, Rejected::Time(reason) if reason.contains("check both nodes' clocks"));
+    let clocks = |refused: &Rejected| matches!(refused, Rejected::Time(reason) if reason.problem.contains("check both nodes' clocks"));
     [
         ("forged", forged, |refused| *refused == Rejected::Forged),
         // Seven is held of each.
