@@ -17,7 +17,7 @@ use bytes::Bytes;
 use farthing_chain::ChainHandle;
 use farthing_ledger::Ledger;
 use farthing_network::{InboundCall, Responder};
-use farthing_os::{clock, killpoint};
+use farthing_os::killpoint;
 use farthing_protocol::{
     Address, CallMessage, CallReply, CallRequest, ChannelId, Receipt, Refusal, RefusalCode, Signature, Usdc,
     call::{CallStatus, ChannelSync, response_hash},
@@ -297,11 +297,6 @@ impl Owner {
             tracing::error!(call_id = %receipt.call_id, %error, "a receipt is not signed");
             Refusal::new(RefusalCode::Unavailable, "the owner's books do not add up")
         })
-    }
-
-    /// Seconds of the owner's clock, for receipts.
-    fn now_secs() -> u64 {
-        clock::now_secs()
     }
 }
 

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use farthing_bounds::HeldBytes;
 use farthing_ledger::{CallRow, Ledger, LedgerError};
-use farthing_os::killpoint;
+use farthing_os::{clock, killpoint};
 use farthing_protocol::{
     Address, CallId, CallRequest, ChannelConfig, ChannelId, Hash, Refusal, RefusalCode, ServiceId, Signature,
     Usdc, Verified, Voucher,
@@ -371,7 +371,7 @@ fn upstream_deadline_ms(method: Method, deadline_ms: u64) -> u64 {
 impl AdmittedAgain {
     /// Stores that the call is repeated; `None` when it was before: one charge never buys a third execution.
     pub(super) async fn record(self, ledger: &Ledger, row: &CallRow) -> Result<Option<Replay>, LedgerError> {
-        let is_first = ledger.repeat(row.payer, row.call.call_id, Owner::now_secs()).await?;
+        let is_first = ledger.repeat(row.payer, row.call.call_id, clock::now_secs()).await?;
         Ok(is_first.then_some(Replay(self)))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use farthing_ledger::{Accepted, BODY_BYTES_MAX, Call, CallRow, LedgerError, Recorded, Served, ServedRow};
-use farthing_os::killpoint;
+use farthing_os::{clock, killpoint};
 use farthing_protocol::{
     Address, CallId, CallReply, CallRequest, ChannelId, Hash, Refusal, RefusalCode, Usdc,
     call::CallStatus,
@@ -54,7 +54,7 @@ impl Owner {
             method: request.method,
             path: request.path.clone(),
             request_hash: admitted.request_hash(),
-            time_secs: Self::now_secs(),
+            time_secs: clock::now_secs(),
         };
         self.0.ledger.accept(accepted).await.map_err(|error| ledger_refusal(&error))
     }
@@ -83,7 +83,7 @@ impl Owner {
             status: fetched.status,
             headers: fetched.headers.clone(),
             body: keep.then(|| fetched.body.clone()),
-            time_secs: Self::now_secs(),
+            time_secs: clock::now_secs(),
         };
         let served = Served {
             payer: admitted.payer(),
