@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
+use farthing_config::FlagRule;
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_protocol::{Address, ChannelId, Usdc};
 use parking_lot::Mutex;
@@ -12,7 +13,6 @@ use parking_lot::Mutex;
 use crate::{
     backup::{Automatic, automatic::Failing},
     chain_view,
-    config::FlagRule,
     consumer::{
         Consumer,
         channels::{PayerChannel, PayerChannels},

@@ -11,6 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use farthing_config::CONSOLE_SETTINGS_FILE;
 use farthing_ledger::{Ledger, LedgerError, Namespace, OpenError, OpenMode};
 use farthing_os::{
     clock, files,
@@ -22,7 +23,6 @@ use minicbor::{Decode, Encode, bytes::ByteVec};
 use zeroize::Zeroizing;
 
 use crate::{
-    config::CONSOLE_SETTINGS_FILE,
     consumer::rules,
     secret::file::{SecretFile, SecretFileError},
     wallet::{Wallet, WalletError},

@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use farthing_chain::{ChainHandle, ChainKind, ChainSpec, ChainStatus, view_age_max};
+use farthing_config::Config;
 use farthing_protocol::Address;
 
-use crate::{
-    config::Config,
-    gas::{Gas, GasMeans},
-};
+use crate::gas::{Gas, GasMeans};
 
 /// A chain may replace its newest blocks by others, which are dated no earlier than so much before.
 pub const REORGANISED_SECS_MAX: u64 = 120;

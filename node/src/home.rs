@@ -7,13 +7,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
+use farthing_config::Config;
 use farthing_ledger::{Ledger, OpenMode};
 use farthing_os::lock::DataFolder;
 use farthing_protocol::wire::NetworkName;
 
 use crate::{
     backup,
-    config::Config,
     secret::file::{SecretFile, StoredSecrets},
     wallet::{Opened, Wallet},
 };

@@ -6,7 +6,6 @@ pub mod call_ends;
 pub mod catalog;
 mod chain_view;
 pub mod commands;
-pub mod config;
 pub mod consumer;
 mod disk;
 pub mod gas;

@@ -6,6 +6,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use farthing_config::Config;
 use farthing_network::Inbound;
 use farthing_os::{clock, lock::DataFolder};
 use tokio::sync::mpsc;
@@ -15,7 +16,6 @@ use crate::{
     alerts::Alerts,
     catalog::{Catalog, News},
     commands::handles::Handles,
-    config::Config,
     consumer::{Consumer, funding::Funding},
     gateway::auth::Secrets,
     home::Home,

@@ -29,7 +29,7 @@ use self::{
     phrase::ENTROPY_BYTES,
 };
 
-pub(crate) const WALLET_FILE: &str = "wallet.json";
+const WALLET_FILE: &str = "wallet.json";
 const PASSPHRASE_FILE: &str = "wallet.passphrase";
 /// Random bytes of a passphrase that this node makes, which stand in its file in hex.
 const PASSPHRASE_BYTES: usize = 32;

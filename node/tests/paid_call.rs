@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use farthing_config as config;
 use farthing_control::types::{OperationFile, ServiceFile};
 use farthing_node::{
-    config,
     consumer::{Order, spending::Grant},
     node::Node,
     owner::{assemble::assemble, new_service::NewService},

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use farthing_node::config::CONSOLE_SETTINGS_FILE;
+use farthing_config::CONSOLE_SETTINGS_FILE;
 use farthing_protocol::Address;
 
 use super::{

@@ -114,7 +114,7 @@ pub(super) async fn backup(context: &Context, verb: Backup) -> Result<(), Failur
         Backup::Forget { name, yes } => forget(context, &name, yes).await,
         Backup::Verify { file, passphrase } => {
             let (bytes, passphrase) = (read(&file)?, read_passphrase(&passphrase)?);
-            let data_dir = farthing_node::config::load(&context.sources())?.config.node.data_dir;
+            let data_dir = farthing_config::load(&context.sources())?.config.node.data_dir;
             let facts = on_the_side(move || verify(&bytes, &passphrase, &data_dir)).await?;
             context.output.data(&ShownBackup::from(&facts), ShownBackup::text)?;
             if facts.violations == 0 {
@@ -223,7 +223,7 @@ fn verify(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result<Back
 async fn restore(context: &Context, file: &Path, passphrase: &PassphraseFile) -> Result<(), Failure> {
     let (bytes, passphrase) = (read(file)?, read_passphrase(passphrase)?);
     // The settings of the backup are in the backup: the folder alone is asked for.
-    let data_dir = farthing_node::config::load(&context.sources())?.config.node.data_dir;
+    let data_dir = farthing_config::load(&context.sources())?.config.node.data_dir;
     let folder = data_dir.clone();
     let facts = on_the_side(move || backup::restore(&bytes, &passphrase, &folder)).await?;
     context.output.prose(&format!(

@@ -2,8 +2,8 @@
 
 use clap::Subcommand;
 use farthing_bridge::nearest;
+use farthing_config::{ConfigError, ConfigProblem, Loaded, Shown, example, load};
 use farthing_network::{AddressUse, check_address};
-use farthing_node::config::{ConfigError, ConfigProblem, Loaded, Shown, example, load};
 
 use super::{
     Context,
@@ -95,7 +95,7 @@ fn text(shown: &[Shown], origin: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use farthing_node::config::Sources;
+    use farthing_config::Sources;
 
     use super::*;
 

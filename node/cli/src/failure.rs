@@ -12,15 +12,14 @@ use std::{
 
 use clap::ValueEnum;
 use farthing_catalog::CatalogError;
+use farthing_config::ConfigError;
 use farthing_control::{
     ControlError,
     types::{Problem, ProblemName},
 };
 use farthing_ledger::OpenError;
 use farthing_network::NetworkError;
-use farthing_node::{
-    backup::BackupError, config::ConfigError, secret::file::SecretFileError, wallet::WalletError,
-};
+use farthing_node::{backup::BackupError, secret::file::SecretFileError, wallet::WalletError};
 use farthing_os::lock::DataFolderError;
 use serde::Serialize;
 

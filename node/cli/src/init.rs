@@ -13,11 +13,8 @@ use std::{
 
 use anyhow::Context as _;
 use clap::{Args, builder::PossibleValuesParser};
-use farthing_node::{
-    config::{self, Config, Loaded, Sources, UserSettings, keys::CHAIN_PRESETS},
-    home::Home,
-    wallet::Wallet,
-};
+use farthing_config::{self as config, Config, Loaded, Sources, UserSettings, keys::CHAIN_PRESETS};
+use farthing_node::{home::Home, wallet::Wallet};
 use farthing_os::lock::DataFolder;
 use farthing_serve::tls;
 use serde::Serialize;

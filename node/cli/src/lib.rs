@@ -56,9 +56,9 @@ struct Context {
 }
 
 impl Context {
-    fn sources(&self) -> farthing_node::config::Sources {
+    fn sources(&self) -> farthing_config::Sources {
         let Global { data, config, set, .. } = &self.global;
-        farthing_node::config::Sources::with_environment(data.clone(), config.clone(), set.clone())
+        farthing_config::Sources::with_environment(data.clone(), config.clone(), set.clone())
     }
 
     /// Tells people how the node is doing; in the log when that is for programs, who read nothing else there.
@@ -71,7 +71,7 @@ impl Context {
 
     /// The running node of the data folder in use.
     fn node(&self) -> Result<ControlClient, Failure> {
-        let loaded = farthing_node::config::load(&self.sources())?;
+        let loaded = farthing_config::load(&self.sources())?;
         let node = ControlClient::in_folder(&loaded.config.node.data_dir);
         Ok(if self.global.json { node } else { node.when_slow(SLOW_AFTER, still_waiting) })
     }

@@ -14,14 +14,9 @@ use std::{
     time::Duration,
 };
 
+use farthing_config::{self as config, ChangedSettings, Config, Loaded, gateway_url};
 use farthing_control::types::Console;
-use farthing_node::{
-    backup::staged,
-    commands::settings::RunningNode,
-    config::{self, ChangedSettings, Config, Loaded, gateway_url},
-    node::Node,
-    wallet::Wallet,
-};
+use farthing_node::{backup::staged, commands::settings::RunningNode, node::Node, wallet::Wallet};
 use farthing_os::lock::DataFolder;
 use farthing_serve::Listener;
 use tokio::signal::unix::{Signal, SignalKind, signal};

@@ -115,7 +115,7 @@ fn refuse_settings(context: &Context) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use farthing_node::config::{Sources, load};
+    use farthing_config::{Sources, load};
     use farthing_protocol::Address;
     use farthing_testnet::demo::join::settings;
 

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use clap::Subcommand;
-use farthing_node::config::{self, TlsMode};
+use farthing_config::{self as config, TlsMode};
 use farthing_serve::tls::{self, OnDisk, TlsError};
 use serde::Serialize;
 

@@ -6,11 +6,11 @@ use std::{
     time::UNIX_EPOCH,
 };
 
+use farthing_config::NodeConfig;
 use farthing_control::types::Backup;
 use farthing_os::{clock, files};
 
 use super::BackupError;
-use crate::config;
 
 const FOLDER: &str = "backups";
 const EXTENSION: &str = ".backup";
@@ -56,7 +56,7 @@ pub struct Backups {
 }
 
 impl Backups {
-    pub fn of(node: &config::NodeConfig) -> Self {
+    pub fn of(node: &NodeConfig) -> Self {
         match &node.backups_dir {
             Some(folder) => Self { folder: folder.clone(), is_own: false },
             None => Self::in_folder(&node.data_dir),
@@ -206,11 +206,8 @@ mod tests {
     fn a_folder_of_the_configuration_that_is_not_there_is_not_made() {
         let folder = tempfile::tempdir().unwrap();
         let named = folder.path().join("another-disk");
-        let node = config::NodeConfig {
-            data_dir: folder.path().to_owned(),
-            backups_dir: Some(named.clone()),
-            name: None,
-        };
+        let node =
+            NodeConfig { data_dir: folder.path().to_owned(), backups_dir: Some(named.clone()), name: None };
         let refused = Backups::of(&node).add(b"x", Made::Here, 1, BACKUPS_KEPT_MAX).unwrap_err();
         assert!(refused.to_string().contains("another-disk") && !named.exists(), "{refused}");
         fs::create_dir(&named).unwrap();

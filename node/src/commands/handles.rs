@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use farthing_bounds::ByteBudget;
 use farthing_chain::ChainHandle;
+use farthing_config::{Config, gateway_url};
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_protocol::Address;
@@ -13,7 +14,6 @@ use crate::{
     alerts::Alerts,
     backup::Automatic,
     catalog::Catalog,
-    config::{Config, gateway_url},
     consumer::{Consumer, channels::PayerChannels, funding::Funding},
     gateway::{Documents, Gateway, auth::Secrets},
     history::History,

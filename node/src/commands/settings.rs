@@ -11,6 +11,9 @@ use axum::{
     http::StatusCode,
 };
 use farthing_chain::{ChainKind, ChainSpec, Probed};
+use farthing_config::{
+    self as config, ChangedSettings, Loaded, Shown, Sources, UserSettings, keys::SettingKey,
+};
 use farthing_control::{
     endpoint::Settings,
     types::{
@@ -27,7 +30,6 @@ use crate::{
     backup::{Backups, staged},
     chain_view::chain_spec,
     commands::handles::Handles,
-    config::{self, ChangedSettings, Loaded, Shown, Sources, UserSettings, keys::SettingKey},
     disk::aside,
 };
 

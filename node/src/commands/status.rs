@@ -228,7 +228,7 @@ impl Needs {
 }
 
 /// Returns what a node without peers can do about it.
-const fn alone(network: &crate::config::NetworkConfig) -> &'static str {
+const fn alone(network: &farthing_config::NetworkConfig) -> &'static str {
     match (network.bootstrap.is_empty(), network.mdns) {
         (false, _) => "see below what became of each node in `network.bootstrap`, and name one that is there",
         (true, true) => {

@@ -15,11 +15,10 @@ use std::{
     sync::Arc,
 };
 
+use farthing_config::FlagRule;
 use farthing_ledger::{Document, Ledger, LedgerError, Namespace};
 use farthing_protocol::ServiceId;
 use parking_lot::Mutex;
-
-use crate::config::FlagRule;
 
 mod caller;
 pub mod window;

@@ -8,6 +8,7 @@ use std::{
 use anyhow::Context;
 use farthing_bounds::ByteBudget;
 use farthing_chain::{Chain, ChainHandle};
+use farthing_config::Config;
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle, ReachConfig};
 use farthing_os::clock;
@@ -21,7 +22,6 @@ use crate::{
     call_ends::CallEnds,
     catalog::{Catalog, News},
     chain_view::chain_spec,
-    config::Config,
     consumer::{
         Consumer, ConsumerParts,
         accounts::Accounts,

@@ -2,13 +2,13 @@
 
 use farthing_bounds::ByteBudget;
 use farthing_chain::ChainSpec;
+use farthing_config::Config;
 use farthing_protocol::{
     Address,
     listing::{Accept, SCHEME_CHANNEL},
 };
 
 use crate::{
-    config::Config,
     consumer::{
         PurchaseSettings, conduct, deposits::DepositPolicy, rest::RestLimits, shares::ForNothing, spending,
     },

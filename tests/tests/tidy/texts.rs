@@ -11,7 +11,7 @@ use crate::{
 const TEXTS_FOR_USERS: [&str; 7] = [
     "node/cli/src/api",
     "node/cli/src/testnet.rs",
-    "node/src/config/settings.rs",
+    "node/config/src/settings.rs",
     "node/control/src/endpoint/list.rs",
     "node/control/src/types/catalog.rs",
     "demo-services/src/exoplanets/",

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use farthing_node::config::keys::CHAIN_PRESETS;
+use farthing_config::keys::CHAIN_PRESETS;
 use farthing_protocol::Address;
 
 use crate::failure::Failure;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use farthing_node::config::Surroundings;
+use farthing_config::Surroundings;
 
 use super::*;
 use crate::failure::Exit;

@@ -1,6 +1,6 @@
 //! A first start, which makes a wallet: its chain and its folder have to be meant.
 
-use farthing_node::config::Loaded;
+use farthing_config::Loaded;
 
 use crate::failure::Failure;
 
@@ -34,7 +34,7 @@ pub(super) fn allow(loaded: &Loaded, new: bool) -> Result<(), Failure> {
 mod tests {
     use std::path::PathBuf;
 
-    use farthing_node::config::{Sources, Surroundings, load};
+    use farthing_config::{Sources, Surroundings, load};
 
     use super::*;
     use crate::failure::Exit;

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use axum::Router;
+use farthing_config::{Config, TlsMode, gateway_url};
 use farthing_console::{Access, ConsoleState, Parts, socket::About};
 use farthing_control::Local;
 use farthing_node::{
     commands::{self, handles::Handles, settings::RunningNode},
-    config::gateway_url,
-    config::{Config, TlsMode},
     gateway::{self, Gateway, problem::turned_away},
 };
 use farthing_serve::{

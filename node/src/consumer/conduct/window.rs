@@ -6,9 +6,8 @@
 
 use std::{collections::VecDeque, fmt};
 
+use farthing_config::FlagRule;
 use serde::{Deserialize, Serialize};
-
-use crate::config::FlagRule;
 
 /// Calls that count; enough for a share, few enough that a service that was mended is believed soon.
 pub const CALLS_MAX: usize = 24;

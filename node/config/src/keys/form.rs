@@ -79,7 +79,7 @@ impl Form {
     }
 
     /// The form in words.
-    pub(in crate::config) fn expectation(&self) -> String {
+    pub(crate) fn expectation(&self) -> String {
         match self {
             Self::Text | Self::Secret => "a text that is not empty".into(),
             Self::Path => "a path".into(),

@@ -10,10 +10,11 @@ use std::{
 
 use farthing_os::{container, files};
 
-use crate::wallet::WALLET_FILE;
-
 /// The folder of a container's node, and once of every node.
 const ROOT_FOLDER: &str = "/data";
+
+/// The wallet of a node that an earlier program made there.
+const EARLIER_WALLET: &str = "/data/wallet.json";
 
 /// The facts that defaults follow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,7 +42,7 @@ impl Surroundings {
         let programs = folder("XDG_DATA_HOME").or_else(|| Some(folder("HOME")?.join(".local/share")));
         let own = programs.map(|programs| programs.join("farthing"));
         // Earlier programs had one default for all: who started a node with it finds it again.
-        let is_earlier = || is_own(&root_folder.join(WALLET_FILE)) && !own.as_deref().is_some_and(&is_own);
+        let is_earlier = || is_own(Path::new(EARLIER_WALLET)) && !own.as_deref().is_some_and(&is_own);
         let data_dir = if is_container || is_earlier() { Some(root_folder) } else { own };
         Self { is_container, data_dir }
     }

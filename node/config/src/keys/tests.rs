@@ -1,7 +1,7 @@
 //! The table of settings keeps to its own rules.
 
 use super::*;
-use crate::config::settings::KEYS;
+use crate::settings::KEYS;
 
 #[test]
 fn every_default_has_the_form_it_stands_for() {
