@@ -19,13 +19,13 @@ use farthing_os::{
     secret::SecretText,
 };
 use farthing_serve::tls;
+use farthing_wallet::{Wallet, WalletError};
 use minicbor::{Decode, Encode, bytes::ByteVec};
 use zeroize::Zeroizing;
 
 use crate::{
     consumer::rules,
     secret::file::{SecretFile, SecretFileError},
-    wallet::{Wallet, WalletError},
 };
 
 pub mod automatic;

@@ -20,6 +20,7 @@ use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
 use farthing_protocol::{Address, CallId, ChannelId, ServiceId, Usdc, call::Method, resolution::Copies};
+use farthing_wallet::Signer;
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -27,7 +28,6 @@ use crate::{
     call_ends::{BegunCall, CallEnds},
     catalog::{Catalog, KnownService},
     keyed_mutex::KeyedMutex,
-    wallet::Signer,
 };
 
 pub mod accounts;

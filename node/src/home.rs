@@ -11,11 +11,11 @@ use farthing_config::Config;
 use farthing_ledger::{Ledger, OpenMode};
 use farthing_os::lock::DataFolder;
 use farthing_protocol::wire::NetworkName;
+use farthing_wallet::{Opened, Wallet};
 
 use crate::{
     backup,
     secret::file::{SecretFile, StoredSecrets},
-    wallet::{Opened, Wallet},
 };
 
 /// An opened data folder.

@@ -20,4 +20,3 @@ pub mod owner;
 pub mod secret;
 pub mod settlement;
 pub mod status;
-pub mod wallet;

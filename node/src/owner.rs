@@ -23,13 +23,13 @@ use farthing_protocol::{
     call::{CallStatus, ChannelSync, response_hash},
     limits,
 };
+use farthing_wallet::Signer;
 use tokio::{sync::mpsc, time::MissedTickBehavior};
 use tokio_util::task::TaskTracker;
 
 use crate::{
     call_ends::{BegunCall, CallEnds},
     catalog::NOT_MODIFIED,
-    wallet::Signer,
 };
 
 pub mod admit;

@@ -15,13 +15,13 @@ use farthing_chain::{ChainError, ChainHandle, TxReport};
 use farthing_ledger::{Ledger, LedgerError, SettlementState};
 use farthing_network::NetworkHandle;
 use farthing_protocol::{ChannelId, Usdc};
+use farthing_wallet::{PolicyError, Signer};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     consumer::{accounts::Accounts, channels::PayerChannels},
     owner::{book::Book, terms::Terms},
-    wallet::{PolicyError, Signer},
 };
 
 pub mod contract;

@@ -8,6 +8,7 @@ use farthing_control::types::{Health, NodePart};
 use farthing_ledger::Ledger;
 use farthing_network::{ClockSkew, NetworkHandle};
 use farthing_os::clock;
+use farthing_wallet::Signer;
 
 use crate::{
     call_ends::CallEnds,
@@ -15,7 +16,6 @@ use crate::{
     chain_view,
     consumer::channels::PayerChannels,
     owner::{book::Book, registry::Registry},
-    wallet::Signer,
 };
 
 /// The part that keeps the node from buying and selling, and the cause.

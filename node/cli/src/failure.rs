@@ -19,8 +19,9 @@ use farthing_control::{
 };
 use farthing_ledger::OpenError;
 use farthing_network::NetworkError;
-use farthing_node::{backup::BackupError, secret::file::SecretFileError, wallet::WalletError};
+use farthing_node::{backup::BackupError, secret::file::SecretFileError};
 use farthing_os::lock::DataFolderError;
+use farthing_wallet::WalletError;
 use serde::Serialize;
 
 use super::visible::visible;

@@ -14,9 +14,10 @@ use std::{
 use anyhow::Context as _;
 use clap::{Args, builder::PossibleValuesParser};
 use farthing_config::{self as config, Config, Loaded, Sources, UserSettings, keys::CHAIN_PRESETS};
-use farthing_node::{home::Home, wallet::Wallet};
+use farthing_node::home::Home;
 use farthing_os::lock::DataFolder;
 use farthing_serve::tls;
+use farthing_wallet::Wallet;
 use serde::Serialize;
 
 use super::{Context, failure::Failure, on_the_side, output::pairs};

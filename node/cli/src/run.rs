@@ -16,9 +16,10 @@ use std::{
 
 use farthing_config::{self as config, ChangedSettings, Config, Loaded, gateway_url};
 use farthing_control::types::Console;
-use farthing_node::{backup::staged, commands::settings::RunningNode, node::Node, wallet::Wallet};
+use farthing_node::{backup::staged, commands::settings::RunningNode, node::Node};
 use farthing_os::lock::DataFolder;
 use farthing_serve::Listener;
+use farthing_wallet::Wallet;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 

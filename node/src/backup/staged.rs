@@ -13,12 +13,12 @@ use std::{
 
 use farthing_os::{clock, files, secret::SecretText};
 use farthing_serve::tls;
+use farthing_wallet::Wallet;
 use serde::{Deserialize, Serialize};
 
 use super::{
     BackupContents, BackupError, BackupSummary, FILES, discard, make_folder, open, put_into, replaced, verify,
 };
-use crate::wallet::Wallet;
 
 const FOLDER: &str = ".restore";
 const READY: &str = "ready";

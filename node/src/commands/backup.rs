@@ -14,13 +14,13 @@ use farthing_control::types::{
 };
 use farthing_os::{clock, secret::SecretText};
 use farthing_serve::attachment;
+use farthing_wallet::{Wallet, WalletError};
 
 use super::{Failed, Reply};
 use crate::{
     backup::{self, BackupError, Backups, Lock, Made},
     commands::handles::Handles,
     disk::aside,
-    wallet::{Wallet, WalletError},
 };
 
 pub(super) mod automatic;

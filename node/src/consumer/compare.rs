@@ -17,9 +17,10 @@ use farthing_protocol::{
     books::{CALLS_PAGE_MAX, CallRecord, CallsAsked, CallsPage},
     limits::REFUSAL_DETAIL_BYTES_MAX,
 };
+use farthing_wallet::Signer;
 
 use super::channels::PayerChannels;
-use crate::{disk::aside, wallet::Signer};
+use crate::disk::aside;
 
 pub mod channels;
 

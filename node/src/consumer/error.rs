@@ -9,11 +9,11 @@ use farthing_os::clock;
 use farthing_protocol::{
     Address, ChannelId, Outcome, Refusal, RefusalCode, ServiceId, Usdc, call::OutOfBounds,
 };
+use farthing_wallet::PolicyError;
 
 use crate::{
     catalog::{CatalogError, PlanError},
     chain_view::NotReady,
-    wallet::PolicyError,
 };
 
 use super::{answer::Mismatch, conduct::ServiceRefusal, rules::Stopped, spending::OverLimit, terms::Unfit};

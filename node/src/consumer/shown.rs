@@ -2,8 +2,7 @@
 
 use farthing_ledger::Ledger;
 use farthing_protocol::{ChannelId, Voucher, books::Shown};
-
-use crate::wallet::Signer;
+use farthing_wallet::Signer;
 
 /// An owner's newest receipt on a channel, with a voucher over what this node has
 /// acknowledged of that total. More is not promised by it: what the receipt counts beyond that may be calls that were

@@ -13,6 +13,7 @@ use farthing_ledger::{Ledger, LedgerError};
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle, ReachConfig};
 use farthing_os::clock;
 use farthing_protocol::{Address, ChannelId, Domain, wire::NetworkName};
+use farthing_wallet::{Signer, Wallet};
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -47,7 +48,6 @@ use crate::{
     },
     settlement::SettlementParts,
     status::Readiness,
-    wallet::{Signer, Wallet},
 };
 
 use super::settings::{

@@ -22,13 +22,13 @@ use farthing_protocol::{
     signed::DocumentError,
     wire,
 };
+use farthing_wallet::Signer;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
 use crate::{
     catalog::{KnownService, add_note, kind_of, method_of, note_of, told},
     keyed_mutex::KeyedMutex,
-    wallet::Signer,
 };
 
 use super::{

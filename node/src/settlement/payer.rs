@@ -17,6 +17,7 @@ use farthing_os::clock;
 use farthing_protocol::{
     CallMessage, CallReply, ChannelId, RefusalCode, SignedClose, Usdc, Voucher, call::ChannelSync,
 };
+use farthing_wallet::Signer;
 use futures::{StreamExt, stream};
 use parking_lot::Mutex;
 
@@ -34,7 +35,6 @@ use crate::{
         shown::newest_word,
     },
     status,
-    wallet::Signer,
 };
 
 mod closing;

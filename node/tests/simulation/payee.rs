@@ -15,7 +15,6 @@ use farthing_node::{
         running::{Arrival, Calls, RunningCall},
         upstream::UpstreamAnswer,
     },
-    wallet::{Signer, Wallet},
 };
 use farthing_os::clock;
 use farthing_protocol::{
@@ -24,6 +23,7 @@ use farthing_protocol::{
     call::{CallStatus, ChannelSync, ChargePolicy, Payment, response_hash},
     resolution::{Record, Repeat, repeat},
 };
+use farthing_wallet::{Signer, Wallet};
 use futures::executor::block_on;
 
 use crate::world::{Chain, Terms, in_memory, sum};

@@ -8,14 +8,11 @@ use std::{
 
 use bytes::Bytes;
 use farthing_ledger::{Acknowledgement, Ledger, PayerChannelFacts, Promise, Purchase, Timing, day_of};
-use farthing_node::{
-    consumer::{
-        accounts::{Accounts, Attempt, CountedReceipt, Earlier, expected_of, tells_of_all},
-        answer::{self, Expected},
-        channels::{PayerChannels, Reservation},
-        spending::{Grant, SpendingCaps},
-    },
-    wallet::{Signer, Wallet},
+use farthing_node::consumer::{
+    accounts::{Accounts, Attempt, CountedReceipt, Earlier, expected_of, tells_of_all},
+    answer::{self, Expected},
+    channels::{PayerChannels, Reservation},
+    spending::{Grant, SpendingCaps},
 };
 use farthing_os::clock;
 use farthing_protocol::{
@@ -24,6 +21,7 @@ use farthing_protocol::{
     call::{CallStatus, ChargePolicy, Method, Payment},
     resolution::{Copies, End, Heard, OwnerAnswer, Step},
 };
+use farthing_wallet::{Signer, Wallet};
 use futures::executor::block_on;
 
 use crate::{

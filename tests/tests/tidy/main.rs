@@ -24,7 +24,7 @@ const ADAPTERS: [&str; 4] = ["farthing-network", "farthing-ledger", "farthing-ch
 
 /// The layers of `node/src`, lowest first. A module may use its own layer and those below.
 const LAYERS: [(&str, &[&str]); 4] = [
-    ("foundation", &["call_ends", "disk", "keyed_mutex", "keyed_semaphore", "secret", "wallet"]),
+    ("foundation", &["call_ends", "disk", "keyed_mutex", "keyed_semaphore", "secret"]),
     (
         "use case",
         &[
@@ -55,7 +55,7 @@ const LONG_FILES: [(&str, &str); 0] = [];
 fn packages_depend_only_in_the_direction_of_the_architecture() {
     let control = ["farthing-protocol", "farthing-bridge", "farthing-sdk", "farthing-os"];
     let edges = ["farthing-bounds", "farthing-os", "farthing-control", "farthing-serve"];
-    let node = [&PURE[..], &ADAPTERS[..], &edges[..], &["farthing-config"]].concat();
+    let node = [&PURE[..], &ADAPTERS[..], &edges[..], &["farthing-config", "farthing-wallet"]].concat();
     let rooms = ["farthing-node", "farthing-console", "farthing-testnet"];
     let driven = [
         "farthing-chain",
@@ -76,6 +76,7 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         ("farthing-os", vec![]),
         ("farthing-control", control.to_vec()),
         ("farthing-config", vec!["farthing-control", "farthing-os", "farthing-protocol"]),
+        ("farthing-wallet", vec!["farthing-os", "farthing-protocol"]),
         ("farthing-serve", vec!["farthing-bounds", "farthing-os"]),
         // It asks the node through the contract alone.
         (

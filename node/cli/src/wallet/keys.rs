@@ -4,8 +4,9 @@ use std::path::Path;
 
 use farthing_config::{self as config, Config};
 use farthing_ledger::{Ledger, OpenMode};
-use farthing_node::{backup::BackupError, wallet::Wallet};
+use farthing_node::backup::BackupError;
 use farthing_os::{lock::DataFolder, secret::SecretText};
+use farthing_wallet::Wallet;
 use serde::Serialize;
 
 use crate::{

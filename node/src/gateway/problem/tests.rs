@@ -6,6 +6,7 @@ use farthing_catalog as store;
 use farthing_chain::ChainError;
 use farthing_ledger::LedgerError;
 use farthing_protocol::{Address, ChannelId, Refusal, RefusalCode, ServiceId, call::OutOfBounds, wire};
+use farthing_wallet::PolicyError;
 
 use crate::{
     chain_view::NotReady,
@@ -17,7 +18,6 @@ use crate::{
         spending::OverLimit,
         terms::Unfit,
     },
-    wallet::PolicyError,
 };
 
 use super::*;

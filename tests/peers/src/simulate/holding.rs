@@ -15,9 +15,9 @@ use farthing_network::{Inbound, NetworkHandle};
 use farthing_node::{
     catalog::{Catalog, News},
     owner::{registry::Registry, upstream::UpstreamOptions},
-    wallet::Wallet,
 };
 use farthing_protocol::{Address, Domain, Listing, SecretKey, ServiceId, Signed};
+use farthing_wallet::Wallet;
 use tokio::sync::{
     broadcast::{self, error::RecvError},
     mpsc,

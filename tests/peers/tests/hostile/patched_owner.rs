@@ -10,7 +10,6 @@ use bytes::Bytes;
 use farthing_control::{endpoint, types::Channel};
 use farthing_ledger::{Ledger, OpenMode, PayeeChannelRow};
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
-use farthing_node::wallet::Wallet;
 use farthing_protocol::{
     CallId, CallMessage, CallReply, CallRequest, CloseConsent, Domain, Outcome, Receipt, Refusal,
     RefusalCode, SecretKey, SignedClose, Usdc,
@@ -24,6 +23,7 @@ use farthing_tests::{
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World},
 };
+use farthing_wallet::Wallet;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
