@@ -28,6 +28,7 @@ pub struct CloseConsent {
     /// The channel's running total of deposits, as the payee saw it.
     #[n(2)]
     pub deposited: Usdc,
+    /// So many times the channel had been emptied; the contract takes the word in that round alone.
     #[n(3)]
     pub round: u32,
     /// The last second, on the chain's clock, in which it counts.
@@ -59,6 +60,7 @@ pub struct SignedClose {
 pub struct CloseRequest {
     #[n(0)]
     pub channel: ChannelId,
+    /// As of [`CloseConsent`].
     #[n(1)]
     pub round: u32,
     /// The last second, on the chain's clock, in which it counts.

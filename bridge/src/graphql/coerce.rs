@@ -56,7 +56,10 @@ impl<'s> Coercer<'s> {
         }
     }
 
-    /// The JSON, or everything that is wrong: first all that is missing.
+    /// Returns the arguments as JSON.
+    ///
+    /// # Errors
+    /// Everything that is wrong: first all that is missing.
     pub fn finish(mut self) -> Result<String, Vec<Problem>> {
         if !self.missing.is_empty() {
             self.problems.insert(0, Problem::Missing(self.missing));

@@ -161,7 +161,10 @@ impl Planner {
 }
 
 impl OperationPlan {
-    /// Prepares the root field at `place` among those of its kind, or says why it cannot be asked for.
+    /// Prepares the root field at `place` among those of its kind.
+    ///
+    /// # Errors
+    /// The reason in words that it cannot be asked for.
     pub fn new(schema: &GraphqlSchema, root: &RootField, place: Option<usize>) -> Result<Self, String> {
         let name = &root.field;
         let fields = schema.root(root.kind).and_then(|id| schema.fields(id)).unwrap_or_default();

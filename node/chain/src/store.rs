@@ -21,6 +21,7 @@ pub(crate) struct Remembered {
     /// By nonce, the lowest first.
     pub entries: Vec<Entry>,
     pub channels: Vec<ChannelConfig>,
+    /// The block up to which events were read.
     pub cursor: Option<u64>,
 }
 

@@ -35,7 +35,7 @@ enum CountedFor {
     Operation(ServiceId, String),
 }
 
-/// The work that an owner is taken to do for nothing in a minute.
+/// The calls that an owner is taken to serve for nothing in a minute.
 #[derive(Clone, Copy, Debug)]
 pub struct ForNothing {
     pub per_operation: u32,

@@ -18,6 +18,10 @@ pub(super) struct Pair {
 }
 
 impl Pair {
+    /// Reads PEM text; `path` is named in errors.
+    ///
+    /// # Errors
+    /// [`TlsError::Unusable`] where a certificate or key cannot be read.
     pub fn parse(path: &Path, text: &str) -> Result<Self, TlsError> {
         let unusable = |error: pem::Error| TlsError::Unusable { path: path.into(), what: error.to_string() };
         let chain = CertificateDer::pem_slice_iter(text.as_bytes());
@@ -30,6 +34,10 @@ impl Pair {
         Ok(Self { chain, key })
     }
 
+    /// Serves with this certificate, by HTTP/2 before HTTP/1.1.
+    ///
+    /// # Errors
+    /// [`TlsError::Unusable`] where there is no key, or it is not the certificate's.
     pub fn server_config(&self, path: &Path) -> Result<Arc<ServerConfig>, TlsError> {
         let unusable = |what: String| TlsError::Unusable { path: path.into(), what };
         let key = self.key.as_ref().ok_or_else(|| unusable("there is no private key".into()))?;
