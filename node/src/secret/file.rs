@@ -19,6 +19,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub use farthing_control::types::DEFAULT_SECRET;
 use farthing_control::types::{SecretLimits, Text};
 use farthing_os::files;
 use farthing_protocol::{ServiceId, Usdc};
@@ -27,8 +28,6 @@ use zeroize::Zeroizing;
 
 use super::ConsumerSecret;
 
-/// The name that budgets and history use for the node's own secret.
-pub const DEFAULT_SECRET: &str = "default";
 /// Each is compared with what a script presents; a household of scripts has a few.
 pub const NAMED_MAX: usize = 64;
 /// A name is a column of a table and a part of an address.

@@ -14,6 +14,9 @@ pub struct Secret {
     pub secret: String,
 }
 
+/// The name that budgets, history and settings have for the node's own secret.
+pub const DEFAULT_SECRET: &str = "default";
+
 /// A secret, without the secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SecretShown {

@@ -9,7 +9,7 @@ use axum::{
 };
 use farthing_control::{
     endpoint,
-    types::{NewSecret, Secret, SecretLimits, SecretShown, Text},
+    types::{DEFAULT_SECRET, NewSecret, Secret, SecretLimits, SecretShown, Text},
 };
 use farthing_os::clock;
 use farthing_protocol::{ServiceId, Usdc};
@@ -112,7 +112,7 @@ fn row(secret: &SecretShown, now_secs: u64) -> SecretRow {
     }));
     let ago = |secs: u64| show::ago(secs, now_secs);
     SecretRow {
-        is_default: secret.name == "default",
+        is_default: secret.name == DEFAULT_SECRET,
         name: secret.name.clone(),
         created: secret.created_secs.map_or_else(|| "with the node".to_owned(), ago),
         used: secret.last_used_secs.map_or_else(|| "never".to_owned(), ago),
