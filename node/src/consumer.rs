@@ -249,8 +249,12 @@ impl Consumer {
     /// # Errors
     /// Why the owner's books or the own ones cannot be seen.
     pub async fn compare_books_with(&self, owner: Address) -> Result<BookComparison, String> {
+        self.comparer().compare_with(owner).await
+    }
+
+    fn comparer(&self) -> BookComparer<'_> {
         let ConsumerParts { ledger, channels, signer, network, .. } = &self.0.parts;
-        BookComparer { ledger, channels, signer, network }.compare_with(owner).await
+        BookComparer { ledger, channels, signer, network }
     }
 
     /// A service, to look at before buying.

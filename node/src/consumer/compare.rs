@@ -390,7 +390,7 @@ impl BookComparer<'_> {
 
     async fn page_of(&self, owner: Address, asked: CallsAsked) -> Result<CallsPage, String> {
         for _ in 0..WAITS_MAX {
-            match self.put_question(owner, CallMessage::Calls(asked)).await? {
+            match self.put_question(owner, CallMessage::Calls(asked), PAGE_TIMEOUT).await? {
                 CallReply::Calls(page) => return Ok(page),
                 CallReply::Refused(refusal) if refusal.code == RefusalCode::RateLimited => {
                     let wait = refusal.retry_after_ms.unwrap_or(1_000).clamp(100, 60_000);
@@ -403,14 +403,19 @@ impl BookComparer<'_> {
         Err("the owner tells no more of its books for now; ask again later".to_owned())
     }
 
-    async fn put_question(&self, owner: Address, question: CallMessage) -> Result<CallReply, String> {
-        let answer = self.network.call(owner, question, bytes::Bytes::new(), PAGE_TIMEOUT).await;
+    async fn put_question(
+        &self,
+        owner: Address,
+        question: CallMessage,
+        within: Duration,
+    ) -> Result<CallReply, String> {
+        let answer = self.network.call(owner, question, bytes::Bytes::new(), within).await;
         answer.map(|(reply, ..)| reply).map_err(|failure| failure.to_string())
     }
 }
 
 /// An owner's refusal, as far as it is worth reading.
-pub(super) fn told(refusal: Refusal) -> String {
+fn told(refusal: Refusal) -> String {
     let Refusal { code, mut detail, .. } = refusal;
     detail.truncate(detail.floor_char_boundary(REFUSAL_DETAIL_BYTES_MAX));
     format!("{}: {detail}", code.name())

@@ -13,17 +13,12 @@ use std::{
 };
 
 use farthing_os::clock;
-use farthing_protocol::{
-    Address, CallMessage, CallReply, ChannelId, RefusalCode, call::ChannelSync, limits,
-    resolution::COPY_LIFETIME,
-};
+use farthing_protocol::{Address, ChannelId, call::ChannelSync, limits, resolution::COPY_LIFETIME};
 use parking_lot::Mutex;
 
 use super::{
     Consumer,
     accounts::{self, Attempt},
-    compare::told,
-    shown::newest_word,
 };
 
 const SYNC_TIMEOUT: Duration = Duration::from_secs(10);
@@ -216,14 +211,7 @@ impl Consumer {
         owner: Address,
         channel: ChannelId,
     ) -> Result<Option<ChannelSync>, String> {
-        let question = CallMessage::Sync(channel, newest_word(&self.0.ledger, &self.0.signer, channel));
-        match self.0.network.call(owner, question, bytes::Bytes::new(), SYNC_TIMEOUT).await {
-            Ok((CallReply::Channel(sync), ..)) => Ok(Some(sync)),
-            Ok((CallReply::Refused(refusal), ..)) if refusal.code == RefusalCode::UnknownChannel => Ok(None),
-            Ok((CallReply::Refused(refusal), ..)) => Err(told(refusal)),
-            Ok(_) => Err("the owner's node gave an answer to another question".to_owned()),
-            Err(failure) => Err(failure.to_string()),
-        }
+        self.comparer().books_of(owner, channel, SYNC_TIMEOUT).await
     }
 }
 

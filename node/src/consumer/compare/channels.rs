@@ -1,12 +1,14 @@
 //! The channels with an owner: what it earned on each is what was charged here (invariant M4), and it holds no promise
 //! that these books do not know.
 
+use std::time::Duration;
+
 use farthing_ledger::PayerChannelRow;
 use farthing_protocol::{
     Address, CallMessage, CallReply, ChannelId, Domain, RefusalCode, Usdc, Voucher, call::ChannelSync,
 };
 
-use super::{BookComparer, BookComparison};
+use super::{BookComparer, BookComparison, PAGE_TIMEOUT, told};
 use crate::{consumer::shown::newest_word, disk::aside};
 
 /// Channels of one owner that are asked about: those that hold money first.
@@ -107,7 +109,7 @@ impl BookComparer<'_> {
             compared.channels.left_out.push(format!("{more} channels more than are asked about at once"));
         }
         for row in rows.into_iter().take(CHANNELS_MAX) {
-            let told = self.books_of(owner, row.id).await?;
+            let told = self.books_of(owner, row.id, PAGE_TIMEOUT).await?;
             let again = self.channels_with(owner).await?.into_iter().find(|again| again.id == row.id);
             let is_at_rest = row.in_flight.is_zero() && again == Some(row) && !self.forgets_on(row.id);
             if !is_at_rest {
@@ -138,13 +140,18 @@ impl BookComparer<'_> {
         Ok(rows.into_iter().filter(|row| row.config.payee == owner).collect())
     }
 
-    /// The owner's books of a channel; `None` when it has none.
-    async fn books_of(&self, owner: Address, id: ChannelId) -> Result<Option<ChannelSync>, String> {
+    /// The owner's books of a channel, which is shown its newest receipt; `None` when it has none.
+    pub(in crate::consumer) async fn books_of(
+        &self,
+        owner: Address,
+        id: ChannelId,
+        within: Duration,
+    ) -> Result<Option<ChannelSync>, String> {
         let word = newest_word(self.ledger, self.signer, id);
-        match self.put_question(owner, CallMessage::Sync(id, word)).await? {
+        match self.put_question(owner, CallMessage::Sync(id, word), within).await? {
             CallReply::Channel(books) => Ok(Some(books)),
             CallReply::Refused(refusal) if refusal.code == RefusalCode::UnknownChannel => Ok(None),
-            CallReply::Refused(refusal) => Err(super::told(refusal)),
+            CallReply::Refused(refusal) => Err(told(refusal)),
             _ => Err("the owner's node gave an answer to another question".to_owned()),
         }
     }
