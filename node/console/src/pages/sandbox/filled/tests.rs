@@ -175,19 +175,19 @@ fn the_parts_of_a_form_become_a_body_of_our_own() {
 #[test]
 fn a_body_whose_files_are_not_here_is_not_sent_and_says_which() {
     let asked = upload(true);
-    let told = |fields: &[(&str, &str)], files| order(&asked, fields, files).unwrap_err();
-    assert_eq!(told(&[("b.note", "x")], Vec::new()), "This call needs a file for `im age`. Choose one.");
-    let forgotten = told(&[("b.im+age", "picture.png")], Vec::new());
+    let told = |fields: &[(&str, &str)], files: &[SentFile]| order(&asked, fields, files).unwrap_err();
+    assert_eq!(told(&[("b.note", "x")], &[]), "This call needs a file for `im age`. Choose one.");
+    let forgotten = told(&[("b.im+age", "picture.png")], &[]);
     assert!(
         forgotten.contains("“picture.png” did not come") && forgotten.contains("`im age` again"),
         "{forgotten}"
     );
-    let large = told(&[], vec![file("b.im+age", "large.png", None)]);
+    let large = told(&[], &[file("b.im+age", "large.png", None)]);
     assert!(large.contains("“large.png” is too large for `im age`: a call carries 4.0 MiB"), "{large}");
     let image = file("b.im+age", "x", Some(b"1\r\n--farthing-7f\r\n2"));
-    assert!(told(&[], vec![image]).contains("cannot be put into one body"));
+    assert!(told(&[], &[image]).contains("cannot be put into one body"));
     // What needs no body goes without.
-    let (_, request) = order(&upload(false), &[], Vec::new()).unwrap();
+    let (_, request) = order(&upload(false), &[], &[]).unwrap();
     assert!(request.get("body_base64").is_none() && request.get("headers").is_none(), "{request}");
 }
 
@@ -211,12 +211,12 @@ fn a_file_is_the_whole_body_and_keeps_its_type_where_that_is_described() {
     assert_eq!(with("image/gif")["headers"]["content-type"], "image/gif");
     assert_eq!(with("video/mp4")["headers"]["content-type"], "image/png");
     assert_eq!(with("")["body_base64"], "iVBORw==");
-    assert!(order(&asked, &[], Vec::new()).unwrap_err().contains("a file for the body"));
+    assert!(order(&asked, &[], &[]).unwrap_err().contains("a file for the body"));
 }
 
 #[test]
 fn parts_without_names_cannot_be_filled_in() {
     let mut asked = upload(true);
     asked.form.body.iter_mut().for_each(|body| body.input = BodyInput::Parts(Vec::new()));
-    assert!(order(&asked, &[], Vec::new()).unwrap_err().contains("does not name the parts"));
+    assert!(order(&asked, &[], &[]).unwrap_err().contains("does not name the parts"));
 }
