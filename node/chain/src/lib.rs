@@ -38,7 +38,7 @@ pub use journal::{ENTRY_BYTES_MAX, Journal, JournalError, MemoryJournal, Mined, 
 pub use probe::{Probed, Served, probe};
 pub use reader::{Balances, ChannelState};
 pub use rpc::RequestCounts;
-pub use spec::{ChainKind, ChainSpec, local, pay_channels_address, preset, preset_names};
+pub use spec::{ChainKind, ChainSpec, custom, local, pay_channels_address, preset, preset_names};
 pub use verify::ContractCode;
 pub use views::{
     BaseFee, ChainStatus, ChannelView, ChannelViews, Head, L1Fee, LogsFailing, LogsView, Role, UnderWay,

@@ -3,6 +3,7 @@
 //! [`load`] gathers every setting with its origin, checks forms against the table in [`keys`], then the rules
 //! between settings. After that nothing in the node reads the environment or asks whether a value is sane.
 
+mod chain;
 mod chosen;
 mod example;
 mod gather;
@@ -20,6 +21,7 @@ use farthing_protocol::wire::NetworkName;
 
 use self::raw::Raw;
 pub use self::{
+    chain::public_chain_id,
     chosen::UserSettings,
     example::{Shown, ShownValue, example},
     gather::{CONSOLE_SETTINGS_FILE, Sources},
@@ -118,7 +120,8 @@ impl Config {
 
     /// The rules between settings.
     fn problems(&self, raw: &Raw) -> Vec<ConfigProblem> {
-        let mut problems = Vec::new();
+        let of_chain = chain::problems(&self.chain).into_iter();
+        let mut problems: Vec<_> = of_chain.map(|(name, what)| raw.problem_with(name, &what)).collect();
         let mut rule = |holds: bool, name: &str, what: &str| {
             if !holds {
                 problems.push(raw.problem_with(name, what));
@@ -172,20 +175,6 @@ impl Config {
             "must be 1-32 lower-case letters, digits or dashes",
         );
         rule(!network.listen.is_empty(), "network.listen", "must name at least one address");
-        if chain.preset == "custom" {
-            rule(!chain.rpc_urls.is_empty(), "chain.rpc_urls", "must be set for a custom chain");
-            rule(chain.chain_id.is_some(), "chain.chain_id", "must be set for a custom chain");
-        }
-        rule(
-            chain.token.is_some() || !matches!(chain.preset.as_str(), "local" | "custom"),
-            "chain.token",
-            "must be set for a local or custom chain: the address of its USDC contract",
-        );
-        rule(
-            chain.preset != "local" || !chain.rpc_urls.is_empty(),
-            "chain.rpc_urls",
-            "must be set for a local chain, for instance http://127.0.0.1:8545",
-        );
         rule(
             spending.deposit_min <= spending.deposit_max,
             "spending.deposit_min",

@@ -176,13 +176,17 @@ settings! {
     /// The chain that settles calls. What is unset follows the preset.
     chain: ChainConfig {
         /// The chain that settles calls; outside of a container, a node starts without a wallet only where it is chosen.
-        /// "custom" needs rpc_urls, chain_id and token.
+        /// "local" is a chain of your own, on this machine or in a private network. "custom" is any other public chain: it
+        /// needs rpc_urls, chain_id and token, and is taken for a layer 2, at most 5 gwei for a unit of gas.
         preset: String = Choice(CHAIN_PRESETS), Value("base");
         /// Endpoints of the chain in order of preference; the preset's public one unless set.
         rpc_urls: Vec<String> = List(Item::Url), Values(&[]);
-        /// Id of a custom chain; with a preset it is only compared.
+        /// Id of a local chain (31337 unless set) or a custom one; beside the name of a public chain it is only compared, and
+        /// a node does not start where they differ.
         chain_id: Option<u64> = integer(1, u64::MAX), Unset;
-        /// USDC's address on a custom chain.
+        /// "testnet" where the money of a custom chain is worth nothing; unless set, it is real.
+        kind: Option<String> = Choice(&["mainnet", "testnet"]), Unset;
+        /// USDC's address on a local or custom chain.
         token: Option<Address> = Wallet, Unset;
         /// The channel contract, where it is not at its usual address.
         contract: Option<Address> = Wallet, Unset;

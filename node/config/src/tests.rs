@@ -291,6 +291,67 @@ fn a_custom_chain_says_what_it_is() {
     assert_eq!(ethereum.config.spending.deposit_max.to_string(), "20.00");
 }
 
+const TOKEN: &str = "chain.token=0x00000000000000000000000000000000000000aa";
+
+#[test]
+fn a_local_chain_is_near_and_has_a_number_of_its_own() {
+    let local = |url: &str| Setup::new().set("chain.preset=local").set(TOKEN).set(url);
+    let near = || local("chain.rpc_urls=http://chain:8545, http://10.0.0.7:8545");
+    assert!(near().load().is_ok());
+    let refusal =
+        local("chain.rpc_urls=http://127.0.0.1:8545, https://a:b@rpc.example/v2/very-secret").refusal();
+    assert!(
+        refusal.contains("flag --set: chain.rpc_urls: rpc.example is neither on this machine"),
+        "{refusal}"
+    );
+    assert!(refusal.contains("or to custom") && !refusal.contains("very-secret"), "{refusal}");
+
+    for own in ["31337", "777", "1337"] {
+        assert!(near().set(&format!("chain.chain_id={own}")).load().is_ok(), "{own}");
+    }
+    for (public, name) in [
+        ("1", "ethereum"),
+        ("10", "optimism"),
+        ("137", "polygon"),
+        ("8453", "base"),
+        ("84532", "base-sepolia"),
+        ("11155111", "sepolia"),
+        ("42161", "arbitrum"),
+        ("421614", "arbitrum-sepolia"),
+    ] {
+        let refusal = near().set(&format!("chain.chain_id={public}")).refusal();
+        let told = format!("flag --set: chain.chain_id: {public} is the public chain {name},");
+        assert!(refusal.contains(&told), "{refusal}");
+    }
+}
+
+#[test]
+fn the_number_beside_a_presets_name_is_that_chains_or_nothing_starts() {
+    let beside = |id: &str| Setup::new().set("chain.preset=base").set(&format!("chain.chain_id={id}"));
+    assert_eq!(beside("8453").load().unwrap().config.chain.chain_id, Some(8_453));
+    let refusal = beside("84532").refusal();
+    assert!(refusal.contains("chain.chain_id: 84532 is another chain than base, which is 8453"), "{refusal}");
+}
+
+#[test]
+fn the_kind_of_a_chain_is_said_of_a_custom_one_alone() {
+    let custom = || {
+        let custom = Setup::new().set("chain.preset=custom").set("chain.chain_id=137").set(TOKEN);
+        custom.set("chain.rpc_urls=https://rpc.example")
+    };
+    assert_eq!(custom().load().unwrap().config.chain.kind, None);
+    assert_eq!(
+        custom().set("chain.kind=testnet").load().unwrap().config.chain.kind.as_deref(),
+        Some("testnet")
+    );
+    assert!(custom().set("chain.kind=local").refusal().contains("expected one of mainnet, testnet"));
+    let local = Setup::new().set("chain.preset=local").set("chain.rpc_urls=http://127.0.0.1:8545").set(TOKEN);
+    for preset in [Setup::new(), Setup::new().set("chain.preset=base-sepolia"), local] {
+        let refusal = preset.set("chain.kind=testnet").refusal();
+        assert!(refusal.contains("chain.kind: is for a custom chain alone"), "{refusal}");
+    }
+}
+
 #[test]
 fn a_smallest_deposit_above_the_largest_is_refused() {
     assert!(Setup::new().set("spending.deposit_min=1").load().is_ok());

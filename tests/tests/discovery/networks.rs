@@ -29,7 +29,7 @@ async fn nodes_of_one_name_on_two_chains_do_not_meet_and_doctor_says_why() -> Re
     publish(&owner, &offer("Ground motion", UPSTREAM)).await?;
     ensure!(owner.status().await?.network == "lab-x-31337", "{:?}", owner.status().await?.network);
     let same = nodes.join_with(&[&owner], on_chain(31_337)).await?;
-    let other = nodes.join_with(&[&owner], on_chain(84_532)).await?;
+    let other = nodes.join_with(&[&owner], on_chain(31_338)).await?;
 
     let mut doctor = String::new();
     eventually("doctor names the other network", async || {

@@ -109,8 +109,10 @@ impl Market {
             portal(Place::Owner, "upstream", UPSTREAM, address_of(&upstream.url())?).await?,
         ];
 
+        // Its endpoint has a public address.
         let on_chain = vec![
-            ("chain.preset".to_owned(), "local".to_owned()),
+            ("chain.preset".to_owned(), "custom".to_owned()),
+            ("chain.kind".to_owned(), "testnet".to_owned()),
             ("chain.rpc_urls".to_owned(), format!("http://{chain_inside}")),
             ("chain.chain_id".to_owned(), Anvil::CHAIN_ID.to_string()),
             ("chain.token".to_owned(), chain.token.to_string()),
