@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use crate::{
     backup::{Automatic, automatic::Failing},
-    chain_view,
+    chain_view::{self, STALE_NEXT, Stale},
     consumer::{
         Consumer,
         channels::{PayerChannel, PayerChannels},
@@ -82,6 +82,8 @@ struct RefusedClaims {
 struct NodeFacts {
     /// The reasons that it cannot buy and sell.
     waiting_for: Vec<Waiting>,
+    /// The chain shows nothing new.
+    stale: Option<Stale>,
     clock_off: Option<ClockOff>,
     is_twin_there: bool,
     stopped: Option<Stopped>,
@@ -134,6 +136,10 @@ fn of_the_machine(facts: &NodeFacts) -> Vec<Alert> {
     for Waiting { part, cause } in &facts.waiting_for {
         let action = "`farthing doctor` says what mends it";
         alerts.push(Alert::new(AlertKind::NotReady, Error, cause, action).about(part));
+    }
+    // One that is too old keeps the node from selling, which is told above.
+    if let Some(stale) = facts.stale.as_ref().filter(|stale| !stale.is_too_old()) {
+        alerts.push(Alert::new(AlertKind::ChainStale, Warning, stale.to_string(), STALE_NEXT));
     }
     if let Some(space) = facts.disk.filter(Space::is_little) {
         let severity = if space.is_low() { Error } else { Warning };
@@ -401,6 +407,7 @@ impl Alerts {
         let channels = parts.channels.all().into_iter().filter(counts);
         NodeFacts {
             waiting_for: parts.readiness.waiting_for(),
+            stale: chain_view::stale(&parts.readiness.chain),
             clock_off: parts.readiness.clock_off(),
             is_twin_there: parts.readiness.network.status().borrow().duplicate_identity,
             stopped: parts.consumer.rules().stopped(),

@@ -1,9 +1,9 @@
 //! Questions the use cases ask about the chain, answered from memory: rule 1, no request on a call's path.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use anyhow::Context;
-use farthing_chain::{ChainHandle, ChainKind, ChainSpec, ChainStatus, view_age_max};
+use farthing_chain::{ChainHandle, ChainKind, ChainSpec, ChainStatus, Head, view_age_max};
 use farthing_config::{ChainConfig, Config};
 use farthing_protocol::Address;
 
@@ -133,6 +133,54 @@ pub fn is_fresh(chain: &ChainHandle) -> bool {
     chain.head().borrow().as_ref().is_some_and(|head| head.is_fresh(age_max))
 }
 
+/// The step to take when the chain shows nothing new.
+pub const STALE_NEXT: &str =
+    "name another endpoint in `chain.rpc_urls`; if the chain itself stands still, wait for its next block";
+
+/// A view of the chain that grows old while endpoints answer: they stand still, or the chain does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stale {
+    chain: String,
+    age: Duration,
+    age_max: Duration,
+}
+
+impl Stale {
+    /// A view of this age; `None` up to half of the age at which it is too old.
+    pub(crate) fn of(chain: &str, age: Duration, age_max: Duration) -> Option<Self> {
+        (age > age_max / 2).then(|| Self { chain: chain.to_owned(), age, age_max })
+    }
+
+    /// Returns whether it is too old to take on new value.
+    pub fn is_too_old(&self) -> bool {
+        self.age > self.age_max
+    }
+}
+
+impl fmt::Display for Stale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let minutes = |time: Duration| time.as_secs() / 60;
+        write!(
+            f,
+            "the newest block that endpoints of {} show is {} minutes old, ",
+            self.chain,
+            minutes(self.age)
+        )?;
+        if self.is_too_old() {
+            f.write_str("so this node serves no paid call")
+        } else {
+            write!(f, "and from {} minutes on this node serves no paid call", minutes(self.age_max))
+        }
+    }
+}
+
+/// Tells of the view of a chain that is ready and yet shows nothing new.
+pub fn stale(chain: &ChainHandle) -> Option<Stale> {
+    ready(chain).ok()?;
+    let age = chain.head().borrow().as_ref().map(Head::age)?;
+    Stale::of(&chain.spec().name, age, view_age_max(chain.spec().close_delay_secs))
+}
+
 /// Tells whether to act on what the chain has shown for so long: an endpoint may lie for a moment, except that of a
 /// chain of one's own.
 pub fn is_believed(chain: &ChainHandle, shown: Duration) -> bool {
@@ -192,6 +240,21 @@ mod tests {
                 farthing_chain::preset(name).map(|spec| spec.chain_id),
                 "{name}"
             );
+        }
+    }
+
+    #[test]
+    fn a_view_that_grows_old_is_told_from_half_of_its_greatest_age_on() {
+        let of = |secs| Stale::of("base", Duration::from_secs(secs), Duration::from_secs(600));
+        assert_eq!(of(300), None);
+        for (secs, words, is_too_old) in [
+            (301, "is 5 minutes old, and from 10 minutes on", false),
+            (600, "is 10 minutes old, and from 10 minutes on", false),
+            (601, "is 10 minutes old, so this node serves no paid call", true),
+        ] {
+            let stale = of(secs).unwrap();
+            assert!(stale.to_string().contains(words), "{stale}");
+            assert_eq!(stale.is_too_old(), is_too_old, "{stale}");
         }
     }
 

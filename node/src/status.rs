@@ -13,7 +13,7 @@ use farthing_wallet::Signer;
 use crate::{
     call_ends::CallEnds,
     catalog::Catalog,
-    chain_view,
+    chain_view::{self, Stale},
     consumer::channels::PayerChannels,
     owner::{book::Book, registry::Registry},
 };
@@ -52,7 +52,9 @@ impl Readiness {
     /// Lists what the node still waits for before it can buy and sell; nothing when it is ready.
     pub fn waiting_for(&self) -> Vec<Waiting> {
         let ledger = self.ledger.closed().map(|closed| (NodePart::Ledger, closed.to_string()));
-        let chain = chain_view::ready(&self.chain).err().map(|reason| (NodePart::Chain, reason.to_string()));
+        let too_old = chain_view::stale(&self.chain).filter(Stale::is_too_old);
+        let chain = chain_view::ready(&self.chain).err().map(|reason| reason.to_string());
+        let chain = chain.or(too_old.map(|stale| stale.to_string())).map(|cause| (NodePart::Chain, cause));
         let is_deaf = self.network.status().borrow().listening.is_empty();
         let network = is_deaf.then(|| (NodePart::Network, "not listening yet".to_owned()));
         [ledger, chain, network].into_iter().flatten().map(|(part, cause)| Waiting { part, cause }).collect()

@@ -1,8 +1,9 @@
-//! A chain endpoint that says of channels what a test has it say, and of everything else what the chain does.
+//! A chain endpoint that says of channels and of blocks' dates what a test has it say, and of everything else what the chain
+//! does.
 
 use std::sync::{
     Arc, OnceLock,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
 use anyhow::{Context, Result};
@@ -23,6 +24,8 @@ pub struct Liar {
     lie: Mutex<Option<Lie>>,
     /// What contracts say is told as of this block.
     stands_at: Mutex<Option<u64>>,
+    /// Blocks are dated so many seconds before their time.
+    older_by_secs: AtomicU64,
     /// How often a channel was told of otherwise than it is.
     told: AtomicUsize,
 }
@@ -35,8 +38,8 @@ impl Liar {
     pub async fn start() -> Result<Arc<Self>> {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
-        let (chain, lie, stands_at, told) = Default::default();
-        let liar = Arc::new(Self { url, chain, lie, stands_at, told });
+        let (chain, lie, stands_at, older_by_secs, told) = Default::default();
+        let liar = Arc::new(Self { url, chain, lie, stands_at, older_by_secs, told });
         let router = Router::new().route("/", post(answer)).with_state(Arc::clone(&liar));
         tokio::spawn(async move { axum::serve(listener, router).await });
         Ok(liar)
@@ -57,9 +60,15 @@ impl Liar {
         *self.stands_at.lock() = Some(block);
     }
 
+    /// Dates every block so many seconds before its time, as an endpoint shows them that has stood still for as long.
+    pub fn stand_still_for(&self, secs: u64) {
+        self.older_by_secs.store(secs, Ordering::SeqCst);
+    }
+
     pub fn tell_the_truth(&self) {
         *self.lie.lock() = None;
         *self.stands_at.lock() = None;
+        self.older_by_secs.store(0, Ordering::SeqCst);
     }
 
     pub fn told(&self) -> usize {
@@ -79,6 +88,9 @@ impl Liar {
     }
 
     fn rewrite(&self, request: &Value, answer: &mut Value) -> Option<()> {
+        if request["method"] == "eth_getBlockByNumber" {
+            return self.date_back(answer.get_mut("result")?);
+        }
         let asked = request["params"][0]["data"].as_str().or(request["params"][0]["input"].as_str())?;
         let selector = format!("0x{}", hex::encode(&keccak256(&[b"state(bytes32)"])[..4]));
         let words = answer["result"].as_str()?.strip_prefix("0x").filter(|words| words.len() == 4 * 64)?;
@@ -94,6 +106,14 @@ impl Liar {
             let words: String = said.iter().map(|number| format!("{number:064x}")).collect();
             answer["result"] = json!(format!("0x{words}"));
         }
+        Some(())
+    }
+
+    fn date_back(&self, block: &mut Value) -> Option<()> {
+        let dated = block.get("timestamp")?.as_str()?.strip_prefix("0x")?;
+        let dated = u64::from_str_radix(dated, 16).ok()?;
+        let told = dated.saturating_sub(self.older_by_secs.load(Ordering::SeqCst));
+        block["timestamp"] = json!(format!("{told:#x}"));
         Some(())
     }
 }

@@ -42,18 +42,25 @@ pub struct Head {
 }
 
 impl Head {
-    /// Returns whether the view of the chain is at most `max_age` old. On a public chain the block's own time
-    /// counts as well, so that an endpoint stuck in the past does not pass for a quiet chain; a local chain
-    /// may rest, and a poll that finds the same head is enough.
+    /// Returns whether the view of the chain is at most `max_age` old.
     pub fn is_fresh(&self, max_age: Duration) -> bool {
-        let now_secs = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        self.is_fresh_at(max_age, Instant::now(), now_secs)
+        self.age() <= max_age
     }
 
-    fn is_fresh_at(&self, max_age: Duration, now: Instant, now_secs: u64) -> bool {
-        let seen = now.saturating_duration_since(self.seen_at) <= max_age;
-        let block_age_secs = now_secs.saturating_sub(self.timestamp_secs);
-        seen && (self.kind == ChainKind::Local || block_age_secs <= max_age.as_secs())
+    /// Computes the age of the view of the chain. On a public chain the block's own time counts as well, so that an
+    /// endpoint stuck in the past does not pass for a quiet chain; a local chain may rest, and a poll that finds the
+    /// same head is enough.
+    pub fn age(&self) -> Duration {
+        let now_secs = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        self.age_at(Instant::now(), now_secs)
+    }
+
+    fn age_at(&self, now: Instant, now_secs: u64) -> Duration {
+        let unseen = now.saturating_duration_since(self.seen_at);
+        if self.kind == ChainKind::Local {
+            return unseen;
+        }
+        unseen.max(Duration::from_secs(now_secs.saturating_sub(self.timestamp_secs)))
     }
 }
 
@@ -220,17 +227,18 @@ mod tests {
         let max = Duration::from_secs(600);
         for (age_ms, fresh) in [(0, true), (599_999, true), (600_000, true), (600_001, false)] {
             let now = seen_at + Duration::from_millis(age_ms);
-            assert_eq!(head(ChainKind::Mainnet, seen_at).is_fresh_at(max, now, 1_000), fresh, "{age_ms}");
+            assert_eq!(head(ChainKind::Mainnet, seen_at).age_at(now, 1_000) <= max, fresh, "{age_ms}");
         }
     }
 
     #[test]
     fn a_public_endpoint_that_shows_an_old_block_is_not_fresh_but_a_resting_local_chain_is() {
         let seen_at = Instant::now();
-        let max = Duration::from_secs(600);
-        assert!(head(ChainKind::Mainnet, seen_at).is_fresh_at(max, seen_at, 1_600));
-        assert!(!head(ChainKind::Mainnet, seen_at).is_fresh_at(max, seen_at, 1_601));
-        assert!(head(ChainKind::Local, seen_at).is_fresh_at(max, seen_at, 1_000_000));
+        for (kind, age_secs) in [(ChainKind::Mainnet, 601), (ChainKind::Testnet, 601), (ChainKind::Local, 0)]
+        {
+            let age = head(kind, seen_at).age_at(seen_at, 1_601);
+            assert_eq!(age, Duration::from_secs(age_secs), "{kind}");
+        }
     }
 
     #[test]

@@ -26,6 +26,7 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
         AlertKind::NotReady => not_ready(alert.part()),
         AlertKind::Alone => ("The network needs a look", "See the network", NETWORK),
         AlertKind::BootstrapUnusable => ("A node to join through cannot be used", "See the network", NETWORK),
+        AlertKind::ChainStale => ("The chain shows no new block", "Check `chain.rpc_urls`", None),
         AlertKind::ClockOff => ("This machine's clock is wrong", "Set it, and keep it right by NTP", None),
         AlertKind::DiskLow => ("The disk is nearly full", "Free disk space", None),
         AlertKind::WalletTwice => (

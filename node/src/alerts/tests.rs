@@ -86,6 +86,20 @@ fn a_transaction_that_keeps_claims_waiting_is_told() {
 }
 
 #[test]
+fn a_view_of_the_chain_that_grows_old_is_told_until_the_node_is_not_ready_for_it() {
+    let seen = |secs| NodeFacts {
+        stale: Stale::of("base", Duration::from_secs(secs), Duration::from_secs(600)),
+        ..well()
+    };
+    for (secs, is_told) in [(300, false), (301, true), (600, true), (601, false)] {
+        let told = if is_told { vec!["chain-stale"] } else { Vec::new() };
+        assert_eq!(kinds(&seen(secs)), told, "{secs}");
+    }
+    let alerts = current(&seen(301), &levels());
+    assert!(alerts[0].action.contains("`chain.rpc_urls`"), "{alerts:?}");
+}
+
+#[test]
 fn a_stop_and_what_keeps_the_node_from_working_are_told_with_what_to_do() {
     for stopped in [Stopped::ByConfiguration, Stopped::Since(1)] {
         assert_eq!(kinds(&NodeFacts { stopped: Some(stopped), ..well() }), ["spending-stopped"]);

@@ -15,7 +15,7 @@ use farthing_protocol::Usdc;
 use super::{audit::full_audit, money::balance};
 use crate::{
     alerts::{TWIN, TWIN_NEXT},
-    chain_view,
+    chain_view::{self, STALE_NEXT},
     commands::handles::Handles,
     disk::{LOW, LOW_NEXT, Space},
     status::{clock_off, has_public_head},
@@ -56,7 +56,7 @@ async fn status(State(node): State<Handles>) -> Json<Status> {
             chain_id: spec.chain_id,
             testnet: spec.kind != ChainKind::Mainnet,
             head: head.map(|head| head.number),
-            head_age_secs: head.map(|head| head.seen_at.elapsed().as_secs()),
+            head_age_secs: head.map(|head| head.age().as_secs()),
             problem: chain_view::ready(&node.chain).err().map(|reason| reason.to_string()),
         },
         balance: balance(&node),
@@ -77,20 +77,8 @@ async fn health(State(node): State<Handles>) -> Response {
 
 answer!(Doctor: doctor);
 async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
-    let spec = node.chain.spec();
     let is_twin_there = node.network.look_for_twin().await;
     let network = node.network.status().borrow().clone();
-    let chain = match &*node.chain.status().borrow() {
-        OnChain::Ready => Ok(format!("{} answers and its contracts are the right ones", spec.name)),
-        OnChain::ContractMissing { contract } => Err((
-            format!("the channel contract {contract} is not deployed on {}", spec.name),
-            chain_view::contract_next(spec.kind),
-        )),
-        _ => Err((
-            chain_view::ready(&node.chain).err().map(|reason| reason.to_string()).unwrap_or_default(),
-            "name a reachable endpoint in `chain.rpc_urls`",
-        )),
-    };
     let audit = full_audit(&node, false).await;
     let known = node.catalog.counts();
     let catalog = format!("{} of {}", count(known.listings, "service"), count(known.owners, "owner"));
@@ -109,7 +97,7 @@ async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
                 }
             },
         ),
-        check("chain", chain),
+        chain(&node),
         wallet(&node),
         check("catalog", Ok(catalog)),
         check(
@@ -141,6 +129,30 @@ fn check(name: &str, result: Result<String, (String, &str)>) -> Check {
         Err((detail, next)) => (false, detail, Some(next.to_owned())),
     };
     Check { name: name.to_owned(), good, detail, next }
+}
+
+/// Checks that the chain can be used, and shows new blocks.
+fn chain(node: &Handles) -> Check {
+    let spec = node.chain.spec();
+    let status = node.chain.status().borrow().clone();
+    let usable = match status {
+        OnChain::Ready => Ok(format!("{} answers and its contracts are the right ones", spec.name)),
+        OnChain::ContractMissing { contract } => Err((
+            format!("the channel contract {contract} is not deployed on {}", spec.name),
+            chain_view::contract_next(spec.kind),
+        )),
+        _ => Err((
+            chain_view::ready(&node.chain).err().map(|reason| reason.to_string()).unwrap_or_default(),
+            "name a reachable endpoint in `chain.rpc_urls`",
+        )),
+    };
+    match chain_view::stale(&node.chain) {
+        Some(stale) if usable.is_ok() => {
+            let next = Some(STALE_NEXT.to_owned());
+            Check { good: !stale.is_too_old(), next, ..check("chain", Ok(stale.to_string())) }
+        }
+        _ => check("chain", usable),
+    }
 }
 
 /// A node works until the last byte is written.

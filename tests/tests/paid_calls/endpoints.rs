@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use farthing_control::{
     endpoint,
-    types::{Channel, ChannelRole, ChannelState as State},
+    types::{AlertKind, Channel, ChannelRole, ChannelState as State, NodePart},
 };
 use farthing_testnet::rpc;
 use farthing_tests::{
@@ -233,5 +233,62 @@ async fn an_owners_promise_to_close_is_remembered_over_what_an_endpoint_says_for
         .await?;
     let channel = paid_on(&world).await?;
     assert_eq!((channel.state, channel.until_secs), (promised.state, promised.until_secs));
+    Ok(())
+}
+
+/// Waits until this alert about the chain, and no other, is raised at the owner, and until its doctor marks the chain so.
+async fn until_told(world: &World, raised: Option<AlertKind>, mark: &str) -> Result<()> {
+    eventually(mark, async || {
+        let alerts = world.owner.control().ask(endpoint::Alerts).await?;
+        let of_chain = alerts
+            .iter()
+            .filter(|alert| alert.kind == AlertKind::ChainStale || alert.part() == Some(NodePart::Chain));
+        let kinds: Vec<AlertKind> = of_chain.map(|alert| alert.kind).collect();
+        let doctor = farthing(&world.owner, &["doctor"]).await?.out;
+        let line = doctor.lines().find(|line| line.contains("  chain: ")).unwrap_or_default();
+        Ok(kinds == raised.into_iter().collect::<Vec<_>>() && line.starts_with(mark))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn on_any_public_chain_an_owner_whose_endpoint_stands_still_says_so_and_then_sells_nothing()
+-> Result<()> {
+    for kind in [None, Some("testnet")] {
+        let liar = Liar::start().await?;
+        let kind_setting = kind.map(|kind| setting("chain.kind", kind)).unwrap_or_default();
+        let chain = [setting("chain.preset", "custom"), kind_setting].concat();
+        let (owner_settings, consumer_settings) = (chain.clone(), chain);
+        let owner_endpoint = Some(liar.clone());
+        let world =
+            World::with(Setup { owner_settings, consumer_settings, owner_endpoint, ..Setup::default() })
+                .await?;
+        expect_served(&world.get("/ok").await?)?;
+        until_told(&world, None, "ok").await?;
+        let status = farthing(&world.owner, &["status"]).await?.ends_with(0)?.out.clone();
+        ensure!(status.contains("test money") == kind.is_some(), "{kind:?}: {status}");
+
+        // Half of what is tolerated, and more.
+        liar.stand_still_for(400);
+        until_told(&world, Some(AlertKind::ChainStale), "WARN").await?;
+        expect_served(&world.get("/ok").await?)?;
+
+        liar.stand_still_for(700);
+        until_told(&world, Some(AlertKind::NotReady), "FAIL").await?;
+        let health = world.owner.control().ask_any_status(endpoint::Health).await?;
+        ensure!(
+            !health.ready && health.waiting_for.iter().any(|part| part.contains("minutes old")),
+            "{health:?}"
+        );
+        let hits = world.upstream.hits();
+        expect_free("its view is too old", &world.get("/ok").await?, 503, "owner-unavailable")?;
+        assert_eq!(world.upstream.hits(), hits, "nothing is served for what may be gone");
+
+        liar.tell_the_truth();
+        until_told(&world, None, "ok").await?;
+        eventually("calls are served again", async || Ok(world.get("/ok").await?.status.is_success()))
+            .await?;
+        assert_eq!(world.settle_and_check(FUNDS).await?, PRICE.saturating_mul(3));
+    }
     Ok(())
 }

@@ -25,6 +25,8 @@ words! {
     AlertKind {
         /// A part of the node does not work, so nothing is bought and sold; the subject is a [`NodePart`].
         NotReady = "not-ready",
+        /// The chain shows no new block, and soon this node sells nothing.
+        ChainStale = "chain-stale",
         DiskLow = "disk-low",
         ClockOff = "clock-off",
         /// Two nodes run with one wallet.
