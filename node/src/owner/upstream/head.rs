@@ -24,6 +24,12 @@ impl Upstream {
                 "the upstream redirects; register the address it redirects to",
             );
         }
+        if status == StatusCode::NOT_MODIFIED && !request.names_a_condition() {
+            return failure(
+                Outcome::BadAnswer,
+                "the upstream says that nothing has changed, and the call names nothing that its caller has",
+            );
+        }
         let codings = request.codings();
         let is_readable = |value: &HeaderValue| {
             let said = value.to_str().unwrap_or_default();

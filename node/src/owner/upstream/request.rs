@@ -61,6 +61,14 @@ impl UpstreamRequest {
         matches!(&self.request, Request::Http(request) if request.method == Method::Head)
     }
 
+    /// Tells whether its caller names something that it has: nobody else can make use of the word that nothing has changed.
+    pub(super) fn names_a_condition(&self) -> bool {
+        let Request::Http(request) = &self.request else { return false };
+        let declared = request.headers.iter().map(|(name, _)| name);
+        let conditions = [header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE];
+        self.headers.keys().chain(declared).any(|name| conditions.iter().any(|one| one.as_str() == name))
+    }
+
     /// Tells whether the upstream may be asked a second time.
     pub(super) fn is_safe(&self) -> bool {
         match &self.request {

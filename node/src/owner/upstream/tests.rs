@@ -277,7 +277,7 @@ async fn statuses_become_outcomes() {
         ("204 No Content", Outcome::Answered),
         ("301 Moved", Outcome::BadAnswer),
         ("302 Found", Outcome::BadAnswer),
-        ("304 Not Modified", Outcome::Answered),
+        ("304 Not Modified", Outcome::BadAnswer),
         ("307 Temporary", Outcome::BadAnswer),
         ("400 Bad Request", Outcome::Declined),
         ("404 Not Found", Outcome::Declined),

@@ -110,3 +110,26 @@ async fn a_web_page_is_no_answer_of_an_api_unless_its_description_names_one() {
     let described = UpstreamRequest { html: true, ..request(Method::Get, &[]) };
     assert_eq!(upstream.fetch(&described).await.outcome, Outcome::Answered);
 }
+
+#[tokio::test]
+async fn that_nothing_has_changed_is_an_answer_to_whoever_names_what_it_has() {
+    let unchanged = || sized("304 Not Modified", "", "");
+    for (name, is_answer) in
+        [("if-none-match", true), ("if-modified-since", true), ("if-match", false), ("accept", false)]
+    {
+        let outcome = if is_answer { Outcome::Answered } else { Outcome::BadAnswer };
+        let headers = BTreeMap::from([(name.to_owned(), "\"7\"".to_owned())]);
+        let of_caller = UpstreamRequest { headers, ..request(Method::Get, &[]) };
+        assert_eq!(told(unchanged(), of_caller).await.outcome, outcome, "{name}");
+        // A description may make a parameter of any header.
+        let mut declared = request(Method::Get, &[]);
+        let Request::Http(http) = &mut declared.request else { panic!("an HTTP service") };
+        http.headers.push((name.to_owned(), "\"7\"".to_owned()));
+        assert_eq!(told(unchanged(), declared).await.outcome, outcome, "{name}, declared");
+    }
+    // What its owner adds, a caller does not have.
+    let own = secret_header_of("if-none-match", "\"7\"");
+    let base = format!("http://{}", scripted(unchanged()).await);
+    let upstream = Upstream::new(&base, own, options()).unwrap();
+    assert_eq!(upstream.fetch(&request(Method::Get, &[])).await.outcome, Outcome::BadAnswer);
+}
