@@ -3,7 +3,7 @@
 //! What is sent is not built up as values, which take many times the room of their text: each member is read as what it
 //! is to be, and a JSON body is passed on as it was written, without the blanks between its parts.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, marker::PhantomData, sync::Arc};
 
 use axum::http::HeaderMap;
 use bytes::Bytes;
@@ -27,12 +27,18 @@ use super::{own_headers, problem::Problem};
 const FIELDS: [&str; 9] =
     ["api_id_public", "path", "method", "params", "body", "body_base64", "headers", "max_price", "call_id"];
 
-/// The members of the body, as they were written. The last one of a name counts.
+/// The members of the body, as they were written.
 type Fields<'b> = BTreeMap<Field, &'b RawValue>;
 
 /// One of [`FIELDS`].
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Field(&'static str);
+
+impl AsRef<str> for Field {
+    fn as_ref(&self) -> &str {
+        self.0
+    }
+}
 
 impl<'de> Deserialize<'de> for Field {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -59,8 +65,10 @@ pub fn read_order(grant: Arc<Grant>, http_headers: &HeaderMap, body: &[u8]) -> R
     if !whole.get().starts_with('{') {
         return Err(Problem::malformed(format!("the body is {}, expected an object", kind_of(whole))));
     }
-    let mut fields: Fields<'_> =
+    let Members(fields): Members<'_, Field> =
         serde_json::from_str(whole.get()).map_err(|e| Problem::malformed(format!("the body: {e}")))?;
+    // There are fewer names than a call may have.
+    let mut fields: Fields<'_> = fields.unwrap_or_default();
     let service: ServiceId = required_text(&mut fields, "api_id_public", "the UUID of a service")?
         .parse()
         .map_err(|e| Problem::malformed(format!("`api_id_public`: {e}")))?;
@@ -69,8 +77,7 @@ pub fn read_order(grant: Arc<Grant>, http_headers: &HeaderMap, body: &[u8]) -> R
         .parse()
         .map_err(|e| Problem::malformed(format!("`method`: {e}")))?;
     let params = texts(&mut fields, "params")?;
-    let mut headers: BTreeMap<String, String> =
-        texts(&mut fields, "headers")?.into_iter().map(|(name, v)| (name.to_ascii_lowercase(), v)).collect();
+    let mut headers = headers_of(&mut fields)?;
     let max_price = max_price(&mut fields, http_headers)?;
     let call_id = id_of(&grant, optional_text(&mut fields, "call_id", "a string")?, http_headers)?;
     let (body, body_type) = body_of(&mut fields)?;
@@ -85,6 +92,23 @@ pub fn read_order(grant: Arc<Grant>, http_headers: &HeaderMap, body: &[u8]) -> R
         headers.entry("content-type".to_owned()).or_insert_with(|| body_type.to_owned());
     }
     Ok(Order { grant, call_id, service, method, path, params, headers, body, max_price })
+}
+
+/// The headers of a call, their names in lower case.
+fn headers_of(fields: &mut Fields<'_>) -> Result<BTreeMap<String, String>, Problem> {
+    let mut headers = BTreeMap::new();
+    for (name, value) in texts(fields, "headers")? {
+        let name = name.to_ascii_lowercase();
+        if headers.contains_key(&name) {
+            let told = format!(
+                "`headers`: send `{}` once; it is there a second time in other letters",
+                shown(&name)
+            );
+            return Err(Problem::malformed(told));
+        }
+        headers.insert(name, value);
+    }
+    Ok(headers)
 }
 
 /// The body of a call, and its type where the caller names none. Bytes have that which the description names.
@@ -173,7 +197,7 @@ fn texts(fields: &mut Fields<'_>, field: &'static str) -> Result<BTreeMap<String
     if !value.get().starts_with('{') {
         return Err(expected(field, "an object of names and strings", value));
     }
-    let Texts(texts) =
+    let Members(texts): Members<'_, String> =
         serde_json::from_str(value.get()).map_err(|e| Problem::malformed(format!("`{field}`: {e}")))?;
     let too_many = || Problem::too_large(format!("`{field}` has more than {} names", limits::PARAMS_MAX));
     texts
@@ -191,34 +215,39 @@ fn texts(fields: &mut Fields<'_>, field: &'static str) -> Result<BTreeMap<String
         .collect()
 }
 
-/// Names and what was written for them; `None` when there are more than a call may have.
-struct Texts<'b>(Option<BTreeMap<String, &'b RawValue>>);
+/// The members of an object: names and what was written for them; `None` when there are more than a call may have. A name
+/// that is there twice is refused: readers differ in which of the two counts, and one of them may be who allows the call.
+struct Members<'b, N>(Option<BTreeMap<N, &'b RawValue>>);
 
-impl<'de: 'b, 'b> Deserialize<'de> for Texts<'b> {
+impl<'de: 'b, 'b, N: Deserialize<'de> + Ord + AsRef<str>> Deserialize<'de> for Members<'b, N> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(TextsVisitor).map(Texts)
+        deserializer.deserialize_map(MembersVisitor::<N>(PhantomData)).map(Members)
     }
 }
 
-struct TextsVisitor;
+struct MembersVisitor<N>(PhantomData<N>);
 
-impl<'de> Visitor<'de> for TextsVisitor {
-    type Value = Option<BTreeMap<String, &'de RawValue>>;
+impl<'de, N: Deserialize<'de> + Ord + AsRef<str>> Visitor<'de> for MembersVisitor<N> {
+    type Value = Option<BTreeMap<N, &'de RawValue>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object of names and strings")
+        f.write_str("an object of names and values")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        let mut texts = BTreeMap::new();
-        while let Some((name, value)) = members.next_entry()? {
-            texts.insert(name, value);
-            if texts.len() > limits::PARAMS_MAX {
+        let mut kept = BTreeMap::new();
+        while let Some((name, value)) = members.next_entry::<N, &RawValue>()? {
+            if kept.contains_key(&name) {
+                let name = shown(name.as_ref());
+                return Err(A::Error::custom(format_args!("send `{name}` once; it is there a second time")));
+            }
+            kept.insert(name, value);
+            if kept.len() > limits::PARAMS_MAX {
                 while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                 return Ok(None);
             }
         }
-        Ok(Some(texts))
+        Ok(Some(kept))
     }
 }
 
@@ -400,6 +429,13 @@ mod tests {
             (&call(r#""prams":{}"#), "unknown field `prams`; did you mean `params`?"),
             (&call(r#""max_price_usdc":"1""#), "unknown field `max_price_usdc`; did you mean `max_price`?"),
             (&call(r#""colour":"blue""#), "unknown field `colour`; the fields are"),
+            (
+                &call(r#""max_price":"1","max_price":"0.1""#),
+                "send `max_price` once; it is there a second time",
+            ),
+            (&call(r#""max_price":"1","max_pr\u0069ce":null"#), "send `max_price` once"),
+            (&call(r#""params":{"a":"1","b":"2","\u0061":"1"}"#), "`params`: send `a` once"),
+            (&call(r#""headers":{"Accept":"a","accept":"b"}"#), "`headers`: send `accept` once"),
         ] {
             assert!(refusal(body).contains(expected), "{body}: {}", refusal(body));
         }

@@ -26,6 +26,12 @@ fn refused_requests(good: &Value, searching: &Value) -> Vec<RefusedRequest> {
         body.as_object_mut().and_then(|members| members.remove(name));
         body.to_string()
     };
+    // No value has a member twice: what is changed is the text.
+    let twice = |member: &str, second: &str| {
+        let good = with(good.clone(), "max_price", "1");
+        let good = with(good, "headers", json!({ "accept": "application/json" })).to_string();
+        good.replacen(member, &format!("{member},{second}"), 1)
+    };
     let many: serde_json::Map<_, _> = (0..65).map(|n| (format!("p{n}"), json!("x"))).collect();
     let large = with(with(good.clone(), "method", "POST"), "body", "x".repeat(4 * 1024 * 1024 + 1));
     vec![
@@ -54,6 +60,27 @@ fn refused_requests(good: &Value, searching: &Value) -> Vec<RefusedRequest> {
             "unknown field `parms`; did you mean `params`?",
         ),
         ("a price as a number", changed("max_price", json!(1)), 400, "malformed", "`max_price` is a number"),
+        (
+            "two prices",
+            twice(r#""max_price":"1""#, r#""max_price":"0.001""#),
+            400,
+            "malformed",
+            "send `max_price` once",
+        ),
+        (
+            "a header twice",
+            twice(r#""accept":"application/json""#, r#""Accept":"text/html""#),
+            400,
+            "malformed",
+            "send `accept` once",
+        ),
+        (
+            "a parameter twice",
+            search(json!({"min": "1"})).replacen(r#""min":"1""#, r#""min":"1","min":"2""#, 1),
+            400,
+            "malformed",
+            "send `min` once",
+        ),
         ("a negative price", changed("max_price", json!("-1")), 400, "malformed", "`max_price`"),
         ("an empty call id", changed("call_id", json!("")), 400, "malformed", "`call_id`"),
         ("a long call id", changed("call_id", json!("x".repeat(129))), 400, "malformed", "`call_id`"),
