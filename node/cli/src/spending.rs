@@ -160,6 +160,6 @@ fn text(state: &SpendingState) -> String {
         ("Per day", limit(now.per_day, configured.per_day)),
         ("Per secret and day", limit(now.per_secret_day, configured.per_secret_day)),
         ("In channels", format!("{} of {} USDC", state.at_rest.now, state.at_rest.max)),
-        ("With one owner", format!("{} USDC", state.at_rest.per_owner)),
+        ("At most with one owner", format!("{} USDC", state.at_rest.per_owner)),
     ])
 }

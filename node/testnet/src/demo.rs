@@ -39,6 +39,9 @@ const GATEWAY_PORT: u16 = 3000;
 const QUAKE_MAP_PORT: u16 = 4003;
 const PANEL_PORT: u16 = 3002;
 
+/// The programs behind what is sold.
+const SERVICES: [&str; 2] = ["earthquakes", "exoplanets"];
+
 /// The settings that the demo starts with.
 #[derive(Debug, Clone)]
 pub struct Setup {
@@ -93,13 +96,17 @@ impl Demo {
     /// # Errors
     /// What did not start, with its log.
     pub async fn start(folder: &Path, setup: Setup) -> anyhow::Result<Self> {
+        // What is missing is told before anything runs.
+        for service in SERVICES {
+            program(service)?;
+        }
         say("Starting a local Ethereum chain with a test USDC and the payment channel contract …");
         let chain = LocalChain::start().await?;
         say(
             "Starting two services that know nothing of Farthing: earthquakes (REST) and exoplanets (GraphQL) …",
         );
-        let services =
-            (ServiceProcess::start("earthquakes").await?, ServiceProcess::start("exoplanets").await?);
+        let [rest, graphql] = SERVICES;
+        let services = (ServiceProcess::start(rest).await?, ServiceProcess::start(graphql).await?);
         say("Starting three nodes: two owners who sell, and a consumer who buys …");
         let start = async |name: &str, bootstrap: Vec<String>, (gateway_port, panel_port): (u16, u16)| {
             let mut options = NodeOptions::new(folder.join(name)).bootstrap(bootstrap);

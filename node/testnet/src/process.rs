@@ -427,7 +427,7 @@ fn follow(log: ChildStderr) -> Arc<Mutex<VecDeque<String>>> {
 /// A program of this workspace: beside the running one, or one folder up when that is a test.
 ///
 /// # Errors
-/// When it was not built.
+/// When it is not there; a release has no other program than `farthing`.
 pub fn program(name: &str) -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe()?;
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
@@ -436,5 +436,11 @@ pub fn program(name: &str) -> anyhow::Result<PathBuf> {
         .take(2)
         .map(|folder| folder.join(&name))
         .find(|path| path.is_file())
-        .with_context(|| format!("{name} was not built; run `cargo build --workspace`"))
+        .with_context(|| {
+            format!(
+                "{name} is not beside this program: it comes with the source alone, where `cargo build --workspace` makes \
+                 it; with this program alone, `farthing init --chain base-sepolia` begins on a public network with test \
+                 money"
+            )
+        })
 }

@@ -58,3 +58,21 @@ async fn what_was_left_running_is_stopped_from_another_terminal_and_nothing_is_l
     ensure!(left.is_empty(), "{left:?}");
     Ok(())
 }
+
+#[tokio::test]
+async fn whoever_has_the_program_alone_is_told_what_it_can_do() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let alone = folder.path().join("bin");
+    std::fs::create_dir(&alone)?;
+    let alone = alone.join("farthing");
+    std::fs::copy(program("farthing")?, &alone)?;
+    for verb in ["demo", "up"] {
+        let ran = Command::new(&alone).args(["testnet", verb]).env("TMPDIR", folder.path()).output().await?;
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        ensure!(ran.status.code() == Some(1), "{verb}: {}: {said}", ran.status);
+        ensure!(said.contains("earthquakes is not beside this program"), "{verb}: {said}");
+        ensure!(said.contains("`farthing init --chain base-sepolia`"), "{verb}: {said}");
+        ensure!(ran.stdout.is_empty(), "{verb} has begun: {}", String::from_utf8_lossy(&ran.stdout));
+    }
+    Ok(())
+}

@@ -223,7 +223,7 @@ async fn more_calls(demo: &Demo, client: &reqwest::Client) -> anyhow::Result<Cal
     let watch = after.0.watch - before.0.watch + after.1.watch - before.1.watch;
     say("");
     say(&format!("{MORE_CALLS} more calls: half of them within {p50:.1} ms, 99 % within {p99:.1} ms."));
-    say(&format!("None of them waited for the chain: {waited} chain requests on their path."));
+    say(&format!("Chain requests that somebody waited for meanwhile: {waited}."));
     Ok(Calls { charged, p50, p99, waited, watch })
 }
 
