@@ -403,7 +403,7 @@ impl Consumer {
         for _ in 0..RESERVE_TRIES_MAX {
             // Each time: what the channel holds may have been another wallet folder's, of which nothing is known here.
             if let Some(channel) = self.0.channels.in_use(owner) {
-                self.compare_books(owner, channel.id).await.map_err(BuyError::OwnerUnreachable)?;
+                self.compare_books(owner, channel.id).await.map_err(BuyError::BooksUnseen)?;
             }
             if !self.0.channels.unexplained(owner).is_zero() {
                 self.heal_for_a_call(owner).await?;

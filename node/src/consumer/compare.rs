@@ -418,7 +418,7 @@ impl BookComparer<'_> {
 fn told(refusal: Refusal) -> String {
     let Refusal { code, mut detail, .. } = refusal;
     detail.truncate(detail.floor_char_boundary(REFUSAL_DETAIL_BYTES_MAX));
-    format!("{}: {detail}", code.name())
+    format!("the owner's node refuses it ({}): {detail}", code.name())
 }
 
 #[cfg(test)]

@@ -51,7 +51,9 @@ const fn end_of(error: &BuyError) -> End {
         BuyError::BadAnswer { .. } => End::Disputed,
         BuyError::BodyGone { .. } | BuyError::NotRepeated { .. } => End::Gone,
         BuyError::Undecided(_) | BuyError::NotStored(_) | BuyError::Failed => End::Undecided,
-        BuyError::OwnerUnreachable(_) | BuyError::DetailsUnavailable { .. } => End::Unreached,
+        BuyError::OwnerUnreachable(_) | BuyError::BooksUnseen(_) | BuyError::DetailsUnavailable { .. } => {
+            End::Unreached
+        }
         BuyError::UnknownService(_)
         | BuyError::Retired { .. }
         | BuyError::NotScoped { .. }

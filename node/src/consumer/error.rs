@@ -97,8 +97,11 @@ pub enum BuyError {
     DeclinedCharged { price: Usdc },
     #[error("the call id was used with another service, path, parameters or body")]
     CallIdConflict,
-    #[error("the owner's node was not reached: {0}")]
+    #[error("the call did not reach the owner's node: {0}")]
     OwnerUnreachable(String),
+    /// The owner may well be there.
+    #[error("nothing is promised to this owner before its books of the channel agree with yours: {0}")]
+    BooksUnseen(String),
     #[error("the call was not sent: {0}")]
     Busy(String),
     #[error(
@@ -132,7 +135,7 @@ impl BuyError {
                 "Check api_id_public; if the service is new, its owner may be offline."
             }
             Self::Retired { .. } => "Look for another one with `farthing catalog search`.",
-            Self::DetailsUnavailable { .. } | Self::OwnerUnreachable(_) => {
+            Self::DetailsUnavailable { .. } | Self::OwnerUnreachable(_) | Self::BooksUnseen(_) => {
                 "Try again later; nothing was sent."
             }
             Self::NotScoped { .. } => {

@@ -75,10 +75,10 @@ impl Consumer {
     /// take. What was begun goes on.
     ///
     /// # Errors
-    /// [`BuyError::OwnerUnreachable`] while the books cannot be compared.
+    /// [`BuyError::BooksUnseen`] while the books cannot be compared.
     pub(super) async fn heal_for_a_call(&self, owner: Address) -> Result<(), BuyError> {
         let unseen = |why: &str| {
-            BuyError::OwnerUnreachable(format!("{why}, so what it counts beyond this node is not explained"))
+            BuyError::BooksUnseen(format!("{why}, so what it counts beyond this node is not explained"))
         };
         let patience = self.0.settings.owner_deadline(None);
         let Some(alone) = self.0.healing.try_take(owner) else {
@@ -90,7 +90,7 @@ impl Consumer {
         let consumer = self.clone();
         let healing = self.0.tasks.spawn(async move { consumer.heal_alone(owner, alone).await });
         match timeout(patience, healing).await {
-            Ok(Ok(healed)) => healed.map_err(BuyError::OwnerUnreachable),
+            Ok(Ok(healed)) => healed.map_err(BuyError::BooksUnseen),
             Ok(Err(_)) => Err(unseen("looking at the owner's books ended badly")),
             Err(_) => Err(unseen("the owner is slow to show its books")),
         }

@@ -135,7 +135,8 @@ impl Consumer {
                 Err(BuyError::Refused(refusal))
             }
             Exchanged::Refused(refusal) => {
-                let reason = format!("{}: {}", refusal.code.name(), refusal.detail);
+                let reason =
+                    format!("the owner's node refuses it ({}): {}", refusal.code.name(), refusal.detail);
                 Err(BuyError::NotRepeated { charged, reason })
             }
             Exchanged::Busy(reason)

@@ -85,7 +85,7 @@ pub enum OverLimit {
     )]
     Rest { at_rest: Usdc, in_all: Usdc, deposit: Usdc },
     #[error(
-        "the channel with {owner} was closed and filled again too often, and each time costs gas; a call fills it again in {hours} hours, and `farthing channel open` does at once"
+        "this node found the channel with {owner} empty and filled it again too often, and each time costs gas; a call fills it again in {hours} h, and `farthing channel open` does at once"
     )]
     Refilled { owner: Address, hours: u64 },
 }

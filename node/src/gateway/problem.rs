@@ -232,6 +232,9 @@ impl From<&BuyError> for Problem {
             BuyError::DetailsUnavailable { .. } | BuyError::OwnerUnreachable(_) => {
                 (BAD_GATEWAY, "owner-unreachable", "The owner cannot be reached")
             }
+            BuyError::BooksUnseen(_) => {
+                (BAD_GATEWAY, "owner-unreachable", "The owner's books do not agree, or are not shown")
+            }
             BuyError::NotScoped { .. } => {
                 (StatusCode::FORBIDDEN, "secret-not-scoped", "The secret is not made for this service")
             }

@@ -83,6 +83,7 @@ fn every_error() -> Vec<BuyError> {
         },
         BuyError::CallIdConflict,
         BuyError::OwnerUnreachable(text()),
+        BuyError::BooksUnseen(text()),
         BuyError::TimeUp,
         BuyError::Busy(text()),
         BuyError::ShareUsed { secret: text(), wait_secs: 1 },
@@ -131,6 +132,7 @@ fn every_error() -> Vec<BuyError> {
             | BuyError::DeclinedCharged { .. }
             | BuyError::CallIdConflict
             | BuyError::OwnerUnreachable(_)
+            | BuyError::BooksUnseen(_)
             | BuyError::Busy(_)
             | BuyError::ShareUsed { .. }
             | BuyError::Refused(_)

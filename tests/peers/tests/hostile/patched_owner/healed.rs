@@ -185,6 +185,15 @@ async fn an_owner_that_accuses_itself_by_turns_is_left_when_it_lasts_and_looked_
     for id in 0..10 {
         refused_for_too_little(&world, &format!("call {id}")).await?;
     }
+    // It was reached, and says that it is busy.
+    eventually("a call is told why nothing is promised", async || {
+        let told = world.get("/ok").await?;
+        ensure!(told.problem() == "owner-unreachable", "{told:?}");
+        let told = String::from_utf8_lossy(&told.body).into_owned();
+        ensure!(told.contains("before its books of the channel agree with yours"), "{told}");
+        Ok(told.contains("the owner's node refuses it (busy): later"))
+    })
+    .await?;
     let asked = owner.state.lock().times_asked;
     ensure!(asked >= 10, "the calls asked {asked} times for its books");
     let state = async || -> Result<ChannelState> {

@@ -184,8 +184,10 @@ async fn what_a_channel_comes_to_is_compared_with_its_proof() -> Result<()> {
         ensure!(ran.code == 1 && compared["differences_total"] == 1, "{what}: {ran:?}");
         ensure!(told.starts_with("channel ") && told.contains(word), "{what}: {told}");
     }
-    let silent: [(Books, &str); 2] =
-        [(|_, _| None, "could not be compared"), (|_, _| Some(busy()), "could not be compared: busy: later")];
+    let silent: [(Books, &str); 2] = [
+        (|_, _| None, "could not be compared"),
+        (|_, _| Some(busy()), "could not be compared: the owner's node refuses it (busy): later"),
+    ];
     for (books, word) in silent {
         lie(Some(books));
         let ran = audit_with(&world).await?;
