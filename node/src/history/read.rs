@@ -10,6 +10,7 @@ use farthing_ledger::{
 use farthing_protocol::{ChannelId, Outcome, Usdc};
 
 use super::{HistoryFilter, SCANNED_MAX, ServiceNames};
+use crate::owner::upstream::Fault;
 
 /// Settlements are few: one a minute at the very most, and some a day as a rule.
 pub(super) const SETTLEMENTS_MAX: usize = 10_000;
@@ -249,7 +250,7 @@ fn served(row: CallRow, names: &ServiceNames) -> HistoryEntry {
         what: format!("{} {}", call.method, call.path),
         status: answered.then_some(call.status),
         channel: channel(row.receipt.channel),
-        reason: (!answered).then(|| reason(call.outcome).to_owned()),
+        reason: (!answered).then(|| why(call.fault, call.outcome).to_owned()),
         ..blank(HistoryKind::Served, call.time_secs, state, id, call.charged)
     }
 }
@@ -346,6 +347,11 @@ const fn cause(cause: Cause) -> &'static str {
     }
 }
 
+/// Returns why the owner's server gave no answer: exactly where the record says so.
+fn why(fault: Option<u8>, outcome: Outcome) -> &'static str {
+    fault.and_then(Fault::from_code).map_or_else(|| reason(outcome), Fault::words)
+}
+
 const fn reason(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Answered | Outcome::Declined => "answered",
@@ -360,6 +366,14 @@ const fn reason(outcome: Outcome) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_served_call_that_was_no_answer_tells_the_owner_why_as_far_as_its_record_knows() {
+        assert_eq!(why(Some(Fault::WebPage.code()), Outcome::BadAnswer), Fault::WebPage.words());
+        for unknown in [None, Some(200)] {
+            assert_eq!(why(unknown, Outcome::BadAnswer), "the answer was broken", "{unknown:?}");
+        }
+    }
 
     fn place(secs: u64, kind: HistoryKind, key: &[u8]) -> HistoryPosition {
         HistoryPosition { secs, kind, key: key.to_vec() }

@@ -74,8 +74,8 @@ impl Answer {
         let Call { status, outcome, ref headers, .. } = row.call;
         let is_empty = row.receipt.response_hash == response_hash(status, headers, &[]);
         let Some(body) = body.or_else(|| is_empty.then(Bytes::new)) else { return Ok(None) };
-        let (headers, elapsed, reason) = (headers.clone(), Duration::ZERO, "");
-        let said = UpstreamAnswer { outcome, status, headers, body, elapsed, reason };
+        let (headers, elapsed, fault) = (headers.clone(), Duration::ZERO, None);
+        let said = UpstreamAnswer { outcome, status, headers, body, elapsed, fault };
         let answer = Self::response(row.receipt, (said, given), Duration::ZERO, sign)?;
         Ok((wire::encode(&answer.reply).len() <= limits::CALL_HEAD_BYTES_MAX).then_some(answer))
     }
@@ -233,6 +233,7 @@ mod tests {
             status: 200,
             headers,
             body: Some(Bytes::from_static(b"{}")),
+            fault: None,
             time_secs: 1,
         };
         let row = CallRow { payer: Address::ZERO, call, receipt, body_bytes: 2, repeated_secs: None };

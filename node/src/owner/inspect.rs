@@ -21,7 +21,7 @@ use super::{
     probe,
     publish::{PublishError, Reader, source_kind, source_of},
     registry::Registered,
-    upstream::{AddressClass, Upstream, UpstreamAnswer, UpstreamRequest},
+    upstream::{AddressClass, Fault, Upstream, UpstreamAnswer, UpstreamRequest},
 };
 
 const TRIAL_DEADLINE: Duration = Duration::from_secs(15);
@@ -125,7 +125,7 @@ impl ProbeAnswer {
             operation,
             answered: matches!(answer.outcome, Outcome::Answered | Outcome::Declined),
             status: answer.status,
-            reason: answer.reason,
+            reason: answer.fault.map_or("", Fault::words),
             elapsed: answer.elapsed,
             class,
             media_type: answer.headers.get("content-type").cloned().unwrap_or_default(),

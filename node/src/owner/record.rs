@@ -18,7 +18,7 @@ use super::{
     conflict,
     running::RunningCall,
     told::Told,
-    upstream::UpstreamAnswer,
+    upstream::{Fault, UpstreamAnswer},
 };
 
 /// The state of a call when its payer asks what became of it.
@@ -83,6 +83,7 @@ impl Owner {
             status: fetched.status,
             headers: fetched.headers.clone(),
             body: keep.then(|| fetched.body.clone()),
+            fault: fetched.fault.map(Fault::code),
             time_secs: clock::now_secs(),
         };
         let served = Served {

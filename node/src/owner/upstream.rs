@@ -12,6 +12,7 @@
 mod address;
 mod base;
 mod failures;
+mod fault;
 mod graphql;
 mod head;
 mod headers;
@@ -50,6 +51,7 @@ pub(crate) use self::{
 pub use self::{
     address::{AddressClass, ForbiddenAddress, ResolverError},
     failures::CallName,
+    fault::Fault,
     options::UpstreamOptions,
     own_ports::OwnPorts,
     permit::Permit,
@@ -63,7 +65,6 @@ const POOL_IDLE: Duration = Duration::from_secs(4);
 /// As many as calls of one service by default; more would only sit idle.
 const POOL_IDLE_CONNECTIONS_MAX: usize = 32;
 const ANSWER_HEADERS_MAX: usize = 64;
-const NO_ROOM: &str = "this node holds as many bytes as limits.bodies_bytes_max allows";
 
 /// The reason that an address cannot be an upstream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -118,22 +119,21 @@ pub struct UpstreamAnswer {
     pub headers: BTreeMap<String, String>,
     pub body: Bytes,
     pub elapsed: Duration,
-    /// For the owner's log: why this is not an answer.
-    pub reason: &'static str,
+    /// For the owner: why this is not an answer.
+    pub fault: Option<Fault>,
 }
 
 /// A request that brought no answer, and the reason.
 struct Failure {
-    outcome: Outcome,
+    fault: Fault,
     status: u16,
-    reason: &'static str,
     /// The connection broke before anything was heard; it may have been closed while idle.
     silent: bool,
 }
 
 impl Failure {
-    const fn new(outcome: Outcome, status: u16, reason: &'static str) -> Self {
-        Self { outcome, status, reason, silent: false }
+    const fn new(fault: Fault, status: u16) -> Self {
+        Self { fault, status, silent: false }
     }
 }
 
@@ -253,12 +253,13 @@ impl Upstream {
             Ok((outcome, status, headers, body)) => {
                 self.times.add(elapsed);
                 self.note_size(body.len());
-                UpstreamAnswer { outcome, status, headers, body, elapsed, reason: "" }
+                UpstreamAnswer { outcome, status, headers, body, elapsed, fault: None }
             }
-            Err(Failure { outcome, status, reason, .. }) => {
-                failures::no_answer(request.call.as_ref(), &self.base, status, reason);
+            Err(Failure { fault, status, .. }) => {
+                failures::no_answer(request.call.as_ref(), &self.base, status, fault);
                 let (headers, body) = (BTreeMap::new(), Bytes::new());
-                UpstreamAnswer { outcome, status, headers, body, elapsed, reason }
+                let outcome = fault.outcome();
+                UpstreamAnswer { outcome, status, headers, body, elapsed, fault: Some(fault) }
             }
         }
     }
@@ -270,10 +271,10 @@ impl Upstream {
         waits: &Waits,
     ) -> Result<Answered, Failure> {
         if base::own_port(&self.base, &self.options).is_some() {
-            return Err(Failure::new(Outcome::Unreachable, 0, address::LEADS_HERE));
+            return Err(Failure::new(Fault::LeadsHere, 0));
         }
         let sent = self.http_request(request)?;
-        let slow_head = |_| Failure::new(Outcome::TimedOut, 0, "no head of an answer in time");
+        let slow_head = |_| Failure::new(Fault::SlowHead, 0);
         let response = timeout(waits.head(), self.client.execute(sent))
             .await
             .map_err(slow_head)?
@@ -293,7 +294,7 @@ impl Upstream {
                     graphql::judged(&asked.unwrap, request.call.as_ref(), status, headers, &body).await?;
                 // What was asked under short names has its own, which may be longer.
                 if !room.grow(taken.len().saturating_sub(body.len())) {
-                    return Err(Failure::new(Outcome::Oversize, status, NO_ROOM));
+                    return Err(Failure::new(Fault::NoRoom, status));
                 }
                 Ok((outcome, said, headers, room.attach(taken)))
             }
@@ -307,13 +308,13 @@ impl Upstream {
         waits: &Waits,
     ) -> Result<(Bytes, HeldBytes), Failure> {
         let status = response.status().as_u16();
-        let failure = |outcome, reason| Failure::new(outcome, status, reason);
+        let failure = |fault| Failure::new(fault, status);
         let (mut whole, mut spare) = (Body::default(), room.bytes());
         loop {
             let part = timeout(waits.part(), response.chunk())
                 .await
-                .map_err(|_| failure(Outcome::TimedOut, "the body did not come in time"))?
-                .map_err(|_| failure(Outcome::BadAnswer, "the body is not what its head promised"))?;
+                .map_err(|_| failure(Fault::SlowBody))?
+                .map_err(|_| failure(Fault::BrokenBody))?;
             let Some(part) = part else {
                 room.keep(whole.len());
                 return Ok((whole.finish(), room));
@@ -321,11 +322,11 @@ impl Upstream {
             let taken = part.len().min(spare);
             spare -= taken;
             if !room.grow(part.len() - taken) {
-                return Err(failure(Outcome::Oversize, NO_ROOM));
+                return Err(failure(Fault::NoRoom));
             }
             whole.push(part);
             if whole.len() > self.options.body_bytes_max {
-                return Err(failure(Outcome::Oversize, "the body is larger than limits.response_bytes_max"));
+                return Err(failure(Fault::LongBody));
             }
         }
     }
@@ -429,12 +430,12 @@ pub(crate) fn client(
 
 fn failure_of(error: &reqwest::Error) -> Failure {
     if error.is_connect() {
-        return Failure::new(Outcome::Unreachable, 0, address::why_not(error));
+        return Failure::new(address::why_not(error), 0);
     }
     if error.is_timeout() {
-        return Failure::new(Outcome::TimedOut, 0, "no head of an answer in time");
+        return Failure::new(Fault::SlowHead, 0);
     }
-    let mut failure = Failure::new(Outcome::BadAnswer, 0, "what came back is no HTTP answer");
+    let mut failure = Failure::new(Fault::NotHttp, 0);
     let mut source = error.source();
     while let Some(cause) = source {
         if let Some(hyper) = cause.downcast_ref::<hyper::Error>() {
@@ -447,7 +448,7 @@ fn failure_of(error: &reqwest::Error) -> Failure {
         source = cause.source();
     }
     if failure.silent {
-        failure.reason = "the upstream closed the connection without an answer";
+        failure.fault = Fault::Silent;
     }
     failure
 }

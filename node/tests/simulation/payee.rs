@@ -180,6 +180,7 @@ impl Payee {
             status,
             headers: said.headers.clone(),
             body: (!request.method.is_safe()).then(|| said.body.clone()),
+            fault: None,
             time_secs: clock::now_secs(),
         };
         let served = Served {
@@ -317,7 +318,7 @@ impl Payee {
 /// What the service says to every call.
 fn said(outcome: Outcome, status: u16) -> UpstreamAnswer {
     let (headers, body) = (BTreeMap::new(), Bytes::from_static(b"{}"));
-    UpstreamAnswer { outcome, status, headers, body, elapsed: Duration::ZERO, reason: "" }
+    UpstreamAnswer { outcome, status, headers, body, elapsed: Duration::ZERO, fault: None }
 }
 
 fn reply_of(answer: &Answer) -> CallReply {

@@ -91,6 +91,7 @@ async fn ledger() -> (Ledger, ChannelId) {
         status: 200,
         headers: BTreeMap::new(),
         body: Some(Bytes::from_static(b"body")),
+        fault: None,
         time_secs: 86_400,
     };
     let voucher = voucher.verify(&domain, signature, me).ok();

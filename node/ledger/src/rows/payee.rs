@@ -34,6 +34,8 @@ pub struct Call {
     pub status: u16,
     pub headers: BTreeMap<String, String>,
     pub body: Option<Bytes>,
+    /// The reason that there is no answer, by its number in the owner's program; `None` in records of before, too.
+    pub fault: Option<u8>,
     /// Seconds since the Unix epoch, on this node's clock.
     pub time_secs: u64,
 }

@@ -97,13 +97,14 @@ pub(crate) fn call(number: u64) -> Call {
         status: 200,
         headers: BTreeMap::from([("content-type".into(), "application/json".into())]),
         body: None,
+        fault: None,
         time_secs: NOW_SECS + number,
     }
 }
 
 /// A GET whose upstream answered 502.
 pub(crate) fn failed_call(number: u64) -> Call {
-    Call { charged: Usdc::ZERO, outcome: Outcome::ServerError, status: 502, ..call(number) }
+    Call { charged: Usdc::ZERO, outcome: Outcome::ServerError, status: 502, fault: Some(7), ..call(number) }
 }
 
 pub(crate) fn served(salt: u8, cumulative: Usdc, call: Call) -> Served {

@@ -14,7 +14,7 @@ use minicbor::{Decode, Encode};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use serde::{Deserialize, Serialize};
 
-use super::OwnPorts;
+use super::{Fault, OwnPorts};
 
 /// The distance of an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
@@ -85,9 +85,6 @@ impl AddressClass {
         }
     }
 }
-
-/// For the owner's log.
-pub(super) const LEADS_HERE: &str = "its address is a port of this node, which is nobody's upstream; give the service the address of your own server";
 
 /// Resolves an upstream's name and keeps only addresses of its class that are not this node's own.
 #[derive(Debug, Clone)]
@@ -160,18 +157,14 @@ pub enum ForbiddenAddress {
     Moved { class: AddressClass },
 }
 
-/// Returns the reason that there was no connection, for the owner's log.
-pub(super) fn why_not(error: &reqwest::Error) -> &'static str {
+/// Returns the reason that there was no connection.
+pub(super) fn why_not(error: &reqwest::Error) -> Fault {
     match resolver_error(error) {
-        Some(ResolverError::Forbidden(ForbiddenAddress::Own)) => LEADS_HERE,
-        Some(ResolverError::Forbidden(ForbiddenAddress::Never)) => {
-            "its name leads only to addresses that are never an upstream's"
-        }
-        Some(ResolverError::Forbidden(ForbiddenAddress::Moved { .. })) => {
-            "its name leads elsewhere than when the service was registered; register it again if that is right"
-        }
-        Some(ResolverError::Lookup(_)) => "its name is not found",
-        None => "no connection to the upstream",
+        Some(ResolverError::Forbidden(ForbiddenAddress::Own)) => Fault::LeadsHere,
+        Some(ResolverError::Forbidden(ForbiddenAddress::Never)) => Fault::NameForbidden,
+        Some(ResolverError::Forbidden(ForbiddenAddress::Moved { .. })) => Fault::NameMoved,
+        Some(ResolverError::Lookup(_)) => Fault::NameUnknown,
+        None => Fault::NoConnection,
     }
 }
 

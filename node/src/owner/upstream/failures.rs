@@ -7,6 +7,8 @@ use farthing_bounds::Sparing;
 use farthing_protocol::{CallId, ServiceId};
 use url::Url;
 
+use super::Fault;
+
 /// The most characters of a server's messages that the log repeats.
 const MESSAGES_CHARS_MAX: usize = 500;
 
@@ -22,7 +24,7 @@ pub struct CallName {
 }
 
 /// Tells that there was no answer, or none that is passed on. A question of the owner's own has no call.
-pub(super) fn no_answer(call: Option<&CallName>, upstream: &Url, status: u16, reason: &str) {
+pub(super) fn no_answer(call: Option<&CallName>, upstream: &Url, status: u16, fault: Fault) {
     let Some(left_out) = TOLD.admits(Instant::now()) else { return };
     tracing::info!(
         call_id = call.map(|call| display(&call.call_id)),
@@ -30,7 +32,7 @@ pub(super) fn no_answer(call: Option<&CallName>, upstream: &Url, status: u16, re
         operation = call.map(|call| call.operation.as_str()),
         %upstream,
         status,
-        reason,
+        reason = fault.words(),
         left_out,
         "the upstream gave no answer"
     );

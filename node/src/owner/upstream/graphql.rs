@@ -6,7 +6,7 @@ use bytes::Bytes;
 use farthing_bridge::graphql::{self, Unwrap, Verdict};
 use farthing_protocol::Outcome;
 
-use super::{Answered, CallName, Failure, failures};
+use super::{Answered, CallName, Failure, Fault, failures};
 
 /// Errors of the service beside its data.
 const WARNINGS: &str = "x-farthing-warnings";
@@ -28,9 +28,7 @@ pub(super) async fn judged(
     let (unwrap, call, body) = (unwrap.clone(), call.cloned(), body.clone());
     let judging = move || judge(&unwrap, call.as_ref(), status, headers, &body);
     let judged = tokio::task::spawn_blocking(judging).await;
-    judged.unwrap_or_else(|_| {
-        Err(Failure::new(Outcome::BadAnswer, status, "this node failed to read the answer"))
-    })
+    judged.unwrap_or_else(|_| Err(Failure::new(Fault::Unread, status)))
 }
 
 fn judge(
@@ -49,16 +47,8 @@ fn judge(
     let outcome = match (answer.verdict, answer.status) {
         (Verdict::Ok | Verdict::Partial, _) => Outcome::Answered,
         (Verdict::Failed, 400..=499) => Outcome::Declined,
-        (Verdict::Failed, 502) => {
-            return Err(Failure::new(Outcome::BadAnswer, status, "the GraphQL server gave no data"));
-        }
-        (Verdict::Failed, said) => {
-            return Err(Failure::new(
-                Outcome::ServerError,
-                said,
-                "the GraphQL server reports an error of its own",
-            ));
-        }
+        (Verdict::Failed, 502) => return Err(Failure::new(Fault::NoData, status)),
+        (Verdict::Failed, said) => return Err(Failure::new(Fault::GraphqlError, said)),
     };
     headers.insert("content-type".to_owned(), answer.content_type.to_owned());
     // They described the envelope, which the caller does not get.

@@ -4,7 +4,7 @@ use farthing_bridge::headers::is_asked_for;
 use farthing_protocol::Outcome;
 use http::{HeaderValue, StatusCode, header};
 
-use super::{Failure, Upstream, UpstreamRequest};
+use super::{Failure, Fault, Upstream, UpstreamRequest};
 
 impl Upstream {
     /// Rejects an answer that its head rules out, whatever the server speaks.
@@ -14,21 +14,15 @@ impl Upstream {
         response: &reqwest::Response,
     ) -> Result<(), Failure> {
         let status = response.status();
-        let failure = |outcome, reason| Err(Failure::new(outcome, status.as_u16(), reason));
+        let failure = |fault| Err(Failure::new(fault, status.as_u16()));
         if !(200..600).contains(&status.as_u16()) {
-            return failure(Outcome::BadAnswer, "the upstream answers with a status that no answer has");
+            return failure(Fault::UnknownStatus);
         }
         if status.is_redirection() && status != StatusCode::NOT_MODIFIED {
-            return failure(
-                Outcome::BadAnswer,
-                "the upstream redirects; register the address it redirects to",
-            );
+            return failure(Fault::Redirect);
         }
         if status == StatusCode::NOT_MODIFIED && !request.names_a_condition() {
-            return failure(
-                Outcome::BadAnswer,
-                "the upstream says that nothing has changed, and the call names nothing that its caller has",
-            );
+            return failure(Fault::Unchanged);
         }
         let codings = request.codings();
         let is_readable = |value: &HeaderValue| {
@@ -38,10 +32,10 @@ impl Upstream {
         let mut encodings = response.headers().get_all(header::CONTENT_ENCODING).iter();
         // Two ways at once are one after the other, and none that a caller asks for.
         if encodings.next().is_some_and(|first| !is_readable(first)) || encodings.next().is_some() {
-            return failure(Outcome::BadAnswer, "the upstream compresses although it was asked not to");
+            return failure(Fault::Packed);
         }
         if response.content_length().is_some_and(|bytes| bytes > self.options.body_bytes_max as u64) {
-            return failure(Outcome::Oversize, "the body is larger than limits.response_bytes_max");
+            return failure(Fault::LongBody);
         }
         Ok(())
     }
@@ -51,16 +45,14 @@ impl Upstream {
 pub(super) fn judge(response: &reqwest::Response, html: bool) -> Result<Outcome, Failure> {
     let status = response.status();
     if status.is_server_error() {
-        let reason = "the upstream reports an error of its own";
-        return Err(Failure::new(Outcome::ServerError, status.as_u16(), reason));
+        return Err(Failure::new(Fault::ServerError, status.as_u16()));
     }
     if status.is_client_error() {
         return Ok(Outcome::Declined);
     }
     let is_page = |kind: &HeaderValue| kind.as_bytes().to_ascii_lowercase().starts_with(b"text/html");
     if !html && response.headers().get(header::CONTENT_TYPE).is_some_and(is_page) {
-        let reason = "the upstream answers a web page, and the operation's description names none";
-        return Err(Failure::new(Outcome::BadAnswer, status.as_u16(), reason));
+        return Err(Failure::new(Fault::WebPage, status.as_u16()));
     }
     Ok(Outcome::Answered)
 }

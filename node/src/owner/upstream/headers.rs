@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use farthing_bridge::headers::answer_header_is_forbidden;
-use farthing_protocol::{Outcome, limits, wire};
+use farthing_protocol::{limits, wire};
 use http::{HeaderMap, HeaderName};
 use url::form_urlencoded;
 
-use super::{Answered, Failure, Upstream, UpstreamRequest};
+use super::{Answered, Failure, Fault, Upstream, UpstreamRequest};
 
 /// Headers that mean something to the caller.
 const PASSED_BACK: &[&str] = &[
@@ -104,8 +104,7 @@ fn text_of(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
 pub(super) fn within_a_reply(answered: Answered) -> Result<Answered, Failure> {
     let (_, status, headers, _) = &answered;
     if wire::encode(headers).len() > limits::RESPONSE_HEADERS_BYTES_MAX {
-        let reason = "the headers of the answer are larger than a reply to a call may have";
-        return Err(Failure::new(Outcome::Oversize, *status, reason));
+        return Err(Failure::new(Fault::LongHeaders, *status));
     }
     Ok(answered)
 }

@@ -9,11 +9,10 @@ use farthing_bridge::{
     headers::{codings, header_is_forbidden},
     multipart,
 };
-use farthing_protocol::Outcome;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use url::form_urlencoded;
 
-use super::{CallName, Failure, Upstream};
+use super::{CallName, Failure, Fault, Upstream};
 use crate::owner::new_service::UpstreamSecrets;
 
 /// Request headers that say what the caller sends and can read; others must be declared by the operation.
@@ -104,8 +103,7 @@ impl Upstream {
     }
 
     pub(super) fn http_request(&self, request: &UpstreamRequest) -> Result<reqwest::Request, Failure> {
-        let outside =
-            |_| Failure::new(Outcome::BadAnswer, 0, "the request would leave the upstream's address");
+        let outside = |_| Failure::new(Fault::OutsideAddress, 0);
         let (method, mut url, body) = match &request.request {
             Request::Http(http) => {
                 let body = match &http.body {

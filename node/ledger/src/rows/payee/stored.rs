@@ -248,6 +248,9 @@ pub(crate) struct StoredDone {
     /// The time at which the service was asked once more for a lost answer.
     #[n(8)]
     pub(crate) repeated_secs: Option<u64>,
+    /// [`Call::fault`].
+    #[n(9)]
+    fault: Option<u8>,
 }
 
 impl StoredDone {
@@ -285,6 +288,7 @@ impl StoredCall {
                 headers: call.headers.clone(),
                 spent_total,
                 repeated_secs: None,
+                fault: call.fault,
             }),
         }
     }
@@ -312,6 +316,7 @@ impl StoredCall {
             status: done.status,
             headers: done.headers,
             body,
+            fault: done.fault,
             time_secs,
         };
         let receipt = receipt(&call, done.channel, done.spent_total);

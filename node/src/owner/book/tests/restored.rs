@@ -109,6 +109,7 @@ impl Channel {
             status: 200,
             headers: BTreeMap::new(),
             body: None,
+            fault: None,
             time_secs: 1,
         };
         let (channel, voucher) = (self.id(), reserved.voucher().cloned());

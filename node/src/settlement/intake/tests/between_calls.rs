@@ -44,6 +44,7 @@ async fn a_payout_that_no_call_explains_waits_for_calls_in_progress_which_are_ch
         status: 200,
         headers: BTreeMap::new(),
         body: None,
+        fault: None,
         time_secs: 1,
     };
     ledger.serve(Served { payer: payer.wallet(), channel: id, voucher, call }).await.unwrap();
