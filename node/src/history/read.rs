@@ -71,7 +71,7 @@ pub(super) enum Entry {
     Served(CallRow),
     Settlement(Settlement),
     Transaction(Transaction),
-    /// With its number.
+    /// With its number among those of its second.
     Adjustment(u64, Adjustment),
 }
 
@@ -277,7 +277,7 @@ fn settled(settlement: &Settlement) -> HistoryEntry {
 }
 
 fn adjusted(number: u64, row: &Adjustment) -> HistoryEntry {
-    let state = HistoryState::Charged;
+    let (state, id) = (HistoryState::Charged, format!("{}-{number}", row.time_secs));
     HistoryEntry {
         peer: Some(row.peer.into()),
         what: match row.side {
@@ -286,7 +286,7 @@ fn adjusted(number: u64, row: &Adjustment) -> HistoryEntry {
         },
         channel: channel(row.channel),
         reason: Some(cause(row.cause).to_owned()),
-        ..blank(HistoryKind::Adjustment, row.time_secs, state, number.to_string(), row.amount)
+        ..blank(HistoryKind::Adjustment, row.time_secs, state, id, row.amount)
     }
 }
 

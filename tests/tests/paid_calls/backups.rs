@@ -89,7 +89,13 @@ async fn a_lost_node_comes_back_from_its_backup_buys_nothing_until_told_and_its_
         anyhow::bail!("one adjustment: {adjustments:#}")
     };
     assert_eq!(adjustment["amount"], cost(1).to_string());
-    ensure!(adjustment["reason"].as_str().is_some_and(|why| why.contains("backup")), "{adjustment}");
+    let why = adjustment["reason"].as_str().context("it has a cause")?;
+    ensure!(why.contains("backup"), "{adjustment}");
+    // Of any second there is a first one.
+    let id = adjustment["id"].as_str().context("it has an id")?;
+    ensure!(id == format!("{}-0", adjustment["time_secs"]), "{adjustment}");
+    let told = farthing(&world.consumer, &kept[..4]).await?;
+    ensure!(told.ends_with(0)?.out.contains(why) && told.out.contains(id), "{told:?}");
     let spending = world.consumer.control().ask(endpoint::Spending).await?;
     assert_eq!(spending.spent_today.0, cost(3), "the limit of the day counts it");
     let owner = world.owner_wallet.to_string();

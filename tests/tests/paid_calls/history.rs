@@ -57,6 +57,8 @@ async fn everything_that_moved_money_is_in_the_history_of_both_sides_and_adds_up
     );
     let served = of(owner, vec!["--kind", "served"]).await?;
     assert_eq!(states(&served), ["charged", "charged", "charged", "failed", "free"]);
+    let failed = served.iter().find(|call| call["state"] == "failed").context("one failed")?;
+    assert_eq!(failed["reason"], "the upstream reports an error of its own", "its owner is told exactly");
     let settled = of(owner, vec!["--kind", "settlement"]).await?;
     assert_eq!((&settled[0]["state"], &settled[0]["amount"]), (&"confirmed".into(), &"0.006".into()));
     let number = settled[0]["id"].as_str().context("a number")?;

@@ -125,13 +125,15 @@ fn list(entries: &[HistoryEntry]) -> String {
             (HistoryKind::Transaction, Some(eth)) => format!("{eth} ETH"),
             _ => entry.amount.to_string(),
         };
+        let what = format!("{} {}", entry.what, entry.name);
+        let what = what.trim_end();
         [
             clock::timestamp(entry.time_secs),
             entry.kind.to_string(),
             entry.state.to_string(),
             amount,
             text(entry.status.as_ref()),
-            format!("{} {}", entry.what, entry.name).trim_end().to_owned(),
+            entry.reason.as_ref().map_or_else(|| what.to_owned(), |why| format!("{what}: {why}")),
             text(entry.peer.as_ref()),
             entry.id.clone(),
         ]
