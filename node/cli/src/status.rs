@@ -122,7 +122,7 @@ fn audited(audit: &Audit) -> String {
     let mut lines = vec![pairs([
         ("Calls served", audit.calls_served.to_string()),
         ("Calls bought", audit.calls_bought.to_string()),
-        ("Undecided", audit.calls_undecided.to_string()),
+        ("Undecided calls", audit.calls_undecided.to_string()),
         ("Adjustments", audit.adjustments.to_string()),
         ("Violations", audit.violations_total.to_string()),
     ])];
@@ -141,7 +141,7 @@ fn audited(audit: &Audit) -> String {
         lines.push(pairs([
             ("Compared with", compared.owner.to_string()),
             ("Calls compared", compared.calls.to_string()),
-            ("Undecided here", compared.undecided.to_string()),
+            ("Of these undecided", compared.undecided.to_string()),
             ("Not kept there", compared.not_kept.to_string()),
             (
                 "In adjustments",

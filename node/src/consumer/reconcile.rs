@@ -25,7 +25,7 @@ const SYNC_TIMEOUT: Duration = Duration::from_secs(10);
 const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);
 const ASK_EVERY_MAX: Duration = Duration::from_secs(60);
 /// No call runs longer, and none that was sent waits longer before it runs.
-const FORGOTTEN_MAX: Duration = Duration::from_millis(2 * limits::CALL_DEADLINE_MS_MAX);
+pub(super) const FORGOTTEN_MAX: Duration = Duration::from_millis(2 * limits::CALL_DEADLINE_MS_MAX);
 
 /// The progress of comparing each channel's books since the start; each is asked about by one at a time. A channel that
 /// the chain shows later, as after a restore, stands here no less than those of the ledger.

@@ -9,7 +9,10 @@ use farthing_protocol::{
 };
 
 use super::{BookComparer, BookComparison, PAGE_TIMEOUT, told};
-use crate::{consumer::shown::newest_word, disk::aside};
+use crate::{
+    consumer::{reconcile::FORGOTTEN_MAX, shown::newest_word},
+    disk::aside,
+};
 
 /// Channels of one owner that are asked about: those that hold money first.
 const CHANNELS_MAX: usize = 64;
@@ -94,6 +97,43 @@ pub fn judge(row: &PayerChannelRow, told: Option<&ChannelSync>, domain: &Domain)
     unequal
 }
 
+/// The reason that the books of a channel are not compared now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unrest {
+    /// An earlier run of this node signed as much and did not live to note it.
+    Forgotten(Usdc),
+    /// Promised, and not ended.
+    InFlight(Usdc),
+    Changed,
+}
+
+impl std::fmt::Display for Unrest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Forgotten(signed) => write!(
+                f,
+                "this node ended without notice and forgot that it had signed {signed} USDC; what of it was charged is \
+                 known {} minutes after it was started at the latest",
+                FORGOTTEN_MAX.as_secs().div_ceil(60)
+            ),
+            Self::InFlight(promised) => {
+                write!(f, "calls over {promised} USDC are under way or undecided on it")
+            }
+            Self::Changed => f.write_str("calls were made on it meanwhile; ask again"),
+        }
+    }
+}
+
+/// Returns what keeps a channel from being at rest: its row, the same after its owner was asked, and what was forgotten on it.
+fn unrest(row: &PayerChannelRow, again: Option<&PayerChannelRow>, forgotten: Usdc) -> Option<Unrest> {
+    match () {
+        () if !forgotten.is_zero() => Some(Unrest::Forgotten(forgotten)),
+        () if !row.in_flight.is_zero() => Some(Unrest::InFlight(row.in_flight)),
+        () if again != Some(row) => Some(Unrest::Changed),
+        () => None,
+    }
+}
+
 impl BookComparer<'_> {
     pub(super) async fn compare_channels(
         &self,
@@ -111,10 +151,8 @@ impl BookComparer<'_> {
         for row in rows.into_iter().take(CHANNELS_MAX) {
             let told = self.books_of(owner, row.id, PAGE_TIMEOUT).await?;
             let again = self.channels_with(owner).await?.into_iter().find(|again| again.id == row.id);
-            let is_at_rest = row.in_flight.is_zero() && again == Some(row) && !self.forgets_on(row.id);
-            if !is_at_rest {
-                let told = format!("channel {}: calls are under way on it", row.id);
-                compared.channels.left_out.push(told);
+            if let Some(unrest) = unrest(&row, again.as_ref(), self.forgotten_on(row.id)) {
+                compared.channels.left_out.push(format!("channel {}: {unrest}", row.id));
                 continue;
             }
             for unequal in judge(&row, told.as_ref(), &domain) {
@@ -129,9 +167,9 @@ impl BookComparer<'_> {
         Ok(())
     }
 
-    /// Tells whether this node signed something, by the owner's proof, that it has not booked yet.
-    fn forgets_on(&self, id: ChannelId) -> bool {
-        self.channels.get(id).is_some_and(|channel| !channel.forgotten.is_zero())
+    /// Returns what this node signed, by the owner's proof, and has not booked yet.
+    fn forgotten_on(&self, id: ChannelId) -> Usdc {
+        self.channels.get(id).map_or(Usdc::ZERO, |channel| channel.forgotten)
     }
 
     async fn channels_with(&self, owner: Address) -> Result<Vec<PayerChannelRow>, String> {
@@ -216,6 +254,27 @@ mod tests {
         }
         let over = PayerChannelRow { deposited: usdc(3), ..row() };
         assert_eq!(judge(&over, None, &domain()), [], "what is empty may be forgotten");
+    }
+
+    #[test]
+    fn a_channel_that_is_not_at_rest_says_why_and_what_a_crash_left_for_how_long() {
+        let (rest, busy) = (row(), PayerChannelRow { in_flight: usdc(2), ..row() });
+        let charged = PayerChannelRow { acknowledged: usdc(6), ..row() };
+        assert_eq!(unrest(&rest, Some(&row()), Usdc::ZERO), None);
+        for (row, again, forgotten, word) in [
+            (&busy, Some(&busy), 0, "calls over 0.000002 USDC are under way or undecided"),
+            (&rest, Some(&charged), 0, "calls were made on it meanwhile"),
+            (&rest, None, 0, "calls were made on it meanwhile"),
+            (
+                &busy,
+                Some(&busy),
+                4,
+                "had signed 0.000004 USDC; what of it was charged is known 10 minutes after",
+            ),
+        ] {
+            let told = unrest(row, again, usdc(forgotten)).unwrap().to_string();
+            assert!(told.contains(word), "{word}: {told}");
+        }
     }
 
     #[test]
