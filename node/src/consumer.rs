@@ -57,6 +57,7 @@ pub mod shown;
 pub mod spending;
 pub mod terms;
 pub mod trust;
+mod unanswered;
 
 use accounts::{Accounts, Earlier};
 use channels::PayerChannels;
@@ -71,6 +72,7 @@ use reconcile::ComparisonProgress;
 use rules::Rules;
 use shares::{ForNothing, Shares};
 use spending::{Grant, Spending};
+pub use unanswered::Unanswered;
 
 /// A call as the gateway read it.
 #[derive(Clone, Debug)]

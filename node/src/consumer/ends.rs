@@ -8,7 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use farthing_ledger::{Acknowledgement, PayerChannelFacts};
 use farthing_os::clock;
-use farthing_protocol::{CallResponse, ChannelId, Signature, Verified, channel::Receipt};
+use farthing_protocol::{
+    CallResponse, ChannelId, Signature, Verified, channel::Receipt, listing::ServiceKind,
+};
 
 use super::{
     Bought, BuyError, Consumer, Timing, Turn,
@@ -16,6 +18,7 @@ use super::{
     answer::{self, Mismatch},
     channels,
     exchange::Exchanged,
+    unanswered::Unanswered,
 };
 
 impl Consumer {
@@ -88,7 +91,11 @@ impl Consumer {
         if response.outcome.is_the_services_answer() {
             Ok(bought)
         } else {
-            Err(BuyError::UpstreamFailed { outcome: response.outcome, status: response.status })
+            let (status, service) = (response.status, attempt.promise.request.service);
+            let known = self.0.catalog.in_memory(service);
+            let is_graphql = known.is_some_and(|known| known.listing().kind == ServiceKind::Graphql);
+            let why = Unanswered::of(response.outcome, status, is_graphql);
+            Err(BuyError::UpstreamFailed { why, status })
         }
     }
 

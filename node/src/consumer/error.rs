@@ -6,9 +6,7 @@ use farthing_catalog as store;
 use farthing_chain::ChainError;
 use farthing_ledger::LedgerError;
 use farthing_os::clock;
-use farthing_protocol::{
-    Address, ChannelId, Outcome, Refusal, RefusalCode, ServiceId, Usdc, call::OutOfBounds,
-};
+use farthing_protocol::{Address, ChannelId, Refusal, RefusalCode, ServiceId, Usdc, call::OutOfBounds};
 use farthing_wallet::PolicyError;
 
 use crate::{
@@ -16,7 +14,10 @@ use crate::{
     chain_view::NotReady,
 };
 
-use super::{answer::Mismatch, conduct::ServiceRefusal, rules::Stopped, spending::OverLimit, terms::Unfit};
+use super::{
+    answer::Mismatch, conduct::ServiceRefusal, rules::Stopped, spending::OverLimit, terms::Unfit,
+    unanswered::Unanswered,
+};
 
 /// Every way a purchase can fail. Unless the text says otherwise nothing was charged.
 #[derive(Debug, thiserror::Error)]
@@ -111,8 +112,9 @@ pub enum BuyError {
     ShareUsed { secret: String, wait_secs: u64 },
     #[error("the owner's node refused the call ({}): {}", .0.code.name(), .0.detail)]
     Refused(Refusal),
-    #[error("{}", upstream_failure(*.outcome, *.status))]
-    UpstreamFailed { outcome: Outcome, status: u16 },
+    /// `status` is what the service gave, by its owner's word; 0 when it gave none.
+    #[error("{why}")]
+    UpstreamFailed { why: Unanswered, status: u16 },
     #[error("{mismatch}")]
     BadAnswer {
         mismatch: Mismatch,
@@ -212,7 +214,7 @@ impl BuyError {
                 "Wait as Retry-After says, then send the call again; nothing was sent."
             }
             Self::Refused(refusal) => after_refusal(refusal.code),
-            Self::UpstreamFailed { outcome: Outcome::TimedOut, .. } => {
+            Self::UpstreamFailed { why: Unanswered::TimedOut, .. } => {
                 "Try again; the owner is not paid for this."
             }
             Self::UpstreamFailed { .. } => "Try again later; the owner is not paid for this.",
@@ -301,22 +303,6 @@ fn spending_stopped(stopped: Stopped) -> String {
     match stopped {
         Stopped::ByConfiguration => "`spending.enabled` is false in this node's configuration".to_owned(),
         Stopped::Since(secs) => format!("all spending was stopped on this node on {}", clock::date(secs)),
-    }
-}
-
-fn upstream_failure(outcome: Outcome, status: u16) -> String {
-    match outcome {
-        Outcome::Unreachable => "the owner's node could not connect to the service".to_owned(),
-        Outcome::TimedOut => "the service did not answer the owner's node in time".to_owned(),
-        Outcome::ServerError => format!("the service answered with status {status}"),
-        Outcome::Oversize => {
-            "the service's answer is larger than its owner passes on; ask for less, where it has a limit"
-                .to_owned()
-        }
-        Outcome::BadAnswer => {
-            "the service's answer is broken, a redirect, or has errors instead of data".to_owned()
-        }
-        Outcome::Answered | Outcome::Declined => "the service answered".to_owned(),
     }
 }
 

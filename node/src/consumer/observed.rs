@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use farthing_bridge::promised;
-use farthing_protocol::{Outcome, call::Method};
+use farthing_protocol::call::Method;
 
 use crate::catalog::{CallPlan, KnownService};
 
@@ -16,6 +16,7 @@ use super::{
     Bought, BuyError, Consumer, Order,
     conduct::{Conduct, TrialPermit, window::CallEnd},
     exchange::Exchanged,
+    unanswered::Unanswered,
 };
 
 /// A larger answer is judged beside the tasks that serve calls.
@@ -78,7 +79,7 @@ impl Consumer {
                 return;
             }
             // Who asked for more than is passed on may ask for less.
-            Err(BuyError::UpstreamFailed { outcome: Outcome::Oversize, .. }) => return,
+            Err(BuyError::UpstreamFailed { why: Unanswered::Oversize, .. }) => return,
             Err(error @ (BuyError::UpstreamFailed { .. } | BuyError::BadAnswer { .. })) => error.to_string(),
             Err(BuyError::Undecided(_)) if is_withheld => "the owner's node left the call open".to_owned(),
             Err(BuyError::BodyGone { charged }) if is_withheld && !charged.is_zero() => {

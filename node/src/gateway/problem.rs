@@ -8,11 +8,14 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED};
-use farthing_protocol::{CallId, Outcome, Usdc};
+use farthing_protocol::{CallId, Usdc};
 use farthing_serve::TurnedAway;
 use serde_json::{Value, json};
 
-use crate::{catalog::PlanError, consumer::BuyError};
+use crate::{
+    catalog::PlanError,
+    consumer::{BuyError, Unanswered},
+};
 
 mod refused;
 mod room;
@@ -300,7 +303,7 @@ impl From<&BuyError> for Problem {
             }
             BuyError::Busy(_) | BuyError::ShareUsed { .. } => (BUSY, "owner-busy", "Too much is under way"),
             BuyError::Refused(refusal) => refused(refusal.code),
-            BuyError::UpstreamFailed { outcome: Outcome::TimedOut, .. } => {
+            BuyError::UpstreamFailed { why: Unanswered::TimedOut, .. } => {
                 (StatusCode::GATEWAY_TIMEOUT, "upstream-timeout", "The service took too long")
             }
             BuyError::UpstreamFailed { .. } => {

@@ -71,15 +71,18 @@ fn patient_for(uncharged: u32, trial_ms: &str) -> Setup {
 #[tokio::test]
 async fn a_failed_upstream_costs_nothing() -> Result<()> {
     let world = World::with(strict()).await?;
-    for (path, status, problem) in [
-        ("/status/500", 502, "upstream-failed"),
-        ("/status/503", 502, "upstream-failed"),
-        ("/redirect", 502, "upstream-failed"),
-        ("/html", 502, "upstream-failed"),
-        ("/slow/2000", 504, "upstream-timeout"),
-        ("/large/4194305", 502, "upstream-failed"),
+    for (path, status, problem, why) in [
+        ("/status/500", 502, "upstream-failed", "answered with status 500"),
+        ("/status/503", 502, "upstream-failed", "answered with status 503"),
+        ("/redirect", 502, "upstream-failed", "redirects (status 307)"),
+        ("/html", 502, "upstream-failed", "a web page that the service does not describe"),
+        ("/slow/2000", 504, "upstream-timeout", "did not answer the owner's node in time"),
+        ("/large/4194305", 502, "upstream-failed", "larger than its owner passes on"),
     ] {
-        expect_free(path, &world.get(path).await?, status, problem)?;
+        let answer = world.get(path).await?;
+        expect_free(path, &answer, status, problem)?;
+        let told = String::from_utf8_lossy(&answer.body);
+        ensure!(told.contains(why), "{path}: {told}");
     }
     assert_eq!(world.upstream.hits(), 6, "each was tried once");
 
@@ -219,6 +222,8 @@ async fn an_answer_that_nothing_has_changed_is_free_to_a_read_that_names_one_thi
         for method in ["GET", "POST"] {
             let answer = world.call_of(&api, method, "/ok").await?;
             expect_free(&format!("{method} that names nothing"), &answer, 502, "upstream-failed")?;
+            let told = String::from_utf8_lossy(&answer.body);
+            ensure!(told.contains("the service says that nothing has changed"), "{told}");
         }
     }
     let any = world.call(&if_none_match(world.body("GET", "/ok"), "*")).await?;

@@ -8,8 +8,11 @@ use std::{fmt::Write, io};
 use anyhow::{Context, Result};
 use axum::{body::to_bytes, response::IntoResponse};
 use farthing_ledger::LedgerError;
-use farthing_node::{consumer::BuyError, gateway::problem::Problem};
-use farthing_protocol::{CallId, Outcome, Usdc};
+use farthing_node::{
+    consumer::{BuyError, Unanswered},
+    gateway::problem::Problem,
+};
+use farthing_protocol::{CallId, Usdc};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpSocket, TcpStream},
@@ -116,7 +119,7 @@ fn problem(word: Word) -> Option<Problem> {
         Word::Undecided => BuyError::Undecided(reason()),
         Word::NotStored => BuyError::NotStored(LedgerError::Ending),
         Word::Paid => BuyError::NotRepeated { charged: Usdc::from_micros(4_000), reason: reason() },
-        Word::Free => BuyError::UpstreamFailed { outcome: Outcome::TimedOut, status: 504 },
+        Word::Free => BuyError::UpstreamFailed { why: Unanswered::TimedOut, status: 504 },
     };
     Some(Problem::from(&error).with_call_id(CallId::from_bytes([7; 16])))
 }
