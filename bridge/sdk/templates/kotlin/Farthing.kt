@@ -128,22 +128,22 @@ public class Upload(
 )
 
 {% endif %}
-/** A body as it travels: text as it is, so that no digit is lost, and bytes in base64. */
+/** A body: text as it is, so that no digit is lost, or bytes in base64. */
 internal fun interface Body {
-    /** The members that carry it in the call with this id. */
+    /** Its members in the call with this id. */
     fun members(callId: String): Map<String, Any>
 
     companion object {
-        fun json(value: Any?): Body = Body { of("body", Json.write(value), "application/json") }
+        fun json(value: Any?) = text(Json.write(value), "application/json")
 
-        fun text(text: String, mediaType: String): Body = Body { of("body", text, mediaType) }
+        fun text(text: String, mediaType: String) = Body { of("body", text, mediaType) }
 
-        fun bytes(bytes: ByteArray, mediaType: String): Body =
+        fun bytes(bytes: ByteArray, mediaType: String) =
             Body { of("body_base64", Base64.getEncoder().encodeToString(bytes), mediaType) }
 
         private fun of(member: String, text: String, mediaType: String): Map<String, Any> {
             // A range of types stands for any of them.
-            val type = mediaType.replace("*/*", "application/octet-stream").replace("*", "octet-stream")
+            val type = mediaType.replace("*/*", "application/*").replace("*", "octet-stream")
             return mapOf(member to text, "headers" to mapOf("content-type" to type))
         }
 {% if has_parts %}

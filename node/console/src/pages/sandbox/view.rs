@@ -104,7 +104,7 @@ struct FieldShown {
     id: String,
     name: String,
     label: String,
-    /// What was typed, or the name of the file that was chosen.
+    /// The text that was typed, or the name of the file that was chosen.
     value: String,
     required: bool,
     deprecated: bool,
@@ -129,7 +129,7 @@ struct BodyShown {
     accept: String,
     /// The field of a body that is a file.
     name: &'static str,
-    /// What was typed, or the name of the file that was chosen.
+    /// The text that was typed, or the name of the file that was chosen.
     text: String,
     kind: String,
     media_type: String,
