@@ -3,7 +3,10 @@
 use std::{fs, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Api, Charge};
+use farthing_control::{
+    endpoint,
+    types::{Api, Charge},
+};
 use farthing_tests::{
     calls::{cost, expect_free, expect_served, fixed_owner},
     command::farthing,
@@ -68,16 +71,30 @@ async fn an_address_or_a_name_that_leads_where_no_upstream_may_be_is_refused_at_
     let own_port = gateway_url.rsplit(':').next().unwrap_or_default();
     for address in ["169.254.169.254", "fd20:ce::254", "::ffff:0:169.254.169.254", "127.0.0.1", "::1"] {
         names.lead(&[("shop.test", address)])?;
-        let port = if matches!(address, "127.0.0.1" | "::1") { own_port } else { "80" };
+        let is_loopback = matches!(address, "127.0.0.1" | "::1");
+        let port = if is_loopback { own_port } else { "80" };
         let host = if address.contains(':') { format!("[{address}]") } else { address.to_owned() };
-        for url in [format!("http://shop.test:{port}"), format!("http://{host}:{port}")] {
+        let (of_name, of_address) = if is_loopback {
+            (
+                "shop.test is never an upstream: it leads to a port of this node".to_owned(),
+                format!("port {own_port} of this machine belongs to this node"),
+            )
+        } else {
+            (
+                "shop.test is never an upstream: the name leads only to link-local, metadata".to_owned(),
+                "is never an upstream: link-local, metadata".to_owned(),
+            )
+        };
+        for (url, why) in
+            [(format!("http://shop.test:{port}"), of_name), (format!("http://{host}:{port}"), of_address)]
+        {
             let refused = world.publish(&service_file(&url, Charge::Success)).await;
             let refused = format!("{:#}", refused.err().with_context(|| format!("{url} is accepted"))?);
-            ensure!(refused.contains("upstream"), "{url} → {address}: {refused}");
-            let why = if port == "80" { "link-local, metadata" } else { "node" };
-            ensure!(refused.contains(why), "{url} → {address}: {refused}");
+            ensure!(refused.contains(&why), "{url} → {address}: `{why}` is not said: {refused}");
         }
     }
+    let apis = world.owner.control().ask(endpoint::Apis).await?;
+    ensure!(apis.len() == 1, "nothing was published: {apis:?}");
     Ok(())
 }
 
