@@ -1,15 +1,22 @@
 //! A wallet without money: told what to send where, and served as soon as it arrived.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, ensure};
 use farthing_chain::deploy::{Deployer, dev_account};
-use farthing_control::endpoint;
+use farthing_control::{
+    endpoint,
+    types::{Api, Charge},
+};
 use farthing_protocol::Usdc;
-use farthing_testnet::{anvil::Anvil, rpc};
+use farthing_testnet::{NodeOptions, NodeProcess, anvil::Anvil, rpc};
 use farthing_tests::{
+    agreement,
     calls::{cost, expect_free, expect_served, on_a_fixed_port, setting, with},
     command::farthing,
+    nodes,
     wait::eventually,
-    world::{Answer, FUNDS, PRICE, Setup, World},
+    world::{Answer, FUNDS, PRICE, Setup, World, service_file},
 };
 use serde_json::json;
 
@@ -152,6 +159,97 @@ async fn money_at_rest_with_an_owner_stays_within_its_limit_until_the_owner_clai
     assert_eq!(world.upstream.hits(), 8);
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(8));
     Ok(())
+}
+
+/// One more owner that the consumer is connected to, and its service.
+async fn another_owner(world: &World, data: &Path) -> Result<(NodeProcess, Api)> {
+    let options = NodeOptions::new(data).bootstrap([world.consumer.loopback_address().await?]);
+    let options = options.set("settlement.channel_min", &"0.000001");
+    let node = NodeProcess::start(&world.chain, options).await?;
+    let wallet = node.status().await?.address.0;
+    world.chain.fund(wallet, Usdc::ZERO).await?;
+    node.wait_until_ready().await?;
+    // It knows of its ETH then.
+    node.wait_for_usdc(Usdc::ZERO).await?;
+    let api = nodes::publish(&node, &service_file(&world.upstream.url(), Charge::Success)).await?;
+    eventually("the consumer knows the service and is connected", async || {
+        let peers = world.consumer.control().ask(endpoint::Peers).await?;
+        let is_known = nodes::show(&world.consumer, api.id.0).await.is_ok();
+        Ok(is_known && peers.iter().any(|peer| peer.wallet.0 == wallet))
+    })
+    .await?;
+    Ok((node, api))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn money_at_rest_with_several_owners_stays_within_the_limit_of_all_together() -> Result<()> {
+    const MAX: Usdc = Usdc::from_micros(10_000);
+    let small = [
+        setting("spending.deposit_min", "0.006"),
+        setting("spending.deposit_max", "0.006"),
+        setting("spending.at_rest_per_owner", "0.006"),
+        setting("spending.at_rest_max", "0.01"),
+    ];
+    let world = World::with(Setup { consumer_settings: small.concat(), ..Setup::default() }).await?;
+    let folder = tempfile::tempdir()?;
+    let (second, of_second) = another_owner(&world, &folder.path().join("second")).await?;
+    let (third, of_third) = another_owner(&world, &folder.path().join("third")).await?;
+    let wallets = [
+        world.consumer_wallet,
+        world.owner_wallet,
+        second.status().await?.address.0,
+        third.status().await?.address.0,
+    ];
+    let at_rest = async || -> Result<Usdc> {
+        let mut elsewhere = Usdc::ZERO;
+        for wallet in wallets {
+            elsewhere = elsewhere.saturating_add(world.chain.usdc_of(wallet).await?);
+        }
+        FUNDS.checked_sub(elsewhere).context("money appeared")
+    };
+    let refused = |answer: &Answer| -> Result<()> {
+        expect_free("the limit in all", answer, 402, "over-limit")?;
+        let detail = answer.json()["detail"].to_string();
+        ensure!(detail.contains("spending.at_rest_max") && detail.contains("at most 0.01 USDC"), "{detail}");
+        Ok(())
+    };
+    for n in 1..=3 {
+        expect_served(&world.get("/ok").await?).with_context(|| format!("call {n}"))?;
+    }
+    assert_eq!(at_rest().await?, Usdc::from_micros(6_000), "as much as may lie with one owner");
+
+    // What is left is enough for either of the others, and not for both.
+    let (one, two) =
+        futures::try_join!(world.call_of(&of_second, "GET", "/ok"), world.call_of(&of_third, "GET", "/ok"))?;
+    let (served, paid, told, unpaid) = if one.status.is_success() {
+        (one, &of_second, two, &of_third)
+    } else {
+        (two, &of_third, one, &of_second)
+    };
+    expect_served(&served)?;
+    refused(&told)?;
+    assert_eq!(at_rest().await?, MAX, "the rest of it, which is less than was wanted");
+    expect_served(&world.call_of(paid, "GET", "/ok").await?)?;
+    for api in [paid, unpaid] {
+        refused(&world.call_of(api, "GET", "/ok").await?)?;
+    }
+    let by_hand = ["channel", "open", &unpaid.id.to_string(), "--deposit", "0.002"];
+    let open = farthing(&world.consumer, &by_hand).await?;
+    ensure!(open.code != 0 && open.err.contains("spending.at_rest_max"), "{open:?}");
+    assert_eq!(at_rest().await?, MAX);
+    let shown = farthing(&world.consumer, &["spending", "show", "--json"]).await?;
+    let shown = shown.ends_with(0)?.json()?;
+    assert_eq!((&shown["at_rest"]["now"], &shown["at_rest"]["max"]), (&"0.01".into(), &"0.01".into()));
+
+    // What one owner claims makes room for another.
+    farthing(&world.owner, &["settle"]).await?.ends_with(0)?;
+    eventually("there is room again", async || {
+        Ok(world.call_of(unpaid, "GET", "/ok").await?.status.is_success())
+    })
+    .await?;
+    ensure!(at_rest().await? <= MAX, "{} USDC lie there", at_rest().await?);
+    assert_eq!(world.upstream.hits(), 6);
+    agreement::check_at_rest(&[&world.owner, &world.consumer, &second, &third]).await
 }
 
 #[tokio::test]
