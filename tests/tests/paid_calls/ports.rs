@@ -7,7 +7,7 @@ use bytes::Bytes;
 use farthing_control::endpoint;
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
-    calls::{cost, expect_served, fixed_owner, setting},
+    calls::{cost, expect_served, fixed_owner, free_port, setting},
     command::farthing,
     wait::eventually,
     world::{FUNDS, World},
@@ -64,7 +64,9 @@ async fn console(node: &NodeProcess) -> Result<u16> {
 #[tokio::test]
 async fn silent_connections_of_a_local_program_shut_nobody_out_of_any_port() -> Result<()> {
     farthing_os::process::allow_open_files();
-    let mut world = World::with(fixed_owner()?).await?;
+    let (mut setup, plain) = (fixed_owner()?, free_port()?);
+    setup.consumer_settings.extend(setting("gateway.plain", &format!("127.0.0.1:{plain}")));
+    let mut world = World::with(setup).await?;
     let address = world.owner.loopback_address().await?;
     let network = address.split('/').nth(4).context("no port")?.parse()?;
     let on_network = silent(network, SILENT).await?;
@@ -89,16 +91,19 @@ async fn silent_connections_of_a_local_program_shut_nobody_out_of_any_port() -> 
         Ok(is_served)
     });
     served.await.with_context(|| format!("{last:?}"))?;
-    let url = format!("{}/internal/call", world.consumer.status().await?.gateway_url);
-    for call in 0..8 {
-        let asked = program(&world.consumer)?.post(&url).bearer_auth(&world.secret);
-        let asked = asked.body(world.body("GET", "/ok").to_string()).send();
-        let answer = timeout(SOON, asked).await.with_context(|| format!("call {call} is not answered"))?;
-        let status = answer.with_context(|| format!("call {call}"))?.status();
-        ensure!(status.is_success(), "call {call}: {status}");
+    let on_plain = flood(plain).await?;
+    for url in [world.consumer.status().await?.gateway_url, format!("http://localhost:{plain}")] {
+        for call in 0..8 {
+            let told = || format!("call {call} of {url}");
+            let asked = program(&world.consumer)?.post(format!("{url}/internal/call"));
+            let asked = asked.bearer_auth(&world.secret).body(world.body("GET", "/ok").to_string()).send();
+            let answer = timeout(SOON, asked).await.with_context(|| told() + " is not answered")?;
+            let status = answer.with_context(told)?.status();
+            ensure!(status.is_success(), "{}: {status}", told());
+        }
     }
-    drop((on_network, on_panel, on_gateway));
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(9));
+    drop((on_network, on_panel, on_gateway, on_plain));
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(17));
     Ok(())
 }
 
