@@ -2,7 +2,15 @@
 //!
 //! Loopback has many addresses, which count as one. A node that listens on one of them over QUIC also dials from it.
 
-use std::time::Duration;
+use std::{
+    collections::HashSet,
+    net::{Ipv4Addr, SocketAddr},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use farthing_network::{NetworkConfig, NetworkLimits};
 use futures::{StreamExt, stream};
@@ -14,8 +22,10 @@ use libp2p::{
         transport::{DialOpts, PortUse},
         upgrade::Version,
     },
-    noise, tcp, yamux,
+    multiaddr::Protocol,
+    noise, quic, tcp, yamux,
 };
+use tokio::{net::UdpSocket, task::JoinSet};
 
 use crate::{
     raw::wallet_keypair,
@@ -108,7 +118,7 @@ async fn a_flood_from_one_address_has_its_share_and_silent_connections_make_room
 async fn half_open_connections_keep_nobody_else_out() {
     let node = node(NetworkLimits::default()).await;
     let address = tcp(&node);
-    let Some(libp2p::multiaddr::Protocol::Tcp(port)) = address.iter().nth(1) else { panic!("{address}") };
+    let Some(Protocol::Tcp(port)) = address.iter().nth(1) else { panic!("{address}") };
     let mut silent = Vec::new();
     // Three times as many as handshakes are waited for at once, from the same address as the honest node.
     for _ in 0..100 {
@@ -117,6 +127,50 @@ async fn half_open_connections_keep_nobody_else_out() {
     let honest = honest(&node).await;
     honest.connected_to(node.address).await;
     honest.handle.ping(node.address).await.unwrap();
+}
+
+/// Passes the first packet of each stranger on to a port of this machine, and nothing else either way: their handshakes begin
+/// and go no further. Returns where it listens, and the count of what the port said.
+async fn first_packets_to(port: u16) -> (u16, Arc<AtomicUsize>) {
+    let (socket, node) = (UdpSocket::bind("127.0.0.1:0").await.unwrap(), (Ipv4Addr::LOCALHOST, port));
+    let (own_port, said) = (socket.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&said);
+    tokio::spawn(async move {
+        let (mut packet, mut seen) = (vec![0; 64 * 1024], HashSet::new());
+        while let Ok((bytes, from)) = socket.recv_from(&mut packet).await {
+            if from == SocketAddr::from(node) {
+                count.fetch_add(1, Ordering::SeqCst);
+            } else if seen.insert(from) {
+                socket.send_to(&packet[..bytes], node).await.unwrap();
+            }
+        }
+    });
+    (own_port, said)
+}
+
+#[tokio::test]
+async fn half_open_handshakes_over_quic_keep_nobody_else_out() {
+    let limits = NetworkLimits::default();
+    let waited_for = limits.connections_pending_per_private_ip_max as usize;
+    let node = node(limits).await;
+    let listening = node.handle.status().borrow().listening.clone();
+    let address: Multiaddr = listening.iter().find(|a| a.contains("quic")).unwrap().parse().unwrap();
+    let Some(Protocol::Udp(port)) = address.iter().nth(1) else { panic!("{address}") };
+    let (way, said) = first_packets_to(port).await;
+    let to: Multiaddr = format!("/ip4/127.0.0.1/udp/{way}/quic-v1").parse().unwrap();
+    let mut strangers = quic::tokio::Transport::new(quic::Config::new(&wallet_keypair(&new_key())));
+    let mut silent = JoinSet::new();
+    for _ in 0..100 {
+        let options = DialOpts { role: Endpoint::Dialer, port_use: PortUse::New };
+        silent.spawn(strangers.dial(to.clone(), options).unwrap());
+    }
+    until("the node waits for as many as it may", async || said.load(Ordering::SeqCst) >= waited_for).await;
+    let honest = honest(&node).await;
+    honest.connected_to(node.address).await;
+    honest.handle.ping(node.address).await.unwrap();
+    while let Some(dialled) = silent.join_next().await {
+        assert!(dialled.unwrap().is_err(), "it was let in");
+    }
 }
 
 #[tokio::test]
