@@ -306,6 +306,49 @@ async fn a_call_whose_first_copy_was_lost_is_ended_by_no_refusal_of_a_later_one(
     Ok(())
 }
 
+/// Leaves the first copy without an answer while it runs, and has no time for others before that one has ended.
+fn busy_while_it_runs(owner: &Owner, request: &CallRequest, copies: usize) -> Option<CallReply> {
+    let has_ended = owner.state.lock().tells;
+    match copies {
+        1 => None,
+        _ if has_ended => Some(owner.receipt(request)),
+        _ => Some(busy()),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_runs_while_its_copies_hear_busy_is_told_as_charged_and_counted_once() -> Result<()> {
+    let mut world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let (owner, _network) = Owner::replaces(&mut world, busy_while_it_runs).await?;
+    // The real owner served none of it.
+    world.expect_differences(&["payee: forgotten calls of", "0.004 USDC paid, 0.002 earned"]);
+    let call = with(world.body("GET", "/slow/500"), "call_id", "it runs");
+    let copies = || owner.state.lock().calls.values().map(|(_, copies)| *copies).sum::<usize>();
+    let running = async {
+        eventually("the first copy is there", async || Ok(copies() > 0)).await?;
+        let asked = world.client().get(format!("{}/slow/500", world.upstream.url())).send();
+        let served = async { Ok::<_, anyhow::Error>(asked.await?.error_for_status()?) };
+        let heard = eventually("two copies have heard busy", async || Ok(copies() > 2));
+        futures::try_join!(served, heard)?;
+        owner.tell();
+        anyhow::Ok(())
+    };
+    let (answer, ran) = tokio::join!(world.call(&call), running);
+    ran?;
+    let answer = answer?;
+    ensure!(answer.problem() == "answer-no-longer-kept" && answer.charged() == true, "{answer:?}");
+    world.wait_until_decided().await?;
+    assert_eq!(world.upstream.hits(), 2);
+    assert_eq!(spent(&world).await?, cost(2));
+    let spending = world.consumer.control().ask(endpoint::Spending).await?;
+    assert_eq!(spending.spent_today.0, cost(2));
+    let audit = world.consumer.control().ask(endpoint::Audit).await?;
+    ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_receipt_that_nobody_asked_for_is_not_paid_and_stops_the_channel() -> Result<()> {
     let served_before_it_came: Answers = |owner, request, _| Some(owner.receipt(request));

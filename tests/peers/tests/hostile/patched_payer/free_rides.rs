@@ -1,7 +1,79 @@
 //! What a payer tries to get beyond what it pays for: the same call again and again, and effects without an answer.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::*;
+use axum::{Router, routing::any};
 use farthing_control::endpoint;
+use tokio::{net::TcpListener, sync::Semaphore};
+
+/// More copies of a call than an owner serves calls of one payer at once.
+const COPIES: usize = 80;
+/// Far longer than any of them takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server whose answers wait, each until one is let go, and the count of what reached it.
+async fn held_back() -> Result<(String, Arc<AtomicU64>, Arc<Semaphore>)> {
+    let (hits, gate) = (Arc::new(AtomicU64::new(0)), Arc::new(Semaphore::new(0)));
+    let (count, way) = (Arc::clone(&hits), Arc::clone(&gate));
+    let answer = move || {
+        count.fetch_add(1, Ordering::SeqCst);
+        let way = Arc::clone(&way);
+        async move {
+            if let Ok(passed) = way.acquire().await {
+                passed.forget();
+            }
+            "at last"
+        }
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    tokio::spawn(async move { axum::serve(listener, Router::new().route("/ok", any(answer))).await });
+    Ok((url, hits, gate))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn copies_that_hear_busy_while_the_first_one_runs_add_neither_an_execution_nor_a_charge() -> Result<()>
+{
+    let (upstream, hits, gate) = held_back().await?;
+    let world = World::with(Setup { upstream_url: Some(upstream), ..Setup::default() }).await?;
+    let payer = Payer::join(&world, 0x59, cost(10)).await?;
+    for (n, method) in [(1, Method::Get), (2, Method::Post)] {
+        let call = CallRequest { method, deadline_ms: 60_000, ..payer.request(&format!("{n}"), cost(n)) };
+        let (network, owner) = (payer.network.clone(), payer.owner);
+        let message = CallMessage::Call(call.clone());
+        let first = tokio::spawn(async move { network.call(owner, message, Bytes::new(), PATIENCE).await });
+        eventually("the first copy runs", async || Ok(hits.load(Ordering::SeqCst) == n)).await?;
+        // Each on a stream of its own: those that find a place wait for the first one's end, the others are refused.
+        let copy = || payer.network.call(owner, CallMessage::Call(call.clone()), Bytes::new(), PATIENCE);
+        let mut copies = stream::iter((0..COPIES).map(|_| copy())).buffer_unordered(COPIES);
+        let (mut busy, mut receipts) = (0, Vec::new());
+        while let Some(heard) = copies.next().await {
+            match heard {
+                Ok((CallReply::Refused(refusal), ..)) if refusal.code == RefusalCode::Busy => {
+                    busy += 1;
+                    if busy == 1 {
+                        ensure!(!first.is_finished(), "nothing was let go yet");
+                        gate.add_permits(1);
+                    }
+                }
+                Ok((CallReply::Response(response), ..)) => receipts.push(response.receipt),
+                // A stream too many.
+                Err(CallFailure::NeverStarted(_) | CallFailure::Unknown(_)) => {}
+                Ok((other, ..)) => bail!("{other:?}"),
+            }
+        }
+        let (CallReply::Response(answer), ..) = first.await?? else { bail!("the first copy is not served") };
+        assert_eq!(answer.receipt.charged, PRICE);
+        ensure!(busy > 0 && !receipts.is_empty(), "{busy} heard busy, {} waited", receipts.len());
+        ensure!(receipts.iter().all(|receipt| *receipt == answer.receipt), "{receipts:?}");
+        println!("{method:?}: {busy} copies heard busy, {} had the answer of the first one", receipts.len());
+        // Whoever heard it comes again.
+        assert_eq!(payer.served(call).await?.receipt, answer.receipt);
+        assert_eq!(hits.load(Ordering::SeqCst), n);
+    }
+    expect_charged(&world, 2).await
+}
 
 #[tokio::test]
 async fn one_charge_buys_one_further_execution_and_none_after_a_restart() -> Result<()> {
