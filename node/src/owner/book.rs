@@ -344,6 +344,7 @@ mod tests {
 
     use super::*;
 
+    mod agreement;
     mod claims;
     mod order;
     mod restored;
