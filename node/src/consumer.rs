@@ -58,6 +58,7 @@ pub mod spending;
 pub mod terms;
 pub mod trust;
 mod unanswered;
+pub mod undecided;
 
 use accounts::{Accounts, Earlier};
 use channels::PayerChannels;
@@ -73,6 +74,7 @@ use rules::Rules;
 use shares::{ForNothing, Shares};
 use spending::{Grant, Spending};
 pub use unanswered::Unanswered;
+use undecided::UndecidedSum;
 
 /// A call as the gateway read it.
 #[derive(Clone, Debug)]
@@ -151,6 +153,8 @@ const ANSWER_MARGIN: Duration = Duration::from_secs(2);
 pub struct PurchaseSettings {
     pub call_deadline: Duration,
     pub for_nothing: ForNothing,
+    /// The most that may be undecided with one owner, but for dear calls.
+    pub undecided_max: Usdc,
 }
 
 impl PurchaseSettings {
@@ -328,6 +332,11 @@ impl Consumer {
     /// Returns the record of what calls of each service may cost.
     pub fn prices(&self) -> &Prices {
         &self.0.prices
+    }
+
+    /// Lists the owners that have not told how calls ended, with their sums and limits.
+    pub fn undecided(&self) -> Vec<UndecidedSum> {
+        self.0.accounts.undecided().all(self.0.settings.undecided_max)
     }
 
     /// Returns the sum that was spent and reserved today.

@@ -229,6 +229,10 @@ settings! {
         /// How long after its last bad answer one call tries a flagged service that is stopped; twice as long after
         /// each trial that fails.
         flagged_trial as "flagged_trial_secs": Duration = integer(1, 7 * DAY_SECS), Value("600");
+        /// The most that undecided calls to one owner may cost, calls whose end it has not told and that nobody waits for
+        /// any more; ten times the price of a call where that is more. Beyond it calls are refused, but for a trial an
+        /// hour after the last of them, and above half of it nothing is added to the owner's channel.
+        undecided_max: Usdc = Amount, Value("0.10");
         /// The most that lies in the channel with one owner, deposited and not paid out; 5.00, or five times
         /// deposit_max where that is more, unless set.
         at_rest_per_owner: Usdc = Amount, Unset;

@@ -28,6 +28,7 @@ use super::{
     answer::Expected,
     channels::{Explained, PayerChannels, Reservation},
     spending::{Grant, Spending, SpendingCaps},
+    undecided::UndecidedCalls,
 };
 use crate::keyed_mutex::KeyedMutex;
 
@@ -155,6 +156,7 @@ pub struct Accounts {
     ledger: Ledger,
     channels: Arc<PayerChannels>,
     spending: Mutex<Spending>,
+    undecided: UndecidedCalls,
     /// Of each owner; held while the ledger and memory are brought to count the same of what no call explains.
     booking: KeyedMutex<Address>,
     wallet: Address,
@@ -164,8 +166,13 @@ pub struct Accounts {
 impl Accounts {
     /// The books of `wallet`, whose signatures count in `domain`.
     pub fn new(ledger: Ledger, channels: Arc<PayerChannels>, (wallet, domain): (Address, Domain)) -> Self {
-        let (spending, booking) = Default::default();
-        Self { ledger, channels, spending, booking, wallet, domain }
+        let (spending, undecided, booking) = Default::default();
+        Self { ledger, channels, spending, undecided, booking, wallet, domain }
+    }
+
+    /// The calls whose end nobody waits for any more.
+    pub const fn undecided(&self) -> &UndecidedCalls {
+        &self.undecided
     }
 
     /// The amounts of `day` beside those of other days. A day begins with what the ledger holds of it.
@@ -210,6 +217,7 @@ impl Accounts {
         // Today's promises count before any of them ends.
         drop(self.spending_of(farthing_ledger::day_of(clock::now_secs()))?);
         for promise in open {
+            self.undecided.restore(promise.owner, promise.request.call_id, promise.request.price);
             if let Some(reservation) = Attempt::of(promise.clone()).reservation {
                 self.channels.restore_in_flight(promise.request.call_id, &reservation);
             }
@@ -475,26 +483,13 @@ impl Accounts {
         proof.ok().map(|voucher| voucher.cumulative)
     }
 
+    /// Ends an attempt in everything that counts open calls.
     fn settle(&self, attempt: &Attempt, charged: Usdc) {
-        let promise = &attempt.promise;
-        self.spending.lock().settle(promise.day(), &promise.secret, attempt.expected.price, charged);
+        let Attempt { promise, expected, .. } = attempt;
+        self.undecided.end(expected.owner, expected.call_id);
+        self.spending.lock().settle(promise.day(), &promise.secret, expected.price, charged);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use farthing_protocol::resolution::COPY_LIFETIME;
-
-    use super::*;
-
-    mod carried;
-    mod days;
-    mod found;
-    mod held;
-
-    #[test]
-    fn an_owner_tells_of_all_copies_once_none_of_an_earlier_run_can_arrive() {
-        assert!(!tells_of_all(COPY_LIFETIME - Duration::from_millis(1)));
-        assert!(tells_of_all(COPY_LIFETIME));
-    }
-}
+mod tests;

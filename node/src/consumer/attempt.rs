@@ -66,7 +66,10 @@ impl Consumer {
         // brought together. What is refused then as well is told as the owner told it.
         let (mut is_first_round, mut request_hash) = (true, None);
         let (trial_until, mut trials) = (deadline.min(Instant::now() + TRIAL_PATIENCE), 0);
+        let (undecided, undecided_max) = (self.0.accounts.undecided(), self.0.settings.undecided_max);
         loop {
+            // With a place, so that no more than have one pass the limit together. A trial lasts for this round.
+            let _tried = undecided.admit(service.listing().owner, plan.price, undecided_max)?;
             let prepared = self.prepare(&order, &service, &plan, request_hash, deadline).await?;
             request_hash = Some(prepared.promise().request_hash);
             if accepted.is_first && order.max_price.is_none() {
@@ -389,7 +392,7 @@ impl Consumer {
     }
 
     /// Headroom on the channel with the owner, opening or topping it up when needed. A deposit is bound for the
-    /// channel's delay, so it is made only when the service is for sale and its owner is there.
+    /// channel's delay, so it is made only when the service is for sale, its owner is there, and tells how calls ended.
     async fn reserve(
         &self,
         accept: &Accept,
@@ -399,6 +402,8 @@ impl Consumer {
     ) -> Result<Headroom, BuyError> {
         let owner = accept.pay_to;
         self.0.funding.check_delay(accept)?;
+        let undecided_max = self.0.settings.undecided_max;
+        let may_fill = || self.0.accounts.undecided().check_deposit(owner, price, undecided_max);
         // A deposit of before a crash may turn out to be used up, and other callers may use up this one's.
         for _ in 0..RESERVE_TRIES_MAX {
             // Each time: what the channel holds may have been another wallet folder's, of which nothing is known here.
@@ -411,9 +416,11 @@ impl Consumer {
             match self.0.channels.reserve(owner, price, clock::now_secs()) {
                 Ok(reservation) => {
                     let headroom = Headroom::new(Arc::clone(&self.0.channels), reservation);
-                    let network = self.0.network.clone();
-                    let there = async move { network.connect(owner).await.is_ok() };
-                    self.0.funding.top_up_when_low(accept, price, there);
+                    if may_fill().is_ok() {
+                        let network = self.0.network.clone();
+                        let there = async move { network.connect(owner).await.is_ok() };
+                        self.0.funding.top_up_when_low(accept, price, there);
+                    }
                     return Ok(headroom);
                 }
                 Err(Shortage::Closing) => return Err(BuyError::ChannelClosing),
@@ -423,6 +430,7 @@ impl Consumer {
                     return Err(BuyError::Refused(Refusal::new(RefusalCode::ServicePaused, why)));
                 }
                 Err(Shortage::NotOpen | Shortage::Low { .. }) => {
+                    may_fill()?;
                     let there = self.0.network.connect(owner).await;
                     there.map_err(|reason| BuyError::OwnerUnreachable(reason.to_string()))?;
                     // A deposit goes on when its first caller has no more time.

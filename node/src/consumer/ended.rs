@@ -66,6 +66,7 @@ const fn end_of(error: &BuyError) -> End {
         | BuyError::Unfunded(_)
         | BuyError::ChannelLow { .. }
         | BuyError::Flagged { .. }
+        | BuyError::TooMuchUndecided(_)
         | BuyError::ChannelClosing
         | BuyError::DelayTooShort { .. }
         | BuyError::OwnerDistrusted

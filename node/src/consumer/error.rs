@@ -17,6 +17,7 @@ use crate::{
 use super::{
     answer::Mismatch, conduct::ServiceRefusal, rules::Stopped, spending::OverLimit, terms::Unfit,
     unanswered::Unanswered,
+    undecided::TooMuchUndecided,
 };
 
 /// Every way a purchase can fail. Unless the text says otherwise nothing was charged.
@@ -49,6 +50,8 @@ pub enum BuyError {
     ChannelLow { owner: Address, available: Usdc, price: Usdc },
     #[error("{}", flagged(*.service, .refused))]
     Flagged { service: ServiceId, refused: ServiceRefusal },
+    #[error(transparent)]
+    TooMuchUndecided(#[from] TooMuchUndecided),
     #[error("a close of the channel with this owner is pending")]
     ChannelClosing,
     #[error(
@@ -166,6 +169,10 @@ impl BuyError {
             }
             Self::ChannelLow { .. } => {
                 "A top-up is made in the background when the wallet has funds; try again in a moment."
+            }
+            Self::TooMuchUndecided(_) => {
+                "Wait: this node goes on asking the owner, and calls go on once it tells. `farthing audit --with` compares \
+                 both books, and `farthing catalog search` finds another service."
             }
             Self::ChannelClosing => {
                 "Try again when `farthing channel list` shows it closed; a new call reopens it."

@@ -21,10 +21,10 @@ use super::{
     answer::{self, Mismatch},
     exchange::{ASK_TIMEOUT, Exchanged, OwnerWord},
     spending::Grant,
+    undecided::ASK_EVERY_MAX,
 };
 
 const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);
-const ASK_EVERY_MAX: Duration = Duration::from_secs(60);
 
 impl Earlier {
     /// Tells whether a caller may have the call's answer: its own, or every one with the node's own secret.
@@ -160,8 +160,10 @@ impl Consumer {
         Ok(open.len())
     }
 
-    /// Resolves an undecided call in the background.
+    /// Resolves an undecided call in the background. It counts as one before anybody else may learn its end.
     pub(super) fn resolve_later(&self, attempt: &Attempt, turn: Turn) {
+        let expected = &attempt.expected;
+        self.0.accounts.undecided().note(expected.owner, expected.call_id, expected.price);
         let slot = Turn::mutex(&turn).clone();
         drop(turn);
         self.resolve_at(attempt.expected.owner, attempt.call_id(), slot);

@@ -264,6 +264,9 @@ impl From<&BuyError> for Problem {
             BuyError::Flagged { .. } => {
                 (PAYMENT, "service-flagged", "The service is flagged, and a rule stops buying from it")
             }
+            BuyError::TooMuchUndecided(_) => {
+                (UNAVAILABLE, "calls-undecided", "The owner has not said how earlier calls ended")
+            }
             BuyError::Unfunded { .. } => (PAYMENT, "insufficient-funds", "The wallet has not enough funds"),
             BuyError::ChannelLow { .. } => (PAYMENT, "channel-low", "The channel's deposit is used up"),
             BuyError::ChannelClosing => {
@@ -334,6 +337,9 @@ impl From<&BuyError> for Problem {
             }
             BuyError::Flagged { refused, .. } => {
                 problem.retry_after(Some(refused.wait_secs.saturating_mul(1_000)))
+            }
+            BuyError::TooMuchUndecided(refused) => {
+                problem.retry_after(Some(refused.wait_secs().saturating_mul(1_000)))
             }
             BuyError::ChannelLow { .. } => problem.retry_after(Some(3_000)),
             BuyError::Busy(_) | BuyError::ShareUsed { .. } => {

@@ -94,13 +94,14 @@ pub(super) fn rest_limits(config: &Config) -> RestLimits {
     RestLimits { per_owner: spending.at_rest_per_owner, in_all: spending.at_rest_max }
 }
 
-/// Reads how long calls may take, and what this node's secrets share of what owners do for nothing: as much as it does
-/// itself.
+/// Reads how long calls may take, what this node's secrets share of what owners do for nothing, as much as it does itself,
+/// and how much owners may leave undecided.
 pub(super) fn purchases(config: &Config) -> PurchaseSettings {
     let limits = &config.limits;
     let for_nothing =
         ForNothing { per_operation: limits.uncharged_per_minute, in_all: limits.uncharged_in_all };
-    PurchaseSettings { call_deadline: limits.call_total, for_nothing }
+    let undecided_max = config.spending.undecided_max;
+    PurchaseSettings { call_deadline: limits.call_total, for_nothing, undecided_max }
 }
 
 pub(super) fn load_limits(config: &Config) -> load::LoadLimits {

@@ -17,6 +17,7 @@ use crate::{
         rules::Stopped,
         spending::OverLimit,
         terms::Unfit,
+        undecided::TooMuchUndecided,
     },
 };
 
@@ -59,6 +60,17 @@ fn every_error() -> Vec<BuyError> {
             service,
             refused: conduct::ServiceRefusal { flag: Flag::Fails(figures), wait_secs: 1 },
         },
+        BuyError::TooMuchUndecided(TooMuchUndecided::Call {
+            owner: Address::ZERO,
+            sum: USDC,
+            limit: USDC,
+            wait_secs: 1,
+        }),
+        BuyError::TooMuchUndecided(TooMuchUndecided::Deposit {
+            owner: Address::ZERO,
+            sum: USDC,
+            limit: USDC,
+        }),
         BuyError::ChannelClosing,
         BuyError::DelayTooShort { channel: ChannelId::NONE, has_secs: 3_600, asks_secs: 86_400 },
         BuyError::OwnerDistrusted,
@@ -114,6 +126,7 @@ fn every_error() -> Vec<BuyError> {
             | BuyError::Unfunded(_)
             | BuyError::ChannelLow { .. }
             | BuyError::Flagged { .. }
+            | BuyError::TooMuchUndecided(_)
             | BuyError::ChannelClosing
             | BuyError::DelayTooShort { .. }
             | BuyError::OwnerDistrusted

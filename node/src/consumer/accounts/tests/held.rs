@@ -35,3 +35,23 @@ async fn an_attempt_that_promised_leaves_its_money_counted_and_no_memory_behind(
     drop(attempt);
     assert_eq!(counted(), (usdc(10), usdc(10)), "only an end gives it back");
 }
+
+#[tokio::test]
+async fn an_undecided_call_counts_until_its_end_whatever_that_is() {
+    let books = Books::new().await;
+    let owner = books.owner.address();
+    let accounts = Accounts::new(books.ledger.clone(), Arc::default(), (WALLET, books.domain));
+    let sum = || accounts.undecided().all(Usdc::ZERO).first().map(|of_owner| of_owner.sum);
+    let promises = [1, 2].map(|number| promise(number, 1, 10, owner));
+    for promise in &promises {
+        books.ledger.promise(promise.clone()).await.unwrap().await.unwrap();
+        accounts.undecided().note(owner, promise.request.call_id, promise.request.price);
+    }
+    assert_eq!(sum(), Some(usdc(20)));
+    let [released, charged] = promises.map(Attempt::of);
+    accounts.release(&released, "never served", &Copies::default()).await;
+    assert_eq!(sum(), Some(usdc(10)));
+    let receipt = books.receipt(&charged.promise, usdc(4), usdc(4)).receipt;
+    let _counted = accounts.count(&charged, &receipt);
+    assert_eq!(sum(), None);
+}

@@ -1,0 +1,411 @@
+//! Undecided calls: nobody waits for them any more, and their owner has not told how they ended.
+//!
+//! Each of them left its owner a voucher that is good. So the sum of their prices with one owner has a limit: beyond it a
+//! call is refused before anything is promised, but for one trial at a time. In order: a call counts once its time is up
+//! ([`UndecidedCalls::note`]), or because an earlier run left it open ([`UndecidedCalls::restore`]); each new call is held
+//! against the sum ([`UndecidedCalls::admit`]); a call's end, whoever tells it, takes it out ([`UndecidedCalls::end`]).
+//!
+//! Invariant: calls whose callers still wait do not count, so that it does not matter how many are made at once.
+
+use std::{
+    collections::{HashMap, HashSet, hash_map::Entry},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use farthing_protocol::{Address, CallId, Usdc};
+use parking_lot::Mutex;
+
+/// The longest pause before an owner is asked about a call again.
+pub(super) const ASK_EVERY_MAX: Duration = Duration::from_secs(60);
+/// The least that may be undecided, in prices of the call at hand, whatever the setting says: dear calls have to work, too.
+const PRICES_MIN: u64 = 10;
+/// Since the last call that became undecided, until one is tried beyond the limit. An honest owner has told by then how all
+/// of them ended.
+const TRIAL_AFTER: Duration = Duration::from_secs(3_600);
+/// While one trial is under way.
+const SOON: Duration = Duration::from_secs(1);
+/// The time in which an honest owner tells how calls ended that a crash of this node left open: its word on them counts only
+/// once no copy of before can arrive ([`COPY_LIFETIME`](farthing_protocol::resolution::COPY_LIFETIME)).
+const TOLD_WITHIN: Duration = Duration::from_secs(15);
+
+/// The undecided calls of all owners. A cheap handle.
+#[derive(Clone, Debug, Default)]
+pub struct UndecidedCalls(Arc<Mutex<UndecidedState>>);
+
+#[derive(Debug, Default)]
+struct UndecidedState {
+    owners: HashMap<Address, UndecidedOwner>,
+    /// The owners that a trial is made with.
+    tried: HashSet<Address>,
+    /// The moment from which calls of an earlier run count.
+    told_by: Option<Instant>,
+}
+
+#[derive(Debug, Default)]
+struct UndecidedOwner {
+    calls: HashMap<CallId, UndecidedCall>,
+    /// The prices of this run's calls, and of those of earlier runs.
+    sum: Usdc,
+    sum_before: Usdc,
+    /// The highest price of a call since there are any.
+    dearest: Usdc,
+    /// The time when one became undecided last.
+    newest: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct UndecidedCall {
+    price: Usdc,
+    is_of_before: bool,
+}
+
+/// The undecided calls of one owner, in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UndecidedSum {
+    pub owner: Address,
+    pub calls: usize,
+    pub sum: Usdc,
+    /// For the dearest of them.
+    pub limit: Usdc,
+}
+
+/// The reason that no further money is risked with an owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TooMuchUndecided {
+    #[error(
+        "the owner {owner} has not said how calls for {sum} USDC ended, and with one owner no more than {limit} USDC may be \
+         undecided (`spending.undecided_max`, or ten times the price of the call)"
+    )]
+    Call { owner: Address, sum: Usdc, limit: Usdc, wait_secs: u64 },
+    #[error(
+        "the owner {owner} has not said how calls for {sum} USDC ended, and above {limit} USDC this node adds nothing to its \
+         channel: half of what may be undecided (`spending.undecided_max`, or ten times the price of the call)"
+    )]
+    Deposit { owner: Address, sum: Usdc, limit: Usdc },
+}
+
+impl TooMuchUndecided {
+    /// Returns the time after which another try may do better.
+    pub const fn wait_secs(&self) -> u64 {
+        match self {
+            Self::Call { wait_secs, .. } => *wait_secs,
+            Self::Deposit { .. } => ASK_EVERY_MAX.as_secs(),
+        }
+    }
+}
+
+/// The right to one call beyond the limit; ends when dropped.
+#[derive(Debug)]
+pub struct UndecidedTrial {
+    calls: UndecidedCalls,
+    owner: Address,
+}
+
+impl Drop for UndecidedTrial {
+    fn drop(&mut self) {
+        self.calls.0.lock().tried.remove(&self.owner);
+    }
+}
+
+impl UndecidedSum {
+    /// Tells whether nothing is added to the owner's channel any more.
+    pub fn is_above_half(&self) -> bool {
+        self.sum > half(self.limit)
+    }
+}
+
+impl UndecidedCalls {
+    /// Counts a call that nobody waits for any more.
+    pub fn note(&self, owner: Address, call_id: CallId, price: Usdc) {
+        self.0.lock().note(owner, call_id, price, Instant::now());
+    }
+
+    /// Counts a call that an earlier run left open, once its owner has had the time to tell its end.
+    pub fn restore(&self, owner: Address, call_id: CallId, price: Usdc) {
+        self.0.lock().restore(owner, call_id, price, Instant::now());
+    }
+
+    /// Counts a call no more: its end is known.
+    pub fn end(&self, owner: Address, call_id: CallId) {
+        self.0.lock().end(owner, call_id);
+    }
+
+    /// Admits a call at `price`, where `most` may be undecided; returns the trial it is, beyond that.
+    ///
+    /// # Errors
+    /// [`TooMuchUndecided::Call`].
+    pub fn admit(
+        &self,
+        owner: Address,
+        price: Usdc,
+        most: Usdc,
+    ) -> Result<Option<UndecidedTrial>, TooMuchUndecided> {
+        let is_trial = self.0.lock().admit(owner, price, most, Instant::now())?;
+        Ok(is_trial.then(|| UndecidedTrial { calls: self.clone(), owner }))
+    }
+
+    /// Checks that this node may add to the owner's channel by itself, for a call at `price`.
+    ///
+    /// # Errors
+    /// [`TooMuchUndecided::Deposit`].
+    pub fn check_deposit(&self, owner: Address, price: Usdc, most: Usdc) -> Result<(), TooMuchUndecided> {
+        self.0.lock().check_deposit(owner, price, most, Instant::now())
+    }
+
+    /// Lists the owners with undecided calls.
+    pub fn all(&self, most: Usdc) -> Vec<UndecidedSum> {
+        self.0.lock().all(most, Instant::now())
+    }
+}
+
+impl UndecidedState {
+    fn note(&mut self, owner: Address, call_id: CallId, price: Usdc, now: Instant) {
+        if self.add(owner, call_id, UndecidedCall { price, is_of_before: false })
+            && let Some(of_owner) = self.owners.get_mut(&owner)
+        {
+            of_owner.newest = Some(now);
+        }
+    }
+
+    fn restore(&mut self, owner: Address, call_id: CallId, price: Usdc, now: Instant) {
+        self.told_by.get_or_insert(now + TOLD_WITHIN);
+        self.add(owner, call_id, UndecidedCall { price, is_of_before: true });
+    }
+
+    /// Counts a call that costs something, once; `false` when there was nothing to count.
+    fn add(&mut self, owner: Address, call_id: CallId, call: UndecidedCall) -> bool {
+        if call.price.is_zero() {
+            return false;
+        }
+        let of_owner = self.owners.entry(owner).or_default();
+        let Entry::Vacant(place) = of_owner.calls.entry(call_id) else { return false };
+        place.insert(call);
+        of_owner.dearest = of_owner.dearest.max(call.price);
+        let sum = of_owner.sum_with(call);
+        *sum = sum.saturating_add(call.price);
+        true
+    }
+
+    fn end(&mut self, owner: Address, call_id: CallId) {
+        let Some(of_owner) = self.owners.get_mut(&owner) else { return };
+        let Some(call) = of_owner.calls.remove(&call_id) else { return };
+        let sum = of_owner.sum_with(call);
+        *sum = sum.saturating_sub(call.price);
+        if of_owner.calls.is_empty() {
+            self.owners.remove(&owner);
+        }
+    }
+
+    /// Admits a call; `true` for one that is a trial.
+    fn admit(
+        &mut self,
+        owner: Address,
+        price: Usdc,
+        most: Usdc,
+        now: Instant,
+    ) -> Result<bool, TooMuchUndecided> {
+        let (sum, limit) = (self.sum(owner, now), limit(price, most));
+        if price.is_zero() || sum.is_zero() || sum.saturating_add(price) <= limit {
+            return Ok(false);
+        }
+        let newest = self.owners.get(&owner).and_then(|of_owner| of_owner.newest);
+        let since = newest.map_or(TRIAL_AFTER, |newest| now.saturating_duration_since(newest));
+        let rest = TRIAL_AFTER.saturating_sub(since);
+        if rest.is_zero() && self.tried.insert(owner) {
+            return Ok(true);
+        }
+        // By then its owner was asked again.
+        let wait_secs = rest.clamp(SOON, ASK_EVERY_MAX).as_secs();
+        Err(TooMuchUndecided::Call { owner, sum, limit, wait_secs })
+    }
+
+    fn check_deposit(
+        &self,
+        owner: Address,
+        price: Usdc,
+        most: Usdc,
+        now: Instant,
+    ) -> Result<(), TooMuchUndecided> {
+        let (sum, limit) = (self.sum(owner, now), half(limit(price, most)));
+        if sum > limit { Err(TooMuchUndecided::Deposit { owner, sum, limit }) } else { Ok(()) }
+    }
+
+    fn all(&self, most: Usdc, now: Instant) -> Vec<UndecidedSum> {
+        let sums = self.owners.iter().map(|(&owner, of_owner)| UndecidedSum {
+            owner,
+            calls: of_owner.calls.len(),
+            sum: self.sum(owner, now),
+            limit: limit(of_owner.dearest, most),
+        });
+        let mut sums: Vec<_> = sums.filter(|of_owner| !of_owner.sum.is_zero()).collect();
+        sums.sort_unstable_by_key(|of_owner| of_owner.owner);
+        sums
+    }
+
+    /// The sum that counts now.
+    fn sum(&self, owner: Address, now: Instant) -> Usdc {
+        let Some(of_owner) = self.owners.get(&owner) else { return Usdc::ZERO };
+        match self.told_by {
+            Some(told_by) if now < told_by => of_owner.sum,
+            _ => of_owner.sum.saturating_add(of_owner.sum_before),
+        }
+    }
+}
+
+impl UndecidedOwner {
+    /// The sum that a call is a part of.
+    fn sum_with(&mut self, call: UndecidedCall) -> &mut Usdc {
+        if call.is_of_before { &mut self.sum_before } else { &mut self.sum }
+    }
+}
+
+/// The most that may be undecided with one owner, for a call at `price`.
+fn limit(price: Usdc, most: Usdc) -> Usdc {
+    most.max(price.saturating_mul(PRICES_MIN))
+}
+
+const fn half(limit: Usdc) -> Usdc {
+    Usdc::from_micros(limit.micros() / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWNER: Address = Address::from_bytes([1; 20]);
+    const OTHER: Address = Address::from_bytes([2; 20]);
+    const MOST: Usdc = usdc(100);
+
+    const fn usdc(micros: u64) -> Usdc {
+        Usdc::from_micros(micros)
+    }
+
+    const fn call_id(number: u8) -> CallId {
+        CallId::from_bytes([number; 16])
+    }
+
+    /// So many calls at a price that became undecided just now.
+    fn undecided(calls: u8, price: u64, now: Instant) -> UndecidedState {
+        let mut state = UndecidedState::default();
+        (0..calls).for_each(|number| state.note(OWNER, call_id(number), usdc(price), now));
+        state
+    }
+
+    fn is_refused(state: &mut UndecidedState, price: u64, now: Instant) -> bool {
+        state.admit(OWNER, usdc(price), MOST, now).is_err()
+    }
+
+    #[test]
+    fn calls_are_admitted_up_to_the_limit_and_dear_ones_up_to_ten_prices() {
+        let now = Instant::now();
+        for (undecided_at_5, price, refused) in
+            [(0, 5, false), (19, 5, false), (20, 5, true), (20, 1, true), (19, 6, true), (20, 0, false)]
+        {
+            let mut state = undecided(undecided_at_5, 5, now);
+            assert_eq!(is_refused(&mut state, price, now), refused, "{undecided_at_5} and one at {price}");
+        }
+        assert!(!is_refused(&mut undecided(9, 1_000, now), 1_000, now));
+        assert!(is_refused(&mut undecided(10, 1_000, now), 1_000, now));
+        let refusal = undecided(20, 5, now).admit(OWNER, usdc(5), MOST, now).unwrap_err();
+        let wait_secs = ASK_EVERY_MAX.as_secs();
+        assert_eq!(refusal, TooMuchUndecided::Call { owner: OWNER, sum: MOST, limit: MOST, wait_secs });
+        let told = refusal.to_string();
+        assert!(told.contains(&OWNER.to_string()) && told.contains("0.0001 USDC"), "{told}");
+    }
+
+    #[test]
+    fn a_calls_end_gives_room_again_once_and_owners_are_counted_apart() {
+        let now = Instant::now();
+        let mut state = undecided(20, 5, now);
+        // It is said again of one that is counted.
+        state.note(OWNER, call_id(1), usdc(5), now);
+        assert_eq!(state.sum(OWNER, now), usdc(100));
+        assert!(state.admit(OTHER, usdc(5), MOST, now).is_ok());
+        state.end(OTHER, call_id(1));
+        state.end(OWNER, call_id(200));
+        assert!(is_refused(&mut state, 5, now));
+        for _ in 0..2 {
+            state.end(OWNER, call_id(1));
+            assert_eq!(state.sum(OWNER, now), usdc(95));
+        }
+        assert!(!is_refused(&mut state, 5, now));
+        (0..20).for_each(|number| state.end(OWNER, call_id(number)));
+        assert!(state.owners.is_empty() && state.all(MOST, now).is_empty());
+    }
+
+    #[test]
+    fn beyond_the_limit_one_trial_at_a_time_is_made_once_no_call_became_undecided_for_long() {
+        let begun = Instant::now();
+        let mut state = undecided(20, 5, begun);
+        let waits = |state: &mut UndecidedState, now| match state.admit(OWNER, usdc(5), MOST, now) {
+            Err(refused) => refused.wait_secs(),
+            Ok(is_trial) => {
+                assert!(is_trial, "it is beyond the limit");
+                0
+            }
+        };
+        let due = begun + TRIAL_AFTER;
+        assert_eq!(waits(&mut state, due - Duration::from_secs(61)), 60);
+        assert_eq!(waits(&mut state, due - Duration::from_secs(7)), 7);
+        assert_eq!(waits(&mut state, due), 0);
+        assert_eq!(waits(&mut state, due), 1, "one at a time");
+        // It was answered.
+        state.tried.remove(&OWNER);
+        assert_eq!(waits(&mut state, due), 0, "the next one");
+        // It was not.
+        state.tried.remove(&OWNER);
+        state.note(OWNER, call_id(99), usdc(5), due);
+        assert_eq!(waits(&mut state, due + Duration::from_secs(1)), 60);
+        assert_eq!(waits(&mut state, due + TRIAL_AFTER), 0);
+    }
+
+    #[test]
+    fn a_trial_ends_when_it_is_dropped() {
+        let calls = UndecidedCalls::default();
+        // Those of before a start leave no time to wait for.
+        calls.0.lock().told_by = Some(Instant::now());
+        calls.restore(OWNER, call_id(1), usdc(100));
+        let trial = calls.admit(OWNER, usdc(1), MOST).unwrap();
+        assert!(trial.is_some() && calls.admit(OWNER, usdc(1), MOST).is_err());
+        drop(trial);
+        assert!(calls.admit(OWNER, usdc(1), MOST).unwrap().is_some());
+    }
+
+    #[test]
+    fn calls_that_an_earlier_run_left_open_count_once_an_honest_owner_had_its_time() {
+        let begun = Instant::now();
+        let mut state = UndecidedState::default();
+        (0..20).for_each(|number| state.restore(OWNER, call_id(number), usdc(5), begun));
+        let later = begun + TOLD_WITHIN;
+        assert_eq!(state.admit(OWNER, usdc(5), MOST, later - Duration::from_millis(1)), Ok(false));
+        assert_eq!(state.all(MOST, begun), []);
+        assert_eq!(state.admit(OWNER, usdc(5), MOST, later), Ok(true), "a trial");
+        assert!(is_refused(&mut state, 5, later));
+        let all = [UndecidedSum { owner: OWNER, calls: 20, sum: usdc(100), limit: MOST }];
+        assert_eq!(state.all(MOST, later), all);
+        state.end(OWNER, call_id(1));
+        assert!(!is_refused(&mut state, 5, later));
+        // This run's count at once.
+        let mut state = undecided(20, 5, begun);
+        state.restore(OTHER, call_id(1), usdc(5), begun);
+        assert!(is_refused(&mut state, 5, begun));
+    }
+
+    #[test]
+    fn nothing_is_added_to_a_channel_above_half_of_the_limit() {
+        let now = Instant::now();
+        for (undecided_at_5, price, refused) in [(10, 5, false), (11, 5, true), (11, 11, false)] {
+            let state = undecided(undecided_at_5, 5, now);
+            assert_eq!(
+                state.check_deposit(OWNER, usdc(price), MOST, now).is_err(),
+                refused,
+                "{undecided_at_5}"
+            );
+            let is_above_half = state.all(MOST, now)[0].is_above_half();
+            assert_eq!(is_above_half, undecided_at_5 > 10);
+        }
+        // Two dear ones are a fifth of what may be.
+        assert!(!undecided(2, 1_000, now).all(MOST, now)[0].is_above_half());
+    }
+}
