@@ -31,6 +31,7 @@ use crate::{
 
 mod levels;
 mod signature;
+mod silent;
 mod watch;
 mod webhook;
 
@@ -45,6 +46,7 @@ use farthing_control::types::{
 };
 use farthing_os::clock;
 use levels::LevelsStore;
+use silent::{SilentOwner, silent_owners};
 
 /// A day's budget that is used up to this part is told before it stops the calls.
 const BUDGET_PERCENT: u128 = 80;
@@ -93,6 +95,7 @@ struct NodeFacts {
     usdc: Option<Usdc>,
     wei: Option<u128>,
     paying: Vec<Paying>,
+    silent: Vec<SilentOwner>,
     /// Earned and to be claimed.
     unclaimed: Usdc,
     /// The transaction that the wallet has under way, and for how long.
@@ -122,6 +125,7 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
     alerts.extend(of_the_wallet(facts, levels));
     alerts.extend(budget(facts));
     alerts.extend(facts.paying.iter().filter_map(|channel| of_a_channel(channel, levels)));
+    alerts.extend(facts.silent.iter().filter_map(silent::alert));
     alerts.extend(skipped(&facts.skipped));
     alerts.extend(facts.ailing.iter().map(ailing));
     alerts.extend(facts.flagged.iter().filter_map(flagged));
@@ -404,7 +408,9 @@ impl Alerts {
             parts.book.all().iter().map(|(_, channel)| channel.state.unclaimed()).collect::<Vec<_>>();
         // Whoever emptied a channel that was stopped for it is not bought from any more.
         let counts = |channel: &PayerChannel| channel.holds_deposit() || channel.state.stopped;
-        let channels = parts.channels.all().into_iter().filter(counts);
+        let channels = parts.channels.all();
+        let silent = silent_owners(&parts.consumer.undecided(), &channels, clock::now_secs());
+        let channels = channels.into_iter().filter(counts);
         NodeFacts {
             waiting_for: parts.readiness.waiting_for(),
             stale: chain_view::stale(&parts.readiness.chain),
@@ -424,6 +430,7 @@ impl Alerts {
                     closing: channel.close_at_secs.is_some(),
                 })
                 .collect(),
+            silent,
             under_way: parts.readiness.chain.under_way().map(|tx| (tx.what, tx.since.elapsed())),
             skipped: parts.readiness.chain.logs().borrow().skipped.clone(),
             ailing: parts.health.ailing(),

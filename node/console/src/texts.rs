@@ -53,6 +53,7 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
         AlertKind::ServiceFlagged => {
             ("A service that you buy often fails", "See the limits", Some("/panel/finance/limits#flagged"))
         }
+        AlertKind::CallsUndecided => ("An owner does not say how calls ended", "See the channels", FINANCE),
         AlertKind::ChannelStopped => ("A channel is stopped", "See the channels", FINANCE),
     };
     let cause = match alert.kind {

@@ -10,7 +10,7 @@ use super::{Eth, Text};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Alert {
     pub kind: AlertKind,
-    /// The one of several of a kind: a part of the node, a channel's or a service's id. Empty where there is only one.
+    /// The one of several of a kind: a part of the node, a channel's or a service's id, an owner's address. Empty where there is only one.
     pub subject: String,
     pub severity: AlertSeverity,
     pub cause: String,
@@ -43,6 +43,8 @@ words! {
         BudgetLow = "budget-low",
         ChannelStopped = "channel-stopped",
         ChannelLow = "channel-low",
+        /// An owner has not said how calls ended; the subject is its address.
+        CallsUndecided = "calls-undecided",
         /// Blocks whose events could not be read.
         EventsSkipped = "events-skipped",
         ServerDown = "server-down",
