@@ -35,6 +35,7 @@ mod hostile_books;
 mod locked;
 mod mislabelled;
 mod relisted;
+mod undecided;
 
 /// What a patched owner answers to a copy of a call; `None` leaves it without an answer.
 type Answers = fn(&Owner, &CallRequest, copies: usize) -> Option<CallReply>;

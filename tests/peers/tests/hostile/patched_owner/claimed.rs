@@ -1,10 +1,29 @@
 //! An owner that claims what it holds and never served: nobody can prevent the first time.
 
-use farthing_chain::{Chain, ChainSpec, ClaimRow, MemoryJournal};
+use farthing_chain::{Chain, ChainHandle, ChainSpec, ClaimRow, MemoryJournal};
 use farthing_control::{endpoint, types::AlertKind};
 use farthing_protocol::ChannelConfig;
 
 use super::*;
+
+/// What brings a call's voucher to the chain, all of it, and the claim.
+pub(super) async fn claim_of(world: &World, request: &CallRequest) -> Result<(ChainHandle, ClaimRow)> {
+    let Payment::Channel { cumulative, signature, .. } = request.payment else { anyhow::bail!("free") };
+    let config = ChannelConfig {
+        payer: world.consumer_wallet,
+        payee: world.owner_wallet,
+        token: world.chain.token,
+        signer: world.consumer_wallet,
+        close_delay_secs: farthing_protocol::limits::CLOSE_DELAY_SECS_DEFAULT,
+        salt: [0; 32],
+    };
+    let spec = farthing_chain::local(world.chain.rpc_url(), Anvil::CHAIN_ID, world.chain.token);
+    let spec = ChainSpec { gas_price_cap_wei: u128::MAX / 4, ..spec };
+    let key = Wallet::open(world.owner.data_dir(), None)?.secret_for_network();
+    let chain = Chain::start(spec, key, Arc::new(MemoryJournal::default())).await?;
+    let signature = signature.context("no voucher")?;
+    Ok((chain, ClaimRow { config, cumulative, amount: cumulative, signature }))
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_that_claims_more_than_any_call_explains_gets_no_further_promise_and_raises_an_alert()
@@ -22,25 +41,9 @@ async fn an_owner_that_claims_more_than_any_call_explains_gets_no_further_promis
         let state = owner.state.lock();
         state.calls.values().next().context("no call arrived")?.0.clone()
     };
-    let Payment::Channel { channel, cumulative, signature, .. } = request.payment else {
-        anyhow::bail!("free")
-    };
-    assert_eq!(cumulative, cost(2));
-    let config = ChannelConfig {
-        payer: world.consumer_wallet,
-        payee: world.owner_wallet,
-        token: world.chain.token,
-        signer: world.consumer_wallet,
-        close_delay_secs: farthing_protocol::limits::CLOSE_DELAY_SECS_DEFAULT,
-        salt: [0; 32],
-    };
-    assert_eq!(config.id(&owner.domain), channel);
-    let spec = farthing_chain::local(world.chain.rpc_url(), Anvil::CHAIN_ID, world.chain.token);
-    let spec = ChainSpec { gas_price_cap_wei: u128::MAX / 4, ..spec };
-    let key = Wallet::open(world.owner.data_dir(), None)?.secret_for_network();
-    let chain = Chain::start(spec, key, Arc::new(MemoryJournal::default())).await?;
-    let signature = signature.context("no voucher")?;
-    let row = ClaimRow { config, cumulative, amount: cumulative, signature };
+    let (chain, row) = claim_of(&world, &request).await?;
+    let channel = row.config.id(&owner.domain);
+    assert_eq!((row.cumulative, channel), (cost(2), owner.channel.id));
     chain.claim_many(vec![row]).await?;
     assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, cost(2));
     eventually("the consumer has seen the claim", async || {

@@ -8,7 +8,8 @@ use farthing_tests::calls::expect_free;
 
 use super::*;
 
-fn answer(owner: &Owner, request: &CallRequest, status: u16, charged: Usdc) -> Option<CallReply> {
+/// An answer without a body, charged as it is told to be.
+pub(super) fn answer(owner: &Owner, request: &CallRequest, status: u16, charged: Usdc) -> Option<CallReply> {
     let headers = BTreeMap::new();
     let mut state = owner.state.lock();
     state.spent = state.spent.saturating_add(charged);
