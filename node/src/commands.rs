@@ -244,7 +244,10 @@ refused!(ChainError {
     ChainError::Unreachable { .. } => BAD_GATEWAY,
     ChainError::Busy { .. } | ChainError::Stopped | ChainError::Journal(_) => SERVICE_UNAVAILABLE,
     ChainError::InsufficientEth { .. } | ChainError::InsufficientUsdc { .. } => PAYMENT_REQUIRED,
-    ChainError::Reverted { .. } | ChainError::Replaced { .. } | ChainError::DeployerMissing { .. } => CONFLICT,
+    ChainError::Reverted { .. }
+    | ChainError::Failed { .. }
+    | ChainError::Replaced { .. }
+    | ChainError::DeployerMissing { .. } => CONFLICT,
     _ => BAD_REQUEST,
 });
 

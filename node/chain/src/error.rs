@@ -30,9 +30,12 @@ pub enum ChainError {
     InsufficientUsdc { chain: String, wallet: Address, need: Usdc, have: Usdc },
     #[error("gas on {chain} costs {gas_price_wei} wei, above the cap of {cap_wei}; wait, or raise the cap")]
     GasTooDear { chain: String, gas_price_wei: u128, cap_wei: u128 },
-    /// The chain executes the transaction to a revert, in simulation or for real.
+    /// The chain executes the transaction to a revert in simulation, and it was not sent; a deployment also for real.
     #[error("{what} would fail or has failed on chain: {reason}")]
     Reverted { what: &'static str, reason: String },
+    /// The transaction is in a block, and has cost gas for nothing.
+    #[error("{what} has failed on chain: {reason}")]
+    Failed { what: &'static str, reason: String },
     /// Another transaction of the same key took the nonce, and the chain's state shows that this one was not mined.
     #[error(
         "{what} was replaced by another transaction of this wallet (nonce {nonce}); \

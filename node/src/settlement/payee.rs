@@ -291,7 +291,7 @@ impl Payee {
             Err(error) => {
                 settlement.state = SettlementState::Failed;
                 self.ledger.record_claim(settlement).await?;
-                if let ChainError::Reverted { reason, .. } = &error {
+                if let ChainError::Reverted { reason, .. } | ChainError::Failed { reason, .. } = &error {
                     claimed.refused.extend(entries.into_iter().map(|(id, _)| (id, reason.clone())));
                 }
                 return Err(error.into());

@@ -65,7 +65,7 @@ enum Fate {
 
 impl Writer {
     /// # Errors
-    /// [`ChainError::Reverted`], [`ChainError::Contradicted`], [`ChainError::Replaced`] or [`ChainError::Unaccounted`]:
+    /// [`ChainError::Failed`], [`ChainError::Contradicted`], [`ChainError::Replaced`] or [`ChainError::Unaccounted`]:
     /// they are final.
     pub(super) async fn pursue(&self, mut entry: Entry) -> Result<Outcome, ChainError> {
         let what = entry.intent.what();
@@ -163,9 +163,9 @@ impl Writer {
         }
         let what = entry.intent.what();
         Ok(Err(match self.reason(entry).await? {
-            Some(reason) => ChainError::Reverted { what, reason },
+            Some(reason) => ChainError::Failed { what, reason },
             None if entry.intent.is_idempotent() => {
-                ChainError::Reverted { what, reason: "it would succeed by now; try again".to_owned() }
+                ChainError::Failed { what, reason: "it would succeed by now; try again".to_owned() }
             }
             // Nothing but the receipt says that it failed, and an endpoint can lie in one.
             None => ChainError::Contradicted { what, hashes: hashes(entry) },
