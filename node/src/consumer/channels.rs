@@ -233,12 +233,12 @@ impl PayerChannels {
         self.applied.notify_waiters();
     }
 
-    /// Waits until a channel holds more than `deposited`.
-    pub async fn deposited_beyond(&self, id: ChannelId, deposited: Usdc) {
+    /// Waits until something is so of a channel.
+    pub async fn until(&self, id: ChannelId, is_so: impl Fn(&PayerChannel) -> bool) {
         loop {
             // Before the look, so that nothing is missed in between.
             let applied = self.applied.notified();
-            if self.get(id).is_some_and(|channel| channel.state.deposited > deposited) {
+            if self.get(id).is_some_and(|channel| is_so(&channel)) {
                 return;
             }
             applied.await;

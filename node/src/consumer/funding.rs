@@ -2,6 +2,7 @@
 //! at rest, and on no terms beyond the user's bounds.
 
 use std::{
+    collections::HashMap,
     ops::Deref,
     sync::Arc,
     time::{Duration, Instant},
@@ -11,6 +12,7 @@ use farthing_chain::{AUTHORIZATION_SECS, Balances, ChainError, ChainHandle};
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{Address, ChannelConfig, Usdc, listing::Accept};
+use parking_lot::Mutex;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
@@ -37,6 +39,8 @@ const AUTHORIZATION_LIFETIME: Duration = Duration::from_secs(AUTHORIZATION_SECS)
 const DEPOSIT_WAIT_MAX: Duration = Duration::from_secs(30);
 /// Times that the chain is asked whether a deposit was made, since it was tried last.
 const LOOKS_FOR_DEPOSIT: u32 = 10;
+/// The pause before an owner's emptied channels are read again, however many calls to it are refused meanwhile.
+const READ_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 /// Puts money into channels. A cheap handle.
 #[derive(Clone, Debug)]
@@ -51,6 +55,8 @@ struct FundingInner {
     /// Each deposit is looked for by one task, however often it was tried.
     looking_for: KeyedMutex<(RestingPlace, Held)>,
     refills: Refills,
+    /// The times at which emptied channels of owners were read again.
+    read_again: Mutex<HashMap<Address, Instant>>,
 }
 
 /// The parts that funding works with.
@@ -96,9 +102,10 @@ impl Funding {
             deposit_max: parts.policy.deposit_max,
             close_delay_max_secs: parts.close_delay_max_secs,
         };
-        let (one_at_a_time, looking_for) = Default::default();
+        let (one_at_a_time, looking_for, read_again) = Default::default();
         let refills = Refills::new(parts.ledger.clone());
-        Self(Arc::new(FundingInner { parts, bounds, at_rest, one_at_a_time, looking_for, refills }))
+        let inner = FundingInner { parts, bounds, at_rest, one_at_a_time, looking_for, refills, read_again };
+        Self(Arc::new(inner))
     }
 
     /// The terms that this node puts money aside on.
@@ -142,11 +149,12 @@ impl Funding {
         let deposited = channel.as_ref().map_or(Usdc::ZERO, |channel| channel.state.deposited);
         let is_open = channel.is_some_and(|channel| channel.holds_deposit());
         let least = if is_open { price.saturating_sub(available) } else { price.max(accept.min_deposit) };
-        let is_refill = !is_open && self.has_emptied(accept.pay_to);
-        if is_refill {
-            self.check_refill(accept.pay_to)?;
-        }
-        self.deposit(accept, config, WantedDeposit { deposited, least, amount, is_refill }).await
+        let is_refill = !is_open && !self.emptied(accept.pay_to).is_empty();
+        let wanted = WantedDeposit { deposited, least, amount, is_refill };
+        let made = self.deposit(accept, config, wanted).await;
+        // Nothing is missing where an endpoint only said for a while that the channel is empty.
+        let is_over_limit = matches!(made, Err(BuyError::OverLimit(_)));
+        if is_over_limit && self.is_shown_again(accept.pay_to).await { Ok(()) } else { made }
     }
 
     /// Checks that a channel in use can be withdrawn from no sooner than its owner lists now: others are not served.
@@ -163,10 +171,39 @@ impl Funding {
         }
     }
 
-    /// Tells whether a channel with an owner was emptied, on these terms or on others: filling one anew costs its payer
+    /// Lists the channels with an owner that were emptied, on these terms or on others: filling one anew costs its payer
     /// gas, whoever emptied it.
-    fn has_emptied(&self, owner: Address) -> bool {
-        self.0.channels.all().iter().any(|channel| channel.config.payee == owner && !channel.holds_deposit())
+    fn emptied(&self, owner: Address) -> Vec<PayerChannel> {
+        let mut channels = self.0.channels.all();
+        channels.retain(|channel| channel.config.payee == owner && !channel.holds_deposit());
+        channels
+    }
+
+    /// Tells whether the chain shows money in a channel with an owner that the books have as emptied, and waits until they
+    /// show it as well.
+    async fn is_shown_again(&self, owner: Address) -> bool {
+        let emptied = self.emptied(owner);
+        if emptied.is_empty() || !self.may_read_again(owner) {
+            return false;
+        }
+        for PayerChannel { id, config, .. } in emptied {
+            let read = self.0.chain.read_channel(config).await;
+            let is_filled = read.is_ok_and(|now| now.id == id && now.deposited > now.claimed);
+            if is_filled && self.0.chain.reread(id).await.is_ok() {
+                let booked = self.0.channels.until(id, PayerChannel::holds_deposit);
+                return timeout(DEPOSIT_WAIT_MAX, booked).await.is_ok();
+            }
+        }
+        false
+    }
+
+    fn may_read_again(&self, owner: Address) -> bool {
+        let mut read_again = self.0.read_again.lock();
+        let is_due = read_again.get(&owner).is_none_or(|at| at.elapsed() >= READ_AGAIN_AFTER);
+        if is_due {
+            read_again.insert(owner, Instant::now());
+        }
+        is_due
     }
 
     fn check_refill(&self, owner: Address) -> Result<(), BuyError> {
@@ -257,6 +294,9 @@ impl Funding {
     ) -> Result<(), BuyError> {
         let (owner, deposited) = (accept.pay_to, wanted.deposited);
         self.check_terms(accept)?;
+        if wanted.is_refill {
+            self.check_refill(owner)?;
+        }
         let at = RestingPlace { owner, channel: config.id(&self.0.chain.domain()) };
         let round = self.0.chain.channel(&at.channel).map_or(0, |view| view.round);
         let held = Held { round, deposited };
@@ -265,7 +305,7 @@ impl Funding {
         killpoint::reached("funding.before_deposit");
         let made = self.0.chain.deposit_onto(config, (round, deposited), amount).await;
         if wanted.is_refill
-            && !made.as_ref().is_err_and(is_unsigned)
+            && !made.as_ref().is_err_and(is_unsent)
             && let Err(error) = self.0.refills.note(owner, clock::now_secs()).await
         {
             tracing::warn!(%owner, %error, "that an emptied channel was filled was not stored");
@@ -281,7 +321,7 @@ impl Funding {
         killpoint::reached("funding.after_deposit");
         // Settlement brings it into ledger and memory; a caller that waits for its first call waits for that, not only
         // for the transaction.
-        let arrived = self.0.channels.deposited_beyond(at.channel, deposited);
+        let arrived = self.0.channels.until(at.channel, |channel| channel.state.deposited > deposited);
         let is_booked = timeout(DEPOSIT_WAIT_MAX, arrived).await.is_ok();
         if is_booked && self.believed_after().is_zero() {
             self.0.at_rest.settle(at, held);
@@ -382,6 +422,19 @@ const fn is_unsigned(error: &ChainError) -> bool {
             | ChainError::ContractMissing { .. }
             | ChainError::Invalid(_)
     )
+}
+
+/// Tells whether a deposit ended before its transaction was signed, so that it has cost no gas.
+const fn is_unsent(error: &ChainError) -> bool {
+    is_unsigned(error)
+        || matches!(
+            error,
+            ChainError::Reverted { .. }
+                | ChainError::GasTooDear { .. }
+                | ChainError::InsufficientEth { .. }
+                | ChainError::Unreachable { .. }
+                | ChainError::Refused { .. }
+        )
 }
 
 #[cfg(test)]

@@ -426,11 +426,12 @@ fn an_owner_is_held_to_what_its_receipts_and_the_calls_here_both_count() {
 async fn whoever_waits_for_a_deposit_goes_on_when_the_books_have_it() {
     let channels = funded(100);
     let config = channels.in_use(OWNER).unwrap().config;
-    let mut waiting = std::pin::pin!(channels.deposited_beyond(ChannelId::NONE, usdc(100)));
+    let is_more = |channel: &PayerChannel| channel.state.deposited > usdc(100);
+    let mut waiting = std::pin::pin!(channels.until(ChannelId::NONE, is_more));
     assert!(futures::poll!(waiting.as_mut()).is_pending());
     channels.apply(&row(config, 100), None);
     assert!(futures::poll!(waiting.as_mut()).is_pending(), "a change without a deposit");
     channels.apply(&row(config, 101), None);
     assert!(futures::poll!(waiting.as_mut()).is_ready());
-    assert!(futures::poll!(std::pin::pin!(channels.deposited_beyond(ChannelId::NONE, usdc(100)))).is_ready());
+    assert!(futures::poll!(std::pin::pin!(channels.until(ChannelId::NONE, is_more))).is_ready());
 }

@@ -1,7 +1,8 @@
 //! Deposits on a real chain.
 
 use farthing_chain::{Chain, ChainSpec, ChainStatus, ClaimRow, MemoryJournal};
-use farthing_protocol::{SecretKey, Signature, listing::SCHEME_CHANNEL};
+use farthing_ledger::PayerChannelRow;
+use farthing_protocol::{ChannelId, SecretKey, Signature, listing::SCHEME_CHANNEL};
 use farthing_testnet::{LocalChain, anvil::Anvil};
 use redb::backends::InMemoryBackend;
 use tokio::runtime::Handle;
@@ -36,6 +37,25 @@ fn funding(chain: ChainHandle) -> Funding {
         rest_limits: RestLimits { per_owner: usdc(1_000_000), in_all: usdc(1_000_000) },
         tasks: TaskTracker::new(),
     })
+}
+
+/// Has the books show a channel as emptied.
+fn emptied(channels: &PayerChannels, id: ChannelId, config: ChannelConfig) {
+    let row = PayerChannelRow {
+        id,
+        config,
+        deposited: Usdc::ZERO,
+        claimed: Usdc::ZERO,
+        stopped: false,
+        acknowledged: Usdc::ZERO,
+        receipted: Usdc::ZERO,
+        signed: Usdc::ZERO,
+        in_flight: Usdc::ZERO,
+        used_secs: None,
+        is_promised_on: false,
+        may_lack_calls: false,
+    };
+    channels.apply(&row, None);
 }
 
 fn accept(chain: &ChainHandle, pay_to: Address) -> Accept {
@@ -92,4 +112,33 @@ async fn a_deposit_was_made_also_where_its_channel_was_emptied_since() {
     assert!(payer.read_channel(config).await.unwrap().round > 0);
     assert!(funding.0.is_made(config, first).await, "the token has taken its authorization");
     assert!(!funding.0.is_made(config, second).await, "that of the next round is another");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deposit_that_sends_nothing_is_no_filling_of_an_emptied_channel() {
+    let chain = LocalChain::start().await.unwrap();
+    let funding = funding(wallet(&chain, 1, 1).await);
+    let accept = accept(&funding.0.chain, Address::from_bytes([2; 20]));
+    let config = funding.terms(&accept);
+    emptied(&funding.0.channels, config.id(&funding.0.chain.domain()), config);
+    // More than are borne at once.
+    for _ in 0..10 {
+        let failed = funding.ensure(&accept, usdc(1_000)).await.unwrap_err();
+        assert!(matches!(failed, BuyError::OpenFailed(ChainError::GasTooDear { .. })), "{failed}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deposit_that_the_token_refuses_sends_nothing_and_one_that_is_made_fills_an_emptied_channel() {
+    let chain = LocalChain::start().await.unwrap();
+    let payer = wallet(&chain, 1, u128::MAX / 4).await;
+    let funding = funding(payer.clone());
+    let accept = accept(&payer, Address::from_bytes([2; 20]));
+    let config = funding.terms(&accept);
+    let sent = payer.deposit_onto(config, (0, Usdc::ZERO), usdc(100_000)).await;
+    assert!(!sent.as_ref().is_err_and(is_unsent), "{sent:?}");
+    // The authorization of this decision is used up.
+    let refused = payer.deposit_onto(config, (0, Usdc::ZERO), usdc(200_000)).await;
+    assert!(refused.as_ref().is_err_and(is_unsent), "{refused:?}");
+    assert!(!refused.as_ref().is_err_and(is_unsigned), "an endpoint has seen its authorization");
 }
