@@ -60,12 +60,12 @@ impl Node {
         let secrets = Arc::new(Secrets::new(secret_file, secrets, used_before(&ledger)?));
         let (foundation, inbound, news) = Foundation::lay(config, &opened.wallet, ledger).await?;
 
-        let funding = Funding::new(foundation.funding());
+        let funding = Funding::new(foundation.funding())?;
         let consumer = Consumer::new(foundation.consumer(&funding)?);
         let (closes, closes_receiver) = mpsc::channel(CLOSES_QUEUED_MAX);
         let owner = Owner::new(foundation.owner(closes));
         let (settlement, settlement_task) =
-            Settlement::new(foundation.settlement(consumer.accounts(), closes_receiver))?;
+            Settlement::new(foundation.settlement(&funding, consumer.accounts(), closes_receiver))?;
 
         let readiness = foundation.readiness();
         let backups = foundation.backups()?;

@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    consumer::{accounts::Accounts, channels::PayerChannels},
+    consumer::{accounts::Accounts, channels::PayerChannels, funding::Funding},
     owner::{book::Book, terms::Terms},
 };
 
@@ -104,6 +104,7 @@ pub struct SettlementParts {
     pub network: NetworkHandle,
     pub book: Book,
     pub channels: Arc<PayerChannels>,
+    pub funding: Funding,
     pub accounts: Arc<Accounts>,
     pub policy: Policy,
     pub terms: Terms,
@@ -133,6 +134,7 @@ impl Settlement {
             network,
             book,
             channels,
+            funding,
             accounts,
             policy,
             terms,
@@ -163,8 +165,18 @@ impl Settlement {
             unshown: Default::default(),
         };
         let asked_secs = Arc::default();
-        let payer =
-            Payer { chain, network, signer, ledger, channels, accounts, policy, promised, asked_secs };
+        let payer = Payer {
+            chain,
+            network,
+            signer,
+            ledger,
+            channels,
+            funding,
+            accounts,
+            policy,
+            promised,
+            asked_secs,
+        };
         let handle = Self { requests, payer: payer.clone(), intake: intake.clone() };
         let work = async move {
             let all = async {

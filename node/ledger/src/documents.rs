@@ -39,6 +39,8 @@ pub enum Namespace {
     Conduct = 11,
     /// The times at which the deposits that calls made into emptied channels are paid off, by owner.
     Refills = 12,
+    /// Deposits of the last day that this node has decided on, by channel.
+    Deposits = 13,
 }
 
 /// One change of [`Ledger::put_many`]; `value: None` deletes.

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_chain::{AUTHORIZATION_SECS, Balances, ChainError, ChainHandle};
+use farthing_chain::{Balances, ChainError, ChainHandle};
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{Address, ChannelConfig, Usdc, listing::Accept};
@@ -26,7 +26,7 @@ use super::{
     channels::{PayerChannel, PayerChannels},
     deposits::DepositPolicy,
     refills::Refills,
-    rest::{AtRest, Held, RestLimits, RestingPlace},
+    rest::{AtRest, COUNTED_FOR, Held, PlacedDeposits, RestLimits, RestingPlace},
     spending::OverLimit,
     terms::{Bounds, Unfit},
 };
@@ -34,11 +34,8 @@ use super::{
 /// Gas for opening a channel with room for a dear moment; what the wallet should hold at least.
 const ETH_WEI_MIN: u128 = 20_000_000_000_000;
 
-const AUTHORIZATION_LIFETIME: Duration = Duration::from_secs(AUTHORIZATION_SECS);
 /// The longest that a confirmed deposit may be on its way from the chain's view into the books.
 const DEPOSIT_WAIT_MAX: Duration = Duration::from_secs(30);
-/// Times that the chain is asked whether a deposit was made, since it was tried last.
-const LOOKS_FOR_DEPOSIT: u32 = 10;
 /// The pause before an owner's emptied channels are read again, however many calls to it are refused meanwhile.
 const READ_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
@@ -51,9 +48,8 @@ struct FundingInner {
     parts: FundingParts,
     bounds: Bounds,
     at_rest: AtRest,
+    placed: PlacedDeposits,
     one_at_a_time: KeyedMutex<Address>,
-    /// Each deposit is looked for by one task, however often it was tried.
-    looking_for: KeyedMutex<(RestingPlace, Held)>,
     refills: Refills,
     /// The times at which emptied channels of owners were read again.
     read_again: Mutex<HashMap<Address, Instant>>,
@@ -92,20 +88,26 @@ struct WantedDeposit {
 }
 
 impl Funding {
-    pub fn new(parts: FundingParts) -> Self {
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn new(parts: FundingParts) -> Result<Self, LedgerError> {
         let at_rest = AtRest::new(parts.channels.clone(), parts.rest_limits);
+        let (placed, now_secs) = (PlacedDeposits::new(parts.ledger.clone()), clock::now_secs());
+        for (at, deposit) in placed.all()? {
+            at_rest.restore(at, &deposit, now_secs);
+        }
         for &(config, deposited, total) in parts.chain.deposits_under_way_at_start() {
             let at = RestingPlace { owner: config.payee, channel: config.id(&parts.chain.domain()) };
-            at_rest.restore(at, deposited, total, Instant::now() + AUTHORIZATION_LIFETIME);
+            at_rest.restore_under_way(at, deposited, total, Instant::now() + COUNTED_FOR);
         }
         let bounds = Bounds {
             deposit_max: parts.policy.deposit_max,
             close_delay_max_secs: parts.close_delay_max_secs,
         };
-        let (one_at_a_time, looking_for, read_again) = Default::default();
+        let (one_at_a_time, read_again) = Default::default();
         let refills = Refills::new(parts.ledger.clone());
-        let inner = FundingInner { parts, bounds, at_rest, one_at_a_time, looking_for, refills, read_again };
-        Self(Arc::new(inner))
+        let inner = FundingInner { parts, bounds, at_rest, placed, one_at_a_time, refills, read_again };
+        Ok(Self(Arc::new(inner)))
     }
 
     /// The terms that this node puts money aside on.
@@ -301,6 +303,11 @@ impl Funding {
         let round = self.0.chain.channel(&at.channel).map_or(0, |view| view.round);
         let held = Held { round, deposited };
         let amount = self.0.at_rest.take(at, held, wanted.least, wanted.amount)?;
+        // Whatever comes of it, a restart does not forget it.
+        if let Err(error) = self.store(at).await {
+            self.0.at_rest.give_up(at, held);
+            return Err(error.into());
+        }
         tracing::info!(%owner, %amount, "depositing into the channel");
         killpoint::reached("funding.before_deposit");
         let made = self.0.chain.deposit_onto(config, (round, deposited), amount).await;
@@ -312,50 +319,51 @@ impl Funding {
         }
         if made.as_ref().is_err_and(is_unsigned) {
             self.0.at_rest.give_up(at, held);
-            return made.map(drop).map_err(BuyError::from);
+        } else {
+            // Whatever is said of it: an endpoint has seen its authorization, and may bring it.
+            self.0.at_rest.keep(at, held, Instant::now() + COUNTED_FOR);
         }
-        // Whatever is said of it: an endpoint has seen its authorization, and may bring it.
-        self.0.at_rest.doubt(at, held, Instant::now() + AUTHORIZATION_LIFETIME);
-        self.settle_once_made(config, at, held);
+        self.store_again(at).await;
         made?;
         killpoint::reached("funding.after_deposit");
         // Settlement brings it into ledger and memory; a caller that waits for its first call waits for that, not only
         // for the transaction.
         let arrived = self.0.channels.until(at.channel, |channel| channel.state.deposited > deposited);
         let is_booked = timeout(DEPOSIT_WAIT_MAX, arrived).await.is_ok();
-        if is_booked && self.believed_after().is_zero() {
+        // Nobody lies on a chain of one's own.
+        if is_booked && chain_view::believed_after(self.0.chain.spec().kind).is_zero() {
             self.0.at_rest.settle(at, held);
+            self.store_again(at).await;
         }
         Ok(())
     }
 
-    /// Ends a deposit once the chain shows it after as long as is believed: an endpoint may show one for a moment, and keep
-    /// the authorization to itself. One that is not seen counts until its authorization lapses.
-    fn settle_once_made(&self, config: ChannelConfig, at: RestingPlace, held: Held) {
-        let Some(alone) = self.0.looking_for.try_take((at, held)) else { return };
-        let (funding, pause) = (Arc::downgrade(&self.0), self.believed_after().max(DEPOSIT_WAIT_MAX));
-        // Nothing waits for its end, and it holds nothing open.
-        tokio::spawn(async move {
-            let _alone = alone;
-            loop {
-                tokio::time::sleep(pause).await;
-                let Some(funding) = funding.upgrade() else { return };
-                let Some(untried_for) = funding.at_rest.untried_for(at, held) else { return };
-                if untried_for < pause {
-                    continue;
-                }
-                if funding.is_made(config, held).await {
-                    return funding.at_rest.settle(at, held);
-                }
-                if untried_for > pause * LOOKS_FOR_DEPOSIT {
-                    return;
-                }
+    /// Frees the places of deposits up to a round of a channel that its owner closed because this node asked for it, as the
+    /// chain shows: of those that the token has taken. Others can be brought yet. An endpoint alone makes no node ask.
+    pub async fn closed_for_us(&self, config: ChannelConfig, round: u32) {
+        let at = RestingPlace { owner: config.payee, channel: config.id(&self.0.chain.domain()) };
+        let deposits = self.0.at_rest.up_to(at, round);
+        if deposits.is_empty() {
+            return;
+        }
+        for held in deposits {
+            let decided = (held.round, held.deposited);
+            if self.0.chain.is_deposit_taken(config, decided).await.unwrap_or_default() {
+                self.0.at_rest.settle(at, held);
             }
-        });
+        }
+        self.store_again(at).await;
     }
 
-    fn believed_after(&self) -> Duration {
-        chain_view::believed_after(self.0.chain.spec().kind)
+    async fn store(&self, at: RestingPlace) -> Result<(), LedgerError> {
+        self.0.placed.put(at, || self.0.at_rest.placed(at, clock::now_secs())).await
+    }
+
+    /// Stores what became of a deposit. It counts longer after a restart where that fails.
+    async fn store_again(&self, at: RestingPlace) {
+        if let Err(error) = self.store(at).await {
+            tracing::warn!(owner = %at.owner, %error, "what became of a deposit was not stored");
+        }
     }
 
     /// The one channel with an owner: what is claimed stays counted over closing and reopening, so the same
@@ -400,16 +408,6 @@ impl Funding {
     fn balance(&self) -> Result<Balances, BuyError> {
         let balances = *self.0.chain.balances().borrow();
         balances.ok_or_else(|| NotReady::BalanceUnknown.into())
-    }
-}
-
-impl FundingInner {
-    /// Tells whether a deposit was made: the channel shows it, or the token, also where the channel was emptied since.
-    async fn is_made(&self, config: ChannelConfig, held: Held) -> bool {
-        let read = self.chain.read_channel(config).await;
-        let is_shown = read.is_ok_and(|now| now.round == held.round && now.deposited > held.deposited);
-        let decided = (held.round, held.deposited);
-        is_shown || self.chain.is_deposit_taken(config, decided).await.unwrap_or_default()
     }
 }
 

@@ -1,8 +1,10 @@
 //! Money at rest: what lies in this node's channels and is not paid out, per owner and in all, and its limits.
 //!
-//! A deposit takes its place before its transaction leaves, and keeps it until the books show the deposit: between
-//! the two it counts as the total that the channel is to hold. So deposits to several owners at once cannot pass a
-//! limit together, and one whose fate is not known stays counted, over restarts where the chain's journal has it.
+//! A deposit takes its place before its transaction leaves, and keeps it for a day, over restarts, whatever becomes of it:
+//! one endpoint tells what a channel holds, and may tell of a full one as emptied. A place is given up sooner where nothing
+//! was signed, and where the owner closed the channel because this node asked for it. While the books show as much as was
+//! put there, places add nothing to it. So deposits to several owners at once cannot pass a limit together, and who lies
+//! about channels gains no more than the limits in a day.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -10,6 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use farthing_chain::AUTHORIZATION_SECS;
+use farthing_os::clock;
 use farthing_protocol::{Address, ChannelId, Usdc};
 use parking_lot::{Mutex, MutexGuard};
 
@@ -17,6 +21,13 @@ use super::{
     channels::{PayerChannel, PayerChannels},
     spending::OverLimit,
 };
+
+mod stored;
+
+pub use stored::{PlacedDeposit, PlacedDeposits};
+
+/// The time for which a deposit counts that was made or failed: for as long an endpoint can bring its authorization.
+pub const COUNTED_FOR: Duration = Duration::from_secs(AUTHORIZATION_SECS);
 
 /// The most that may lie in channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,13 +41,13 @@ pub struct RestLimits {
 pub struct AtRest {
     channels: Arc<PayerChannels>,
     limits: RestLimits,
-    under_way: Mutex<UnderWay>,
+    placed: Mutex<PlacesByChannel>,
 }
 
-/// By channel and its owner, the deposits that the books do not show, and what the channel held when each was decided on.
+/// By channel and its owner, the deposits of the last day, and what the channel was said to hold when each was decided on.
 /// The token takes one of all authorizations that add to the same deposit in the same round of the channel, and each of
 /// those that add to others.
-type UnderWay = HashMap<RestingPlace, BTreeMap<Held, DepositPlace>>;
+type PlacesByChannel = HashMap<RestingPlace, BTreeMap<Held, DepositPlace>>;
 
 /// A channel that money lies in, or is to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,36 +64,35 @@ pub struct Held {
     pub deposited: Usdc,
 }
 
-/// The round of a deposit of before the start, which is not known: nothing stands for it.
+/// The round of a deposit of a program of before, which is not known: nothing stands for it.
 const ROUND_OF_BEFORE: u32 = u32::MAX;
 
 /// The room that a deposit takes up.
 #[derive(Clone, Copy, Debug)]
 struct DepositPlace {
-    /// The total that the channel holds once it is confirmed.
-    total: Usdc,
-    /// The time of the last try, as far as it is known.
-    tried: Instant,
-    /// The time until which it may still happen, when its end is not known.
+    amount: Usdc,
+    /// The sum that the books showed in the channel when it was begun, and what was paid out of it by then.
+    rest_before: Usdc,
+    paid_before: Usdc,
+    begun_secs: u64,
+    /// The time until which it counts; `None` while it is being made.
     until: Option<Instant>,
-    /// The total and the end of the authorization that another attempt of the same deposit has left.
+    /// The amount and the end of the authorization that another attempt of the same deposit has left.
     left: Option<(Usdc, Instant)>,
-    /// True if it is of another round than the newest: it can be made beside whatever the channel holds now.
-    is_past: bool,
 }
 
 impl AtRest {
     pub fn new(channels: Arc<PayerChannels>, limits: RestLimits) -> Self {
-        Self { channels, limits, under_way: Mutex::default() }
+        Self { channels, limits, placed: Mutex::default() }
     }
 
     pub const fn limits(&self) -> RestLimits {
         self.limits
     }
 
-    /// Deposited and not paid out, in all, with deposits under way.
+    /// Deposited and not paid out, in all, with deposits of the last day that the books do not show.
     pub fn total(&self) -> Usdc {
-        total(&amounts(&self.channels.all(), &self.lock()))
+        total(&self.amounts(&self.lock()))
     }
 
     /// Takes a place for a deposit of at most `wanted` and at least `least` onto what a channel holds: as much of it as the
@@ -91,30 +101,30 @@ impl AtRest {
     /// # Errors
     /// [`OverLimit`] when they leave no room for the least; nothing is taken then.
     pub fn take(&self, at: RestingPlace, held: Held, least: Usdc, wanted: Usdc) -> Result<Usdc, OverLimit> {
-        let mut under_way = self.lock();
-        let places = under_way.entry(at).or_default();
-        for (before, place) in places.iter_mut().filter(|(before, _)| before.round != ROUND_OF_BEFORE) {
-            place.is_past = before.round != held.round;
-        }
-        // It stands for its forerunner.
-        let earlier = places.remove(&held);
-        let room = self.limits.room(&amounts(&self.channels.all(), &under_way), at.owner, least, wanted);
+        let mut placed = self.lock();
+        let places = placed.entry(at).or_default();
+        let earlier = places.get(&held).copied();
+        // It stands for its forerunner, which takes up no room beside it.
+        let begun = earlier.unwrap_or_else(|| self.begin(at, held));
+        places.insert(held, DepositPlace { amount: Usdc::ZERO, ..begun });
+        let room = self.limits.room(&self.amounts(&placed), at.owner, least, wanted);
         let place = match (&room, earlier) {
             (Ok(amount), earlier) => {
-                let total = held.deposited.saturating_add(*amount);
-                let left = earlier.and_then(|earlier| earlier.until.map(|until| (earlier.total, until)));
-                let total = left.map_or(total, |(left, _)| left.max(total));
-                Some(DepositPlace { total, tried: Instant::now(), until: None, left, is_past: false })
+                let left = earlier.and_then(|earlier| Some((earlier.amount, earlier.until?)));
+                let amount = left.map_or(*amount, |(left, _)| left.max(*amount));
+                Some(DepositPlace { amount, until: None, left, ..begun })
             }
             (Err(_), earlier) => earlier,
         };
-        if let Some(place) = place {
-            under_way.entry(at).or_default().insert(held, place);
+        let places = placed.entry(at).or_default();
+        match place {
+            Some(place) => drop(places.insert(held, place)),
+            None => drop(places.remove(&held)),
         }
         room
     }
 
-    /// Ends a deposit that was made.
+    /// Ends a deposit that is back, or that the books of a chain show on which nobody lies.
     pub fn settle(&self, at: RestingPlace, held: Held) {
         if let Some(places) = self.lock().get_mut(&at) {
             places.remove(&held);
@@ -123,44 +133,126 @@ impl AtRest {
 
     /// Ends an attempt that signed nothing. What an attempt before it signed may still be made.
     pub fn give_up(&self, at: RestingPlace, held: Held) {
-        let mut under_way = self.lock();
-        let Some(places) = under_way.get_mut(&at) else { return };
+        let mut placed = self.lock();
+        let Some(places) = placed.get_mut(&at) else { return };
         let place = places.remove(&held);
-        if let Some((place, (total, until))) = place.and_then(|place| Some((place, place.left?))) {
-            places.insert(held, DepositPlace { total, until: Some(until), left: None, ..place });
+        if let Some((place, (amount, until))) = place.and_then(|place| Some((place, place.left?))) {
+            places.insert(held, DepositPlace { amount, until: Some(until), left: None, ..place });
         }
     }
 
-    /// Keeps the place of a deposit that was made or failed, and may happen all the same: an endpoint has seen the
-    /// authorization, and may bring it until it lapses.
-    pub fn doubt(&self, at: RestingPlace, held: Held, lapses: Instant) {
+    /// Keeps the place of a deposit whose attempt is over: it was made, or an endpoint has seen the authorization, and may
+    /// bring it.
+    pub fn keep(&self, at: RestingPlace, held: Held, until: Instant) {
         if let Some(place) = self.lock().get_mut(&at).and_then(|places| places.get_mut(&held)) {
-            (place.tried, place.until, place.left) = (Instant::now(), Some(lapses), None);
+            (place.until, place.left) = (Some(until), None);
         }
     }
 
-    /// Returns the time since a deposit was tried last; `None` when it has ended.
-    pub fn untried_for(&self, at: RestingPlace, held: Held) -> Option<Duration> {
-        Some(self.lock().get(&at)?.get(&held)?.tried.elapsed())
+    /// Lists the deposits into a channel up to a round of it, but for one that is being made.
+    pub fn up_to(&self, at: RestingPlace, round: u32) -> Vec<Held> {
+        let placed = self.lock();
+        let places = placed.get(&at).into_iter().flatten();
+        let over = places.filter(|(held, place)| held.round <= round && place.until.is_some());
+        over.map(|(held, _)| *held).collect()
     }
 
-    /// Takes the place of a deposit that was under way at the last stop, whatever the limits are.
-    pub fn restore(&self, at: RestingPlace, deposited: Usdc, total: Usdc, lapses: Instant) {
-        let place =
-            DepositPlace { total, tried: Instant::now(), until: Some(lapses), left: None, is_past: false };
-        let held = Held { round: ROUND_OF_BEFORE, deposited };
+    /// The places of a channel in their stored form.
+    pub fn placed(&self, at: RestingPlace, now_secs: u64) -> Vec<PlacedDeposit> {
+        let placed = self.lock();
+        let places = placed.get(&at).into_iter().flatten();
+        let stored = places.map(|(held, place)| {
+            let left =
+                place.until.map_or(COUNTED_FOR, |until| until.saturating_duration_since(Instant::now()));
+            PlacedDeposit {
+                round: held.round,
+                deposited: held.deposited,
+                amount: place.amount,
+                rest_before: place.rest_before,
+                paid_before: place.paid_before,
+                begun_secs: place.begun_secs,
+                lapses_secs: now_secs.saturating_add(left.as_secs()),
+            }
+        });
+        stored.collect()
+    }
+
+    /// Takes the place of a deposit of before the start again, whatever the limits are. It counts no longer than any other,
+    /// however far ahead the clock was then.
+    pub fn restore(&self, at: RestingPlace, deposit: &PlacedDeposit, now_secs: u64) {
+        let left = Duration::from_secs(deposit.lapses_secs.saturating_sub(now_secs)).min(COUNTED_FOR);
+        let place = DepositPlace {
+            amount: deposit.amount,
+            rest_before: deposit.rest_before,
+            paid_before: deposit.paid_before,
+            begun_secs: deposit.begun_secs,
+            until: Some(Instant::now() + left),
+            left: None,
+        };
+        let held = Held { round: deposit.round, deposited: deposit.deposited };
         self.lock().entry(at).or_default().insert(held, place);
     }
 
-    /// Without those that cannot happen any more. One that the books show adds nothing to them: an endpoint may show for a
-    /// moment what was never made.
-    fn lock(&self) -> MutexGuard<'_, UnderWay> {
-        let mut under_way = self.under_way.lock();
-        under_way.retain(|_, places| {
-            places.retain(|_, place| place.until.is_none_or(|lapses| Instant::now() < lapses));
+    /// Keeps the place of a deposit whose transaction was under way at the last stop. The ledger knows it, unless a program of
+    /// before made it.
+    pub fn restore_under_way(&self, at: RestingPlace, deposited: Usdc, total: Usdc, until: Instant) {
+        let amount = total.saturating_sub(deposited);
+        let mut placed = self.lock();
+        let places = placed.entry(at).or_default();
+        let mut known = places.iter_mut();
+        let known = known.find(|(held, place)| held.deposited == deposited && place.amount >= amount);
+        if let Some((_, place)) = known {
+            place.until = Some(until);
+            return;
+        }
+        let held = Held { round: ROUND_OF_BEFORE, deposited };
+        places.insert(held, DepositPlace { amount, until: Some(until), ..self.begin(at, held) });
+    }
+
+    fn begin(&self, at: RestingPlace, held: Held) -> DepositPlace {
+        let channel = self.channels.get(at.channel);
+        let (deposited, paid_before) =
+            channel.map_or((Usdc::ZERO, Usdc::ZERO), |channel| (channel.state.deposited, channel.claimed));
+        DepositPlace {
+            amount: Usdc::ZERO,
+            rest_before: held.deposited.min(deposited).saturating_sub(paid_before),
+            paid_before,
+            begun_secs: clock::now_secs(),
+            until: None,
+            left: None,
+        }
+    }
+
+    /// By owner, what lies in its channels or will, and is not paid out.
+    fn amounts(&self, placed: &PlacesByChannel) -> HashMap<Address, Usdc> {
+        let mut amounts: HashMap<Address, Usdc> = HashMap::new();
+        let mut add = |owner, amount| {
+            let sum = amounts.entry(owner).or_default();
+            *sum = sum.saturating_add(amount);
+        };
+        let shown: HashMap<ChannelId, PayerChannel> =
+            self.channels.all().into_iter().map(|channel| (channel.id, channel)).collect();
+        for channel in shown.values() {
+            add(channel.config.payee, rest(channel));
+        }
+        for (at, places) in placed {
+            let counted = shown.get(&at.channel);
+            let channel = counted.cloned().or_else(|| self.channels.get(at.channel));
+            // The owner's receipts show what it earned, and the chain's word alone nothing.
+            let paid = channel.map_or(Usdc::ZERO, |channel| channel.claimed.min(channel.receipted));
+            add(at.owner, put_there(places, paid).saturating_sub(counted.map_or(Usdc::ZERO, rest)));
+        }
+        amounts
+    }
+
+    /// Without those that count no more.
+    fn lock(&self) -> MutexGuard<'_, PlacesByChannel> {
+        let mut placed = self.placed.lock();
+        placed.retain(|_, places| {
+            places.retain(|_, place| place.until.is_none_or(|until| Instant::now() < until));
             !places.is_empty()
         });
-        under_way
+        placed
     }
 }
 
@@ -187,27 +279,18 @@ impl RestLimits {
     }
 }
 
-/// By owner, what lies in its channels or will, and is not paid out.
-fn amounts(channels: &[PayerChannel], under_way: &UnderWay) -> HashMap<Address, Usdc> {
-    let mut amounts = HashMap::new();
-    let mut held = HashMap::new();
-    for channel in channels {
-        let deposited = channel.state.deposited;
-        held.insert(channel.id, deposited);
-        let amount: &mut Usdc = amounts.entry(channel.config.payee).or_default();
-        *amount = amount.saturating_add(deposited.saturating_sub(channel.claimed));
-    }
-    for (at, places) in under_way {
-        let held = held.get(&at.channel).copied().unwrap_or_default();
-        let coming = places.iter().map(|(before, place)| {
-            let held = if place.is_past { Usdc::ZERO } else { held };
-            place.total.saturating_sub(held.max(before.deposited))
-        });
-        let coming = coming.fold(Usdc::ZERO, Usdc::saturating_add);
-        let amount = amounts.entry(at.owner).or_default();
-        *amount = amount.saturating_add(coming);
-    }
-    amounts
+/// Computes what the books show in a channel.
+fn rest(channel: &PayerChannel) -> Usdc {
+    channel.state.deposited.saturating_sub(channel.claimed)
+}
+
+/// Computes the most that lies in a channel by what this node has put there, whatever the chain says of it: what was there
+/// before the oldest deposit, and all since, without what was paid out since.
+fn put_there(places: &BTreeMap<Held, DepositPlace>, paid: Usdc) -> Usdc {
+    let oldest = places.iter().min_by_key(|(held, place)| (place.begun_secs, **held));
+    let Some((_, oldest)) = oldest else { return Usdc::ZERO };
+    let put = places.values().fold(oldest.rest_before, |sum, place| sum.saturating_add(place.amount));
+    put.saturating_sub(paid.saturating_sub(oldest.paid_before))
 }
 
 fn total(amounts: &HashMap<Address, Usdc>) -> Usdc {
@@ -215,175 +298,4 @@ fn total(amounts: &HashMap<Address, Usdc>) -> Usdc {
 }
 
 #[cfg(test)]
-mod tests {
-    use farthing_ledger::PayerChannelRow;
-    use farthing_protocol::ChannelConfig;
-
-    use super::*;
-
-    const fn usdc(micros: u64) -> Usdc {
-        Usdc::from_micros(micros)
-    }
-
-    const fn owner(n: u8) -> Address {
-        Address::from_bytes([n; 20])
-    }
-
-    const fn at(n: u8) -> RestingPlace {
-        RestingPlace { owner: owner(n), channel: ChannelId::from_bytes([n; 32]) }
-    }
-
-    const fn held(deposited: u64) -> Held {
-        Held { round: 0, deposited: usdc(deposited) }
-    }
-
-    const LIMITS: RestLimits = RestLimits { per_owner: usdc(50), in_all: usdc(100) };
-
-    fn holding(channels: &PayerChannels, n: u8, deposited: u64, claimed: u64) {
-        let config = ChannelConfig {
-            payer: Address::ZERO,
-            payee: owner(n),
-            token: Address::ZERO,
-            signer: Address::ZERO,
-            close_delay_secs: 86_400,
-            salt: [0; 32],
-        };
-        let row = PayerChannelRow {
-            id: ChannelId::from_bytes([n; 32]),
-            config,
-            deposited: usdc(deposited),
-            claimed: usdc(claimed),
-            stopped: false,
-            acknowledged: usdc(claimed),
-            receipted: Usdc::ZERO,
-            signed: usdc(claimed),
-            in_flight: usdc(0),
-            used_secs: None,
-            is_promised_on: true,
-            may_lack_calls: true,
-        };
-        channels.apply(&row, None);
-    }
-
-    #[test]
-    fn a_deposit_fits_into_what_is_left_with_its_owner_and_in_all_or_is_refused() {
-        let channels = Arc::new(PayerChannels::default());
-        holding(&channels, 1, 60, 20);
-        let rest = AtRest::new(channels, LIMITS);
-        assert_eq!(rest.take(at(1), held(60), usdc(10), usdc(30)), Ok(usdc(10)), "40 lie there, 50 may");
-        rest.give_up(at(1), held(60));
-        let refused = rest.take(at(1), held(60), usdc(11), usdc(30)).unwrap_err();
-        assert!(matches!(refused, OverLimit::RestOfOwner { .. }), "{refused}");
-        assert_eq!(rest.take(at(2), held(0), usdc(50), usdc(50)), Ok(usdc(50)));
-        let refused = rest.take(at(3), held(0), usdc(11), usdc(50)).unwrap_err();
-        assert!(matches!(refused, OverLimit::Rest { .. }), "{refused}");
-        assert_eq!(rest.take(at(3), held(0), usdc(10), usdc(50)), Ok(usdc(10)));
-        assert_eq!(rest.total(), usdc(100));
-    }
-
-    #[test]
-    fn a_deposit_counts_once_while_its_confirmation_reaches_the_books() {
-        let channels = Arc::new(PayerChannels::default());
-        let rest = AtRest::new(channels.clone(), LIMITS);
-        rest.take(at(1), held(0), usdc(40), usdc(40)).unwrap();
-        assert_eq!(rest.total(), usdc(40), "under way");
-        holding(&channels, 1, 40, 0);
-        assert_eq!(rest.total(), usdc(40), "in the books and under way");
-        rest.give_up(at(1), held(0));
-        assert_eq!(rest.total(), usdc(40), "in the books");
-        holding(&channels, 1, 40, 30);
-        assert_eq!(rest.total(), usdc(10), "what is paid out does not lie there");
-    }
-
-    #[test]
-    fn a_deposit_that_failed_counts_as_long_as_its_authorization_can_be_used_and_is_not_booked() {
-        let channels = Arc::new(PayerChannels::default());
-        let rest = AtRest::new(channels.clone(), LIMITS);
-        let later = Instant::now() + Duration::from_secs(3_600);
-        for n in 1..=2 {
-            rest.take(at(n), held(0), usdc(40), usdc(40)).unwrap();
-            rest.doubt(at(n), held(0), later);
-        }
-        assert!(rest.take(at(3), held(0), usdc(30), usdc(30)).is_err(), "both may still be made");
-        assert_eq!(rest.take(at(1), held(0), usdc(50), usdc(50)), Ok(usdc(50)), "in place of the first");
-        rest.doubt(at(1), held(0), Instant::now());
-        assert_eq!(rest.total(), usdc(40), "it cannot be made any more");
-        for deposited in [40, 1_000_000] {
-            holding(&channels, 2, deposited, 0);
-            assert_eq!(rest.total(), usdc(deposited), "in the books");
-            holding(&channels, 2, 0, 0);
-            assert_eq!(rest.total(), usdc(40), "an endpoint may have shown it for a moment");
-        }
-        rest.doubt(at(2), held(0), Instant::now());
-        assert_eq!(rest.total(), usdc(0), "it cannot be made any more");
-        // Closed since, so that the channel is filled under another authorization: the earlier one is still good.
-        rest.take(at(5), held(10), usdc(20), usdc(20)).unwrap();
-        rest.doubt(at(5), held(10), later);
-        rest.take(at(5), held(0), usdc(15), usdc(15)).unwrap();
-        assert_eq!(rest.total(), usdc(35));
-        rest.give_up(at(5), held(0));
-        assert_eq!(rest.total(), usdc(20));
-        // One that is refused, or smaller, takes nothing of the place of the one before, which may still be made.
-        assert!(rest.take(at(5), held(10), usdc(60), usdc(60)).is_err());
-        assert_eq!(rest.total(), usdc(20));
-        assert_eq!(rest.take(at(5), held(10), usdc(5), usdc(5)), Ok(usdc(5)));
-        assert_eq!(rest.total(), usdc(20));
-        // One that signs nothing leaves the place of the one before.
-        rest.doubt(at(5), held(10), later);
-        assert_eq!(rest.take(at(5), held(10), usdc(35), usdc(35)), Ok(usdc(35)));
-        assert_eq!(rest.total(), usdc(35));
-        rest.give_up(at(5), held(10));
-        assert_eq!(rest.total(), usdc(20));
-        rest.give_up(at(5), held(10));
-        assert_eq!(rest.take(at(5), held(10), usdc(35), usdc(35)), Ok(usdc(35)));
-        rest.give_up(at(5), held(10));
-        assert_eq!(rest.total(), usdc(0));
-        rest.restore(at(4), usdc(0), usdc(70), later);
-        assert_eq!(rest.total(), usdc(70), "of before the start");
-    }
-
-    #[test]
-    fn a_deposit_of_an_earlier_round_counts_beside_those_of_later_ones_as_long_as_it_can_be_made() {
-        let channels = Arc::new(PayerChannels::default());
-        let rest = AtRest::new(channels.clone(), LIMITS);
-        let later = Instant::now() + Duration::from_secs(3_600);
-        for round in 0..2 {
-            let held = Held { round, deposited: usdc(0) };
-            assert_eq!(rest.take(at(1), held, usdc(20), usdc(20)), Ok(usdc(20)));
-            rest.doubt(at(1), held, later);
-        }
-        assert_eq!(rest.total(), usdc(40), "each has an authorization of its own");
-        let third = Held { round: 2, deposited: usdc(0) };
-        assert!(rest.take(at(1), third, usdc(20), usdc(20)).is_err());
-        holding(&channels, 1, 20, 0);
-        rest.give_up(at(1), Held { round: 1, deposited: usdc(0) });
-        assert_eq!(rest.total(), usdc(40), "one is in the books, and the other may still be made");
-        rest.doubt(at(1), held(0), Instant::now());
-        assert_eq!(rest.total(), usdc(20));
-        // Of a round that an endpoint invented.
-        let invented = Held { round: 9, deposited: usdc(0) };
-        assert_eq!(rest.take(at(2), invented, usdc(20), usdc(20)), Ok(usdc(20)));
-        rest.doubt(at(2), invented, later);
-        assert_eq!(rest.take(at(2), held(0), usdc(20), usdc(20)), Ok(usdc(20)));
-        holding(&channels, 2, 20, 0);
-        rest.give_up(at(2), held(0));
-        assert_eq!(
-            rest.total(),
-            usdc(60),
-            "20 with the first, 20 with the second, and 20 that may still be made"
-        );
-    }
-
-    #[test]
-    fn deposits_to_many_owners_at_once_never_pass_the_limit_together() {
-        let rest = Arc::new(AtRest::new(Arc::default(), LIMITS));
-        let takers = (1..=16_u8).map(|n| {
-            let rest = rest.clone();
-            std::thread::spawn(move || rest.take(at(n), held(0), usdc(9), usdc(9)).is_ok())
-        });
-        let takers: Vec<_> = takers.collect();
-        let taken = takers.into_iter().map(|taker| taker.join().unwrap());
-        assert_eq!(taken.filter(|taken| *taken).count(), 11, "eleven times 9 fit into 100");
-        assert_eq!(rest.total(), usdc(99));
-    }
-}
+mod tests;

@@ -77,11 +77,11 @@ pub enum OverLimit {
     )]
     SecretBudget { secret: String, spent: Usdc, per_day: Usdc, price: Usdc },
     #[error(
-        "{at_rest} USDC lie in the channel with {owner}, at most {per_owner} USDC may, and this call needs a deposit of {deposit} USDC; wait until the owner claims what it earned, close the channel with `farthing channel close`, or raise `spending.at_rest_per_owner`"
+        "{at_rest} USDC lie in the channel with {owner}, or were put there within a day and may lie there, at most {per_owner} USDC may, and this call needs a deposit of {deposit} USDC; wait until the owner claims what it earned, close the channel with `farthing channel close`, or raise `spending.at_rest_per_owner`"
     )]
     RestOfOwner { owner: Address, at_rest: Usdc, per_owner: Usdc, deposit: Usdc },
     #[error(
-        "{at_rest} USDC lie in all channels of this node, at most {in_all} USDC may, and this call needs a deposit of {deposit} USDC; close a channel with `farthing channel close`, or raise `spending.at_rest_max`"
+        "{at_rest} USDC lie in all channels of this node, or were put there within a day and may lie there, at most {in_all} USDC may, and this call needs a deposit of {deposit} USDC; close a channel with `farthing channel close`, or raise `spending.at_rest_max`"
     )]
     Rest { at_rest: Usdc, in_all: Usdc, deposit: Usdc },
     #[error(

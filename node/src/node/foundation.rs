@@ -190,6 +190,7 @@ impl Foundation {
 
     pub(super) fn settlement(
         &self,
+        funding: &Funding,
         accounts: Arc<Accounts>,
         closes: mpsc::Receiver<ChannelId>,
     ) -> SettlementParts {
@@ -200,6 +201,7 @@ impl Foundation {
             network: self.network.clone(),
             book: self.book.clone(),
             channels: self.channels.clone(),
+            funding: funding.clone(),
             accounts,
             policy: policy(&self.config),
             terms: self.terms,

@@ -32,6 +32,7 @@ use crate::{
     consumer::{
         accounts::Accounts,
         channels::{PayerChannel, PayerChannels},
+        funding::Funding,
         shown::newest_word,
     },
     status,
@@ -82,6 +83,7 @@ pub(super) struct Payer {
     pub signer: Signer,
     pub ledger: Ledger,
     pub channels: Arc<PayerChannels>,
+    pub funding: Funding,
     pub accounts: Arc<Accounts>,
     pub policy: Policy,
     pub promised: Promised,
@@ -256,6 +258,7 @@ impl Payer {
         let promise = self.signer.sign_voucher(&voucher, consent.deposited)?;
         let row = ClaimRow { config, cumulative: amount, amount, signature: promise };
         self.chain.relay_close(row, consent, signature).await?;
+        self.funding.closed_for_us(config, consent.round).await;
         self.promised.forget(channel.id).await;
         Ok(Closed::Brought)
     }
@@ -279,6 +282,9 @@ impl Payer {
                 self.promised.forget(id).await;
                 continue;
             };
+            if let Some(round) = word.round.filter(|round| self.round(id) > Some(*round)) {
+                self.funding.closed_for_us(channel.config, round).await;
+            }
             if self.promised.look(&self.chain, channel.config, channel.holds_deposit(), word).await {
                 continue;
             }

@@ -7,6 +7,7 @@ use farthing_control::{
     endpoint,
     types::{AlertKind, Channel, ChannelRole, ChannelState as State, NodePart},
 };
+use farthing_protocol::Usdc;
 use farthing_testnet::rpc;
 use farthing_tests::{
     calls::{expect_free, expect_served, fixed_owner, posing_as_public, setting},
@@ -290,5 +291,47 @@ async fn on_any_public_chain_an_owner_whose_endpoint_stands_still_says_so_and_th
             .await?;
         assert_eq!(world.settle_and_check(FUNDS).await?, PRICE.saturating_mul(3));
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn money_at_rest_is_bounded_whatever_an_endpoint_says_of_the_channel_over_restarts_too() -> Result<()> {
+    const DEPOSIT: Usdc = Usdc::from_micros(50_000);
+    let both = DEPOSIT.saturating_mul(2);
+    let liar = Liar::start().await?;
+    // Each deposit is told to be back, so that the next one has an authorization of its own.
+    liar.lie(|[deposited, ..]| [0, 0, 0, deposited / u128::from(DEPOSIT.micros())]);
+    let setup = fixed_owner()?;
+    let owner_settings = [setup.owner_settings.clone(), posing_as_public()].concat();
+    let consumer_settings = [
+        posing_as_public(),
+        setting("spending.deposit_max", &DEPOSIT.to_string()),
+        setting("spending.at_rest_per_owner", &both.to_string()),
+    ];
+    let setup = Setup { owner_settings, consumer_settings: consumer_settings.concat(), ..setup };
+    let mut world = World::with(Setup { consumer_endpoint: Some(liar.clone()), ..setup }).await?;
+    for is_restarted in [false, true] {
+        if is_restarted {
+            world.consumer.kill().await?;
+            world.consumer.restart(Vec::new()).await?;
+            world.consumer.wait_until_ready().await?;
+        }
+        eventually("a call is refused for what lies there", async || {
+            let answer = world.get("/ok").await?;
+            Ok(answer.problem() == "over-limit"
+                && answer.json()["detail"].to_string().contains("spending.at_rest_per_owner"))
+        })
+        .await?;
+        let gone = FUNDS.saturating_sub(world.chain.usdc_of(world.consumer_wallet).await?);
+        assert_eq!(gone, both, "after a restart: {is_restarted}");
+        let at_rest = world.consumer.control().ask(endpoint::Spending).await?.at_rest;
+        assert_eq!(at_rest.now.0, both, "after a restart: {is_restarted}");
+    }
+    assert!(liar.told() > 0, "the lie was told");
+    // The channel would be read by itself ten minutes later.
+    liar.tell_the_truth();
+    eventually("a call is served", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    let at_rest = world.consumer.control().ask(endpoint::Spending).await?.at_rest;
+    assert_eq!(at_rest.now.0, both, "nothing counts twice");
     Ok(())
 }

@@ -37,6 +37,7 @@ fn funding(chain: ChainHandle) -> Funding {
         rest_limits: RestLimits { per_owner: usdc(1_000_000), in_all: usdc(1_000_000) },
         tasks: TaskTracker::new(),
     })
+    .unwrap()
 }
 
 /// Has the books show a channel as emptied.
@@ -71,7 +72,7 @@ fn accept(chain: &ChainHandle, pay_to: Address) -> Accept {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deposit_that_fails_again_and_again_is_looked_for_by_one_task() {
+async fn a_deposit_that_fails_again_and_again_takes_one_place_and_leaves_no_task() {
     let chain = LocalChain::start().await.unwrap();
     let funding = funding(wallet(&chain, 1, 1).await);
     let accept = accept(&funding.0.chain, Address::from_bytes([2; 20]));
@@ -91,16 +92,18 @@ async fn a_deposit_that_fails_again_and_again_is_looked_for_by_one_task() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deposit_was_made_also_where_its_channel_was_emptied_since() {
+async fn a_deposit_into_an_emptied_channel_counts_for_a_day_or_until_its_owner_has_closed_as_asked() {
     let chain = LocalChain::start().await.unwrap();
     let (payer, owner) = (wallet(&chain, 1, u128::MAX / 4).await, wallet(&chain, 2, u128::MAX / 4).await);
     let funding = funding(payer.clone());
     let config = funding.terms(&accept(&payer, owner.wallet()));
-    let [first, second] = [0, 1].map(|round| Held { round, deposited: Usdc::ZERO });
-    assert!(!funding.0.is_made(config, first).await);
-    payer.deposit_onto(config, (0, Usdc::ZERO), usdc(100_000)).await.unwrap();
-    assert!(funding.0.is_made(config, first).await);
-
+    let at = RestingPlace { owner: owner.wallet(), channel: config.id(&payer.domain()) };
+    let rest = funding.at_rest();
+    let deposits = [0, 1, 2].map(|round| Held { round, deposited: Usdc::ZERO });
+    for held in deposits {
+        rest.take(at, held, usdc(100_000), usdc(100_000)).unwrap();
+        rest.keep(at, held, Instant::now() + COUNTED_FOR);
+    }
     let nothing = ClaimRow {
         config,
         cumulative: Usdc::ZERO,
@@ -108,10 +111,18 @@ async fn a_deposit_was_made_also_where_its_channel_was_emptied_since() {
         signature: Signature::from_bytes([0; 65]),
     };
     owner.track(config).await.unwrap();
-    owner.close(nothing).await.unwrap();
-    assert!(payer.read_channel(config).await.unwrap().round > 0);
-    assert!(funding.0.is_made(config, first).await, "the token has taken its authorization");
-    assert!(!funding.0.is_made(config, second).await, "that of the next round is another");
+    for round in 0..2 {
+        payer.deposit_onto(config, (round, Usdc::ZERO), usdc(100_000)).await.unwrap();
+        owner.close(nothing).await.unwrap();
+    }
+    assert_eq!(payer.read_channel(config).await.unwrap().round, 2);
+    assert_eq!(rest.total(), usdc(300_000), "what the chain alone says frees nothing");
+    funding.closed_for_us(config, 0).await;
+    assert_eq!(rest.total(), usdc(200_000), "the first is back as asked for, the second was not asked for");
+    funding.closed_for_us(config, 2).await;
+    assert_eq!(rest.total(), usdc(100_000), "nobody has brought the third yet");
+    rest.keep(at, deposits[2], Instant::now());
+    assert_eq!(rest.total(), Usdc::ZERO, "nobody can any more");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -69,7 +69,7 @@ async fn copies_that_hear_busy_while_the_first_one_runs_add_neither_an_execution
         ensure!(receipts.iter().all(|receipt| *receipt == answer.receipt), "{receipts:?}");
         println!("{method:?}: {busy} copies heard busy, {} had the answer of the first one", receipts.len());
         // Whoever heard it comes again.
-        assert_eq!(payer.served(call).await?.receipt, answer.receipt);
+        assert_eq!(payer.served(call.clone()).await?.receipt, answer.receipt);
         assert_eq!(hits.load(Ordering::SeqCst), n);
     }
     expect_charged(&world, 2).await

@@ -1,0 +1,243 @@
+//! Deposits into channels of owners that are numbered, in sums of micros.
+
+use farthing_ledger::PayerChannelRow;
+use farthing_protocol::ChannelConfig;
+
+use super::*;
+
+const fn usdc(micros: u64) -> Usdc {
+    Usdc::from_micros(micros)
+}
+
+const fn owner(n: u8) -> Address {
+    Address::from_bytes([n; 20])
+}
+
+const fn at(n: u8) -> RestingPlace {
+    RestingPlace { owner: owner(n), channel: ChannelId::from_bytes([n; 32]) }
+}
+
+const fn held(deposited: u64) -> Held {
+    Held { round: 0, deposited: usdc(deposited) }
+}
+
+const LIMITS: RestLimits = RestLimits { per_owner: usdc(50), in_all: usdc(100) };
+
+fn holding(channels: &PayerChannels, n: u8, deposited: u64, claimed: u64) {
+    let config = ChannelConfig {
+        payer: Address::ZERO,
+        payee: owner(n),
+        token: Address::ZERO,
+        signer: Address::ZERO,
+        close_delay_secs: 86_400,
+        salt: [0; 32],
+    };
+    let row = PayerChannelRow {
+        id: ChannelId::from_bytes([n; 32]),
+        config,
+        deposited: usdc(deposited),
+        claimed: usdc(claimed),
+        stopped: false,
+        acknowledged: usdc(claimed),
+        receipted: usdc(claimed),
+        signed: usdc(claimed),
+        in_flight: usdc(0),
+        used_secs: None,
+        is_promised_on: true,
+        may_lack_calls: true,
+    };
+    channels.apply(&row, None);
+}
+
+#[test]
+fn a_deposit_fits_into_what_is_left_with_its_owner_and_in_all_or_is_refused() {
+    let channels = Arc::new(PayerChannels::default());
+    holding(&channels, 1, 60, 20);
+    let rest = AtRest::new(channels, LIMITS);
+    assert_eq!(rest.take(at(1), held(60), usdc(10), usdc(30)), Ok(usdc(10)), "40 lie there, 50 may");
+    rest.give_up(at(1), held(60));
+    let refused = rest.take(at(1), held(60), usdc(11), usdc(30)).unwrap_err();
+    assert!(matches!(refused, OverLimit::RestOfOwner { .. }), "{refused}");
+    assert_eq!(rest.take(at(2), held(0), usdc(50), usdc(50)), Ok(usdc(50)));
+    let refused = rest.take(at(3), held(0), usdc(11), usdc(50)).unwrap_err();
+    assert!(matches!(refused, OverLimit::Rest { .. }), "{refused}");
+    assert_eq!(rest.take(at(3), held(0), usdc(10), usdc(50)), Ok(usdc(10)));
+    assert_eq!(rest.total(), usdc(100));
+}
+
+#[test]
+fn a_deposit_counts_once_while_its_confirmation_reaches_the_books() {
+    let channels = Arc::new(PayerChannels::default());
+    let rest = AtRest::new(channels.clone(), LIMITS);
+    rest.take(at(1), held(0), usdc(40), usdc(40)).unwrap();
+    assert_eq!(rest.total(), usdc(40), "under way");
+    holding(&channels, 1, 40, 0);
+    assert_eq!(rest.total(), usdc(40), "in the books and under way");
+    rest.give_up(at(1), held(0));
+    assert_eq!(rest.total(), usdc(40), "in the books");
+    holding(&channels, 1, 40, 30);
+    assert_eq!(rest.total(), usdc(10), "what is paid out does not lie there");
+}
+
+#[test]
+fn a_deposit_that_failed_counts_as_long_as_its_authorization_can_be_used_and_is_not_booked() {
+    let channels = Arc::new(PayerChannels::default());
+    let rest = AtRest::new(channels.clone(), LIMITS);
+    let later = Instant::now() + Duration::from_secs(3_600);
+    for n in 1..=2 {
+        rest.take(at(n), held(0), usdc(40), usdc(40)).unwrap();
+        rest.keep(at(n), held(0), later);
+    }
+    assert!(rest.take(at(3), held(0), usdc(30), usdc(30)).is_err(), "both may still be made");
+    assert_eq!(rest.take(at(1), held(0), usdc(50), usdc(50)), Ok(usdc(50)), "in place of the first");
+    rest.keep(at(1), held(0), Instant::now());
+    assert_eq!(rest.total(), usdc(40), "it cannot be made any more");
+    for deposited in [40, 1_000_000] {
+        holding(&channels, 2, deposited, 0);
+        assert_eq!(rest.total(), usdc(deposited), "in the books");
+        holding(&channels, 2, 0, 0);
+        assert_eq!(rest.total(), usdc(40), "an endpoint may have shown it for a moment");
+    }
+    rest.keep(at(2), held(0), Instant::now());
+    assert_eq!(rest.total(), usdc(0), "it cannot be made any more");
+    // Closed since, so that the channel is filled under another authorization: the earlier one is still good.
+    rest.take(at(5), held(10), usdc(20), usdc(20)).unwrap();
+    rest.keep(at(5), held(10), later);
+    rest.take(at(5), held(0), usdc(15), usdc(15)).unwrap();
+    assert_eq!(rest.total(), usdc(35));
+    rest.give_up(at(5), held(0));
+    assert_eq!(rest.total(), usdc(20));
+    // One that is refused, or smaller, takes nothing of the place of the one before, which may still be made.
+    assert!(rest.take(at(5), held(10), usdc(60), usdc(60)).is_err());
+    assert_eq!(rest.total(), usdc(20));
+    assert_eq!(rest.take(at(5), held(10), usdc(5), usdc(5)), Ok(usdc(5)));
+    assert_eq!(rest.total(), usdc(20));
+    // One that signs nothing leaves the place of the one before.
+    rest.keep(at(5), held(10), later);
+    assert_eq!(rest.take(at(5), held(10), usdc(35), usdc(35)), Ok(usdc(35)));
+    assert_eq!(rest.total(), usdc(35));
+    rest.give_up(at(5), held(10));
+    assert_eq!(rest.total(), usdc(20));
+    rest.give_up(at(5), held(10));
+    assert_eq!(rest.take(at(5), held(10), usdc(35), usdc(35)), Ok(usdc(35)));
+    rest.give_up(at(5), held(10));
+    assert_eq!(rest.total(), usdc(0));
+    rest.restore_under_way(at(4), usdc(0), usdc(70), later);
+    assert_eq!(rest.total(), usdc(70), "of before the start");
+}
+
+#[test]
+fn a_deposit_of_an_earlier_round_counts_beside_those_of_later_ones_as_long_as_it_can_be_made() {
+    let channels = Arc::new(PayerChannels::default());
+    let rest = AtRest::new(channels.clone(), LIMITS);
+    let later = Instant::now() + Duration::from_secs(3_600);
+    for round in 0..2 {
+        let held = Held { round, deposited: usdc(0) };
+        assert_eq!(rest.take(at(1), held, usdc(20), usdc(20)), Ok(usdc(20)));
+        rest.keep(at(1), held, later);
+    }
+    assert_eq!(rest.total(), usdc(40), "each has an authorization of its own");
+    let third = Held { round: 2, deposited: usdc(0) };
+    assert!(rest.take(at(1), third, usdc(20), usdc(20)).is_err());
+    holding(&channels, 1, 20, 0);
+    assert_eq!(rest.total(), usdc(40), "one is in the books, and the other may still be made");
+    rest.keep(at(1), held(0), Instant::now());
+    assert_eq!(rest.total(), usdc(20));
+    // Of a round that an endpoint invented.
+    let invented = Held { round: 9, deposited: usdc(0) };
+    assert_eq!(rest.take(at(2), invented, usdc(20), usdc(20)), Ok(usdc(20)));
+    rest.keep(at(2), invented, later);
+    assert_eq!(rest.take(at(2), held(0), usdc(20), usdc(20)), Ok(usdc(20)));
+    holding(&channels, 2, 20, 0);
+    assert_eq!(
+        rest.total(),
+        usdc(60),
+        "20 with the first, 20 with the second, and 20 that may still be made"
+    );
+}
+
+#[test]
+fn what_was_put_into_a_channel_counts_for_a_day_whatever_the_chain_says_of_it() {
+    let channels = Arc::new(PayerChannels::default());
+    let rest = AtRest::new(channels.clone(), LIMITS);
+    let later = Instant::now() + COUNTED_FOR;
+    let put = |round, deposited| {
+        let held = Held { round, deposited: usdc(deposited) };
+        let room = rest.take(at(1), held, usdc(20), usdc(20));
+        rest.keep(at(1), held, later);
+        room
+    };
+    // Emptied by its payer, shown for as long as one likes, paid out to its owner: each is the chain's word alone.
+    assert_eq!(put(0, 0), Ok(usdc(20)));
+    for (deposited, claimed) in [(0, 0), (20, 0), (0, 0), (20, 20)] {
+        holding(&channels, 1, deposited, claimed);
+        assert_eq!(rest.total(), usdc(20), "{deposited} deposited, {claimed} claimed");
+    }
+    assert_eq!(put(1, 20), Ok(usdc(20)));
+    let refused = put(2, 20).unwrap_err();
+    assert!(matches!(refused, OverLimit::RestOfOwner { .. }), "{refused}");
+    for deposited in [0, 40] {
+        holding(&channels, 1, deposited, 0);
+        assert_eq!(rest.total(), usdc(40), "the truth adds nothing: {deposited}");
+    }
+    assert_eq!(rest.up_to(at(1), 0), [held(0)]);
+    rest.settle(at(1), held(0));
+    holding(&channels, 1, 0, 0);
+    assert_eq!(rest.total(), usdc(20), "the one that is back");
+    rest.keep(at(1), Held { round: 1, deposited: usdc(20) }, Instant::now());
+    assert_eq!(rest.total(), usdc(0), "after its day");
+
+    // What receipts show to be paid out lies there no more, in the books or not.
+    assert_eq!(rest.take(at(2), held(0), usdc(20), usdc(20)), Ok(usdc(20)));
+    rest.keep(at(2), held(0), later);
+    for (deposited, lies_there) in [(20, 5), (15, 5)] {
+        holding(&channels, 2, deposited, 15);
+        assert_eq!(rest.total(), usdc(lies_there), "{deposited} deposited");
+    }
+}
+
+#[test]
+fn a_restart_frees_no_place_and_prolongs_none() {
+    const NOW: u64 = 1_795_000_000;
+    let rest = AtRest::new(Arc::default(), LIMITS);
+    for round in 0..2 {
+        let held = Held { round, deposited: usdc(0) };
+        rest.take(at(1), held, usdc(20), usdc(20)).unwrap();
+    }
+    rest.keep(at(1), held(0), Instant::now() + COUNTED_FOR / 2);
+    let stored = rest.placed(at(1), NOW);
+    let half_secs = COUNTED_FOR.as_secs() / 2;
+    for (now_secs, counted) in [
+        (NOW, 40),
+        (NOW + half_secs, 20),
+        (NOW + COUNTED_FOR.as_secs(), 0),
+        // The clock was far ahead before.
+        (1, 40),
+    ] {
+        let after = AtRest::new(Arc::default(), LIMITS);
+        stored.iter().for_each(|deposit| after.restore(at(1), deposit, now_secs));
+        assert_eq!(after.total(), usdc(counted), "{now_secs}");
+        let longest_secs = after.placed(at(1), 0).iter().map(|deposit| deposit.lapses_secs).max();
+        assert!(longest_secs <= Some(COUNTED_FOR.as_secs()), "{now_secs}: {longest_secs:?}");
+    }
+    // A transaction that was under way is one of them.
+    let after = AtRest::new(Arc::default(), LIMITS);
+    stored.iter().for_each(|deposit| after.restore(at(1), deposit, NOW));
+    after.restore_under_way(at(1), usdc(0), usdc(20), Instant::now() + COUNTED_FOR);
+    assert_eq!(after.total(), usdc(40));
+    after.restore_under_way(at(1), usdc(5), usdc(10), Instant::now() + COUNTED_FOR);
+    assert_eq!(after.total(), usdc(45), "of a program of before");
+}
+
+#[test]
+fn deposits_to_many_owners_at_once_never_pass_the_limit_together() {
+    let rest = Arc::new(AtRest::new(Arc::default(), LIMITS));
+    let takers = (1..=16_u8).map(|n| {
+        let rest = rest.clone();
+        std::thread::spawn(move || rest.take(at(n), held(0), usdc(9), usdc(9)).is_ok())
+    });
+    let takers: Vec<_> = takers.collect();
+    let taken = takers.into_iter().map(|taker| taker.join().unwrap());
+    assert_eq!(taken.filter(|taken| *taken).count(), 11, "eleven times 9 fit into 100");
+    assert_eq!(rest.total(), usdc(99));
+}
