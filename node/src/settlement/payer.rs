@@ -282,6 +282,7 @@ impl Payer {
                 self.promised.forget(id).await;
                 continue;
             };
+            // The owner said so, and the chain as well.
             if let Some(round) = word.round.filter(|round| self.round(id) > Some(*round)) {
                 self.funding.closed_for_us(channel.config, round).await;
             }
