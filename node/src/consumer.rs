@@ -64,7 +64,7 @@ use accounts::{Accounts, Earlier};
 use channels::PayerChannels;
 use compare::{BookComparer, BookComparison};
 use conduct::Conduct;
-pub use error::{BuyError, Cap, MissingFunds};
+pub use error::{BadPage, BooksError, BuyError, Cap, LastKnown, MissingFunds, NoAnswer, NoRoom, Unseen};
 use funding::Funding;
 use heal::Accusations;
 use places::OwnerPlaces;
@@ -253,8 +253,8 @@ impl Consumer {
     /// Compares every call bought from `owner`, and every channel with it, with what it says of them.
     ///
     /// # Errors
-    /// Why the owner's books or the own ones cannot be seen.
-    pub async fn compare_books_with(&self, owner: Address) -> Result<BookComparison, String> {
+    /// [`BooksError`] when the owner's books or the own ones cannot be seen.
+    pub async fn compare_books_with(&self, owner: Address) -> Result<BookComparison, BooksError> {
         self.comparer().compare_with(owner).await
     }
 

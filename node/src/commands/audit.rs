@@ -12,7 +12,7 @@ use farthing_protocol::Address;
 use super::{Failed, Reply};
 use crate::{
     commands::handles::Handles,
-    consumer,
+    consumer::{self, BooksError},
     disk::aside,
     settlement::contract::{Checked, NotChecked},
 };
@@ -93,10 +93,12 @@ async fn check_contract(node: &Handles, told: &mut Audit) -> Result<(), Failed> 
 }
 
 async fn compare(node: &Handles, owner: Address) -> Result<Compared, Failed> {
-    let compared = node.consumer.compare_books_with(owner).await.map_err(|reason| {
-        let detail = format!("the books of {owner} could not be compared: {reason}");
-        let next = "Try again when the owner's node is there; `farthing net lookup` shows whether it is.";
-        Failed::new(StatusCode::BAD_GATEWAY, &detail, next)
+    let compared = node.consumer.compare_books_with(owner).await.map_err(|error| match error {
+        BooksError::Ledger(error) => Failed::from(error),
+        error => {
+            let detail = format!("the books of {owner} could not be compared: {error}");
+            Failed::new(StatusCode::BAD_GATEWAY, &detail, error.next_step())
+        }
     })?;
     let consumer::compare::BookComparison { channels, .. } = compared;
     Ok(Compared {

@@ -408,7 +408,7 @@ impl Consumer {
         for _ in 0..RESERVE_TRIES_MAX {
             // Each time: what the channel holds may have been another wallet folder's, of which nothing is known here.
             if let Some(channel) = self.0.channels.in_use(owner) {
-                self.compare_books(owner, channel.id).await.map_err(BuyError::BooksUnseen)?;
+                self.compare_books(owner, channel.id).await.map_err(BuyError::before_promise)?;
             }
             if !self.0.channels.unexplained(owner).is_zero() {
                 self.heal_for_a_call(owner).await?;
@@ -432,7 +432,7 @@ impl Consumer {
                 Err(Shortage::NotOpen | Shortage::Low { .. }) => {
                     may_fill()?;
                     let there = self.0.network.connect(owner).await;
-                    there.map_err(|reason| BuyError::OwnerUnreachable(reason.to_string()))?;
+                    there.map_err(|reason| BuyError::OwnerUnreachable(reason.into()))?;
                     // A deposit goes on when its first caller has no more time.
                     let (funding, accept) = (self.0.funding.clone(), accept.clone());
                     let funded = self.0.tasks.spawn(async move { funding.ensure(&accept, price).await });

@@ -10,16 +10,15 @@ use std::{
     time::Duration,
 };
 
-use farthing_ledger::{Ledger, Promise, Purchase, PurchaseEnd, Side};
-use farthing_network::NetworkHandle;
+use farthing_ledger::{Ledger, LedgerError, Promise, Purchase, PurchaseEnd, Side};
+use farthing_network::{CallFailure, NetworkHandle};
 use farthing_protocol::{
-    Address, CallId, CallMessage, CallReply, ChannelId, Outcome, Refusal, RefusalCode, Usdc,
+    Address, CallId, CallMessage, CallReply, ChannelId, Outcome, RefusalCode, Usdc,
     books::{CALLS_PAGE_MAX, CallRecord, CallsAsked, CallsPage},
-    limits::REFUSAL_DETAIL_BYTES_MAX,
 };
 use farthing_wallet::Signer;
 
-use super::channels::PayerChannels;
+use super::{BadPage, BooksError, channels::PayerChannels};
 use crate::disk::aside;
 
 pub mod channels;
@@ -240,24 +239,21 @@ impl Unknown {
 /// than fit a page.
 ///
 /// # Errors
-/// What is wrong with it, in words.
-pub fn check_page(after: Option<CallId>, page: &CallsPage) -> Result<(), String> {
+/// [`BadPage`] says what is wrong with it.
+pub fn check_page(after: Option<CallId>, page: &CallsPage) -> Result<(), BadPage> {
     if page.records.len() > CALLS_PAGE_MAX {
-        let told = page.records.len();
-        return Err(format!(
-            "a page of the owner's names {told} calls, and at most {CALLS_PAGE_MAX} are allowed"
-        ));
+        return Err(BadPage::TooMany(page.records.len()));
     }
     let mut last = after;
     for record in &page.records {
         if last >= Some(record.call_id) {
-            return Err(format!("a page of the owner's names call {} out of order", record.call_id));
+            return Err(BadPage::OutOfOrder(record.call_id));
         }
         last = Some(record.call_id);
     }
     match page.next {
-        Some(next) if Some(next) <= after => Err("the owner's pages do not go on".to_owned()),
-        Some(next) if last > Some(next) => Err("a page of the owner's goes beyond its own end".to_owned()),
+        Some(next) if Some(next) <= after => Err(BadPage::NoProgress),
+        Some(next) if last > Some(next) => Err(BadPage::BeyondItsEnd),
         _ => Ok(()),
     }
 }
@@ -280,8 +276,8 @@ impl BookComparer<'_> {
     /// Compares every call bought from `owner`, and every channel with it, with what it says of them.
     ///
     /// # Errors
-    /// Why the owner's books or the own ones cannot be seen.
-    pub(super) async fn compare_with(&self, owner: Address) -> Result<BookComparison, String> {
+    /// [`BooksError`] when the owner's books or the own ones cannot be seen.
+    pub(super) async fn compare_with(&self, owner: Address) -> Result<BookComparison, BooksError> {
         let compared = async {
             let mut compared = BookComparison::default();
             // First: an owner that lost records takes over what it is shown of them.
@@ -289,11 +285,11 @@ impl BookComparer<'_> {
             self.compare_calls(owner, &mut compared).await?;
             Ok(compared)
         };
-        let late = |_| Err("the owner has not told all of its books within eight minutes".to_owned());
+        let late = |_| Err(BooksError::NotToldInTime);
         tokio::time::timeout(COMPARED_WITHIN, compared).await.unwrap_or_else(late)
     }
 
-    async fn compare_calls(&self, owner: Address, compared: &mut BookComparison) -> Result<(), String> {
+    async fn compare_calls(&self, owner: Address, compared: &mut BookComparison) -> Result<(), BooksError> {
         let mut unknown = Sides::default();
         let (mut after, mut short_pages) = (None, 0);
         for _ in 0..PAGES_MAX {
@@ -303,7 +299,7 @@ impl BookComparer<'_> {
             check_page(after, &page)?;
             short_pages += usize::from(page.records.len() < CALLS_PAGE_MAX);
             if short_pages > SHORT_PAGES_MAX {
-                return Err("the owner's pages go on and on, and are not full".to_owned());
+                return Err(BooksError::ShortPages);
             }
             let mine = self.ended_with(owner, after, page.next).await?;
             self.compare_page((asked_secs, &open), &mine, &page, compared, &mut unknown)?;
@@ -319,7 +315,7 @@ impl BookComparer<'_> {
                 }
             }
         }
-        Err("the owner's pages do not end".to_owned())
+        Err(BooksError::EndlessPages)
     }
 
     /// Compares the calls of one page with the own ones of the same stretch of ids.
@@ -330,7 +326,7 @@ impl BookComparer<'_> {
         page: &CallsPage,
         compared: &mut BookComparison,
         unknown: &mut Sides,
-    ) -> Result<(), String> {
+    ) -> Result<(), LedgerError> {
         let mut theirs: BTreeMap<CallId, CallRecord> =
             page.records.iter().map(|record| (record.call_id, *record)).collect();
         for purchase in mine {
@@ -362,15 +358,14 @@ impl BookComparer<'_> {
         Ok(())
     }
 
-    fn open_with(&self, owner: Address) -> Result<HashSet<CallId>, String> {
-        let open: Vec<Promise> = self.ledger.unresolved().map_err(|error| error.to_string())?;
+    fn open_with(&self, owner: Address) -> Result<HashSet<CallId>, LedgerError> {
+        let open: Vec<Promise> = self.ledger.unresolved()?;
         let of_owner = open.into_iter().filter(|promise| promise.owner == owner);
         Ok(of_owner.map(|promise| promise.request.call_id).collect())
     }
 
-    fn is_open(&self, call_id: CallId) -> Result<bool, String> {
-        let promise = self.ledger.promise_of(call_id).map_err(|error| error.to_string())?;
-        Ok(promise.is_some())
+    fn is_open(&self, call_id: CallId) -> Result<bool, LedgerError> {
+        Ok(self.ledger.promise_of(call_id)?.is_some())
     }
 
     async fn ended_with(
@@ -378,17 +373,16 @@ impl BookComparer<'_> {
         owner: Address,
         after: Option<CallId>,
         until: Option<CallId>,
-    ) -> Result<Vec<Purchase>, String> {
+    ) -> Result<Vec<Purchase>, LedgerError> {
         let ledger = self.ledger.clone();
-        let read = aside(move || ledger.purchases_from(owner, after, until)).await;
-        read.map_err(|error| error.to_string())
+        aside(move || ledger.purchases_from(owner, after, until)).await
     }
 
-    fn adjusted_with(&self, owner: Address) -> Result<Usdc, String> {
-        self.ledger.adjusted_with(Side::Payer, owner).map_err(|error| error.to_string())
+    fn adjusted_with(&self, owner: Address) -> Result<Usdc, LedgerError> {
+        self.ledger.adjusted_with(Side::Payer, owner)
     }
 
-    async fn page_of(&self, owner: Address, asked: CallsAsked) -> Result<CallsPage, String> {
+    async fn page_of(&self, owner: Address, asked: CallsAsked) -> Result<CallsPage, BooksError> {
         for _ in 0..WAITS_MAX {
             match self.put_question(owner, CallMessage::Calls(asked), PAGE_TIMEOUT).await? {
                 CallReply::Calls(page) => return Ok(page),
@@ -396,11 +390,11 @@ impl BookComparer<'_> {
                     let wait = refusal.retry_after_ms.unwrap_or(1_000).clamp(100, 60_000);
                     tokio::time::sleep(Duration::from_millis(wait)).await;
                 }
-                CallReply::Refused(refusal) => return Err(told(refusal)),
-                _ => return Err("the owner's node gave an answer to another question".to_owned()),
+                CallReply::Refused(refusal) => return Err(refusal.into()),
+                _ => return Err(BooksError::AnotherAnswer),
             }
         }
-        Err("the owner tells no more of its books for now; ask again later".to_owned())
+        Err(BooksError::NoMoreForNow)
     }
 
     async fn put_question(
@@ -408,17 +402,10 @@ impl BookComparer<'_> {
         owner: Address,
         question: CallMessage,
         within: Duration,
-    ) -> Result<CallReply, String> {
-        let answer = self.network.call(owner, question, bytes::Bytes::new(), within).await;
-        answer.map(|(reply, ..)| reply).map_err(|failure| failure.to_string())
+    ) -> Result<CallReply, CallFailure> {
+        let (reply, ..) = self.network.call(owner, question, bytes::Bytes::new(), within).await?;
+        Ok(reply)
     }
-}
-
-/// An owner's refusal, as far as it is worth reading.
-fn told(refusal: Refusal) -> String {
-    let Refusal { code, mut detail, .. } = refusal;
-    detail.truncate(detail.floor_char_boundary(REFUSAL_DETAIL_BYTES_MAX));
-    format!("the owner's node refuses it ({}): {detail}", code.name())
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ impl Consumer {
             }
             Exchanged::Busy(reason) => {
                 self.0.accounts.release(attempt, "never sent", &turn).await;
-                Err(BuyError::Busy(reason))
+                Err(BuyError::Busy(reason.into()))
             }
             Exchanged::NeverStarted(reason) => {
                 self.0.accounts.release(attempt, "never started", &turn).await;
@@ -134,7 +134,7 @@ impl Consumer {
             && let Some(reservation) = &attempt.reservation
             && let Err(error) = self.compare_again(reservation.owner, reservation.channel).await
         {
-            tracing::warn!(error, "the owner's books cannot be seen");
+            tracing::warn!(%error, "the owner's books cannot be seen");
         }
         if receipt.charged.is_zero() || may_be_forgotten() {
             return self.close_without_answer(attempt, receipt, signature, turn).await;
@@ -179,7 +179,7 @@ impl Consumer {
             if !consumer.0.channels.unexplained(owner).is_zero()
                 && let Err(error) = consumer.heal(owner).await
             {
-                tracing::warn!(%owner, error, "the owner counts more than this node, and its books cannot be seen");
+                tracing::warn!(%owner, %error, "the owner counts more than this node, and its books cannot be seen");
             }
         });
         match mismatch {

@@ -20,6 +20,12 @@ use super::{
     undecided::TooMuchUndecided,
 };
 
+mod books;
+mod causes;
+
+pub use books::{BadPage, BooksError, Unseen};
+pub use causes::{LastKnown, NoAnswer, NoRoom};
+
 /// Every way a purchase can fail. Unless the text says otherwise nothing was charged.
 #[derive(Debug, thiserror::Error)]
 pub enum BuyError {
@@ -102,12 +108,12 @@ pub enum BuyError {
     #[error("the call id was used with another service, path, parameters or body")]
     CallIdConflict,
     #[error("the call did not reach the owner's node: {0}")]
-    OwnerUnreachable(String),
-    /// The owner may well be there.
+    OwnerUnreachable(#[source] LastKnown),
+    /// The owner may well be there. Never [`BooksError::Ledger`]: that is this node's fault, and [`BuyError::Ledger`].
     #[error("nothing is promised to this owner before its books of the channel agree with yours: {0}")]
-    BooksUnseen(String),
+    BooksUnseen(#[source] BooksError),
     #[error("the call was not sent: {0}")]
-    Busy(String),
+    Busy(#[source] NoRoom),
     #[error(
         "the call was not sent: too many calls of this operation that the secret `{secret}` made came to nothing within a \
          minute, and its owner does no more than a few of these for nothing"
@@ -127,12 +133,24 @@ pub enum BuyError {
     #[error("the call was finished earlier, charged {charged} USDC, and its answer is no longer kept")]
     BodyGone { charged: Usdc },
     #[error("the call was charged {charged} USDC before, and its answer is not to be had now: {reason}")]
-    NotRepeated { charged: Usdc, reason: String },
+    NotRepeated {
+        charged: Usdc,
+        #[source]
+        reason: NoAnswer,
+    },
     #[error("whether the call was charged is not known yet ({0}); this node goes on asking")]
-    Undecided(String),
+    Undecided(#[source] NoAnswer),
 }
 
 impl BuyError {
+    /// Books that have to be seen before anything is promised, and are not. Nothing was sent.
+    pub(super) fn before_promise(error: BooksError) -> Self {
+        match error {
+            BooksError::Ledger(error) => Self::Ledger(error),
+            error => Self::BooksUnseen(error),
+        }
+    }
+
     /// The step to take next, for people.
     pub const fn next_step(&self) -> &'static str {
         match self {
@@ -193,7 +211,7 @@ impl BuyError {
             }
             Self::Ledger(error) => error.next_step(),
             Self::Catalog(_) => "Free disk space or repair the disk, then restart the node.",
-            Self::NotStored(_) => {
+            Self::NotStored(_) | Self::Undecided(NoAnswer::Books(BooksError::Ledger(_))) => {
                 "Free disk space or repair the disk, restart the node, then repeat the call with the same call_id."
             }
             Self::SpendingStopped(stopped) => stopped.next_step(),

@@ -6,10 +6,7 @@
 //!
 //! Invariant C4: a call that may be charged is never ended as free.
 
-use std::{
-    fmt,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use farthing_network::{CallFailure, CallTiming, NotStarted};
@@ -21,7 +18,7 @@ use farthing_protocol::{
     resolution::{Copies, End, Heard, OwnerAnswer, Step},
 };
 
-use super::{Consumer, accounts::Attempt};
+use super::{Consumer, LastKnown, NoAnswer, accounts::Attempt};
 
 /// The time for which the owner may not know a channel that was just opened: its view of the chain may lag.
 const CHANNEL_LAG: Duration = Duration::from_secs(20);
@@ -49,12 +46,12 @@ pub(super) enum Exchanged {
     /// Surely not charged.
     Refused(Refusal),
     /// Surely not charged: no copy can have arrived.
-    NeverStarted(String),
+    NeverStarted(LastKnown),
     /// The same: this node did not send it, because too much is under way here.
-    Busy(String),
+    Busy(NotStarted),
     /// It may be charged, now or later.
     Undecided {
-        reason: String,
+        reason: NoAnswer,
         /// Nothing was lost on the way: the owner took the call and keeps its end to itself.
         by_owner: bool,
     },
@@ -69,10 +66,8 @@ pub(super) enum OwnerWord {
     Response(CallResponse, Bytes),
     Receipt(Receipt, Signature),
     Refused(Refusal),
-    /// The reason that this node had no room for the call.
-    NoRoom(String),
-    /// For people.
-    Text(String),
+    /// Nothing that ends the call.
+    Nothing(LastKnown),
 }
 
 impl Consumer {
@@ -109,16 +104,13 @@ impl Consumer {
                     step => return concluded(step, word, lost.is_none()),
                 }
                 if heard == Heard::Lost {
-                    lost = Some(word.to_string());
+                    lost = Some(word.last_known());
                 }
                 word
             };
             if Instant::now() + RETRY_EVERY >= deadline {
                 return match copies.are_in_doubt() {
-                    true => Exchanged::Undecided {
-                        reason: told(lost.as_deref(), &word),
-                        by_owner: lost.is_none(),
-                    },
+                    true => Exchanged::Undecided { by_owner: lost.is_none(), reason: no_answer(lost, &word) },
                     false => concluded(Step::Uncharged, word, false),
                 };
             }
@@ -217,16 +209,11 @@ fn word(brought: Brought) -> OwnerWord {
             OwnerWord::Receipt(receipt, signature)
         }
         Ok((CallReply::Refused(refusal), ..)) => OwnerWord::Refused(refusal),
-        Ok((CallReply::Status(CallStatus::Running), ..)) => text("the call is still running"),
-        Ok((CallReply::Status(CallStatus::Unknown), ..)) => text("the owner's node never served the call"),
-        Ok((CallReply::Channel(_) | CallReply::Calls(_), ..)) => {
-            text("the owner's node gave an answer to another question")
-        }
-        Err(CallFailure::NeverStarted(reason @ (NotStarted::NoRoom | NotStarted::LocalLimit))) => {
-            OwnerWord::NoRoom(reason.to_string())
-        }
-        Err(CallFailure::NeverStarted(reason)) => text(reason),
-        Err(CallFailure::Unknown(reason)) => text(reason),
+        Ok((CallReply::Status(CallStatus::Running), ..)) => OwnerWord::Nothing(LastKnown::Running),
+        Ok((CallReply::Status(CallStatus::Unknown), ..)) => OwnerWord::Nothing(LastKnown::NeverServed),
+        Ok((CallReply::Channel(_) | CallReply::Calls(_), ..)) => OwnerWord::Nothing(LastKnown::AnotherAnswer),
+        Err(CallFailure::NeverStarted(reason)) => OwnerWord::Nothing(reason.into()),
+        Err(CallFailure::Unknown(reason)) => OwnerWord::Nothing(reason.into()),
     }
 }
 
@@ -236,8 +223,11 @@ fn concluded(step: Step, word: OwnerWord, by_owner: bool) -> Exchanged {
         (Step::Served, word @ OwnerWord::Receipt(..)) => with_receipt(word, by_owner),
         (Step::Unasked, OwnerWord::Receipt(receipt, signature)) => Exchanged::Unasked(receipt, signature),
         (Step::Uncharged, OwnerWord::Refused(refusal)) => Exchanged::Refused(refusal),
-        (Step::Uncharged, OwnerWord::NoRoom(reason)) => Exchanged::Busy(reason),
-        (Step::Uncharged, word) => Exchanged::NeverStarted(word.to_string()),
+        (
+            Step::Uncharged,
+            OwnerWord::Nothing(LastKnown::NotSent(reason @ (NotStarted::NoRoom | NotStarted::LocalLimit))),
+        ) => Exchanged::Busy(reason),
+        (Step::Uncharged, word) => Exchanged::NeverStarted(word.last_known()),
         (_, word) => undecided(&word),
     }
 }
@@ -251,45 +241,44 @@ fn with_receipt(word: OwnerWord, by_owner: bool) -> Exchanged {
 }
 
 fn undecided(word: &OwnerWord) -> Exchanged {
-    Exchanged::Undecided { reason: word.to_string(), by_owner: false }
+    Exchanged::Undecided { reason: word.last_known().into(), by_owner: false }
 }
 
 /// The owner's last word says why it did not serve the call, and else its refusal of a copy.
 fn not_charged(refused: Option<Refusal>, word: OwnerWord) -> Exchanged {
     match (word, refused) {
         (OwnerWord::Refused(refusal), _) | (_, Some(refusal)) => Exchanged::Refused(refusal),
-        (word, None) => Exchanged::NeverStarted(word.to_string()),
+        (word, None) => Exchanged::NeverStarted(word.last_known()),
     }
 }
 
-/// Tells a person the end that counts: the end of the copy that may have arrived.
-fn told(lost: Option<&str>, word: &OwnerWord) -> String {
-    let word = word.to_string();
+/// Puts the end that counts first: the end of the copy that may have arrived.
+fn no_answer(lost: Option<LastKnown>, word: &OwnerWord) -> NoAnswer {
+    let last = word.last_known();
     match lost {
-        Some(lost) if lost != word => format!("{lost}; when it was asked again: {word}"),
-        _ => word,
+        Some(lost) if lost != last => NoAnswer::AskedAgain { lost, last },
+        _ => NoAnswer::Last(last),
     }
 }
 
-fn text(reason: impl fmt::Display) -> OwnerWord {
-    OwnerWord::Text(reason.to_string())
-}
-
-impl fmt::Display for OwnerWord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl OwnerWord {
+    /// The word, of a call that it does not answer.
+    pub(super) fn last_known(&self) -> LastKnown {
         match self {
-            Self::Response(..) => f.write_str("an earlier attempt failed"),
-            Self::Receipt(..) => f.write_str("only the receipt is left"),
+            Self::Response(..) => LastKnown::EarlierFailed,
+            Self::Receipt(..) => LastKnown::ReceiptAlone,
             Self::Refused(refusal) => {
-                write!(f, "the owner's node refuses it ({}): {}", refusal.code.name(), refusal.detail)
+                LastKnown::Refused { code: refusal.code, detail: refusal.detail.clone() }
             }
-            Self::NoRoom(text) | Self::Text(text) => f.write_str(text),
+            Self::Nothing(known) => known.clone(),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use farthing_network::Interrupted;
+
     use super::*;
 
     #[test]
@@ -333,5 +322,17 @@ mod tests {
         assert!(matches!(ended(NotStarted::NoRoom), Exchanged::Busy(_)));
         assert!(matches!(ended(NotStarted::LocalLimit), Exchanged::Busy(_)));
         assert!(matches!(ended(NotStarted::Deadline), Exchanged::NeverStarted(_)));
+    }
+
+    #[test]
+    fn the_end_of_the_copy_that_may_have_arrived_is_told_first() {
+        let word = OwnerWord::Nothing(LastKnown::Running);
+        let told = |lost| no_answer(lost, &word).to_string();
+        assert_eq!(
+            told(Some(Interrupted::NoAnswer.into())),
+            "the peer closed the stream without an answer; when it was asked again: the call is still running"
+        );
+        assert_eq!(told(Some(LastKnown::Running)), "the call is still running");
+        assert_eq!(told(None), "the call is still running");
     }
 }

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use crate::{chain_view::is_believed, disk::aside, keyed_mutex::KeyedGuard};
 
 use super::{
-    BuyError, Consumer,
+    BooksError, BuyError, Consumer, Unseen,
     accounts::expected_of,
     answer,
     channels::PayerChannel,
@@ -75,37 +75,35 @@ impl Consumer {
     /// take. What was begun goes on.
     ///
     /// # Errors
-    /// [`BuyError::BooksUnseen`] while the books cannot be compared.
+    /// As [`BuyError::before_promise`] says, while the books cannot be compared.
     pub(super) async fn heal_for_a_call(&self, owner: Address) -> Result<(), BuyError> {
-        let unseen = |why: &str| {
-            BuyError::BooksUnseen(format!("{why}, so what it counts beyond this node is not explained"))
-        };
+        let unseen = |why| BuyError::before_promise(BooksError::Unexplained(why));
         let patience = self.0.settings.owner_deadline(None);
         let Some(alone) = self.0.healing.try_take(owner) else {
             // Who heals does it for all that wait.
             let healed = timeout(patience, self.0.healing.take(owner)).await.is_ok();
             let is_explained = healed && self.0.channels.unexplained(owner).is_zero();
-            return is_explained.then_some(()).ok_or_else(|| unseen("the owner's books are being looked at"));
+            return is_explained.then_some(()).ok_or_else(|| unseen(Unseen::UnderWay));
         };
         let consumer = self.clone();
         let healing = self.0.tasks.spawn(async move { consumer.heal_alone(owner, alone).await });
         match timeout(patience, healing).await {
-            Ok(Ok(healed)) => healed.map_err(BuyError::BooksUnseen),
-            Ok(Err(_)) => Err(unseen("looking at the owner's books ended badly")),
-            Err(_) => Err(unseen("the owner is slow to show its books")),
+            Ok(Ok(healed)) => healed.map_err(BuyError::before_promise),
+            Ok(Err(_)) => Err(unseen(Unseen::Failed)),
+            Err(_) => Err(unseen(Unseen::Slow)),
         }
     }
 
     /// Brings the books together with an owner's while this node runs.
     ///
     /// # Errors
-    /// Why the owner's books cannot be seen; nothing may be promised to it then.
-    pub(super) async fn heal(&self, owner: Address) -> Result<(), String> {
+    /// [`BooksError`] when the owner's books cannot be seen; nothing may be promised to it then.
+    pub(super) async fn heal(&self, owner: Address) -> Result<(), BooksError> {
         let alone = self.0.healing.take(owner).await;
         self.heal_alone(owner, alone).await
     }
 
-    async fn heal_alone(&self, owner: Address, _alone: KeyedGuard<()>) -> Result<(), String> {
+    async fn heal_alone(&self, owner: Address, _alone: KeyedGuard<()>) -> Result<(), BooksError> {
         let Some(channel) = self.0.channels.in_use(owner) else { return Ok(()) };
         let sync = match self.sync(owner, channel.id).await {
             Ok(sync) => sync,
@@ -128,7 +126,7 @@ impl Consumer {
         tracing::warn!(%owner, unexplained = %unexplained(), "the owner counts more than this node; looking for the calls");
         let ledger = self.0.ledger.clone();
         let doubtful = aside(move || ledger.released_in_doubt(channel.id)).await;
-        for purchase in doubtful.map_err(|error| error.to_string())? {
+        for purchase in doubtful? {
             if unexplained().is_zero() {
                 break;
             }
@@ -159,13 +157,10 @@ impl Consumer {
         id: ChannelId,
         lasted: Duration,
         is_unexplained: impl Fn(Usdc) -> bool + Send,
-    ) -> Result<(), String> {
+    ) -> Result<(), BooksError> {
         if !self.is_accusation_believed(id, lasted, is_unexplained).await {
             self.look_again(owner, id);
-            let minutes = "it is asked again, and its channel is stopped when it says so for two minutes";
-            return Err(format!(
-                "the owner, or its chain's endpoint, tells of calls that were not made; {minutes}"
-            ));
+            return Err(BooksError::CallsNotMade);
         }
         let unexplained = self.0.channels.unexplained(owner);
         tracing::error!(%owner, %unexplained, "the owner counts what no call explains");
@@ -179,8 +174,8 @@ impl Consumer {
         &self,
         owner: Address,
         channel: &PayerChannel,
-        silent: String,
-    ) -> Result<(), String> {
+        silent: BooksError,
+    ) -> Result<(), BooksError> {
         let is_overclaimed =
             |claimed| self.0.accounts.is_overclaimed(channel.id, claimed).unwrap_or_default();
         if channel.state.stopped || !is_overclaimed(channel.claimed) {
@@ -240,7 +235,7 @@ impl Consumer {
         let (receipt, signature) = match word {
             OwnerWord::Response(response, _) => (response.receipt, response.signature),
             OwnerWord::Receipt(receipt, signature) => (receipt, signature),
-            OwnerWord::Refused(_) | OwnerWord::NoRoom(_) | OwnerWord::Text(_) => return,
+            OwnerWord::Refused(_) | OwnerWord::Nothing(_) => return,
         };
         let domain = self.0.signer.domain();
         let verified = answer::verify_receipt(&expected_of(&purchase), domain, receipt, signature);

@@ -14,7 +14,7 @@ use tokio::{
 
 use crate::keyed_semaphore::KeyedSemaphore;
 
-use super::{BuyError, shares};
+use super::{BuyError, NoRoom, shares};
 
 /// Questions to one owner under way.
 const QUESTIONS_PER_OWNER_MAX: usize = 4;
@@ -79,12 +79,10 @@ impl OwnerPlaces {
             Some(CallPlace { _of_secret: of_secret, _of_owner: of_owner })
         };
         timeout(patience, places).await.ok().flatten().ok_or_else(|| {
-            BuyError::Busy(format!(
-                "as many calls to this owner are under way as it serves at once ({}; of one secret's free calls {}), and \
-                 none of them ended in time",
-                limits::CALLS_PER_PEER_MAX,
-                shares::UNDER_WAY_MAX
-            ))
+            BuyError::Busy(NoRoom::Places {
+                owner_max: limits::CALLS_PER_PEER_MAX,
+                secret_max: shares::UNDER_WAY_MAX,
+            })
         })
     }
 

@@ -17,7 +17,7 @@ use farthing_protocol::{Address, ChannelId, call::ChannelSync, limits, resolutio
 use parking_lot::Mutex;
 
 use super::{
-    Consumer,
+    BooksError, Consumer,
     accounts::{self, Attempt},
 };
 
@@ -112,16 +112,16 @@ impl Consumer {
     /// an earlier run sent can arrive any more.
     ///
     /// # Errors
-    /// Why the owner does not tell; nothing may be promised to it then.
-    pub(super) async fn compare_books(&self, owner: Address, channel: ChannelId) -> Result<(), String> {
+    /// [`BooksError`] when the owner does not tell; nothing may be promised to it then.
+    pub(super) async fn compare_books(&self, owner: Address, channel: ChannelId) -> Result<(), BooksError> {
         self.compare(owner, channel, false).await
     }
 
     /// The same, of the channel that a call was promised on.
     ///
     /// # Errors
-    /// Why the owner does not tell.
-    pub(super) async fn compare_books_of(&self, attempt: &Attempt) -> Result<(), String> {
+    /// [`BooksError`] when the owner does not tell.
+    pub(super) async fn compare_books_of(&self, attempt: &Attempt) -> Result<(), BooksError> {
         match &attempt.reservation {
             Some(reservation) => self.compare_books(reservation.owner, reservation.channel).await,
             None => Ok(()),
@@ -131,12 +131,12 @@ impl Consumer {
     /// The same, at once, for a total or a receipt that nothing known explains. Nothing is asked after the last time.
     ///
     /// # Errors
-    /// Why the owner does not tell.
-    pub(super) async fn compare_again(&self, owner: Address, channel: ChannelId) -> Result<(), String> {
+    /// [`BooksError`] when the owner does not tell.
+    pub(super) async fn compare_again(&self, owner: Address, channel: ChannelId) -> Result<(), BooksError> {
         self.compare(owner, channel, true).await
     }
 
-    async fn compare(&self, owner: Address, channel: ChannelId, again: bool) -> Result<(), String> {
+    async fn compare(&self, owner: Address, channel: ChannelId, again: bool) -> Result<(), BooksError> {
         let Some(turn) = self.0.books.turn(channel) else { return Ok(()) };
         let came = Instant::now();
         let mut compared = turn.lock().await;
@@ -146,15 +146,13 @@ impl Consumer {
         }
         match compared.next(came, is_last || again) {
             Next::Nothing => return Ok(()),
-            Next::Refuse => return Err("the owner is slow to show its books".to_owned()),
+            Next::Refuse => return Err(BooksError::Slow),
             Next::Ask => {}
         }
         let sync = self.sync(owner, channel).await.inspect_err(|_| compared.failed = Some(Instant::now()))?;
-        let proven = self.0.accounts.prove_carried(owner, channel, sync.as_ref()).await;
-        proven.map_err(|error| error.to_string())?;
+        self.0.accounts.prove_carried(owner, channel, sync.as_ref()).await?;
         if let Some(sync) = sync {
-            let taken = self.0.accounts.take_over(owner, channel, &sync).await;
-            taken.map_err(|error| error.to_string())?;
+            self.0.accounts.take_over(owner, channel, &sync).await?;
         }
         compared.is_seen = true;
         if is_last {
@@ -210,7 +208,7 @@ impl Consumer {
         &self,
         owner: Address,
         channel: ChannelId,
-    ) -> Result<Option<ChannelSync>, String> {
+    ) -> Result<Option<ChannelSync>, BooksError> {
         self.comparer().books_of(owner, channel, SYNC_TIMEOUT).await
     }
 }

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use farthing_ledger::{LedgerError, Promise, Purchase};
 use farthing_os::clock;
 use farthing_protocol::{
-    Address, CallId, RefusalCode, Usdc, limits,
+    Address, CallId, Refusal, RefusalCode, Usdc, limits,
     resolution::{Copies, End},
 };
 
 use crate::secret::file::DEFAULT_SECRET;
 
 use super::{
-    Bought, BuyError, Consumer, Order, Slot, Timing, Turn,
+    Bought, BuyError, Consumer, LastKnown, NoAnswer, Order, Slot, Timing, Turn,
     accounts::{Attempt, Earlier},
     answer::{self, Mismatch},
     exchange::{ASK_TIMEOUT, Exchanged, OwnerWord},
@@ -41,10 +41,11 @@ impl Earlier {
     pub(super) fn tell(&self, error: BuyError) -> BuyError {
         match self {
             Self::Nothing | Self::InDoubt => error,
-            Self::Open(_) => BuyError::Undecided(error.to_string()),
-            Self::Bought(purchase) => {
-                BuyError::NotRepeated { charged: purchase.charged, reason: error.to_string() }
-            }
+            Self::Open(_) => BuyError::Undecided(NoAnswer::NotAsked(Box::new(error))),
+            Self::Bought(purchase) => BuyError::NotRepeated {
+                charged: purchase.charged,
+                reason: NoAnswer::NotAsked(Box::new(error)),
+            },
         }
     }
 }
@@ -67,7 +68,7 @@ impl Consumer {
         }
         turn.doubt(clock::uptime());
         let attempt = Attempt { body: order.body, ..Attempt::of(promise) };
-        self.compare_books_of(&attempt).await.map_err(BuyError::Undecided)?;
+        self.compare_books_of(&attempt).await.map_err(|error| BuyError::Undecided(error.into()))?;
         let sent = Instant::now();
         let mut exchanged = self.exchange(&attempt, deadline, &mut turn).await;
         let is_behind =
@@ -134,14 +135,14 @@ impl Consumer {
             Exchanged::Refused(refusal) if refusal.code == RefusalCode::CallIdConflict => {
                 Err(BuyError::Refused(refusal))
             }
-            Exchanged::Refused(refusal) => {
-                let reason =
-                    format!("the owner's node refuses it ({}): {}", refusal.code.name(), refusal.detail);
-                Err(BuyError::NotRepeated { charged, reason })
+            Exchanged::Refused(Refusal { code, detail, .. }) => {
+                Err(BuyError::NotRepeated { charged, reason: LastKnown::Refused { code, detail }.into() })
             }
-            Exchanged::Busy(reason)
-            | Exchanged::NeverStarted(reason)
-            | Exchanged::Undecided { reason, .. } => Err(BuyError::NotRepeated { charged, reason }),
+            Exchanged::Busy(reason) => {
+                Err(BuyError::NotRepeated { charged, reason: LastKnown::from(reason).into() })
+            }
+            Exchanged::NeverStarted(reason) => Err(BuyError::NotRepeated { charged, reason: reason.into() }),
+            Exchanged::Undecided { reason, .. } => Err(BuyError::NotRepeated { charged, reason }),
         }
     }
 
@@ -212,8 +213,9 @@ impl Consumer {
             (End::Receipt, OwnerWord::Response(response, _)) => (response.receipt, response.signature),
             (End::Receipt, OwnerWord::Receipt(receipt, signature)) => (receipt, signature),
             (End::NotCharged, word) => {
-                tracing::info!(%call_id, reason = %word, "an undecided call was not charged");
-                self.0.accounts.release(&attempt, &word.to_string(), &turn).await;
+                let reason = word.last_known().to_string();
+                tracing::info!(%call_id, reason, "an undecided call was not charged");
+                self.0.accounts.release(&attempt, &reason, &turn).await;
                 return None;
             }
             (End::Open | End::Receipt, _) => return Some(turn),

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use farthing_ledger::PayerChannelRow;
+use farthing_ledger::{LedgerError, PayerChannelRow};
 use farthing_protocol::{
     Address, CallMessage, CallReply, ChannelId, Domain, RefusalCode, Usdc, Voucher, call::ChannelSync,
 };
 
-use super::{BookComparer, BookComparison, PAGE_TIMEOUT, told};
+use super::{BookComparer, BookComparison, PAGE_TIMEOUT};
 use crate::{
-    consumer::{reconcile::FORGOTTEN_MAX, shown::newest_word},
+    consumer::{BooksError, reconcile::FORGOTTEN_MAX, shown::newest_word},
     disk::aside,
 };
 
@@ -139,7 +139,7 @@ impl BookComparer<'_> {
         &self,
         owner: Address,
         compared: &mut BookComparison,
-    ) -> Result<(), String> {
+    ) -> Result<(), BooksError> {
         let domain = *self.signer.domain();
         let mut rows = self.channels_with(owner).await?;
         rows.retain(|row| row.config.id(&domain) == row.id);
@@ -172,9 +172,9 @@ impl BookComparer<'_> {
         self.channels.get(id).map_or(Usdc::ZERO, |channel| channel.forgotten)
     }
 
-    async fn channels_with(&self, owner: Address) -> Result<Vec<PayerChannelRow>, String> {
+    async fn channels_with(&self, owner: Address) -> Result<Vec<PayerChannelRow>, LedgerError> {
         let ledger = self.ledger.clone();
-        let rows = aside(move || ledger.payer_channels()).await.map_err(|error| error.to_string())?;
+        let rows = aside(move || ledger.payer_channels()).await?;
         Ok(rows.into_iter().filter(|row| row.config.payee == owner).collect())
     }
 
@@ -184,13 +184,13 @@ impl BookComparer<'_> {
         owner: Address,
         id: ChannelId,
         within: Duration,
-    ) -> Result<Option<ChannelSync>, String> {
+    ) -> Result<Option<ChannelSync>, BooksError> {
         let word = newest_word(self.ledger, self.signer, id);
         match self.put_question(owner, CallMessage::Sync(id, word), within).await? {
             CallReply::Channel(books) => Ok(Some(books)),
             CallReply::Refused(refusal) if refusal.code == RefusalCode::UnknownChannel => Ok(None),
-            CallReply::Refused(refusal) => Err(told(refusal)),
-            _ => Err("the owner's node gave an answer to another question".to_owned()),
+            CallReply::Refused(refusal) => Err(refusal.into()),
+            _ => Err(BooksError::AnotherAnswer),
         }
     }
 }

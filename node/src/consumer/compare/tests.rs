@@ -82,7 +82,7 @@ fn a_page_is_taken_when_it_answers_what_was_asked() {
         (&[5, 8], Some(7), "beyond its own end"),
     ] {
         let refused = check_page(after, &page(ids, next)).unwrap_err();
-        assert!(refused.contains(word), "{ids:?} {next:?}: {refused}");
+        assert!(refused.to_string().contains(word), "{ids:?} {next:?}: {refused}");
     }
     let full = |records: usize| CallsPage {
         records: (0..records)
@@ -96,7 +96,8 @@ fn a_page_is_taken_when_it_answers_what_was_asked() {
         adjusted: None,
     };
     assert_eq!(check_page(None, &full(CALLS_PAGE_MAX)), Ok(()));
-    assert!(check_page(None, &full(CALLS_PAGE_MAX + 1)).is_err());
+    let one_more = CALLS_PAGE_MAX + 1;
+    assert_eq!(check_page(None, &full(one_more)), Err(BadPage::TooMany(one_more)));
 }
 
 #[test]

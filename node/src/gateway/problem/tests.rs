@@ -11,7 +11,7 @@ use farthing_wallet::PolicyError;
 use crate::{
     chain_view::NotReady,
     consumer::{
-        Cap, MissingFunds,
+        BooksError, Cap, LastKnown, MissingFunds, NoRoom,
         answer::Mismatch,
         conduct::{self, Flag, window::Figures},
         rules::Stopped,
@@ -94,21 +94,22 @@ fn every_error() -> Vec<BuyError> {
             cap: Some(Cap::Limit(OverLimit::Price { price: USDC, price_max: USDC })),
         },
         BuyError::CallIdConflict,
-        BuyError::OwnerUnreachable(text()),
-        BuyError::BooksUnseen(text()),
+        BuyError::OwnerUnreachable(LastKnown::NeverServed),
+        BuyError::BooksUnseen(BooksError::Slow),
         BuyError::TimeUp,
-        BuyError::Busy(text()),
+        BuyError::Busy(NoRoom::Places { owner_max: 1, secret_max: 1 }),
         BuyError::ShareUsed { secret: text(), wait_secs: 1 },
         BuyError::UpstreamFailed { why: Unanswered::TimedOut, status: 0 },
         BuyError::UpstreamFailed { why: Unanswered::ServerError(500), status: 500 },
         BuyError::BadAnswer { mismatch: Mismatch::Unasked, charged: None },
         BuyError::BadAnswer { mismatch: Mismatch::Unasked, charged: Some(Usdc::ZERO) },
         BuyError::BadAnswer { mismatch: Mismatch::Unasked, charged: Some(USDC) },
-        BuyError::NotRepeated { charged: Usdc::ZERO, reason: text() },
-        BuyError::NotRepeated { charged: USDC, reason: text() },
+        BuyError::NotRepeated { charged: Usdc::ZERO, reason: LastKnown::Running.into() },
+        BuyError::NotRepeated { charged: USDC, reason: LastKnown::Running.into() },
         BuyError::BodyGone { charged: Usdc::ZERO },
         BuyError::BodyGone { charged: USDC },
-        BuyError::Undecided(text()),
+        BuyError::Undecided(LastKnown::Running.into()),
+        BuyError::Undecided(BooksError::Ledger(LedgerError::Ending).into()),
     ];
     // A new way to fail does not compile until it is named here; it belongs into the list above as well.
     for error in &errors {

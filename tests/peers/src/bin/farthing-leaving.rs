@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use axum::{body::to_bytes, response::IntoResponse};
 use farthing_ledger::LedgerError;
 use farthing_node::{
-    consumer::{BuyError, Unanswered},
+    consumer::{BuyError, LastKnown, Unanswered},
     gateway::problem::Problem,
 };
 use farthing_protocol::{CallId, Usdc};
@@ -112,13 +112,14 @@ async fn say(mut stream: TcpStream, word: Word) -> Result<()> {
 }
 
 fn problem(word: Word) -> Option<Problem> {
-    let reason = || "the test says so".to_owned();
     let error = match word {
         Word::Nothing => return None,
         Word::NoRoom => return Some(Problem::no_room()),
-        Word::Undecided => BuyError::Undecided(reason()),
+        Word::Undecided => BuyError::Undecided(LastKnown::Running.into()),
         Word::NotStored => BuyError::NotStored(LedgerError::Ending),
-        Word::Paid => BuyError::NotRepeated { charged: Usdc::from_micros(4_000), reason: reason() },
+        Word::Paid => {
+            BuyError::NotRepeated { charged: Usdc::from_micros(4_000), reason: LastKnown::Running.into() }
+        }
         Word::Free => BuyError::UpstreamFailed { why: Unanswered::TimedOut, status: 504 },
     };
     Some(Problem::from(&error).with_call_id(CallId::from_bytes([7; 16])))

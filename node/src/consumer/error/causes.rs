@@ -1,0 +1,92 @@
+//! Causes of a purchase that failed, each as it arose.
+
+use farthing_network::{Interrupted, NotStarted};
+use farthing_protocol::RefusalCode;
+
+use super::{BooksError, BuyError};
+
+/// The last that is known of a call without an answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LastKnown {
+    #[error(transparent)]
+    NotSent(#[from] NotStarted),
+    #[error(transparent)]
+    Lost(#[from] Interrupted),
+    #[error("the call is still running")]
+    Running,
+    #[error("the owner's node never served the call")]
+    NeverServed,
+    #[error("the owner's node gave an answer to another question")]
+    AnotherAnswer,
+    #[error("the owner's node refuses it ({}): {detail}", .code.name())]
+    Refused { code: RefusalCode, detail: String },
+    /// What is answered is an attempt of before.
+    #[error("an earlier attempt failed")]
+    EarlierFailed,
+    #[error("only the receipt is left")]
+    ReceiptAlone,
+}
+
+/// The reason that this node sends no more calls for now.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoRoom {
+    #[error(transparent)]
+    Network(#[from] NotStarted),
+    #[error(
+        "as many calls to this owner are under way as it serves at once ({owner_max}; of one secret's free calls \
+         {secret_max}), and none of them ended in time"
+    )]
+    Places { owner_max: usize, secret_max: u32 },
+}
+
+/// The reason that a call which may have been served has no answer, or no end yet.
+#[derive(Debug, thiserror::Error)]
+pub enum NoAnswer {
+    /// This node does not ask for it now.
+    #[error(transparent)]
+    NotAsked(Box<BuyError>),
+    #[error(transparent)]
+    Books(#[from] BooksError),
+    #[error(transparent)]
+    Last(#[from] LastKnown),
+    /// The end that counts is that of the copy that may have arrived.
+    #[error("{lost}; when it was asked again: {last}")]
+    AskedAgain {
+        #[source]
+        lost: LastKnown,
+        last: LastKnown,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{error::Error, iter::successors};
+
+    use farthing_ledger::LedgerError;
+    use farthing_network::CallFailure;
+
+    use super::*;
+
+    #[test]
+    fn the_own_ledger_is_not_blamed_on_the_owner() {
+        let failed = || BooksError::Ledger(LedgerError::Ending);
+        assert!(matches!(BuyError::before_promise(failed()), BuyError::Ledger(LedgerError::Ending)));
+        let not_stored = BuyError::NotStored(LedgerError::Ending);
+        assert_eq!(BuyError::Undecided(failed().into()).next_step(), not_stored.next_step());
+        let slow = BuyError::Undecided(BooksError::Slow.into());
+        assert_ne!(slow.next_step(), not_stored.next_step());
+    }
+
+    #[test]
+    fn a_cause_is_told_once_and_kept_to_its_root() {
+        let lost = CallFailure::Unknown(Interrupted::NoAnswer);
+        let error = BuyError::before_promise(lost.into());
+        assert_eq!(
+            error.to_string(),
+            "nothing is promised to this owner before its books of the channel agree with yours: the call was sent but \
+             its answer was lost: the peer closed the stream without an answer"
+        );
+        let root = successors(error.source(), |cause| cause.source()).last();
+        assert_eq!(root.and_then(|root| root.downcast_ref::<Interrupted>()), Some(&Interrupted::NoAnswer));
+    }
+}
