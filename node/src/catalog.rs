@@ -44,6 +44,7 @@ pub mod sdk;
 mod versions;
 
 pub use condition::{Condition, NOT_MODIFIED};
+pub use content::ContentError;
 pub use known::{
     CallPlan, KnownError, KnownService, PlanError, answers_html, kind_of, method_of, operation_name, time_of,
 };
@@ -81,7 +82,11 @@ pub enum CatalogError {
     #[error("the service {service} was retired by its owner {owner} on {}", clock::date(*.on_secs))]
     Retired { service: ServiceId, owner: Address, on_secs: u64 },
     #[error("the details of the service cannot be had: {reason}")]
-    DetailsUnavailable { owner: Address, reason: String },
+    DetailsUnavailable {
+        owner: Address,
+        #[source]
+        reason: ContentError,
+    },
     #[error("the catalog failed: {0}")]
     Store(#[from] store::CatalogError),
 }
@@ -93,6 +98,10 @@ impl CatalogError {
             Self::Unknown(_) => "Search for it with `farthing catalog search WORDS`.",
             Self::NotKept { .. } => "Its owner has to mend that; `farthing call` works without the catalog.",
             Self::Retired { .. } => "Look for another one with `farthing catalog search`.",
+            Self::DetailsUnavailable {
+                reason: ContentError::OtherContent | ContentError::Unreadable(_),
+                ..
+            } => "Its owner has to publish the service again.",
             Self::DetailsUnavailable { .. } => {
                 "Try again when the owner's node or one that knows it is connected."
             }

@@ -15,7 +15,7 @@ use farthing_protocol::{
 
 use tokio::sync::Semaphore;
 
-use super::{ASK_TIMEOUT, Catalog, CatalogError, KnownService};
+use super::{ASK_TIMEOUT, Catalog, CatalogError, KnownError, KnownService};
 
 /// Other peers asked for content that its owner does not give.
 const OTHERS_ASKED_MAX: usize = 8;
@@ -36,6 +36,24 @@ impl Default for ReadingTurns {
     }
 }
 
+/// The reason that pinned content cannot be had or read.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ContentError {
+    #[error(transparent)]
+    NotAnswered(#[from] CallFailure),
+    #[error("the owner's node does not answer")]
+    Silent,
+    #[error("the owner no longer has them")]
+    Gone,
+    #[error("the owner sent other content than its listing names")]
+    OtherContent,
+    #[error(transparent)]
+    Unreadable(Arc<KnownError>),
+    /// A mistake in this program ended it.
+    #[error("the node failed while it read them")]
+    Failed,
+}
+
 /// The details that a listing pins.
 pub(super) const fn pin_of(listing: &Listing) -> Pin {
     Pin { hash: listing.details_hash, bytes: listing.details_bytes }
@@ -54,7 +72,7 @@ impl Catalog {
     }
 
     /// Pinned content, or why it cannot be had.
-    pub(super) async fn content(&self, pin: Pin, owner: Address) -> Result<Vec<u8>, String> {
+    pub(super) async fn content(&self, pin: Pin, owner: Address) -> Result<Vec<u8>, ContentError> {
         if let Some(content) = self.at_hand(&pin.hash) {
             return Ok(content);
         }
@@ -84,11 +102,15 @@ impl Catalog {
     }
 
     /// From `peer`, which is dialled for it.
-    async fn fetch(&self, peer: Address, pin: Pin) -> Result<Vec<u8>, String> {
+    async fn fetch(&self, peer: Address, pin: Pin) -> Result<Vec<u8>, ContentError> {
         self.take(self.0.network.ask(peer, InfoRequest::Blob(pin.hash)), pin).await
     }
 
-    pub(super) async fn fetch_from_connected(&self, peer: Address, pin: Pin) -> Result<Vec<u8>, String> {
+    pub(super) async fn fetch_from_connected(
+        &self,
+        peer: Address,
+        pin: Pin,
+    ) -> Result<Vec<u8>, ContentError> {
         self.take(self.0.network.ask_connected(peer, InfoRequest::Blob(pin.hash)), pin).await
     }
 
@@ -96,17 +118,17 @@ impl Catalog {
         &self,
         question: impl Future<Output = Result<InfoResponse, CallFailure>>,
         pin: Pin,
-    ) -> Result<Vec<u8>, String> {
+    ) -> Result<Vec<u8>, ContentError> {
         let content = match tokio::time::timeout(ASK_TIMEOUT, question).await {
             Ok(Ok(InfoResponse::Blob(Some(content)))) => Vec::from(content),
-            Ok(Ok(_)) => return Err("the owner no longer has them".to_owned()),
-            Ok(Err(error)) => return Err(error.to_string()),
-            Err(_) => return Err("the owner's node does not answer".to_owned()),
+            Ok(Ok(_)) => return Err(ContentError::Gone),
+            Ok(Err(failure)) => return Err(failure.into()),
+            Err(_) => return Err(ContentError::Silent),
         };
         // Before anything of it is kept: what is fetched unasked is bounded by the size that is told.
         let is_named_size = usize::try_from(pin.bytes).is_ok_and(|named| named == content.len());
         if !is_named_size || keccak256(&[&content]) != pin.hash {
-            return Err("the owner sent other content than its listing names".to_owned());
+            return Err(ContentError::OtherContent);
         }
         let (store, kept) = (self.0.store.clone(), content.clone());
         // Not waited for: it is a cache.
@@ -143,8 +165,8 @@ impl Catalog {
         turns: &Arc<Semaphore>,
     ) -> Result<KnownService, CatalogError> {
         let owner = listing.owner;
-        let unavailable = |reason: String| CatalogError::DetailsUnavailable { owner, reason };
-        let failed = || unavailable("the node failed while it read them".to_owned());
+        let unavailable = |reason| CatalogError::DetailsUnavailable { owner, reason };
+        let failed = || unavailable(ContentError::Failed);
         let turn = Arc::clone(turns).acquire_owned().await.map_err(|_| failed())?;
         // Unpacking and checking a large description would hold up the other calls.
         let reading = tokio::task::spawn_blocking(move || {
@@ -152,7 +174,8 @@ impl Catalog {
             let _turn = turn;
             KnownService::within(listing, &blob, bounds)
         });
-        let known = reading.await.map_err(|_| failed())?.map_err(|e| unavailable(e.to_string()))?;
+        let read = reading.await.map_err(|_| failed())?;
+        let known = read.map_err(|error| unavailable(ContentError::Unreadable(Arc::new(error))))?;
         self.index(&known).await;
         Ok(known)
     }
@@ -167,5 +190,20 @@ impl Catalog {
         if let Err(error) = self.0.store.index_operations(known.listing().service, &texts).await {
             tracing::warn!(%error, "the operations of a service cannot be searched");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_protocol::listing::DetailsError;
+
+    use super::*;
+
+    #[test]
+    fn nobody_is_told_to_try_again_what_the_owner_has_to_mend() {
+        let next = |reason| CatalogError::DetailsUnavailable { owner: Address::ZERO, reason }.next_step();
+        let unreadable = ContentError::Unreadable(Arc::new(DetailsError::OutOfBounds.into()));
+        assert_eq!(next(unreadable), next(ContentError::OtherContent));
+        assert_ne!(next(ContentError::OtherContent), next(ContentError::Gone));
     }
 }

@@ -10,7 +10,7 @@ use farthing_protocol::{Address, ChannelId, Refusal, RefusalCode, ServiceId, Usd
 use farthing_wallet::PolicyError;
 
 use crate::{
-    catalog::{CatalogError, PlanError},
+    catalog::{CatalogError, ContentError, PlanError},
     chain_view::NotReady,
 };
 
@@ -35,7 +35,11 @@ pub enum BuyError {
     #[error("the service {service} was retired by its owner {owner} on {}", clock::date(*.on_secs))]
     Retired { service: ServiceId, owner: Address, on_secs: u64 },
     #[error("the owner {owner} of this service does not answer: {reason}")]
-    DetailsUnavailable { owner: Address, reason: String },
+    DetailsUnavailable {
+        owner: Address,
+        #[source]
+        reason: ContentError,
+    },
     #[error("the secret `{secret}` is not made for the service {service}")]
     NotScoped { secret: String, service: ServiceId },
     #[error(transparent)]
@@ -158,6 +162,10 @@ impl BuyError {
                 "Check api_id_public; if the service is new, its owner may be offline."
             }
             Self::Retired { .. } => "Look for another one with `farthing catalog search`.",
+            Self::DetailsUnavailable {
+                reason: ContentError::OtherContent | ContentError::Unreadable(_),
+                ..
+            } => "Its owner has to publish the service again; nothing was sent.",
             Self::DetailsUnavailable { .. } | Self::OwnerUnreachable(_) | Self::BooksUnseen(_) => {
                 "Try again later; nothing was sent."
             }

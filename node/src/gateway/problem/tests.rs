@@ -9,6 +9,7 @@ use farthing_protocol::{Address, ChannelId, Refusal, RefusalCode, ServiceId, cal
 use farthing_wallet::PolicyError;
 
 use crate::{
+    catalog::ContentError,
     chain_view::NotReady,
     consumer::{
         BooksError, Cap, LastKnown, MissingFunds, NoRoom,
@@ -43,7 +44,8 @@ fn every_error() -> Vec<BuyError> {
     let errors = vec![
         BuyError::UnknownService(service),
         BuyError::Retired { service, owner: Address::ZERO, on_secs: 0 },
-        BuyError::DetailsUnavailable { owner: Address::ZERO, reason: text() },
+        BuyError::DetailsUnavailable { owner: Address::ZERO, reason: ContentError::Gone },
+        BuyError::DetailsUnavailable { owner: Address::ZERO, reason: ContentError::OtherContent },
         BuyError::NotScoped { secret: text(), service },
         BuyError::Plan(PlanError::UnknownPath(text())),
         BuyError::Plan(PlanError::MethodNotAllowed(text())),
