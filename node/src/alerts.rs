@@ -56,9 +56,8 @@ const MINED_WITHIN: Duration = Duration::from_secs(600);
 const ALERTS_MAX: usize = 64;
 
 /// The effect of a copied data folder, which ends in money signed for twice.
-pub(crate) const TWIN: &str = "another node runs with this wallet's key, so neither is reached reliably";
-pub(crate) const TWIN_NEXT: &str =
-    "stop one of the two; a copy of the data folder must not run beside the original";
+pub const TWIN: &str = "another node runs with this wallet's key, so neither is reached reliably";
+pub const TWIN_NEXT: &str = "stop one of the two; a copy of the data folder must not run beside the original";
 
 /// A channel on which this node pays.
 #[derive(Clone, Copy, Debug)]

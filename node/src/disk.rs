@@ -16,26 +16,26 @@ const LITTLE_PART: u64 = 20;
 const LITTLE_BYTES: u64 = 16 * 1024 * MIB;
 
 /// The effect of a full disk, and what to do about it.
-pub(crate) const LOW: &str = "once the disk is full nothing is stored, so nothing is served, bought or claimed until the node starts again";
-pub(crate) const LOW_NEXT: &str = "free disk space, or give the node a larger disk";
+pub const LOW: &str = "once the disk is full nothing is stored, so nothing is served, bought or claimed until the node starts again";
+pub const LOW_NEXT: &str = "free disk space, or give the node a larger disk";
 
 /// The room that a file system has for this user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Space {
+pub struct Space {
     pub free_bytes: u64,
     pub total_bytes: u64,
 }
 
 impl Space {
     /// `None` where the system does not say.
-    pub(crate) fn of(folder: &Path) -> Option<Self> {
+    pub fn of(folder: &Path) -> Option<Self> {
         let told = rustix::fs::statvfs(folder).ok()?;
         let bytes = |blocks: u64| blocks.saturating_mul(told.f_frsize);
         Some(Self { free_bytes: bytes(told.f_bavail), total_bytes: bytes(told.f_blocks) })
     }
 
     /// Returns whether it is low, or will be before long.
-    pub(crate) fn is_little(&self) -> bool {
+    pub fn is_little(&self) -> bool {
         self.is_low() || self.free_bytes < LITTLE_BYTES.min(self.total_bytes / LITTLE_PART)
     }
 
@@ -51,7 +51,7 @@ impl fmt::Display for Space {
 }
 
 /// Work that waits for the disk, or takes its time, apart from those who answer. A panic of it goes on in its caller.
-pub(crate) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(panic) => std::panic::resume_unwind(panic.into_panic()),

@@ -15,9 +15,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     alerts::Alerts,
     catalog::{Catalog, News},
-    commands::handles::Handles,
     consumer::{Consumer, funding::Funding},
     gateway::auth::Secrets,
+    handles::Handles,
     home::Home,
     owner::{Owner, previews::Previews},
     settlement::Settlement,

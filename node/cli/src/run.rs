@@ -14,9 +14,10 @@ use std::{
     time::Duration,
 };
 
+use farthing_commands::settings::RunningNode;
 use farthing_config::{self as config, ChangedSettings, Config, Loaded, gateway_url};
 use farthing_control::types::Console;
-use farthing_node::{backup::staged, commands::settings::RunningNode, node::Node};
+use farthing_node::{backup::staged, node::Node};
 use farthing_os::lock::DataFolder;
 use farthing_serve::Listener;
 use farthing_wallet::Wallet;

@@ -15,9 +15,9 @@ use farthing_protocol::Address;
 use crate::{
     catalog::Catalog,
     chain_view,
-    commands::handles::Handles,
     consumer::channels::PayerChannels,
     gateway::auth::Secrets,
+    handles::Handles,
     owner::book::{Book, PayeeChannel},
 };
 

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use axum::Router;
+use farthing_commands::{self as commands, settings::RunningNode};
 use farthing_config::{Config, TlsMode, gateway_url};
 use farthing_console::{Access, ConsoleState, Parts, socket::About};
 use farthing_control::Local;
 use farthing_node::{
-    commands::{self, handles::Handles, settings::RunningNode},
     gateway::{self, Gateway, problem::turned_away},
+    handles::Handles,
 };
 use farthing_serve::{
     Hosts, Limits, Port, Tls, guarded,

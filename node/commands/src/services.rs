@@ -15,17 +15,17 @@ use farthing_control::types::{
     Api, ApiOperation, ApiShown, ApiState, CatalogKind, Charge, EditRequest, Edited, Offer, OfferParameter,
     OperationName, PriceRequest, Rescan, RescanRequest, ServiceFile, Text, VersionNote,
 };
+use farthing_node::{
+    catalog::{documents, method_of, time_of},
+    gateway::services::address,
+    handles::Handles,
+    history::tally::{Count, Tally},
+    owner::{edit::means_to_end, registry::Registered, samples},
+};
 use farthing_protocol::{ServiceId, Usdc, call::ChargePolicy};
 use serde::Deserialize;
 
 use super::{Failed, Reply};
-use crate::{
-    catalog::{documents, method_of, time_of},
-    commands::handles::Handles,
-    gateway::services::address,
-    history::tally::{Count, Tally},
-    owner::{edit::means_to_end, registry::Registered, samples},
-};
 
 answer!(Apis: apis);
 async fn apis(State(node): State<Handles>, State(tally): State<Tally>) -> Reply<Vec<Api>> {

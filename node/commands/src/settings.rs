@@ -21,17 +21,17 @@ use farthing_control::{
         Restoring, Setting, SettingOrigin,
     },
 };
+use farthing_node::{
+    backup::{Backups, staged},
+    chain_view::chain_spec,
+    disk::aside,
+    handles::Handles,
+};
 use farthing_os::{clock, secret::SecretText};
 use parking_lot::RwLock;
 use tokio_util::sync::CancellationToken;
 
 use super::{Failed, Reply};
-use crate::{
-    backup::{Backups, staged},
-    chain_view::chain_spec,
-    commands::handles::Handles,
-    disk::aside,
-};
 
 /// More are a mistake.
 const ENDPOINTS_MAX: usize = 16;

@@ -12,16 +12,16 @@ use axum::{
 use farthing_control::types::{
     BACKUPS_KEPT_MAX, Backup, BackupFacts, BackupRequest, Phrase, PhraseCheck, WalletBackup,
 };
+use farthing_node::{
+    backup::{self, BackupError, Backups, Lock, Made},
+    disk::aside,
+    handles::Handles,
+};
 use farthing_os::{clock, secret::SecretText};
 use farthing_serve::attachment;
 use farthing_wallet::{Wallet, WalletError};
 
 use super::{Failed, Reply};
-use crate::{
-    backup::{self, BackupError, Backups, Lock, Made},
-    commands::handles::Handles,
-    disk::aside,
-};
 
 pub(super) mod automatic;
 pub(super) mod replaced;

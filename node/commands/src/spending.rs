@@ -4,17 +4,17 @@ use axum::{Json, extract::State, http::StatusCode};
 use farthing_control::types::{
     AcceptPrice, LimitsRequest, MoneyAtRest, SpendingLimits, SpendingState, StoppedBy,
 };
-
-use super::{Failed, Reply};
-use crate::{
-    commands::handles::Handles,
+use farthing_node::{
     consumer::{
         funding::Funding,
         rest::RestLimits,
         rules::{RulesError, Stopped, UserLimits},
         spending::SpendingCaps,
     },
+    handles::Handles,
 };
+
+use super::{Failed, Reply};
 
 fn state(node: &Handles) -> SpendingState {
     let rules = node.consumer.rules();

@@ -10,13 +10,13 @@ use farthing_control::types::{
     Text,
     sdk::{Sdk, SdkFile, SdkLanguage, SdkRequest, Snippet, SnippetRequest},
 };
+use farthing_node::{catalog::sdk, handles::Handles};
 use farthing_protocol::ServiceId;
 use farthing_sdk::{Language, SdkError};
 use farthing_serve::attachment;
 use serde::Deserialize;
 
 use super::{Failed, Reply};
-use crate::{catalog::sdk, commands::handles::Handles};
 
 /// Query of the download.
 #[derive(Deserialize)]

@@ -11,17 +11,17 @@ use farthing_control::types::{
     history::{CSV_HEAD, NoneOf, csv_line},
 };
 use farthing_ledger::day_of;
+use farthing_node::{
+    disk::aside,
+    handles::Handles,
+    history::{HistoryFilter, HistoryPosition, STEP_MAX},
+};
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
 use farthing_serve::attachment;
 use serde::Deserialize;
 
 use super::{Failed, Reply};
-use crate::{
-    commands::handles::Handles,
-    disk::aside,
-    history::{HistoryFilter, HistoryPosition, STEP_MAX},
-};
 
 const LISTED_DEFAULT: usize = 50;
 const DAYS_DEFAULT: u32 = 30;

@@ -2,10 +2,10 @@
 
 use axum::{Json, extract::State, http::StatusCode};
 use farthing_control::types::{AutomaticBackups, AutomaticBackupsRequest, Backup};
+use farthing_node::{backup::automatic::AutomaticError, handles::Handles};
 use farthing_os::secret::SecretText;
 
 use super::{Failed, Reply};
-use crate::{backup::automatic::AutomaticError, commands::handles::Handles};
 
 answer!(AutomaticBackups: show);
 async fn show(State(node): State<Handles>) -> Json<AutomaticBackups> {

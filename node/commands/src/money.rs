@@ -10,15 +10,15 @@ use farthing_control::types::{
     Channel, ChannelRole, ChannelState, CloseQuery, Eth, OpenRequest, ProblemName, SendAmount, SendRequest,
     Sent, Settled, Text, WalletBalance,
 };
+use farthing_node::{
+    chain_view,
+    consumer::{BuyError, channels::PayerChannel},
+    handles::Handles,
+    settlement::{Closed, SettlementError},
+};
 use farthing_protocol::{ChannelId, Usdc};
 
 use super::{Failed, Reply};
-use crate::{
-    chain_view,
-    commands::handles::Handles,
-    consumer::{BuyError, channels::PayerChannel},
-    settlement::{Closed, SettlementError},
-};
 
 pub(super) fn balance(node: &Handles) -> WalletBalance {
     let balances = *node.chain.balances().borrow();

@@ -2,12 +2,12 @@
 
 use axum::{Json, extract::State, http::StatusCode};
 use farthing_control::types::{Alert, AlertLevels, AlertLevelsRequest, Secret};
+use farthing_node::{
+    alerts::{Levels, LevelsError, WebhookAddress, WebhookError},
+    handles::Handles,
+};
 
 use super::{Failed, Reply};
-use crate::{
-    alerts::{Levels, LevelsError, WebhookAddress, WebhookError},
-    commands::handles::Handles,
-};
 
 fn levels_of(node: &Handles) -> AlertLevels {
     let (levels, delivery) = (node.alerts.levels(), node.alerts.delivery());

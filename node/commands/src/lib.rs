@@ -19,17 +19,16 @@ use farthing_control::{
 };
 use farthing_ledger::LedgerError;
 use farthing_network::CallFailure;
-use farthing_os::clock;
-
-use crate::{
+use farthing_node::{
     catalog::documents::WritingFailed,
-    commands::handles::Handles,
     consumer::{BuyError, spending::Grant, trust::NotResumed},
     gateway::{auth::DEFAULT_SECRET, problem},
+    handles::Handles,
     history::tally::Tally,
     owner::{intake::IntakeError, publish::PublishError, registry::RegistryError},
     settlement::SettlementError,
 };
+use farthing_os::clock;
 
 /// Refusals that are an error of a use case, with its own words and next step: one status for all of its kinds, or one
 /// for each.
@@ -56,7 +55,7 @@ macro_rules! refused {
 /// Says which function answers an endpoint.
 macro_rules! answer {
     ($endpoint:ident: $($function:tt)+) => {
-        farthing_control::answer!($crate::commands::Commands, $endpoint, $($function)+);
+        farthing_control::answer!($crate::Commands, $endpoint, $($function)+);
     };
 }
 
@@ -67,7 +66,6 @@ mod backup;
 mod catalog;
 mod contract;
 mod flagged;
-pub mod handles;
 mod health;
 mod history;
 mod inspect;
@@ -122,7 +120,7 @@ answer!(Call: call);
 async fn call(State(node): State<Handles>, headers: HeaderMap, body: Bytes) -> Response {
     let gateway = node.gateway();
     let grant = Arc::new(Grant::unlimited(DEFAULT_SECRET));
-    crate::gateway::answer(&gateway, grant, &gateway.url, &headers, &body, Instant::now()).await
+    farthing_node::gateway::answer(&gateway, grant, &gateway.url, &headers, &body, Instant::now()).await
 }
 
 answer!(Peers: peers);

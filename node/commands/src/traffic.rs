@@ -8,9 +8,8 @@ use std::{
 
 use axum::{Json, extract::State};
 use farthing_control::types::Traffic;
+use farthing_node::handles::Handles;
 use parking_lot::Mutex;
-
-use crate::commands::handles::Handles;
 
 /// The time that "now" means for a pace.
 const WINDOW: Duration = Duration::from_secs(60);

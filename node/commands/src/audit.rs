@@ -7,15 +7,15 @@ use axum::{
 };
 use farthing_control::types::{Audit, AuditQuery, Compared, OnChain};
 use farthing_ledger::LedgerError;
+use farthing_node::{
+    consumer::{self, BooksError},
+    disk::aside,
+    handles::Handles,
+    settlement::contract::{Checked, NotChecked},
+};
 use farthing_protocol::Address;
 
 use super::{Failed, Reply};
-use crate::{
-    commands::handles::Handles,
-    consumer::{self, BooksError},
-    disk::aside,
-    settlement::contract::{Checked, NotChecked},
-};
 
 /// The note on what a node cannot check from anything it reads.
 const BEYOND: &str = "M1: the sum of all balances is the chain's to say; the contract's own tests show it";

@@ -10,21 +10,21 @@ use farthing_control::types::{
     ApiPreview, CatalogKind, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, ServiceFile,
     SourceFile, TestRequest, Tested, Text, Tried, TryRequest,
 };
+use farthing_node::{
+    catalog::method_of,
+    handles::Handles,
+    history::tally::Tally,
+    owner::{
+        inspect::{self as probing, Inspected, ProbeAnswer, found_source},
+        intake::Candidate,
+    },
+};
 use farthing_os::secret::SecretText;
 use farthing_protocol::ServiceId;
 
 use super::{
     Failed, Reply,
     services::{offer_parameters, shown},
-};
-use crate::{
-    catalog::method_of,
-    commands::handles::Handles,
-    history::tally::Tally,
-    owner::{
-        inspect::{self as probing, Inspected, ProbeAnswer, found_source},
-        intake::Candidate,
-    },
 };
 
 answer!(InspectApi: inspect);

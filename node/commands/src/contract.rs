@@ -3,9 +3,9 @@
 use axum::{Json, extract::State, http::StatusCode};
 use farthing_chain::{ChainError, ContractCode};
 use farthing_control::types::{ContractShown, ContractState, Deployed, DeploymentCost, Eth};
+use farthing_node::{chain_view, handles::Handles};
 
 use super::{Failed, Reply};
-use crate::{chain_view, commands::handles::Handles};
 
 answer!(Contract: contract);
 async fn contract(State(node): State<Handles>) -> Reply<ContractShown> {

@@ -15,17 +15,17 @@ use axum::{
 };
 use farthing_control::types::{Activity, BoughtCall, DayFigures, Figures, Measured};
 use farthing_ledger::{Ledger, LedgerError, Purchase, PurchaseEnd, day_of};
+use farthing_node::{
+    disk::aside,
+    handles::Handles,
+    history::{ServiceNames, served_call},
+};
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
 use parking_lot::Mutex;
 use serde::Deserialize;
 
 use super::Reply;
-use crate::{
-    commands::handles::Handles,
-    disk::aside,
-    history::{ServiceNames, served_call},
-};
 
 /// More does not help anybody who looks; everything is in the export.
 const LISTED_MAX: usize = 500;

@@ -6,9 +6,9 @@ use axum::{
     http::StatusCode,
 };
 use farthing_control::types::ReplacedNode;
+use farthing_node::{backup::replaced, disk::aside, handles::Handles};
 
 use super::{Failed, Reply};
-use crate::{backup::replaced, commands::handles::Handles, disk::aside};
 
 answer!(ReplacedNodes: list);
 async fn list(State(node): State<Handles>) -> Reply<Vec<ReplacedNode>> {

@@ -5,10 +5,10 @@ use axum::{
     extract::{Path, State},
 };
 use farthing_control::types::{ListingHealth, Text};
+use farthing_node::handles::Handles;
 use farthing_protocol::ServiceId;
 
 use super::Reply;
-use crate::commands::handles::Handles;
 
 answer!(ApiHealth: health);
 async fn health(State(node): State<Handles>, Path(id): Path<Text<ServiceId>>) -> Reply<ListingHealth> {

@@ -8,14 +8,14 @@ use axum::{
     http::StatusCode,
 };
 use farthing_control::types::{NewSecret, Secret, SecretLimits, SecretShown};
-
-use super::{Failed, Reply};
-use crate::{
-    commands::handles::Handles,
+use farthing_node::{
     disk::aside,
     gateway::auth::{DEFAULT_SECRET, SecretFacts, Secrets, SecretsError},
+    handles::Handles,
     secret::ConsumerSecret,
 };
+
+use super::{Failed, Reply};
 
 fn shown(node: &Handles, facts: SecretFacts) -> SecretShown {
     SecretShown {

@@ -9,17 +9,17 @@ use axum::{
 use farthing_chain::{ChainKind, ChainStatus as OnChain};
 use farthing_control::types::{Alert, AlertKind, AlertSeverity, ChainStatus, Check, Doctor, Eth, Status};
 use farthing_network::{AddressCheck, AddressSource, BootstrapPeer, NetworkStatus, ReachState};
+use farthing_node::{
+    alerts::{TWIN, TWIN_NEXT},
+    chain_view::{self, STALE_NEXT},
+    disk::{LOW, LOW_NEXT, Space},
+    handles::Handles,
+    status::{clock_off, has_public_head},
+};
 use farthing_os::clock;
 use farthing_protocol::Usdc;
 
 use super::{audit::full_audit, money::balance};
-use crate::{
-    alerts::{TWIN, TWIN_NEXT},
-    chain_view::{self, STALE_NEXT},
-    commands::handles::Handles,
-    disk::{LOW, LOW_NEXT, Space},
-    status::{clock_off, has_public_head},
-};
 
 answer!(Status: status);
 async fn status(State(node): State<Handles>) -> Json<Status> {

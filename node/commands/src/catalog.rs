@@ -13,18 +13,18 @@ use farthing_control::types::{
     CatalogSort, CatalogState, Count, Counts, KindCount, LookAlike, NamedService, PriceCount, Text,
     VersionNote,
 };
+use farthing_node::{
+    catalog::{CatalogError, documents, method_of, time_of},
+    gateway::services::address,
+    handles::Handles,
+    owner::samples,
+};
 use farthing_protocol::{Listing, ServiceId, call::Method, listing::ServiceKind};
 use serde::Deserialize;
 
 use super::{
     Failed, Reply,
     services::{DocumentVersion, charge, offer},
-};
-use crate::{
-    catalog::{CatalogError, documents, method_of, time_of},
-    commands::handles::Handles,
-    gateway::services::address,
-    owner::samples,
 };
 
 const LIMIT_DEFAULT: usize = 20;

@@ -2,13 +2,13 @@
 
 use axum::{Json, extract::State};
 use farthing_control::types::{FlagCause, FlagRequest, FlaggedService, FlaggedServices, ServiceFlag};
+use farthing_node::{
+    consumer::conduct::{self, Flag},
+    handles::Handles,
+};
 use farthing_protocol::ServiceId;
 
 use super::Reply;
-use crate::{
-    commands::handles::Handles,
-    consumer::conduct::{self, Flag},
-};
 
 /// The flag of a service, if it has one.
 pub(super) fn of(node: &Handles, service: ServiceId) -> Option<ServiceFlag> {
