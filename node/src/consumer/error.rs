@@ -16,8 +16,7 @@ use crate::{
 
 use super::{
     answer::Mismatch, conduct::ServiceRefusal, rules::Stopped, spending::OverLimit, terms::Unfit,
-    unanswered::Unanswered,
-    undecided::TooMuchUndecided,
+    unanswered::Unanswered, undecided::TooMuchUndecided,
 };
 
 mod books;

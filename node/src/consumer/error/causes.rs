@@ -60,7 +60,7 @@ pub enum NoAnswer {
 
 #[cfg(test)]
 mod tests {
-    use std::{error::Error, iter::successors};
+    use std::error::Error;
 
     use farthing_ledger::LedgerError;
     use farthing_network::CallFailure;
@@ -86,7 +86,10 @@ mod tests {
             "nothing is promised to this owner before its books of the channel agree with yours: the call was sent but \
              its answer was lost: the peer closed the stream without an answer"
         );
-        let root = successors(error.source(), |cause| cause.source()).last();
-        assert_eq!(root.and_then(|root| root.downcast_ref::<Interrupted>()), Some(&Interrupted::NoAnswer));
+        let mut root: &(dyn Error + 'static) = &error;
+        while let Some(cause) = root.source() {
+            root = cause;
+        }
+        assert_eq!(root.downcast_ref::<Interrupted>(), Some(&Interrupted::NoAnswer));
     }
 }
