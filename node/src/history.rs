@@ -64,6 +64,8 @@ impl History {
     /// # Errors
     /// Only failures of storage.
     pub async fn step(&self, filter: HistoryFilter, limit: usize) -> Result<HistoryPage, LedgerError> {
+        // Who has bought something wants to see it.
+        self.ledger.catch_up().await;
         let history = self.clone();
         aside(move || {
             let names = history.names();
@@ -79,6 +81,7 @@ impl History {
     /// # Errors
     /// Only failures of storage.
     pub async fn export(&self, mut filter: HistoryFilter) -> Result<Vec<HistoryEntry>, LedgerError> {
+        self.ledger.catch_up().await;
         let history = self.clone();
         aside(move || {
             let (names, mut all) = (history.names(), Vec::new());

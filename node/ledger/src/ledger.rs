@@ -29,6 +29,12 @@ impl Ledger {
         self.queue.end_promises().await
     }
 
+    /// Waits until what was asked for before is stored, for whoever reads afterwards what it has just been told. Costs no
+    /// commit where there is nothing to store; a ledger that has ended has nothing more to wait for.
+    pub async fn catch_up(&self) {
+        self.queue.catch_up().await;
+    }
+
     /// Returns the reason that the ledger takes no more writes, if so.
     pub fn closed(&self) -> Option<Closed> {
         self.queue.store().closed()

@@ -18,8 +18,8 @@ public class Client(config: FarthingConfig = FarthingConfig()) {
     private val transport = Transport(config)
 
     /**
-     * Buys any call of the service; JSON is read, everything else answered as bytes. A body of text or bytes is sent as it
-     * is, everything else as JSON; null is none.
+     * Buys any call of the service; JSON is read, any other answer is bytes. Text and bytes are sent as they are, any
+     * other body as JSON; null is none.
      */
     public fun call(
         method: String,

@@ -9,9 +9,10 @@ use std::{
 };
 
 use parking_lot::{Condvar, Mutex};
-use tokio::sync::Semaphore;
+use redb::WriteTransaction;
+use tokio::sync::{Semaphore, oneshot};
 
-use super::{GROUP_OPERATIONS_MAX, Job, QUEUE_OPERATIONS_MAX};
+use super::{GROUP_OPERATIONS_MAX, Job, QUEUE_OPERATIONS_MAX, Queue};
 use crate::error::{Closed, LedgerError, Result};
 
 /// The time for which an operation waits for a commit that another one begins. A crash may lose it meanwhile.
@@ -73,6 +74,30 @@ impl Lists {
         let is_enough = self.has_ended || self.begin.len() >= GATHER || !(gathers || self.begin.is_empty());
         let until = [self.begin_until, self.ride_until].into_iter().flatten().min();
         if is_enough { Some(Instant::now()) } else { until }
+    }
+}
+
+/// Nothing to store: it is answered behind everything that was asked for before it.
+struct Mark(oneshot::Sender<()>);
+
+impl Job for Mark {
+    fn apply(&mut self, _: &WriteTransaction) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn answer(self: Box<Self>, _: Result<(), Closed>) {
+        // Whoever waited may be gone.
+        let _ = self.0.send(());
+    }
+}
+
+impl Queue {
+    /// See [`crate::Ledger::catch_up`].
+    pub(crate) async fn catch_up(&self) {
+        let (waiter, answer) = oneshot::channel();
+        if self.waiting.begin(Box::new(Mark(waiter))).await.is_ok() {
+            let _ = answer.await;
+        }
     }
 }
 

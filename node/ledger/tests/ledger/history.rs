@@ -106,6 +106,26 @@ async fn a_day_is_the_sum_of_its_answered_calls_of_both_halves() {
 }
 
 #[tokio::test]
+async fn whoever_catches_up_reads_what_was_asked_for_before() {
+    let ledger = in_memory();
+    let promise = promise(2, 1, PRICE);
+    ledger.promise(promise.clone()).await.unwrap().await.unwrap();
+    let acknowledgement = acknowledgement(receipt(&promise, PRICE, Outcome::Answered));
+    let mut storing = Box::pin(ledger.acknowledge(call_id(1), acknowledgement));
+    tokio::select! {
+        biased;
+        stored = &mut storing => panic!("it waits for a commit of others: {stored:?}"),
+        () = std::future::ready(()) => {}
+    }
+    ledger.catch_up().await;
+    let before = Position::start_of(u64::MAX);
+    assert_eq!(ledger.purchases_in(&window(before, 2, 100), |_| true).unwrap().rows.len(), 1);
+    let commits = ledger.stats().commits;
+    ledger.catch_up().await;
+    assert_eq!(ledger.stats().commits, commits, "nothing was left to store");
+}
+
+#[tokio::test]
 async fn a_transaction_is_noted_once_and_kept_over_restarts() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.redb");

@@ -20,7 +20,7 @@ pub enum LastKnown {
     AnotherAnswer,
     #[error("the owner's node refuses it ({}): {detail}", .code.name())]
     Refused { code: RefusalCode, detail: String },
-    /// What is answered is an attempt of before.
+    /// The answer is about an attempt of before.
     #[error("an earlier attempt failed")]
     EarlierFailed,
     #[error("only the receipt is left")]
