@@ -211,12 +211,14 @@ impl AtRest {
 
     fn begin(&self, at: RestingPlace, held: Held) -> DepositPlace {
         let channel = self.channels.get(at.channel);
-        let (deposited, paid_before) =
-            channel.map_or((Usdc::ZERO, Usdc::ZERO), |channel| (channel.state.deposited, channel.claimed));
+        let [deposited, claimed, receipted] = channel
+            .map_or([Usdc::ZERO; 3], |channel| [channel.state.deposited, channel.claimed, channel.receipted]);
+        let rest_before = held.deposited.min(deposited).saturating_sub(claimed);
         DepositPlace {
             amount: Usdc::ZERO,
-            rest_before: held.deposited.min(deposited).saturating_sub(paid_before),
-            paid_before,
+            rest_before,
+            // What its owner has earned and does not lie there was paid before, also where the chain does not say so now.
+            paid_before: claimed.max(receipted.saturating_sub(rest_before)),
             begun_secs: clock::now_secs(),
             until: None,
             left: None,

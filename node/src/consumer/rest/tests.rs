@@ -197,6 +197,29 @@ fn what_was_put_into_a_channel_counts_for_a_day_whatever_the_chain_says_of_it() 
 }
 
 #[test]
+fn what_an_owner_was_paid_before_a_deposit_makes_no_room_after_it() {
+    let channels = Arc::new(PayerChannels::default());
+    let rest = AtRest::new(channels.clone(), LIMITS);
+    holding(&channels, 1, 1_000, 1_000);
+    // An endpoint leaves out the past while the deposit is decided on, and tells of it afterwards.
+    holding(&channels, 1, 0, 0);
+    assert_eq!(rest.take(at(1), held(0), usdc(50), usdc(50)), Ok(usdc(50)));
+    rest.keep(at(1), held(0), Instant::now() + COUNTED_FOR);
+    holding(&channels, 1, 1_000, 1_000);
+    assert_eq!(rest.total(), usdc(50));
+
+    // What the owner has earned and not claimed yet lies there, until it is claimed after the deposit.
+    holding(&channels, 2, 40, 30);
+    holding(&channels, 2, 40, 10);
+    assert_eq!(rest.take(at(2), held(40), usdc(20), usdc(20)), Ok(usdc(20)));
+    assert_eq!(rest.total(), usdc(50 + 50), "under way");
+    for (claimed, lies_there) in [(10, 50), (30, 30)] {
+        holding(&channels, 2, 60, claimed);
+        assert_eq!(rest.total(), usdc(50 + lies_there), "{claimed} claimed");
+    }
+}
+
+#[test]
 fn a_restart_frees_no_place_and_prolongs_none() {
     const NOW: u64 = 1_795_000_000;
     let rest = AtRest::new(Arc::default(), LIMITS);
