@@ -6,12 +6,12 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use farthing_chain::{ChainKind, ChainStatus as OnChain};
+use farthing_chain::ChainKind;
 use farthing_control::types::{Alert, AlertKind, AlertSeverity, ChainStatus, Check, Doctor, Eth, Status};
 use farthing_network::{AddressCheck, AddressSource, BootstrapPeer, NetworkStatus, ReachState};
 use farthing_node::{
     alerts::{TWIN, TWIN_NEXT},
-    chain_view::{self, STALE_NEXT},
+    chain_view::{self, NotReady, STALE_NEXT},
     disk::{LOW, LOW_NEXT, Space},
     handles::Handles,
     status::{clock_off, has_public_head},
@@ -134,18 +134,14 @@ fn check(name: &str, result: Result<String, (String, &str)>) -> Check {
 /// Checks that the chain can be used, and shows new blocks.
 fn chain(node: &Handles) -> Check {
     let spec = node.chain.spec();
-    let status = node.chain.status().borrow().clone();
-    let usable = match status {
-        OnChain::Ready => Ok(format!("{} answers and its contracts are the right ones", spec.name)),
-        OnChain::ContractMissing { contract } => Err((
-            format!("the channel contract {contract} is not deployed on {}", spec.name),
-            chain_view::contract_next(spec.kind),
-        )),
-        _ => Err((
-            chain_view::ready(&node.chain).err().map(|reason| reason.to_string()).unwrap_or_default(),
-            "name a reachable endpoint in `chain.rpc_urls`",
-        )),
-    };
+    let ready = chain_view::ready(&node.chain).map_err(|reason| {
+        let next = match &reason {
+            NotReady::ContractMissing { .. } => chain_view::contract_next(spec.kind),
+            _ => "name a reachable endpoint in `chain.rpc_urls`",
+        };
+        (reason.to_string(), next)
+    });
+    let usable = ready.map(|()| format!("{} answers and its contracts are the right ones", spec.name));
     match chain_view::stale(&node.chain) {
         Some(stale) if usable.is_ok() => {
             let next = Some(STALE_NEXT.to_owned());
