@@ -88,7 +88,7 @@ impl Deployer {
         }
         if self.code_is_missing(contract, what).await? {
             let reason = format!("no code appeared at {contract}; does the chain have the CREATE2 proxy?");
-            return Err(ChainError::Reverted { what, reason });
+            return Err(ChainError::Failed { what, reason });
         }
         Ok(contract)
     }
@@ -102,7 +102,7 @@ impl Deployer {
         let arguments = (name.to_owned(), "2".to_owned(), to_eth(minter)).abi_encode_params();
         let init_code = [TestUsdc::BYTECODE.as_ref(), &arguments].concat();
         let receipt = self.send(what, None, 0, init_code.into()).await?;
-        let no_address = || ChainError::Reverted { what, reason: "it made no contract".to_owned() };
+        let no_address = || ChainError::Failed { what, reason: "it made no contract".to_owned() };
         receipt.contract().map(from_eth).ok_or_else(no_address)
     }
 
@@ -136,7 +136,7 @@ impl Deployer {
     ) -> Result<Receipt, ChainError> {
         self.try_send(to, value_wei, data).await.map_err(|error| failed(what, error)).and_then(|receipt| {
             let reason = "the chain executed it to a revert".to_owned();
-            if receipt.succeeded() { Ok(receipt) } else { Err(ChainError::Reverted { what, reason }) }
+            if receipt.succeeded() { Ok(receipt) } else { Err(ChainError::Failed { what, reason }) }
         })
     }
 

@@ -30,8 +30,8 @@ pub enum ChainError {
     InsufficientUsdc { chain: String, wallet: Address, need: Usdc, have: Usdc },
     #[error("gas on {chain} costs {gas_price_wei} wei, above the cap of {cap_wei}; wait, or raise the cap")]
     GasTooDear { chain: String, gas_price_wei: u128, cap_wei: u128 },
-    /// The chain executes the transaction to a revert in simulation, and it was not sent; a deployment also for real.
-    #[error("{what} would fail or has failed on chain: {reason}")]
+    /// The chain executes the transaction to a revert in simulation, and it was not sent.
+    #[error("{what} would fail on chain: {reason}")]
     Reverted { what: &'static str, reason: String },
     /// The transaction is in a block, and has cost gas for nothing.
     #[error("{what} has failed on chain: {reason}")]
