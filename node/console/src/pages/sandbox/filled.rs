@@ -184,7 +184,7 @@ impl Filled {
         match &field.input {
             BodyInput::Text => Ok(self.typed(field)?.map(CallBody::Typed)),
             BodyInput::File => {
-                let file = self.chosen(FILE, &self.file);
+                let file = self.chosen(FILE, &self.file, 0);
                 Ok(Some(CallBody::Files(FileBody::whole(field, file))))
             }
             BodyInput::Parts(parts) if parts.is_empty() && !field.required => Ok(None),
@@ -199,18 +199,23 @@ impl Filled {
                     own.map(|(_, value)| value.clone()).collect::<Vec<_>>()
                 };
                 let files = |part: &str| {
-                    let names = given(part).into_iter();
-                    names.map(|name| self.chosen(&part_name(part), &name)).collect::<Vec<_>>()
+                    let (field, names) = (part_name(part), given(part));
+                    let chosen = |(at, name): (usize, &String)| {
+                        // Phones call several pictures by one name.
+                        let before = names[..at].iter().filter(|earlier| *earlier == name).count();
+                        self.chosen(&field, name, before)
+                    };
+                    names.iter().enumerate().map(chosen).collect::<Vec<_>>()
                 };
                 Ok(Some(CallBody::Files(FileBody::parts(parts, field.required, given, files))))
             }
         }
     }
 
-    /// The file of this name that a field brought.
-    fn chosen(&self, field: &str, name: &str) -> ChosenFile {
-        let came = self.files.iter().find(|file| file.field == field && file.name == name);
-        match came {
+    /// The file of this name that a field brought, after so many others of that name.
+    fn chosen(&self, field: &str, name: &str, before: usize) -> ChosenFile {
+        let mut came = self.files.iter().filter(|file| file.field == field && file.name == name);
+        match came.nth(before) {
             Some(file) => ChosenFile::Came(file.clone()),
             None if name.is_empty() => ChosenFile::Not,
             None => ChosenFile::Named(name.to_owned()),

@@ -173,6 +173,19 @@ fn the_parts_of_a_form_become_a_body_of_our_own() {
 }
 
 #[test]
+fn files_of_one_name_are_sent_each_with_its_own_content() {
+    let more = |content: &'static [u8]| file("b.more", "image.jpg", Some(content));
+    let files = [file("b.im+age", "image.jpg", Some(b"0")), more(b"1"), more(b"2")];
+    let (_, request) = order(&upload(true), &[], &files).unwrap();
+    let body = farthing_control::encoded::from_text(request["body_base64"].as_str().unwrap()).unwrap();
+    let content_type = request["headers"]["content-type"].as_str().unwrap();
+    let parts = farthing_bridge::multipart::parts(content_type, &body).unwrap();
+    let sent: Vec<_> = parts.iter().map(|part| part.content).collect();
+    let expected: [&[u8]; 3] = [b"0", b"1", b"2"];
+    assert_eq!(sent, expected);
+}
+
+#[test]
 fn a_body_whose_files_are_not_here_is_not_sent_and_says_which() {
     let asked = upload(true);
     let told = |fields: &[(&str, &str)], files: &[SentFile]| order(&asked, fields, files).unwrap_err();
