@@ -33,7 +33,7 @@ pub enum BuyError {
     /// `on_secs` is by the owner's clock.
     #[error("the service {service} was retired by its owner {owner} on {}", clock::date(*.on_secs))]
     Retired { service: ServiceId, owner: Address, on_secs: u64 },
-    #[error("the owner {owner} of this service does not answer: {reason}")]
+    #[error("the details of this service cannot be had from its owner {owner}: {reason}")]
     DetailsUnavailable {
         owner: Address,
         #[source]
