@@ -203,7 +203,7 @@ impl Consumer {
         self.0.tasks.spawn(async move { stopping.run_until_cancelled(work).await });
     }
 
-    /// The owner's books of a channel, which is shown its newest receipt; `None` when it has none.
+    /// Asks an owner for its books of a channel while a call may wait for them; `None` when it has none.
     pub(super) async fn sync(
         &self,
         owner: Address,

@@ -161,9 +161,7 @@ impl UndecidedCalls {
 
 impl UndecidedState {
     fn note(&mut self, owner: Address, call_id: CallId, price: Usdc, now: Instant) {
-        if self.add(owner, call_id, UndecidedCall { price, is_of_before: false })
-            && let Some(of_owner) = self.owners.get_mut(&owner)
-        {
+        if let Some(of_owner) = self.add(owner, call_id, UndecidedCall { price, is_of_before: false }) {
             of_owner.newest = Some(now);
         }
     }
@@ -173,18 +171,18 @@ impl UndecidedState {
         self.add(owner, call_id, UndecidedCall { price, is_of_before: true });
     }
 
-    /// Counts a call that costs something, once; `false` when there was nothing to count.
-    fn add(&mut self, owner: Address, call_id: CallId, call: UndecidedCall) -> bool {
+    /// Counts a call that costs something, once; `None` when there was nothing to count.
+    fn add(&mut self, owner: Address, call_id: CallId, call: UndecidedCall) -> Option<&mut UndecidedOwner> {
         if call.price.is_zero() {
-            return false;
+            return None;
         }
         let of_owner = self.owners.entry(owner).or_default();
-        let Entry::Vacant(place) = of_owner.calls.entry(call_id) else { return false };
+        let Entry::Vacant(place) = of_owner.calls.entry(call_id) else { return None };
         place.insert(call);
         of_owner.dearest = of_owner.dearest.max(call.price);
         let sum = of_owner.sum_with(call);
         *sum = sum.saturating_add(call.price);
-        true
+        Some(of_owner)
     }
 
     fn end(&mut self, owner: Address, call_id: CallId) {

@@ -178,7 +178,8 @@ impl BookComparer<'_> {
         Ok(rows.into_iter().filter(|row| row.config.payee == owner).collect())
     }
 
-    /// The owner's books of a channel, which is shown its newest receipt; `None` when it has none.
+    /// Asks an owner for its books of a channel, and shows it the newest receipt that it gave; `None` when it has no such
+    /// books.
     pub(in crate::consumer) async fn books_of(
         &self,
         owner: Address,
