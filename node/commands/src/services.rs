@@ -40,8 +40,9 @@ async fn add_api(
     State(tally): State<Tally>,
     Json(file): Json<ServiceFile>,
 ) -> Reply<Api> {
-    let new = node.previews.to_publish(&node.reader(), file).await?;
+    let new = node.previews.to_publish(&node.reader(), &file).await?;
     let service = node.registry.add(new).await?;
+    node.previews.published(&file);
     node.publish().await;
     counted(&node, &service, &tally).await.map(Json)
 }

@@ -48,28 +48,79 @@ impl Previews {
     /// # Errors
     /// [`PublishError`] as [`Reader::read`].
     pub async fn to_try(&self, reader: &Reader, file: ServiceFile) -> Result<NewService, PublishError> {
-        let kept = self.0.lock().as_ref().filter(|kept| kept.is_of(&file)).map(|kept| kept.service.clone());
-        match kept {
+        match self.kept(&file) {
             Some(service) => Ok(service),
             None => reader.read(ServiceFile { samples: SamplesFile::None, ..file }).await,
         }
     }
 
-    /// Returns the service of a file that is published: as it was previewed, or read now.
+    /// Returns the service of a file that is to be published: as it was previewed, or read now.
     ///
     /// # Errors
     /// [`PublishError`] as [`Reader::read`].
-    pub async fn to_publish(&self, reader: &Reader, file: ServiceFile) -> Result<NewService, PublishError> {
-        let kept = self.0.lock().take_if(|kept| kept.is_of(&file));
-        match kept {
-            Some(kept) => Ok(kept.service),
-            None => reader.read(file).await,
+    pub async fn to_publish(&self, reader: &Reader, file: &ServiceFile) -> Result<NewService, PublishError> {
+        match self.kept(file) {
+            Some(service) => Ok(service),
+            None => reader.read(file.clone()).await,
         }
+    }
+
+    /// Forgets the preview of a file that is published. Where that failed, the next try publishes what was seen, too.
+    pub fn published(&self, file: &ServiceFile) {
+        drop(self.0.lock().take_if(|kept| kept.file == *file));
+    }
+
+    fn kept(&self, file: &ServiceFile) -> Option<NewService> {
+        self.0.lock().as_ref().filter(|kept| kept.is_of(file)).map(|kept| kept.service.clone())
     }
 }
 
 impl Preview {
     fn is_of(&self, file: &ServiceFile) -> bool {
         self.file == *file && self.read_at.elapsed() < KEPT_FOR
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_bridge::{description::ApiDescription, report::Report};
+    use farthing_protocol::{Usdc, call::ChargePolicy};
+
+    use super::*;
+    use crate::owner::new_service::UpstreamSecrets;
+
+    #[test]
+    fn what_was_previewed_is_kept_until_it_is_published() {
+        let file = ServiceFile { name: "Ports".to_owned(), ..ServiceFile::default() };
+        let service = NewService {
+            id: None,
+            name: file.name.clone(),
+            summary: String::new(),
+            category: String::new(),
+            tags: Vec::new(),
+            upstream: String::new(),
+            upstream_is_named: true,
+            secrets: UpstreamSecrets::default(),
+            secrets_are_all: true,
+            price: Usdc::ZERO,
+            charge_policy: ChargePolicy::Success,
+            api: ApiDescription::default(),
+            prices: Vec::new(),
+            file: file.clone(),
+            report: Report::default(),
+            samples: None,
+        };
+        let previews = Previews::default();
+        *previews.0.lock() = Some(Preview { file: file.clone(), service, read_at: Instant::now() });
+        let other = ServiceFile { name: "Tides".to_owned(), ..file.clone() };
+        assert!(previews.kept(&other).is_none());
+        // A publication that failed says nothing.
+        for _ in 0..2 {
+            assert_eq!(previews.kept(&file).map(|service| service.name), Some(file.name.clone()));
+        }
+        previews.published(&other);
+        assert!(previews.kept(&file).is_some());
+        previews.published(&file);
+        assert!(previews.kept(&file).is_none());
     }
 }
