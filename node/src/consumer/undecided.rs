@@ -38,7 +38,7 @@ struct UndecidedState {
     owners: HashMap<Address, UndecidedOwner>,
     /// The owners that a trial is made with.
     tried: HashSet<Address>,
-    /// The moment from which calls of an earlier run count.
+    /// The moment from which calls of an earlier run are told of.
     told_by: Option<Instant>,
 }
 
@@ -121,7 +121,7 @@ impl UndecidedCalls {
         self.0.lock().note(owner, call_id, price, Instant::now());
     }
 
-    /// Counts a call that an earlier run left open, once its owner has had the time to tell its end.
+    /// Counts a call that an earlier run left open; it is told of once its owner has had the time to tell its end.
     pub fn restore(&self, owner: Address, call_id: CallId, price: Usdc) {
         self.0.lock().restore(owner, call_id, price, Instant::now());
     }
@@ -150,7 +150,7 @@ impl UndecidedCalls {
     /// # Errors
     /// [`TooMuchUndecided::Deposit`].
     pub fn check_deposit(&self, owner: Address, price: Usdc, most: Usdc) -> Result<(), TooMuchUndecided> {
-        self.0.lock().check_deposit(owner, price, most, Instant::now())
+        self.0.lock().check_deposit(owner, price, most)
     }
 
     /// Lists the owners with undecided calls.
@@ -203,7 +203,7 @@ impl UndecidedState {
         most: Usdc,
         now: Instant,
     ) -> Result<bool, TooMuchUndecided> {
-        let (sum, limit) = (self.sum(owner, now), limit(price, most));
+        let (sum, limit) = (self.sum(owner), limit(price, most));
         if price.is_zero() || sum.is_zero() || sum.saturating_add(price) <= limit {
             return Ok(false);
         }
@@ -218,22 +218,17 @@ impl UndecidedState {
         Err(TooMuchUndecided::Call { owner, sum, limit, wait_secs })
     }
 
-    fn check_deposit(
-        &self,
-        owner: Address,
-        price: Usdc,
-        most: Usdc,
-        now: Instant,
-    ) -> Result<(), TooMuchUndecided> {
-        let (sum, limit) = (self.sum(owner, now), half(limit(price, most)));
+    fn check_deposit(&self, owner: Address, price: Usdc, most: Usdc) -> Result<(), TooMuchUndecided> {
+        let (sum, limit) = (self.sum(owner), half(limit(price, most)));
         if sum > limit { Err(TooMuchUndecided::Deposit { owner, sum, limit }) } else { Ok(()) }
     }
 
     fn all(&self, most: Usdc, now: Instant) -> Vec<UndecidedSum> {
+        let is_early = self.told_by.is_some_and(|told_by| now < told_by);
         let sums = self.owners.iter().map(|(&owner, of_owner)| UndecidedSum {
             owner,
             calls: of_owner.calls.len(),
-            sum: self.sum(owner, now),
+            sum: if is_early { of_owner.sum } else { of_owner.in_all() },
             limit: limit(of_owner.dearest, most),
         });
         let mut sums: Vec<_> = sums.filter(|of_owner| !of_owner.sum.is_zero()).collect();
@@ -241,17 +236,16 @@ impl UndecidedState {
         sums
     }
 
-    /// The sum that counts now.
-    fn sum(&self, owner: Address, now: Instant) -> Usdc {
-        let Some(of_owner) = self.owners.get(&owner) else { return Usdc::ZERO };
-        match self.told_by {
-            Some(told_by) if now < told_by => of_owner.sum,
-            _ => of_owner.sum.saturating_add(of_owner.sum_before),
-        }
+    fn sum(&self, owner: Address) -> Usdc {
+        self.owners.get(&owner).map_or(Usdc::ZERO, UndecidedOwner::in_all)
     }
 }
 
 impl UndecidedOwner {
+    fn in_all(&self) -> Usdc {
+        self.sum.saturating_add(self.sum_before)
+    }
+
     /// The sum that a call is a part of.
     fn sum_with(&mut self, call: UndecidedCall) -> &mut Usdc {
         if call.is_of_before { &mut self.sum_before } else { &mut self.sum }
@@ -318,14 +312,14 @@ mod tests {
         let mut state = undecided(20, 5, now);
         // It is said again of one that is counted.
         state.note(OWNER, call_id(1), usdc(5), now);
-        assert_eq!(state.sum(OWNER, now), usdc(100));
+        assert_eq!(state.sum(OWNER), usdc(100));
         assert!(state.admit(OTHER, usdc(5), MOST, now).is_ok());
         state.end(OTHER, call_id(1));
         state.end(OWNER, call_id(200));
         assert!(is_refused(&mut state, 5, now));
         for _ in 0..2 {
             state.end(OWNER, call_id(1));
-            assert_eq!(state.sum(OWNER, now), usdc(95));
+            assert_eq!(state.sum(OWNER), usdc(95));
         }
         assert!(!is_refused(&mut state, 5, now));
         (0..20).for_each(|number| state.end(OWNER, call_id(number)));
@@ -361,8 +355,6 @@ mod tests {
     #[test]
     fn a_trial_ends_when_it_is_dropped() {
         let calls = UndecidedCalls::default();
-        // Those of before a start leave no time to wait for.
-        calls.0.lock().told_by = Some(Instant::now());
         calls.restore(OWNER, call_id(1), usdc(100));
         let trial = calls.admit(OWNER, usdc(1), MOST).unwrap();
         assert!(trial.is_some() && calls.admit(OWNER, usdc(1), MOST).is_err());
@@ -371,23 +363,22 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_an_earlier_run_left_open_count_once_an_honest_owner_had_its_time() {
+    fn calls_that_an_earlier_run_left_open_count_at_once_and_are_told_of_once_an_honest_owner_had_its_time() {
         let begun = Instant::now();
         let mut state = UndecidedState::default();
         (0..20).for_each(|number| state.restore(OWNER, call_id(number), usdc(5), begun));
         let later = begun + TOLD_WITHIN;
-        assert_eq!(state.admit(OWNER, usdc(5), MOST, later - Duration::from_millis(1)), Ok(false));
-        assert_eq!(state.all(MOST, begun), []);
-        assert_eq!(state.admit(OWNER, usdc(5), MOST, later), Ok(true), "a trial");
-        assert!(is_refused(&mut state, 5, later));
+        assert_eq!(state.all(MOST, later - Duration::from_millis(1)), []);
+        assert_eq!(state.admit(OWNER, usdc(5), MOST, begun), Ok(true), "a trial");
+        assert!(is_refused(&mut state, 5, begun) && state.check_deposit(OWNER, usdc(5), MOST).is_err());
         let all = [UndecidedSum { owner: OWNER, calls: 20, sum: usdc(100), limit: MOST }];
         assert_eq!(state.all(MOST, later), all);
         state.end(OWNER, call_id(1));
-        assert!(!is_refused(&mut state, 5, later));
-        // This run's count at once.
+        assert!(!is_refused(&mut state, 5, begun));
+        // This run's are told of at once.
         let mut state = undecided(20, 5, begun);
         state.restore(OTHER, call_id(1), usdc(5), begun);
-        assert!(is_refused(&mut state, 5, begun));
+        assert_eq!(state.all(MOST, begun), all);
     }
 
     #[test]
@@ -395,11 +386,7 @@ mod tests {
         let now = Instant::now();
         for (undecided_at_5, price, refused) in [(10, 5, false), (11, 5, true), (11, 11, false)] {
             let state = undecided(undecided_at_5, 5, now);
-            assert_eq!(
-                state.check_deposit(OWNER, usdc(price), MOST, now).is_err(),
-                refused,
-                "{undecided_at_5}"
-            );
+            assert_eq!(state.check_deposit(OWNER, usdc(price), MOST).is_err(), refused, "{undecided_at_5}");
             let is_above_half = state.all(MOST, now)[0].is_above_half();
             assert_eq!(is_above_half, undecided_at_5 > 10);
         }

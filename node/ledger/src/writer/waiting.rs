@@ -201,7 +201,7 @@ mod tests {
     struct Nothing;
 
     impl Job for Nothing {
-        fn apply(&mut self, _: &redb::WriteTransaction) -> Result<bool> {
+        fn apply(&mut self, _: &WriteTransaction) -> Result<bool> {
             Ok(false)
         }
 

@@ -108,6 +108,7 @@ async fn a_day_is_the_sum_of_its_answered_calls_of_both_halves() {
 #[tokio::test]
 async fn whoever_catches_up_reads_what_was_asked_for_before() {
     let ledger = in_memory();
+    ledger.put_payer_channel(payer_channel(2)).await.unwrap();
     let promise = promise(2, 1, PRICE);
     ledger.promise(promise.clone()).await.unwrap().await.unwrap();
     let acknowledgement = acknowledgement(receipt(&promise, PRICE, Outcome::Answered));
