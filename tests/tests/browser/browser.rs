@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use fantoccini::{
     Client, ClientBuilder, Locator,
     error::{CmdError, ErrorStatus},
@@ -28,6 +28,8 @@ pub const STRANGER: &str = "stranger.example";
 pub const START_PAGE: &str = "about:blank";
 
 const AXE: &str = "tools/node_modules/axe-core/axe.min.js";
+/// Ports that chromedriver chooses before it is given up.
+const DRIVER_STARTS_MAX: usize = 5;
 
 /// Why a press did not happen.
 const NOT_YET: [ErrorStatus; 4] = [
@@ -319,22 +321,29 @@ impl Drop for Browser {
     }
 }
 
+/// Starts the driver on a port that it chooses. It takes one of IPv4 and wants the same of IPv6, and ends where a
+/// stranger has that; then it chooses anew.
 fn start_driver(program: &Path) -> Result<(Child, u16)> {
-    let mut driver =
-        Command::new(program).arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
-    let mut lines = BufReader::new(driver.stdout.take().context("no output")?).lines();
-    let started =
-        lines.by_ref().map_while(Result::ok).find(|line| line.contains("started successfully on port"));
-    let port = started.and_then(|line| {
-        line.split(|c: char| !c.is_ascii_digit())
-            .filter_map(|word| word.parse().ok())
-            .rfind(|port| *port > 1_023)
-    });
-    // What it says later must not fill the pipe.
-    std::thread::spawn(move || lines.for_each(drop));
-    let port = port.context("chromedriver did not say where it listens")?;
-    ensure!(port > 0);
-    Ok((driver, port))
+    for _ in 0..DRIVER_STARTS_MAX {
+        let mut driver =
+            Command::new(program).arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let mut lines = BufReader::new(driver.stdout.take().context("no output")?).lines();
+        let started =
+            lines.by_ref().map_while(Result::ok).find(|line| line.contains("started successfully on port"));
+        let port = started.and_then(|line| {
+            line.split(|c: char| !c.is_ascii_digit())
+                .filter_map(|word| word.parse().ok())
+                .rfind(|port| *port > 1_023)
+        });
+        // What it says later must not fill the pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        if let Some(port) = port {
+            return Ok((driver, port));
+        }
+        let _ = driver.kill();
+        driver.wait()?;
+    }
+    bail!("chromedriver did not say where it listens")
 }
 
 /// A command of chromedriver's own.
