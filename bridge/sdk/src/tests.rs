@@ -88,8 +88,8 @@ fn the_code_of_300_operations_and_of_the_demos_services_stays_small() {
         for language in Language::all() {
             let sdk = generate(&description, language, &options()).unwrap();
             let bytes: usize = sdk.files.iter().map(|file| file.text.len()).sum();
-            // Kilobytes of a thousand bytes; what walks through the pages of an operation is no further one.
-            let bytes_max = 60_000 + description.operations.len() * 1_500;
+            // Kilobytes of a thousand bytes, one of them since bodies are bytes; what walks through the pages of an operation is no further one.
+            let bytes_max = 61_000 + description.operations.len() * 1_500;
             assert!(
                 bytes <= bytes_max,
                 "{language}, {}: {bytes} bytes, at most {bytes_max}",
