@@ -43,16 +43,13 @@ async fn the_code_of_the_sandbox_runs_and_gets_the_answer() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let mut calls = 0;
     for (language, program, file) in RUN {
-        let file = folder.path().join(file);
-        std::fs::write(&file, code(&page, language)?)?;
-        let Some(said) = run(program, &file, &world).await? else {
-            tell(&format!("SKIPPED: the sandbox's code in {language}, because there is no {program}"));
+        let code = code(&page, language)?;
+        let Some(echoed) = answer(language, program, (&folder.path().join(file), &code), &world).await?
+        else {
             continue;
         };
         calls += 1;
-        let echoed = said.lines().find(|line| line.starts_with('{')).with_context(|| said.clone())?;
-        let echoed: serde_json::Value = serde_json::from_str(echoed)?;
-        ensure!(echoed["said"] == TYPED, "{language}: {said}");
+        ensure!(echoed["said"] == TYPED, "{language}: {echoed}");
         ensure!(world.upstream.hits() == calls, "{language}");
     }
     let charged = world.settle_and_check(FUNDS).await?;
@@ -86,23 +83,36 @@ async fn the_code_of_an_upload_runs_sends_the_file_and_gets_the_answer() -> Resu
             );
         }
         for (language, program, file) in RUN {
-            let file = folder.path().join(file);
-            std::fs::write(&file, code(&page, language)?)?;
-            let Some(said) = run(program, &file, &world).await? else {
-                tell(&format!("SKIPPED: the sandbox's code in {language}, because there is no {program}"));
+            let code = code(&page, language)?;
+            let Some(size) = answer(language, program, (&folder.path().join(file), &code), &world).await?
+            else {
                 continue;
             };
             calls += 1;
-            let size = said.lines().find(|line| line.starts_with('{')).with_context(|| said.clone())?;
-            let size: serde_json::Value = serde_json::from_str(size)?;
-            ensure!(size["width"] == 640 && size["height"] == 48, "{language}: {said}");
+            ensure!(size["width"] == 640 && size["height"] == 48, "{language}: {size}");
             let (note, name) = if has_note { (Some(TYPED), Some("picture.png")) } else { (None, None) };
-            ensure!(size["note"].as_str() == note && size["file"].as_str() == name, "{language}: {said}");
+            ensure!(size["note"].as_str() == note && size["file"].as_str() == name, "{language}: {size}");
         }
     }
     let charged = world.settle_and_check(FUNDS).await?;
     ensure!(charged == Usdc::from_micros(PRICE.micros() * calls), "{charged} for {calls} calls");
     Ok(())
+}
+
+/// Runs code of the sandbox from a file, and reads the JSON that it says; `None` where its language is not here.
+async fn answer(
+    language: &str,
+    program: &str,
+    (file, code): (&Path, &str),
+    world: &World,
+) -> Result<Option<serde_json::Value>> {
+    std::fs::write(file, code)?;
+    let Some(said) = run(program, file, world).await? else {
+        tell(&format!("SKIPPED: the sandbox's code in {language}, because there is no {program}"));
+        return Ok(None);
+    };
+    let answer = said.lines().find(|line| line.starts_with('{')).with_context(|| said.clone())?;
+    Ok(Some(serde_json::from_str(answer)?))
 }
 
 /// What stands in the page.
