@@ -342,17 +342,17 @@ impl Funding {
     /// chain shows: of those that the token has taken. Others can be brought yet. An endpoint alone makes no node ask.
     pub async fn closed_for_us(&self, config: ChannelConfig, round: u32) {
         let at = RestingPlace { owner: config.payee, channel: config.id(&self.0.chain.domain()) };
-        let deposits = self.0.at_rest.up_to(at, round);
-        if deposits.is_empty() {
-            return;
-        }
-        for held in deposits {
+        let mut is_freed = false;
+        for held in self.0.at_rest.up_to(at, round) {
             let decided = (held.round, held.deposited);
             if self.0.chain.is_deposit_taken(config, decided).await.unwrap_or_default() {
                 self.0.at_rest.settle(at, held);
+                is_freed = true;
             }
         }
-        self.store_again(at).await;
+        if is_freed {
+            self.store_again(at).await;
+        }
     }
 
     async fn store(&self, at: RestingPlace) -> Result<(), LedgerError> {
