@@ -12,6 +12,7 @@ use farthing_os::{
     clock, files,
     lock::{DataFolder, DataFolderError},
     secret::SecretText,
+    shell::word,
 };
 use serde::Serialize;
 
@@ -230,7 +231,7 @@ async fn restore(context: &Context, file: &Path, passphrase: &PassphraseFile) ->
         "Restored. Make sure that the old node does not run any more, start this one with `farthing run --data {}`, \
          look at `farthing channel list`, then let it buy again with `farthing spending resume`. Each secret is a new \
          one (`farthing secret show`); limits and automatic backups are those of the backup, whatever was changed since.",
-        data_dir.display()
+        word(&data_dir)
     ));
     context.output.data(&ShownBackup::from(&facts), ShownBackup::text)
 }

@@ -3,10 +3,9 @@
 //! Read from the data folder, so it works without a running node. Trusting is the machine's owner's decision:
 //! the commands are printed and nothing is changed.
 
-use std::path::Path;
-
 use clap::Subcommand;
 use farthing_config::{self as config, TlsMode};
+use farthing_os::shell::word;
 use farthing_serve::tls::{self, OnDisk, TlsError};
 use serde::Serialize;
 
@@ -65,7 +64,7 @@ pub(super) fn tls(context: &Context, verb: &Tls) -> Result<(), Failure> {
 }
 
 fn trust(found: &OnDisk) -> Trust {
-    let file = quoted(&found.file);
+    let file = word(&found.file);
     let name = format!("farthing-{}.crt", found.fingerprint.replace(':', "").get(..8).unwrap_or_default());
     let command = |system, command| TrustCommand { system, command };
     Trust {
@@ -99,11 +98,6 @@ fn text(trust: &Trust) -> String {
     format!(
         "{head}\n{commands}\n\n# Firefox\n# Settings › Privacy & Security › View Certificates › Authorities › Import"
     )
-}
-
-/// For a shell, whatever is in the path.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
 impl From<TlsError> for Failure {

@@ -1,7 +1,8 @@
 //! Services of the machine that the program runs on: the wall clock ([`clock`]), a container that it may have to itself
 //! ([`container`]), files that nobody else reads ([`files`]), an end like a power cut ([`killpoint`]), a data folder that one
 //! process holds ([`lock`]), the newest lines of the log ([`mod@log`]), memory to itself ([`process`]), text that is wiped
-//! and never shown ([`secret`]), and sockets that only chosen users can connect to ([`socket`]).
+//! and never shown ([`secret`]), paths in commands to paste ([`shell`]), and sockets that only chosen users can connect to
+//! ([`socket`]).
 
 pub mod clock;
 pub mod container;
@@ -11,4 +12,5 @@ pub mod lock;
 pub mod log;
 pub mod process;
 pub mod secret;
+pub mod shell;
 pub mod socket;

@@ -12,7 +12,7 @@ use farthing_control::{
     endpoint,
     types::{Api, ServiceFile},
 };
-use farthing_os::files;
+use farthing_os::{files, shell::word};
 use farthing_protocol::{Address, Usdc};
 use tokio::{
     net::UnixStream,
@@ -262,7 +262,7 @@ pub async fn up() -> anyhow::Result<()> {
     say("\nThe command line talks to a node by its data folder, for instance:\n");
     let program = program("farthing")?;
     for node in [&demo.consumer, &demo.earthquakes.node, &demo.planets.node] {
-        say(&format!("{} status --data '{}'", program.display(), node.data_dir().display()));
+        say(&format!("{} status --data {}", word(&program), word(node.data_dir())));
     }
     let mut bootstrap = Vec::new();
     for node in [&demo.earthquakes.node, &demo.planets.node, &demo.consumer] {
@@ -274,8 +274,7 @@ pub async fn up() -> anyhow::Result<()> {
     say(&join::commands(&program, demo.consumer.data_dir()));
     let stop = Stop::listen(&folder.0)?;
     // What a person does next comes last, where it is seen.
-    let prints_again =
-        format!("{} console url --data '{}'", program.display(), demo.consumer.data_dir().display());
+    let prints_again = format!("{} console url --data {}", word(&program), word(demo.consumer.data_dir()));
     let by_eye = console.ca_fingerprint.map_or_else(String::new, |fingerprint| {
         format!("\n\nA browser warns until it trusts {ca}. Its SHA-256, to compare by eye:\n{fingerprint}")
     });
@@ -285,7 +284,7 @@ pub async fn up() -> anyhow::Result<()> {
          call:\n\n{}\n\nCtrl-C here, or `{} testnet down` in another terminal, stops everything and forgets it.",
         console.url,
         quake_map.url,
-        program.display()
+        word(&program)
     ));
     _asker = until_end(&mut demo, &stop).await?;
     demo.stop().await

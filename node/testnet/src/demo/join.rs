@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use farthing_os::shell::word;
 use farthing_protocol::Address;
 
 use crate::anvil::Anvil;
@@ -22,9 +23,9 @@ pub fn settings(rpc_url: &str, token: Address, bootstrap: &[String]) -> String {
 
 /// Writes the commands that run the newcomer's node, and that give it test money out of the consumer's wallet.
 pub(super) fn commands(program: &Path, consumer: &Path) -> String {
-    let (program, consumer) = (program.display(), consumer.display());
+    let (program, consumer) = (word(program), word(consumer));
     let send = format!(
-        "{program} wallet send \"$({program} wallet address --data my-node)\" --yes --data '{consumer}'"
+        "{program} wallet send \"$({program} wallet address --data my-node)\" --yes --data {consumer}"
     );
     format!("{program} run --new --data my-node\n{send} --usdc 2\n{send} --eth 0.1")
 }
