@@ -12,7 +12,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{container, files::Folder};
+use belongings::NotClaimed;
+
+use crate::{container, files::Folder, shell::word};
 
 /// The reason that the data folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +23,8 @@ pub enum DataFolderError {
     InUse { path: PathBuf, holder: String },
     #[error("{path} belongs to another user (id {user}), who could change what this node keeps", path = .path.display())]
     Foreign { path: PathBuf, user: u32, next: String },
+    #[error("{path} has no wallet in it and is not empty: `{found}` is there", path = .path.display())]
+    Occupied { path: PathBuf, found: String },
     #[error("{path} is not writable for this user", path = .path.display())]
     NotWritable { path: PathBuf, next: String, source: io::Error },
     #[error("there is no room left where {path} lies", path = .path.display())]
@@ -35,6 +39,10 @@ impl DataFolderError {
         match self {
             Self::InUse { .. } => "stop that one, or name another folder with --data",
             Self::Foreign { next, .. } | Self::NotWritable { next, .. } => next,
+            Self::Occupied { .. } => {
+                "a node has its folder to itself, and closes it to other users: name an empty or a new one with --data; \
+                 nothing was changed here"
+            }
             Self::Full { .. } => "free some disk space, or name another folder with --data",
             Self::Io { .. } => "name another one with --data",
         }
@@ -84,16 +92,21 @@ impl DataFolder {
     }
 }
 
-/// Refuses a folder with anything of another user in it, and closes it to others.
+/// Refuses a folder with anything of another user in it, or of something else than a node, and closes it to others.
 fn claim(path: &Path) -> Result<(), DataFolderError> {
     let own = own_ids();
     let open = belongings::claim(path, own.0).map_err(|source| failure(path, source))?;
-    let open = open.map_err(|belongings::Foreign { path: foreign, user }| {
-        let fix = fix(path, io::ErrorKind::PermissionDenied, own, container::is_here());
-        let next = format!(
-            "run `{fix}` if it is yours or of a node that you ran before, or name another folder with --data"
-        );
-        DataFolderError::Foreign { path: foreign, user, next }
+    let open = open.map_err(|refused| match refused {
+        NotClaimed::Foreign { path: foreign, user } => {
+            let fix = fix(path, io::ErrorKind::PermissionDenied, own, container::is_here());
+            let next = format!(
+                "run `{fix}` if it is yours or of a node that you ran before, or name another folder with --data"
+            );
+            DataFolderError::Foreign { path: foreign, user, next }
+        }
+        NotClaimed::Occupied { found } => {
+            DataFolderError::Occupied { path: path.into(), found: found.to_string_lossy().into_owned() }
+        }
     })?;
     if let Some(first) = open.first() {
         let (first, count) = (first.display(), open.len());
@@ -132,7 +145,7 @@ fn failure(path: &Path, source: io::Error) -> DataFolderError {
 
 /// The exact command that gives this user the folder.
 fn fix(path: &Path, kind: io::ErrorKind, (user, group): (u32, u32), in_container: bool) -> String {
-    let path = path.display();
+    let path = word(path);
     let owner = format!("{user}:{group}");
     match kind {
         io::ErrorKind::ReadOnlyFilesystem => format!(

@@ -209,7 +209,8 @@ async fn links_that_another_user_plants_while_a_node_starts_lead_it_nowhere() ->
     place.give(&notes, USER, 0o644)?;
     for round in 0..8 {
         let data = place.make(&format!("data-{round}"), USER, 0o777)?;
-        let names = "lock ledger.redb secrets.toml wallet.json console.json control.sock .control tls";
+        let names =
+            "lock ledger.redb secrets.toml wallet.json console.json control.sock .control.sock.new tls";
         let script = format!(
             "cd {} && i=0; while [ $i -lt 400 ]; do for n in {names}; do ln -s {} $n; rm -f $n; done; i=$((i+1)); done",
             data.display(),

@@ -1,4 +1,7 @@
-//! Checks who owns the data folder, and who else may look into it.
+//! Checks whose the data folder is, and who else may look into it.
+//!
+//! A folder without a wallet becomes a node's only while nothing else is in it than what a first start finds by right
+//! (`EXPECTED`): in a folder that was mistyped, such as a user's home, others would lose what they may read there.
 //!
 //! Whoever may write into the folder of a wallet can put links there that lead this node's writes elsewhere, so a
 //! folder with anything of another user in it is refused. What is merely open to others is closed to them: they may
@@ -6,6 +9,7 @@
 //! read that certificate, and nothing else.
 
 use std::{
+    ffi::{OsStr, OsString},
     fs::{self, Metadata, Permissions},
     io,
     os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt},
@@ -14,29 +18,79 @@ use std::{
 
 /// The file that clients of other users read; it holds no secret.
 const PUBLIC_FILE: &str = "tls/ca.pem";
+/// The file that makes a folder a node's.
+const WALLET_FILE: &str = "wallet.json";
+/// Names that a folder without a wallet may have in it.
+const EXPECTED: [&str; 19] = [
+    // Put there beforehand: by people, by who starts the node, and by the file system.
+    "farthing.toml",
+    "passphrase",
+    "passphrase.txt",
+    "tls",
+    "backups",
+    "node.log",
+    "lost+found",
+    // Made before the wallet, by a start or a restoration that was cut short.
+    "lock",
+    "ledger.redb",
+    "ledger.redb.new",
+    "wallet.passphrase",
+    "secrets.toml",
+    ".verify",
+    ".restore",
+    // Left of a node whose wallet is gone: its start says so.
+    "settings.toml",
+    "console.json",
+    "networks",
+    "control.sock",
+    ".control.sock.new",
+];
 /// Deeper than anything this program makes.
 const DEPTH_MAX: usize = 8;
 
-/// Something of another user.
+/// The reason that a folder is none of this node's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Foreign {
-    pub(super) path: PathBuf,
-    pub(super) user: u32,
+pub(super) enum NotClaimed {
+    /// Something of another user is in it.
+    Foreign { path: PathBuf, user: u32 },
+    /// Something else is in it, and no wallet.
+    Occupied { found: OsString },
 }
 
-/// Looks through `folder`, which is `own`'s or refused, and closes what others can read. Answers what was open.
-pub(super) fn claim(folder: &Path, own: u32) -> io::Result<Result<Vec<PathBuf>, Foreign>> {
+/// Looks through `folder`, which is `own`'s and a node's or else left as it is, and closes what others can read. Answers
+/// what was open.
+pub(super) fn claim(folder: &Path, own: u32) -> io::Result<Result<Vec<PathBuf>, NotClaimed>> {
     for metadata in [fs::symlink_metadata(folder)?, fs::metadata(folder)?] {
         // The way to the folder may be laid by the system; what is in it is of one user.
         let is_way = metadata.is_symlink() && metadata.uid() == 0;
         if metadata.uid() != own && !is_way {
-            return Ok(Err(Foreign { path: folder.into(), user: metadata.uid() }));
+            return Ok(Err(NotClaimed::Foreign { path: folder.into(), user: metadata.uid() }));
         }
+    }
+    if let Some(found) = unexpected(folder)? {
+        return Ok(Err(NotClaimed::Occupied { found }));
     }
     let mut open = Vec::new();
     close(folder, &fs::metadata(folder)?, false, &mut open);
     let foreign = walk(folder, folder, own, DEPTH_MAX, &mut open)?;
     Ok(foreign.map_or(Ok(open), Err))
+}
+
+/// Finds what keeps a folder without a wallet from becoming a node's: the first by its name.
+fn unexpected(folder: &Path) -> io::Result<Option<OsString>> {
+    if folder.join(WALLET_FILE).symlink_metadata().is_ok() {
+        return Ok(None);
+    }
+    let names = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.file_name()));
+    let names = names.collect::<io::Result<Vec<OsString>>>()?;
+    Ok(names.into_iter().filter(|name| !is_expected(name)).min())
+}
+
+fn is_expected(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    // A file that was about to be written, a copy of the ledger, and the files of a node that was replaced.
+    let is_temporary = name.starts_with('.') && name.ends_with(".tmp");
+    EXPECTED.contains(&name) || is_temporary || name.starts_with(".backup.") || name.starts_with("replaced-")
 }
 
 /// A folder is closed before it is read: afterwards nobody else can change what is found.
@@ -46,7 +100,7 @@ fn walk(
     own: u32,
     depth: usize,
     open: &mut Vec<PathBuf>,
-) -> io::Result<Option<Foreign>> {
+) -> io::Result<Option<NotClaimed>> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let metadata = match fs::symlink_metadata(&path) {
@@ -55,7 +109,7 @@ fn walk(
         };
         // The system's user can do everything anyway.
         if metadata.uid() != own && metadata.uid() != 0 {
-            return Ok(Some(Foreign { path, user: metadata.uid() }));
+            return Ok(Some(NotClaimed::Foreign { path, user: metadata.uid() }));
         }
         if metadata.is_symlink() || metadata.uid() != own {
             continue;
@@ -166,8 +220,32 @@ mod tests {
         assert_eq!(claim(top.path(), own).unwrap(), Ok(Vec::new()));
         // To any other user the same folder is somebody else's, and nothing of it is changed.
         set(".", 0o755);
-        let foreign = Foreign { path: top.path().into(), user: own };
+        let foreign = NotClaimed::Foreign { path: top.path().into(), user: own };
         assert_eq!(claim(top.path(), own + 1).unwrap(), Err(foreign));
         assert_eq!(mode("."), 0o755);
+    }
+
+    #[test]
+    fn a_folder_of_something_else_is_left_as_it_is_until_it_has_a_wallet() {
+        let top = tempfile::tempdir().unwrap();
+        let own = fs::metadata(top.path()).unwrap().uid();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        for name in
+            EXPECTED.iter().chain(&[".wallet.json.5f2a.tmp", ".backup.5f2a.redb", "replaced-2026-01-02"])
+        {
+            fs::create_dir(top.path().join(name)).unwrap();
+        }
+        assert!(claim(top.path(), own).unwrap().is_ok(), "a first start finds these");
+        let diary = top.path().join("diary");
+        fs::write(&diary, "dear diary").unwrap();
+        for path in [top.path(), diary.as_path()] {
+            fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+        }
+        let occupied = NotClaimed::Occupied { found: "diary".into() };
+        assert_eq!(claim(top.path(), own).unwrap(), Err(occupied));
+        assert_eq!((mode(top.path()), mode(&diary)), (0o755, 0o755), "something was changed");
+        fs::write(top.path().join(WALLET_FILE), "").unwrap();
+        assert!(claim(top.path(), own).unwrap().is_ok(), "people keep notes beside their wallet");
+        assert_eq!((mode(top.path()), mode(&diary)), (0o711, 0o700));
     }
 }
