@@ -41,13 +41,16 @@ pub(super) fn chain(ask: &mut Ask<'_>) -> Result<String, Failure> {
         question += &format!("  {number}  {name:12}  {about}\n");
     }
     question += "Number or name";
+    let names = CHAIN_PRESETS.join(", ");
+    let mut asked = question.clone();
     loop {
-        let answer = ask(&question, "1")?;
+        let answer = ask(&asked, "1")?;
         let by_number = (1..).zip(CHAINS).find(|(number, _)| number.to_string() == answer);
         let by_name = CHAIN_PRESETS.iter().copied().find(|name| *name == answer);
         if let Some(chain) = by_number.map(|(_, (name, _))| name).or(by_name) {
             return Ok(chain.to_owned());
         }
+        asked = again(&question, &answer, &format!("neither a number of the list nor a chain ({names})"));
     }
 }
 
@@ -67,11 +70,14 @@ pub(super) fn local_chain(
     if let Some(ask) = ask
         && !is_chosen("chain.token")
     {
+        const QUESTION: &str = "Address of the chain's USDC contract (0x…)";
+        let mut asked = QUESTION.to_owned();
         let token = loop {
-            let answer = ask("Address of the chain's USDC contract (0x…)", "")?;
+            let answer = ask(&asked, "")?;
             if answer.parse::<Address>().is_ok() {
                 break answer;
             }
+            asked = again(QUESTION, &answer, "no address: that is 0x and 40 hexadecimal digits");
         };
         settings.push(("chain.token", token));
     }
@@ -84,8 +90,9 @@ pub(super) fn listen(ask: &mut Ask<'_>) -> Result<IpAddr, Failure> {
                             1  programs of this machine alone\n  \
                             2  everybody on its networks\n\
                             Number, or an IP address of this machine";
+    let mut asked = QUESTION.to_owned();
     loop {
-        let answer = ask(QUESTION, "1")?;
+        let answer = ask(&asked, "1")?;
         let ip = match answer.as_str() {
             "1" => Some(Ipv4Addr::LOCALHOST.into()),
             "2" => Some(Ipv4Addr::UNSPECIFIED.into()),
@@ -94,5 +101,12 @@ pub(super) fn listen(ask: &mut Ask<'_>) -> Result<IpAddr, Failure> {
         if let Some(ip) = ip {
             return Ok(ip);
         }
+        asked = again(QUESTION, &answer, "neither 1 nor 2 nor an IP address, such as 192.168.1.4");
     }
+}
+
+/// A question once more, after the reason that its answer was not taken.
+fn again(question: &str, answer: &str, is: &str) -> String {
+    let answer = if answer.is_empty() { "An empty line".to_owned() } else { format!("`{answer}`") };
+    format!("{answer} is {is}.\n{question}")
 }
