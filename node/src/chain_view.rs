@@ -57,6 +57,25 @@ fn own_chain(chain: &ChainConfig) -> anyhow::Result<ChainSpec> {
     Ok(farthing_chain::custom(url.clone(), chain_id, kind, token))
 }
 
+/// Tells a person which chain it is, and whether its money is real: `Base Sepolia — test money, worth nothing`.
+pub fn in_words(spec: &ChainSpec) -> String {
+    let mut name = spec.name.split('-').map(capitalised).collect::<Vec<_>>().join(" ");
+    if farthing_chain::preset(&spec.name).is_none() {
+        name += &format!(" chain {}", spec.chain_id);
+    }
+    let money = match spec.kind {
+        ChainKind::Mainnet => "real money",
+        ChainKind::Testnet => "test money, worth nothing",
+        ChainKind::Local => "your own, and its money worth nothing",
+    };
+    format!("{name} — {money}")
+}
+
+fn capitalised(word: &str) -> String {
+    let (first, rest) = word.split_at(word.chars().next().map_or(0, char::len_utf8));
+    first.to_uppercase() + rest
+}
+
 /// The reason that nothing can be put on chain now.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
@@ -230,6 +249,26 @@ mod tests {
         }
         let local = spec(&[&custom[..], &["chain.preset=local"]].concat());
         assert_eq!((local.name.as_str(), local.chain_id, local.kind), ("local", 777, ChainKind::Local));
+    }
+
+    #[test]
+    fn a_person_is_told_which_chain_it_is_and_whether_its_money_is_real() {
+        for (name, words) in [
+            ("base", "Base — real money"),
+            ("base-sepolia", "Base Sepolia — test money, worth nothing"),
+            ("ethereum", "Ethereum — real money"),
+        ] {
+            assert_eq!(in_words(&farthing_chain::preset(name).unwrap()), words);
+        }
+        let own = [
+            "chain.preset=custom",
+            "chain.rpc_urls=http://127.0.0.1:8545",
+            "chain.chain_id=777",
+            "chain.token=0x00000000000000000000000000000000000000aa",
+        ];
+        assert_eq!(in_words(&spec(&own)), "Custom chain 777 — real money");
+        let local = spec(&[&own[..], &["chain.preset=local"]].concat());
+        assert_eq!(in_words(&local), "Local chain 777 — your own, and its money worth nothing");
     }
 
     #[test]

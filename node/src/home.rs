@@ -4,7 +4,10 @@
 //! the next start takes, and never a wallet without one. An empty ledger beside an existing wallet would
 //! forget what was promised and earned, and is never made.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, ensure};
 use farthing_config::Config;
@@ -80,6 +83,14 @@ pub fn network_folder(data_dir: &Path, network: &NetworkName) -> PathBuf {
     folder
 }
 
+/// Reads which chains, by number, the node of this folder was on.
+pub fn chains(data_dir: &Path) -> BTreeSet<u64> {
+    let folders = std::fs::read_dir(data_dir.join("networks")).into_iter().flatten().flatten();
+    let names = folders.filter_map(|folder| folder.file_name().into_string().ok());
+    let networks = names.filter_map(|name| NetworkName::new(name).ok());
+    networks.filter_map(|network| network.parts().1).collect()
+}
+
 /// Earlier versions named the folder as the network was called, without the chain. Peers and content in it are of use
 /// still; listings and records are signed for the earlier name, and learned again.
 fn adopt(former: &Path, folder: &Path) {
@@ -124,6 +135,10 @@ mod tests {
         }
         assert!(!networks.join("lab").exists() && networks.join("31337").exists());
         assert!(networks.join("lab-8453").exists());
+        // "31337" is a chain's number, and names without one tell of no chain.
+        std::fs::create_dir(networks.join("former")).unwrap();
+        assert_eq!(chains(data.path()), BTreeSet::from([8_453, 31_337, 84_532]));
+        assert!(chains(&data.path().join("none")).is_empty());
         // Once there is one of the full name, it is the one.
         std::fs::create_dir_all(networks.join("lab")).unwrap();
         assert!(folder("lab").join("network.redb").exists() && networks.join("lab").exists());

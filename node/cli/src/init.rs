@@ -1,26 +1,28 @@
 //! `farthing init`: what the first start makes, without running, and the settings that have to be chosen for it.
 //!
-//! Flags say them, or a person on a terminal is asked. They become a `farthing.toml`; one that is there is never changed. On
-//! a folder that has a wallet, and in a container, nothing has to be chosen, and what is missing is made.
+//! Flags say them, or a person on a terminal is asked. They become a `farthing.toml`; one that is there is never changed, and
+//! what it would have to say is refused. The chain has to be chosen always: it says whether money is real. Nothing else has
+//! to be on a folder that has a wallet, and in a container, and what is missing is made.
 
 mod questions;
 
 use std::{
     io::{self, IsTerminal},
     net::{IpAddr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use anyhow::Context as _;
 use clap::{Args, builder::PossibleValuesParser};
 use farthing_config::{self as config, Config, Loaded, Sources, UserSettings, keys::CHAIN_PRESETS};
-use farthing_node::home::Home;
+use farthing_control::types::SettingOrigin;
+use farthing_node::{chain_view, home::Home};
 use farthing_os::lock::DataFolder;
 use farthing_serve::tls;
 use farthing_wallet::Wallet;
 use serde::Serialize;
 
-use super::{Context, failure::Failure, on_the_side, output::pairs};
+use super::{Context, failure::Failure, on_the_side, output::pairs, place};
 use questions::Ask;
 
 #[derive(Debug, Default, Args)]
@@ -42,6 +44,8 @@ pub struct Init {
 struct Made {
     address: String,
     data_dir: String,
+    /// The chain, and whether its money is real.
+    chain: String,
     created: bool,
     /// The settings file that was written.
     settings: Option<String>,
@@ -56,6 +60,10 @@ struct Plan {
     file: Option<(PathBuf, UserSettings)>,
     /// ` --data …` where a command needs it.
     named: String,
+    /// Says where the program seems to run, and what follows.
+    surroundings: String,
+    /// Says that the chain is in no file, where it is not.
+    untold: Option<String>,
 }
 
 pub(super) async fn init(context: &Context, given: Init) -> Result<(), Failure> {
@@ -64,18 +72,23 @@ pub(super) async fn init(context: &Context, given: Init) -> Result<(), Failure> 
     let is_asked = !given.yes && io::stdin().is_terminal();
     let ask: Option<&mut Ask<'_>> = if is_asked { Some(&mut asked) } else { None };
     let plan = plan(context.sources(), given, ask)?;
-    let named = plan.named.clone();
+    let (named, surroundings, untold) = (plan.named.clone(), plan.surroundings.clone(), plan.untold.clone());
     // The protection of a wallet with a passphrase of its own takes a second of one core.
     let made = on_the_side(move || make(&plan)).await?;
     output.data(&made, |made| {
         pairs([
             ("Wallet", made.address.clone()),
+            ("Chain", made.chain.clone()),
             ("Folder", made.data_dir.clone()),
             ("Trust", made.ca_file.clone().unwrap_or_else(|| "own certificate, or none".into())),
         ])
     })?;
+    output.prose(&surroundings);
     if let Some(settings) = &made.settings {
         output.prose(&format!("The settings are in {settings}; change them there."));
+    }
+    if let Some(untold) = &untold {
+        output.prose(untold);
     }
     if made.created {
         output.prose(&format!(
@@ -103,10 +116,9 @@ fn plan(mut sources: Sources, given: Init, mut ask: Option<&mut Ask<'_>>) -> Res
         found = config::load(&sources)?;
     }
     let is_first = is_first(&sources, &found);
-    let mut ask = ask.filter(|_| is_first);
     let chain = match (given.chain, ask.as_deref_mut()) {
         (Some(chain), _) => Some(chain),
-        (None, _) if !is_first || found.is_chosen("chain.preset") => None,
+        (None, _) if found.is_chosen("chain.preset") => None,
         (None, Some(ask)) => Some(questions::chain(ask)?),
         (None, None) => return Err(no_chain()),
     };
@@ -123,7 +135,7 @@ fn plan(mut sources: Sources, given: Init, mut ask: Option<&mut Ask<'_>>) -> Res
     let listens =
         [("gateway.listen", found.config.gateway.listen), ("panel.listen", found.config.panel.listen)];
     let is_open = || listens.iter().all(|(name, _)| !found.is_chosen(name));
-    let listen = match (given.listen, ask) {
+    let listen = match (given.listen, ask.filter(|_| is_first)) {
         (Some(ip), _) => Some(ip),
         (None, Some(ask)) if is_open() => Some(questions::listen(ask)?),
         _ => None,
@@ -139,22 +151,41 @@ fn plan(mut sources: Sources, given: Init, mut ask: Option<&mut Ask<'_>>) -> Res
     }
     let file = sources.file_in(&found.config.node.data_dir);
     let is_there = file.symlink_metadata().is_ok();
-    if is_there && let Some((name, value)) = wanted.iter().find(|(name, _)| !found.is_chosen(name)) {
-        return Err(Failure::usage(format!("{} is there already, and is never changed", file.display()))
-            .next(format!("write {name} = \"{value}\" there, and run this again")));
-    }
     sources.set.extend(wanted.into_iter().map(|(name, value)| format!("{name}={value}")));
     let loaded = config::load(&sources).map_err(|error| {
+        if is_there {
+            return error.into();
+        }
         Failure::usage(&error).next("say what is missing with --set SECTION.KEY=VALUE, which is written, too")
     })?;
-    let settings = loaded.of_flags();
-    let named = if loaded.is_chosen("node.data_dir") {
-        format!(" --data {}", loaded.config.node.data_dir.display())
-    } else {
-        String::new()
-    };
+    if is_there {
+        refuse_unwritten(&sources, &loaded, &file)?;
+    }
+    let settings = loaded.of_init();
+    let is_written = !is_there && !loaded.named_chain().is_empty();
+    let untold = if is_written { None } else { untold(&loaded, &file) };
+    let (named, surroundings) = (place::named(&loaded), place::surroundings(&sources, &loaded));
     let file = (!is_there && !settings.is_empty()).then_some((file, settings));
-    Ok(Plan { config: loaded.config, file, named })
+    Ok(Plan { config: loaded.config, file, named, surroundings, untold })
+}
+
+/// Refuses what flags say and a file that is there does not: after this command it would not hold.
+fn refuse_unwritten(sources: &Sources, loaded: &Loaded, file: &Path) -> Result<(), Failure> {
+    let without = config::load(&Sources { set: Vec::new(), ..sources.clone() })?;
+    let Some((name, value)) = loaded.only_by_flag(&without) else { return Ok(()) };
+    Err(Failure::usage(format!("{} is there already, and is never changed", file.display()))
+        .next(format!("write {name} = \"{value}\" there, and run this again without it")))
+}
+
+/// Tells that the chain is named by the environment and not written: a start without the variable is refused, or is on
+/// the chain of the file.
+fn untold(loaded: &Loaded, file: &Path) -> Option<String> {
+    let SettingOrigin::Variable(variable) = loaded.origin("chain.preset") else { return None };
+    Some(format!(
+        "The chain is named by {variable} and not written into a file: set the variable at every start, or write the \
+         chain into {} yourself.",
+        file.display()
+    ))
 }
 
 /// Returns whether a wallet is made of which nobody has decided anything elsewhere.
@@ -163,7 +194,7 @@ fn is_first(sources: &Sources, found: &Loaded) -> bool {
 }
 
 fn no_chain() -> Failure {
-    Failure::usage("no chain is chosen, and nobody can be asked").next(
+    Failure::usage("no chain is chosen (chain.preset), and nobody can be asked").next(
         "choose with `farthing init --chain base-sepolia` (test money), `--chain base` (real money) or `--chain local`; \
          --data FOLDER and --listen IP say where it lies and who reaches it",
     )
@@ -179,7 +210,7 @@ fn make(plan: &Plan) -> anyhow::Result<Made> {
     let Plan { config, file, .. } = plan;
     let data_dir = &config.node.data_dir;
     if let Some((path, settings)) = file {
-        // Before the wallet: a start that finds one looks for no chain that was chosen.
+        // Before the wallet: whoever has one knows its chain.
         let _lock = DataFolder::lock(data_dir)?;
         settings.create(path).with_context(|| format!("{} cannot be written", path.display()))?;
     }
@@ -191,6 +222,7 @@ fn make(plan: &Plan) -> anyhow::Result<Made> {
     Ok(Made {
         address: opened.wallet.address().to_string(),
         data_dir: data_dir.display().to_string(),
+        chain: chain_view::in_words(&chain_view::chain_spec(config)?),
         created: opened.created,
         settings: file.as_ref().map(|(path, _)| path.display().to_string()),
         ca_file: ca_file.map(|path| path.display().to_string()),

@@ -24,6 +24,7 @@ mod logs;
 mod net;
 mod output;
 mod pick;
+mod place;
 mod run;
 mod sdk;
 mod secret;

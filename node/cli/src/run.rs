@@ -1,7 +1,7 @@
 //! `farthing run`: the node and its ports, until a signal.
 //!
-//! A first start has to be meant, because it makes a wallet. Then the HTTP ports are bound, so that a port in use is told
-//! before a second is spent on the wallet.
+//! The chain has to be chosen, and a first start has to be meant, because it makes a wallet. Then the HTTP ports are bound,
+//! so that a port in use is told before a second is spent on the wallet. A first start writes the chain down.
 //! SIGHUP has the settings read again, and ends nothing.
 //! At the end the ports drain, then the node keeps its promises and stops. When it was to restart, the program then
 //! starts itself again in the same process, so that whoever watches over the process notices nothing.
@@ -17,8 +17,8 @@ use std::{
 use farthing_commands::settings::RunningNode;
 use farthing_config::{self as config, ChangedSettings, Config, Loaded, gateway_url};
 use farthing_control::types::Console;
-use farthing_node::{backup::staged, node::Node};
-use farthing_os::lock::DataFolder;
+use farthing_node::{backup::staged, chain_view, node::Node};
+use farthing_os::{lock::DataFolder, shell::word};
 use farthing_serve::Listener;
 use farthing_wallet::Wallet;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -28,6 +28,7 @@ use super::{
     Context, LogFormat,
     config::checked,
     failure::{Exit, Failure},
+    place,
 };
 
 mod first;
@@ -42,12 +43,11 @@ pub(super) async fn run(context: &Context, new: bool) -> Result<(), Failure> {
     // From the first moment: the first process of a container has no other way to be told to end.
     let mut signals = Signals::new().map_err(|error| Failure::new(Exit::Failure, error))?;
     let loaded = load(context).await?;
-    let has_wallet = Wallet::exists(&loaded.config.node.data_dir);
-    if !has_wallet && !context.sources().surroundings.is_container {
-        first::allow(&loaded, new)?;
-    }
+    let sources = context.sources();
     let mut config = loaded.config.clone();
     context.log.filter(&config.log.filter);
+    let has_wallet = Wallet::exists(&config.node.data_dir);
+    first::allow(&sources, &loaded, new)?;
     // Before the ports: that a node runs on this folder already says more than that its ports are taken.
     drop(DataFolder::lock(&config.node.data_dir)?);
     let gateway_listener = bind(&mut config.gateway.listen, "gateway.listen")?;
@@ -56,12 +56,16 @@ pub(super) async fn run(context: &Context, new: bool) -> Result<(), Failure> {
         config.gateway.plain.as_mut().map(|address| bind(address, "gateway.plain")).transpose()?;
     let socket_listener = config.gateway.socket.as_deref().map(bind_socket).transpose()?;
 
+    if !has_wallet {
+        first::write_chain(&sources, &loaded)?;
+        context.tell(&place::surroundings(&sources, &loaded));
+    }
     let node = tokio::select! {
         started = Node::start(config.clone()) => started?,
         () = signals.end() => return Ok(()),
     };
     let (stop, restart) = (CancellationToken::new(), CancellationToken::new());
-    let running = RunningNode::new(node.handles.clone(), context.sources(), loaded, restart.clone());
+    let running = RunningNode::new(node.handles.clone(), sources, loaded, restart.clone());
     let ports = Ports::new(&config, running.clone(), stop.clone()).await?;
     announce(context, &config, &node, &ports, !has_wallet);
 
@@ -200,25 +204,26 @@ fn bind_socket(path: &Path) -> Result<Listener, Failure> {
 /// says how to see the setup code, and not the code.
 fn announce(context: &Context, config: &Config, node: &Node, ports: &Ports, is_new: bool) {
     let (version, wallet) = (env!("CARGO_PKG_VERSION"), node.handles.wallet);
+    let chain = chain_view::in_words(node.handles.chain.spec());
     let calls_at = |address, tls| format!("{}/internal/call", gateway_url(address, tls));
     let gateway = calls_at(config.gateway.listen, ports.gateway.tls.is_some());
     let plain = config.gateway.plain.map(|address| calls_at(address, false));
     let path = |path: &PathBuf| path.display().to_string();
     let (socket, trust) = (config.gateway.socket.as_ref().map(path), ports.ca_file.as_ref().map(path));
     let Console { url: console, setup_code, ca_fingerprint: sha256, .. } = ports.console.shown();
-    let data = config.node.data_dir.display();
+    let data = word(&config.node.data_dir);
     let secret = format!("farthing secret show --data {data}");
     let back_up = is_new.then(|| format!("farthing backup create --data {data}"));
     if context.global.log_format == LogFormat::Json {
         let set_up = setup_code.map(|_| format!("farthing console url --data {data}"));
         tracing::info!(
-            version, %wallet, back_up, gateway, console, plain, socket, set_up, trust, sha256, secret,
+            version, %wallet, chain, back_up, gateway, console, plain, socket, set_up, trust, sha256, secret,
             "Farthing is running"
         );
         return;
     }
     let mut text = format!(
-        "Farthing {version} is running.\n  Wallet   {wallet}\n  Gateway  {gateway}\n  Console  {console}"
+        "Farthing {version} is running.\n  Wallet   {wallet}\n  Chain    {chain}\n  Gateway  {gateway}\n  Console  {console}"
     );
     let set_up = setup_code.map(|code| format!("{code}   (once, to choose the console's password)"));
     for (name, value) in [

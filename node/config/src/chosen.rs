@@ -1,5 +1,5 @@
 //! Settings that were chosen, as a file: those that are changed while the node runs have one of their own, and those of
-//! `farthing init` become a person's `farthing.toml`, which is never rewritten.
+//! a first start become a person's `farthing.toml`, which is never rewritten.
 
 use std::{io, path::Path};
 
@@ -10,7 +10,7 @@ use super::{CONSOLE_SETTINGS_FILE, keys::SettingKey};
 const HEAD: &str = "# Written by the node when settings are changed in the console or with `farthing chain set`.\n\
                     # It wins over farthing.toml; remove a line, or the file, to go back to that.\n";
 
-const FIRST_HEAD: &str = "# Written by `farthing init`, which changes nothing here: what you write stays.\n\
+const FIRST_HEAD: &str = "# Written by the node's first start, once: what you write here stays.\n\
                           # `farthing config example` explains every setting.\n";
 
 /// The settings that were chosen so far.

@@ -74,18 +74,51 @@ impl Loaded {
         self.raw.settings.get(name).is_some_and(|setting| setting.origin != SettingOrigin::Default)
     }
 
-    /// The settings of `--set`, as a file holds them.
-    pub fn of_flags(&self) -> UserSettings {
+    /// Returns where the value of this setting comes from.
+    pub fn origin(&self, name: &str) -> SettingOrigin {
+        self.raw.settings.get(name).map_or(SettingOrigin::Unset, |setting| setting.origin.clone())
+    }
+
+    /// The settings that `init` writes: those of `--set`, and the chain as [`Self::named_chain`] has it.
+    pub fn of_init(&self) -> UserSettings {
+        self.chosen(|name, origin| {
+            matches!(origin, SettingOrigin::Flag(_)) || self.is_named_chain(name, origin)
+        })
+    }
+
+    /// The chain by its name, where a flag or the environment names a public one. Any other chain is more than its name,
+    /// and part of one would make another of what is said later.
+    pub fn named_chain(&self) -> UserSettings {
+        self.chosen(|name, origin| self.is_named_chain(name, origin))
+    }
+
+    fn is_named_chain(&self, name: &str, origin: &SettingOrigin) -> bool {
+        name == "chain.preset"
+            && origin.is_above_console()
+            && public_chain_id(&self.config.chain.preset).is_some()
+    }
+
+    /// The settings that are meant, by name and origin, as a file holds them.
+    fn chosen(&self, is_meant: impl Fn(&str, &SettingOrigin) -> bool) -> UserSettings {
         let mut chosen = UserSettings::default();
         // The data folder is named by whoever looks for the file.
         for key in settings::KEYS.iter().filter(|key| key.name != "node.data_dir") {
             if let Some(setting) = self.raw.settings.get(key.name)
-                && matches!(setting.origin, SettingOrigin::Flag(_))
+                && is_meant(key.name, &setting.origin)
             {
                 chosen.set(key, Some(&setting.values[..]));
             }
         }
         chosen
+    }
+
+    /// Finds a setting of `--set` that does not hold without it, and its value.
+    pub fn only_by_flag(&self, without: &Self) -> Option<(&'static str, String)> {
+        let names = settings::KEYS.iter().map(|key| key.name).filter(|name| *name != "node.data_dir");
+        let mut flagged = names.filter(|name| matches!(self.origin(name), SettingOrigin::Flag(_)));
+        let name = flagged
+            .find(|name| !without.is_chosen(name) || without.raw.values(name) != self.raw.values(name))?;
+        Some((name, self.raw.values(name).join(", ")))
     }
 }
 

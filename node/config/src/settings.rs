@@ -175,7 +175,7 @@ settings! {
     }
     /// The chain that settles calls. What is unset follows the preset.
     chain: ChainConfig {
-        /// The chain that settles calls; outside of a container, a node starts without a wallet only where it is chosen.
+        /// The chain that settles calls; a node starts only where it is chosen, and its first start writes a public one down.
         /// "local" is a chain of your own, on this machine or in a private network. "custom" is any other public chain: it
         /// needs rpc_urls, chain_id and token, and is taken for a layer 2, at most 5 gwei for a unit of gas.
         preset: String = Choice(CHAIN_PRESETS), Value("base");

@@ -1,6 +1,10 @@
 //! The promises of the configuration, on real files in folders of their own.
 
-use super::{keys::Fallback, settings::KEYS, *};
+use super::{
+    keys::{Fallback, SettingKey},
+    settings::KEYS,
+    *,
+};
 
 struct Setup {
     folder: tempfile::TempDir,
@@ -95,7 +99,7 @@ fn what_somebody_chose_is_told_from_defaults_and_what_flags_say_becomes_a_file_o
         assert!(!loaded.is_chosen(name), "{name}");
     }
     let file = setup.sources.file_in(setup.folder.path());
-    loaded.of_flags().create(&file).unwrap();
+    loaded.of_init().create(&file).unwrap();
     setup.sources.set.clear();
     setup.sources.variables.clear();
     let read = setup.load().unwrap();
@@ -105,10 +109,51 @@ fn what_somebody_chose_is_told_from_defaults_and_what_flags_say_becomes_a_file_o
     assert!(!read.is_chosen("limits.calls_max"), "the environment is no flag");
 
     let text = std::fs::read_to_string(&file).unwrap();
-    assert!(!loaded.of_flags().is_empty() && read.of_flags().is_empty(), "--data is no setting of a file");
-    let again = loaded.of_flags().create(&file).unwrap_err();
+    assert!(!loaded.of_init().is_empty() && read.of_init().is_empty(), "--data is no setting of a file");
+    let again = loaded.of_init().create(&file).unwrap_err();
     assert_eq!(again.kind(), std::io::ErrorKind::AlreadyExists);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+}
+
+#[test]
+fn a_public_chain_is_kept_by_its_name_wherever_that_was_said_and_any_other_is_not() {
+    let of = |setup: Setup| {
+        let loaded = setup.load().unwrap();
+        (loaded.named_chain(), loaded.of_init())
+    };
+    let (none, preset) = (UserSettings::default(), SettingKey::find("chain.preset").unwrap());
+    let mut sepolia = UserSettings::default();
+    sepolia.set(preset, Some(&["base-sepolia".to_owned()]));
+    let by_variable = Setup::new()
+        .variable("FARTHING_CHAIN__PRESET", "base-sepolia")
+        .variable("FARTHING_LIMITS__CALLS_MAX", "9");
+    assert_eq!(of(by_variable), (sepolia.clone(), sepolia.clone()));
+    assert_eq!(of(Setup::new().set("chain.preset=base-sepolia")), (sepolia.clone(), sepolia));
+    assert_eq!(of(Setup::new()), (none.clone(), none.clone()), "the default was not chosen");
+    assert_eq!(of(Setup::new().file("[chain]\npreset = \"base\"\n")), (none.clone(), none.clone()));
+    let local = || {
+        let local = Setup::new()
+            .variable("FARTHING_CHAIN__PRESET", "local")
+            .variable("FARTHING_CHAIN__TOKEN", OWN_TOKEN);
+        local.variable("FARTHING_CHAIN__RPC_URLS", "http://127.0.0.1:8545")
+    };
+    assert_eq!(of(local()), (none.clone(), none), "a part of a chain is none");
+}
+
+#[test]
+fn a_flag_that_nothing_else_says_as_well_is_found() {
+    let lost = |setup: Setup| {
+        let without = load(&Sources { set: Vec::new(), ..setup.sources.clone() }).unwrap();
+        setup.load().unwrap().only_by_flag(&without)
+    };
+    let settings = || Setup::new().file("[chain]\npreset = \"base-sepolia\"\n[limits]\ncalls_max = 9\n");
+    assert_eq!(lost(settings()), None, "--data is no setting of a file");
+    assert_eq!(lost(settings().set("limits.calls_max=9").set("chain.preset=base-sepolia")), None);
+    let other = settings().set("limits.calls_max=9").set("gateway.hosts=a.example, b.example");
+    assert_eq!(lost(other), Some(("gateway.hosts", "a.example, b.example".to_owned())));
+    assert_eq!(lost(settings().set("limits.calls_max=10")), Some(("limits.calls_max", "10".to_owned())));
+    // The default is a choice like any other, once it is made.
+    assert_eq!(lost(Setup::new().set("chain.preset=base")), Some(("chain.preset", "base".to_owned())));
 }
 
 #[test]
@@ -291,6 +336,7 @@ fn a_custom_chain_says_what_it_is() {
     assert_eq!(ethereum.config.spending.deposit_max.to_string(), "20.00");
 }
 
+const OWN_TOKEN: &str = "0x00000000000000000000000000000000000000aa";
 const TOKEN: &str = "chain.token=0x00000000000000000000000000000000000000aa";
 
 #[test]

@@ -423,7 +423,7 @@ async fn a_phrase_makes_the_same_wallet_elsewhere_and_a_folder_with_a_node_is_le
     let import = ["wallet", "import", "--phrase-file", &words, "--json"];
     let imported = run(&other, &import).await?;
     assert_eq!(imported.ends_with(0)?.json()?["address"], address);
-    run(&other, &["init"]).await?.ends_with(0)?;
+    run(&other, &["init", "--chain", "base-sepolia"]).await?.ends_with(0)?;
     let again = run(&other, &["wallet", "export", "--yes"]).await?;
     ensure!(again.ends_with(0)?.out == phrase.out, "another phrase");
     run(&other, &import).await?.ends_with(1)?;

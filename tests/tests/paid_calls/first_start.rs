@@ -1,7 +1,8 @@
 //! First starts: on a machine of a user, where chain and folder have to be meant, and in a container.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, Permissions},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Stdio,
 };
@@ -11,11 +12,12 @@ use farthing_testnet::program;
 use farthing_tests::{command::Ran, wait::eventually};
 use tokio::process::{Child, Command};
 
-/// Settings of a chain that nobody answers for, and of free ports.
-const SETTINGS: [&str; 7] = [
-    "chain.preset=local",
+/// A chain of one's own.
+const LOCAL: [&str; 2] = ["chain.preset=local", "chain.token=0x00000000000000000000000000000000000000aa"];
+
+/// Settings of an endpoint at which nobody answers, and of free ports.
+const SETTINGS: [&str; 5] = [
     "chain.rpc_urls=http://127.0.0.1:9",
-    "chain.token=0x00000000000000000000000000000000000000aa",
     "gateway.listen=127.0.0.1:0",
     "panel.listen=127.0.0.1:0",
     "network.listen=/ip4/127.0.0.1/tcp/0",
@@ -58,17 +60,27 @@ impl Machine {
         Ran::of(self.command(arguments)?.output().await?)
     }
 
-    /// `farthing run` on [`SETTINGS`], as a person types it.
+    /// `farthing run` on [`LOCAL`], as a person types it.
     fn start_command(&self, arguments: &[&str]) -> Result<Command> {
-        let settings = SETTINGS.iter().flat_map(|setting| ["--set", *setting]);
+        self.start_command_on(&LOCAL, arguments)
+    }
+
+    /// The same on the chain that these settings name, if any.
+    fn start_command_on(&self, chain: &[&str], arguments: &[&str]) -> Result<Command> {
+        let settings = chain.iter().chain(&SETTINGS).flat_map(|setting| ["--set", *setting]);
         let words: Vec<&str> = ["run"].into_iter().chain(arguments.iter().copied()).chain(settings).collect();
         self.command(&words)
     }
 
     /// Starts a node on a folder that the arguments lead to; what it prints, once it runs.
     async fn start(&self, folder: &Path, arguments: &[&str]) -> Result<(Child, String)> {
+        self.start_on(&LOCAL, folder, arguments).await
+    }
+
+    /// The same on the chain that these settings name, if any.
+    async fn start_on(&self, chain: &[&str], folder: &Path, arguments: &[&str]) -> Result<(Child, String)> {
         let printed = self.path("printed");
-        let mut command = self.start_command(arguments)?;
+        let mut command = self.start_command_on(chain, arguments)?;
         let mut node = command.stdout(Stdio::null()).stderr(File::create(&printed)?).spawn()?;
         let data = folder.display().to_string();
         eventually("it runs", async || {
@@ -127,14 +139,103 @@ async fn init_with_flags_makes_the_node_in_its_users_folder_and_writes_what_was_
     ensure!(again["address"] == made["address"] && again["created"] == false, "{again}");
     ensure!(again["settings"].is_null(), "{again}");
     machine.run(&["init", "--chain", "base"]).await?.fails(2, &["farthing.toml", "base"])?;
+    let lost = ["farthing.toml is there already", "write limits.calls_max = \"9\" there"];
+    machine.run(&["init", "--set", "limits.calls_max=9"]).await?.fails(2, &lost)?;
     ensure!(fs::read_to_string(&file)? == written, "the file was changed");
 
-    // A person is told of the wallet.
-    let other = machine.path("other").display().to_string();
+    // A person is told of the wallet, and pastes what is printed.
+    let other = machine.path("my other").display().to_string();
     let told = machine.run(&["init", "--chain", "base", "--data", &other]).await?.ok()?;
-    for words in ["New wallet 0x", "farthing backup create", &format!("`farthing run --data {other}`")] {
+    for words in ["New wallet 0x", "farthing backup create", &format!("`farthing run --data '{other}'`")] {
         ensure!(told.err.contains(words), "it does not say `{words}`: {told:?}");
     }
+    ensure!(told.out.contains("Base — real money"), "{told:?}");
+    ensure!(
+        told.err.contains("This counts as a machine") && told.err.contains("FARTHING_CONTAINER=true"),
+        "{told:?}"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wallet_stays_on_the_chain_that_it_was_made_for_or_does_not_start() -> Result<()> {
+    let machine = Machine::new(false)?;
+    let own = machine.own();
+    let variable = ("FARTHING_CHAIN__PRESET", "base-sepolia");
+    let init = machine.command(&["init"])?.env(variable.0, variable.1).output().await?;
+    ensure!(Ran::of(init)?.ok()?.out.contains("Base Sepolia — test money, worth nothing"));
+    let (mut node, printed) = machine.start_on(&[], &own, &[]).await?;
+    ensure!(printed.contains("Chain    Base Sepolia — test money, worth nothing"), "{printed}");
+    node.kill().await?;
+
+    // So it is where the first start makes the wallet, and nobody says the chain again.
+    for (chain, words) in [("base-sepolia", "Base Sepolia — test money"), ("base", "Base — real money")] {
+        let folder = machine.path(chain);
+        let data = folder.display().to_string();
+        let named = format!("chain.preset={chain}");
+        let (mut node, _) = machine.start_on(&[named.as_str()], &folder, &["--new", "--data", &data]).await?;
+        node.kill().await?;
+        let (mut node, printed) = machine.start_on(&[], &folder, &["--data", &data]).await?;
+        ensure!(printed.contains(words), "{printed}");
+        node.kill().await?;
+    }
+
+    // Without its file a node on test money is on no chain, and one that has only been on the default one goes on.
+    let folder = machine.path("base-sepolia");
+    fs::remove_file(folder.join("farthing.toml"))?;
+    let data = folder.display().to_string();
+    let command = format!("`farthing init --chain base-sepolia --data {data}`");
+    let refused = ["chain.preset", "it was on base-sepolia before", "(real money)", &command];
+    let ran = machine.start_command_on(&[], &["--new", "--data", &data])?.output().await?;
+    Ran::of(ran)?.fails(2, &refused)?;
+    machine.run(&["init", "--chain", "base-sepolia", "--data", &data]).await?.ok()?;
+    let (mut node, _) = machine.start_on(&[], &folder, &["--data", &data]).await?;
+    node.kill().await?;
+    let folder = machine.path("base");
+    fs::remove_file(folder.join("farthing.toml"))?;
+    let (mut node, printed) =
+        machine.start_on(&[], &folder, &["--data", &folder.display().to_string()]).await?;
+    ensure!(
+        printed.contains("no setting names the chain") && printed.contains("Base — real money"),
+        "{printed}"
+    );
+    node.kill().await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_of_something_else_becomes_no_node_and_nobody_loses_a_right_in_it() -> Result<()> {
+    let machine = Machine::new(false)?;
+    let (folder, diary) = (machine.path("documents"), machine.path("documents/diary"));
+    fs::create_dir(&folder)?;
+    fs::write(&diary, "dear diary")?;
+    for (path, mode) in [(&folder, 0o755), (&diary, 0o644)] {
+        fs::set_permissions(path, Permissions::from_mode(mode))?;
+    }
+    let data = folder.display().to_string();
+    let says = ["is not empty", "`diary` is there", "name an empty or a new one", "nothing was changed"];
+    machine.run(&["init", "--chain", "base-sepolia", "--data", &data]).await?.fails(1, &says)?;
+    Ran::of(machine.start_command(&["--new", "--data", &data])?.output().await?)?.fails(1, &says)?;
+    for (path, mode) in [(&folder, 0o755), (&diary, 0o644)] {
+        let found = fs::metadata(path)?.permissions().mode() & 0o777;
+        ensure!(found == mode, "{} is {found:o}", path.display());
+    }
+    ensure!(fs::read_dir(&folder)?.count() == 1, "something was made in it");
+
+    // What people and file systems put there beforehand is no hindrance.
+    let prepared = machine.path("prepared");
+    fs::create_dir_all(prepared.join("lost+found"))?;
+    fs::write(prepared.join("farthing.toml"), "[chain]\npreset = \"base-sepolia\"\n")?;
+    fs::write(prepared.join("passphrase"), "four random words here\n")?;
+    let data = prepared.display().to_string();
+    machine.run(&["init", "--data", &data]).await?.ok()?;
+
+    // Nor is what a node makes: a wallet that is gone is told, and not that its folder is another's.
+    let (mut node, _) = machine.start_on(&[], &prepared, &["--data", &data]).await?;
+    node.kill().await?;
+    fs::remove_file(prepared.join("wallet.json"))?;
+    let again = machine.run(&["init", "--data", &data]).await?;
+    ensure!(!again.err.contains("is not empty"), "{again:?}");
     Ok(())
 }
 
@@ -184,7 +285,15 @@ async fn a_container_makes_its_wallet_by_itself_and_listens_for_whoever_publishe
     let (mut node, printed) = machine.start(&folder, &["--data", &folder.display().to_string()]).await?;
     ensure!(printed.contains("New wallet 0x"), "{printed}");
     node.kill().await?;
+    ensure!(printed.contains("This counts as a container"), "{printed}");
     let other = machine.path("other").display().to_string();
-    machine.run(&["init", "--data", &other]).await?.ok()?;
+    machine.run(&["init", "--data", &other]).await?.fails(2, &["no chain is chosen (chain.preset)"])?;
+    let ran = machine.start_command_on(&[], &["--data", &other])?.output().await?;
+    Ran::of(ran)?.fails(2, &["no chain is chosen", "FARTHING_CHAIN__PRESET=base-sepolia"])?;
+    ensure!(!Path::new(&other).exists(), "the folder was made");
+    let told = machine.run(&["init", "--chain", "base-sepolia", "--data", &other]).await?.ok()?;
+    for words in ["This counts as a container", "listen on all networks", "FARTHING_CONTAINER=false"] {
+        ensure!(told.err.contains(words), "it does not say `{words}`: {told:?}");
+    }
     Ok(())
 }
