@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::near::is_near;
+
 /// One subscriber of a provider: an IPv4 address, a /64 of IPv6 (RFC 6177), and this machine under all of its names
 /// (127.0.0.0/8 and `::1`).
 pub fn subscriber(ip: IpAddr) -> IpAddr {
@@ -16,19 +18,13 @@ pub fn subscriber(ip: IpAddr) -> IpAddr {
 /// networks, where every machine has its own reasons, it is the same as [`subscriber`].
 pub fn range(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
-        IpAddr::V4(ip) if !is_private(ip) => {
+        ip if is_near(ip) => subscriber(ip),
+        IpAddr::V4(ip) => {
             let [a, b, c, _] = ip.octets();
             Ipv4Addr::new(a, b, c, 0).into()
         }
-        IpAddr::V6(ip) if !ip.is_loopback() && !ip.is_unique_local() && !ip.is_unicast_link_local() => {
-            prefix(ip, 3)
-        }
-        ip => subscriber(ip),
+        IpAddr::V6(ip) => prefix(ip, 3),
     }
-}
-
-const fn is_private(ip: Ipv4Addr) -> bool {
-    ip.is_loopback() || ip.is_private() || ip.is_link_local()
 }
 
 /// The first so many of eight groups.

@@ -5,6 +5,8 @@
 //! answer, and either return what the chain said (a revert is an answer) or turn to the next endpoint.
 //! Every request is counted by purpose; that is how the demo shows that no call waits for a chain.
 //!
+//! Its client ([`client`]) decides where an endpoint may be, and by which way it is asked.
+//!
 //! Invariant: an endpoint's address appears nowhere but in its requests, because it may hold an access key.
 
 use std::{
@@ -22,6 +24,9 @@ use url::Url;
 use crate::spec::ChainSpec;
 
 mod answer;
+mod client;
+
+use client::Clients;
 
 pub(crate) use answer::{Answered, Call, Refusal, typed};
 
@@ -68,6 +73,7 @@ struct Endpoint {
     url: Url,
     /// Host and port: what may be shown.
     shown: String,
+    http: reqwest::Client,
     /// It answered the right chain id.
     checked: AtomicBool,
 }
@@ -75,7 +81,6 @@ struct Endpoint {
 /// A cheap-to-share client of one chain.
 #[derive(Debug)]
 pub(crate) struct Rpc {
-    http: reqwest::Client,
     endpoints: Vec<Endpoint>,
     /// Index of the endpoint that answered last.
     preferred: AtomicUsize,
@@ -90,12 +95,13 @@ impl Rpc {
     /// # Errors
     /// A sentence when an address is not usable or no TLS is available.
     pub(crate) fn new(spec: &ChainSpec) -> Result<Self, String> {
-        let endpoints = spec.rpc_urls.iter().map(|text| endpoint(text)).collect::<Result<Vec<_>, _>>()?;
+        let mut clients = Clients::of(spec.kind);
+        let endpoints =
+            spec.rpc_urls.iter().map(|text| endpoint(text, &mut clients)).collect::<Result<Vec<_>, _>>()?;
         if endpoints.is_empty() {
             return Err(format!("no RPC endpoint is configured for {}", spec.name));
         }
         Ok(Self {
-            http: http_client(&endpoints)?,
             endpoints,
             preferred: AtomicUsize::new(0),
             chain_id: spec.chain_id,
@@ -235,7 +241,7 @@ impl Rpc {
         counter.fetch_add(u64::try_from(calls.len()).unwrap_or(u64::MAX), Relaxed);
         let body = answer::request_body(calls);
         let exchange = async {
-            let request = self.http.post(endpoint.url.clone()).header("content-type", "application/json");
+            let request = endpoint.http.post(endpoint.url.clone()).header("content-type", "application/json");
             let response = request.body(body).send().await.map_err(|error| describe(&error))?;
             let status = response.status();
             let bytes = bounded_body(response).await?;
@@ -261,38 +267,16 @@ impl From<String> for Failure {
     }
 }
 
-fn endpoint(text: &str) -> Result<Endpoint, String> {
+fn endpoint(text: &str, clients: &mut Clients) -> Result<Endpoint, String> {
     // The text itself is not repeated: it may hold an access key.
     let url = Url::parse(text).map_err(|error| format!("an RPC endpoint is not a URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err("an RPC endpoint must start with http:// or https://".to_owned());
     }
-    let host = url.host_str().ok_or("an RPC endpoint names no host")?;
-    let shown = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-    Ok(Endpoint { url, shown, checked: AtomicBool::new(false) })
-}
-
-fn http_client(endpoints: &[Endpoint]) -> Result<reqwest::Client, String> {
-    // The process may have chosen a provider already; then that one is used.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = reqwest::Client::builder()
-        .connect_timeout(Duration::from_secs(5))
-        .pool_idle_timeout(Duration::from_secs(60))
-        .redirect(reqwest::redirect::Policy::none());
-    // A proxy of the environment cannot reach this machine's own chain.
-    if endpoints.iter().all(|endpoint| is_loopback(&endpoint.url)) {
-        builder = builder.no_proxy();
-    }
-    builder.build().map_err(|error| format!("the HTTP client cannot start: {}", describe(&error)))
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
-        Some(url::Host::Domain(name)) => name == "localhost",
-        None => false,
-    }
+    let host = url.host().ok_or("an RPC endpoint names no host")?;
+    let shown = url.port().map_or_else(|| host.to_string(), |port| format!("{host}:{port}"));
+    let http = clients.of_host(&host)?;
+    Ok(Endpoint { url, shown, http, checked: AtomicBool::new(false) })
 }
 
 async fn bounded_body(mut response: reqwest::Response) -> Result<Vec<u8>, String> {

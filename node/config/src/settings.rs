@@ -179,7 +179,8 @@ settings! {
         /// "local" is a chain of your own, on this machine or in a private network. "custom" is any other public chain: it
         /// needs rpc_urls, chain_id and token, and is taken for a layer 2, at most 5 gwei for a unit of gas.
         preset: String = Choice(CHAIN_PRESETS), Value("base");
-        /// Endpoints of the chain in order of preference; the preset's public one unless set.
+        /// Endpoints of the chain in order of preference; the preset's public one unless set. A proxy that the environment names
+        /// is asked for none on this machine or in a private network.
         rpc_urls: Vec<String> = List(Item::Url), Values(&[]);
         /// Id of a local chain (31337 unless set) or a custom one; beside the name of a public chain it is only compared, and
         /// a node does not start where they differ.

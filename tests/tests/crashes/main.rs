@@ -4,6 +4,7 @@
 
 mod chain_down;
 mod disk;
+mod environment;
 mod kill_points;
 mod load;
 mod outages;

@@ -71,7 +71,7 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         ("farthing-bounds", vec![]),
         ("farthing-network", vec!["farthing-protocol", "farthing-bounds", "farthing-os"]),
         ("farthing-ledger", vec!["farthing-protocol"]),
-        ("farthing-chain", vec!["farthing-protocol"]),
+        ("farthing-chain", vec!["farthing-protocol", "farthing-bounds"]),
         ("farthing-catalog", vec!["farthing-protocol"]),
         ("farthing-os", vec![]),
         ("farthing-control", control.to_vec()),

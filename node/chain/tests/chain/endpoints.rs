@@ -106,6 +106,22 @@ async fn an_endpoint_of_another_chain_is_never_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_names_of_a_local_chain_are_looked_up_by_the_resolver_that_keeps_to_near_addresses() {
+    let world = World::new().await;
+    let by_name = format!("http://localhost:{}", world.anvil.port());
+    let chain =
+        start_ready(world.spec_at(&[by_name]), &world.payer, Arc::new(MemoryJournal::default())).await;
+    chain.balances_of(world.payer.address()).await.unwrap();
+
+    // No label of a name is as long, so nobody is asked for it; the words are that resolver's.
+    let nowhere = format!("http://{}", "a".repeat(64));
+    let chain = start(world.spec_at(&[nowhere]), &world.payer, Arc::new(MemoryJournal::default())).await;
+    let status = until(chain.status(), |status| matches!(status, ChainStatus::Unreachable { .. })).await;
+    let ChainStatus::Unreachable { reason, .. } = &status else { panic!("{status:?}") };
+    assert!(reason.contains("its name is not found"), "{reason}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn access_keys_in_endpoint_addresses_are_never_shown() {
     let dead = dead_url().await;
     let world = World::new().await;

@@ -1,0 +1,63 @@
+//! Nearness: this machine and its private networks are near. A chain of one's own is, and no proxy leads there.
+
+use std::net::IpAddr;
+
+use url::Host;
+
+/// Tells whether an address is one of this machine or of a private network.
+pub fn is_near(ip: IpAddr) -> bool {
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
+    }
+}
+
+/// Tells whether a host of a URL is near, as far as its text says. Names without dots are those of a private network, such as
+/// that of containers; they may lead elsewhere all the same, which only looking them up shows ([`is_near`]).
+pub fn is_near_host<S: AsRef<str>>(host: &Host<S>) -> bool {
+    match host {
+        Host::Domain(name) => !name.as_ref().contains('.'),
+        Host::Ipv4(ip) => is_near((*ip).into()),
+        Host::Ipv6(ip) => is_near((*ip).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_and_private_networks_are_near_and_nothing_else_is() {
+        for near in [
+            "localhost",
+            "127.0.0.1",
+            "127.8.9.10",
+            "10.0.0.7",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.168.1.4",
+            "169.254.3.4",
+            "[::1]",
+            "[fd12:3456::1]",
+            "[fe80::1]",
+            "[::ffff:10.0.0.7]",
+            "chain",
+        ] {
+            assert!(is_near_host(&Host::parse(near).unwrap()), "{near}");
+        }
+        for far in [
+            "rpc.example",
+            "localhost.example",
+            "chain.local",
+            "8.8.8.8",
+            "172.15.255.255",
+            "172.32.0.0",
+            // A number is an address, written otherwise.
+            "134744072",
+            "[2606:4700::1111]",
+            "[::ffff:8.8.8.8]",
+        ] {
+            assert!(!is_near_host(&Host::parse(far).unwrap()), "{far}");
+        }
+    }
+}
