@@ -1,31 +1,45 @@
-//! Rules of the chain's settings. Which chain is named decides how far its endpoints are believed: on `local` what they show
-//! counts at once, because nobody lies on a chain of one's own, so neither a public chain nor a stranger's endpoint passes
-//! for one.
+//! Rules of the chain's settings. Which chain is named decides how far its endpoints are believed, and whether its money counts
+//! as real: on `local` what they show counts at once, because nobody lies on a chain of one's own, so neither a public chain nor
+//! a stranger's endpoint passes for one, and no main network for a test network.
 
-use std::net::IpAddr;
-
-use url::{Host, Url};
+use farthing_bounds::is_near_host;
+use url::Url;
 
 use super::settings::ChainConfig;
 
-/// Public chains and their numbers (EIP-155): the presets, and one that is well known besides.
-const PUBLIC_CHAINS: &[(&str, u64)] = &[
-    ("base", 8_453),
-    ("base-sepolia", 84_532),
-    ("arbitrum", 42_161),
-    ("arbitrum-sepolia", 421_614),
-    ("optimism", 10),
-    ("ethereum", 1),
-    ("sepolia", 11_155_111),
-    ("polygon", 137),
-];
+/// A chain that everybody can reach.
+#[derive(Debug)]
+struct PublicChain {
+    name: &'static str,
+    /// EIP-155.
+    id: u64,
+    is_testnet: bool,
+}
+
+/// The public chains, each a line of their list.
+fn public_chains() -> impl Iterator<Item = PublicChain> {
+    include_str!("chain/public.txt").lines().filter_map(public_chain)
+}
+
+/// The chain of a line; `None` for a comment.
+fn public_chain(line: &'static str) -> Option<PublicChain> {
+    let mut words = line.split_whitespace();
+    let id = words.next()?.parse().ok()?;
+    let is_testnet = words.next()? == "testnet";
+    Some(PublicChain { name: words.next()?, id, is_testnet })
+}
+
+/// Returns the public chain that has a number.
+fn public_chain_of(id: u64) -> Option<PublicChain> {
+    public_chains().find(|public| public.id == id)
+}
 
 /// A setting that has to be mended, and the reason.
 type Wrong = (&'static str, String);
 
 /// Returns the number of a public chain by its name; `None` for `local` and `custom`.
 pub fn public_chain_id(name: &str) -> Option<u64> {
-    PUBLIC_CHAINS.iter().find(|(public, _)| *public == name).map(|(_, id)| *id)
+    public_chains().find(|public| public.name == name).map(|public| public.id)
 }
 
 /// Lists what is wrong with the chain's settings.
@@ -35,6 +49,7 @@ pub(super) fn problems(chain: &ChainConfig) -> Vec<Wrong> {
             missing(chain.rpc_urls.is_empty(), "chain.rpc_urls", "must be set for a custom chain"),
             missing(chain.chain_id.is_none(), "chain.chain_id", "must be set for a custom chain"),
             no_token(chain),
+            real_money(chain),
         ],
         "local" => vec![
             missing(
@@ -71,35 +86,34 @@ fn endpoint_elsewhere(chain: &ChainConfig) -> Option<Wrong> {
     Some(("chain.rpc_urls", what))
 }
 
-/// The host of an endpoint that is neither on this machine nor in a private network. Names without dots are those of a
-/// private network, such as that of containers.
+/// The host of an endpoint that is neither on this machine nor in a private network. A name without dots may lead elsewhere: no
+/// such address is connected to.
 fn host_elsewhere(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
     let host = url.host()?;
-    let is_near = match host {
-        Host::Domain(name) => !name.contains('.'),
-        Host::Ipv4(ip) => is_private(ip.into()),
-        Host::Ipv6(ip) => is_private(ip.into()),
-    };
-    (!is_near).then(|| host.to_string())
-}
-
-fn is_private(ip: IpAddr) -> bool {
-    match ip.to_canonical() {
-        IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
-        IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
-    }
+    (!is_near_host(&host)).then(|| host.to_string())
 }
 
 /// A local chain with the number of a public one.
 fn public_number(chain: &ChainConfig) -> Option<Wrong> {
-    let given = chain.chain_id?;
-    let (name, _) = PUBLIC_CHAINS.iter().find(|(_, id)| *id == given)?;
+    let PublicChain { name, id: given, .. } = public_chain_of(chain.chain_id?)?;
     let what = format!(
         "{given} is the public chain {name}, and a local chain is your own: set chain.preset to its name, or to custom \
          where there is none, or give your chain another id"
     );
     Some(("chain.chain_id", what))
+}
+
+/// A custom chain whose money is said to be worth nothing, with the number of a main network.
+fn real_money(chain: &ChainConfig) -> Option<Wrong> {
+    let is_called_testnet = chain.kind.as_deref() == Some("testnet");
+    let public = public_chain_of(chain.chain_id?).filter(|public| is_called_testnet && !public.is_testnet)?;
+    let what = format!(
+        "is testnet, and chain.chain_id {} is the main network {}, whose money is real: remove chain.kind, or correct \
+         chain.chain_id",
+        public.id, public.name
+    );
+    Some(("chain.kind", what))
 }
 
 /// A preset with the number of another chain.
@@ -120,40 +134,43 @@ fn needless_kind(chain: &ChainConfig) -> Option<Wrong> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
-    fn an_endpoint_is_near_on_this_machine_and_in_private_networks_alone() {
-        for near in [
-            "http://localhost:8545",
-            "http://127.0.0.1:8545",
-            "http://127.8.9.10",
-            "http://10.0.0.7:8545",
-            "http://172.16.0.1",
-            "http://172.31.255.255",
-            "https://192.168.1.4/key",
-            "http://169.254.3.4",
-            "http://[::1]:8545",
-            "http://[fd12:3456::1]",
-            "http://[fe80::1]",
-            "http://[::ffff:10.0.0.7]",
-            "http://chain:8545",
-        ] {
-            assert_eq!(host_elsewhere(near), None, "{near}");
-        }
+    fn an_endpoint_that_is_not_near_is_named_by_its_host_alone() {
         for (far, host) in [
             ("https://me:pw@rpc.example/v2/very-secret", "rpc.example"),
-            ("http://localhost.example", "localhost.example"),
             ("http://chain.local:8545", "chain.local"),
-            ("http://8.8.8.8:8545", "8.8.8.8"),
-            ("http://172.15.255.255", "172.15.255.255"),
-            ("http://172.32.0.0", "172.32.0.0"),
-            // A number is an address, written otherwise.
             ("http://134744072", "8.8.8.8"),
             ("http://[2606:4700::1111]", "[2606:4700::1111]"),
-            ("http://[::ffff:8.8.8.8]", "[::ffff:808:808]"),
         ] {
             assert_eq!(host_elsewhere(far).as_deref(), Some(host), "{far}");
         }
+        for near in
+            ["http://localhost:8545", "https://192.168.1.4/key", "http://[::1]:8545", "http://chain:8545"]
+        {
+            assert_eq!(host_elsewhere(near), None, "{near}");
+        }
+    }
+
+    #[test]
+    fn the_list_of_public_chains_is_whole_and_names_each_once() {
+        let lines = include_str!("chain/public.txt").lines().filter(|line| !line.starts_with('#'));
+        for line in lines.clone() {
+            let words: Vec<_> = line.split_whitespace().collect();
+            let &[id, kind, name] = &*words else { panic!("{line}: id, kind and name") };
+            let public = public_chain(line).unwrap();
+            assert!(["mainnet", "testnet"].contains(&kind), "{line}");
+            assert_eq!((public.id.to_string().as_str(), public.name), (id, name));
+            assert_eq!(public.is_testnet, kind == "testnet");
+        }
+        let count = lines.count();
+        let numbers: BTreeSet<_> = public_chains().map(|public| public.id).collect();
+        let names: BTreeSet<_> = public_chains().map(|public| public.name).collect();
+        assert_eq!((numbers.len(), names.len()), (count, count));
+        assert!(public_chains().filter(|public| !public.is_testnet).count() > 40);
+        assert!(!numbers.contains(&1_337) && !numbers.contains(&31_337), "development chains are one's own");
     }
 }

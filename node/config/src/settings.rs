@@ -185,7 +185,8 @@ settings! {
         /// Id of a local chain (31337 unless set) or a custom one; beside the name of a public chain it is only compared, and
         /// a node does not start where they differ.
         chain_id: Option<u64> = integer(1, u64::MAX), Unset;
-        /// "testnet" where the money of a custom chain is worth nothing; unless set, it is real.
+        /// "testnet" where the money of a custom chain is worth nothing, and refused for the id of a known main network; unless
+        /// set, it is real.
         kind: Option<String> = Choice(&["mainnet", "testnet"]), Unset;
         /// USDC's address on a local or custom chain.
         token: Option<Address> = Wallet, Unset;

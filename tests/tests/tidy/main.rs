@@ -75,7 +75,7 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         ("farthing-catalog", vec!["farthing-protocol"]),
         ("farthing-os", vec![]),
         ("farthing-control", control.to_vec()),
-        ("farthing-config", vec!["farthing-control", "farthing-os", "farthing-protocol"]),
+        ("farthing-config", vec!["farthing-bounds", "farthing-control", "farthing-os", "farthing-protocol"]),
         ("farthing-wallet", vec!["farthing-os", "farthing-protocol"]),
         ("farthing-serve", vec!["farthing-bounds", "farthing-os"]),
         // It asks the node through the contract alone.
