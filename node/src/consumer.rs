@@ -64,7 +64,9 @@ use accounts::{Accounts, Earlier};
 use channels::PayerChannels;
 use compare::{BookComparer, BookComparison};
 use conduct::Conduct;
-pub use error::{BadPage, BooksError, BuyError, Cap, LastKnown, MissingFunds, NoAnswer, NoRoom, Unseen};
+pub use error::{
+    AwaitedDeposit, BadPage, BooksError, BuyError, Cap, LastKnown, MissingFunds, NoAnswer, NoRoom, Unseen,
+};
 use funding::Funding;
 use heal::Accusations;
 use places::OwnerPlaces;

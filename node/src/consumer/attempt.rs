@@ -295,7 +295,8 @@ impl Consumer {
         let funding = started.elapsed();
         // Nobody waits for it any more: what is sent now would be paid, and have its effect, for nothing.
         if Instant::now() >= deadline {
-            return Err(BuyError::TimeUp);
+            let deposit = accept.and_then(|accept| self.0.funding.awaited(accept.pay_to, started));
+            return Err(BuyError::TimeUp(deposit));
         }
         let reservation = headroom.as_ref().map(|headroom| headroom.reservation);
         request.payment = reservation.as_ref().map_or(Ok(Payment::Free), |held| self.pay(held))?;
@@ -400,7 +401,7 @@ impl Consumer {
         paused: bool,
         deadline: Instant,
     ) -> Result<Headroom, BuyError> {
-        let owner = accept.pay_to;
+        let (owner, started) = (accept.pay_to, Instant::now());
         self.0.funding.check_delay(accept)?;
         let undecided_max = self.0.settings.undecided_max;
         let may_fill = || self.0.accounts.undecided().check_deposit(owner, price, undecided_max);
@@ -439,7 +440,7 @@ impl Consumer {
                     match timeout(deadline.saturating_duration_since(Instant::now()), funded).await {
                         Ok(Ok(funded)) => funded?,
                         Ok(Err(_)) => return Err(BuyError::Failed),
-                        Err(_) => return Err(BuyError::TimeUp),
+                        Err(_) => return Err(BuyError::TimeUp(self.0.funding.awaited(owner, started))),
                     }
                 }
             }

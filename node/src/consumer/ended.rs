@@ -73,7 +73,7 @@ const fn end_of(error: &BuyError) -> End {
         | BuyError::ChainNotReady(_)
         | BuyError::ChainUnreachable(_)
         | BuyError::OpenFailed(_)
-        | BuyError::TimeUp
+        | BuyError::TimeUp(_)
         | BuyError::Unsigned(_)
         | BuyError::Ledger(_)
         | BuyError::Catalog(_)

@@ -23,7 +23,7 @@ mod books;
 mod causes;
 
 pub use books::{BadPage, BooksError, Unseen};
-pub use causes::{LastKnown, NoAnswer, NoRoom};
+pub use causes::{AwaitedDeposit, LastKnown, NoAnswer, NoRoom};
 
 /// Every way a purchase can fail. Unless the text says otherwise nothing was charged.
 #[derive(Debug, thiserror::Error)]
@@ -77,8 +77,8 @@ pub enum BuyError {
     ChainUnreachable(ChainError),
     #[error(transparent)]
     OpenFailed(ChainError),
-    #[error("the call's time was up before its channel could pay for it, and nothing was sent")]
-    TimeUp,
+    #[error("{}; the call was not sent, and nothing was charged for it", time_up(*.0))]
+    TimeUp(Option<AwaitedDeposit>),
     /// This wallet's own policy keeps it from signing.
     #[error(transparent)]
     Unsigned(#[from] PolicyError),
@@ -212,7 +212,8 @@ impl BuyError {
             Self::ChainNotReady(_) | Self::ChainUnreachable(_) => {
                 "Paid calls resume by themselves; `farthing doctor` checks the endpoints."
             }
-            Self::TimeUp => "Repeat the call: a deposit that was begun goes on.",
+            Self::TimeUp(Some(AwaitedDeposit::Made(_))) => "Repeat the call: its channel can pay for it now.",
+            Self::TimeUp(_) => "Repeat the call: a deposit that was begun goes on, and pays for it.",
             Self::OpenFailed(_) | Self::Unsigned(_) => {
                 "See the reason above; `farthing doctor` checks wallet and chain."
             }
@@ -321,6 +322,19 @@ fn above(cap: Option<&Cap>) -> String {
         Some(Cap::MaxPrice(max_price)) => format!("; `max_price` is {max_price} USDC"),
         Some(Cap::Limit(limit)) => format!("; {limit}"),
     }
+}
+
+fn time_up(deposit: Option<AwaitedDeposit>) -> String {
+    let deposit = match deposit {
+        None => String::new(),
+        Some(AwaitedDeposit::UnderWay(amount)) => {
+            format!(": a deposit of {amount} USDC into it is under way")
+        }
+        Some(AwaitedDeposit::Made(amount)) => {
+            format!(": a deposit of {amount} USDC into it was made meanwhile")
+        }
+    };
+    format!("the call's time was up before its channel could pay for it{deposit}")
 }
 
 fn flagged(service: ServiceId, refused: &ServiceRefusal) -> String {

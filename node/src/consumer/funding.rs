@@ -22,7 +22,7 @@ use crate::{
 };
 
 use super::{
-    BuyError, MissingFunds,
+    AwaitedDeposit, BuyError, MissingFunds,
     channels::{PayerChannel, PayerChannels},
     deposits::DepositPolicy,
     refills::Refills,
@@ -50,6 +50,8 @@ struct FundingInner {
     at_rest: AtRest,
     placed: PlacedDeposits,
     one_at_a_time: KeyedMutex<Address>,
+    /// The deposit that is being made into the channel with each owner.
+    being_made: Mutex<HashMap<Address, Usdc>>,
     refills: Refills,
     /// The times at which emptied channels of owners were read again.
     read_again: Mutex<HashMap<Address, Instant>>,
@@ -73,6 +75,26 @@ impl Deref for FundingInner {
 
     fn deref(&self) -> &FundingParts {
         &self.parts
+    }
+}
+
+impl FundingInner {
+    /// Tells of a deposit until the guard is dropped.
+    fn begin(&self, owner: Address, amount: Usdc) -> BeingMade<'_> {
+        self.being_made.lock().insert(owner, amount);
+        BeingMade { funding: self, owner }
+    }
+}
+
+/// A deposit that is being made. Dropped, it no longer is.
+struct BeingMade<'f> {
+    funding: &'f FundingInner,
+    owner: Address,
+}
+
+impl Drop for BeingMade<'_> {
+    fn drop(&mut self) {
+        self.funding.being_made.lock().remove(&self.owner);
     }
 }
 
@@ -104,9 +126,10 @@ impl Funding {
             deposit_max: parts.policy.deposit_max,
             close_delay_max_secs: parts.close_delay_max_secs,
         };
-        let (one_at_a_time, read_again) = Default::default();
+        let (one_at_a_time, being_made, read_again) = Default::default();
         let refills = Refills::new(parts.ledger.clone());
-        let inner = FundingInner { parts, bounds, at_rest, placed, one_at_a_time, refills, read_again };
+        let inner =
+            FundingInner { parts, bounds, at_rest, placed, one_at_a_time, being_made, refills, read_again };
         Ok(Self(Arc::new(inner)))
     }
 
@@ -157,6 +180,16 @@ impl Funding {
         // Nothing is missing where an endpoint only said for a while that the channel is empty.
         let is_over_limit = matches!(made, Err(BuyError::OverLimit(_)));
         if is_over_limit && self.is_shown_again(accept.pay_to).await { Ok(()) } else { made }
+    }
+
+    /// Returns the deposit into the channel with an owner that whoever waits `since` then has waited for.
+    pub fn awaited(&self, owner: Address, since: Instant) -> Option<AwaitedDeposit> {
+        if let Some(amount) = self.0.being_made.lock().get(&owner) {
+            return Some(AwaitedDeposit::UnderWay(*amount));
+        }
+        let channel = self.0.channels.in_use(owner)?;
+        let is_made = channel.filled_at.is_some_and(|at| at >= since);
+        is_made.then_some(AwaitedDeposit::Made(channel.last_deposit))
     }
 
     /// Checks that a channel in use can be withdrawn from no sooner than its owner lists now: others are not served.
@@ -308,6 +341,7 @@ impl Funding {
             self.0.at_rest.give_up(at, held);
             return Err(error.into());
         }
+        let _being_made = self.0.begin(owner, amount);
         tracing::info!(%owner, %amount, "depositing into the channel");
         killpoint::reached("funding.before_deposit");
         let made = self.0.chain.deposit_onto(config, (round, deposited), amount).await;

@@ -283,7 +283,7 @@ impl From<&BuyError> for Problem {
             BuyError::ChainNotReady(_) | BuyError::ChainUnreachable(_) => {
                 (UNAVAILABLE, "chain-unreachable", "The chain cannot be reached")
             }
-            BuyError::TimeUp => {
+            BuyError::TimeUp(_) => {
                 (UNAVAILABLE, "channel-not-funded", "The payment channel was not ready in time")
             }
             BuyError::OpenFailed(_) | BuyError::Unsigned(_) => {

@@ -268,6 +268,8 @@ async fn a_call_whose_time_is_up_before_its_deposit_is_there_is_never_sent() -> 
     };
     for answer in &answers {
         expect_free("nobody waits any more", answer, 503, "channel-not-funded")?;
+        let told = answer.json()["detail"].to_string();
+        ensure!(told.contains("USDC into it is under way") && told.contains("was not sent"), "{told}");
     }
     eventually("the deposit went on", async || {
         let channels = world.consumer.control().ask(endpoint::Channels).await?;

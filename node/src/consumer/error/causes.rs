@@ -1,7 +1,7 @@
 //! Causes of a purchase that failed, each as it arose.
 
 use farthing_network::{Interrupted, NotStarted};
-use farthing_protocol::RefusalCode;
+use farthing_protocol::{RefusalCode, Usdc};
 
 use super::{BooksError, BuyError};
 
@@ -25,6 +25,15 @@ pub enum LastKnown {
     EarlierFailed,
     #[error("only the receipt is left")]
     ReceiptAlone,
+}
+
+/// The deposit that a call waited for until its time was up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AwaitedDeposit {
+    /// It goes on without the call.
+    UnderWay(Usdc),
+    /// The channel's books show it.
+    Made(Usdc),
 }
 
 /// The reason that this node sends no more calls for now.
@@ -75,6 +84,26 @@ mod tests {
         assert_eq!(BuyError::Undecided(failed().into()).next_step(), not_stored.next_step());
         let slow = BuyError::Undecided(BooksError::Slow.into());
         assert_ne!(slow.next_step(), not_stored.next_step());
+    }
+
+    #[test]
+    fn a_call_whose_time_is_up_tells_of_its_deposit() {
+        let amount = Usdc::from_micros(400_000);
+        for (deposit, told) in [
+            (None, "before its channel could pay for it;"),
+            (Some(AwaitedDeposit::UnderWay(amount)), "for it: a deposit of 0.40 USDC into it is under way;"),
+            (
+                Some(AwaitedDeposit::Made(amount)),
+                "for it: a deposit of 0.40 USDC into it was made meanwhile;",
+            ),
+        ] {
+            let text = BuyError::TimeUp(deposit).to_string();
+            let is_told = text.contains(told);
+            assert!(
+                is_told && text.ends_with("the call was not sent, and nothing was charged for it"),
+                "{text}"
+            );
+        }
     }
 
     #[test]

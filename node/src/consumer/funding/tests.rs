@@ -42,10 +42,15 @@ fn funding(chain: ChainHandle) -> Funding {
 
 /// Has the books show a channel as emptied.
 fn emptied(channels: &PayerChannels, id: ChannelId, config: ChannelConfig) {
+    booked(channels, id, config, Usdc::ZERO);
+}
+
+/// Has the books show a channel with this deposit.
+fn booked(channels: &PayerChannels, id: ChannelId, config: ChannelConfig, deposited: Usdc) {
     let row = PayerChannelRow {
         id,
         config,
-        deposited: Usdc::ZERO,
+        deposited,
         claimed: Usdc::ZERO,
         stopped: false,
         acknowledged: Usdc::ZERO,
@@ -152,4 +157,21 @@ async fn a_deposit_that_the_token_refuses_sends_nothing_and_one_that_is_made_fil
     let refused = payer.deposit_onto(config, (0, Usdc::ZERO), usdc(200_000)).await;
     assert!(refused.as_ref().is_err_and(is_unsent), "{refused:?}");
     assert!(!refused.as_ref().is_err_and(is_unsigned), "an endpoint has seen its authorization");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_waits_is_told_of_the_deposit_that_is_made_meanwhile_and_of_none_before() {
+    let chain = LocalChain::start().await.unwrap();
+    let funding = funding(wallet(&chain, 1, 1).await);
+    let (owner, since) = (Address::from_bytes([2; 20]), Instant::now());
+    let told = |since| funding.awaited(owner, since);
+    assert_eq!(told(since), None);
+    let being_made = funding.0.begin(owner, usdc(100_000));
+    assert_eq!(told(since), Some(AwaitedDeposit::UnderWay(usdc(100_000))));
+    drop(being_made);
+    assert_eq!(told(since), None, "it has failed");
+    let config = funding.terms(&accept(&funding.0.chain, owner));
+    booked(&funding.0.channels, config.id(&funding.0.chain.domain()), config, usdc(100_000));
+    assert_eq!(told(since), Some(AwaitedDeposit::Made(usdc(100_000))));
+    assert_eq!(told(Instant::now() + COUNTED_FOR), None, "it was made before");
 }

@@ -12,7 +12,7 @@ use crate::{
     catalog::ContentError,
     chain_view::NotReady,
     consumer::{
-        BooksError, Cap, LastKnown, MissingFunds, NoRoom,
+        AwaitedDeposit, BooksError, Cap, LastKnown, MissingFunds, NoRoom,
         answer::Mismatch,
         conduct::{self, Flag, window::Figures},
         rules::Stopped,
@@ -98,7 +98,8 @@ fn every_error() -> Vec<BuyError> {
         BuyError::CallIdConflict,
         BuyError::OwnerUnreachable(LastKnown::NeverServed),
         BuyError::BooksUnseen(BooksError::Slow),
-        BuyError::TimeUp,
+        BuyError::TimeUp(None),
+        BuyError::TimeUp(Some(AwaitedDeposit::Made(USDC))),
         BuyError::Busy(NoRoom::Places { owner_max: 1, secret_max: 1 }),
         BuyError::ShareUsed { secret: text(), wait_secs: 1 },
         BuyError::UpstreamFailed { why: Unanswered::TimedOut, status: 0 },
@@ -136,7 +137,7 @@ fn every_error() -> Vec<BuyError> {
             | BuyError::ChainNotReady(_)
             | BuyError::ChainUnreachable(_)
             | BuyError::OpenFailed(_)
-            | BuyError::TimeUp
+            | BuyError::TimeUp(_)
             | BuyError::Unsigned(_)
             | BuyError::Ledger(_)
             | BuyError::Catalog(_)
