@@ -292,7 +292,7 @@ impl Consumer {
         let deadline = Instant::now() + self.0.settings.call_deadline;
         order.in_scope()?;
         let mut turn = self.0.turns.take(order.call_id).await;
-        let earlier = self.0.accounts.earlier(order.call_id).map_err(BuyError::NotStored)?;
+        let earlier = self.0.accounts.earlier(order.call_id).map_err(BuyError::Unread)?;
         if !earlier.belongs_to(&order.grant) {
             return Err(BuyError::CallIdConflict);
         }

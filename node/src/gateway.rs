@@ -198,7 +198,11 @@ impl Gateway {
 
 fn refused(error: &BuyError, call_id: CallId) -> Problem {
     match error {
-        BuyError::BadAnswer { .. } | BuyError::Ledger(_) | BuyError::Catalog(_) | BuyError::NotStored(_) => {
+        BuyError::BadAnswer { .. }
+        | BuyError::Ledger(_)
+        | BuyError::Unread(_)
+        | BuyError::Catalog(_)
+        | BuyError::NotStored(_) => {
             tracing::error!(%call_id, %error, "a call failed");
         }
         _ => tracing::debug!(%call_id, %error, "a call was not bought"),

@@ -86,7 +86,9 @@ impl Consumer {
             let exchanged = self.exchange(&attempt, deadline, &mut turn).await;
             killpoint::reached("consumer.after_answer");
             // What was promised is durable before anyone hears of the answer. The owner may have served it.
-            pending.await.map_err(BuyError::NotStored)?;
+            if let Err(error) = pending.await {
+                return Err(self.end_unstored(&attempt, &exchanged, error, &turn).await);
+            }
             if let Some(pause) = pause_before_trial(&exchanged, trial_until).filter(|_| trials < TRIALS_MAX) {
                 trials += 1;
                 self.0.accounts.release(&attempt, RefusalCode::RateLimited.name(), &turn).await;

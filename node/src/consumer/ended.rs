@@ -76,6 +76,7 @@ const fn end_of(error: &BuyError) -> End {
         | BuyError::TimeUp(_)
         | BuyError::Unsigned(_)
         | BuyError::Ledger(_)
+        | BuyError::Unread(_)
         | BuyError::Catalog(_)
         | BuyError::SpendingStopped(_)
         | BuyError::ShuttingDown
@@ -84,5 +85,23 @@ const fn end_of(error: &BuyError) -> End {
         | BuyError::CallIdConflict
         | BuyError::Busy(_)
         | BuyError::ShareUsed { .. } => End::NotSent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_ledger::LedgerError;
+
+    use super::*;
+
+    #[test]
+    fn only_what_may_have_been_served_ends_undecided() {
+        for (error, end) in [
+            (BuyError::NotStored(LedgerError::Ending), End::Undecided),
+            (BuyError::Unread(LedgerError::Ending), End::NotSent),
+            (BuyError::Ledger(LedgerError::Ending), End::NotSent),
+        ] {
+            assert_eq!(end_of(&error), end, "{error}");
+        }
     }
 }

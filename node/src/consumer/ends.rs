@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use farthing_ledger::{Acknowledgement, PayerChannelFacts};
+use farthing_ledger::{Acknowledgement, LedgerError, PayerChannelFacts};
 use farthing_os::clock;
 use farthing_protocol::{
     CallResponse, ChannelId, Signature, Verified, channel::Receipt, listing::ServiceKind,
@@ -54,6 +54,26 @@ impl Consumer {
                 self.resolve_later(attempt, turn);
                 Err(BuyError::Undecided(reason))
             }
+        }
+    }
+
+    /// Ends an attempt whose promise could not be stored. Nothing stays open of one that its owner never got or refused.
+    pub(super) async fn end_unstored(
+        &self,
+        attempt: &Attempt,
+        exchanged: &Exchanged,
+        error: LedgerError,
+        turn: &Turn,
+    ) -> BuyError {
+        match exchanged {
+            Exchanged::Refused(_) | Exchanged::NeverStarted(_) | Exchanged::Busy(_) => {
+                self.0.accounts.release(attempt, "not stored, and not charged", turn).await;
+                BuyError::Ledger(error)
+            }
+            Exchanged::Response(..)
+            | Exchanged::Gone { .. }
+            | Exchanged::Unasked(..)
+            | Exchanged::Undecided { .. } => BuyError::NotStored(error),
         }
     }
 

@@ -84,6 +84,9 @@ pub enum BuyError {
     Unsigned(#[from] PolicyError),
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// Nothing was sent this time.
+    #[error("{0}; the call was not sent, and whether it was charged before is learned after a restart")]
+    Unread(#[source] LedgerError),
     #[error(transparent)]
     Catalog(store::CatalogError),
     /// The call was sent, and what it promised could not be stored.
@@ -219,7 +222,9 @@ impl BuyError {
             }
             Self::Ledger(error) => error.next_step(),
             Self::Catalog(_) => "Free disk space or repair the disk, then restart the node.",
-            Self::NotStored(_) | Self::Undecided(NoAnswer::Books(BooksError::Ledger(_))) => {
+            Self::Unread(_)
+            | Self::NotStored(_)
+            | Self::Undecided(NoAnswer::Books(BooksError::Ledger(_))) => {
                 "Free disk space or repair the disk, restart the node, then repeat the call with the same call_id."
             }
             Self::SpendingStopped(stopped) => stopped.next_step(),

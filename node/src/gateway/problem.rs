@@ -292,6 +292,9 @@ impl From<&BuyError> for Problem {
             BuyError::Ledger(_) | BuyError::Catalog(_) => {
                 (UNAVAILABLE, "ledger-closed", "The node cannot store what it would have to promise")
             }
+            BuyError::Unread(_) => {
+                (UNAVAILABLE, "ledger-closed", "The node cannot read what it knows of the call")
+            }
             BuyError::NotStored(_) => {
                 (UNAVAILABLE, "ledger-closed", "The node cannot store what it promised")
             }
@@ -328,6 +331,7 @@ impl From<&BuyError> for Problem {
         let problem = Self::new(status, name, title, error.next_step()).detailed(error.to_string());
         match error {
             BuyError::NotScoped { .. }
+            | BuyError::Unread(_)
             | BuyError::NotStored(_)
             | BuyError::Failed
             | BuyError::Undecided(_) => problem.undecided(),

@@ -56,6 +56,37 @@ async fn a_consumer_whose_disk_is_full_promises_nothing_and_recovers() -> Result
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_its_owner_never_got_is_free_though_its_promise_cannot_be_stored() -> Result<()> {
+    let mut lasting = Lasting::warm().await?;
+    let world = &mut lasting.world;
+    let Some(disk) = SmallDisk::under(&mut world.consumer).await? else { return Ok(()) };
+    until_found(world).await?;
+    // The books are compared and the service is known, so that the next call is promised before it is sent.
+    let body = world.body("GET", "/ok");
+    until_answered(world, &body).await?;
+    world.owner.stop().await?;
+    disk.fill()?;
+    eventually("a promise cannot be stored", async || {
+        let answer = world.get("/ok").await?;
+        ensure!(answer.charged() == false, "nobody got it: {answer:?}");
+        Ok(answer.problem() == "ledger-closed")
+    })
+    .await?;
+
+    disk.make_room()?;
+    world.owner.restart(Vec::new()).await?;
+    world.owner.wait_until_ready().await?;
+    world.consumer.restart(Vec::new()).await?;
+    world.consumer.wait_until_ready().await?;
+    until_found(world).await?;
+    let body = world.body("GET", "/ok");
+    until_answered(world, &body).await?;
+    let spent = agreed_spent(world).await?;
+    ensure!(world.settle_and_check(FUNDS).await? == spent);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn charges_of_promises_that_were_lost_are_taken_over_while_new_calls_run() -> Result<()> {
     const AT_ONCE: usize = 8;
     /// Restarts until the disk fails at the right moment; mostly none is needed.

@@ -82,6 +82,7 @@ fn every_error() -> Vec<BuyError> {
         BuyError::Unsigned(PolicyError::VoucherAboveDeposit { cumulative: USDC, deposited: Usdc::ZERO }),
         BuyError::Ledger(LedgerError::Ending),
         BuyError::Catalog(store::CatalogError::Closed),
+        BuyError::Unread(LedgerError::Ending),
         BuyError::NotStored(LedgerError::Ending),
         BuyError::SpendingStopped(Stopped::ByConfiguration),
         BuyError::SpendingStopped(Stopped::Since(0)),
@@ -141,6 +142,7 @@ fn every_error() -> Vec<BuyError> {
             | BuyError::Unsigned(_)
             | BuyError::Ledger(_)
             | BuyError::Catalog(_)
+            | BuyError::Unread(_)
             | BuyError::NotStored(_)
             | BuyError::SpendingStopped(_)
             | BuyError::ShuttingDown
