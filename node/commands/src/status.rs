@@ -242,7 +242,10 @@ const fn alone(network: &farthing_config::NetworkConfig) -> &'static str {
         (true, true) => {
             "nobody of this network was found on the local one; name a node in `network.bootstrap`, or wait for one"
         }
-        (true, false) => "name a node to join through in `network.bootstrap`",
+        (true, false) => {
+            "name a node to join through in `network.bootstrap`; the first node of a network waits until another one joins \
+             through it"
+        }
     }
 }
 

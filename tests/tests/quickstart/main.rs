@@ -1,5 +1,5 @@
 //! The two quickstarts, followed to the letter: every command in a real shell, on an anvil that poses as Base Sepolia, until
-//! one has sold what the other bought.
+//! one has sold what the other bought, and the other has the rest of its deposit back.
 
 mod document;
 mod posing;
@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use axum::{Router, http::header::CONTENT_TYPE, response::IntoResponse, routing::get};
 use farthing_control::endpoint;
 use farthing_protocol::Usdc;
+use farthing_tests::wait::eventually;
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -24,6 +25,14 @@ const SERVER: &str = "http://127.0.0.1:8080";
 const SERVICE: &str = "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b";
 const ANSWER: &str = "{\"high_water\":\"04:12\",\"station\":\"Cuxhaven\"}\n";
 
+/// The buyer's channel, as its document names it.
+const CHANNEL: &str = "0x1f0e4c6b7d3a59829b5c8e2a4d6f0b1c3e5a7988c6b4d2f0e1a3c5b7d9f80624";
+
+/// Where the seller waits for the buyer.
+const OTHER_FOLLOWS: &str = "somebody follows the other quickstart";
+/// Where the buyer waits for the seller.
+const OTHER_CLAIMS: &str = "the owner claims what it has earned";
+
 /// Two calls of 0.002.
 const BOUGHT: Usdc = Usdc::from_micros(4_000);
 
@@ -34,41 +43,49 @@ async fn whoever_follows_the_quickstarts_sells_and_buys() -> Result<()> {
     let server = serve_tides().await?;
     std::fs::write(seller.folder().join("openapi.json"), description(&server))?;
     seller.fill(SERVER, server);
-    let mut buyer = None;
-    for step in document::read(SELLER)? {
-        match step {
-            Step::Commands(commands) => seller.carry_out(&commands).await?,
-            Step::ByHand(what) if what == "somebody follows the other quickstart" => {
-                buyer = Some(buy(&posing, &seller).await?);
-            }
-            Step::ByHand(what) => by_hand(&what, &posing, &seller).await?,
-        }
-    }
-
-    let mut buyer = buyer.context("nobody bought anything")?;
+    let mut steps = document::read(SELLER)?.into_iter();
+    follow(&mut seller, &posing, steps.by_ref(), OTHER_FOLLOWS).await?;
+    let mut buyer = Reader::new(&posing).await?;
+    let offered = seller.node().ask(endpoint::Apis).await?;
+    buyer.fill(SERVICE, offered.first().context("the seller offers nothing")?.id.to_string());
+    let mut buys = document::read(BUYER)?.into_iter();
+    follow(&mut buyer, &posing, buys.by_ref(), OTHER_CLAIMS).await?;
+    follow(&mut seller, &posing, steps, "").await?;
     let earned = posing.usdc_of(seller.wallet().await?).await?;
     ensure!(earned == BOUGHT, "{earned} USDC came to the seller's wallet, and not {BOUGHT}");
+    eventually("the seller's books show what it has claimed", async || {
+        let channels = seller.node().ask(endpoint::Channels).await?;
+        Ok(channels.first().is_some_and(|channel| channel.claimed.0 == BOUGHT))
+    })
+    .await?;
+
+    let channels = buyer.node().ask(endpoint::Channels).await?;
+    buyer.fill(CHANNEL, channels.first().context("the buyer has no channel")?.id.to_string());
+    follow(&mut buyer, &posing, buys, "").await?;
     let left = posing.usdc_of(buyer.wallet().await?).await?;
-    ensure!(left < USDC_GIVEN, "the buyer's wallet still holds {left} USDC");
+    ensure!(left == USDC_GIVEN.saturating_sub(BOUGHT), "the buyer's wallet holds {left} USDC in the end");
     // The books of both add up, with the chain too.
     let audit = Commands { script: "farthing audit".to_owned(), prints: None, manner: Manner::Once };
     seller.carry_out(&audit).await?;
     buyer.carry_out(&audit).await
 }
 
-/// Follows the buyer's quickstart with a node of its own, and buys from the seller.
-async fn buy(posing: &Posing, seller: &Reader) -> Result<Reader> {
-    let mut buyer = Reader::new(posing).await?;
-    let offered = seller.node().ask(endpoint::Apis).await?;
-    let service = offered.first().context("the seller offers nothing")?.id;
-    buyer.fill(SERVICE, service.to_string());
-    for step in document::read(BUYER)? {
+/// Follows a document up to what is done elsewhere under this name, which has to come, or to its end where there is none.
+async fn follow(
+    reader: &mut Reader,
+    posing: &Posing,
+    steps: impl Iterator<Item = Step>,
+    until: &str,
+) -> Result<()> {
+    for step in steps {
         match step {
-            Step::Commands(commands) => buyer.carry_out(&commands).await?,
-            Step::ByHand(what) => by_hand(&what, posing, &buyer).await?,
+            Step::Commands(commands) => reader.carry_out(&commands).await?,
+            Step::ByHand(what) if what == until => return Ok(()),
+            Step::ByHand(what) => by_hand(&what, posing, reader).await?,
         }
     }
-    Ok(buyer)
+    ensure!(until.is_empty(), "the document does not say: {until}");
+    Ok(())
 }
 
 /// Does what a reader does elsewhere than in the shell.
