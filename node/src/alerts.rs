@@ -39,10 +39,13 @@ pub use levels::{Levels, LevelsError};
 pub use signature::WebhookSecret;
 pub use webhook::{Delivery, WebhookAddress, WebhookError};
 
-use farthing_control::types::{
-    Alert, AlertKind,
-    AlertSeverity::{Error, Warning},
-    Eth,
+use farthing_control::{
+    counted,
+    types::{
+        Alert, AlertKind,
+        AlertSeverity::{Error, Warning},
+        Eth,
+    },
 };
 use farthing_os::clock;
 use levels::LevelsStore;
@@ -187,8 +190,9 @@ fn of_the_wallet(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
     let earns = !facts.unclaimed.is_zero();
     if let Some(RefusedClaims { channels, amount, reason }) = facts.refused.as_ref().filter(|_| earns) {
         let cause = format!(
-            "the contract refuses the claims of {channels} channels, {amount} USDC: {reason}. Beyond {} USDC no call is \
-             served on what cannot be claimed",
+            "the contract refuses the claims of {}, {amount} USDC: {reason}. Beyond {} USDC no call is served on \
+             what cannot be claimed",
+            counted(*channels, "channel"),
             facts.without_gas_max
         );
         let action =
@@ -256,10 +260,10 @@ fn of_a_channel(channel: &Paying, levels: &Levels) -> Option<Alert> {
 
 fn skipped(blocks: &[u64]) -> Option<Alert> {
     let newest = blocks.last()?;
-    let count = blocks.len();
     let cause = format!(
-        "the events of {count} blocks could not be read, the newest is {newest}; channels that were opened in them \
-         may be unknown to this node"
+        "the events of {} could not be read, the newest is {newest}; channels that were opened then may be unknown to \
+         this node",
+        counted(blocks.len(), "block")
     );
     let action = "name another endpoint in `chain.rpc_urls`, restart the node, and ask payers that are refused with \
                   unknown_channel to deposit a little more";

@@ -12,6 +12,7 @@ use std::{
 };
 
 use farthing_chain::{ChainError, ChainHandle, TxReport};
+use farthing_control::counted;
 use farthing_ledger::{Ledger, LedgerError, SettlementState};
 use farthing_network::NetworkHandle;
 use farthing_protocol::{ChannelId, Usdc};
@@ -64,7 +65,7 @@ pub enum SettlementError {
     Ledger(#[from] LedgerError),
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    #[error("the contract refuses the claims of all {channels} channels: {reason}")]
+    #[error("the contract refuses all claims ({}): {reason}", counted(*.channels, "channel"))]
     Refused { channels: usize, reason: String },
     #[error("no channel {0}")]
     NoSuchChannel(ChannelId),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use farthing_control::{
-    ControlClient, endpoint,
+    ControlClient, counted, endpoint,
     types::{
         self, Alert, AlertKind, ApiState, CatalogService, EditRequest, Edited, ListingHealth, OperationName,
         PriceRequest, RescanRequest, SourceKind, TestRequest, Tested,
@@ -247,9 +247,11 @@ async fn confirm_end(context: &Context, node: &ControlClient, service: ServiceId
     let found = apis.iter().find(|api| api.id.0 == service && api.state != ApiState::Removed);
     found.map_or(Ok(()), |api| {
         context.output.confirm(&format!(
-            "Retire “{}” ({} calls, {} USDC earned) for good? Callers are told that it is gone; to stop for a while, \
+            "Retire “{}” ({}, {} USDC earned) for good? Callers are told that it is gone; to stop for a while, \
              `farthing api pause`.",
-            api.name, api.calls, api.earned
+            api.name,
+            counted(api.calls, "call"),
+            api.earned
         ))
     })
 }

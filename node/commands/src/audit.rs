@@ -5,7 +5,10 @@ use axum::{
     extract::{Query, State},
     http::StatusCode,
 };
-use farthing_control::types::{Audit, AuditQuery, Compared, OnChain};
+use farthing_control::{
+    counted,
+    types::{Audit, AuditQuery, Compared, OnChain},
+};
 use farthing_ledger::LedgerError;
 use farthing_node::{
     consumer::{self, BooksError},
@@ -52,8 +55,8 @@ async fn audit(
     };
     if audit.days_of_unknown_limits > 0 {
         told.not_checked.push(format!(
-            "C2 on {} days: what the limits then allowed was not noted yet",
-            audit.days_of_unknown_limits
+            "C2 on {}: what the limits then allowed was not noted yet",
+            counted(audit.days_of_unknown_limits, "day")
         ));
     }
     if offline {
@@ -81,7 +84,8 @@ async fn check_contract(node: &Handles, told: &mut Audit) -> Result<(), Failed> 
         checked;
     if left_out > 0 {
         let text = format!(
-            "M2, and M3 in the contract, of {left_out} channels: of an earlier contract, or too many"
+            "M2, and M3 in the contract, of {}: of an earlier contract, or too many",
+            counted(left_out, "channel")
         );
         told.not_checked.push(text);
     }

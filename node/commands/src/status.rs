@@ -7,7 +7,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_chain::ChainKind;
-use farthing_control::types::{Alert, AlertKind, AlertSeverity, ChainStatus, Check, Doctor, Eth, Status};
+use farthing_control::{
+    counted,
+    types::{Alert, AlertKind, AlertSeverity, ChainStatus, Check, Doctor, Eth, Status},
+};
 use farthing_network::{AddressCheck, AddressSource, BootstrapPeer, NetworkStatus, ReachState};
 use farthing_node::{
     alerts::{TWIN, TWIN_NEXT},
@@ -81,7 +84,7 @@ async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
     let network = node.network.status().borrow().clone();
     let audit = full_audit(&node, false).await;
     let known = node.catalog.counts();
-    let catalog = format!("{} of {}", count(known.listings, "service"), count(known.owners, "owner"));
+    let catalog = format!("{} of {}", counted(known.listings, "service"), counted(known.owners, "owner"));
     let mut checks = vec![
         check(
             "ledger",
@@ -92,9 +95,11 @@ async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
                     format!("{} invariants are violated", audit.violations_total),
                     "keep the data folder as it is and see docs/ledger.md",
                 )),
-                (None, Ok(audit)) => {
-                    Ok(format!("the books add up ({} calls served, {} bought)", audit.calls, audit.purchases))
-                }
+                (None, Ok(audit)) => Ok(format!(
+                    "the books add up ({} served, {} bought)",
+                    counted(audit.calls, "call"),
+                    audit.purchases
+                )),
             },
         ),
         chain(&node),
@@ -116,11 +121,6 @@ async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
     checks.extend(bootstrap(&network));
     checks.push(check("reach", reach(&node, &network)));
     Json(Doctor { checks })
-}
-
-/// `1 service`, `2 services`
-fn count(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 fn check(name: &str, result: Result<String, (String, &str)>) -> Check {

@@ -34,7 +34,7 @@ use self::{
 };
 pub use self::{
     local::Local,
-    sentences::{capital, sentence},
+    sentences::{capital, counted, sentence},
 };
 
 const SOCKET_FILE: &str = "control.sock";

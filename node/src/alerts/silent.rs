@@ -1,8 +1,11 @@
 //! Owners that do not say how calls ended, and hold vouchers for them: the alert of each.
 
-use farthing_control::types::{
-    Alert, AlertKind,
-    AlertSeverity::{Error, Warning},
+use farthing_control::{
+    counted,
+    types::{
+        Alert, AlertKind,
+        AlertSeverity::{Error, Warning},
+    },
 };
 use farthing_protocol::Usdc;
 
@@ -58,8 +61,9 @@ pub(super) fn alert(owner: &SilentOwner) -> Option<Alert> {
         false => (Error, format!(", and was paid {claimed} USDC for them on the chain")),
     };
     let cause = format!(
-        "the owner {owner} has not said how {calls} calls for {sum} USDC ended{paid}; with {limit} USDC undecided no \
-         further call to it is made, but for a trial now and then, and above half of that nothing is added to its channel"
+        "the owner {owner} has not said how {calls} for {sum} USDC ended{paid}; with {limit} USDC undecided no further \
+         call to it is made, but for a trial now and then, and above half of that nothing is added to its channel",
+        calls = counted(calls, "call")
     );
     let action = "wait: this node goes on asking. If it lasts, `farthing audit --with` compares both books, `farthing \
                   channel close` takes the rest of the deposit back, and `farthing catalog search` finds another service";
@@ -125,6 +129,8 @@ mod tests {
         let owner = SilentOwner { undecided: undecided(80), claimed: usdc(30) };
         let alert = alert(&owner).unwrap();
         assert_eq!(alert.subject, OWNER.to_string());
+        let one = SilentOwner { undecided: UndecidedSum { calls: 1, ..undecided(80) }, claimed: usdc(30) };
+        assert!(super::alert(&one).unwrap().cause.contains("how 1 call for 0.00008 USDC ended"));
         for part in [&*OWNER.to_string(), "3 calls for 0.00008 USDC", "paid 0.00003 USDC", "with 0.0001 USDC"]
         {
             assert!(alert.cause.contains(part), "{part}: {}", alert.cause);

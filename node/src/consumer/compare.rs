@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use farthing_control::counted;
 use farthing_ledger::{Ledger, LedgerError, Promise, Purchase, PurchaseEnd, Side};
 use farthing_network::{CallFailure, NetworkHandle};
 use farthing_protocol::{
@@ -220,8 +221,9 @@ impl Unknown {
         if !explained.is_zero() {
             let rest = self.sum.saturating_sub(explained);
             let subject = format!(
-                "{} calls over {} USDC, of which adjustments explain {explained}",
-                self.total, self.sum
+                "{} over {} USDC, of which adjustments explain {explained}",
+                counted(self.total, "call"),
+                self.sum
             );
             compared.add(subject, difference(rest));
             return explained;

@@ -3,6 +3,7 @@
 //! A listing is its owner's word. What it asks to be deposited, and for how long the deposit is bound when the owner
 //! does not answer, is believed only within the bounds of this node's user.
 
+use farthing_control::counted;
 use farthing_protocol::{Usdc, listing::Accept};
 
 /// The most that a listing may ask for.
@@ -53,9 +54,9 @@ impl Bounds {
 
 fn in_words(secs: u64) -> String {
     match secs {
-        _ if secs.is_multiple_of(86_400) => format!("{} days", secs / 86_400),
-        _ if secs.is_multiple_of(3_600) => format!("{} hours", secs / 3_600),
-        _ => format!("{secs} seconds"),
+        _ if secs.is_multiple_of(86_400) => counted(secs / 86_400, "day"),
+        _ if secs.is_multiple_of(3_600) => counted(secs / 3_600, "hour"),
+        _ => counted(secs, "second"),
     }
 }
 

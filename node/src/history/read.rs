@@ -2,7 +2,10 @@
 
 use std::{fmt, str::FromStr};
 
-use farthing_control::types::{Eth, HistoryEntry, HistoryKind, HistoryState, Text};
+use farthing_control::{
+    counted,
+    types::{Eth, HistoryEntry, HistoryKind, HistoryState, Text},
+};
 use farthing_ledger::{
     Adjustment, CallRow, Cause, Ledger, LedgerError, Position, Purchase, PurchaseEnd, Settlement,
     SettlementRow, SettlementState, Side, Standing, Stretch, Transaction, Window,
@@ -265,7 +268,7 @@ fn settled(settlement: &Settlement) -> HistoryEntry {
             SettlementState::Confirmed if settlement.transaction.is_none() => {
                 "paid by a close, or a claim whose transaction is not known here".to_owned()
             }
-            _ => format!("claim on {} channels", settlement.rows.len()),
+            _ => format!("claim on {}", counted(settlement.rows.len(), "channel")),
         },
         channel: match settlement.rows.as_slice() {
             [row] => channel(row.channel),

@@ -1,7 +1,10 @@
 //! One of my services, for people.
 
 use farthing_bridge::samples::Origin;
-use farthing_control::types::{ApiShown, ListingHealth, Offer, OperationSample, Rescan, Tested, VersionNote};
+use farthing_control::{
+    counted,
+    types::{ApiShown, ListingHealth, Offer, OperationSample, Rescan, Tested, VersionNote},
+};
 use farthing_os::clock;
 
 use crate::{
@@ -38,7 +41,7 @@ pub(super) fn shown(shown: &ApiShown) -> String {
             text += &format!("{name:14}  {value}\n");
         }
     }
-    text += &format!("{:14}  {} calls, {} USDC\n", "earned", shown.api.calls, shown.api.earned);
+    text += &format!("{:14}  {}, {} USDC\n", "earned", counted(shown.api.calls, "call"), shown.api.earned);
     text += &format!("\n{}\n\n", offers(&shown.offers));
     text.push_str(&findings_text(&shown.report));
     if !shown.samples.is_empty() {

@@ -6,6 +6,7 @@ use farthing_bridge::{
     description::{Operation, Parameter, Place},
     report::{Findings, Report, SecurityScheme},
 };
+use farthing_control::counted;
 use farthing_node::owner::intake::{Candidate, Intake, Kind};
 use serde::Serialize;
 
@@ -199,8 +200,4 @@ fn parameter(taken: &Taken<'_>) -> String {
 
 fn body(row: &Row<'_>) -> Option<String> {
     row.body.map(|media_type| format!("body: {}", one_line(media_type)))
-}
-
-fn counted(count: usize, thing: &str) -> String {
-    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use farthing_control::counted;
 use farthing_ledger::{LedgerError, PayerChannelRow};
 use farthing_protocol::{
     Address, CallMessage, CallReply, ChannelId, Domain, RefusalCode, Usdc, Voucher, call::ChannelSync,
@@ -145,8 +146,8 @@ impl BookComparer<'_> {
         rows.retain(|row| row.config.id(&domain) == row.id);
         rows.sort_by_key(|row| (row.deposited <= row.claimed, row.id));
         if rows.len() > CHANNELS_MAX {
-            let more = rows.len() - CHANNELS_MAX;
-            compared.channels.left_out.push(format!("{more} channels more than are asked about at once"));
+            let more = counted(rows.len() - CHANNELS_MAX, "channel");
+            compared.channels.left_out.push(format!("{more} more than are asked about at once"));
         }
         for row in rows.into_iter().take(CHANNELS_MAX) {
             let told = self.books_of(owner, row.id, PAGE_TIMEOUT).await?;

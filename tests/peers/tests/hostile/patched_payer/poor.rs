@@ -120,7 +120,7 @@ async fn an_owner_that_the_token_blocks_is_told_and_takes_on_no_more_until_it_is
     tell_the_token(&world, "blacklist").await?;
     let settled = world.owner.control().ask(endpoint::Settle).await;
     let said = format!("{:?}", settled.err());
-    ensure!(said.contains("the contract refuses the claims of all 1 channels"), "{said}");
+    ensure!(said.contains("the contract refuses all claims (1 channel)"), "{said}");
     ensure!(has_alert(&world, "claim-refused").await?, "the owner is told");
     let history = world.owner.control().ask(endpoint::History.with("kind", "settlement")).await?;
     ensure!(
