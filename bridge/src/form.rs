@@ -15,7 +15,7 @@ use crate::{
     },
     limits::PARTS_MAX,
     media::is_text,
-    multipart::{FORM_DATA, is_multipart},
+    multipart::{is_form, is_multipart},
     pretty::pretty,
     samples::made_up_value,
 };
@@ -184,15 +184,14 @@ pub fn of(description: &ApiDescription, operation: &Operation) -> Form {
 }
 
 fn body_input(description: &ApiDescription, body: &Body) -> BodyInput {
-    let media_type = body.media_type.to_ascii_lowercase();
-    if body.kind != BodyKind::Text || is_text(&media_type) {
+    if body.kind != BodyKind::Text || is_text(&body.media_type) {
         return BodyInput::Text;
     }
-    if !is_multipart(&media_type) {
+    if !is_multipart(&body.media_type) {
         return BodyInput::File;
     }
     // Parts of other bodies have no names.
-    let object = Some(&body.schema).filter(|_| media_type == FORM_DATA);
+    let object = Some(&body.schema).filter(|_| is_form(&body.media_type));
     let properties =
         object.and_then(|schema| object_of(description, schema)).map(|object| &object.properties);
     let properties = properties.into_iter().flatten().take(PARTS_MAX);

@@ -17,8 +17,8 @@ pub fn is_json(content_type: &str) -> bool {
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
-/// Tells whether a media type, in lower case, is of text: other bodies are bytes.
-pub(crate) fn is_text(media_type: &str) -> bool {
+/// Tells whether a body of this content type is text: one that is neither text nor JSON is bytes.
+pub fn is_text(content_type: &str) -> bool {
     /// Texts that are not called so.
     const TEXTS: &[&str] = &[
         "application/xml",
@@ -27,7 +27,8 @@ pub(crate) fn is_text(media_type: &str) -> bool {
         "application/x-yaml",
         "application/graphql",
     ];
-    media_type.starts_with("text/") || media_type.ends_with("+xml") || TEXTS.contains(&media_type)
+    let essence = essence(content_type);
+    essence.starts_with("text/") || essence.ends_with("+xml") || TEXTS.contains(&essence.as_str())
 }
 
 #[cfg(test)]
@@ -46,5 +47,17 @@ mod tests {
             assert_eq!((essence(written).as_str(), is_json(written)), (media_type, json), "{written}");
         }
         assert_eq!(without_parameters("Text/HTML;q=1"), "Text/HTML");
+    }
+
+    #[test]
+    fn texts_are_told_from_bytes_however_their_type_is_written() {
+        for written in
+            ["Text/CSV; charset=utf-8", "image/svg+xml", "application/XML", "Application/YAML; v=1"]
+        {
+            assert!(is_text(written), "{written}");
+        }
+        for written in ["image/png", "application/octet-stream", "multipart/form-data; boundary=text/x", ""] {
+            assert!(!is_text(written), "{written}");
+        }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The media type of forms with files.
-pub(crate) const FORM_DATA: &str = "multipart/form-data";
+const FORM_DATA: &str = "multipart/form-data";
 
 /// A form's part has four; each is compared with all others.
 const PART_FIELDS_MAX: usize = 16;
@@ -83,6 +83,11 @@ pub(crate) fn is_multipart(content_type: &str) -> bool {
     content_type.get(..10).is_some_and(|begin| begin.eq_ignore_ascii_case("multipart/"))
 }
 
+/// Tells whether a content type is of forms with files.
+pub fn is_form(content_type: &str) -> bool {
+    without_parameters(content_type).eq_ignore_ascii_case(FORM_DATA)
+}
+
 /// The content type to send with such a body: its type and boundary, and nothing else that was said.
 pub(crate) fn sent_type(essence: &str, boundary: &str) -> String {
     let is_token = |b: u8| b.is_ascii_alphanumeric() || b"'+_.-".contains(&b);
@@ -110,7 +115,7 @@ pub(crate) fn boundary(content_type: &str) -> Result<&str, MultipartError> {
 /// # Errors
 /// [`MultipartError`] for the first thing that servers could read in more than one way.
 pub fn parts<'b>(content_type: &str, body: &'b [u8]) -> Result<Vec<Part<'b>>, MultipartError> {
-    let is_form = without_parameters(content_type).eq_ignore_ascii_case(FORM_DATA);
+    let is_form = is_form(content_type);
     let delimiter = format!("--{}", boundary(content_type)?);
     let delimiter = delimiter.as_bytes();
     let mut rest = body.strip_prefix(delimiter).ok_or(MultipartError::Beginning)?;

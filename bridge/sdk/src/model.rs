@@ -17,6 +17,7 @@ mod types;
 
 use farthing_bridge::{
     description::{ApiDescription, BodyKind, Method},
+    multipart::is_form,
     openapi::write::relax,
     share::share,
 };
@@ -173,7 +174,7 @@ pub(super) struct Body {
 impl Body {
     /// True if it is sent part by part.
     pub(super) fn has_parts(&self) -> bool {
-        operations::is_form_data(&self.media_type)
+        is_form(&self.media_type)
     }
 }
 

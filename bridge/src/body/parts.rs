@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{FormNames, ROOT, Sent, form_member};
 use crate::{
     description::{Object, Schema, Shape},
-    multipart::{self, FORM_DATA, MultipartError},
+    multipart::{self, MultipartError},
     problem::Problem,
     request::Payload,
     values::{Checker, ValuePath},
@@ -46,7 +46,7 @@ fn checked<'d>(
 ) -> Result<String, MultipartError> {
     let boundary = multipart::boundary(content_type)?;
     let parts = multipart::parts(content_type, body)?;
-    if essence.eq_ignore_ascii_case(FORM_DATA) {
+    if multipart::is_form(essence) {
         let mut members = Members::new();
         for part in parts {
             let given = members.entry(part.name).or_default();

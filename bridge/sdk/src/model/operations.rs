@@ -3,6 +3,8 @@
 use farthing_bridge::{
     description::{self, Content, Method, Response, Schema, Shape, Status, Style},
     is_json,
+    media::is_text,
+    multipart::is_form,
 };
 
 use super::{
@@ -87,7 +89,7 @@ fn body<'d>(
     }
     let of = match body.kind {
         BodyKind::Json | BodyKind::Form => types.of(&body.schema, &format!("{} request", operation.id)),
-        BodyKind::Text if is_form_data(&body.media_type) => {
+        BodyKind::Text if is_form(&body.media_type) => {
             types.form(&body.schema, &format!("{} form", operation.id))
         }
         BodyKind::Text if is_text(&body.media_type) => Type::Text,
@@ -95,15 +97,6 @@ fn body<'d>(
     };
     let doc = clip(&body.description, PARAMETER_DOC_CHARS_MAX);
     Some(Body { kind: body.kind, media_type: body.media_type.clone(), required: body.required, doc, of })
-}
-
-pub(super) fn is_form_data(media_type: &str) -> bool {
-    media_type.eq_ignore_ascii_case("multipart/form-data")
-}
-
-fn is_text(media_type: &str) -> bool {
-    let media_type = media_type.to_ascii_lowercase();
-    media_type.starts_with("text/") || media_type.ends_with("+xml") || media_type == "application/xml"
 }
 
 /// All successes as one: their type if they share it, a union if all are JSON, otherwise bytes.

@@ -127,7 +127,8 @@ fn a_form_with_files_is_an_object_of_parts_and_the_same_schema_in_json_is_not() 
         "/b": {"put": {"responses": {"200": {"description": "d"}}, "requestBody": {"content": {"Multipart/Form-Data": {"schema": {"$ref": "#/components/schemas/Photo"}}}}}},
         "/c": {"post": {"responses": {"200": {"description": "d"}}, "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Photo"}}}}}},
         "/d": {"post": {"responses": {"200": {"description": "d"}}, "requestBody": {"content": {"multipart/form-data": {}}}}},
-        "/e": {"post": {"responses": {"200": {"description": "d"}}, "requestBody": {"content": {"image/png": {}, "image/gif": {}}}}}},
+        "/e": {"post": {"responses": {"200": {"description": "d"}}, "requestBody": {"content": {"image/png": {}, "image/gif": {}}}}},
+        "/f": {"post": {"responses": {"200": {"description": "d"}}, "requestBody": {"content": {"application/yaml": {}}}}}},
         "components": {"schemas": {
             "Bytes": {"type": "string", "format": "binary"},
             "Photo": {"type": "object", "required": ["photo"], "properties": {
@@ -167,6 +168,7 @@ fn a_form_with_files_is_an_object_of_parts_and_the_same_schema_in_json_is_not() 
     assert_eq!(body("/a").of, body("/b").of, "a form is declared once");
     assert_eq!(body("/d").of, Type::Map(Box::new(Type::Upload)));
     assert_eq!(body("/e").of, Type::Bytes);
+    assert_eq!(body("/f").of, Type::Text);
     assert!(body("/b").has_parts() && body("/d").has_parts() && !body("/c").has_parts());
 }
 
