@@ -34,24 +34,24 @@ macro_rules! profiles {
 profiles! {
     Python in "python":
         "runtime.py" "models.py" "client.py" "init.py" "single.py" "README.md" "pyproject.toml" "example.py"
-        "test.py" "snippet.py" "plain.py" "upload.py" "py.typed";
+        "test.py" "snippet.py" "plain.py" "upload.py" "tls.py" "py.typed";
     TypeScript in "typescript" and "typescript/common.toml":
         "runtime.ts" "models.ts" "client.ts" "index.ts" "single.ts" "README.md" "package.json" "tsconfig.json"
-        "example.ts" "test.ts" "snippet.ts" "plain.ts" "upload.ts" "arguments";
+        "example.ts" "test.ts" "snippet.ts" "plain.ts" "upload.ts" "tls.ts" "arguments";
     JavaScript in "javascript" and "typescript/common.toml":
         "runtime.js" "runtime.d.ts" "../typescript/models.ts" "client.js" "client.d.ts" "index.js"
         "index.d.ts" "single.js" "README.md" "package.json" "example.js" "test.js" "snippet.js"
         "../typescript/arguments";
     Go in "go":
         "runtime.go" "imports.go" "models.go" "client.go" "doc.go" "single.go" "README.md" "go.mod"
-        "example.go" "test.go" "snippet.go" "plain.go" "upload.go";
+        "example.go" "test.go" "snippet.go" "plain.go" "upload.go" "tls.go";
     Rust in "rust":
         "runtime.rs.j2" "imports.rs.j2" "models.rs.j2" "client.rs.j2" "lib.rs.j2" "single.rs.j2"
         "README.md.j2" "Cargo.toml.j2" "example.rs.j2" "test.rs.j2" "snippet.rs.j2" "plain.rs.j2"
-        "upload.rs.j2";
+        "upload.rs.j2" "tls.rs.j2";
     Kotlin in "kotlin":
         "Farthing.kt" "imports.kt" "Models.kt" "Client.kt" "single.kt" "README.md" "build.gradle.kts"
-        "example.kt" "test.kt" "snippet.kt" "plain.kt" "upload.kt";
+        "example.kt" "test.kt" "snippet.kt" "plain.kt" "upload.kt" "tls.kt";
     Java in "java":
         "Farthing.java" "imports.java" "Models.java" "Client.java" "single.java" "README.md" "pom.xml"
         "example.java" "test.java" "snippet.java";

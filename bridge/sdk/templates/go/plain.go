@@ -15,15 +15,7 @@ import (
 const call = {{ call }}
 
 func main() {
-{% if tls %}
-	authority, err := os.ReadFile(os.Getenv("FARTHING_CA_FILE"))
-	check(err)
-	trusted := x509.NewCertPool()
-	trusted.AppendCertsFromPEM(authority)
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}}}
-{% else %}
-	client := &http.Client{}
-{% endif %}
+{% include "tls.go" %}
 	request, err := http.NewRequest("POST", {{ address|lit }}, strings.NewReader(call))
 	check(err)
 	request.Header.Set("Authorization", "Bearer "+os.Getenv("CONSUMER_SECRET"))

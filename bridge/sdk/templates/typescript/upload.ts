@@ -1,6 +1,4 @@
-{% if tls %}
-// Run it with NODE_EXTRA_CA_CERTS="$FARTHING_CA_FILE" node call.mjs
-{% endif %}
+{% include "tls.ts" %}
 import { readFile } from "node:fs/promises";
 
 {% if file %}
