@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 use farthing_bridge::description::ApiDescription;
 
 pub use plain::{PlainCall, plain};
-pub use snippet::snippet;
+pub use snippet::{SnippetBody, snippet};
 pub use upload::{UploadBody, UploadCall, UploadPart, upload};
 
 /// Each language with its name, as it is written on a command line and in addresses, its title, as people write it, and

@@ -196,15 +196,20 @@ pub(super) enum AnswerKind {
     Mixed,
 }
 
-/// A value for a parameter that code can write as a literal.
+/// A value that code can write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Example {
     Text(String),
     /// Digits, or a number as JSON writes it.
     Number(String),
     Boolean(bool),
-    /// Member of the parameter's enum, by its index.
+    /// Member of the type's enum, by its index.
     Choice(usize),
+    List(Vec<Example>),
+    /// The content of the file of this name.
+    File(String),
+    /// Members of a form, by their index.
+    Form(Vec<(usize, Example)>),
 }
 
 impl Model {

@@ -200,7 +200,8 @@ fn a_snippet_is_typed_where_the_values_fit_and_text_otherwise() {
     let index = description.operations.iter().position(|operation| operation.id == "listPlanets").unwrap();
     let snippet = |values: &[(&str, &str)], body: Option<&str>| {
         let values = values.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-        snippet(&description, index, &values, body, Language::Python, &options()).unwrap()
+        let body = body.map(SnippetBody::Text);
+        snippet(&description, index, &values, body, Language::Python, &options()).unwrap().unwrap()
     };
     assert!(snippet(&[("limit", "5")], None).contains("client.list_planets(limit=5)"));
     let untyped = snippet(&[("limit", "5"), ("names", "a,\"b\"")], None);
@@ -208,7 +209,9 @@ fn a_snippet_is_typed_where_the_values_fit_and_text_otherwise() {
     assert!(untyped.contains("\"names\": \"a,\\\"b\\\"\","), "{untyped}");
     for language in Language::all() {
         for index in 0..description.operations.len() {
-            super::snippet(&description, index, &BTreeMap::new(), Some("{}"), language, &options()).unwrap();
+            let body = Some(SnippetBody::Text("{}"));
+            let code = super::snippet(&description, index, &BTreeMap::new(), body, language, &options());
+            assert!(code.unwrap().is_some(), "{language}");
         }
     }
 }

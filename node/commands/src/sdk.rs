@@ -105,10 +105,12 @@ async fn snippets(
     };
     let origin = node.gateway_url();
     let write = move |language: Language| {
-        let text = sdk::snippet(&known, index, &call.params, call.body.as_deref(), language, &origin)?;
-        Ok(Snippet { language: language.name().to_owned(), title: language.title().to_owned(), text })
+        let (name, title) = (language.name().to_owned(), language.title().to_owned());
+        let shown = |text| Snippet { language: name, title, text };
+        sdk::snippet(&known, index, &call, language, &origin).transpose().map(|text| text.map(shown))
     };
-    let made = node.catalog.in_turn(move || Language::all().map(write).collect::<Result<Vec<_>, SdkError>>());
+    let written = move || Language::all().filter_map(write).collect::<Result<Vec<_>, SdkError>>();
+    let made = node.catalog.in_turn(written);
     Ok(Json(made.await??))
 }
 

@@ -1,14 +1,11 @@
 //! Client code for a service, made from its verified description, and packed for a download.
 
-use std::{
-    collections::BTreeMap,
-    io::{Cursor, Write},
-};
+use std::io::{Cursor, Write};
 
 use farthing_bridge::description::Operation;
-use farthing_control::types::sdk::SdkRequest;
+use farthing_control::types::sdk::{SdkRequest, SnippetBody, SnippetPart, SnippetRequest};
 use farthing_protocol::Usdc;
-use farthing_sdk::{self as sdk, Language, Options, Sdk, SdkError};
+use farthing_sdk::{self as sdk, Language, Options, Sdk, SdkError, UploadPart};
 use zip::{CompressionMethod, ZipWriter, result::ZipError, write::SimpleFileOptions};
 
 use super::KnownService;
@@ -29,20 +26,33 @@ pub fn generate(
     sdk::generate(known.api().description(), language, &options)
 }
 
-/// One call of the operation at `index` as code, with these texts for its parameters and this body.
+/// One call of the operation at `index` as code; `None` where the client has no words for it.
 ///
 /// # Errors
 /// [`SdkError`] when there is no such operation.
 pub fn snippet(
     known: &KnownService,
     index: usize,
-    values: &BTreeMap<String, String>,
-    body: Option<&str>,
+    call: &SnippetRequest,
     language: Language,
     origin: &str,
-) -> Result<String, SdkError> {
+) -> Result<Option<String>, SdkError> {
+    let part = |SnippetPart { name, value, is_file }: &SnippetPart| UploadPart {
+        name: name.clone(),
+        value: value.clone(),
+        is_file: *is_file,
+    };
+    let parts: Vec<UploadPart> = match &call.body {
+        Some(SnippetBody::Parts(parts)) => parts.iter().map(part).collect(),
+        _ => Vec::new(),
+    };
+    let body = call.body.as_ref().map(|body| match body {
+        SnippetBody::Text(text) => sdk::SnippetBody::Text(text),
+        SnippetBody::File(name) => sdk::SnippetBody::File(name),
+        SnippetBody::Parts(_) => sdk::SnippetBody::Parts(&parts),
+    });
     let description = known.api().description();
-    sdk::snippet(description, index, values, body, language, &options(known, origin))
+    sdk::snippet(description, index, &call.params, body, language, &options(known, origin))
 }
 
 fn options(known: &KnownService, origin: &str) -> Options {

@@ -21,6 +21,9 @@ const RUN: [(&str, &str, &str); 3] =
 /// Everything that a shell or a literal could take amiss.
 const TYPED: &str = "it's \"x\" $(id) `id` ${HOME} \\ äöü #";
 
+/// A part of it that no language escapes.
+const TYPED_WORD: &str = "äöü";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_code_of_the_sandbox_runs_and_gets_the_answer() -> Result<()> {
     let world = World::start().await?;
@@ -81,6 +84,10 @@ async fn the_code_of_an_upload_runs_sends_the_file_and_gets_the_answer() -> Resu
                 code.contains(&format!("/services/{}/size", api.id)) && code.contains("picture.png"),
                 "{code}"
             );
+        }
+        for language in farthing_sdk::Language::all() {
+            let code = code(&page, &format!("client-{language}"))?;
+            ensure!(code.contains("picture.png") && code.contains(TYPED_WORD) == has_note, "{code}");
         }
         for (language, program, file) in RUN {
             let code = code(&page, language)?;

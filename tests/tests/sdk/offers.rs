@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use farthing_bridge::{description::ApiDescription, read};
 use farthing_control::endpoint;
 use farthing_protocol::Usdc;
-use farthing_sdk::{Language, Options, PlainCall, Sdk, generate, plain, snippet};
+use farthing_sdk::{Language, Options, PlainCall, Sdk, SnippetBody, generate, plain, snippet};
 use farthing_testnet::demo::Demo;
 use farthing_tests::{command::farthing, wait::eventually};
 use serde_json::{Value, json};
@@ -117,7 +117,8 @@ impl Offers {
                 ..Options::default()
             };
             let index = index.context("no such operation")?;
-            let code = snippet(&description, index, &values, body, language, &options)?;
+            let body = body.map(SnippetBody::Text);
+            let code = snippet(&description, index, &values, body, language, &options)?.context("no code")?;
             anyhow::Ok(fs::write(folder.join(name), code)?)
         };
         let limit = BTreeMap::from([("limit".to_owned(), "1".to_owned())]);

@@ -8,7 +8,7 @@ use super::{TypeRef, Writer, types::columns};
 use crate::{
     Options,
     escape::Foreign,
-    model::{self, AnswerKind, Example, Pace, Type},
+    model::{self, AnswerKind, Body, Example, Kind, Pace, Type},
 };
 
 /// A default in documentation.
@@ -106,15 +106,16 @@ pub(super) struct Step {
     pub may_be_missing: bool,
 }
 
+/// A value with the name of what it is for.
 #[derive(Debug, Serialize)]
 pub(crate) struct Argument {
-    /// Of the parameter.
+    /// Of the parameter, or of the member of a form.
     name: String,
     wire: Value,
     required: bool,
-    /// `text`, `number`, `boolean` or `choice`.
+    /// `text`, `number`, `boolean`, `choice`, `list`, `bytes`, `upload` or `form`.
     kind: &'static str,
-    /// The value as it is outside.
+    /// The value as it is outside; of `bytes` and an `upload` the name of the file that holds them.
     text: Value,
     /// Digits; with a point when the type is no integer.
     number: String,
@@ -122,6 +123,8 @@ pub(crate) struct Argument {
     /// Type and member of the enum.
     choice_type: String,
     choice: String,
+    /// The values of a `list`, the members of a `form`.
+    holds: Vec<Argument>,
     #[serde(rename = "type")]
     of: TypeRef,
 }
@@ -233,17 +236,30 @@ impl Writer<'_> {
     /// A value for the parameter at `at` of an operation.
     pub(crate) fn argument(&self, index: usize, at: usize, value: &Example) -> Argument {
         let parameter = &self.model.operations[index].parameters[at];
+        let name = &self.named.parameters[index][at];
+        self.written((name, &parameter.wire, parameter.required), &parameter.of, value)
+    }
+
+    /// A value for the body of an operation.
+    pub(crate) fn body_argument(&self, body: &Body, value: &Example) -> Argument {
+        self.written(("body", "", body.required), &body.of, value)
+    }
+
+    /// A value of the type `of`, for what has this name, this one outside, and is required or not.
+    fn written(&self, place: (&str, &str, bool), of: &Type, value: &Example) -> Argument {
+        let (name, wire, required) = place;
         let mut argument = Argument {
-            name: self.named.parameters[index][at].clone(),
-            wire: Foreign::value(&*parameter.wire),
-            required: parameter.required,
+            name: name.to_owned(),
+            wire: Foreign::value(wire),
+            required,
             kind: "text",
             text: Foreign::value(""),
             number: String::new(),
             boolean: false,
             choice_type: String::new(),
             choice: String::new(),
-            of: self.type_ref(&parameter.of, false),
+            holds: Vec::new(),
+            of: self.type_ref(of, false),
         };
         match value {
             Example::Text(text) => argument.text = Foreign::value(&**text),
@@ -251,7 +267,7 @@ impl Writer<'_> {
                 argument.kind = "number";
                 argument.text = Foreign::value(&**number);
                 let is_whole = number.bytes().all(|b| b.is_ascii_digit() || b == b'-');
-                let point = if parameter.of == Type::Number && is_whole { ".0" } else { "" };
+                let point = if *of == Type::Number && is_whole { ".0" } else { "" };
                 argument.number = format!("{number}{point}");
             }
             Example::Boolean(flag) => {
@@ -261,15 +277,39 @@ impl Writer<'_> {
             }
             Example::Choice(choice) => {
                 argument.kind = "choice";
-                if let Type::Declared(of) = parameter.of {
+                if let Type::Declared(of) = *of {
                     argument.choice_type.clone_from(&self.named.types[of]);
                     argument.choice.clone_from(&self.named.members[of][*choice]);
-                    if let model::Kind::Enum(choices) = &self.model.types[of].kind {
+                    if let Kind::Enum(choices) = &self.model.types[of].kind {
                         argument.text = Foreign::value(choices.text(*choice));
                     }
                 }
             }
+            Example::List(items) => {
+                argument.kind = "list";
+                if let Type::Array(of) = of {
+                    let item = |item| self.written((name, wire, true), of, item);
+                    argument.holds = items.iter().map(item).collect();
+                }
+            }
+            Example::File(file) => {
+                argument.kind = if *of == Type::Upload { "upload" } else { "bytes" };
+                argument.text = Foreign::value(&**file);
+            }
+            Example::Form(members) => {
+                argument.kind = "form";
+                argument.holds = members.iter().filter_map(|(at, value)| self.part(of, *at, value)).collect();
+            }
         }
         argument
+    }
+
+    /// A value for the member at `at` of a form.
+    fn part(&self, form: &Type, at: usize, value: &Example) -> Option<Argument> {
+        let index = form.declared()?;
+        let Kind::Parts(object) = &self.model.types.get(index)?.kind else { return None };
+        let member = object.members.get(at)?;
+        let name = self.named.members.get(index)?.get(at)?;
+        Some(self.written((name, &member.wire, member.required), &member.of, value))
     }
 }

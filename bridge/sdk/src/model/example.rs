@@ -23,7 +23,7 @@ pub(super) fn find(
     for (index, parameter) in operation.parameters.iter().enumerate() {
         let schema = described.parameters.iter().find(|other| other.name == parameter.wire);
         let given = schema.and_then(|other| other.example.as_ref().or(other.schema.example.as_ref()));
-        let given = given.and_then(|given| value(given, parameter, types));
+        let given = given.filter(|_| !parameter.json).and_then(|given| value(given, &parameter.of, types));
         if parameter.required {
             let value = given.or_else(|| made_up(parameter, types));
             values.push((index, value?));
@@ -49,12 +49,9 @@ fn is_only_choice(parameter: &Parameter, types: &[Declared]) -> bool {
     }
 }
 
-/// A given value as a literal of the parameter's type.
-pub(crate) fn value(given: &Value, parameter: &Parameter, types: &[Declared]) -> Option<Example> {
-    if parameter.json {
-        return None;
-    }
-    match (&parameter.of, given) {
+/// A given value as a literal of this type.
+pub(crate) fn value(given: &Value, of: &Type, types: &[Declared]) -> Option<Example> {
+    match (of, given) {
         (Type::Text, Value::String(text)) if text.chars().count() <= TEXT_CHARS_MAX => {
             Some(Example::Text(text.clone()))
         }

@@ -1,6 +1,8 @@
 //! Code of uploads names the files that are sent, and holds all texts unharmed.
 
-use crate::{Language, UploadBody, UploadCall, UploadPart, upload};
+use farthing_bridge::openapi;
+
+use crate::{Language, Options, SnippetBody, UploadBody, UploadCall, UploadPart, snippet, upload};
 
 const ADDRESS: &str = "https://localhost:3000/services/0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b/size";
 
@@ -69,5 +71,125 @@ fn what_could_end_a_literal_is_escaped() {
             code.lines().count()
         };
         assert_eq!(lines(HOSTILE), lines("x"), "{}", language.name());
+    }
+}
+
+/// An operation with every kind of part that code can write, one that takes bytes, and one whose form nobody described.
+const DESCRIBED: &str = r##"{"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "paths": {
+    "/form": {"post": {"operationId": "sendForm", "responses": {"200": {"description": "d"}}, "parameters": [
+        {"$ref": "#/components/parameters/size"}, {"$ref": "#/components/parameters/limit"}],
+        "requestBody": {"required": true, "content": {"multipart/form-data": {"schema": {"type": "object", "required": ["image", "count"], "properties": {
+            "image": {"type": "string", "format": "binary"}, "more": {"type": "array", "items": {"type": "string", "format": "binary"}},
+            "note": {"type": "string"}, "count": {"type": "integer"}, "on": {"type": "boolean"},
+            "day": {"type": "string", "enum": ["mon", "tue"]}, "tags": {"type": "array", "items": {"type": "string"}},
+            "thing": {"type": "object", "properties": {"a": {}}}}}}}}}},
+    "/bytes": {"post": {"operationId": "sendBytes", "responses": {"200": {"description": "d"}}, "parameters": [
+        {"$ref": "#/components/parameters/size"}], "requestBody": {"required": true, "content": {"image/png": {}}}}},
+    "/open": {"post": {"operationId": "sendAnything", "responses": {"200": {"description": "d"}}, "parameters": [
+        {"$ref": "#/components/parameters/size"}], "requestBody": {"required": true, "content": {"multipart/form-data": {}}}}}},
+    "components": {"parameters": {
+        "size": {"name": "size", "in": "query", "required": true, "schema": {"type": "string"}},
+        "limit": {"name": "limit", "in": "query", "schema": {"type": "integer"}}}}}"##;
+
+fn with_client(
+    language: Language,
+    id: &str,
+    values: &[(&str, &str)],
+    body: SnippetBody<'_>,
+) -> Option<String> {
+    let description = openapi::read(DESCRIBED.as_bytes()).expect("it is valid").description;
+    let index = description.operations.iter().position(|operation| operation.id == id).expect(id);
+    let values = values.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+    snippet(&description, index, &values, Some(body), language, &Options::default()).unwrap()
+}
+
+#[test]
+fn every_client_uploads_a_form_and_a_whole_body_in_its_own_types() {
+    let (sized, limited) = ([("size", "large")], [("size", "large"), ("limit", "3")]);
+    let parts = [
+        part("count", "17", false),
+        part("image", "picture.png", true),
+        part("more", "first.gif", true),
+        part("more", "second.gif", true),
+        part("note", "a b", false),
+        part("on", "true", false),
+        part("day", "tue", false),
+        part("tags", "red", false),
+    ];
+    for language in Language::all() {
+        let form =
+            with_client(language, "sendForm", &limited, SnippetBody::Parts(&parts)).expect(language.name());
+        for text in
+            ["picture.png", "first.gif", "second.gif", "a b", "17", "true", "tue", "red", "large", "3"]
+        {
+            let is_there = form.to_lowercase().contains(text);
+            assert!(is_there, "{language} has no {text}:\n{form}");
+        }
+        let whole = with_client(language, "sendBytes", &sized, SnippetBody::File("picture.png"));
+        let whole = whole.expect(language.name());
+        assert!(whole.contains("picture.png") && whole.contains("large"), "{language}:\n{whole}");
+        for code in [form, whole] {
+            let name = code.to_lowercase().replace('_', "");
+            assert!(
+                name.contains("sendform") || name.contains("sendbytes"),
+                "{language} is untyped:\n{code}"
+            );
+        }
+    }
+    let python = with_client(Language::Python, "sendForm", &limited, SnippetBody::Parts(&parts)).unwrap();
+    let form = "client.send_form(size=\"large\", limit=3, body=sdk.SendFormForm(\
+                image=sdk.Upload(pathlib.Path(\"picture.png\").read_bytes(), \"picture.png\"), \
+                more=[sdk.Upload(pathlib.Path(\"first.gif\").read_bytes(), \"first.gif\"), \
+                sdk.Upload(pathlib.Path(\"second.gif\").read_bytes(), \"second.gif\")], note=\"a b\", count=17, on=True, \
+                day=sdk.SendFormFormDay.TUE, tags=[\"red\"]))";
+    assert!(python.contains(form), "{python}");
+}
+
+#[test]
+fn what_a_clients_types_cannot_hold_is_not_shown_with_it() {
+    let (values, image, count) =
+        ([("size", "large")], part("image", "picture.png", true), part("count", "1", false));
+    let shown = |parts: &[UploadPart]| {
+        with_client(Language::Rust, "sendForm", &values, SnippetBody::Parts(parts)).is_some()
+    };
+    assert!(shown(&[image.clone(), count.clone()]));
+    assert!(!shown(std::slice::from_ref(&image)), "a required part is missing");
+    for odd in [
+        part("count", "2", false),
+        part("thing", "{}", false),
+        part("on", "perhaps", false),
+        part("note", "note.txt", true),
+        part("more", "no file", false),
+        part("unknown", "x", false),
+    ] {
+        assert!(!shown(&[image.clone(), count.clone(), odd.clone()]), "{odd:?}");
+    }
+    let file = SnippetBody::File("picture.png");
+    assert_eq!(with_client(Language::Rust, "sendForm", &values, file), None, "it takes no bytes");
+    assert_eq!(with_client(Language::Rust, "sendBytes", &[], file), None, "a required parameter is missing");
+    let open = SnippetBody::Parts(std::slice::from_ref(&image));
+    assert_eq!(with_client(Language::Rust, "sendAnything", &values, open), None, "no part is described");
+    // The shell's client would read these otherwise.
+    for odd in [part("note", "@note", false), part("more", "a;type=b", true)] {
+        let parts = [image.clone(), count.clone(), odd];
+        for (language, is_shown) in [(Language::Shell, false), (Language::Python, true)] {
+            let code = with_client(language, "sendForm", &values, SnippetBody::Parts(&parts));
+            assert_eq!(code.is_some(), is_shown, "{language}: {parts:?}");
+        }
+    }
+}
+
+#[test]
+fn what_could_end_a_literal_is_escaped_with_a_client_as_well() {
+    const HOSTILE: &str = "'\"`$(id)${x}#{x}\\\n\u{202e}*/#\"\"\"";
+    for language in Language::all() {
+        let lines = |text: &str| {
+            let parts = [part("count", "1", false), part("image", text, true), part("note", text, false)];
+            let body = SnippetBody::Parts(&parts);
+            let code = with_client(language, "sendForm", &[("size", text)], body).expect(language.name());
+            assert!(!code.contains('\u{202e}'), "{code}");
+            code.lines().count()
+        };
+        assert_eq!(lines(HOSTILE), lines("x"), "{language}");
     }
 }

@@ -1,12 +1,17 @@
+{% macro value(v) %}{% if v.kind == "text" %}{{ v.text|lit }}{% elif v.kind == "number" %}{{ v.number }}{% elif v.kind == "boolean" %}{{ "True" if v.boolean else "False" }}{% elif v.kind == "choice" %}sdk.{{ v.choice_type }}.{{ v.choice }}{% elif v.kind == "list" %}[{% for item in v.holds %}{{ value(item) }}{{ ", " if not loop.last }}{% endfor %}]{% elif v.kind == "form" %}sdk.{{ v.type.name }}({% for m in v.holds %}{{ m.name }}={{ value(m) }}{{ ", " if not loop.last }}{% endfor %}){% else %}{% set content %}pathlib.Path({{ v.text|lit }}).read_bytes(){% endset %}{% if v.kind == "upload" %}sdk.Upload({{ content }}, {{ v.text|lit }}){% else %}{{ content }}{% endif %}{% endif %}{% endmacro %}
 {% if body_is_json and body is not none %}
 import json
+
+{% endif %}
+{% if upload %}
+import pathlib
 
 {% endif %}
 import {{ package.snake }} as sdk
 
 client = sdk.Client()
 {% if typed %}
-answer = client.{{ operation.name }}({% for a in arguments %}{{ a.name }}={% if a.kind == "text" %}{{ a.text|lit }}{% elif a.kind == "number" %}{{ a.number }}{% elif a.kind == "boolean" %}{{ "True" if a.boolean else "False" }}{% else %}sdk.{{ a.choice_type }}.{{ a.choice }}{% endif %}{{ ", " if not loop.last else "" }}{% endfor %})
+answer = client.{{ operation.name }}({% for a in arguments %}{{ a.name }}={{ value(a) }}{{ ", " if not loop.last or upload }}{% endfor %}{% if upload %}body={{ value(upload) }}{% endif %})
 {% else %}
 answer = client.call(
     "{{ operation.method }}",

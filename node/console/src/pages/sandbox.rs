@@ -22,11 +22,12 @@ use farthing_control::{
     types::{
         CallForm, CatalogSamples, CatalogService, HEADER_CHARGED, HEADER_RECEIPT, HEADER_TIMING, Problem,
         Text,
-        sdk::{Snippet, SnippetRequest},
+        sdk::{Snippet, SnippetBody, SnippetPart, SnippetRequest},
     },
 };
 use farthing_os::clock;
 use farthing_protocol::{CallId, ServiceId};
+use farthing_sdk::UploadPart;
 use farthing_serve::attachment;
 use http::StatusCode;
 use serde::Deserialize;
@@ -50,6 +51,7 @@ mod filled;
 mod sent;
 mod view;
 
+use files::FileBody;
 use filled::{CallBody, Filled, read_operation};
 pub(super) use sent::FILES_FORM_BYTES_MAX;
 use sent::SandboxForm;
@@ -299,14 +301,9 @@ async fn render(visit: &Visit, mut parts: SandboxParts, kept: Vec<StoredExchange
 async fn snippets(node: &Local, parts: &SandboxParts) -> Vec<Snippet> {
     let Some(form) = &parts.form else { return Vec::new() };
     let Ok(call) = parts.filled.call(&form.form) else { return Vec::new() };
-    let body = match &call.body {
-        None => None,
-        Some(CallBody::Typed(body)) => Some(body.text().to_owned()),
-        // A client's words for a file are not made of texts.
-        Some(CallBody::Files(_)) => return Vec::new(),
-    };
-    if parts.service.offers.len() > SNIPPET_OPERATIONS_MAX || parts.filled.body.len() > SNIPPET_BODY_BYTES_MAX
-    {
+    let body = call.body.as_ref().map(snippet_body);
+    let bytes = body.as_ref().map_or(0, bytes_shown);
+    if parts.service.offers.len() > SNIPPET_OPERATIONS_MAX || bytes > SNIPPET_BODY_BYTES_MAX {
         return Vec::new();
     }
     let request = SnippetRequest {
@@ -316,6 +313,24 @@ async fn snippets(node: &Local, parts: &SandboxParts) -> Vec<Snippet> {
         body,
     };
     node.tell(endpoint::SdkSnippets.of(parts.service.hit.id.0), &request).await.unwrap_or_default()
+}
+
+fn snippet_body(body: &CallBody) -> SnippetBody {
+    match body {
+        CallBody::Typed(body) => SnippetBody::Text(body.text().to_owned()),
+        CallBody::Files(FileBody::Whole { file, .. }) => SnippetBody::File(file.name().to_owned()),
+        CallBody::Files(FileBody::Parts { parts, .. }) => {
+            let part = |UploadPart { name, value, is_file }| SnippetPart { name, value, is_file };
+            SnippetBody::Parts(FileBody::shown_parts(parts).into_iter().map(part).collect())
+        }
+    }
+}
+
+fn bytes_shown(body: &SnippetBody) -> usize {
+    match body {
+        SnippetBody::Text(text) | SnippetBody::File(text) => text.len(),
+        SnippetBody::Parts(parts) => parts.iter().map(|part| part.name.len() + part.value.len()).sum(),
+    }
 }
 
 fn address(id: ServiceId) -> String {

@@ -61,8 +61,29 @@ pub struct SnippetRequest {
     /// Texts by the parameters' names.
     #[serde(default)]
     pub params: BTreeMap<String, String>,
+    pub body: Option<SnippetBody>,
+}
+
+/// The body of a call that is shown as code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SnippetBody {
     /// JSON, or any other text.
-    pub body: Option<String>,
+    Text(String),
+    /// The name of a file that is all of it.
+    File(String),
+    /// `multipart/form-data`
+    Parts(Vec<SnippetPart>),
+}
+
+/// A part of a form that is shown as code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SnippetPart {
+    pub name: String,
+    /// A text, or the name of a file.
+    pub value: String,
+    pub is_file: bool,
 }
 
 /// The call in a language.
