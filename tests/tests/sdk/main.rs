@@ -9,6 +9,7 @@ mod leaving;
 mod offers;
 mod pages;
 mod program;
+mod sandbox;
 mod shelf;
 mod things;
 mod traps;

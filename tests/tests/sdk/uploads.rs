@@ -1,10 +1,11 @@
 //! Every language buys the size of an image that it uploads: as a part of a form, as the whole body, and in a form that is sent
-//! twice under one id. What this form would have as its boundary stands in a part of it.
+//! twice under one id. What this form would have as its boundary stands in a part of it. So does the code that the sandbox shows of
+//! a form and of a whole body.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use farthing_bridge::read;
+use farthing_bridge::{description::ApiDescription, read};
 use farthing_control::{
     endpoint,
     types::{ServiceFile, SourceFile, SourceKind},
@@ -17,16 +18,18 @@ use farthing_tests::{command::farthing, wait::eventually};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
 
-use super::languages::Toolchain;
+use super::{languages::Toolchain, sandbox};
 
 const PRICE: Usdc = Usdc::from_micros(1_000);
-/// What a language pays for: a form, a raw image, and one call that is sent twice.
+/// What a language's own program pays for: a form, a raw image, and one call that is sent twice.
 const PAID: u64 = 3;
 
 /// The head of a PNG of 640 × 480, which is no text, and something behind it.
 const IMAGE: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\x80\0\0\x01\xe0\x08\x02\0\0\0\0\xff";
 /// Its file's name, whose quotes are escaped on their way.
 const FILE: &str = "a \"dot\".png";
+/// The same under a name that needs no escapes: code without a client writes it as it is.
+const PLAIN_FILE: &str = "dot.png";
 const EXPECTED: [&str; 4] = [
     "form 640 480 image/png a %22dot%22.png true 31 0.001",
     "raw 640 480 image/png 31 0.001",
@@ -88,25 +91,50 @@ async fn publish(demo: &Demo) -> Result<String> {
     Ok(id)
 }
 
-/// Writes the client, compiles and runs the language's program with it.
-async fn upload(toolchain: Toolchain, id: String, variables: Vec<(&'static str, String)>) -> Result<()> {
-    let language = Language::parse(toolchain.language).context("no such language")?;
-    let sizes = read(described()?.as_bytes()).map_err(|error| anyhow::anyhow!("{error:?}"))?.description;
-    let options = Options { service_id: id, package: Some("sizes".to_owned()), ..Options::default() };
-    let folder = tempfile::tempdir()?;
-    for file in generate(&sizes, language, &options)?.files {
-        let path = folder.path().join("sizes").join(file.path);
+/// Writes the client and what is uploaded with it.
+fn write(sizes: &ApiDescription, language: Language, options: &Options, folder: &Path) -> Result<()> {
+    for file in generate(sizes, language, options)?.files {
+        let path = folder.join("sizes").join(file.path);
         fs::create_dir_all(path.parent().context("no folder")?)?;
         fs::write(path, file.text)?;
     }
-    fs::write(folder.path().join(FILE), IMAGE)?;
-    let out = toolchain.run_one(folder.path(), ("sizes", "uploads"), &variables).await?;
-    if toolchain.is_parsed_only {
-        return Ok(());
+    for name in [FILE, PLAIN_FILE] {
+        fs::write(folder.join(name), IMAGE)?;
     }
-    let said: Vec<&str> = out.lines().map(str::trim_end).collect();
-    ensure!(said == EXPECTED, "it says:\n{out}");
     Ok(())
+}
+
+/// Compiles and runs the language's program with the client, and the sandbox's code. The calls that were paid.
+async fn upload(
+    toolchain: Toolchain,
+    id: String,
+    gateway: String,
+    mut variables: Vec<(&'static str, String)>,
+) -> Result<u64> {
+    let language = Language::parse(toolchain.language).context("no such language")?;
+    let sizes = read(described()?.as_bytes()).map_err(|error| anyhow::anyhow!("{error:?}"))?.description;
+    let address = format!("{gateway}/services/{id}");
+    let options = Options { service_id: id, package: Some("sizes".to_owned()), ..Options::default() };
+    let folder = tempfile::tempdir()?;
+    write(&sizes, language, &options, folder.path())?;
+    let out = toolchain.run_one(folder.path(), ("sizes", "uploads"), &variables).await?;
+    let said: Vec<&str> = out.lines().map(str::trim_end).collect();
+    ensure!(toolchain.is_parsed_only || said == EXPECTED, "it says:\n{out}");
+    let mut paid = PAID;
+    let programs = tempfile::tempdir()?;
+    variables.push(("PROGRAMS", programs.path().display().to_string()));
+    for program in sandbox::programs(&sizes, language, &options, &address, (FILE, PLAIN_FILE))? {
+        let folder = tempfile::tempdir()?;
+        write(&sizes, language, &options, folder.path())?;
+        fs::write(programs.path().join(sandbox::file_name(language)), &program.text)?;
+        let ran = toolchain.run_one(folder.path(), ("sizes", "snippet"), &variables).await;
+        let out = ran.with_context(|| program.text.clone())?;
+        if !toolchain.is_parsed_only {
+            program.check(language, &out)?;
+        }
+        paid += program.calls;
+    }
+    Ok(if toolchain.is_parsed_only { 0 } else { paid })
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,20 +152,23 @@ async fn every_language_uploads_an_image_in_a_form_and_as_a_body_and_pays_a_repe
         ("FARTHING_CA_FILE", demo.consumer.ca_file().display().to_string()),
     ];
     let mut running = JoinSet::new();
-    for toolchain in toolchains.clone() {
-        let (id, variables) = (id.clone(), variables.clone());
-        running
-            .spawn(async move { upload(toolchain, id, variables).await.with_context(|| toolchain.language) });
+    for toolchain in toolchains {
+        let (id, gateway, variables) = (id.clone(), demo.gateway_url.clone(), variables.clone());
+        running.spawn(async move {
+            upload(toolchain, id, gateway, variables).await.with_context(|| toolchain.language)
+        });
     }
-    let mut problems = Vec::new();
+    let (mut paid, mut problems) = (0, Vec::new());
     while let Some(ended) = running.join_next().await {
-        problems.extend(ended?.err().map(|problem| format!("{problem:#}")));
+        match ended? {
+            Ok(calls) => paid += calls,
+            Err(problem) => problems.push(format!("{problem:#}")),
+        }
     }
     ensure!(problems.is_empty(), "{}", problems.join("\n\n"));
-    let run = toolchains.iter().filter(|toolchain| !toolchain.is_parsed_only).count();
-    let due = Usdc::from_micros(PRICE.micros() * PAID * u64::try_from(run)?);
+    let due = Usdc::from_micros(PRICE.micros() * paid);
     let spent =
         demo.consumer.status().await?.spent_today.0.checked_sub(spent_before).context("less than before")?;
-    ensure!(spent == due, "{run} languages spent {spent} USDC, and not {due}");
+    ensure!(spent == due, "{paid} calls spent {spent} USDC, and not {due}");
     farthing_tests::agreement::end(demo).await
 }
