@@ -21,10 +21,8 @@ use super::{
     answer::{self, Mismatch},
     exchange::{ASK_TIMEOUT, Exchanged, OwnerWord},
     spending::Grant,
-    undecided::ASK_EVERY_MAX,
+    undecided::{ASK_EVERY_FIRST, ASK_EVERY_MAX},
 };
-
-const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);
 
 impl Earlier {
     /// Tells whether a caller may have the call's answer: its own, or every one with the node's own secret.

@@ -13,10 +13,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_protocol::{Address, CallId, Usdc};
+use farthing_protocol::{Address, CallId, Usdc, resolution::COPY_LIFETIME};
 use parking_lot::Mutex;
 
-/// The longest pause before an owner is asked about a call again.
+/// The first pause before an owner is asked about a call again, and the longest.
+pub(super) const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);
 pub(super) const ASK_EVERY_MAX: Duration = Duration::from_secs(60);
 /// The least that may be undecided, in prices of the call at hand, whatever the setting says: dear calls have to work, too.
 const PRICES_MIN: u64 = 10;
@@ -26,8 +27,11 @@ const TRIAL_AFTER: Duration = Duration::from_secs(3_600);
 /// While one trial is under way.
 const SOON: Duration = Duration::from_secs(1);
 /// The time in which an honest owner tells how calls ended that a crash of this node left open: its word on them counts only
-/// once no copy of before can arrive ([`COPY_LIFETIME`](farthing_protocol::resolution::COPY_LIFETIME)).
-const TOLD_WITHIN: Duration = Duration::from_secs(15);
+/// once no copy of before can arrive ([`COPY_LIFETIME`]). Each pause between questions is twice the one before, so the first
+/// question after that leaves before twice the time and [`ASK_EVERY_FIRST`]; the rest is for its answer.
+const TOLD_WITHIN: Duration =
+    COPY_LIFETIME.saturating_mul(2).saturating_add(ASK_EVERY_FIRST).saturating_add(ANSWERED_WITHIN);
+const ANSWERED_WITHIN: Duration = Duration::from_millis(2_500);
 
 /// The undecided calls of all owners. A cheap handle.
 #[derive(Clone, Debug, Default)]
