@@ -59,6 +59,7 @@ pub mod terms;
 pub mod trust;
 mod unanswered;
 pub mod undecided;
+pub mod unjudged;
 
 use accounts::{Accounts, Earlier};
 use channels::PayerChannels;

@@ -325,12 +325,12 @@ impl Accounts {
         }
     }
 
-    /// Books a call that had ended as not charged, with its receipt.
-    pub async fn book_late(&self, purchase: &Purchase, receipt: Verified<Receipt>) {
+    /// Books a call that had ended as not charged, with its receipt; `false` when nothing is paid for it now.
+    pub async fn book_late(&self, purchase: &Purchase, receipt: Verified<Receipt>) -> bool {
         let (owner, call_id, charged) = (purchase.owner, purchase.call_id, receipt.charged);
         if !self.channels.has_room_for_late(&receipt) {
             tracing::warn!(%owner, %call_id, %charged, "a receipt for a call that had ended as not charged goes beyond all that was signed");
-            return;
+            return false;
         }
         let acknowledgement = Acknowledgement {
             receipt: receipt.clone(),
@@ -340,13 +340,14 @@ impl Accounts {
         };
         if let Err(error) = self.ledger.acknowledge(call_id, acknowledgement).await {
             tracing::error!(%call_id, %error, "a late receipt was not stored");
-            return;
+            return false;
         }
         tracing::warn!(%owner, %call_id, %charged, "a call that had ended as not charged was charged");
         self.channels.note_receipt(&receipt);
         self.channels.acknowledge_late(&receipt);
         let day = farthing_ledger::day_of(purchase.promised_secs);
         self.spending.lock().rehold(day, &purchase.secret, charged);
+        true
     }
 
     /// Takes over what an owner proves to hold, and books what its total says of calls that this ledger lacks.

@@ -22,12 +22,12 @@ use super::{
     answer::Expected,
     channels::{Reservation, Shortage},
     exchange::Exchanged,
-    observed,
     places::CallPlace,
     prepared::{Headroom, Prepared},
     prices::Accepted,
     shares::CallShare,
     spending,
+    unjudged::Unjudged,
 };
 
 /// The most times that a call finds its channel's headroom used up, and waits for more.
@@ -119,15 +119,15 @@ impl Consumer {
                     self.heal_for_a_call(attempt.expected.owner).await?;
                 }
                 exchanged => {
-                    let is_withheld = observed::is_withheld(&exchanged);
-                    let bought = self.conclude(&attempt, exchanged, sent.elapsed(), turn).await;
+                    let known = Arc::downgrade(&service);
+                    let unjudged = share.is_some().then(|| Unjudged { service: known, made: sent, trial });
+                    let bought = self.conclude(&attempt, exchanged, sent.elapsed(), turn, unjudged).await;
                     if let Some(share) = share {
                         match &bought {
                             Ok(bought) => share.count(!bought.charged.is_zero()),
                             Err(BuyError::UpstreamFailed { .. }) => share.count(false),
                             Err(_) => {}
                         }
-                        self.observe(order, service, &bought, is_withheld, trial);
                     }
                     return bought;
                 }

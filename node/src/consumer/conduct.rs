@@ -7,12 +7,13 @@
 //! restarts and services that are well cost nothing.
 //!
 //! Invariant: nobody but the service's owner can flag it. What counts is signed by the owner, or came over a connection
-//! that proved its wallet; what is lost on the way is nobody's word. What a caller asks for decides what comes, so the
+//! that proved its wallet; what is lost on the way is nobody's word, until the owner signs that it charged it. What a caller asks for decides what comes, so the
 //! calls of each consumer secret are counted apart ([`caller`]), and a flag stops the secret that met it.
 
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
+    time::Instant,
 };
 
 use farthing_config::FlagRule;
@@ -142,32 +143,64 @@ impl Conduct {
         Ok(Some(TrialPermit { conduct: self.clone(), key }))
     }
 
-    /// Counts what a call with a secret came to; `why` says what was wrong with it.
-    pub async fn note(
+    /// Counts what a call with a secret came to, at once, and returns the work of storing it; `why` says what was wrong
+    /// with it.
+    pub fn note(
         &self,
-        (service, secret): (ServiceId, &str),
+        call: (ServiceId, &str),
         came: CallEnd,
         why: &str,
         trial: Option<TrialPermit>,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        self.count(call, (came, why), trial, None);
+        self.clone().stored()
+    }
+
+    /// Counts as failed, likewise, a charge for a call that was made then and whose answer was lost. Whoever broke the
+    /// connection, that loses the answers of all calls under way: one counts only when its call was made after the last
+    /// one was counted.
+    pub fn note_lost(
+        &self,
+        call: (ServiceId, &str),
+        why: &str,
+        made: Instant,
+        trial: Option<TrialPermit>,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        self.count(call, (CallEnd::Failed, why), trial, Some(made));
+        self.clone().stored()
+    }
+
+    fn count(
+        &self,
+        (service, secret): (ServiceId, &str),
+        (came, why): (CallEnd, &str),
+        trial: Option<TrialPermit>,
+        made_and_lost: Option<Instant>,
     ) {
         let key = CallerKey::new(service, secret);
         {
             let (mut state, now_secs) = (self.0.state.lock(), clock::now_secs());
             let window = state.windows.entry(key).or_default();
-            let (was_kept, was_flagged) =
-                (window.is_worth_keeping(now_secs), window.flag(now_secs).is_some());
-            window.note(came, why, trial.is_some(), now_secs);
-            match (was_flagged, window.flag(now_secs)) {
-                (false, Some(flag)) => tracing::warn!(%service, secret, %flag, "a service is flagged"),
-                (true, None) => tracing::info!(%service, secret, "a service is no longer flagged"),
-                _ => {}
+            if made_and_lost.is_none_or(|made| window.counts_lost(made, Instant::now())) {
+                let (was_kept, was_flagged) =
+                    (window.is_worth_keeping(now_secs), window.flag(now_secs).is_some());
+                window.note(came, why, trial.is_some(), now_secs);
+                match (was_flagged, window.flag(now_secs)) {
+                    (false, Some(flag)) => tracing::warn!(%service, secret, %flag, "a service is flagged"),
+                    (true, None) => tracing::info!(%service, secret, "a service is no longer flagged"),
+                    _ => {}
+                }
+                if was_kept || window.is_worth_keeping(now_secs) {
+                    state.dirty.insert(key);
+                }
+                state.make_room();
             }
-            if was_kept || window.is_worth_keeping(now_secs) {
-                state.dirty.insert(key);
-            }
-            state.make_room();
         }
+        // Its end takes the same lock.
         drop(trial);
+    }
+
+    async fn stored(self) {
         if let Err(error) = self.store().await {
             tracing::warn!(%error, "how services behave was not stored; it is tried again with the next call");
         }
@@ -325,6 +358,48 @@ mod tests {
         waiting.set_rule(service(1), Some(FlagRule::Warn)).await.unwrap();
         assert!(waiting.admit(service(1), DEFAULT_SECRET).unwrap().is_none());
         assert!(waiting.of(service(1)).flag.is_some(), "it is flagged all the same");
+    }
+
+    #[tokio::test]
+    async fn of_charges_whose_answers_one_break_lost_one_counts_and_each_of_those_that_broke_alone() {
+        let (_folder, ledger) = ledger();
+        let conduct = Conduct::restore(ledger, STOP).unwrap();
+        let lost = async |service: ServiceId, made: Instant| {
+            conduct.note_lost((service, DEFAULT_SECRET), "it never arrived", made, None).await;
+        };
+        let together = Instant::now();
+        for _ in 0..64 {
+            lost(service(1), together).await;
+        }
+        for _ in 0..5 {
+            lost(service(2), Instant::now()).await;
+        }
+        assert_eq!(conduct.all(), []);
+        lost(service(2), Instant::now()).await;
+        let flag = conduct.of(service(2)).flag.expect("six calls, one after the other");
+        assert_eq!((flag.figures().failed, flag.figures().of), (6, 6));
+        // After the break, the next ones count.
+        for _ in 0..5 {
+            assert!(conduct.of(service(1)).flag.is_none());
+            lost(service(1), Instant::now()).await;
+        }
+        assert_eq!(conduct.of(service(1)).flag.map(|flag| flag.bad()), Some(6));
+    }
+
+    #[tokio::test]
+    async fn a_trial_whose_answer_is_lost_ends_with_its_count() {
+        let (_folder, ledger) = ledger();
+        let settings = ConductSettings { trial_after_secs: 0, ..STOP };
+        let conduct = Conduct::restore(ledger, settings).unwrap();
+        noted(&conduct, service(1), CallEnd::Failed, 6).await;
+        let before = Instant::now();
+        for made in [Instant::now(), before] {
+            let trial = conduct.admit(service(1), DEFAULT_SECRET).unwrap();
+            assert!(trial.is_some() && conduct.admit(service(1), DEFAULT_SECRET).is_err());
+            conduct.note_lost((service(1), DEFAULT_SECRET), "it never arrived", made, trial).await;
+        }
+        assert!(conduct.admit(service(1), DEFAULT_SECRET).unwrap().is_some(), "also when it does not count");
+        assert_eq!(conduct.of(service(1)).flag.map(|flag| flag.bad()), Some(7));
     }
 
     #[tokio::test]

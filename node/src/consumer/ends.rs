@@ -17,18 +17,39 @@ use super::{
     accounts::Attempt,
     answer::{self, Mismatch},
     channels,
-    exchange::Exchanged,
+    exchange::{Exchanged, LostAt},
     unanswered::Unanswered,
+    unjudged::Unjudged,
 };
 
 impl Consumer {
-    /// Ends an attempt as its exchange ended.
+    /// Ends an attempt as its exchange ended, and counts what that says of the service. A call whose answer was lost on the
+    /// way stays to be judged.
     pub(super) async fn conclude(
         &self,
         attempt: &Attempt,
         exchanged: Exchanged,
         network: Duration,
         turn: Turn,
+        unjudged: Option<Unjudged>,
+    ) -> Result<Bought, BuyError> {
+        let lost_at = exchanged.lost_at();
+        let is_open = matches!(exchanged, Exchanged::Undecided { lost_at: LostAt::Way, .. });
+        let (judged, left_open) = if is_open { (None, unjudged) } else { (unjudged, None) };
+        let bought = self.end(attempt, exchanged, network, turn, left_open).await;
+        if let Some(unjudged) = judged {
+            self.observe(&attempt.promise, &bought, lost_at, unjudged);
+        }
+        bought
+    }
+
+    async fn end(
+        &self,
+        attempt: &Attempt,
+        exchanged: Exchanged,
+        network: Duration,
+        turn: Turn,
+        left_open: Option<Unjudged>,
     ) -> Result<Bought, BuyError> {
         match exchanged {
             Exchanged::Response(response, body) => self.close(attempt, response, body, network, turn).await,
@@ -51,7 +72,7 @@ impl Consumer {
                 Err(BuyError::OwnerUnreachable(reason))
             }
             Exchanged::Undecided { reason, .. } => {
-                self.resolve_later(attempt, turn);
+                self.resolve_later(attempt, turn, left_open);
                 Err(BuyError::Undecided(reason))
             }
         }
@@ -214,7 +235,7 @@ impl Consumer {
     /// nothing more is promised.
     async fn distrust(&self, attempt: &Attempt, mismatch: Mismatch, turn: Turn) -> BuyError {
         self.stop_buying(attempt, &mismatch).await;
-        self.resolve_later(attempt, turn);
+        self.resolve_later(attempt, turn, None);
         BuyError::BadAnswer { mismatch, charged: None }
     }
 

@@ -9,7 +9,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use farthing_network::{CallFailure, CallTiming, NotStarted};
+use farthing_network::{CallFailure, CallTiming, Interrupted, NotStarted};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallResponse, Refusal, RefusalCode, Signature,
@@ -35,11 +35,11 @@ pub(super) const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) enum Exchanged {
     Response(CallResponse, Bytes),
-    /// Served earlier; only the receipt is left. Nothing was lost on the way when the answer is kept by the owner.
+    /// Served earlier; only the receipt is left.
     Gone {
         receipt: Receipt,
         signature: Signature,
-        by_owner: bool,
+        lost_at: LostAt,
     },
     /// The same, of a call that the owner never got before.
     Unasked(Receipt, Signature),
@@ -52,9 +52,40 @@ pub(super) enum Exchanged {
     /// It may be charged, now or later.
     Undecided {
         reason: NoAnswer,
-        /// Nothing was lost on the way: the owner took the call and keeps its end to itself.
-        by_owner: bool,
+        lost_at: LostAt,
     },
+}
+
+/// The place where the answer of a call was lost, as far as this node can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LostAt {
+    /// Nothing was lost on the way: the owner took the call and keeps its answer, or its end, to itself.
+    Owner,
+    /// A copy of the call has no end. Whether the owner or the network lost it is not to be seen.
+    Way,
+    /// This node had no room for it.
+    Here,
+}
+
+impl Exchanged {
+    /// Returns where the answer of a call was lost that the owner may charge.
+    pub(super) const fn lost_at(&self) -> Option<LostAt> {
+        match self {
+            Self::Gone { lost_at, .. } | Self::Undecided { lost_at, .. } => Some(*lost_at),
+            _ => None,
+        }
+    }
+}
+
+impl LostAt {
+    /// Reads it from the end of the copy that was lost last.
+    const fn of(lost: Option<&LastKnown>) -> Self {
+        match lost {
+            None => Self::Owner,
+            Some(LastKnown::Lost(Interrupted::NoRoom { .. })) => Self::Here,
+            Some(_) => Self::Way,
+        }
+    }
 }
 
 /// The result that the network brought for one message.
@@ -87,7 +118,7 @@ impl Consumer {
             let word = if asks {
                 let (end, word) = self.ask(attempt.expected.owner, attempt.call_id(), copies, left).await;
                 match end {
-                    End::Receipt => return with_receipt(word, lost.is_none()),
+                    End::Receipt => return with_receipt(word, LostAt::of(lost.as_ref())),
                     End::NotCharged => return not_charged(refused, word),
                     End::Open => word,
                 }
@@ -101,7 +132,7 @@ impl Consumer {
                 match if waits { Step::Again } else { copies.hear(heard, clock::uptime()) } {
                     Step::Again => {}
                     Step::Ask => asks = true,
-                    step => return concluded(step, word, lost.is_none()),
+                    step => return concluded(step, word, LostAt::of(lost.as_ref())),
                 }
                 if heard == Heard::Lost {
                     lost = Some(word.last_known());
@@ -110,8 +141,11 @@ impl Consumer {
             };
             if Instant::now() + RETRY_EVERY >= deadline {
                 return match copies.are_in_doubt() {
-                    true => Exchanged::Undecided { by_owner: lost.is_none(), reason: no_answer(lost, &word) },
-                    false => concluded(Step::Uncharged, word, false),
+                    true => Exchanged::Undecided {
+                        lost_at: LostAt::of(lost.as_ref()),
+                        reason: no_answer(lost, &word),
+                    },
+                    false => concluded(Step::Uncharged, word, LostAt::Way),
                 };
             }
             if let OwnerWord::Refused(refusal) = word {
@@ -217,10 +251,10 @@ fn word(brought: Brought) -> OwnerWord {
     }
 }
 
-fn concluded(step: Step, word: OwnerWord, by_owner: bool) -> Exchanged {
+fn concluded(step: Step, word: OwnerWord, lost_at: LostAt) -> Exchanged {
     match (step, word) {
         (Step::Answered, OwnerWord::Response(response, body)) => Exchanged::Response(response, body),
-        (Step::Served, word @ OwnerWord::Receipt(..)) => with_receipt(word, by_owner),
+        (Step::Served, word @ OwnerWord::Receipt(..)) => with_receipt(word, lost_at),
         (Step::Unasked, OwnerWord::Receipt(receipt, signature)) => Exchanged::Unasked(receipt, signature),
         (Step::Uncharged, OwnerWord::Refused(refusal)) => Exchanged::Refused(refusal),
         (
@@ -232,16 +266,16 @@ fn concluded(step: Step, word: OwnerWord, by_owner: bool) -> Exchanged {
     }
 }
 
-fn with_receipt(word: OwnerWord, by_owner: bool) -> Exchanged {
+fn with_receipt(word: OwnerWord, lost_at: LostAt) -> Exchanged {
     match word {
         OwnerWord::Response(response, body) => Exchanged::Response(response, body),
-        OwnerWord::Receipt(receipt, signature) => Exchanged::Gone { receipt, signature, by_owner },
+        OwnerWord::Receipt(receipt, signature) => Exchanged::Gone { receipt, signature, lost_at },
         word => undecided(&word),
     }
 }
 
 fn undecided(word: &OwnerWord) -> Exchanged {
-    Exchanged::Undecided { reason: word.last_known().into(), by_owner: false }
+    Exchanged::Undecided { reason: word.last_known().into(), lost_at: LostAt::Way }
 }
 
 /// The owner's last word says why it did not serve the call, and else its refusal of a copy.
@@ -277,8 +311,6 @@ impl OwnerWord {
 
 #[cfg(test)]
 mod tests {
-    use farthing_network::Interrupted;
-
     use super::*;
 
     #[test]
@@ -317,11 +349,19 @@ mod tests {
         let ended = |reason| {
             let (heard, word) = heard(Err(CallFailure::NeverStarted(reason)));
             assert_eq!(heard, Heard::NotSent);
-            concluded(Step::Uncharged, word, false)
+            concluded(Step::Uncharged, word, LostAt::Way)
         };
         assert!(matches!(ended(NotStarted::NoRoom), Exchanged::Busy(_)));
         assert!(matches!(ended(NotStarted::LocalLimit), Exchanged::Busy(_)));
         assert!(matches!(ended(NotStarted::Deadline), Exchanged::NeverStarted(_)));
+    }
+
+    #[test]
+    fn what_this_node_had_no_room_for_was_lost_here_and_what_was_not_lost_is_kept_by_the_owner() {
+        let lost_at = |lost: Interrupted| LostAt::of(Some(&lost.into()));
+        assert_eq!(lost_at(Interrupted::NoRoom { bytes: 1 }), LostAt::Here);
+        assert_eq!([Interrupted::NoAnswer, Interrupted::Deadline].map(lost_at), [LostAt::Way; 2]);
+        assert_eq!(LostAt::of(None), LostAt::Owner);
     }
 
     #[test]

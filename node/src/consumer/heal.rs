@@ -126,11 +126,12 @@ impl Consumer {
         tracing::warn!(%owner, unexplained = %unexplained(), "the owner counts more than this node; looking for the calls");
         let ledger = self.0.ledger.clone();
         let doubtful = aside(move || ledger.released_in_doubt(channel.id)).await;
+        let begun = Instant::now();
         for purchase in doubtful? {
             if unexplained().is_zero() {
                 break;
             }
-            self.take_late_receipt(purchase.call_id).await;
+            self.take_late_receipt(purchase.call_id, begun).await;
         }
         if !unexplained().is_zero() {
             self.compare_again(owner, channel.id).await?;
@@ -223,8 +224,8 @@ impl Consumer {
         self.0.accused.lock()
     }
 
-    /// Asks about a call that was released in doubt, and books it when it was charged.
-    async fn take_late_receipt(&self, call_id: CallId) {
+    /// Asks about a call that was released in doubt, books it when it was charged, and counts that against its service.
+    async fn take_late_receipt(&self, call_id: CallId, begun: Instant) {
         // Who works on the call now learns its end by itself.
         let Some(_turn) = self.0.turns.try_take(call_id) else { return };
         let Ok(Some(purchase)) = self.0.ledger.purchase(call_id) else { return };
@@ -240,8 +241,8 @@ impl Consumer {
         let domain = self.0.signer.domain();
         let verified = answer::verify_receipt(&expected_of(&purchase), domain, receipt, signature);
         let Ok(receipt) = verified else { return };
-        if !receipt.charged.is_zero() {
-            self.0.accounts.book_late(&purchase, receipt).await;
+        if !receipt.charged.is_zero() && self.0.accounts.book_late(&purchase, receipt).await {
+            self.observe_charge_after_all(&purchase, begun);
         }
     }
 }

@@ -1,26 +1,38 @@
-//! Observations of a service by paid calls: judged after the answer was handed on, off the path of any call.
+//! Observations of a service by paid calls: an answer is judged after it was handed on, off the path of any call.
 //!
 //! Only what the owner answers for counts: a charged answer that keeps or breaks the service's description, a failure
-//! by the owner's word, an answer that contradicts its receipt, a call that the owner took and left open. A call that
-//! the service declined, that was refused, lost on its way, or free, says nothing.
+//! by the owner's word, an answer that contradicts its receipt, a call that the owner took and left open, a charge for a
+//! call whose answer it does not give when it is asked again. A call that the service declined, that was refused, lost
+//! on its way, or free, says nothing.
+//!
+//! An honest owner keeps an answer for a while, and asks its service once more for one that is gone. But it forgets, and a
+//! network that breaks off loses every answer under way. So of the charges whose answers were lost those count that are for
+//! calls made after the last one was counted ([`Conduct::note_lost`]): one break counts once, and an owner that breaks off
+//! each call counts each time.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use farthing_bridge::promised;
-use farthing_protocol::call::Method;
+use farthing_ledger::{Promise, Purchase};
+use farthing_protocol::{CallRequest, CallResponse, ServiceId, Usdc, call::Method};
 
 use crate::catalog::{CallPlan, KnownService};
 
 use super::{
     Bought, BuyError, Consumer, Order,
     conduct::{Conduct, TrialPermit, window::CallEnd},
-    exchange::Exchanged,
+    exchange::LostAt,
     unanswered::Unanswered,
+    unjudged::Unjudged,
 };
 
 /// A larger answer is judged beside the tasks that serve calls.
 const BESIDE_BYTES_MIN: usize = 16 * 1024;
+
+const CHARGED_AND_LOST: &str =
+    "the call was charged, its answer never arrived, and the owner's node did not give it when asked again";
+const CHARGED_AFTER_ALL: &str = "the owner's node said that the call was not charged, and charged it later";
 
 /// An answer that was charged, and what it is held against.
 struct ChargedAnswer {
@@ -55,59 +67,111 @@ impl Consumer {
             .map_err(|refused| BuyError::Flagged { service, refused })
     }
 
-    /// Counts how a call ended, in the background.
+    /// Counts how a call ended for its caller.
     pub(super) fn observe(
         &self,
-        order: Order,
-        service: Arc<KnownService>,
+        promise: &Promise,
         bought: &Result<Bought, BuyError>,
-        is_withheld: bool,
-        trial: Option<TrialPermit>,
+        lost_at: Option<LostAt>,
+        unjudged: Unjudged,
     ) {
-        let (id, grant, conduct) = (order.service, Arc::clone(&order.grant), self.0.conduct.clone());
         let failed = match bought {
             Ok(bought) if bought.charged.is_zero() => return,
             Ok(bought) => {
-                let charged = ChargedAnswer::new(order, service, bought);
-                self.0.tasks.spawn(async move {
-                    let (came, why) = match charged.judged().await.as_deref() {
-                        None => (CallEnd::Good, ""),
-                        Some(why) => (CallEnd::Broke, &*why.to_owned()),
-                    };
-                    conduct.note((id, &grant.name), came, why, trial).await;
-                });
-                return;
+                let answer = (bought.status, &bought.headers, bought.body.clone());
+                return self.judge(promise, answer, true, unjudged);
             }
             // Who asked for more than is passed on may ask for less.
             Err(BuyError::UpstreamFailed { why: Unanswered::Oversize, .. }) => return,
             Err(error @ (BuyError::UpstreamFailed { .. } | BuyError::BadAnswer { .. })) => error.to_string(),
-            Err(BuyError::Undecided(_)) if is_withheld => "the owner's node left the call open".to_owned(),
-            Err(BuyError::BodyGone { charged }) if is_withheld && !charged.is_zero() => {
-                "the owner's node charged the call and kept its answer".to_owned()
+            Err(BuyError::Undecided(_)) if lost_at == Some(LostAt::Owner) => {
+                "the owner's node left the call open".to_owned()
             }
+            Err(BuyError::BodyGone { charged }) if !charged.is_zero() => match lost_at {
+                Some(LostAt::Owner) => "the owner's node charged the call and kept its answer".to_owned(),
+                Some(LostAt::Way) => return self.count_lost(promise, unjudged),
+                Some(LostAt::Here) | None => return,
+            },
             Err(_) => return,
         };
-        self.0
-            .tasks
-            .spawn(async move { conduct.note((id, &grant.name), CallEnd::Failed, &failed, trial).await });
+        let noted = self.0.conduct.note(counted_under(promise), CallEnd::Failed, &failed, unjudged.trial);
+        self.0.tasks.spawn(noted);
+    }
+
+    /// Counts how a call ended that nobody waits for any more: with this answer, or with its receipt alone.
+    pub(super) fn observe_late(
+        &self,
+        promise: &Promise,
+        charged: Usdc,
+        answer: Option<(CallResponse, Bytes)>,
+        unjudged: Unjudged,
+    ) {
+        match answer {
+            _ if charged.is_zero() => {}
+            // It is no praise: its caller was not handed it.
+            Some((answer, body)) => {
+                self.judge(promise, (answer.status, &answer.headers, body), false, unjudged);
+            }
+            None => self.count_lost(promise, unjudged),
+        }
+    }
+
+    /// Counts a charge for a call that had ended as not charged; it was found in books that were compared from `begun` on.
+    pub(super) fn observe_charge_after_all(&self, purchase: &Purchase, begun: Instant) {
+        let call = (purchase.service, &*purchase.secret);
+        self.0.tasks.spawn(self.0.conduct.note_lost(call, CHARGED_AFTER_ALL, begun, None));
+    }
+
+    fn judge(
+        &self,
+        promise: &Promise,
+        answer: (u16, &BTreeMap<String, String>, Bytes),
+        was_handed_on: bool,
+        unjudged: Unjudged,
+    ) {
+        let Some(service) = unjudged.service.upgrade() else { return };
+        let charged = ChargedAnswer::new(&promise.request, service, answer);
+        let (conduct, service, secret) =
+            (self.0.conduct.clone(), promise.request.service, promise.secret.clone());
+        self.0.tasks.spawn(async move {
+            let (came, why) = match charged.judged().await {
+                Some(why) => (CallEnd::Broke, why),
+                None if was_handed_on => (CallEnd::Good, String::new()),
+                None => return,
+            };
+            conduct.note((service, &secret), came, &why, unjudged.trial).await;
+        });
+    }
+
+    fn count_lost(&self, promise: &Promise, unjudged: Unjudged) {
+        let (call, Unjudged { made, trial, .. }) = (counted_under(promise), unjudged);
+        self.0.tasks.spawn(self.0.conduct.note_lost(call, CHARGED_AND_LOST, made, trial));
     }
 }
 
+/// Returns the service and the secret that a call's end counts for.
+fn counted_under(promise: &Promise) -> (ServiceId, &str) {
+    (promise.request.service, &promise.secret)
+}
+
 impl ChargedAnswer {
-    fn new(order: Order, service: Arc<KnownService>, bought: &Bought) -> Self {
-        let header = |name: &str| order.headers.get(name).cloned();
-        let is_packed =
-            bought.headers.contains_key("content-encoding") && header("accept-encoding").is_some();
+    fn new(
+        request: &CallRequest,
+        service: Arc<KnownService>,
+        (status, headers, body): (u16, &BTreeMap<String, String>, Bytes),
+    ) -> Self {
+        let header = |name: &str| request.headers.get(name).cloned();
+        let is_packed = headers.contains_key("content-encoding") && header("accept-encoding").is_some();
         Self {
-            method: order.method.as_str(),
+            method: request.method.as_str(),
             accept: header("accept"),
             is_conditional: header("if-none-match").or_else(|| header("if-modified-since")).is_some(),
-            path: order.path,
+            path: request.path.clone(),
             service,
-            status: bought.status,
-            media_type: bought.headers.get("content-type").cloned(),
-            body: bought.body.clone(),
-            is_readable: order.method != Method::Head && !is_packed,
+            status,
+            media_type: headers.get("content-type").cloned(),
+            body,
+            is_readable: request.method != Method::Head && !is_packed,
         }
     }
 
@@ -134,10 +198,4 @@ impl ChargedAnswer {
         let operation = api.operation_at(self.method, &self.path)?;
         promised::breach(api.description(), operation, &answer).map(|breach| breach.to_string())
     }
-}
-
-/// Tells whether the owner took the call, answered, and keeps its end or the answer to itself, with nothing lost on the
-/// way.
-pub(super) const fn is_withheld(exchanged: &Exchanged) -> bool {
-    matches!(exchanged, Exchanged::Undecided { by_owner: true, .. } | Exchanged::Gone { by_owner: true, .. })
 }

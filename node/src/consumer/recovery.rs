@@ -18,10 +18,11 @@ use crate::secret::file::DEFAULT_SECRET;
 use super::{
     Bought, BuyError, Consumer, LastKnown, NoAnswer, Order, Slot, Timing, Turn,
     accounts::{Attempt, Earlier},
-    answer::{self, Mismatch},
+    answer::{self, Expected, Mismatch},
     exchange::{ASK_TIMEOUT, Exchanged, OwnerWord},
     spending::Grant,
     undecided::{ASK_EVERY_FIRST, ASK_EVERY_MAX},
+    unjudged::Unjudged,
 };
 
 impl Earlier {
@@ -74,7 +75,9 @@ impl Consumer {
         if is_behind && self.heal_for_a_call(attempt.expected.owner).await.is_ok() {
             exchanged = self.exchange(&attempt, deadline, &mut turn).await;
         }
-        self.conclude(&attempt, exchanged, sent.elapsed(), turn).await
+        let Expected { owner, call_id, .. } = attempt.expected;
+        let unjudged = self.0.accounts.undecided().take_unjudged(owner, call_id);
+        self.conclude(&attempt, exchanged, sent.elapsed(), turn, unjudged).await
     }
 
     /// Fetches the answer of a finished call again. It was paid for; the owner answers it once more, free.
@@ -160,12 +163,12 @@ impl Consumer {
     }
 
     /// Resolves an undecided call in the background. It counts as one before anybody else may learn its end.
-    pub(super) fn resolve_later(&self, attempt: &Attempt, turn: Turn) {
-        let expected = &attempt.expected;
-        self.0.accounts.undecided().note(expected.owner, expected.call_id, expected.price);
+    pub(super) fn resolve_later(&self, attempt: &Attempt, turn: Turn, unjudged: Option<Unjudged>) {
+        let Expected { owner, call_id, price, .. } = attempt.expected;
+        self.0.accounts.undecided().note(owner, call_id, price, unjudged);
         let slot = Turn::mutex(&turn).clone();
         drop(turn);
-        self.resolve_at(attempt.expected.owner, attempt.call_id(), slot);
+        self.resolve_at(owner, call_id, slot);
     }
 
     fn resolve_at(&self, owner: Address, call_id: CallId, slot: Slot) {
@@ -207,9 +210,11 @@ impl Consumer {
         if self.compare_books_of(&attempt).await.is_err() {
             return Some(turn);
         }
-        let (receipt, signature) = match self.ask(owner, call_id, &turn, ASK_TIMEOUT).await {
-            (End::Receipt, OwnerWord::Response(response, _)) => (response.receipt, response.signature),
-            (End::Receipt, OwnerWord::Receipt(receipt, signature)) => (receipt, signature),
+        let (receipt, signature, brought) = match self.ask(owner, call_id, &turn, ASK_TIMEOUT).await {
+            (End::Receipt, OwnerWord::Response(response, body)) => {
+                (response.receipt, response.signature, Some((response, body)))
+            }
+            (End::Receipt, OwnerWord::Receipt(receipt, signature)) => (receipt, signature, None),
             (End::NotCharged, word) => {
                 let reason = word.last_known().to_string();
                 tracing::info!(%call_id, reason, "an undecided call was not charged");
@@ -221,6 +226,12 @@ impl Consumer {
         match answer::verify_receipt(&attempt.expected, self.0.signer.domain(), receipt, signature) {
             Ok(receipt) => {
                 tracing::info!(%call_id, charged = %receipt.charged, "an undecided call has its receipt");
+                if let Some(unjudged) = self.0.accounts.undecided().take_unjudged(owner, call_id) {
+                    let answer = brought.filter(|(response, body)| {
+                        answer::verify(&attempt.expected, self.0.signer.domain(), response, body).is_ok()
+                    });
+                    self.observe_late(&attempt.promise, receipt.charged, answer, unjudged);
+                }
                 if let Err(error) = self.acknowledge(&attempt, receipt, 0, &Timing::default(), turn) {
                     tracing::error!(%call_id, %error, "the owner's books do not match");
                 }

@@ -3,7 +3,8 @@
 //! Each of them left its owner a voucher that is good. So the sum of their prices with one owner has a limit: beyond it a
 //! call is refused before anything is promised, but for one trial at a time. In order: a call counts once its time is up
 //! ([`UndecidedCalls::note`]), or because an earlier run left it open ([`UndecidedCalls::restore`]); each new call is held
-//! against the sum ([`UndecidedCalls::admit`]); a call's end, whoever tells it, takes it out ([`UndecidedCalls::end`]).
+//! against the sum ([`UndecidedCalls::admit`]); a call's end, whoever tells it, takes it out ([`UndecidedCalls::end`]). What
+//! that end is judged by stays with the call until then ([`Unjudged`]).
 //!
 //! Invariant: calls whose callers still wait do not count, so that it does not matter how many are made at once.
 
@@ -15,6 +16,8 @@ use std::{
 
 use farthing_protocol::{Address, CallId, Usdc, resolution::COPY_LIFETIME};
 use parking_lot::Mutex;
+
+use super::unjudged::Unjudged;
 
 /// The first pause before an owner is asked about a call again, and the longest.
 pub(super) const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);
@@ -58,10 +61,11 @@ struct UndecidedOwner {
     newest: Option<Instant>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct UndecidedCall {
     price: Usdc,
     is_of_before: bool,
+    unjudged: Option<Unjudged>,
 }
 
 /// The undecided calls of one owner, in all.
@@ -120,9 +124,9 @@ impl UndecidedSum {
 }
 
 impl UndecidedCalls {
-    /// Counts a call that nobody waits for any more.
-    pub fn note(&self, owner: Address, call_id: CallId, price: Usdc) {
-        self.0.lock().note(owner, call_id, price, Instant::now());
+    /// Counts a call that nobody waits for any more, and keeps what its end is judged by.
+    pub fn note(&self, owner: Address, call_id: CallId, price: Usdc, unjudged: Option<Unjudged>) {
+        self.0.lock().note(owner, call_id, (price, unjudged), Instant::now());
     }
 
     /// Counts a call that an earlier run left open; it is told of once its owner has had the time to tell its end.
@@ -130,9 +134,17 @@ impl UndecidedCalls {
         self.0.lock().restore(owner, call_id, price, Instant::now());
     }
 
+    /// Takes out what a call's end is judged by, for whoever learns the end or works on the call; the call counts on.
+    #[must_use]
+    pub fn take_unjudged(&self, owner: Address, call_id: CallId) -> Option<Unjudged> {
+        self.0.lock().call(owner, call_id)?.unjudged.take()
+    }
+
     /// Counts a call no more: its end is known.
     pub fn end(&self, owner: Address, call_id: CallId) {
-        self.0.lock().end(owner, call_id);
+        let unjudged = self.0.lock().end(owner, call_id);
+        // After the lock: a trial may end with it.
+        drop(unjudged);
     }
 
     /// Admits a call at `price`, where `most` may be undecided; returns the trial it is, beyond that.
@@ -164,15 +176,26 @@ impl UndecidedCalls {
 }
 
 impl UndecidedState {
-    fn note(&mut self, owner: Address, call_id: CallId, price: Usdc, now: Instant) {
-        if let Some(of_owner) = self.add(owner, call_id, UndecidedCall { price, is_of_before: false }) {
+    fn note(
+        &mut self,
+        owner: Address,
+        call_id: CallId,
+        (price, unjudged): (Usdc, Option<Unjudged>),
+        now: Instant,
+    ) {
+        if let Some(known) = self.call(owner, call_id) {
+            known.unjudged = unjudged;
+            return;
+        }
+        let call = UndecidedCall { price, is_of_before: false, unjudged };
+        if let Some(of_owner) = self.add(owner, call_id, call) {
             of_owner.newest = Some(now);
         }
     }
 
     fn restore(&mut self, owner: Address, call_id: CallId, price: Usdc, now: Instant) {
         self.told_by.get_or_insert(now + TOLD_WITHIN);
-        self.add(owner, call_id, UndecidedCall { price, is_of_before: true });
+        self.add(owner, call_id, UndecidedCall { price, is_of_before: true, unjudged: None });
     }
 
     /// Counts a call that costs something, once; `None` when there was nothing to count.
@@ -182,21 +205,27 @@ impl UndecidedState {
         }
         let of_owner = self.owners.entry(owner).or_default();
         let Entry::Vacant(place) = of_owner.calls.entry(call_id) else { return None };
+        let UndecidedCall { price, is_of_before, .. } = call;
         place.insert(call);
-        of_owner.dearest = of_owner.dearest.max(call.price);
-        let sum = of_owner.sum_with(call);
-        *sum = sum.saturating_add(call.price);
+        of_owner.dearest = of_owner.dearest.max(price);
+        let sum = of_owner.sum_with(is_of_before);
+        *sum = sum.saturating_add(price);
         Some(of_owner)
     }
 
-    fn end(&mut self, owner: Address, call_id: CallId) {
-        let Some(of_owner) = self.owners.get_mut(&owner) else { return };
-        let Some(call) = of_owner.calls.remove(&call_id) else { return };
-        let sum = of_owner.sum_with(call);
-        *sum = sum.saturating_sub(call.price);
+    fn end(&mut self, owner: Address, call_id: CallId) -> Option<Unjudged> {
+        let of_owner = self.owners.get_mut(&owner)?;
+        let UndecidedCall { price, is_of_before, unjudged } = of_owner.calls.remove(&call_id)?;
+        let sum = of_owner.sum_with(is_of_before);
+        *sum = sum.saturating_sub(price);
         if of_owner.calls.is_empty() {
             self.owners.remove(&owner);
         }
+        unjudged
+    }
+
+    fn call(&mut self, owner: Address, call_id: CallId) -> Option<&mut UndecidedCall> {
+        self.owners.get_mut(&owner)?.calls.get_mut(&call_id)
     }
 
     /// Admits a call; `true` for one that is a trial.
@@ -251,8 +280,8 @@ impl UndecidedOwner {
     }
 
     /// The sum that a call is a part of.
-    fn sum_with(&mut self, call: UndecidedCall) -> &mut Usdc {
-        if call.is_of_before { &mut self.sum_before } else { &mut self.sum }
+    fn sum_with(&mut self, is_of_before: bool) -> &mut Usdc {
+        if is_of_before { &mut self.sum_before } else { &mut self.sum }
     }
 }
 
@@ -267,6 +296,8 @@ const fn half(limit: Usdc) -> Usdc {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Weak;
+
     use super::*;
 
     const OWNER: Address = Address::from_bytes([1; 20]);
@@ -284,7 +315,7 @@ mod tests {
     /// So many calls at a price that became undecided just now.
     fn undecided(calls: u8, price: u64, now: Instant) -> UndecidedState {
         let mut state = UndecidedState::default();
-        (0..calls).for_each(|number| state.note(OWNER, call_id(number), usdc(price), now));
+        (0..calls).for_each(|number| state.note(OWNER, call_id(number), (usdc(price), None), now));
         state
     }
 
@@ -315,7 +346,7 @@ mod tests {
         let now = Instant::now();
         let mut state = undecided(20, 5, now);
         // It is said again of one that is counted.
-        state.note(OWNER, call_id(1), usdc(5), now);
+        state.note(OWNER, call_id(1), (usdc(5), None), now);
         assert_eq!(state.sum(OWNER), usdc(100));
         assert!(state.admit(OTHER, usdc(5), MOST, now).is_ok());
         state.end(OTHER, call_id(1));
@@ -326,7 +357,7 @@ mod tests {
             assert_eq!(state.sum(OWNER), usdc(95));
         }
         assert!(!is_refused(&mut state, 5, now));
-        (0..20).for_each(|number| state.end(OWNER, call_id(number)));
+        (0..20).for_each(|number| drop(state.end(OWNER, call_id(number))));
         assert!(state.owners.is_empty() && state.all(MOST, now).is_empty());
     }
 
@@ -351,9 +382,29 @@ mod tests {
         assert_eq!(waits(&mut state, due), 0, "the next one");
         // It was not.
         state.tried.remove(&OWNER);
-        state.note(OWNER, call_id(99), usdc(5), due);
+        state.note(OWNER, call_id(99), (usdc(5), None), due);
         assert_eq!(waits(&mut state, due + Duration::from_secs(1)), 60);
         assert_eq!(waits(&mut state, due + TRIAL_AFTER), 0);
+    }
+
+    #[test]
+    fn what_a_call_is_judged_by_stays_until_its_end_and_an_earlier_runs_call_has_nothing() {
+        let calls = UndecidedCalls::default();
+        let note = || {
+            let unjudged = Unjudged { service: Weak::new(), made: Instant::now(), trial: None };
+            calls.note(OWNER, call_id(1), usdc(5), Some(unjudged));
+        };
+        let take = |number| calls.take_unjudged(OWNER, call_id(number)).is_some();
+        calls.restore(OWNER, call_id(2), usdc(5));
+        note();
+        assert_eq!([take(1), take(1), take(2)], [true, false, false], "once");
+        // Whoever took it, and did not learn the end, gives it back.
+        note();
+        assert!(take(1));
+        note();
+        calls.end(OWNER, call_id(1));
+        assert!(!take(1));
+        assert_eq!(calls.0.lock().sum(OWNER), usdc(5));
     }
 
     #[test]

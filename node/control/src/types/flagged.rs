@@ -29,7 +29,7 @@ pub struct FlaggedService {
 pub struct ServiceFlag {
     /// The larger part of it.
     pub cause: FlagCause,
-    /// Of the latest paid calls: those that failed by the owner's word.
+    /// Of the latest paid calls: those that failed by the owner's word, or that it charged without giving their answer.
     pub failed: u32,
     /// Those that were charged for an answer that breaks the service's own description.
     pub broke: u32,

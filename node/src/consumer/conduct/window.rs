@@ -4,7 +4,7 @@
 //! were good, so that it neither flickers nor is paid off by a single answer. While nothing is bought for a flag, a call
 //! is tried from time to time; each trial that fails doubles the wait for the next. What is a week old is forgotten.
 
-use std::{collections::VecDeque, fmt};
+use std::{collections::VecDeque, fmt, time::Instant};
 
 use farthing_config::FlagRule;
 use serde::{Deserialize, Serialize};
@@ -89,6 +89,9 @@ pub struct ConductWindow {
     why: String,
     flagged_secs: Option<u64>,
     trials_failed: u32,
+    /// The moment when a charge whose answer was lost was counted last.
+    #[serde(skip)]
+    lost_at: Option<Instant>,
     /// The user's rule for this service, in place of the setting.
     pub rule: Option<FlagRule>,
 }
@@ -97,7 +100,7 @@ impl ConductWindow {
     /// Counts the end of a call; `why` says what was wrong.
     pub fn note(&mut self, came: CallEnd, why: &str, is_trial: bool, now_secs: u64) {
         if self.is_old(now_secs) {
-            *self = Self { rule: self.rule, ..Self::default() };
+            *self = Self { rule: self.rule, lost_at: self.lost_at, ..Self::default() };
         }
         self.last_secs = now_secs;
         self.came.push_back(came);
@@ -116,6 +119,16 @@ impl ConductWindow {
         } else if self.good_in_a_row() >= CALLS_MAX {
             self.trials_failed = 0;
         }
+    }
+
+    /// Tells whether a charge counts for a call that was made then and whose answer was lost, and has the next one held
+    /// against it.
+    pub fn counts_lost(&mut self, made: Instant, now: Instant) -> bool {
+        let counts = self.lost_at.is_none_or(|lost_at| lost_at <= made);
+        if counts {
+            self.lost_at = Some(now);
+        }
+        counts
     }
 
     /// Returns the reason that the service is flagged, if it is.

@@ -35,6 +35,7 @@ mod hostile_books;
 mod locked;
 mod mislabelled;
 mod relisted;
+mod unanswered;
 mod undecided;
 
 /// What a patched owner answers to a copy of a call; `None` leaves it without an answer.
@@ -61,6 +62,8 @@ struct State {
     receipts: HashMap<CallId, Receipt>,
     /// It says what calls came to; until then they run.
     tells: bool,
+    /// Asked for a call's end, it gives the answer with the receipt.
+    keeps_answers: bool,
     /// What they came to; answers unless it is set.
     outcome: Option<Outcome>,
     spent: Usdc,
@@ -160,13 +163,14 @@ impl Owner {
     }
 
     fn status(&self, call_id: CallId) -> CallReply {
-        let (request, tells) = {
+        let (request, tells, keeps_answers) = {
             let state = self.state.lock();
             let known = state.calls.get(&call_id).filter(|_| !state.denies);
-            (known.map(|(request, _)| request.clone()), state.tells)
+            (known.map(|(request, _)| request.clone()), state.tells, state.keeps_answers)
         };
         match request {
             None => CallReply::Status(CallStatus::Unknown),
+            Some(request) if tells && keeps_answers => mislabelled::kept_answer(self, &request),
             Some(request) if tells => self.receipt(&request),
             Some(_) => CallReply::Status(CallStatus::Running),
         }

@@ -45,7 +45,7 @@ async fn an_undecided_call_counts_until_its_end_whatever_that_is() {
     let promises = [1, 2].map(|number| promise(number, 1, 10, owner));
     for promise in &promises {
         books.ledger.promise(promise.clone()).await.unwrap().await.unwrap();
-        accounts.undecided().note(owner, promise.request.call_id, promise.request.price);
+        accounts.undecided().note(owner, promise.request.call_id, promise.request.price, None);
     }
     assert_eq!(sum(), Some(usdc(20)));
     let [released, charged] = promises.map(Attempt::of);

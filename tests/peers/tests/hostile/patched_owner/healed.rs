@@ -16,7 +16,8 @@ use super::*;
 const LOST_OR_REFUSED: Answers =
     |_, request, _| request.params.contains_key("refusal").then(|| refusal_asked_for(request));
 
-async fn refused_for_too_little(world: &World, id: &str) -> Result<()> {
+/// A call that its owner refuses; it has its payer look into what the owner counts.
+pub(super) async fn refused_for_too_little(world: &World, id: &str) -> Result<()> {
     let body = with(world.body("GET", "/ok"), "params", json!({ "refusal": "insufficient_voucher" }));
     let answer = world.call(&with(body, "call_id", id)).await?;
     ensure!(answer.charged() == json!(false), "{id}: {answer:?}");

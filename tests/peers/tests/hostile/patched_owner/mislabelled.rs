@@ -10,21 +10,35 @@ use super::*;
 
 /// An answer without a body, charged as it is told to be.
 pub(super) fn answer(owner: &Owner, request: &CallRequest, status: u16, charged: Usdc) -> Option<CallReply> {
-    let headers = BTreeMap::new();
     let mut state = owner.state.lock();
     state.spent = state.spent.saturating_add(charged);
     let receipt = Receipt {
         channel: owner.channel.id,
         call_id: request.call_id,
         request_hash: request.request_hash(&[]),
-        response_hash: response_hash(status, &headers, &[]),
+        response_hash: [0; 32],
         outcome: Outcome::Answered.code(),
         charged,
         spent_total: state.spent,
         time_secs: 1,
     };
-    Some(CallReply::Response(CallResponse {
-        call_id: request.call_id,
+    Some(response(owner, receipt, status))
+}
+
+/// The answer of a call that was charged, with the receipt that it has however often it is given.
+pub(super) fn kept_answer(owner: &Owner, request: &CallRequest) -> CallReply {
+    match owner.receipt(request) {
+        CallReply::Status(CallStatus::Done { receipt, .. }) => response(owner, receipt, 200),
+        other => other,
+    }
+}
+
+/// An answer without a body, and its receipt.
+fn response(owner: &Owner, receipt: Receipt, status: u16) -> CallReply {
+    let headers = BTreeMap::new();
+    let receipt = Receipt { response_hash: response_hash(status, &headers, &[]), ..receipt };
+    CallReply::Response(CallResponse {
+        call_id: receipt.call_id,
         status,
         headers,
         body_bytes: 0,
@@ -33,7 +47,7 @@ pub(super) fn answer(owner: &Owner, request: &CallRequest, status: u16, charged:
         outcome: Outcome::Answered,
         owner_us: 0,
         upstream_us: 0,
-    }))
+    })
 }
 
 /// The status is in the path: `/status/404`.

@@ -1,0 +1,160 @@
+//! An owner that signs receipts for calls whose answers never arrive: it breaks off the stream or lets the call's time pass,
+//! and says that it served the call when it is asked. A network that breaks off does the same to an honest owner, which gives
+//! the answer then.
+
+use farthing_tests::calls::{expect_free, on_a_fixed_port, setting};
+
+use super::{healed::refused_for_too_little, mislabelled::kept_answer, *};
+
+/// Bad ends that flag a service, where they are half of all.
+const BAD_CALLS: u64 = 6;
+
+/// Breaks off the first copy, and has nothing but the receipt for the next; nothing at all while it denies that calls came.
+const BREAKS_OFF: Answers = |owner, request, copies| {
+    if request.params.contains_key("refusal") {
+        return Some(refusal_asked_for(request));
+    }
+    let denies = owner.state.lock().denies;
+    (copies > 1 && !denies).then(|| owner.receipt(request))
+};
+
+/// The same on the way of an honest owner's answer.
+const BROKEN_OFF: Answers = |owner, request, copies| (copies > 1).then(|| kept_answer(owner, request));
+
+/// Breaks off every copy, so that the call's time passes.
+const SILENT: Answers = |_, _, _| None;
+
+/// A flagged service is stopped, calls are not waited for long, and the owner finds the node again after a restart.
+fn settings() -> Result<Vec<(String, String)>> {
+    let stop = setting("spending.flagged", "stop");
+    Ok([stop, setting("limits.call_total_ms", "3000"), on_a_fixed_port()?].concat())
+}
+
+/// A world whose first call was served, and the owner that took the real one's place then. It tells how calls ended.
+async fn replaced(answers: Answers) -> Result<(World, Arc<Owner>, NetworkHandle)> {
+    let mut world = World::with(Setup { consumer_settings: settings()?, ..Setup::default() }).await?;
+    eventually("the first call is served", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    world.wait_until_decided().await?;
+    let (owner, network) = Owner::replaces(&mut world, answers).await?;
+    world.expect_differences(&[""]);
+    owner.tell();
+    Ok((world, owner, network))
+}
+
+async fn restart(world: &mut World) -> Result<()> {
+    world.consumer.stop().await?;
+    world.consumer.restart(Vec::new()).await?;
+    world.consumer.wait_until_ready().await
+}
+
+async fn is_flagged(world: &World) -> Result<bool> {
+    let listed = world.consumer.control().ask(endpoint::FlaggedServices).await?;
+    Ok(!listed.services.is_empty())
+}
+
+/// Makes calls that end so, one after the other. Then no call is made any more, and no more is paid, over a restart too.
+async fn expect_stopped_after(
+    world: &mut World,
+    owner: &Owner,
+    (calls, problem): (u64, &str),
+    paid: Usdc,
+) -> Result<()> {
+    for n in 0..calls {
+        ensure!(!is_flagged(world).await?, "it is flagged after {n}");
+        let answer = world.get("/ok").await?;
+        ensure!(answer.problem() == problem, "{n}: {answer:?}");
+        world.wait_until_decided().await?;
+    }
+    let arrived = owner.state.lock().calls.len();
+    expect_free("at once", &world.get("/ok").await?, 402, "service-flagged")?;
+    restart(world).await?;
+    expect_free("after a restart", &world.get("/ok").await?, 402, "service-flagged")?;
+    assert_eq!(spent(world).await?, paid);
+    assert_eq!(owner.state.lock().calls.len(), arrived);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_that_breaks_calls_off_and_signs_that_it_served_them_is_flagged_and_stopped() -> Result<()> {
+    let (mut world, owner, _network) = replaced(BREAKS_OFF).await?;
+    let calls = (BAD_CALLS, "answer-no-longer-kept");
+    expect_stopped_after(&mut world, &owner, calls, cost(1 + BAD_CALLS)).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_that_answers_nothing_and_signs_that_it_did_when_it_is_asked_is_flagged_and_stopped()
+-> Result<()> {
+    let (mut world, owner, _network) = replaced(SILENT).await?;
+    expect_stopped_after(&mut world, &owner, (BAD_CALLS, "undecided"), cost(1 + BAD_CALLS)).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_is_charged_after_its_owner_said_that_it_never_came_counts_as_well() -> Result<()> {
+    let (mut world, owner, _network) = replaced(BREAKS_OFF).await?;
+    owner.state.lock().denies = true;
+    let denied = world.call(&with(world.body("GET", "/ok"), "call_id", "denied")).await?;
+    ensure!(denied.charged() == Value::Null, "{denied:?}");
+    world.wait_until_decided().await?;
+    assert_eq!(spent(&world).await?, PRICE);
+    owner.state.lock().denies = false;
+    let request = owner.state.lock().calls[&CallId::from_idempotency_key("denied")].0.clone();
+    let _ = owner.receipt(&request);
+    refused_for_too_little(&world, "refused").await?;
+    eventually("the charge is booked", async || Ok(spent(&world).await? == cost(2))).await?;
+    expect_stopped_after(&mut world, &owner, (BAD_CALLS - 1, "answer-no-longer-kept"), cost(1 + BAD_CALLS))
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_that_a_network_loses_and_their_owner_gives_again_flag_nobody() -> Result<()> {
+    let (mut world, _owner, _network) = replaced(BROKEN_OFF).await?;
+    for _ in 0..=BAD_CALLS {
+        expect_served(&world.get("/ok").await?)?;
+    }
+    // What was to be counted is stored then.
+    restart(&mut world).await?;
+    expect_served(&world.get("/ok").await?)?;
+    ensure!(!is_flagged(&world).await?, "it is flagged");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_that_come_after_a_calls_time_flag_nobody() -> Result<()> {
+    let (mut world, owner, _network) = replaced(SILENT).await?;
+    owner.state.lock().keeps_answers = true;
+    for n in 0..=BAD_CALLS {
+        let answer = world.get("/ok").await?;
+        ensure!(answer.problem() == "undecided", "{n}: {answer:?}");
+        world.wait_until_decided().await?;
+    }
+    assert_eq!(spent(&world).await?, cost(2 + BAD_CALLS));
+    restart(&mut world).await?;
+    ensure!(!is_flagged(&world).await?, "it is flagged");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_that_one_break_lost_count_once_and_those_that_a_crash_left_open_do_not_count() -> Result<()>
+{
+    let (mut world, owner, _network) = replaced(SILENT).await?;
+    let body = world.body("GET", "/ok");
+    let together = futures::future::try_join_all((0..2 * BAD_CALLS).map(|_| world.call(&body))).await?;
+    for answer in together {
+        ensure!(answer.problem() == "undecided", "{answer:?}");
+    }
+    world.wait_until_decided().await?;
+    owner.state.lock().tells = false;
+    for n in 0..BAD_CALLS {
+        let answer = world.get("/ok").await?;
+        ensure!(answer.problem() == "undecided", "{n}: {answer:?}");
+    }
+    world.consumer.kill().await?;
+    owner.tell();
+    world.consumer.restart(Vec::new()).await?;
+    world.consumer.wait_until_ready().await?;
+    world.wait_until_decided().await?;
+    restart(&mut world).await?;
+    ensure!(!is_flagged(&world).await?, "it is flagged");
+    assert_eq!(spent(&world).await?, cost(1 + 3 * BAD_CALLS));
+    Ok(())
+}
