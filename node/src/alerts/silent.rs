@@ -104,6 +104,7 @@ mod tests {
             config,
             deposited: usdc(1_000),
             claimed: usdc(claimed),
+            round: None,
             stopped: false,
             acknowledged: usdc(10),
             receipted: usdc(10),

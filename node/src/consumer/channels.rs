@@ -47,6 +47,8 @@ pub struct PayerChannel {
     /// True if all that a crash lost is known: the ledger lacks nothing, or calls were promised since the start.
     pub is_compared: bool,
     pub claimed: Usdc,
+    /// The number of times that the channel was emptied.
+    pub round: u32,
     /// The payer's withdrawal is possible from this second on.
     pub close_at_secs: Option<u64>,
     /// The last increase of the deposit, from which a top-up is computed.
@@ -211,6 +213,7 @@ impl PayerChannels {
             receipted: row.receipted,
             is_compared: row.is_promised_on && !row.may_lack_calls,
             claimed: row.claimed,
+            round: 0,
             close_at_secs,
             last_deposit: Usdc::ZERO,
             filled_at: None,
@@ -224,7 +227,7 @@ impl PayerChannels {
         channel.state.deposited = row.deposited;
         channel.state.acknowledged = channel.state.acknowledged.max(row.acknowledged);
         channel.state.stopped |= row.stopped;
-        channel.claimed = row.claimed;
+        (channel.claimed, channel.round) = (row.claimed, row.round.unwrap_or_default());
         // The owner's total is no less than what it was paid, nor than what its receipts come to.
         channel.seen_total = channel.seen_total.max(row.claimed).max(row.acknowledged);
         channel.close_at_secs = close_at_secs;
@@ -485,9 +488,8 @@ impl PayerChannels {
     pub fn all(&self) -> Vec<PayerChannel> {
         let channels = self.channels.lock();
         let matters = |channel: &&PayerChannel| {
-            let is_in_use =
-                || channels.in_use(channel.config.payee).is_some_and(|in_use| in_use.id == channel.id);
-            channel.holds_something() || channel.state.stopped || is_in_use()
+            let in_use = || channels.in_use(channel.config.payee).map(|in_use| in_use.id);
+            channel.holds_something() || channel.state.stopped || in_use() == Some(channel.id)
         };
         channels.by_id.values().filter(matters).cloned().collect()
     }

@@ -430,6 +430,7 @@ mod tests {
             last_deposit: Usdc::ZERO,
             filled_at: None,
             last_used_secs: 1_000,
+            round: 0,
         }
     }
 

@@ -28,6 +28,7 @@ fn row(config: ChannelConfig, micros: u64) -> PayerChannelRow {
         config,
         deposited: usdc(micros),
         claimed: usdc(0),
+        round: None,
         stopped: false,
         acknowledged: usdc(0),
         receipted: Usdc::ZERO,

@@ -224,6 +224,7 @@ mod tests {
             config,
             deposited: usdc(100),
             claimed: usdc(3),
+            round: None,
             stopped: false,
             acknowledged: usdc(5),
             receipted: Usdc::ZERO,

@@ -52,6 +52,7 @@ fn booked(channels: &PayerChannels, id: ChannelId, config: ChannelConfig, deposi
         config,
         deposited,
         claimed: Usdc::ZERO,
+        round: None,
         stopped: false,
         acknowledged: Usdc::ZERO,
         receipted: Usdc::ZERO,

@@ -24,6 +24,11 @@ const fn held(deposited: u64) -> Held {
 const LIMITS: RestLimits = RestLimits { per_owner: usdc(50), in_all: usdc(100) };
 
 fn holding(channels: &PayerChannels, n: u8, deposited: u64, claimed: u64) {
+    holding_in(channels, n, 0, [deposited, claimed]);
+}
+
+/// Has the books show a channel that was emptied so often.
+fn holding_in(channels: &PayerChannels, n: u8, round: u32, [deposited, claimed]: [u64; 2]) {
     let config = ChannelConfig {
         payer: Address::ZERO,
         payee: owner(n),
@@ -37,6 +42,7 @@ fn holding(channels: &PayerChannels, n: u8, deposited: u64, claimed: u64) {
         config,
         deposited: usdc(deposited),
         claimed: usdc(claimed),
+        round: Some(round),
         stopped: false,
         acknowledged: usdc(claimed),
         receipted: usdc(claimed),

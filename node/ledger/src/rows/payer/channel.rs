@@ -173,6 +173,7 @@ impl StoredPayerChannel {
             config: self.config,
             deposited: self.deposited,
             claimed: self.claimed,
+            round: self.round,
             stopped: self.stopped,
             acknowledged: self.acknowledged,
             receipted: self.receipted(),

@@ -32,6 +32,8 @@ pub struct PayerChannelRow {
     pub config: ChannelConfig,
     pub deposited: Usdc,
     pub claimed: Usdc,
+    /// As in [`PayerChannelFacts::round`]; `None` in ledgers of before.
+    pub round: Option<u32>,
     pub stopped: bool,
     /// Sum of the charges of acknowledged receipts.
     pub acknowledged: Usdc,
