@@ -51,6 +51,7 @@ mod reconcile;
 mod recovery;
 mod refills;
 pub mod rest;
+pub mod resting;
 pub mod rules;
 pub mod shares;
 pub mod shown;

@@ -153,13 +153,17 @@ fn text(state: &SpendingState) -> String {
         format!("{now} USDC{origin}")
     };
     let (now, configured) = (&state.limits, &state.configured);
+    let returned = match state.at_rest.returned {
+        Text(Usdc::ZERO) => String::new(),
+        returned => format!(", {returned} of it for deposits of the last day that came back"),
+    };
     pairs([
         ("Spending", standing),
         ("Spent today", format!("{} USDC", state.spent_today)),
         ("Per call", limit(now.price_max, configured.price_max)),
         ("Per day", limit(now.per_day, configured.per_day)),
         ("Per secret and day", limit(now.per_secret_day, configured.per_secret_day)),
-        ("In channels", format!("{} of {} USDC", state.at_rest.now, state.at_rest.max)),
+        ("In channels", format!("{} of {} USDC{returned}", state.at_rest.now, state.at_rest.max)),
         ("At most with one owner", format!("{} USDC", state.at_rest.per_owner)),
     ])
 }

@@ -35,8 +35,10 @@ fn state(node: &Handles) -> SpendingState {
 
 fn at_rest(funding: &Funding) -> MoneyAtRest {
     let RestLimits { per_owner, in_all } = funding.at_rest().limits();
+    let resting = funding.at_rest().in_all();
     MoneyAtRest {
-        now: funding.at_rest().total().into(),
+        now: resting.total().into(),
+        returned: resting.returned.into(),
         max: in_all.into(),
         per_owner: per_owner.into(),
         close_delay_max_secs: funding.bounds().close_delay_max_secs,

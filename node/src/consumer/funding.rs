@@ -351,6 +351,10 @@ impl Funding {
         {
             tracing::warn!(%owner, %error, "that an emptied channel was filled was not stored");
         }
+        // Without a transaction the chain was only said to hold as much already.
+        if made.as_ref().is_ok_and(|report| report.tx_hash.is_some()) {
+            self.0.at_rest.made(at, held);
+        }
         if made.as_ref().is_err_and(is_unsigned) {
             self.0.at_rest.give_up(at, held);
         } else {

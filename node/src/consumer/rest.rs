@@ -4,7 +4,11 @@
 //! one endpoint tells what a channel holds, and may tell of a full one as emptied. A place is given up sooner where nothing
 //! was signed, and where the owner closed the channel because this node asked for it. While the books show as much as was
 //! put there, places add nothing to it. So deposits to several owners at once cannot pass a limit together, and who lies
-//! about channels gains no more than the limits in a day.
+//! about channels gains no more than the limit with each owner in a day.
+//!
+//! What was made, and came back by the chain's word alone, counts wholly with its owner and for a part in all: owners that
+//! close each channel at once keep no other from being paid, and an endpoint that lies has no more than a multiple of the
+//! limit put there.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -19,6 +23,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     channels::{PayerChannel, PayerChannels},
+    resting::Resting,
     spending::OverLimit,
 };
 
@@ -79,6 +84,20 @@ struct DepositPlace {
     until: Option<Instant>,
     /// The amount and the end of the authorization that another attempt of the same deposit has left.
     left: Option<(Usdc, Instant)>,
+    /// True if its transaction is on the chain, so that no authorization of it can be brought any more.
+    is_made: bool,
+}
+
+impl DepositPlace {
+    /// Tells whether it came back, if the books show the channel in this round.
+    const fn is_back(&self, held: Held, round: u32) -> bool {
+        self.is_made && self.until.is_some() && held.round < round
+    }
+
+    /// The time for which it counts yet: all of it while it is being made.
+    fn time_left(&self) -> Duration {
+        self.until.map_or(COUNTED_FOR, |until| until.saturating_duration_since(Instant::now()))
+    }
 }
 
 impl AtRest {
@@ -90,9 +109,30 @@ impl AtRest {
         self.limits
     }
 
-    /// Deposited and not paid out, in all, with deposits of the last day that the books do not show.
+    /// Returns what counts in all.
     pub fn total(&self) -> Usdc {
-        total(&self.amounts(&self.lock()))
+        self.in_all().total()
+    }
+
+    /// Sums up what counts with each owner.
+    pub fn with_owners(&self) -> HashMap<Address, Resting> {
+        self.amounts(&self.lock())
+    }
+
+    /// Sums up what counts in all.
+    pub fn in_all(&self) -> Resting {
+        in_all(&self.with_owners())
+    }
+
+    /// Lists the deposits that came back, of those that count.
+    pub fn returned(&self) -> Vec<(RestingPlace, Held)> {
+        let placed = self.lock();
+        let back = placed.iter().flat_map(|(at, places)| {
+            let round = self.channels.get(at.channel).map_or(0, |channel| channel.round);
+            let back = places.iter().filter(move |(held, place)| place.is_back(**held, round));
+            back.map(move |(held, _)| (*at, *held))
+        });
+        back.collect()
     }
 
     /// Takes a place for a deposit of at most `wanted` and at least `least` onto what a channel holds: as much of it as the
@@ -141,6 +181,13 @@ impl AtRest {
         }
     }
 
+    /// Takes note that a deposit was made.
+    pub fn made(&self, at: RestingPlace, held: Held) {
+        if let Some(place) = self.lock().get_mut(&at).and_then(|places| places.get_mut(&held)) {
+            place.is_made = true;
+        }
+    }
+
     /// Keeps the place of a deposit whose attempt is over: it was made, or an endpoint has seen the authorization, and may
     /// bring it.
     pub fn keep(&self, at: RestingPlace, held: Held, until: Instant) {
@@ -161,18 +208,15 @@ impl AtRest {
     pub fn placed(&self, at: RestingPlace, now_secs: u64) -> Vec<PlacedDeposit> {
         let placed = self.lock();
         let places = placed.get(&at).into_iter().flatten();
-        let stored = places.map(|(held, place)| {
-            let left =
-                place.until.map_or(COUNTED_FOR, |until| until.saturating_duration_since(Instant::now()));
-            PlacedDeposit {
-                round: held.round,
-                deposited: held.deposited,
-                amount: place.amount,
-                rest_before: place.rest_before,
-                paid_before: place.paid_before,
-                begun_secs: place.begun_secs,
-                lapses_secs: now_secs.saturating_add(left.as_secs()),
-            }
+        let stored = places.map(|(held, place)| PlacedDeposit {
+            round: held.round,
+            deposited: held.deposited,
+            amount: place.amount,
+            rest_before: place.rest_before,
+            paid_before: place.paid_before,
+            begun_secs: place.begun_secs,
+            lapses_secs: now_secs.saturating_add(place.time_left().as_secs()),
+            is_made: Some(place.is_made),
         });
         stored.collect()
     }
@@ -188,6 +232,7 @@ impl AtRest {
             begun_secs: deposit.begun_secs,
             until: Some(Instant::now() + left),
             left: None,
+            is_made: deposit.is_made.unwrap_or_default(),
         };
         let held = Held { round: deposit.round, deposited: deposit.deposited };
         self.lock().entry(at).or_default().insert(held, place);
@@ -222,27 +267,26 @@ impl AtRest {
             begun_secs: clock::now_secs(),
             until: None,
             left: None,
+            is_made: false,
         }
     }
 
-    /// By owner, what lies in its channels or will, and is not paid out.
-    fn amounts(&self, placed: &PlacesByChannel) -> HashMap<Address, Usdc> {
-        let mut amounts: HashMap<Address, Usdc> = HashMap::new();
-        let mut add = |owner, amount| {
+    /// By owner, what lies in its channels or will, and what came back.
+    fn amounts(&self, placed: &PlacesByChannel) -> HashMap<Address, Resting> {
+        let mut amounts: HashMap<Address, Resting> = HashMap::new();
+        let mut add = |owner, part| {
             let sum = amounts.entry(owner).or_default();
-            *sum = sum.saturating_add(amount);
+            *sum = sum.plus(part);
         };
         let shown: HashMap<ChannelId, PayerChannel> =
             self.channels.all().into_iter().map(|channel| (channel.id, channel)).collect();
         for channel in shown.values() {
-            add(channel.config.payee, rest(channel));
+            add(channel.config.payee, Resting { shown: rest(channel), ..Resting::default() });
         }
         for (at, places) in placed {
             let counted = shown.get(&at.channel);
             let channel = counted.cloned().or_else(|| self.channels.get(at.channel));
-            // The owner's receipts show what it earned, and the chain's word alone nothing.
-            let paid = channel.map_or(Usdc::ZERO, |channel| channel.claimed.min(channel.receipted));
-            add(at.owner, put_there(places, paid).saturating_sub(counted.map_or(Usdc::ZERO, rest)));
+            add(at.owner, beside(counted.map_or(Usdc::ZERO, rest), places, channel.as_ref()));
         }
         amounts
     }
@@ -262,20 +306,20 @@ impl RestLimits {
     /// Returns the part of `wanted` that there is room for.
     fn room(
         &self,
-        amounts: &HashMap<Address, Usdc>,
+        amounts: &HashMap<Address, Resting>,
         owner: Address,
         least: Usdc,
         wanted: Usdc,
     ) -> Result<Usdc, OverLimit> {
-        let Self { per_owner, in_all } = *self;
-        let (with_owner, everywhere) = (amounts.get(&owner).copied().unwrap_or_default(), total(amounts));
-        let of_owner = per_owner.saturating_sub(with_owner);
+        let Self { per_owner, in_all: limit } = *self;
+        let (with_owner, everywhere) = (amounts.get(&owner).copied().unwrap_or_default(), in_all(amounts));
+        let of_owner = per_owner.saturating_sub(with_owner.total());
         if of_owner < least {
-            return Err(OverLimit::RestOfOwner { owner, at_rest: with_owner, per_owner, deposit: least });
+            return Err(OverLimit::RestOfOwner { owner, resting: with_owner, per_owner, deposit: least });
         }
-        let left = in_all.saturating_sub(everywhere);
+        let left = limit.saturating_sub(everywhere.total());
         if left < least {
-            return Err(OverLimit::Rest { at_rest: everywhere, in_all, deposit: least });
+            return Err(OverLimit::Rest { resting: everywhere, in_all: limit, deposit: least });
         }
         Ok(wanted.min(of_owner).min(left))
     }
@@ -286,17 +330,32 @@ fn rest(channel: &PayerChannel) -> Usdc {
     channel.state.deposited.saturating_sub(channel.claimed)
 }
 
+/// Computes what counts of a channel's deposits beside the rest of it that the books show. What came back is the part of them
+/// beyond those that are made or lie there, and beyond the rest: nothing of these counts for less than its whole.
+fn beside(rest: Usdc, places: &BTreeMap<Held, DepositPlace>, channel: Option<&PayerChannel>) -> Resting {
+    // The owner's receipts show what it earned, and the chain's word alone nothing.
+    let paid = channel.map_or(Usdc::ZERO, |channel| channel.claimed.min(channel.receipted));
+    let round = channel.map_or(0, |channel| channel.round);
+    let all = put_there(places.iter(), paid);
+    let stays = places.iter().filter(|(held, place)| !place.is_back(**held, round));
+    let lies_there = put_there(stays, paid).max(rest);
+    let (coming, returned) = (lies_there.saturating_sub(rest), all.saturating_sub(lies_there));
+    let waits = !(coming.is_zero() && returned.is_zero());
+    let longest = places.values().map(DepositPlace::time_left).max().filter(|_| waits);
+    Resting { shown: Usdc::ZERO, coming, returned, lapses_in: longest.unwrap_or_default() }
+}
+
 /// Computes the most that lies in a channel by what this node has put there, whatever the chain says of it: what was there
 /// before the oldest deposit, and all since, without what was paid out since.
-fn put_there(places: &BTreeMap<Held, DepositPlace>, paid: Usdc) -> Usdc {
-    let oldest = places.iter().min_by_key(|(held, place)| (place.begun_secs, **held));
+fn put_there<'a>(places: impl Iterator<Item = (&'a Held, &'a DepositPlace)> + Clone, paid: Usdc) -> Usdc {
+    let oldest = places.clone().min_by_key(|(held, place)| (place.begun_secs, **held));
     let Some((_, oldest)) = oldest else { return Usdc::ZERO };
-    let put = places.values().fold(oldest.rest_before, |sum, place| sum.saturating_add(place.amount));
+    let put = places.fold(oldest.rest_before, |sum, (_, place)| sum.saturating_add(place.amount));
     put.saturating_sub(paid.saturating_sub(oldest.paid_before))
 }
 
-fn total(amounts: &HashMap<Address, Usdc>) -> Usdc {
-    amounts.values().fold(Usdc::ZERO, |sum, amount| sum.saturating_add(*amount))
+fn in_all(amounts: &HashMap<Address, Resting>) -> Resting {
+    amounts.values().fold(Resting::default(), |sum, resting| sum.plus(resting.in_all()))
 }
 
 #[cfg(test)]

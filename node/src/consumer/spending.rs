@@ -7,6 +7,13 @@ use std::collections::{BTreeSet, HashMap};
 
 use farthing_protocol::{Address, ServiceId, Usdc};
 
+use super::resting::Resting;
+
+/// Ways to have back what lies in channels.
+const OF_OWNER_BACK: &str =
+    "wait until the owner claims what it earned, close the channel with `farthing channel close`";
+const OF_ANY_BACK: &str = "close a channel with `farthing channel close`";
+
 /// Caps set by the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpendingCaps {
@@ -77,15 +84,17 @@ pub enum OverLimit {
     )]
     SecretBudget { secret: String, spent: Usdc, per_day: Usdc, price: Usdc },
     #[error(
-        "{at_rest} USDC lie in the channel with {owner}, or were put there within a day and may lie there, at most {per_owner} USDC may, and this call needs a deposit of {deposit} USDC; wait until the owner claims what it earned, close the channel with `farthing channel close`, or raise `spending.at_rest_per_owner`"
+        "a deposit of {deposit} USDC into the channel with {owner} is needed, and at most {per_owner} USDC may lie there: {resting}; {}",
+        .resting.ways(OF_OWNER_BACK, "spending.at_rest_per_owner")
     )]
-    RestOfOwner { owner: Address, at_rest: Usdc, per_owner: Usdc, deposit: Usdc },
+    RestOfOwner { owner: Address, resting: Resting, per_owner: Usdc, deposit: Usdc },
     #[error(
-        "{at_rest} USDC lie in all channels of this node, or were put there within a day and may lie there, at most {in_all} USDC may, and this call needs a deposit of {deposit} USDC; close a channel with `farthing channel close`, or raise `spending.at_rest_max`"
+        "a deposit of {deposit} USDC is needed, and at most {in_all} USDC may lie in all channels of this node: {resting}; {}",
+        .resting.ways(OF_ANY_BACK, "spending.at_rest_max")
     )]
-    Rest { at_rest: Usdc, in_all: Usdc, deposit: Usdc },
+    Rest { resting: Resting, in_all: Usdc, deposit: Usdc },
     #[error(
-        "this node found the channel with {owner} empty and filled it again too often, and each time costs gas; a call fills it again in {hours} h, and `farthing channel open` does at once"
+        "the channel with {owner} was emptied and filled again too often, and each time costs gas; a call fills it again in {hours} h, and `farthing channel open` does at once"
     )]
     Refilled { owner: Address, hours: u64 },
 }

@@ -29,6 +29,9 @@ pub struct MoneyAtRest {
     /// In all channels, deposits under way included.
     #[schema(value_type = String)]
     pub now: Text<Usdc>,
+    /// The part of `now` that counts for deposits of the last day that came back.
+    #[schema(value_type = String)]
+    pub returned: Text<Usdc>,
     #[schema(value_type = String)]
     pub max: Text<Usdc>,
     #[schema(value_type = String)]

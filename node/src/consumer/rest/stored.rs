@@ -26,6 +26,9 @@ pub struct PlacedDeposit {
     pub begun_secs: u64,
     #[n(6)]
     pub lapses_secs: u64,
+    /// Its transaction is on the chain; `None` before that was noted.
+    #[n(7)]
+    pub is_made: Option<bool>,
 }
 
 #[derive(Debug, Encode, Decode)]
@@ -108,6 +111,7 @@ mod tests {
             paid_before: Usdc::from_micros(4),
             begun_secs: 5,
             lapses_secs: 6,
+            is_made: (round > 0).then_some(round > 1),
         };
         let [one, other] = [1, 2].map(|n| RestingPlace {
             owner: Address::from_bytes([n; 20]),

@@ -225,6 +225,109 @@ fn what_an_owner_was_paid_before_a_deposit_makes_no_room_after_it() {
     }
 }
 
+/// Deposits 20 into a channel in this round of it, and has the token take them.
+fn make(rest: &AtRest, n: u8, round: u32, deposited: u64) -> Result<Usdc, OverLimit> {
+    let held = Held { round, deposited: usdc(deposited) };
+    let room = rest.take(at(n), held, usdc(20), usdc(20));
+    rest.made(at(n), held);
+    rest.keep(at(n), held, Instant::now() + COUNTED_FOR);
+    room
+}
+
+#[test]
+fn what_came_back_counts_wholly_with_its_owner_and_for_a_quarter_in_all() {
+    let channels = Arc::new(PayerChannels::default());
+    let rest = AtRest::new(channels.clone(), LIMITS);
+    // Owners that close each channel at once.
+    for n in 1..=4 {
+        for round in 0..2 {
+            assert_eq!(make(&rest, n, round, 0), Ok(usdc(20)), "{n}, {round}");
+            holding_in(&channels, n, round, [20, 0]);
+            holding_in(&channels, n, round + 1, [0, 0]);
+        }
+        let refused = make(&rest, n, 2, 0).unwrap_err();
+        let OverLimit::RestOfOwner { resting, .. } = refused else { panic!("{refused}") };
+        assert_eq!((resting.total(), resting.returned), (usdc(40), usdc(40)), "{n}");
+    }
+    let all = rest.in_all();
+    assert_eq!((all.total(), all.returned), (usdc(4 * 10), usdc(4 * 10)));
+    assert_eq!((all.hours(), rest.returned().len()), (24, 8));
+    // Another owner is paid on, wholly counted.
+    assert_eq!(make(&rest, 5, 0, 0), Ok(usdc(20)));
+    assert_eq!(rest.total(), usdc(40 + 20), "not in the books yet");
+    holding(&channels, 5, 20, 0);
+    assert_eq!(rest.total(), usdc(40 + 20));
+    let of_fifth = rest.with_owners()[&owner(5)];
+    assert_eq!((of_fifth.shown, of_fifth.total()), (usdc(20), usdc(20)));
+}
+
+#[test]
+fn what_lies_there_by_the_books_and_what_is_on_its_way_never_counts_for_a_part() {
+    let channels = Arc::new(PayerChannels::default());
+    let limits = RestLimits { per_owner: usdc(1_000), in_all: usdc(1_000) };
+    let rest = AtRest::new(channels.clone(), limits);
+    let counted = || {
+        let Resting { shown, coming, returned, .. } = rest.with_owners()[&owner(1)];
+        [shown, coming, returned].map(Usdc::micros)
+    };
+    make(&rest, 1, 0, 0).unwrap();
+    holding_in(&channels, 1, 1, [0, 0]);
+    assert_eq!(counted(), [0, 0, 20]);
+    // Filled again: under way, made, and in the books.
+    let second = Held { round: 1, deposited: usdc(0) };
+    rest.take(at(1), second, usdc(20), usdc(20)).unwrap();
+    assert_eq!(counted(), [0, 20, 20]);
+    rest.made(at(1), second);
+    rest.keep(at(1), second, Instant::now() + COUNTED_FOR);
+    assert_eq!(counted(), [0, 20, 20]);
+    holding_in(&channels, 1, 1, [20, 0]);
+    assert_eq!((counted(), rest.total()), ([20, 0, 20], usdc(20 + 5)));
+    // More is put onto it.
+    let third = Held { round: 1, deposited: usdc(20) };
+    rest.take(at(1), third, usdc(8), usdc(8)).unwrap();
+    assert_eq!((counted(), rest.total()), ([20, 8, 20], usdc(28 + 5)));
+    // The first of this round has lapsed, and lies there still.
+    rest.keep(at(1), second, Instant::now());
+    assert_eq!(rest.total(), usdc(28), "what came back is masked by what lies there, and not the reverse");
+    // The books show in a later round as much as in the earlier one: that the first came back was a lie, or not.
+    rest.give_up(at(1), third);
+    holding_in(&channels, 1, 2, [500, 0]);
+    assert_eq!((counted(), rest.total()), ([500, 0, 0], usdc(500)));
+    // An earlier round is shown again.
+    holding_in(&channels, 1, 0, [0, 0]);
+    assert_eq!((counted(), rest.total()), ([0, 20, 0], usdc(20)), "nothing came back");
+}
+
+#[test]
+fn what_may_still_be_made_counts_wholly_in_whatever_round_the_books_show_the_channel() {
+    let channels = Arc::new(PayerChannels::default());
+    let rest = AtRest::new(channels.clone(), LIMITS);
+    assert_eq!(rest.take(at(1), held(0), usdc(20), usdc(20)), Ok(usdc(20)));
+    rest.keep(at(1), held(0), Instant::now() + COUNTED_FOR);
+    holding_in(&channels, 1, 3, [0, 0]);
+    assert_eq!((rest.total(), rest.returned()), (usdc(20), Vec::new()), "its authorization can be brought");
+    // Over a restart too, and what was made stays made.
+    make(&rest, 1, 1, 0).unwrap();
+    let after = AtRest::new(channels, LIMITS);
+    rest.placed(at(1), 1_000).iter().for_each(|deposit| after.restore(at(1), deposit, 1_000));
+    for rest in [rest, after] {
+        assert_eq!((rest.total(), rest.returned().len()), (usdc(20 + 5), 1));
+    }
+}
+
+#[test]
+fn what_an_owner_was_paid_of_a_deposit_did_not_come_back() {
+    let channels = Arc::new(PayerChannels::default());
+    let rest = AtRest::new(channels.clone(), LIMITS);
+    make(&rest, 1, 0, 0).unwrap();
+    // Its owner earned 4, and closed.
+    holding_in(&channels, 1, 1, [4, 4]);
+    assert_eq!((rest.with_owners()[&owner(1)].returned, rest.total()), (usdc(16), usdc(4)));
+    make(&rest, 1, 1, 4).unwrap();
+    holding_in(&channels, 1, 1, [24, 4]);
+    assert_eq!(rest.total(), usdc(20 + 4));
+}
+
 #[test]
 fn a_restart_frees_no_place_and_prolongs_none() {
     const NOW: u64 = 1_795_000_000;

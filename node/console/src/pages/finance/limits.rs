@@ -31,6 +31,8 @@ struct LimitsTemplate {
     spent_today: String,
     left_today: String,
     at_rest: String,
+    /// The part of it that came back, if there is any.
+    at_rest_returned: Option<String>,
     at_rest_max: String,
     at_rest_per_owner: String,
     /// Name of the field, words, hint, as it is typed, of the configuration.
@@ -106,6 +108,9 @@ async fn page(visit: &Visit, typed: Option<&LimitFields>, problem: Option<String
         spent_today: show::usdc(state.spent_today.0),
         left_today: show::usdc(now.per_day.0.saturating_sub(state.spent_today.0)),
         at_rest: show::usdc(state.at_rest.now.0),
+        at_rest_returned: Some(state.at_rest.returned.0)
+            .filter(|returned| !returned.is_zero())
+            .map(show::usdc),
         at_rest_max: show::usdc(state.at_rest.max.0),
         at_rest_per_owner: show::usdc(state.at_rest.per_owner.0),
         limits: [
