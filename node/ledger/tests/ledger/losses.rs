@@ -63,6 +63,7 @@ async fn what_is_left_of_a_deposit_comes_back_as_a_settlement_and_goes_with_the_
     assert_eq!(back(filled).await, [left]);
     // It was stopped by its user, who has not read the chain.
     assert_eq!(back(PayerChannelFacts { round: None, stopped: true, ..filled }).await, [left]);
+    assert_eq!(ledger.payer_channels().unwrap()[0].round, Some(1), "as it was read last");
     assert_eq!(back(PayerChannelFacts { round: Some(2), ..closed }).await, [left, left]);
     assert!(ledger.audit(None).unwrap().violations.is_empty());
 }
