@@ -149,7 +149,7 @@ impl Funding {
     /// # Errors
     /// [`BuyError`] saying what is missing, and nothing was deposited then.
     pub async fn ensure(&self, accept: &Accept, price: Usdc) -> Result<(), BuyError> {
-        let _turn = self.0.one_at_a_time.take(accept.pay_to).await;
+        let turn = self.0.one_at_a_time.take(accept.pay_to).await;
         let config = self.to_fill(accept);
         let channel = self.0.channels.get(config.id(&self.0.chain.domain()));
         if channel.as_ref().is_some_and(|channel| channel.state.available() >= price) {
@@ -177,6 +177,8 @@ impl Funding {
         let is_refill = !is_open && !self.emptied(accept.pay_to).is_empty();
         let wanted = WantedDeposit { deposited, least, amount, is_refill };
         let made = self.deposit(accept, config, wanted).await;
+        // Other callers are refused meanwhile, and do not wait for each other.
+        drop(turn);
         // Nothing is missing where an endpoint only said for a while that the channel is empty.
         let is_over_limit = matches!(made, Err(BuyError::OverLimit(_)));
         if is_over_limit && self.is_shown_again(accept.pay_to).await { Ok(()) } else { made }
