@@ -60,7 +60,7 @@ impl Node {
         let secrets = Arc::new(Secrets::new(secret_file, secrets, used_before(&ledger)?));
         let (foundation, inbound, news) = Foundation::lay(config, &opened.wallet, ledger).await?;
 
-        let funding = Funding::new(foundation.funding())?;
+        let funding = Funding::restore(foundation.funding()).await?;
         let consumer = Consumer::new(foundation.consumer(&funding)?);
         let (closes, closes_receiver) = mpsc::channel(CLOSES_QUEUED_MAX);
         let owner = Owner::new(foundation.owner(closes));

@@ -2,7 +2,7 @@
 //! at rest, and on no terms beyond the user's bounds.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     ops::Deref,
     sync::Arc,
     time::{Duration, Instant},
@@ -110,13 +110,22 @@ struct WantedDeposit {
 }
 
 impl Funding {
+    /// Goes on with the deposits of the last day. Those that have lapsed are dropped from the ledger.
+    ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub fn new(parts: FundingParts) -> Result<Self, LedgerError> {
+    pub async fn restore(parts: FundingParts) -> Result<Self, LedgerError> {
         let at_rest = AtRest::new(parts.channels.clone(), parts.rest_limits);
         let (placed, now_secs) = (PlacedDeposits::new(parts.ledger.clone()), clock::now_secs());
-        for (at, deposit) in placed.all()? {
-            at_rest.restore(at, &deposit, now_secs);
+        let stored = placed.all()?;
+        for (at, deposit) in &stored {
+            at_rest.restore(*at, deposit, now_secs);
+        }
+        let lapsed = stored.iter().filter(|(_, deposit)| deposit.lapses_secs <= now_secs);
+        for at in lapsed.map(|(at, _)| *at).collect::<HashSet<_>>() {
+            if let Err(error) = placed.put(at, || at_rest.placed(at, now_secs)).await {
+                tracing::warn!(owner = %at.owner, %error, "deposits that have lapsed stay in the ledger");
+            }
         }
         for &(config, deposited, total) in parts.chain.deposits_under_way_at_start() {
             let at = RestingPlace { owner: config.payee, channel: config.id(&parts.chain.domain()) };

@@ -8,6 +8,7 @@ use redb::backends::InMemoryBackend;
 use tokio::runtime::Handle;
 
 use super::*;
+use crate::consumer::rest::PlacedDeposit;
 
 const fn usdc(micros: u64) -> Usdc {
     Usdc::from_micros(micros)
@@ -26,33 +27,38 @@ async fn wallet(chain: &LocalChain, seed: u8, gas_price_cap_wei: u128) -> ChainH
 }
 
 /// The funding of a wallet without books.
-fn funding(chain: ChainHandle) -> Funding {
-    Funding::new(FundingParts {
+async fn funding(chain: ChainHandle) -> Funding {
+    restored(chain, Ledger::with_backend(InMemoryBackend::new()).unwrap()).await
+}
+
+async fn restored(chain: ChainHandle, ledger: Ledger) -> Funding {
+    Funding::restore(FundingParts {
         wallet: chain.wallet(),
         chain,
-        ledger: Ledger::with_backend(InMemoryBackend::new()).unwrap(),
+        ledger,
         channels: Arc::default(),
         policy: DepositPolicy::default(),
         close_delay_max_secs: 86_400,
         rest_limits: RestLimits { per_owner: usdc(1_000_000), in_all: usdc(1_000_000) },
         tasks: TaskTracker::new(),
     })
+    .await
     .unwrap()
 }
 
-/// Has the books show a channel as emptied.
-fn emptied(channels: &PayerChannels, id: ChannelId, config: ChannelConfig) {
-    booked(channels, id, config, Usdc::ZERO);
+/// Has the books show a channel as emptied so often.
+fn emptied(channels: &PayerChannels, config: ChannelConfig, id: ChannelId, round: u32) {
+    booked(channels, id, config, (Usdc::ZERO, round));
 }
 
-/// Has the books show a channel with this deposit.
-fn booked(channels: &PayerChannels, id: ChannelId, config: ChannelConfig, deposited: Usdc) {
+/// Has the books show a channel with this deposit in this round.
+fn booked(channels: &PayerChannels, id: ChannelId, config: ChannelConfig, (deposited, round): (Usdc, u32)) {
     let row = PayerChannelRow {
         id,
         config,
         deposited,
         claimed: Usdc::ZERO,
-        round: None,
+        round: Some(round),
         stopped: false,
         acknowledged: Usdc::ZERO,
         receipted: Usdc::ZERO,
@@ -80,7 +86,7 @@ fn accept(chain: &ChainHandle, pay_to: Address) -> Accept {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deposit_that_fails_again_and_again_takes_one_place_and_leaves_no_task() {
     let chain = LocalChain::start().await.unwrap();
-    let funding = funding(wallet(&chain, 1, 1).await);
+    let funding = funding(wallet(&chain, 1, 1).await).await;
     let accept = accept(&funding.0.chain, Address::from_bytes([2; 20]));
     let fails = async || {
         let failed = funding.deposit_now(&accept, usdc(100_000)).await.unwrap_err();
@@ -101,7 +107,7 @@ async fn a_deposit_that_fails_again_and_again_takes_one_place_and_leaves_no_task
 async fn a_deposit_into_an_emptied_channel_counts_for_a_day_or_until_its_owner_has_closed_as_asked() {
     let chain = LocalChain::start().await.unwrap();
     let (payer, owner) = (wallet(&chain, 1, u128::MAX / 4).await, wallet(&chain, 2, u128::MAX / 4).await);
-    let funding = funding(payer.clone());
+    let funding = funding(payer.clone()).await;
     let config = funding.terms(&accept(&payer, owner.wallet()));
     let at = RestingPlace { owner: owner.wallet(), channel: config.id(&payer.domain()) };
     let rest = funding.at_rest();
@@ -132,12 +138,42 @@ async fn a_deposit_into_an_emptied_channel_counts_for_a_day_or_until_its_owner_h
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn places_that_have_lapsed_are_dropped_from_the_ledger_at_the_start() {
+    let chain = LocalChain::start().await.unwrap();
+    let payer = wallet(&chain, 1, u128::MAX / 4).await;
+    let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+    let placed = PlacedDeposits::new(ledger.clone());
+    let now_secs = clock::now_secs();
+    let deposit = |round, lapses_secs| PlacedDeposit {
+        round,
+        deposited: Usdc::ZERO,
+        amount: usdc(1_000),
+        rest_before: Usdc::ZERO,
+        paid_before: Usdc::ZERO,
+        begun_secs: 1,
+        lapses_secs,
+        is_made: None,
+    };
+    let [lapsed, half] = [1, 2].map(|n| RestingPlace {
+        owner: Address::from_bytes([n; 20]),
+        channel: ChannelId::from_bytes([n; 32]),
+    });
+    placed.put(lapsed, || vec![deposit(0, now_secs)]).await.unwrap();
+    placed.put(half, || vec![deposit(0, now_secs), deposit(1, now_secs + 3_600)]).await.unwrap();
+    let funding = restored(payer, ledger).await;
+    let stored = placed.all().unwrap();
+    let stored: Vec<_> = stored.iter().map(|(at, deposit)| (*at, deposit.round)).collect();
+    assert_eq!(stored, [(half, 1)]);
+    assert_eq!(funding.at_rest().total(), usdc(1_000));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_deposit_that_sends_nothing_is_no_filling_of_an_emptied_channel() {
     let chain = LocalChain::start().await.unwrap();
-    let funding = funding(wallet(&chain, 1, 1).await);
+    let funding = funding(wallet(&chain, 1, 1).await).await;
     let accept = accept(&funding.0.chain, Address::from_bytes([2; 20]));
     let config = funding.terms(&accept);
-    emptied(&funding.0.channels, config.id(&funding.0.chain.domain()), config);
+    emptied(&funding.0.channels, config, config.id(&funding.0.chain.domain()), 1);
     // More than are borne at once.
     for _ in 0..10 {
         let failed = funding.ensure(&accept, usdc(1_000)).await.unwrap_err();
@@ -149,7 +185,7 @@ async fn a_deposit_that_sends_nothing_is_no_filling_of_an_emptied_channel() {
 async fn a_deposit_that_the_token_refuses_sends_nothing_and_one_that_is_made_fills_an_emptied_channel() {
     let chain = LocalChain::start().await.unwrap();
     let payer = wallet(&chain, 1, u128::MAX / 4).await;
-    let funding = funding(payer.clone());
+    let funding = funding(payer.clone()).await;
     let accept = accept(&payer, Address::from_bytes([2; 20]));
     let config = funding.terms(&accept);
     let sent = payer.deposit_onto(config, (0, Usdc::ZERO), usdc(100_000)).await;
@@ -172,7 +208,7 @@ async fn whoever_waits_is_told_of_the_deposit_that_is_made_meanwhile_and_of_none
     drop(being_made);
     assert_eq!(told(since), None, "it has failed");
     let config = funding.terms(&accept(&funding.0.chain, owner));
-    booked(&funding.0.channels, config.id(&funding.0.chain.domain()), config, usdc(100_000));
+    booked(&funding.0.channels, config.id(&funding.0.chain.domain()), config, (usdc(100_000), 0));
     assert_eq!(told(since), Some(AwaitedDeposit::Made(usdc(100_000))));
     assert_eq!(told(Instant::now() + COUNTED_FOR), None, "it was made before");
 }
