@@ -37,7 +37,7 @@ pub enum Namespace {
     Closes = 10,
     /// Outcomes of the latest calls of services, by service.
     Conduct = 11,
-    /// The times at which the deposits that calls made into emptied channels are paid off, by owner.
+    /// Deposits that calls made into emptied channels, by owner.
     Refills = 12,
     /// Deposits of the last day that this node has decided on, by channel.
     Deposits = 13,

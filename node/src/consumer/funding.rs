@@ -2,7 +2,7 @@
 //! at rest, and on no terms beyond the user's bounds.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     ops::Deref,
     sync::Arc,
     time::{Duration, Instant},
@@ -25,8 +25,9 @@ use super::{
     AwaitedDeposit, BuyError, MissingFunds,
     channels::{PayerChannel, PayerChannels},
     deposits::DepositPolicy,
-    refills::Refills,
+    refills::{EmptiedRound, Refills},
     rest::{AtRest, COUNTED_FOR, Held, PlacedDeposits, RestLimits, RestingPlace},
+    resting::Resting,
     spending::OverLimit,
     terms::{Bounds, Unfit},
 };
@@ -107,6 +108,14 @@ struct WantedDeposit {
     amount: Usdc,
     /// A call makes it, into a channel with an owner of whom one was emptied.
     is_refill: bool,
+}
+
+/// An owner that closed a channel although this node did not ask, and whose deposits of the last day count yet.
+#[derive(Clone, Copy, Debug)]
+pub struct ClosedUnasked {
+    pub owner: Address,
+    /// What counts with the owner.
+    pub resting: Resting,
 }
 
 impl Funding {
@@ -252,8 +261,8 @@ impl Funding {
         is_due
     }
 
-    fn check_refill(&self, owner: Address) -> Result<(), BuyError> {
-        match self.0.refills.wait_secs(owner, clock::now_secs())?.div_ceil(3_600) {
+    fn check_refill(&self, owner: Address, emptied: &[EmptiedRound]) -> Result<(), BuyError> {
+        match self.0.refills.wait_secs(owner, emptied, clock::now_secs())?.div_ceil(3_600) {
             0 => Ok(()),
             hours => Err(OverLimit::Refilled { owner, hours }.into()),
         }
@@ -340,8 +349,10 @@ impl Funding {
     ) -> Result<(), BuyError> {
         let (owner, deposited) = (accept.pay_to, wanted.deposited);
         self.check_terms(accept)?;
+        let emptied: Vec<EmptiedRound> =
+            self.emptied(owner).iter().map(|channel| (channel.id, channel.round)).collect();
         if wanted.is_refill {
-            self.check_refill(owner)?;
+            self.check_refill(owner, &emptied)?;
         }
         let at = RestingPlace { owner, channel: config.id(&self.0.chain.domain()) };
         let round = self.0.chain.channel(&at.channel).map_or(0, |view| view.round);
@@ -356,9 +367,10 @@ impl Funding {
         tracing::info!(%owner, %amount, "depositing into the channel");
         killpoint::reached("funding.before_deposit");
         let made = self.0.chain.deposit_onto(config, (round, deposited), amount).await;
-        if wanted.is_refill
-            && !made.as_ref().is_err_and(is_unsent)
-            && let Err(error) = self.0.refills.note(owner, clock::now_secs()).await
+        let (is_filled, is_by_hand) = (!made.as_ref().is_err_and(is_unsent), !wanted.is_refill);
+        if is_filled
+            && !emptied.is_empty()
+            && let Err(error) = self.0.refills.note(owner, &emptied, is_by_hand, clock::now_secs()).await
         {
             tracing::warn!(%owner, %error, "that an emptied channel was filled was not stored");
         }
@@ -385,6 +397,30 @@ impl Funding {
             self.store_again(at).await;
         }
         Ok(())
+    }
+
+    /// Takes note that this node asked for a close of a channel in this round: it does not count to its owner.
+    pub async fn asked_to_close(&self, channel: &PayerChannel, round: u32) {
+        let owner = channel.config.payee;
+        if let Err(error) = self.0.refills.ask(owner, channel.id, round).await {
+            tracing::warn!(%owner, %error, "that an owner was asked to close was not stored");
+        }
+    }
+
+    /// Lists the owners that closed a channel within a day of a deposit, although this node did not ask.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn closed_unasked(&self) -> Result<Vec<ClosedUnasked>, LedgerError> {
+        let mut owners = BTreeSet::new();
+        for (RestingPlace { owner, channel }, held) in self.0.at_rest.returned() {
+            if !self.0.refills.is_asked(owner, channel, held.round)? {
+                owners.insert(owner);
+            }
+        }
+        let with_owners = self.0.at_rest.with_owners();
+        let resting = |owner: Address| with_owners.get(&owner).copied().unwrap_or_default();
+        Ok(owners.into_iter().map(|owner| ClosedUnasked { owner, resting: resting(owner) }).collect())
     }
 
     /// Frees the places of deposits up to a round of a channel that its owner closed because this node asked for it, as the

@@ -168,7 +168,7 @@ impl Payer {
             // An owner that does not answer any more may still keep its word within the term.
             match self.ask_to_close(&channel).await {
                 CloseReply::Promised => {
-                    return Ok(Closed::Promised { until_secs: self.note(channel.id).await });
+                    return Ok(Closed::Promised { until_secs: self.note(&channel).await });
                 }
                 CloseReply::Signed(close) => match self.bring(&channel, close).await {
                     Ok(closed) => return Ok(closed),
@@ -254,6 +254,7 @@ impl Payer {
     async fn bring(&self, channel: &PayerChannel, close: SignedClose) -> Result<Closed, SettlementError> {
         let SignedClose { consent, signature } = close;
         let (config, amount) = (channel.config, consent.amount);
+        self.funding.asked_to_close(channel, consent.round).await;
         let voucher = Voucher { channel: channel.id, cumulative: amount };
         let promise = self.signer.sign_voucher(&voucher, consent.deposited)?;
         let row = ClaimRow { config, cumulative: amount, amount, signature: promise };
@@ -263,12 +264,15 @@ impl Payer {
         Ok(Closed::Brought)
     }
 
-    async fn note(&self, channel: ChannelId) -> u64 {
+    async fn note(&self, channel: &PayerChannel) -> u64 {
+        let (id, round) = (channel.id, self.round(channel.id));
+        self.funding.asked_to_close(channel, round.unwrap_or(channel.round)).await;
         let until_secs = clock::now_secs().saturating_add(self.policy.close_promise_secs);
-        self.promised.note(channel, CloseWord { until_secs, round: self.round(channel) }).await
+        self.promised.note(id, CloseWord { until_secs, round }).await
     }
 
     async fn request_close(&self, channel: &PayerChannel) -> Result<Closed, SettlementError> {
+        self.funding.asked_to_close(channel, self.round(channel.id).unwrap_or(channel.round)).await;
         self.chain.request_close(channel.config).await?;
         self.promised.forget(channel.id).await;
         let withdrawable_secs = self.chain.channel(&channel.id).and_then(|view| view.close_at_secs);
@@ -343,7 +347,7 @@ impl Payer {
         let word = if way == Way::Chain { CloseReply::Nothing } else { self.ask_to_close(&channel).await };
         let done = match word {
             CloseReply::Promised => {
-                self.note(channel.id).await;
+                self.note(&channel).await;
                 Ok(())
             }
             CloseReply::Signed(close) => match self.bring(&channel, close).await {
@@ -426,11 +430,11 @@ mod tests {
             seen_total: Usdc::ZERO,
             receipted: Usdc::ZERO,
             claimed: Usdc::ZERO,
+            round: 0,
             close_at_secs: None,
             last_deposit: Usdc::ZERO,
             filled_at: None,
             last_used_secs: 1_000,
-            round: 0,
         }
     }
 

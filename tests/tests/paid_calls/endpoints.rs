@@ -316,12 +316,14 @@ async fn money_at_rest_is_bounded_whatever_an_endpoint_says_of_the_channel_over_
             world.consumer.restart(Vec::new()).await?;
             world.consumer.wait_until_ready().await?;
         }
-        eventually("a call is refused for what lies there", async || {
-            let answer = world.get("/ok").await?;
-            Ok(answer.problem() == "over-limit"
-                && answer.json()["detail"].to_string().contains("spending.at_rest_per_owner"))
+        eventually("calls fill the channel no more", async || {
+            Ok(world.get("/ok").await?.problem() == "over-limit")
         })
         .await?;
+        // Nor does its user, beyond what may lie with the owner.
+        let by_hand = ["channel", "open", &world.api.id.to_string(), "--deposit", "0.05"];
+        let open = farthing(&world.consumer, &by_hand).await?;
+        ensure!(open.code != 0 && open.err.contains("spending.at_rest_per_owner"), "{open:?}");
         let gone = FUNDS.saturating_sub(world.chain.usdc_of(world.consumer_wallet).await?);
         assert_eq!(gone, both, "after a restart: {is_restarted}");
         let at_rest = world.consumer.control().ask(endpoint::Spending).await?.at_rest;

@@ -138,6 +138,51 @@ async fn a_deposit_into_an_emptied_channel_counts_for_a_day_or_until_its_owner_h
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_owner_that_closed_unasked_is_known_by_its_deposits_of_the_day_and_one_that_was_asked_is_not() {
+    let chain = LocalChain::start().await.unwrap();
+    let payer = wallet(&chain, 1, u128::MAX / 4).await;
+    let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+    let funding = restored(payer.clone(), ledger.clone()).await;
+    let [unasked, asked] = [2, 3].map(|n| accept(&payer, Address::from_bytes([n; 20])));
+    for accept in [&unasked, &asked] {
+        let config = funding.terms(accept);
+        let at = RestingPlace { owner: accept.pay_to, channel: config.id(&payer.domain()) };
+        let held = Held { round: 0, deposited: Usdc::ZERO };
+        funding.at_rest().take(at, held, usdc(100_000), usdc(100_000)).unwrap();
+        funding.at_rest().made(at, held);
+        funding.at_rest().keep(at, held, Instant::now() + COUNTED_FOR);
+        emptied(&funding.0.channels, config, at.channel, 0);
+        assert_eq!(funding.closed_unasked().unwrap().len(), 0, "it is paid out to its end");
+        if accept.pay_to == asked.pay_to {
+            funding.asked_to_close(&funding.0.channels.get(at.channel).unwrap(), 0).await;
+        }
+    }
+    for accept in [&unasked, &asked] {
+        let config = funding.terms(accept);
+        emptied(&funding.0.channels, config, config.id(&payer.domain()), 1);
+    }
+    let closed = funding.closed_unasked().unwrap();
+    assert_eq!(closed.iter().map(|closed| closed.owner).collect::<Vec<_>>(), [unasked.pay_to]);
+    assert_eq!(closed[0].resting.returned, usdc(100_000));
+    // One refill is borne at once after either, and after the next close the owner that was not asked waits for a day.
+    for (accept, hours) in [(&unasked, Some(24)), (&asked, None)] {
+        let id = funding.terms(accept).id(&payer.domain());
+        let round = |round| [(id, round)];
+        funding.check_refill(accept.pay_to, &round(1)).unwrap();
+        funding.0.refills.note(accept.pay_to, &round(1), false, clock::now_secs()).await.unwrap();
+        if hours.is_none() {
+            funding.asked_to_close(&funding.0.channels.get(id).unwrap(), 1).await;
+        }
+        let refused = funding.check_refill(accept.pay_to, &round(2)).err();
+        let told = refused.map(|refused| match refused {
+            BuyError::OverLimit(OverLimit::Refilled { hours, .. }) => hours,
+            other => panic!("{other}"),
+        });
+        assert_eq!(told, hours);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn places_that_have_lapsed_are_dropped_from_the_ledger_at_the_start() {
     let chain = LocalChain::start().await.unwrap();
     let payer = wallet(&chain, 1, u128::MAX / 4).await;
