@@ -17,6 +17,7 @@ use crate::{
         Consumer,
         channels::{PayerChannel, PayerChannels},
         conduct::ServiceConduct,
+        funding::{ClosedUnasked, Funding},
         rules::Stopped,
     },
     disk::{LOW, LOW_NEXT, Space},
@@ -29,6 +30,7 @@ use crate::{
     status::{ClockOff, Readiness, Waiting},
 };
 
+mod closed;
 mod levels;
 mod signature;
 mod silent;
@@ -118,6 +120,8 @@ struct NodeFacts {
     backup: Option<Failing>,
     /// The space where the data folder lies.
     disk: Option<Space>,
+    /// Owners whose returned deposits take room among the money at rest.
+    closed_unasked: Vec<ClosedUnasked>,
 }
 
 /// Lists what is amiss, in a fixed order; the time is filled in by [`Alerts`].
@@ -132,6 +136,8 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
     alerts.extend(facts.ailing.iter().map(ailing));
     alerts.extend(facts.flagged.iter().filter_map(flagged));
     alerts.extend(facts.backup.as_ref().map(no_backup));
+    // Owners cost nothing: they come last, and displace no other alert.
+    alerts.extend(facts.closed_unasked.iter().map(closed::alert));
     alerts.truncate(ALERTS_MAX);
     alerts
 }
@@ -307,6 +313,12 @@ fn refused(book: &Book) -> Option<RefusedClaims> {
     Some(RefusedClaims { channels: refused.len(), amount, reason: reason.clone() })
 }
 
+/// Lists the owners whose closes take room. A ledger that cannot be read is told of by itself.
+fn closed_unasked(funding: &Funding) -> Vec<ClosedUnasked> {
+    let rest = funding.at_rest();
+    closed::taking_room(funding.closed_unasked().unwrap_or_default(), rest.limits(), rest.in_all())
+}
+
 /// The identity of an alert, over time.
 type Key = (AlertKind, String);
 
@@ -322,6 +334,7 @@ pub struct AlertsParts {
     pub ledger: Ledger,
     pub readiness: Readiness,
     pub consumer: Consumer,
+    pub funding: Funding,
     pub channels: Arc<PayerChannels>,
     pub book: Book,
     pub terms: Terms,
@@ -440,6 +453,7 @@ impl Alerts {
             flagged: parts.consumer.conduct().all(),
             backup: parts.backups.failing(),
             disk: Space::of(&parts.data_dir),
+            closed_unasked: closed_unasked(&parts.funding),
             unaffordable: chain_view::means(&parts.readiness.chain).left_behind(unclaimed.iter().copied()),
             refused: refused(&parts.book),
             without_gas_max: parts.terms.without_gas_max,

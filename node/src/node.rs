@@ -70,7 +70,8 @@ impl Node {
         let readiness = foundation.readiness();
         let backups = foundation.backups()?;
         let health = foundation.health()?;
-        let alerts = Alerts::restore(foundation.alerts(&readiness, &consumer, &backups, &health))?;
+        let alerts = foundation.alerts(&readiness, &consumer, &funding, &backups, &health);
+        let alerts = Alerts::restore(alerts)?;
         let versions = foundation.learned.join("versions.json");
         let handles = Handles {
             config: Arc::new(foundation.config),

@@ -54,6 +54,7 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
             ("A service that you buy often fails", "See the limits", Some("/panel/finance/limits#flagged"))
         }
         AlertKind::CallsUndecided => ("An owner does not say how calls ended", "See the channels", FINANCE),
+        AlertKind::ClosedUnasked => ("An owner closes channels at once", "See the limits", LIMITS),
         AlertKind::ChannelStopped => ("A channel is stopped", "See the channels", FINANCE),
     };
     let cause = match alert.kind {

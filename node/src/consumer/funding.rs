@@ -114,7 +114,7 @@ struct WantedDeposit {
 #[derive(Clone, Copy, Debug)]
 pub struct ClosedUnasked {
     pub owner: Address,
-    /// What counts with the owner.
+    /// The sums that count with the owner.
     pub resting: Resting,
 }
 

@@ -242,6 +242,7 @@ impl Foundation {
         &self,
         readiness: &Readiness,
         consumer: &Consumer,
+        funding: &Funding,
         backups: &Automatic,
         health: &Health,
     ) -> AlertsParts {
@@ -251,6 +252,7 @@ impl Foundation {
             ledger: self.ledger.clone(),
             readiness: readiness.clone(),
             consumer: consumer.clone(),
+            funding: funding.clone(),
             channels: self.channels.clone(),
             book: self.book.clone(),
             terms: self.terms,

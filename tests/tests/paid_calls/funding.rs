@@ -1,18 +1,20 @@
 //! A wallet without money: told what to send where, and served as soon as it arrived.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use anyhow::{Context, Result, ensure};
 use farthing_chain::deploy::{Deployer, dev_account};
 use farthing_control::{
     endpoint,
-    types::{Api, Charge},
+    types::{AlertKind, Api, Charge},
 };
 use farthing_protocol::Usdc;
 use farthing_testnet::{NodeOptions, NodeProcess, anvil::Anvil, rpc};
 use farthing_tests::{
     agreement,
-    calls::{cost, expect_free, expect_served, on_a_fixed_port, setting, with},
+    calls::{
+        cost, expect_free, expect_served, fixed_owner, on_a_fixed_port, posing_as_public, setting, with,
+    },
     command::farthing,
     nodes,
     wait::eventually,
@@ -250,6 +252,82 @@ async fn money_at_rest_with_several_owners_stays_within_the_limit_of_all_togethe
     ensure!(at_rest().await? <= MAX, "{} USDC lie there", at_rest().await?);
     assert_eq!(world.upstream.hits(), 6);
     agreement::check_at_rest(&[&world.owner, &world.consumer, &second, &third]).await
+}
+
+/// Has an owner serve a call, and close the channel at once.
+async fn call_and_close(world: &World, owner: &NodeProcess, api: &Api) -> Result<()> {
+    expect_served(&world.call_of(api, "GET", "/ok").await?)?;
+    world.wait_until_decided().await?;
+    let channels = owner.control().ask(endpoint::Channels).await?;
+    owner.control().ask(endpoint::CloseChannel.of(channels[0].id)).await?;
+    eventually("the payer sees it", async || {
+        let channels = world.consumer.control().ask(endpoint::Channels).await?;
+        Ok(channels.iter().all(|channel| channel.state.is_closed()))
+    })
+    .await
+}
+
+/// Waits until the consumer's alerts name these owners as those that closed unasked, and no other.
+async fn until_named(world: &World, owners: &BTreeSet<String>) -> Result<()> {
+    eventually("the alerts name who closed", async || {
+        let alerts = world.consumer.control().ask(endpoint::Alerts).await?;
+        let closed = alerts.into_iter().filter(|alert| alert.kind == AlertKind::ClosedUnasked);
+        Ok(closed.map(|alert| alert.subject).collect::<BTreeSet<_>>() == *owners)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn owners_that_close_each_channel_at_once_are_named_and_keep_no_other_from_being_paid() -> Result<()> {
+    // What three owners have had back comes to 1.188 USDC: not even a call's price is left beside its whole.
+    let limits = [
+        setting("spending.deposit_min", "0.2"),
+        setting("spending.deposit_max", "0.2"),
+        setting("spending.at_rest_per_owner", "0.4"),
+        setting("spending.at_rest_max", "1.189"),
+    ];
+    let consumer_settings = [posing_as_public(), limits.concat()].concat();
+    let mut world = World::with(Setup { consumer_settings, ..fixed_owner()? }).await?;
+    let folder = tempfile::tempdir()?;
+    let mut closing = Vec::new();
+    for name in ["second", "third", "fourth"] {
+        closing.push(another_owner(&world, &folder.path().join(name)).await?);
+    }
+    let mut named = BTreeSet::new();
+    for (owner, api) in &closing {
+        // The first deposit, and one more of the day.
+        for _ in 0..2 {
+            call_and_close(&world, owner, api).await?;
+        }
+        let refused = world.call_of(api, "GET", "/ok").await?;
+        expect_free("closed too often", &refused, 402, "over-limit")?;
+        named.insert(owner.status().await?.address.0.to_string());
+    }
+    assert_eq!(named.len(), 3);
+    until_named(&world, &named).await?;
+    let at_rest = world.consumer.control().ask(endpoint::Spending).await?.at_rest;
+    let quarter = Usdc::from_micros(3 * (400_000 - cost(2).micros()) / 4);
+    assert_eq!([at_rest.now.0, at_rest.returned.0], [quarter; 2]);
+    // Nothing lies there that a close would bring back.
+    let (_, of_second) = &closing[0];
+    let by_hand = ["channel", "open", &of_second.id.to_string(), "--deposit", "0.2"];
+    let open = farthing(&world.consumer, &by_hand).await?;
+    for part in ["that came back", "wait 24 h", "spending.at_rest_per_owner"] {
+        ensure!(open.code != 0 && open.err.contains(part), "{part}: {open:?}");
+    }
+    ensure!(!open.err.contains("channel close"), "{open:?}");
+
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    world.consumer.kill().await?;
+    world.consumer.restart(Vec::new()).await?;
+    world.consumer.wait_until_ready().await?;
+    until_named(&world, &named).await?;
+    world.wait_until_met().await?;
+    expect_served(&world.get("/ok").await?)?;
+    let mut nodes = vec![&world.owner, &world.consumer];
+    nodes.extend(closing.iter().map(|(owner, _)| owner));
+    agreement::check_at_rest(&nodes).await
 }
 
 #[tokio::test]

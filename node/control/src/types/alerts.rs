@@ -45,6 +45,9 @@ words! {
         ChannelLow = "channel-low",
         /// An owner has not said how calls ended; the subject is its address.
         CallsUndecided = "calls-undecided",
+        /// An owner closed its channel unasked, and what came back takes room among the money at rest; the subject is its
+        /// address.
+        ClosedUnasked = "closed-unasked",
         /// Blocks whose events could not be read.
         EventsSkipped = "events-skipped",
         ServerDown = "server-down",
