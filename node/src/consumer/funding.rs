@@ -37,8 +37,8 @@ const ETH_WEI_MIN: u128 = 20_000_000_000_000;
 
 /// The longest that a confirmed deposit may be on its way from the chain's view into the books.
 const DEPOSIT_WAIT_MAX: Duration = Duration::from_secs(30);
-/// The pause before an owner's emptied channels are read again, however many calls to it are refused meanwhile.
-const READ_AGAIN_AFTER: Duration = Duration::from_secs(10);
+
+mod shown_again;
 
 /// Puts money into channels. A cheap handle.
 #[derive(Clone, Debug)]
@@ -232,33 +232,6 @@ impl Funding {
         let mut channels = self.0.channels.all();
         channels.retain(|channel| channel.config.payee == owner && !channel.holds_deposit());
         channels
-    }
-
-    /// Tells whether the chain shows money in a channel with an owner that the books have as emptied, and waits until they
-    /// show it as well.
-    async fn is_shown_again(&self, owner: Address) -> bool {
-        let emptied = self.emptied(owner);
-        if emptied.is_empty() || !self.may_read_again(owner) {
-            return false;
-        }
-        for PayerChannel { id, config, .. } in emptied {
-            let read = self.0.chain.read_channel(config).await;
-            let is_filled = read.is_ok_and(|now| now.id == id && now.deposited > now.claimed);
-            if is_filled && self.0.chain.reread(id).await.is_ok() {
-                let booked = self.0.channels.until(id, PayerChannel::holds_deposit);
-                return timeout(DEPOSIT_WAIT_MAX, booked).await.is_ok();
-            }
-        }
-        false
-    }
-
-    fn may_read_again(&self, owner: Address) -> bool {
-        let mut read_again = self.0.read_again.lock();
-        let is_due = read_again.get(&owner).is_none_or(|at| at.elapsed() >= READ_AGAIN_AFTER);
-        if is_due {
-            read_again.insert(owner, Instant::now());
-        }
-        is_due
     }
 
     fn check_refill(&self, owner: Address, emptied: &[EmptiedRound]) -> Result<(), BuyError> {
