@@ -44,6 +44,7 @@ mod exchange;
 pub mod funding;
 pub(crate) mod heal;
 mod observed;
+mod pauses;
 mod places;
 pub mod prepared;
 pub mod prices;

@@ -13,13 +13,15 @@
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use farthing_config::FlagRule;
 use farthing_ledger::{Document, Ledger, LedgerError, Namespace};
 use farthing_protocol::ServiceId;
 use parking_lot::Mutex;
+
+use super::pauses::ASK_EVERY_MAX;
 
 mod caller;
 pub mod window;
@@ -31,8 +33,11 @@ use window::{CallEnd, ConductWindow};
 
 /// Services that are remembered, each for each secret; all of them were paid.
 const WINDOWS_MAX: usize = 1_000;
-/// While one trial is under way.
-const SOON_SECS: u64 = 1;
+/// The longest that a trial keeps other calls from its service: its owner may never tell how it ended. An honest owner has
+/// told by then.
+const TRIAL_LASTS_MAX: Duration = Duration::from_secs(3_600);
+/// The first pause while a trial is under way.
+const SOON: Duration = Duration::from_secs(1);
 
 /// The rule of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +51,10 @@ pub struct ConductSettings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceRefusal {
     pub flag: Flag,
-    /// Until the next trial.
+    /// Until the next trial; while one is under way, until its end may be known.
     pub wait_secs: u64,
+    /// A trial is under way.
+    pub is_tried: bool,
 }
 
 /// The conduct of a service, as far as it is known.
@@ -61,16 +68,17 @@ pub struct ServiceConduct {
     pub rule: FlagRule,
 }
 
-/// The right to try a stopped service; ends when dropped.
+/// The right to try a stopped service; ends when dropped, and after an hour.
 #[derive(Debug)]
 pub struct TrialPermit {
     conduct: Conduct,
     key: CallerKey,
+    begun: Instant,
 }
 
 impl Drop for TrialPermit {
     fn drop(&mut self) {
-        self.conduct.0.state.lock().trying.remove(&self.key);
+        self.conduct.0.state.lock().end_trial(self.key, self.begun);
     }
 }
 
@@ -90,7 +98,8 @@ struct ConductInner {
 #[derive(Debug, Default)]
 struct ConductState {
     windows: HashMap<CallerKey, ConductWindow>,
-    trying: BTreeSet<CallerKey>,
+    /// When each trial began.
+    trying: HashMap<CallerKey, Instant>,
     /// The entries that differ from the ledger.
     dirty: BTreeSet<CallerKey>,
 }
@@ -128,6 +137,15 @@ impl Conduct {
     /// # Errors
     /// [`ServiceRefusal`].
     pub fn admit(&self, service: ServiceId, secret: &str) -> Result<Option<TrialPermit>, ServiceRefusal> {
+        self.admit_at(service, secret, Instant::now())
+    }
+
+    fn admit_at(
+        &self,
+        service: ServiceId,
+        secret: &str,
+        now: Instant,
+    ) -> Result<Option<TrialPermit>, ServiceRefusal> {
         let (mut state, now_secs) = (self.0.state.lock(), clock::now_secs());
         let key = CallerKey::new(service, secret);
         let Some(window) = state.windows.get(&key) else { return Ok(None) };
@@ -135,12 +153,13 @@ impl Conduct {
         let Some(flag) = window.flag(now_secs).filter(|_| rule == FlagRule::Stop) else { return Ok(None) };
         let wait_secs = window.wait_secs(now_secs, self.0.settings.trial_after_secs);
         if wait_secs > 0 {
-            return Err(ServiceRefusal { flag, wait_secs });
+            return Err(ServiceRefusal { flag, wait_secs, is_tried: false });
         }
-        if !state.trying.insert(key) {
-            return Err(ServiceRefusal { flag, wait_secs: SOON_SECS });
+        if let Some(wait) = state.trial_wait(key, now) {
+            return Err(ServiceRefusal { flag, wait_secs: wait.as_secs(), is_tried: true });
         }
-        Ok(Some(TrialPermit { conduct: self.clone(), key }))
+        state.trying.insert(key, now);
+        Ok(Some(TrialPermit { conduct: self.clone(), key, begun: now }))
     }
 
     /// Counts what a call with a secret came to, at once, and returns the work of storing it; `why` says what was wrong
@@ -271,6 +290,21 @@ impl ConductState {
         self.windows.get(&CallerKey::of_user(service)).and_then(|window| window.rule)
     }
 
+    /// Computes the time after which the trial that is under way may have ended; `None` without one. Its owner is asked for
+    /// its end in pauses that double up to the longest: in as long again as it has lasted, it was asked once more.
+    fn trial_wait(&self, key: CallerKey, now: Instant) -> Option<Duration> {
+        let lasted = now.saturating_duration_since(*self.trying.get(&key)?);
+        let left = TRIAL_LASTS_MAX.saturating_sub(lasted);
+        (!left.is_zero()).then(|| lasted.min(ASK_EVERY_MAX).min(left).max(SOON))
+    }
+
+    /// Ends the trial that began then, and none that followed it.
+    fn end_trial(&mut self, key: CallerKey, begun: Instant) {
+        if self.trying.get(&key) == Some(&begun) {
+            self.trying.remove(&key);
+        }
+    }
+
     fn make_room(&mut self) {
         while self.windows.len() > WINDOWS_MAX {
             let least = self.windows.iter().min_by_key(|(_, window)| window.worth()).map(|(key, _)| *key);
@@ -358,6 +392,29 @@ mod tests {
         waiting.set_rule(service(1), Some(FlagRule::Warn)).await.unwrap();
         assert!(waiting.admit(service(1), DEFAULT_SECRET).unwrap().is_none());
         assert!(waiting.of(service(1)).flag.is_some(), "it is flagged all the same");
+    }
+
+    #[tokio::test]
+    async fn a_trial_whose_owner_never_tells_its_end_ends_after_an_hour_and_says_when_to_ask_again() {
+        let (_folder, ledger) = ledger();
+        let conduct = Conduct::restore(ledger, ConductSettings { trial_after_secs: 0, ..STOP }).unwrap();
+        noted(&conduct, service(1), CallEnd::Failed, 6).await;
+        let begun = Instant::now();
+        let admit = |after| conduct.admit_at(service(1), DEFAULT_SECRET, begun + after);
+        let first = admit(Duration::ZERO).unwrap().unwrap();
+        let secs = Duration::from_secs;
+        for (lasted, wait_secs) in
+            [(secs(0), 1), (secs(30), 30), (secs(600), 60), (TRIAL_LASTS_MAX - secs(5), 5)]
+        {
+            let refused = admit(lasted).unwrap_err();
+            assert_eq!((refused.wait_secs, refused.is_tried), (wait_secs, true), "after {lasted:?}");
+        }
+        let second = admit(TRIAL_LASTS_MAX).unwrap().unwrap();
+        // Its end, an hour late, is not the end of the next one.
+        drop(first);
+        assert!(admit(TRIAL_LASTS_MAX).is_err());
+        drop(second);
+        assert!(admit(TRIAL_LASTS_MAX).unwrap().is_some());
     }
 
     #[tokio::test]

@@ -343,11 +343,13 @@ fn time_up(deposit: Option<AwaitedDeposit>) -> String {
 }
 
 fn flagged(service: ServiceId, refused: &ServiceRefusal) -> String {
-    let ServiceRefusal { flag, wait_secs } = refused;
-    format!(
-        "this node buys nothing from the service {service} for now: {flag}. It is tried again by the first call in \
-         {wait_secs} s"
-    )
+    let ServiceRefusal { flag, wait_secs, is_tried } = refused;
+    let next = if *is_tried {
+        format!("A call tries it now; ask again in {wait_secs} s")
+    } else {
+        format!("It is tried again by the first call in {wait_secs} s")
+    };
+    format!("this node buys nothing from the service {service} for now: {flag}. {next}")
 }
 
 fn spending_stopped(stopped: Stopped) -> String {

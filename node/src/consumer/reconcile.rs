@@ -19,11 +19,10 @@ use parking_lot::Mutex;
 use super::{
     BooksError, Consumer,
     accounts::{self, Attempt},
+    pauses::{ASK_EVERY_FIRST, ASK_EVERY_MAX},
 };
 
 const SYNC_TIMEOUT: Duration = Duration::from_secs(10);
-const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);
-const ASK_EVERY_MAX: Duration = Duration::from_secs(60);
 /// No call runs longer, and none that was sent waits longer before it runs.
 pub(super) const FORGOTTEN_MAX: Duration = Duration::from_millis(2 * limits::CALL_DEADLINE_MS_MAX);
 

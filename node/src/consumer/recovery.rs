@@ -20,8 +20,8 @@ use super::{
     accounts::{Attempt, Earlier},
     answer::{self, Expected, Mismatch},
     exchange::{ASK_TIMEOUT, Exchanged, OwnerWord},
+    pauses::{ASK_EVERY_FIRST, ASK_EVERY_MAX},
     spending::Grant,
-    undecided::{ASK_EVERY_FIRST, ASK_EVERY_MAX},
     unjudged::Unjudged,
 };
 

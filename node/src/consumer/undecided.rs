@@ -17,11 +17,11 @@ use std::{
 use farthing_protocol::{Address, CallId, Usdc, resolution::COPY_LIFETIME};
 use parking_lot::Mutex;
 
-use super::unjudged::Unjudged;
+use super::{
+    pauses::{ASK_EVERY_FIRST, ASK_EVERY_MAX},
+    unjudged::Unjudged,
+};
 
-/// The first pause before an owner is asked about a call again, and the longest.
-pub(super) const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);
-pub(super) const ASK_EVERY_MAX: Duration = Duration::from_secs(60);
 /// The least that may be undecided, in prices of the call at hand, whatever the setting says: dear calls have to work, too.
 const PRICES_MIN: u64 = 10;
 /// Since the last call that became undecided, until one is tried beyond the limit. An honest owner has told by then how all

@@ -13,6 +13,6 @@ pub struct Unjudged {
     /// As it was when the call was made. It does not keep that in memory: an owner may list a new version before each call.
     pub service: Weak<KnownService>,
     pub made: Instant,
-    /// It lasts until the end is known.
+    /// It lasts until the end is known, an hour at most.
     pub trial: Option<TrialPermit>,
 }

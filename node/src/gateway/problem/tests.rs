@@ -60,7 +60,7 @@ fn every_error() -> Vec<BuyError> {
         BuyError::ChannelLow { owner: Address::ZERO, available: USDC, price: USDC },
         BuyError::Flagged {
             service,
-            refused: conduct::ServiceRefusal { flag: Flag::Fails(figures), wait_secs: 1 },
+            refused: conduct::ServiceRefusal { flag: Flag::Fails(figures), wait_secs: 1, is_tried: false },
         },
         BuyError::TooMuchUndecided(TooMuchUndecided::Call {
             owner: Address::ZERO,
