@@ -120,7 +120,12 @@ impl Consumer {
                 }
                 exchanged => {
                     let known = Arc::downgrade(&service);
-                    let unjudged = share.is_some().then(|| Unjudged { service: known, made: sent, trial });
+                    let unjudged = share.is_some().then(|| Unjudged {
+                        service: known,
+                        made: sent,
+                        was_taken: false,
+                        trial,
+                    });
                     let bought = self.conclude(&attempt, exchanged, sent.elapsed(), turn, unjudged).await;
                     if let Some(share) = share {
                         match &bought {

@@ -23,8 +23,8 @@ use super::{
 };
 
 impl Consumer {
-    /// Ends an attempt as its exchange ended, and counts what that says of the service. A call whose answer was lost on the
-    /// way stays to be judged.
+    /// Ends an attempt as its exchange ended, and counts what that says of the service. A call that its owner has, or of which
+    /// the way lost the answer, stays to be judged: an effect may take longer than its caller waits.
     pub(super) async fn conclude(
         &self,
         attempt: &Attempt,
@@ -34,8 +34,12 @@ impl Consumer {
         unjudged: Option<Unjudged>,
     ) -> Result<Bought, BuyError> {
         let lost_at = exchanged.lost_at();
-        let is_open = matches!(exchanged, Exchanged::Undecided { lost_at: LostAt::Way, .. });
+        let is_open = matches!(exchanged, Exchanged::Undecided { .. }) && lost_at != Some(LostAt::Here);
         let (judged, left_open) = if is_open { (None, unjudged) } else { (unjudged, None) };
+        let left_open = left_open.map(|unjudged| Unjudged {
+            was_taken: unjudged.was_taken || lost_at == Some(LostAt::Owner),
+            ..unjudged
+        });
         let bought = self.end(attempt, exchanged, network, turn, left_open).await;
         if let Some(unjudged) = judged {
             self.observe(&attempt.promise, &bought, lost_at, unjudged);

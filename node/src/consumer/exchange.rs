@@ -78,10 +78,11 @@ impl Exchanged {
 }
 
 impl LostAt {
-    /// Reads it from the end of the copy that was lost last.
-    const fn of(lost: Option<&LastKnown>) -> Self {
+    /// Reads it from the end of the copy that was lost last. An earlier exchange may have lost one.
+    const fn of(lost: Option<&LastKnown>, was_in_doubt: bool) -> Self {
         match lost {
-            None => Self::Owner,
+            None if !was_in_doubt => Self::Owner,
+            None => Self::Way,
             Some(LastKnown::Lost(Interrupted::NoRoom { .. })) => Self::Here,
             Some(_) => Self::Way,
         }
@@ -110,6 +111,7 @@ impl Consumer {
         copies: &mut Copies,
     ) -> Exchanged {
         let started = Instant::now();
+        let was_in_doubt = copies.are_in_doubt();
         let (mut asks, mut refused, mut lost) = (false, None, None);
         let mut too_early = 0;
         loop {
@@ -118,7 +120,7 @@ impl Consumer {
             let word = if asks {
                 let (end, word) = self.ask(attempt.expected.owner, attempt.call_id(), copies, left).await;
                 match end {
-                    End::Receipt => return with_receipt(word, LostAt::of(lost.as_ref())),
+                    End::Receipt => return with_receipt(word, LostAt::of(lost.as_ref(), was_in_doubt)),
                     End::NotCharged => return not_charged(refused, word),
                     End::Open => word,
                 }
@@ -132,7 +134,7 @@ impl Consumer {
                 match if waits { Step::Again } else { copies.hear(heard, clock::uptime()) } {
                     Step::Again => {}
                     Step::Ask => asks = true,
-                    step => return concluded(step, word, LostAt::of(lost.as_ref())),
+                    step => return concluded(step, word, LostAt::of(lost.as_ref(), was_in_doubt)),
                 }
                 if heard == Heard::Lost {
                     lost = Some(word.last_known());
@@ -142,7 +144,7 @@ impl Consumer {
             if Instant::now() + RETRY_EVERY >= deadline {
                 return match copies.are_in_doubt() {
                     true => Exchanged::Undecided {
-                        lost_at: LostAt::of(lost.as_ref()),
+                        lost_at: LostAt::of(lost.as_ref(), was_in_doubt),
                         reason: no_answer(lost, &word),
                     },
                     false => concluded(Step::Uncharged, word, LostAt::Way),
@@ -358,10 +360,11 @@ mod tests {
 
     #[test]
     fn what_this_node_had_no_room_for_was_lost_here_and_what_was_not_lost_is_kept_by_the_owner() {
-        let lost_at = |lost: Interrupted| LostAt::of(Some(&lost.into()));
+        let lost_at = |lost: Interrupted| LostAt::of(Some(&lost.into()), false);
         assert_eq!(lost_at(Interrupted::NoRoom { bytes: 1 }), LostAt::Here);
         assert_eq!([Interrupted::NoAnswer, Interrupted::Deadline].map(lost_at), [LostAt::Way; 2]);
-        assert_eq!(LostAt::of(None), LostAt::Owner);
+        assert_eq!(LostAt::of(None, false), LostAt::Owner);
+        assert_eq!(LostAt::of(None, true), LostAt::Way, "a repeat of a call whose answer may have been lost");
     }
 
     #[test]

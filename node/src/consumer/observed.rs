@@ -1,9 +1,9 @@
 //! Observations of a service by paid calls: an answer is judged after it was handed on, off the path of any call.
 //!
 //! Only what the owner answers for counts: a charged answer that keeps or breaks the service's description, a failure
-//! by the owner's word, an answer that contradicts its receipt, a call that the owner took and left open, a charge for a
-//! call whose answer it does not give when it is asked again. A call that the service declined, that was refused, lost
-//! on its way, or free, says nothing.
+//! by the owner's word, an answer that contradicts its receipt, a charge for a call whose answer it does not give when it is
+//! asked again, a call that the owner took and never ended with a receipt. A call that the service declined, that was refused,
+//! lost on its way, or free, says nothing, and one that outlasts its caller's time nothing before its end.
 //!
 //! An honest owner keeps an answer for a while, and asks its service once more for one that is gone. But it forgets, and a
 //! network that breaks off loses every answer under way. So of the charges whose answers were lost those count that are for
@@ -15,7 +15,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Instant};
 use bytes::Bytes;
 use farthing_bridge::promised;
 use farthing_ledger::{Promise, Purchase};
-use farthing_protocol::{CallRequest, CallResponse, ServiceId, Usdc, call::Method};
+use farthing_protocol::{CallRequest, CallResponse, Outcome, Receipt, ServiceId, call::Method};
 
 use crate::catalog::{CallPlan, KnownService};
 
@@ -32,6 +32,9 @@ const BESIDE_BYTES_MIN: usize = 16 * 1024;
 
 const CHARGED_AND_LOST: &str =
     "the call was charged, its answer never arrived, and the owner's node did not give it when asked again";
+const LEFT_OPEN: &str =
+    "the owner's node took the call, did not end it in time, and said later that it was not charged";
+const FAILED_LATER: &str = "the owner's node said after the call's time that the service had failed";
 const CHARGED_AFTER_ALL: &str = "the owner's node said that the call was not charged, and charged it later";
 
 /// An answer that was charged, and what it is held against.
@@ -84,14 +87,14 @@ impl Consumer {
             // Who asked for more than is passed on may ask for less.
             Err(BuyError::UpstreamFailed { why: Unanswered::Oversize, .. }) => return,
             Err(error @ (BuyError::UpstreamFailed { .. } | BuyError::BadAnswer { .. })) => error.to_string(),
-            Err(BuyError::Undecided(_)) if lost_at == Some(LostAt::Owner) => {
-                "the owner's node left the call open".to_owned()
-            }
             Err(BuyError::BodyGone { charged }) if !charged.is_zero() => match lost_at {
                 Some(LostAt::Owner) => "the owner's node charged the call and kept its answer".to_owned(),
-                Some(LostAt::Way) => return self.count_lost(promise, unjudged),
+                Some(LostAt::Way) => return self.count_lost(promise, CHARGED_AND_LOST, unjudged),
                 Some(LostAt::Here) | None => return,
             },
+            Err(BuyError::Refused(_) | BuyError::OwnerUnreachable(_)) => {
+                return self.observe_uncharged(promise, unjudged);
+            }
             Err(_) => return,
         };
         let noted = self.0.conduct.note(counted_under(promise), CallEnd::Failed, &failed, unjudged.trial);
@@ -102,17 +105,31 @@ impl Consumer {
     pub(super) fn observe_late(
         &self,
         promise: &Promise,
-        charged: Usdc,
+        receipt: &Receipt,
         answer: Option<(CallResponse, Bytes)>,
         unjudged: Unjudged,
     ) {
         match answer {
-            _ if charged.is_zero() => {}
+            _ if receipt.charged.is_zero() => {
+                if has_failed(receipt) {
+                    let call = counted_under(promise);
+                    let noted = self.0.conduct.note(call, CallEnd::Failed, FAILED_LATER, unjudged.trial);
+                    self.0.tasks.spawn(noted);
+                }
+            }
             // It is no praise: its caller was not handed it.
             Some((answer, body)) => {
                 self.judge(promise, (answer.status, &answer.headers, body), false, unjudged);
             }
-            None => self.count_lost(promise, unjudged),
+            None => self.count_lost(promise, CHARGED_AND_LOST, unjudged),
+        }
+    }
+
+    /// Counts a call that was not charged, where its owner had it and ended it with neither answer nor receipt. An owner that
+    /// stops breaks off all calls under way, as a network does.
+    pub(super) fn observe_uncharged(&self, promise: &Promise, unjudged: Unjudged) {
+        if unjudged.was_taken {
+            self.count_lost(promise, LEFT_OPEN, unjudged);
         }
     }
 
@@ -143,15 +160,21 @@ impl Consumer {
         });
     }
 
-    fn count_lost(&self, promise: &Promise, unjudged: Unjudged) {
+    fn count_lost(&self, promise: &Promise, why: &str, unjudged: Unjudged) {
         let (call, Unjudged { made, trial, .. }) = (counted_under(promise), unjudged);
-        self.0.tasks.spawn(self.0.conduct.note_lost(call, CHARGED_AND_LOST, made, trial));
+        self.0.tasks.spawn(self.0.conduct.note_lost(call, why, made, trial));
     }
 }
 
 /// Returns the service and the secret that a call's end counts for.
 fn counted_under(promise: &Promise) -> (ServiceId, &str) {
     (promise.request.service, &promise.secret)
+}
+
+/// Tells whether the service failed, by its owner's receipt. Who asked for more than is passed on may ask for less.
+fn has_failed(receipt: &Receipt) -> bool {
+    let outcome = Outcome::from_code(receipt.outcome);
+    outcome.is_some_and(|outcome| !outcome.is_the_services_answer() && outcome != Outcome::Oversize)
 }
 
 impl ChargedAnswer {

@@ -391,7 +391,8 @@ mod tests {
     fn what_a_call_is_judged_by_stays_until_its_end_and_an_earlier_runs_call_has_nothing() {
         let calls = UndecidedCalls::default();
         let note = || {
-            let unjudged = Unjudged { service: Weak::new(), made: Instant::now(), trial: None };
+            let (service, made) = (Weak::new(), Instant::now());
+            let unjudged = Unjudged { service, made, was_taken: false, trial: None };
             calls.note(OWNER, call_id(1), usdc(5), Some(unjudged));
         };
         let take = |number| calls.take_unjudged(OWNER, call_id(number)).is_some();

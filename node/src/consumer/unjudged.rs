@@ -13,6 +13,8 @@ pub struct Unjudged {
     /// As it was when the call was made. It does not keep that in memory: an owner may list a new version before each call.
     pub service: Weak<KnownService>,
     pub made: Instant,
+    /// Its owner said that it had the call, and had not ended it when the caller's time was up.
+    pub was_taken: bool,
     /// It lasts until the end is known, an hour at most.
     pub trial: Option<TrialPermit>,
 }

@@ -238,6 +238,30 @@ async fn a_service_that_fails_is_flagged_and_bought_all_the_same_unless_a_rule_s
 }
 
 #[tokio::test]
+async fn a_call_that_outlasts_its_callers_time_counts_by_its_end() -> Result<()> {
+    let consumer_settings = setting("limits.call_total_ms", "1500");
+    let owner_settings = setting("limits.upstream_first_byte_ms", "5000");
+    let world = World::with(Setup { consumer_settings, owner_settings, ..Setup::default() }).await?;
+    eventually("the first call is served", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    let listed = async || anyhow::Ok(world.consumer.control().ask(endpoint::FlaggedServices).await?.services);
+    let outlast = async |path: &str| -> Result<()> {
+        let calls = (0..6).map(|_| world.call_of(&world.api, "POST", path));
+        for answer in futures::future::try_join_all(calls).await? {
+            ensure!(answer.problem() == "undecided", "{answer:?}");
+        }
+        world.wait_until_decided().await
+    };
+    outlast("/slow/2500").await?;
+    assert_eq!(listed().await?, [], "it answered");
+    // Longer than its owner waits for it.
+    outlast("/slow/30000").await?;
+    let flagged = counted(&world, &world.api, 6, 0, 7).await?;
+    ensure!(flagged.words.contains("after the call's time"), "{flagged:?}");
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(7));
+    Ok(())
+}
+
+#[tokio::test]
 async fn neither_a_lost_connection_nor_what_a_caller_gets_wrong_flags_a_service() -> Result<()> {
     let mut world = World::start().await?;
     expect_served(&world.get("/ok").await?)?;

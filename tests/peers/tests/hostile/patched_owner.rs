@@ -62,6 +62,8 @@ struct State {
     receipts: HashMap<CallId, Receipt>,
     /// It says what calls came to; until then they run.
     tells: bool,
+    /// It says that calls were interrupted, when it is asked for their ends.
+    interrupts: bool,
     /// Asked for a call's end, it gives the answer with the receipt.
     keeps_answers: bool,
     /// What they came to; answers unless it is set.
@@ -165,6 +167,10 @@ impl Owner {
     fn status(&self, call_id: CallId) -> CallReply {
         let (request, tells, keeps_answers) = {
             let state = self.state.lock();
+            if state.interrupts {
+                let why = "the call was interrupted";
+                return CallReply::Refused(Refusal::new(RefusalCode::MayHaveRun, why));
+            }
             let known = state.calls.get(&call_id).filter(|_| !state.denies);
             (known.map(|(request, _)| request.clone()), state.tells, state.keeps_answers)
         };

@@ -1,6 +1,6 @@
 //! An owner that signs receipts for calls whose answers never arrive: it breaks off the stream or lets the call's time pass,
 //! and says that it served the call when it is asked. A network that breaks off does the same to an honest owner, which gives
-//! the answer then.
+//! the answer then. The same of calls that run beyond their callers' time.
 
 use farthing_tests::calls::{expect_free, on_a_fixed_port, setting};
 
@@ -23,6 +23,9 @@ const BROKEN_OFF: Answers = |owner, request, copies| (copies > 1).then(|| kept_a
 
 /// Breaks off every copy, so that the call's time passes.
 const SILENT: Answers = |_, _, _| None;
+
+/// The call runs until its caller's time is up.
+const RUNNING: Answers = |_, _, _| Some(CallReply::Status(CallStatus::Running));
 
 /// A flagged service is stopped, calls are not waited for long, and the owner finds the node again after a restart.
 fn settings() -> Result<Vec<(String, String)>> {
@@ -119,8 +122,32 @@ async fn answers_that_a_network_loses_and_their_owner_gives_again_flag_nobody() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_that_lets_calls_run_and_has_nothing_but_receipts_is_flagged_and_stopped() -> Result<()> {
+    let (mut world, owner, _network) = replaced(RUNNING).await?;
+    expect_stopped_after(&mut world, &owner, (BAD_CALLS, "undecided"), cost(1 + BAD_CALLS)).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_that_lets_calls_run_and_never_ends_them_is_flagged_and_stopped_although_it_charges_nothing()
+-> Result<()> {
+    let (mut world, owner, _network) = replaced(RUNNING).await?;
+    owner.state.lock().interrupts = true;
+    expect_stopped_after(&mut world, &owner, (BAD_CALLS, "undecided"), PRICE).await
+}
+
+/// As the answers of an honest owner to calls with effects, which run on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_of_calls_that_run_beyond_their_callers_time_flag_nobody() -> Result<()> {
+    expect_late_answers_flag_nobody(RUNNING).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_that_come_after_a_calls_time_flag_nobody() -> Result<()> {
-    let (mut world, owner, _network) = replaced(SILENT).await?;
+    expect_late_answers_flag_nobody(SILENT).await
+}
+
+async fn expect_late_answers_flag_nobody(answers: Answers) -> Result<()> {
+    let (mut world, owner, _network) = replaced(answers).await?;
     owner.state.lock().keeps_answers = true;
     for n in 0..=BAD_CALLS {
         let answer = world.get("/ok").await?;
