@@ -94,3 +94,45 @@ impl Drop for Stay {
         self.speaks();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(20);
+    const FEW: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(9, 9, 9, 9));
+    const MANY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(8, 8, 8, 8));
+
+    fn must_go(stay: &Stay) -> bool {
+        stay.evicted().now_or_never().is_some()
+    }
+
+    #[tokio::test]
+    async fn in_a_full_lobby_the_longest_silent_goes_of_whoever_has_most_and_those_that_spoke_stay() {
+        let lobby = Lobby::new();
+        let (first, spoke) = (lobby.enter(FEW).await, lobby.enter(MANY).await);
+        spoke.speaks();
+        let mut crowd = Vec::new();
+        for _ in 2..LOBBY_MAX {
+            crowd.push(lobby.enter(MANY).await);
+        }
+        assert!(!crowd.iter().chain([&first, &spoke]).any(must_go), "there is room for all");
+        let mut entering = Box::pin(lobby.enter(FEW));
+        assert!((&mut entering).now_or_never().is_none(), "nobody has left yet");
+        assert!(must_go(&crowd[0]), "the one that came first goes");
+        assert!(!crowd[1..].iter().chain([&first, &spoke]).any(must_go), "and no other");
+        crowd.remove(0);
+        crowd.push(timeout(SOON, entering).await.unwrap());
+
+        // Nobody is silent, so nobody goes: the next one waits until one has left.
+        crowd.iter().chain([&first]).for_each(Stay::speaks);
+        let mut entering = Box::pin(lobby.enter(FEW));
+        assert!((&mut entering).now_or_never().is_none(), "it is full");
+        assert!(!crowd.iter().chain([&first, &spoke]).any(must_go), "all of them have spoken");
+        drop(spoke);
+        timeout(SOON, entering).await.unwrap();
+    }
+}

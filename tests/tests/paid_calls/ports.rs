@@ -25,7 +25,7 @@ use tokio_rustls::TlsConnector;
 
 /// As many as one subscriber may have on the port of the network.
 const SILENT: usize = 32;
-/// Several times as many as it may have on the other ports.
+/// Several times as many as it may have on the other ports. What happens in a full lobby is tested in the crate of the ports.
 const FLOODING: usize = 300;
 const SOON: Duration = Duration::from_secs(20);
 
