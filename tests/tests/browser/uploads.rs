@@ -16,15 +16,20 @@ use crate::{
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_picture_is_chosen_and_its_size_paid_for() -> Result<()> {
-    upload(true).await
+    upload(true, true).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_its_key_the_code_follows_the_form_while_a_password_is_half_typed() -> Result<()> {
+    upload(true, false).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_picture_is_chosen_and_its_size_paid_for_without_scripts() -> Result<()> {
-    upload(false).await
+    upload(false, false).await
 }
 
-async fn upload(scripts: bool) -> Result<()> {
+async fn upload(scripts: bool, has_key: bool) -> Result<()> {
     let Some(tools) = Tools::find() else { return Ok(()) };
     let world = World::start().await?;
     let api = sell_image_size(&world).await?;
@@ -34,15 +39,21 @@ async fn upload(scripts: bool) -> Result<()> {
     let console = world.consumer.control().ask(endpoint::ShowConsole).await?;
     let browser = Browser::open(&tools, console.origin(), scripts).await?;
     set_up(&browser, &world.consumer).await?;
+    if scripts && !has_key {
+        browser.client.execute("localStorage.clear()", Vec::new()).await?;
+    }
     let sandbox = format!("/panel/catalog/{}/sandbox?operation=POST%20/size", api.id);
     eventually("the service can be called", async || {
         browser.goto(&sandbox).await?;
         Ok(browser.text().await?.contains(&format!("Call for {PRICE} USDC")))
     })
     .await?;
+    ensure!(has(&browser, "#console-password").await != has_key, "the field for the password");
+    if !has_key {
+        browser.fill(&[("console-password", &PASSWORD[..4])]).await?;
+    }
     browser.choose_file("b0", &file).await?;
     browser.fill(&[("b1", "chosen by hand")]).await?;
-    ensure!(has(&browser, "#console-password").await != scripts, "the field for the password");
     if scripts {
         eventually("the code names the file", async || {
             let code = browser.client.find(Locator::Css("#code details[open] code")).await?;
@@ -51,7 +62,8 @@ async fn upload(scripts: bool) -> Result<()> {
         .await?;
         let violations = browser.violations().await?;
         ensure!(violations.is_empty(), "{violations:?}");
-    } else {
+    }
+    if !has_key {
         browser.fill(&[("console-password", PASSWORD)]).await?;
     }
     browser.press("button[value=live]").await?;
