@@ -232,7 +232,10 @@ impl From<&BuyError> for Problem {
             BuyError::Retired { .. } => {
                 (StatusCode::GONE, "service-retired", "The owner has retired this service")
             }
-            BuyError::DetailsUnavailable { .. } | BuyError::OwnerUnreachable(_) => {
+            BuyError::DetailsUnavailable { .. } => {
+                (BAD_GATEWAY, "owner-unreachable", "The details of the service cannot be had")
+            }
+            BuyError::OwnerUnreachable(_) => {
                 (BAD_GATEWAY, "owner-unreachable", "The owner cannot be reached")
             }
             BuyError::BooksUnseen(_) => {

@@ -69,10 +69,13 @@ pub enum NoAnswer {
 
 #[cfg(test)]
 mod tests {
-    use std::error::Error;
+    use std::{error::Error, sync::Arc};
 
     use farthing_ledger::LedgerError;
     use farthing_network::CallFailure;
+    use farthing_protocol::{Address, listing::DetailsError};
+
+    use crate::catalog::ContentError;
 
     use super::*;
 
@@ -84,6 +87,22 @@ mod tests {
         assert_eq!(BuyError::Undecided(failed().into()).next_step(), not_stored.next_step());
         let slow = BuyError::Undecided(BooksError::Slow.into());
         assert_ne!(slow.next_step(), not_stored.next_step());
+    }
+
+    #[test]
+    fn details_that_their_owner_has_to_mend_are_told_as_that_and_not_as_its_silence() {
+        let owner = Address::from_bytes([7; 20]);
+        let failed = |reason| BuyError::DetailsUnavailable { owner, reason };
+        let later = failed(ContentError::Gone).next_step();
+        let unreadable = ContentError::Unreadable(Arc::new(DetailsError::OutOfBounds.into()));
+        for reason in [unreadable, ContentError::OtherContent] {
+            let why = reason.to_string();
+            let error = failed(reason);
+            assert_eq!(error.next_step(), "Its owner has to publish the service again; nothing was sent.");
+            assert_ne!(error.next_step(), later);
+            let told = format!("the details of this service cannot be had from its owner {owner}: {why}");
+            assert_eq!(error.to_string(), told);
+        }
     }
 
     #[test]
