@@ -1,7 +1,7 @@
 //! Deposits on a real chain.
 
 use farthing_chain::{Chain, ChainSpec, ChainStatus, ClaimRow, MemoryJournal};
-use farthing_ledger::PayerChannelRow;
+use farthing_ledger::{Namespace, PayerChannelRow};
 use farthing_protocol::{ChannelId, SecretKey, Signature, listing::SCHEME_CHANNEL};
 use farthing_testnet::{LocalChain, anvil::Anvil};
 use redb::backends::InMemoryBackend;
@@ -116,6 +116,9 @@ async fn a_deposit_into_an_emptied_channel_counts_for_a_day_or_until_its_owner_h
         rest.take(at, held, usdc(100_000), usdc(100_000)).unwrap();
         rest.keep(at, held, Instant::now() + COUNTED_FOR);
     }
+    let stored = || funding.0.ledger.list(Namespace::Deposits).unwrap().len();
+    funding.closed_for_us(config, 2).await;
+    assert_eq!((rest.total(), stored()), (usdc(300_000), 0), "nothing is freed, and nothing stored");
     let nothing = ClaimRow {
         config,
         cumulative: Usdc::ZERO,
@@ -131,6 +134,7 @@ async fn a_deposit_into_an_emptied_channel_counts_for_a_day_or_until_its_owner_h
     assert_eq!(rest.total(), usdc(300_000), "what the chain alone says frees nothing");
     funding.closed_for_us(config, 0).await;
     assert_eq!(rest.total(), usdc(200_000), "the first is back as asked for, the second was not asked for");
+    assert_eq!(stored(), 1, "a restart takes the others again");
     funding.closed_for_us(config, 2).await;
     assert_eq!(rest.total(), usdc(100_000), "nobody has brought the third yet");
     rest.keep(at, deposits[2], Instant::now());

@@ -120,7 +120,10 @@ mod tests {
         open().put(one, || vec![deposit(0), deposit(1)]).await.unwrap();
         open().put(other, || vec![deposit(2)]).await.unwrap();
         assert_eq!(open().all().unwrap(), [(one, deposit(0)), (one, deposit(1)), (other, deposit(2))]);
+        let documents = || open().ledger.list(Namespace::Deposits).unwrap().len();
+        assert_eq!(documents(), 2);
         open().put(one, Vec::new).await.unwrap();
+        assert_eq!(documents(), 1, "nothing stays of a channel without any");
         assert_eq!(open().all().unwrap(), [(other, deposit(2))]);
     }
 }
