@@ -11,7 +11,7 @@ use std::{
 };
 
 use farthing_chain::{ChainHandle, ClaimRow};
-use farthing_ledger::{Ledger, PayerChannelRow};
+use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
 use farthing_protocol::{
@@ -39,6 +39,9 @@ use crate::{
 };
 
 mod closing;
+mod used;
+
+use used::keep_what_is_used;
 
 const CLOSE_ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 /// An owner that has just started is not found at once.
@@ -108,26 +111,10 @@ impl Payer {
                     self.enforce_promises().await;
                 }
                 _ = tick.tick() => {
-                    self.keep_what_is_used(&mut kept).await;
+                    keep_what_is_used(&self.chain, &self.ledger, &mut kept).await;
                     self.enforce_promises().await;
                     self.withdraw_due().await;
                 }
-            }
-        }
-    }
-
-    /// A channel on which something was promised is followed, whatever an endpoint says of it.
-    async fn keep_what_is_used(&self, kept: &mut HashSet<ChannelId>) {
-        let rows = self.ledger.payer_channels().unwrap_or_else(|error| {
-            tracing::warn!(%error, "the ledger's channels cannot be read");
-            Vec::new()
-        });
-        // Those of an earlier contract are on no chain that is followed.
-        let is_of_now = |row: &PayerChannelRow| row.config.id(self.signer.domain()) == row.id;
-        for row in rows.into_iter().filter(|row| row.is_promised_on && is_of_now(row)) {
-            if kept.insert(row.id) {
-                // It fails only when the chain is shut down.
-                let _ = self.chain.track(row.config).await;
             }
         }
     }

@@ -450,11 +450,12 @@ async fn a_channel_of_ones_own_that_the_chain_never_had_is_forgotten() {
     for _ in 0..1_200 {
         payer.refresh().await.unwrap();
         intake.catch_up().await;
-        if channels.get(id).is_none() {
+        if channels.get(id).is_none() && payer.channel(&used).is_none() {
             break;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+    intake.catch_up().await;
     assert!(channels.get(id).is_none() && payer.channel(&id).is_none(), "nothing is left of it");
     let left: Vec<ChannelId> = ledger.payer_channels().unwrap().iter().map(|row| row.id).collect();
     assert_eq!(left, [used], "what was promised is remembered");
