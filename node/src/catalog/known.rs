@@ -316,8 +316,15 @@ mod tests {
 
     /// A service with these operations, each with its price.
     fn known(operations: &[(&str, u64)]) -> KnownService {
+        known_with("[]", operations)
+    }
+
+    /// The same, of operations with these parameters.
+    fn known_with(parameters: &str, operations: &[(&str, u64)]) -> KnownService {
         let path = |path: &str| {
-            format!(r#""{path}":{{"get":{{"responses":{{"200":{{"description":"said so"}}}}}}}}"#)
+            format!(
+                r#""{path}":{{"get":{{"parameters":{parameters},"responses":{{"200":{{"description":"said so"}}}}}}}}"#
+            )
         };
         let paths: Vec<String> = operations.iter().map(|(of, _)| path(of)).collect();
         let text = format!(
@@ -389,6 +396,24 @@ mod tests {
             assert!(refused.contains("`if-none-match`"), "{value}: {refused}");
         }
         assert_eq!(check_header(Method::Put, "if-none-match", "*"), Ok(()), "made where nothing is yet");
+    }
+
+    #[test]
+    fn a_tag_that_is_a_parameter_is_what_a_read_has_and_two_in_two_places_are_no_one_thing() {
+        let parameters = r#"[{"name":"If-None-Match","in":"header","schema":{"type":"string"}}]"#;
+        let known = known_with(parameters, &[("/a", 1)]);
+        let condition = |header: Option<&str>, parameter: Option<&str>| {
+            let of = |name: &str, tag: &str| (name.to_owned(), tag.to_owned());
+            let headers = header.map(|tag| of("if-none-match", tag)).into_iter().collect();
+            let params = parameter.map(|tag| of("If-None-Match", tag)).into_iter().collect();
+            known.plan(Method::Get, "/a", &params, &headers, b"").unwrap().condition
+        };
+        let seven = Some(Condition::Tag("7".to_owned()));
+        assert_eq!((condition(Some("7"), None), condition(None, Some("7"))), (seven.clone(), seven));
+        assert_eq!(condition(Some("6"), Some("7")), None, "a server may look at either");
+        assert_eq!(condition(None, None), None);
+        let any = [("If-None-Match".to_owned(), "*".to_owned())].into();
+        assert!(known.plan(Method::Get, "/a", &any, &BTreeMap::new(), b"").is_err(), "whatever it is");
     }
 
     #[test]
