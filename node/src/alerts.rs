@@ -8,11 +8,14 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 use farthing_config::FlagRule;
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_protocol::{Address, ChannelId, Usdc};
+use farthing_shared::{
+    chain_view::{self, STALE_NEXT, Stale},
+    disk::{LOW, LOW_NEXT, Space},
+};
 use parking_lot::Mutex;
 
 use crate::{
     backup::{Automatic, automatic::Failing},
-    chain_view::{self, STALE_NEXT, Stale},
     consumer::{
         Consumer,
         channels::{PayerChannel, PayerChannels},
@@ -20,7 +23,6 @@ use crate::{
         funding::{ClosedUnasked, Funding},
         rules::Stopped,
     },
-    disk::{LOW, LOW_NEXT, Space},
     owner::{
         book::Book,
         health::{Ailing, Health},

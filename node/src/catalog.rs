@@ -24,6 +24,7 @@ use farthing_protocol::{
     Address, Listing, ServiceId, Signed, Verified,
     info::{InfoRequest, InfoResponse},
 };
+use farthing_shared::keyed_mutex::KeyedMutex;
 use futures::{StreamExt, stream::FuturesUnordered};
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -51,7 +52,6 @@ pub use known::{
 pub use own::{OwnService, OwnServices};
 pub use versions::{add_note, note_of, told};
 
-use crate::keyed_mutex::KeyedMutex;
 use recent::Recent;
 
 /// Look-ups at once.

@@ -20,15 +20,15 @@ use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
 use farthing_protocol::{Address, CallId, ChannelId, ServiceId, Usdc, call::Method, resolution::Copies};
+use farthing_shared::{
+    call_ends::{BegunCall, CallEnds},
+    keyed_mutex::KeyedMutex,
+};
 use farthing_wallet::Signer;
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{
-    call_ends::{BegunCall, CallEnds},
-    catalog::{Catalog, KnownService},
-    keyed_mutex::KeyedMutex,
-};
+use crate::catalog::{Catalog, KnownService};
 
 pub mod accounts;
 pub mod answer;
@@ -177,8 +177,8 @@ impl PurchaseSettings {
 }
 
 /// The right to work on one call id, with what is known of the call's copies: a repeat sees the first one's end.
-type Turn = crate::keyed_mutex::KeyedGuard<Copies>;
-type Slot = crate::keyed_mutex::KeyedSlot<Copies>;
+type Turn = farthing_shared::keyed_mutex::KeyedGuard<Copies>;
+type Slot = farthing_shared::keyed_mutex::KeyedSlot<Copies>;
 
 /// The consumer half of the node. A cheap handle.
 #[derive(Clone, Debug)]

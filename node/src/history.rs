@@ -17,8 +17,9 @@ use farthing_control::types::{
 use farthing_ledger::{CallRow, Ledger, LedgerError};
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
+use farthing_shared::disk::aside;
 
-use crate::{catalog::Catalog, disk::aside, owner::registry::Registry};
+use crate::{catalog::Catalog, owner::registry::Registry};
 
 pub use read::HistoryPosition;
 

@@ -23,14 +23,12 @@ use farthing_protocol::{
     call::{CallStatus, ChannelSync, response_hash},
     limits,
 };
+use farthing_shared::call_ends::{BegunCall, CallEnds};
 use farthing_wallet::Signer;
 use tokio::{sync::mpsc, time::MissedTickBehavior};
 use tokio_util::task::TaskTracker;
 
-use crate::{
-    call_ends::{BegunCall, CallEnds},
-    catalog::NOT_MODIFIED,
-};
+use crate::catalog::NOT_MODIFIED;
 
 pub mod admit;
 pub mod answer;

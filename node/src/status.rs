@@ -8,12 +8,14 @@ use farthing_control::types::{Health, NodePart};
 use farthing_ledger::Ledger;
 use farthing_network::{ClockSkew, NetworkHandle};
 use farthing_os::clock;
+use farthing_shared::{
+    call_ends::CallEnds,
+    chain_view::{self, Stale},
+};
 use farthing_wallet::Signer;
 
 use crate::{
-    call_ends::CallEnds,
     catalog::Catalog,
-    chain_view::{self, Stale},
     consumer::channels::PayerChannels,
     owner::{book::Book, registry::Registry},
 };

@@ -16,7 +16,7 @@ use anyhow::Context as _;
 use clap::{Args, builder::PossibleValuesParser};
 use farthing_config::{self as config, Config, Loaded, Sources, UserSettings, keys::CHAIN_PRESETS};
 use farthing_control::types::SettingOrigin;
-use farthing_node::{chain_view, home::Home};
+use farthing_node::{chain_spec, home::Home};
 use farthing_os::lock::DataFolder;
 use farthing_serve::tls;
 use farthing_wallet::Wallet;
@@ -222,7 +222,7 @@ fn make(plan: &Plan) -> anyhow::Result<Made> {
     Ok(Made {
         address: opened.wallet.address().to_string(),
         data_dir: data_dir.display().to_string(),
-        chain: chain_view::in_words(&chain_view::chain_spec(config)?),
+        chain: chain_spec::in_words(&chain_spec::chain_spec(config)?),
         created: opened.created,
         settings: file.as_ref().map(|(path, _)| path.display().to_string()),
         ca_file: ca_file.map(|path| path.display().to_string()),

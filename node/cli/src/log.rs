@@ -3,7 +3,7 @@
 use std::{ffi::OsStr, io::IsTerminal};
 
 use farthing_config::LOG_FILTER;
-use farthing_node::call_ends::ACCESS;
+use farthing_shared::call_ends::ACCESS;
 use parking_lot::Mutex;
 use tracing::{Event, Subscriber};
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};

@@ -17,7 +17,7 @@ use std::{
 use farthing_commands::settings::RunningNode;
 use farthing_config::{self as config, ChangedSettings, Config, Loaded, gateway_url};
 use farthing_control::types::Console;
-use farthing_node::{backup::staged, chain_view, node::Node};
+use farthing_node::{backup::staged, chain_spec, node::Node};
 use farthing_os::{lock::DataFolder, shell::word};
 use farthing_serve::Listener;
 use farthing_wallet::Wallet;
@@ -204,7 +204,7 @@ fn bind_socket(path: &Path) -> Result<Listener, Failure> {
 /// says how to see the setup code, and not the code.
 fn announce(context: &Context, config: &Config, node: &Node, ports: &Ports, is_new: bool) {
     let (version, wallet) = (env!("CARGO_PKG_VERSION"), node.handles.wallet);
-    let chain = chain_view::in_words(node.handles.chain.spec());
+    let chain = chain_spec::in_words(node.handles.chain.spec());
     let calls_at = |address, tls| format!("{}/internal/call", gateway_url(address, tls));
     let gateway = calls_at(config.gateway.listen, ports.gateway.tls.is_some());
     let plain = config.gateway.plain.map(|address| calls_at(address, false));

@@ -16,12 +16,12 @@ use axum::{
 use farthing_control::types::{Activity, BoughtCall, DayFigures, Figures, Measured};
 use farthing_ledger::{Ledger, LedgerError, Purchase, PurchaseEnd, day_of};
 use farthing_node::{
-    disk::aside,
     handles::Handles,
     history::{ServiceNames, served_call},
 };
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
+use farthing_shared::disk::aside;
 use parking_lot::Mutex;
 use serde::Deserialize;
 

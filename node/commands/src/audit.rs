@@ -12,11 +12,11 @@ use farthing_control::{
 use farthing_ledger::LedgerError;
 use farthing_node::{
     consumer::{self, BooksError},
-    disk::aside,
     handles::Handles,
     settlement::contract::{Checked, NotChecked},
 };
 use farthing_protocol::Address;
+use farthing_shared::disk::aside;
 
 use super::{Failed, Reply};
 

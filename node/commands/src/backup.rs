@@ -14,11 +14,11 @@ use farthing_control::types::{
 };
 use farthing_node::{
     backup::{self, BackupError, Backups, Lock, Made},
-    disk::aside,
     handles::Handles,
 };
 use farthing_os::{clock, secret::SecretText};
 use farthing_serve::attachment;
+use farthing_shared::disk::aside;
 use farthing_wallet::{Wallet, WalletError};
 
 use super::{Failed, Reply};

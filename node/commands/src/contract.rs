@@ -3,7 +3,8 @@
 use axum::{Json, extract::State, http::StatusCode};
 use farthing_chain::{ChainError, ContractCode};
 use farthing_control::types::{ContractShown, ContractState, Deployed, DeploymentCost, Eth};
-use farthing_node::{chain_view, handles::Handles};
+use farthing_node::handles::Handles;
+use farthing_shared::chain_view;
 
 use super::{Failed, Reply};
 

@@ -12,13 +12,13 @@ use farthing_control::types::{
 };
 use farthing_ledger::day_of;
 use farthing_node::{
-    disk::aside,
     handles::Handles,
     history::{HistoryFilter, HistoryPosition, STEP_MAX},
 };
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
 use farthing_serve::attachment;
+use farthing_shared::disk::aside;
 use serde::Deserialize;
 
 use super::{Failed, Reply};

@@ -11,12 +11,12 @@ use farthing_control::types::{
     Sent, Settled, Text, WalletBalance,
 };
 use farthing_node::{
-    chain_view,
     consumer::{BuyError, channels::PayerChannel},
     handles::Handles,
     settlement::{Closed, SettlementError},
 };
 use farthing_protocol::{ChannelId, Usdc};
+use farthing_shared::chain_view;
 
 use super::{Failed, Reply};
 

@@ -9,11 +9,11 @@ use axum::{
 };
 use farthing_control::types::{NewSecret, Secret, SecretLimits, SecretShown};
 use farthing_node::{
-    disk::aside,
     gateway::auth::{DEFAULT_SECRET, SecretFacts, Secrets, SecretsError},
     handles::Handles,
     secret::ConsumerSecret,
 };
+use farthing_shared::disk::aside;
 
 use super::{Failed, Reply};
 

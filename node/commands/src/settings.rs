@@ -23,11 +23,11 @@ use farthing_control::{
 };
 use farthing_node::{
     backup::{Backups, staged},
-    chain_view::chain_spec,
-    disk::aside,
+    chain_spec::chain_spec,
     handles::Handles,
 };
 use farthing_os::{clock, secret::SecretText};
+use farthing_shared::disk::aside;
 use parking_lot::RwLock;
 use tokio_util::sync::CancellationToken;
 

@@ -14,13 +14,15 @@ use farthing_control::{
 use farthing_network::{AddressCheck, AddressSource, BootstrapPeer, NetworkStatus, ReachState};
 use farthing_node::{
     alerts::{TWIN, TWIN_NEXT},
-    chain_view::{self, NotReady, STALE_NEXT},
-    disk::{LOW, LOW_NEXT, Space},
     handles::Handles,
     status::{clock_off, has_public_head},
 };
 use farthing_os::clock;
 use farthing_protocol::Usdc;
+use farthing_shared::{
+    chain_view::{self, NotReady, STALE_NEXT},
+    disk::{LOW, LOW_NEXT, Space},
+};
 
 use super::{audit::full_audit, money::balance};
 

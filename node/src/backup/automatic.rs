@@ -14,12 +14,12 @@ use std::{
 use farthing_control::types::{AutomaticBackups, Backup};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_os::{clock, secret::SecretText};
+use farthing_shared::disk::aside;
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use super::{BackupError, Backups, LEDGER_FILE, Lock, Made, Recipient, make};
-use crate::disk::aside;
 
 const STORED_KEY: &[u8] = b"automatic-backups";
 /// A day's work is what may be lost.

@@ -21,6 +21,7 @@ use farthing_protocol::{
     channel::ReceiptMismatch,
     resolution::Copies,
 };
+use farthing_shared::keyed_mutex::KeyedMutex;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{
@@ -30,7 +31,6 @@ use super::{
     spending::{Grant, Spending, SpendingCaps},
     undecided::UndecidedCalls,
 };
-use crate::keyed_mutex::KeyedMutex;
 
 /// Stands for the secrets of calls that nobody remembers; none has this name.
 const NO_SECRET: &str = "";

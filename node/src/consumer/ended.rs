@@ -1,9 +1,9 @@
 //! The end of a bought call, as the access log and `/metrics` tell it.
 
 use farthing_protocol::Usdc;
+use farthing_shared::call_ends::{BegunCall, End, EndedCall, Half};
 
 use super::{Bought, BuyError, Consumer};
-use crate::call_ends::{BegunCall, End, EndedCall, Half};
 
 impl Consumer {
     /// Notes how a call ended for its caller.

@@ -12,14 +12,13 @@ use farthing_chain::{Balances, ChainError, ChainHandle};
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{Address, ChannelConfig, Usdc, listing::Accept};
-use parking_lot::Mutex;
-use tokio::time::timeout;
-use tokio_util::task::TaskTracker;
-
-use crate::{
+use farthing_shared::{
     chain_view::{self, NotReady},
     keyed_mutex::KeyedMutex,
 };
+use parking_lot::Mutex;
+use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
 
 use super::{
     AwaitedDeposit, BuyError, MissingFunds,

@@ -12,10 +12,9 @@ use std::{
 
 use farthing_ledger::PurchaseEnd;
 use farthing_protocol::{Address, CallId, ChannelId, Usdc, resolution::Copies};
+use farthing_shared::{chain_view::is_believed, disk::aside, keyed_mutex::KeyedGuard};
 use parking_lot::MutexGuard;
 use tokio::time::timeout;
-
-use crate::{chain_view::is_believed, disk::aside, keyed_mutex::KeyedGuard};
 
 use super::{
     BooksError, BuyError, Consumer, Unseen,

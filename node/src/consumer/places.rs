@@ -7,12 +7,11 @@
 use std::time::Duration;
 
 use farthing_protocol::{Address, limits};
+use farthing_shared::keyed_semaphore::KeyedSemaphore;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit},
     time::timeout,
 };
-
-use crate::keyed_semaphore::KeyedSemaphore;
 
 use super::{BuyError, NoRoom, shares};
 

@@ -10,6 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_serve::ClientAddress;
+use farthing_shared::{call_ends::Half, disk::aside};
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeMetric, text::encode},
@@ -18,7 +19,7 @@ use prometheus_client::{
 };
 
 use super::{Gateway, auth, problem::Problem};
-use crate::{call_ends::Half, catalog::WayCounts, disk::aside, status::Readiness};
+use crate::{catalog::WayCounts, status::Readiness};
 
 mod machine;
 mod money;

@@ -8,9 +8,8 @@ use std::{collections::HashMap, sync::Arc};
 use farthing_ledger::{CallRow, Ledger, LedgerError};
 use farthing_os::clock;
 use farthing_protocol::{Outcome, ServiceId, Usdc};
+use farthing_shared::disk::aside;
 use parking_lot::Mutex;
-
-use crate::disk::aside;
 
 /// No clock is set back further than this without somebody noticing.
 const SETTLED_AFTER_SECS: u64 = 600;

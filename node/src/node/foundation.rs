@@ -13,6 +13,7 @@ use farthing_ledger::{Ledger, LedgerError};
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle, ReachConfig};
 use farthing_os::clock;
 use farthing_protocol::{Address, ChannelId, Domain, wire::NetworkName};
+use farthing_shared::call_ends::CallEnds;
 use farthing_wallet::{Signer, Wallet};
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -20,9 +21,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     alerts::AlertsParts,
     backup::{Automatic, Backups},
-    call_ends::CallEnds,
     catalog::{Catalog, News},
-    chain_view::chain_spec,
+    chain_spec::chain_spec,
     consumer::{
         Consumer, ConsumerParts,
         accounts::Accounts,

@@ -11,10 +11,10 @@ use farthing_ledger::{Ledger, LedgerError, Namespace, Position, Retention, Stand
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
 use farthing_protocol::Address;
+use farthing_shared::chain_view;
 
 use crate::{
     catalog::Catalog,
-    chain_view,
     consumer::channels::PayerChannels,
     gateway::auth::Secrets,
     handles::Handles,

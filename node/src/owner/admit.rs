@@ -16,11 +16,9 @@ use farthing_protocol::{
     call::{ChargePolicy, Method, Payment},
     limits,
 };
+use farthing_shared::chain_view;
 
-use crate::{
-    catalog::{CallPlan, Condition, PlanError},
-    chain_view,
-};
+use crate::catalog::{CallPlan, Condition, PlanError};
 
 use super::{
     Owner,

@@ -16,9 +16,8 @@ use farthing_ledger::{Ending, PayeeChannelRow};
 use farthing_protocol::{
     ChannelConfig, ChannelId, Domain, RefusalCode, Usdc, Verified, Voucher, channel::PayeeState,
 };
+use farthing_shared::gas::GasMeans;
 use parking_lot::Mutex;
-
-use crate::gas::GasMeans;
 
 pub use channel::{PayeeChannel, SignedAway, View};
 pub use claims::Claims;

@@ -11,9 +11,9 @@ use farthing_protocol::{
     Address, CallReply, ChannelId, CloseConsent, Refusal, RefusalCode, SignedClose, books::Shown,
     call::ChannelSync,
 };
+use farthing_shared::chain_view;
 
 use super::{Owner, book::PayeeChannel};
-use crate::chain_view;
 
 /// The time for which a signed close counts: enough for a transaction on a busy chain.
 const SIGNED_FOR_SECS: u64 = 3_600;

@@ -3,9 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use farthing_protocol::{Address, CallReply, Usdc, call::CallStatus};
+use farthing_shared::call_ends::{BegunCall, End, EndedCall, Half};
 
 use super::{Owner, answer::Answer};
-use crate::call_ends::{BegunCall, End, EndedCall, Half};
 
 /// An answer, and whether it is the first one of its call.
 pub(super) type FirstOrAgain = (Arc<Answer>, bool);

@@ -14,10 +14,9 @@ use std::{
 use bytes::Bytes;
 use farthing_bounds::{ByteBudget, HeldBytes, SharedBudget};
 use farthing_protocol::{Address, Refusal, RefusalCode, ServiceId};
+use farthing_shared::keyed_semaphore::KeyedSemaphore;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-use crate::keyed_semaphore::KeyedSemaphore;
 
 use super::uncharged::{CalledOperation, NotYet, Uncharged, UnchargedLimits};
 

@@ -6,9 +6,10 @@ use farthing_control::types::{
 };
 use farthing_os::secret::SecretText;
 use farthing_protocol::{ServiceId, call::Method};
+use farthing_shared::disk::aside;
 use url::Url;
 
-use crate::{catalog::method_of, disk::aside};
+use crate::catalog::method_of;
 
 use super::{
     assemble::assemble,

@@ -22,14 +22,12 @@ use farthing_protocol::{
     signed::DocumentError,
     wire,
 };
+use farthing_shared::keyed_mutex::KeyedMutex;
 use farthing_wallet::Signer;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
-use crate::{
-    catalog::{KnownService, add_note, kind_of, method_of, note_of, told},
-    keyed_mutex::KeyedMutex,
-};
+use crate::catalog::{KnownService, add_note, kind_of, method_of, note_of, told};
 
 use super::{
     new_service::{NewService, UpstreamSecrets, same_origin},

@@ -10,14 +10,14 @@ use std::{collections::HashMap, time::Duration};
 use farthing_chain::{ChainError, ChannelState, ContractBooks};
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_protocol::{ChannelId, Domain, Usdc};
+use farthing_shared::{
+    chain_view::{self, NotReady},
+    disk::aside,
+};
 
 use super::{
     Settlement,
     intake::{CaughtUp, ChainIntake},
-};
-use crate::{
-    chain_view::{self, NotReady},
-    disk::aside,
 };
 
 /// Channels that are looked at; more than a node follows.

@@ -13,11 +13,11 @@ use std::{
 use farthing_chain::{ChainHandle, ChannelView, ChannelViews};
 use farthing_ledger::{Ledger, LedgerError, PayeeChannelFacts, PayerChannelFacts};
 use farthing_protocol::{Address, ChannelId, Usdc};
+use farthing_shared::chain_view::is_believed;
 use futures::{StreamExt, stream};
 use tokio::sync::Mutex;
 
 use crate::{
-    chain_view::is_believed,
     consumer::accounts::Accounts,
     owner::{
         book::{self, Book, Room, View},

@@ -14,6 +14,7 @@ use farthing_chain::{CLAIM_ROWS_MAX, ChainError, ChainHandle, ChainKind, ClaimRo
 use farthing_ledger::{Ending, Ledger, SettlementRow, SettlementState};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{ChannelId, Signature, Usdc};
+use farthing_shared::chain_view::{self, is_believed};
 use futures::{StreamExt, stream};
 use tokio::sync::mpsc;
 
@@ -24,10 +25,7 @@ use super::{
     shown::is_void,
     worth::{Claim, ClaimReason, Row},
 };
-use crate::{
-    chain_view::{self, is_believed},
-    owner::book::{Book, PayeeChannel},
-};
+use crate::owner::book::{Book, PayeeChannel};
 
 /// Ends of claims that are stored at once: the ledger's writer makes one commit of what waits together.
 const CONCLUDED_AT_ONCE: usize = 64;

@@ -17,6 +17,7 @@ use farthing_os::clock;
 use farthing_protocol::{
     CallMessage, CallReply, ChannelId, RefusalCode, SignedClose, Usdc, Voucher, call::ChannelSync,
 };
+use farthing_shared::chain_view;
 use farthing_wallet::Signer;
 use futures::{StreamExt, stream};
 use parking_lot::Mutex;
@@ -28,7 +29,6 @@ use super::{
     shown,
 };
 use crate::{
-    chain_view,
     consumer::{
         accounts::Accounts,
         channels::{PayerChannel, PayerChannels},

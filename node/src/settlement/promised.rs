@@ -6,9 +6,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Instant};
 use farthing_chain::{ChainHandle, ChannelView};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_protocol::{ChannelConfig, ChannelId};
+use farthing_shared::chain_view::is_believed;
 use parking_lot::Mutex;
-
-use crate::chain_view::is_believed;
 
 /// An owner's word to close a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

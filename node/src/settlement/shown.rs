@@ -1,6 +1,6 @@
 //! Compares the clocks of this machine and of the chain, of which either may be wrong.
 
-use crate::chain_view::REORGANISED_SECS_MAX;
+use farthing_shared::chain_view::REORGANISED_SECS_MAX;
 
 /// Tells whether a close that counts until then is void: nobody can bring it any more. A public chain's blocks are
 /// dated as clocks are: a later date is an endpoint's invention.

@@ -8,9 +8,9 @@ use std::cmp::Reverse;
 
 use farthing_chain::CLAIM_ROWS_MAX;
 use farthing_protocol::{ChannelId, Usdc};
+use farthing_shared::gas::Gas;
 
 use super::policy::Policy;
-use crate::gas::Gas;
 
 /// The least by which something is worth more than its gas.
 const LEAST: Usdc = Usdc::from_micros(1);

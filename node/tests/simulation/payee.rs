@@ -6,15 +6,12 @@ use bytes::Bytes;
 use farthing_ledger::{
     Accepted, Call, CallRow, Ending, Ledger, LedgerError, PayeeChannelFacts, Served, ServedRow,
 };
-use farthing_node::{
-    gas::GasMeans,
-    owner::{
-        answer::Answer,
-        book::{self, Book, Reserved, View},
-        record::record_of,
-        running::{Arrival, Calls, RunningCall},
-        upstream::UpstreamAnswer,
-    },
+use farthing_node::owner::{
+    answer::Answer,
+    book::{self, Book, Reserved, View},
+    record::record_of,
+    running::{Arrival, Calls, RunningCall},
+    upstream::UpstreamAnswer,
 };
 use farthing_os::clock;
 use farthing_protocol::{
@@ -23,6 +20,7 @@ use farthing_protocol::{
     call::{CallStatus, ChannelSync, ChargePolicy, Payment, response_hash},
     resolution::{Record, Repeat, repeat},
 };
+use farthing_shared::gas::GasMeans;
 use farthing_wallet::{Signer, Wallet};
 use futures::executor::block_on;
 

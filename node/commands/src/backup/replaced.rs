@@ -6,7 +6,8 @@ use axum::{
     http::StatusCode,
 };
 use farthing_control::types::ReplacedNode;
-use farthing_node::{backup::replaced, disk::aside, handles::Handles};
+use farthing_node::{backup::replaced, handles::Handles};
+use farthing_shared::disk::aside;
 
 use super::{Failed, Reply};
 

@@ -8,12 +8,10 @@ use farthing_ledger::{LedgerError, PayerChannelRow};
 use farthing_protocol::{
     Address, CallMessage, CallReply, ChannelId, Domain, RefusalCode, Usdc, Voucher, call::ChannelSync,
 };
+use farthing_shared::disk::aside;
 
 use super::{BookComparer, BookComparison, PAGE_TIMEOUT};
-use crate::{
-    consumer::{BooksError, reconcile::FORGOTTEN_MAX, shown::newest_word},
-    disk::aside,
-};
+use crate::consumer::{BooksError, reconcile::FORGOTTEN_MAX, shown::newest_word};
 
 /// Channels of one owner that are asked about: those that hold money first.
 const CHANNELS_MAX: usize = 64;

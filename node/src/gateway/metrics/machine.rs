@@ -4,6 +4,7 @@
 use std::fmt;
 
 use farthing_os::process;
+use farthing_shared::disk::Space;
 use prometheus_client::{
     encoding::{DescriptorEncoder, EncodeMetric},
     metrics::{MetricType, counter::ConstCounter},
@@ -11,7 +12,7 @@ use prometheus_client::{
 };
 
 use super::one;
-use crate::{disk::Space, status::Readiness};
+use crate::status::Readiness;
 
 pub(super) fn encode(node: &Readiness, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
     let help = "The version of this program";

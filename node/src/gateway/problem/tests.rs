@@ -6,11 +6,11 @@ use farthing_catalog as store;
 use farthing_chain::ChainError;
 use farthing_ledger::LedgerError;
 use farthing_protocol::{Address, ChannelId, Refusal, RefusalCode, ServiceId, call::OutOfBounds, wire};
+use farthing_shared::chain_view::NotReady;
 use farthing_wallet::PolicyError;
 
 use crate::{
     catalog::ContentError,
-    chain_view::NotReady,
     consumer::{
         AwaitedDeposit, BooksError, Cap, LastKnown, MissingFunds, NoRoom,
         answer::Mismatch,

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use farthing_protocol::{ChannelId, Usdc};
+use farthing_shared::gas::GasMeans;
 
 use super::PayeeChannel;
-use crate::gas::GasMeans;
 
 /// The outcome of the last claims.
 #[derive(Clone, Debug, Default)]

@@ -9,7 +9,7 @@ use super::{Registered, RegistryError};
 #[derive(Debug)]
 pub struct PublishTurn {
     pub(super) service: Arc<Registered>,
-    pub(super) _alone: crate::keyed_mutex::KeyedGuard,
+    pub(super) _alone: farthing_shared::keyed_mutex::KeyedGuard,
 }
 
 impl PublishTurn {

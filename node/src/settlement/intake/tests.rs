@@ -9,6 +9,7 @@ use farthing_protocol::{
     CallId, CallRequest, ChannelConfig, RefusalCode, SecretKey, ServiceId, Signature, Voucher,
     call::{ChargePolicy, Method, Payment},
 };
+use farthing_shared::gas::GasMeans;
 use farthing_testnet::{LocalChain, anvil::Anvil};
 use redb::backends::InMemoryBackend;
 use tokio::sync::{mpsc, oneshot};
@@ -16,7 +17,6 @@ use tokio::sync::{mpsc, oneshot};
 use super::*;
 use crate::{
     consumer::channels::PayerChannels,
-    gas::GasMeans,
     settlement::{
         SettlementRequest,
         payee::Payee,

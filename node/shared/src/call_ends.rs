@@ -51,7 +51,8 @@ impl Half {
         }
     }
 
-    pub(crate) const fn label(self) -> Label {
+    /// Returns the label that tells the halves apart in `/metrics`.
+    pub const fn label(self) -> Label {
         ("side", self.name())
     }
 }
@@ -162,7 +163,7 @@ pub struct EndedCall<'a> {
 }
 
 /// A label's name and value.
-pub(crate) type Label = (&'static str, &'static str);
+pub type Label = (&'static str, &'static str);
 type Times<const LABELS: usize> = Family<[Label; LABELS], Histogram, fn() -> Histogram>;
 
 /// The calls that ended since the start. A cheap handle.
@@ -255,12 +256,12 @@ impl Collector for CallEnds {
 }
 
 /// The unit of money in `/metrics`.
-pub(crate) fn usdc_unit() -> Unit {
+pub fn usdc_unit() -> Unit {
     Unit::Other("usdc".to_owned())
 }
 
 /// Money as a number of `/metrics`, which are floating-point numbers to whoever reads them.
-pub(crate) fn usdc(micros: u64) -> f64 {
+pub fn usdc(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 

@@ -39,7 +39,8 @@ impl Space {
         self.is_low() || self.free_bytes < LITTLE_BYTES.min(self.total_bytes / LITTLE_PART)
     }
 
-    pub(crate) fn is_low(&self) -> bool {
+    /// Returns whether too little is left to go on for long.
+    pub fn is_low(&self) -> bool {
         self.free_bytes < LOW_BYTES.min(self.total_bytes / LOW_PART)
     }
 }
