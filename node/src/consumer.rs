@@ -16,6 +16,7 @@ use std::{
 
 use bytes::Bytes;
 use farthing_chain::ChainHandle;
+use farthing_discovery::{Catalog, KnownService};
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
@@ -27,8 +28,6 @@ use farthing_shared::{
 use farthing_wallet::Signer;
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-
-use crate::catalog::{Catalog, KnownService};
 
 pub mod accounts;
 pub mod answer;

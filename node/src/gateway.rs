@@ -23,7 +23,6 @@ use farthing_protocol::{CallId, limits};
 use serde_json::{Value, json};
 
 use crate::{
-    catalog,
     consumer::{BuyError, Consumer, Order, spending::Grant},
     status::Readiness,
 };
@@ -183,14 +182,14 @@ impl Gateway {
 
     /// The free document that an order asks for, if it asks for one.
     async fn document(&self, order: &Order, origin: &str) -> Option<Result<WrittenDocument, Problem>> {
-        if !catalog::documents::is_path(&order.path) {
+        if !farthing_discovery::documents::is_path(&order.path) {
             return None;
         }
         let known = match self.consumer.service(order.service).await {
             Ok(known) => known,
             Err(error) => return Some(Err(refused(&error, order.call_id))),
         };
-        let document = catalog::documents::asked(&known, order.method, &order.path)?;
+        let document = farthing_discovery::documents::asked(&known, order.method, &order.path)?;
         let server = services::address(origin, order.service);
         Some(self.documents.write(known, document, server, order.params.clone()).await)
     }

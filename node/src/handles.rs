@@ -5,6 +5,7 @@ use std::sync::Arc;
 use farthing_bounds::ByteBudget;
 use farthing_chain::ChainHandle;
 use farthing_config::{Config, gateway_url};
+use farthing_discovery::Catalog;
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_protocol::Address;
@@ -13,7 +14,6 @@ use tokio::sync::Mutex;
 use crate::{
     alerts::Alerts,
     backup::Automatic,
-    catalog::Catalog,
     consumer::{Consumer, channels::PayerChannels, funding::Funding},
     gateway::{Documents, Gateway, auth::Secrets},
     history::History,

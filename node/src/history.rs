@@ -14,12 +14,13 @@ use std::collections::{BTreeSet, HashMap};
 use farthing_control::types::{
     DayTotals, HistoryEntry, HistoryKind, HistoryPage, HistoryState, ServedCall, SettlementShown,
 };
+use farthing_discovery::Catalog;
 use farthing_ledger::{CallRow, Ledger, LedgerError};
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
 use farthing_shared::disk::aside;
 
-use crate::{catalog::Catalog, owner::registry::Registry};
+use crate::owner::registry::Registry;
 
 pub use read::HistoryPosition;
 

@@ -2,7 +2,6 @@
 
 pub mod alerts;
 pub mod backup;
-pub mod catalog;
 pub mod chain_spec;
 pub mod consumer;
 pub mod gateway;

@@ -7,6 +7,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use farthing_config::Config;
+use farthing_discovery::{Catalog, News};
 use farthing_network::Inbound;
 use farthing_os::{clock, lock::DataFolder};
 use tokio::sync::mpsc;
@@ -14,7 +15,6 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     alerts::Alerts,
-    catalog::{Catalog, News},
     consumer::{Consumer, funding::Funding},
     gateway::auth::Secrets,
     handles::Handles,

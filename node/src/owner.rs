@@ -15,6 +15,7 @@ use std::{
 
 use bytes::Bytes;
 use farthing_chain::ChainHandle;
+use farthing_discovery::NOT_MODIFIED;
 use farthing_ledger::Ledger;
 use farthing_network::{InboundCall, Responder};
 use farthing_os::killpoint;
@@ -27,8 +28,6 @@ use farthing_shared::call_ends::{BegunCall, CallEnds};
 use farthing_wallet::Signer;
 use tokio::{sync::mpsc, time::MissedTickBehavior};
 use tokio_util::task::TaskTracker;
-
-use crate::catalog::NOT_MODIFIED;
 
 pub mod admit;
 pub mod answer;

@@ -5,6 +5,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use farthing_bounds::ByteBudget;
 use farthing_chain::{ChainHandle, ChainKind};
 use farthing_control::types::{Health, NodePart};
+use farthing_discovery::Catalog;
 use farthing_ledger::Ledger;
 use farthing_network::{ClockSkew, NetworkHandle};
 use farthing_os::clock;
@@ -15,7 +16,6 @@ use farthing_shared::{
 use farthing_wallet::Signer;
 
 use crate::{
-    catalog::Catalog,
     consumer::channels::PayerChannels,
     owner::{book::Book, registry::Registry},
 };

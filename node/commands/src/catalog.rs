@@ -13,12 +13,8 @@ use farthing_control::types::{
     CatalogSort, CatalogState, Count, Counts, KindCount, LookAlike, NamedService, PriceCount, Text,
     VersionNote,
 };
-use farthing_node::{
-    catalog::{CatalogError, documents, method_of, time_of},
-    gateway::services::address,
-    handles::Handles,
-    owner::samples,
-};
+use farthing_discovery::{CatalogError, documents, method_of, time_of};
+use farthing_node::{gateway::services::address, handles::Handles, owner::samples};
 use farthing_protocol::{Listing, ServiceId, call::Method, listing::ServiceKind};
 use serde::Deserialize;
 

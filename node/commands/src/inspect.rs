@@ -10,8 +10,8 @@ use farthing_control::types::{
     ApiPreview, CatalogKind, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, ServiceFile,
     SourceFile, TestRequest, Tested, Text, Tried, TryRequest,
 };
+use farthing_discovery::method_of;
 use farthing_node::{
-    catalog::method_of,
     handles::Handles,
     history::tally::Tally,
     owner::{

@@ -17,10 +17,10 @@ use farthing_control::{
     sentence,
     types::{Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Problem, Reach},
 };
+use farthing_discovery::documents::WritingFailed;
 use farthing_ledger::LedgerError;
 use farthing_network::CallFailure;
 use farthing_node::{
-    catalog::documents::WritingFailed,
     consumer::{BuyError, spending::Grant, trust::NotResumed},
     gateway::{auth::DEFAULT_SECRET, problem},
     handles::Handles,

@@ -10,7 +10,8 @@ use farthing_control::types::{
     Text,
     sdk::{Sdk, SdkFile, SdkLanguage, SdkRequest, Snippet, SnippetRequest},
 };
-use farthing_node::{catalog::sdk, handles::Handles};
+use farthing_discovery::sdk;
+use farthing_node::handles::Handles;
 use farthing_protocol::ServiceId;
 use farthing_sdk::{Language, SdkError};
 use farthing_serve::attachment;

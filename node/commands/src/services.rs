@@ -15,8 +15,8 @@ use farthing_control::types::{
     Api, ApiOperation, ApiShown, ApiState, CatalogKind, Charge, EditRequest, Edited, Offer, OfferParameter,
     OperationName, PriceRequest, Rescan, RescanRequest, ServiceFile, Text, VersionNote,
 };
+use farthing_discovery::{documents, method_of, time_of};
 use farthing_node::{
-    catalog::{documents, method_of, time_of},
     gateway::services::address,
     handles::Handles,
     history::tally::{Count, Tally},

@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use farthing_discovery::{CallPlan, KnownService};
 use farthing_ledger::Promise;
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
@@ -14,8 +15,6 @@ use farthing_protocol::{
     listing::{Accept, SCHEME_CHANNEL},
 };
 use tokio::time::timeout;
-
-use crate::catalog::{CallPlan, KnownService};
 
 use super::{
     Bought, BuyError, Cap, Consumer, Order, Turn,

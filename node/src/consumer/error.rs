@@ -4,13 +4,12 @@ use std::fmt;
 
 use farthing_catalog as store;
 use farthing_chain::ChainError;
+use farthing_discovery::{CatalogError, ContentError, PlanError};
 use farthing_ledger::LedgerError;
 use farthing_os::clock;
 use farthing_protocol::{Address, ChannelId, Refusal, RefusalCode, ServiceId, Usdc, call::OutOfBounds};
 use farthing_shared::chain_view::NotReady;
 use farthing_wallet::PolicyError;
-
-use crate::catalog::{CatalogError, ContentError, PlanError};
 
 use super::{
     answer::Mismatch, conduct::ServiceRefusal, rules::Stopped, spending::OverLimit, terms::Unfit,

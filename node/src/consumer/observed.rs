@@ -14,10 +14,9 @@ use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use farthing_bridge::promised;
+use farthing_discovery::{CallPlan, KnownService};
 use farthing_ledger::{Promise, Purchase};
 use farthing_protocol::{CallRequest, CallResponse, Outcome, Receipt, ServiceId, call::Method};
-
-use crate::catalog::{CallPlan, KnownService};
 
 use super::{
     Bought, BuyError, Consumer, Order,

@@ -2,7 +2,7 @@
 
 use std::{sync::Weak, time::Instant};
 
-use crate::catalog::KnownService;
+use farthing_discovery::KnownService;
 
 use super::conduct::TrialPermit;
 

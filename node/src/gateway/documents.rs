@@ -11,11 +11,9 @@ use axum::{
 };
 use farthing_bounds::ByteBudget;
 use farthing_control::types::{HEADER_CHARGED, HEADER_PRICE};
+use farthing_discovery::{Catalog, KnownService, documents};
 
-use crate::{
-    catalog::{Catalog, KnownService, documents},
-    consumer::BuyError,
-};
+use crate::consumer::BuyError;
 
 use super::problem::Problem;
 

@@ -9,6 +9,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, header},
     response::{IntoResponse, Response},
 };
+use farthing_discovery::WayCounts;
 use farthing_serve::ClientAddress;
 use farthing_shared::{call_ends::Half, disk::aside};
 use prometheus_client::{
@@ -19,7 +20,7 @@ use prometheus_client::{
 };
 
 use super::{Gateway, auth, problem::Problem};
-use crate::{catalog::WayCounts, status::Readiness};
+use crate::status::Readiness;
 
 mod machine;
 mod money;

@@ -8,14 +8,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED};
+use farthing_discovery::PlanError;
 use farthing_protocol::{CallId, Usdc};
 use farthing_serve::TurnedAway;
 use serde_json::{Value, json};
 
-use crate::{
-    catalog::PlanError,
-    consumer::{BuyError, Unanswered},
-};
+use crate::consumer::{BuyError, Unanswered};
 
 mod refused;
 mod room;

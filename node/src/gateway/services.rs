@@ -15,14 +15,12 @@ use farthing_bridge::{
     description::{Operation, Place},
     nearest, shown,
 };
+use farthing_discovery::{PlanError, documents, known::HEADERS_ALLOWED, operation_name};
 use farthing_protocol::{ServiceId, call::Method};
 
 use url::form_urlencoded;
 
-use crate::{
-    catalog::{PlanError, documents, known::HEADERS_ALLOWED, operation_name},
-    consumer::{BuyError, Order, spending::Grant},
-};
+use crate::consumer::{BuyError, Order, spending::Grant};
 
 use super::{Entrance, Gateway, auth, call, own_headers, problem::Problem};
 

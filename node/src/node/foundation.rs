@@ -9,6 +9,7 @@ use anyhow::Context;
 use farthing_bounds::ByteBudget;
 use farthing_chain::{Chain, ChainHandle};
 use farthing_config::Config;
+use farthing_discovery::{Catalog, News};
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle, ReachConfig};
 use farthing_os::clock;
@@ -21,7 +22,6 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     alerts::AlertsParts,
     backup::{Automatic, Backups},
-    catalog::{Catalog, News},
     chain_spec::chain_spec,
     consumer::{
         Consumer, ConsumerParts,

@@ -7,6 +7,7 @@ use std::{
 };
 
 use farthing_chain::{ChainHandle, ChainKind, Landed, TxHash};
+use farthing_discovery::Catalog;
 use farthing_ledger::{Ledger, LedgerError, Namespace, Position, Retention, Standing, Transaction, Window};
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
@@ -14,7 +15,6 @@ use farthing_protocol::Address;
 use farthing_shared::chain_view;
 
 use crate::{
-    catalog::Catalog,
     consumer::channels::PayerChannels,
     gateway::auth::Secrets,
     handles::Handles,

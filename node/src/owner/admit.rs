@@ -8,6 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_bounds::HeldBytes;
+use farthing_discovery::{CallPlan, Condition, PlanError};
 use farthing_ledger::{CallRow, Ledger, LedgerError};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
@@ -17,8 +18,6 @@ use farthing_protocol::{
     limits,
 };
 use farthing_shared::chain_view;
-
-use crate::catalog::{CallPlan, Condition, PlanError};
 
 use super::{
     Owner,

@@ -16,14 +16,13 @@ use farthing_bridge::{
     share::share,
 };
 use farthing_control::types::{Charge, KindFile, OperationFile, ParameterFile, PlaceFile, ServiceFile};
+use farthing_discovery::{documents, method_of};
 use farthing_protocol::{
     call::ChargePolicy,
     limits::{self, CALL_DEADLINE_MS_MAX, LISTING_NAME_CHARS_MAX, LISTING_SUMMARY_CHARS_MAX},
     listing::OperationPrice,
     plain::Line,
 };
-
-use crate::catalog::{documents, method_of};
 
 use super::new_service::{NewService, NewServiceError, UpstreamSecrets};
 

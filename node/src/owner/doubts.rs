@@ -5,9 +5,8 @@ use farthing_bridge::{
     description::{ApiDescription, Content, Operation, Status},
     report::Report,
 };
+use farthing_discovery::time_of;
 use farthing_protocol::limits::RESPONSE_BODY_BYTES_MAX;
-
-use crate::catalog::time_of;
 
 use super::upstream::UpstreamOptions;
 

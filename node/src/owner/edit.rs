@@ -9,13 +9,12 @@ use farthing_bridge::{
     report::Report,
 };
 use farthing_control::types::{Charge, EditRequest, OperationFile, OperationName, ServiceFile, Text};
+use farthing_discovery::method_of;
 use farthing_protocol::{
     call::{ChargePolicy, Method},
     limits::{LISTING_NAME_CHARS_MAX, LISTING_SUMMARY_CHARS_MAX},
     plain::Line,
 };
-
-use crate::catalog::method_of;
 
 use super::{
     assemble::{first_of, remove_secret_parameters},

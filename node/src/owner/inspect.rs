@@ -8,11 +8,10 @@ use std::{collections::BTreeMap, time::Duration};
 use bytes::Bytes;
 use farthing_bridge::{Api, api::Call, description::Operation, document, share::share};
 use farthing_control::types::{SourceFile, SourceKind};
+use farthing_discovery::{CallPlan, PlanError, answers_html, method_of};
 use farthing_os::secret::SecretText;
 use farthing_protocol::{Outcome, Usdc, call::Method, limits};
 use url::Url;
-
-use crate::catalog::{CallPlan, PlanError, answers_html, method_of};
 
 use super::{
     doubts::note_doubts,

@@ -4,12 +4,11 @@ use farthing_bridge::{description::Operation, report::Reading};
 use farthing_control::types::{
     EditRequest, OperationFile, OperationName, SamplesFile, ServiceFile, SourceFile, SourceKind,
 };
+use farthing_discovery::method_of;
 use farthing_os::secret::SecretText;
 use farthing_protocol::{ServiceId, call::Method};
 use farthing_shared::disk::aside;
 use url::Url;
-
-use crate::catalog::method_of;
 
 use super::{
     assemble::assemble,

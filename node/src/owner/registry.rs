@@ -11,6 +11,7 @@ use std::{collections::HashMap, sync::Arc};
 use bytes::Bytes;
 use farthing_bridge::{Api, description::ApiDescription, document, report::Report};
 use farthing_control::types::{ServiceFile, VersionNote};
+use farthing_discovery::{KnownService, add_note, kind_of, method_of, note_of, told};
 use farthing_ledger::{Document, Ledger, LedgerError, Namespace};
 use farthing_os::clock;
 use farthing_protocol::{
@@ -26,8 +27,6 @@ use farthing_shared::keyed_mutex::KeyedMutex;
 use farthing_wallet::Signer;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
-
-use crate::catalog::{KnownService, add_note, kind_of, method_of, note_of, told};
 
 use super::{
     new_service::{NewService, UpstreamSecrets, same_origin},

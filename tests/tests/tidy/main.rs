@@ -25,7 +25,7 @@ const ADAPTERS: [&str; 4] = ["farthing-network", "farthing-ledger", "farthing-ch
 /// The layers of `node/src`, lowest first. A module may use its own layer and those below.
 const LAYERS: [(&str, &[&str]); 4] = [
     ("foundation", &["secret"]),
-    ("use case", &["alerts", "backup", "catalog", "consumer", "history", "owner", "settlement", "status"]),
+    ("use case", &["alerts", "backup", "consumer", "history", "owner", "settlement", "status"]),
     ("edge", &["gateway"]),
     ("composition", &["chain_spec", "handles", "home", "journal", "lib", "node"]),
 ];
@@ -41,9 +41,8 @@ const LONG_FILES: [(&str, &str); 0] = [];
 fn packages_depend_only_in_the_direction_of_the_architecture() {
     let control = ["farthing-protocol", "farthing-bridge", "farthing-sdk", "farthing-os"];
     let edges = ["farthing-bounds", "farthing-os", "farthing-control", "farthing-serve"];
-    let node =
-        [&PURE[..], &ADAPTERS[..], &edges[..], &["farthing-config", "farthing-shared", "farthing-wallet"]]
-            .concat();
+    let parts = ["farthing-config", "farthing-discovery", "farthing-shared", "farthing-wallet"];
+    let node = [&PURE[..], &ADAPTERS[..], &edges[..], &parts].concat();
     let rooms = ["farthing-commands", "farthing-node", "farthing-console", "farthing-testnet"];
     let driven = [
         "farthing-chain",
@@ -68,6 +67,16 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         ("farthing-serve", vec!["farthing-bounds", "farthing-os"]),
         // Nothing of it writes, and of the chain it reads what a handle has in memory.
         ("farthing-shared", vec!["farthing-bounds", "farthing-chain", "farthing-protocol"]),
+        // The network's listings; of the ledger it knows what was bought before, and no channel.
+        (
+            "farthing-discovery",
+            [
+                &control[..],
+                &["farthing-catalog", "farthing-control", "farthing-ledger", "farthing-network"],
+                &["farthing-shared"],
+            ]
+            .concat(),
+        ),
         // It asks the node through the contract alone.
         (
             "farthing-console",

@@ -4,22 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use farthing_catalog as store;
 use farthing_chain::ChainError;
+use farthing_discovery::ContentError;
 use farthing_ledger::LedgerError;
 use farthing_protocol::{Address, ChannelId, Refusal, RefusalCode, ServiceId, call::OutOfBounds, wire};
 use farthing_shared::chain_view::NotReady;
 use farthing_wallet::PolicyError;
 
-use crate::{
-    catalog::ContentError,
-    consumer::{
-        AwaitedDeposit, BooksError, Cap, LastKnown, MissingFunds, NoRoom,
-        answer::Mismatch,
-        conduct::{self, Flag, window::Figures},
-        rules::Stopped,
-        spending::OverLimit,
-        terms::Unfit,
-        undecided::TooMuchUndecided,
-    },
+use crate::consumer::{
+    AwaitedDeposit, BooksError, Cap, LastKnown, MissingFunds, NoRoom,
+    answer::Mismatch,
+    conduct::{self, Flag, window::Figures},
+    rules::Stopped,
+    spending::OverLimit,
+    terms::Unfit,
+    undecided::TooMuchUndecided,
 };
 
 use super::*;

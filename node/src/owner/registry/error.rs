@@ -1,13 +1,11 @@
 //! Reasons why the owner's services stay as they are.
 
 use farthing_bridge::document;
+use farthing_discovery::KnownError;
 use farthing_ledger::LedgerError;
 use farthing_protocol::{ServiceId, call::Method, limits::LISTINGS_PER_OWNER_MAX, signed::DocumentError};
 
-use crate::{
-    catalog::KnownError,
-    owner::{new_service::NewServiceError, upstream::UpstreamError},
-};
+use crate::owner::{new_service::NewServiceError, upstream::UpstreamError};
 
 /// The reason that a service cannot be registered or changed.
 #[derive(Debug, thiserror::Error)]

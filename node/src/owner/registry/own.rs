@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use farthing_control::types::VersionNote;
+use farthing_discovery::{KnownService, OwnService, OwnServices};
 use farthing_ledger::{LedgerError, Namespace};
 use farthing_protocol::{Hash, Listing, ServiceId, Signed, wire};
 
 use super::{Registered, Registry};
-use crate::catalog::{KnownService, OwnService, OwnServices};
 
 impl OwnService for Registered {
     fn known(&self) -> &KnownService {

@@ -114,7 +114,7 @@ impl KnownService {
     }
 
     /// The same with a listing that pins the same details.
-    pub(crate) fn with_listing(self, listing: Verified<Listing>) -> Self {
+    pub fn with_listing(self, listing: Verified<Listing>) -> Self {
         debug_assert_eq!(self.listing.details_hash, listing.details_hash, "the details are other ones");
         Self { listing, ..self }
     }
