@@ -7,6 +7,12 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use farthing_config::FlagRule;
 use farthing_ledger::{Ledger, LedgerError};
+use farthing_owner::{
+    book::Book,
+    health::{Ailing, Health},
+    terms::Terms,
+    upstream::UpstreamOptions,
+};
 use farthing_protocol::{Address, ChannelId, Usdc};
 use farthing_shared::{
     chain_view::{self, STALE_NEXT, Stale},
@@ -22,12 +28,6 @@ use crate::{
         conduct::ServiceConduct,
         funding::{ClosedUnasked, Funding},
         rules::Stopped,
-    },
-    owner::{
-        book::Book,
-        health::{Ailing, Health},
-        terms::Terms,
-        upstream::UpstreamOptions,
     },
     status::{ClockOff, Readiness, Waiting},
 };

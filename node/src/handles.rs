@@ -8,6 +8,10 @@ use farthing_config::{Config, gateway_url};
 use farthing_discovery::Catalog;
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
+use farthing_owner::{
+    book::Book, health::Health, intake::IntakeOptions, node_record, previews::Previews, publish::Reader,
+    registry::Registry, upstream::UpstreamOptions,
+};
 use farthing_protocol::Address;
 use tokio::sync::Mutex;
 
@@ -17,10 +21,6 @@ use crate::{
     consumer::{Consumer, channels::PayerChannels, funding::Funding},
     gateway::{Documents, Gateway, auth::Secrets},
     history::History,
-    owner::{
-        book::Book, health::Health, intake::IntakeOptions, node_record, previews::Previews, publish::Reader,
-        registry::Registry, upstream::UpstreamOptions,
-    },
     settlement::Settlement,
     status::Readiness,
 };

@@ -17,10 +17,9 @@ use farthing_control::types::{
 use farthing_discovery::Catalog;
 use farthing_ledger::{CallRow, Ledger, LedgerError};
 use farthing_os::clock;
+use farthing_owner::registry::Registry;
 use farthing_protocol::ServiceId;
 use farthing_shared::disk::aside;
-
-use crate::owner::registry::Registry;
 
 pub use read::HistoryPosition;
 

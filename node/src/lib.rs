@@ -10,7 +10,6 @@ pub mod history;
 pub mod home;
 mod journal;
 pub mod node;
-pub mod owner;
 pub mod secret;
 pub mod settlement;
 pub mod status;

@@ -10,6 +10,7 @@ use farthing_config::Config;
 use farthing_discovery::{Catalog, News};
 use farthing_network::Inbound;
 use farthing_os::{clock, lock::DataFolder};
+use farthing_owner::{Owner, previews::Previews};
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -19,7 +20,6 @@ use crate::{
     gateway::auth::Secrets,
     handles::Handles,
     home::Home,
-    owner::{Owner, previews::Previews},
     settlement::Settlement,
 };
 

@@ -15,15 +15,13 @@ use farthing_chain::{ChainError, ChainHandle, TxReport};
 use farthing_control::counted;
 use farthing_ledger::{Ledger, LedgerError, SettlementState};
 use farthing_network::NetworkHandle;
+use farthing_owner::{book::Book, terms::Terms};
 use farthing_protocol::{ChannelId, Usdc};
 use farthing_wallet::{PolicyError, Signer};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    consumer::{accounts::Accounts, channels::PayerChannels, funding::Funding},
-    owner::{book::Book, terms::Terms},
-};
+use crate::consumer::{accounts::Accounts, channels::PayerChannels, funding::Funding};
 
 pub mod contract;
 mod intake;

@@ -9,16 +9,14 @@ use farthing_discovery::Catalog;
 use farthing_ledger::Ledger;
 use farthing_network::{ClockSkew, NetworkHandle};
 use farthing_os::clock;
+use farthing_owner::{book::Book, registry::Registry};
 use farthing_shared::{
     call_ends::CallEnds,
     chain_view::{self, Stale},
 };
 use farthing_wallet::Signer;
 
-use crate::{
-    consumer::channels::PayerChannels,
-    owner::{book::Book, registry::Registry},
-};
+use crate::consumer::channels::PayerChannels;
 
 /// The part that keeps the node from buying and selling, and the cause.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use farthing_control::types::{OperationFile, ServiceFile};
 use farthing_node::{
     consumer::{Order, spending::Grant},
     node::Node,
-    owner::{assemble::assemble, new_service::NewService},
 };
+use farthing_owner::{assemble::assemble, new_service::NewService};
 use farthing_protocol::{CallId, Usdc, call::Method};
 use farthing_testnet::LocalChain;
 

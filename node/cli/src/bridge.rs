@@ -12,8 +12,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use farthing_bridge::{Api, ApiError, document, limits::DOCUMENT_BYTES_MAX, openapi, share::share};
 use farthing_control::types::ScalarFile;
-use farthing_node::owner::intake::{self, Candidate, Intake, IntakeError, IntakeOptions, Source};
 use farthing_os::secret::SecretText;
+use farthing_owner::intake::{self, Candidate, Intake, IntakeError, IntakeOptions, Source};
 use url::Url;
 
 use super::{

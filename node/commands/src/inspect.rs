@@ -11,15 +11,12 @@ use farthing_control::types::{
     SourceFile, TestRequest, Tested, Text, Tried, TryRequest,
 };
 use farthing_discovery::method_of;
-use farthing_node::{
-    handles::Handles,
-    history::tally::Tally,
-    owner::{
-        inspect::{self as probing, Inspected, ProbeAnswer, found_source},
-        intake::Candidate,
-    },
-};
+use farthing_node::{handles::Handles, history::tally::Tally};
 use farthing_os::secret::SecretText;
+use farthing_owner::{
+    inspect::{self as probing, Inspected, ProbeAnswer, found_source},
+    intake::Candidate,
+};
 use farthing_protocol::ServiceId;
 
 use super::{

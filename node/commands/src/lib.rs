@@ -25,10 +25,10 @@ use farthing_node::{
     gateway::{auth::DEFAULT_SECRET, problem},
     handles::Handles,
     history::tally::Tally,
-    owner::{intake::IntakeError, publish::PublishError, registry::RegistryError},
     settlement::SettlementError,
 };
 use farthing_os::clock;
+use farthing_owner::{intake::IntakeError, publish::PublishError, registry::RegistryError};
 
 /// Refusals that are an error of a use case, with its own words and next step: one status for all of its kinds, or one
 /// for each.

@@ -20,8 +20,8 @@ use farthing_node::{
     gateway::services::address,
     handles::Handles,
     history::tally::{Count, Tally},
-    owner::{edit::means_to_end, registry::Registered, samples},
 };
+use farthing_owner::{edit::means_to_end, registry::Registered, samples};
 use farthing_protocol::{ServiceId, Usdc, call::ChargePolicy};
 use serde::Deserialize;
 

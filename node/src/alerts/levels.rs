@@ -2,6 +2,7 @@
 
 use farthing_control::types::{Eth, Text};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
+use farthing_owner::upstream::{AddressClass, UpstreamOptions};
 use farthing_protocol::Usdc;
 use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,6 @@ use super::{
     signature::WebhookSecret,
     webhook::{WebhookAddress, WebhookError},
 };
-use crate::owner::upstream::{AddressClass, UpstreamOptions};
 
 const STORED_KEY: &[u8] = b"alerts";
 

@@ -10,10 +10,10 @@ use std::{
 };
 
 use farthing_os::{clock, secret::SecretText};
+use farthing_owner::upstream::{self, AddressClass, ForbiddenAddress, ResolverError, UpstreamOptions};
 use url::Url;
 
 use super::signature::{self, WebhookSecret};
-use crate::owner::upstream::{self, AddressClass, ForbiddenAddress, ResolverError, UpstreamOptions};
 
 const ADDRESS_CHARS_MAX: usize = 2_048;
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);

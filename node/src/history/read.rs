@@ -10,10 +10,10 @@ use farthing_ledger::{
     Adjustment, CallRow, Cause, Ledger, LedgerError, Position, Purchase, PurchaseEnd, Settlement,
     SettlementRow, SettlementState, Side, Standing, Stretch, Transaction, Window,
 };
+use farthing_owner::upstream::Fault;
 use farthing_protocol::{ChannelId, Outcome, Usdc};
 
 use super::{HistoryFilter, SCANNED_MAX, ServiceNames};
-use crate::owner::upstream::Fault;
 
 /// Settlements are few: one a minute at the very most, and some a day as a rule.
 pub(super) const SETTLEMENTS_MAX: usize = 10_000;

@@ -13,6 +13,19 @@ use farthing_discovery::{Catalog, News};
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle, ReachConfig};
 use farthing_os::clock;
+use farthing_owner::{
+    OwnerParts,
+    book::{self, Book},
+    health::Health,
+    late::ToldFree,
+    load::Load,
+    node_record,
+    registry::Registry,
+    running::Calls,
+    terms::Terms,
+    told::{BooksLimiter, GivenAgain},
+    upstream::{OwnPorts, UpstreamOptions},
+};
 use farthing_protocol::{Address, ChannelId, Domain, wire::NetworkName};
 use farthing_shared::call_ends::CallEnds;
 use farthing_wallet::{Signer, Wallet};
@@ -33,19 +46,6 @@ use crate::{
     },
     home,
     journal::LedgerJournal,
-    owner::{
-        OwnerParts,
-        book::{self, Book},
-        health::Health,
-        late::ToldFree,
-        load::Load,
-        node_record,
-        registry::Registry,
-        running::Calls,
-        terms::Terms,
-        told::{BooksLimiter, GivenAgain},
-        upstream::{OwnPorts, UpstreamOptions},
-    },
     settlement::SettlementParts,
     status::Readiness,
 };

@@ -3,6 +3,12 @@
 use farthing_bounds::ByteBudget;
 use farthing_chain::ChainSpec;
 use farthing_config::Config;
+use farthing_owner::{
+    load,
+    terms::Terms,
+    uncharged::UnchargedLimits,
+    upstream::{OwnPorts, UpstreamOptions},
+};
 use farthing_protocol::{
     Address,
     listing::{Accept, SCHEME_CHANNEL},
@@ -11,12 +17,6 @@ use farthing_protocol::{
 use crate::{
     consumer::{
         PurchaseSettings, conduct, deposits::DepositPolicy, rest::RestLimits, shares::ForNothing, spending,
-    },
-    owner::{
-        load,
-        terms::Terms,
-        uncharged::UnchargedLimits,
-        upstream::{OwnPorts, UpstreamOptions},
     },
     settlement::policy::Policy,
 };

@@ -11,15 +11,11 @@ use farthing_discovery::Catalog;
 use farthing_ledger::{Ledger, LedgerError, Namespace, Position, Retention, Standing, Transaction, Window};
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
+use farthing_owner::book::{Book, PayeeChannel};
 use farthing_protocol::Address;
 use farthing_shared::chain_view;
 
-use crate::{
-    consumer::channels::PayerChannels,
-    gateway::auth::Secrets,
-    handles::Handles,
-    owner::book::{Book, PayeeChannel},
-};
+use crate::{consumer::channels::PayerChannels, gateway::auth::Secrets, handles::Handles};
 
 /// Doubled with each rise.
 const RISES_AFTER: Duration = Duration::from_secs(5);

@@ -12,18 +12,16 @@ use std::{
 
 use farthing_chain::{ChainHandle, ChannelView, ChannelViews};
 use farthing_ledger::{Ledger, LedgerError, PayeeChannelFacts, PayerChannelFacts};
+use farthing_owner::{
+    book::{self, Book, Room, View},
+    terms::Terms,
+};
 use farthing_protocol::{Address, ChannelId, Usdc};
 use farthing_shared::chain_view::is_believed;
 use futures::{StreamExt, stream};
 use tokio::sync::Mutex;
 
-use crate::{
-    consumer::accounts::Accounts,
-    owner::{
-        book::{self, Book, Room, View},
-        terms::Terms,
-    },
-};
+use crate::consumer::accounts::Accounts;
 
 /// Channels stored at once: the ledger's writer makes one commit of what waits together.
 const STORED_AT_ONCE: usize = 64;

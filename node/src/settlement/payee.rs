@@ -13,6 +13,7 @@ use std::{
 use farthing_chain::{CLAIM_ROWS_MAX, ChainError, ChainHandle, ChainKind, ClaimRow};
 use farthing_ledger::{Ending, Ledger, SettlementRow, SettlementState};
 use farthing_os::{clock, killpoint};
+use farthing_owner::book::{Book, PayeeChannel};
 use farthing_protocol::{ChannelId, Signature, Usdc};
 use farthing_shared::chain_view::{self, is_believed};
 use futures::{StreamExt, stream};
@@ -25,7 +26,6 @@ use super::{
     shown::is_void,
     worth::{Claim, ClaimReason, Row},
 };
-use crate::owner::book::{Book, PayeeChannel};
 
 /// Ends of claims that are stored at once: the ledger's writer makes one commit of what waits together.
 const CONCLUDED_AT_ONCE: usize = 64;

@@ -6,14 +6,14 @@ use bytes::Bytes;
 use farthing_ledger::{
     Accepted, Call, CallRow, Ending, Ledger, LedgerError, PayeeChannelFacts, Served, ServedRow,
 };
-use farthing_node::owner::{
+use farthing_os::clock;
+use farthing_owner::{
     answer::Answer,
     book::{self, Book, Reserved, View},
     record::record_of,
     running::{Arrival, Calls, RunningCall},
     upstream::UpstreamAnswer,
 };
-use farthing_os::clock;
 use farthing_protocol::{
     Address, CallId, CallReply, CallRequest, ChannelId, Outcome, Receipt, Refusal, RefusalCode, Usdc,
     Voucher,

@@ -14,7 +14,7 @@ struct Step {
 fn steps() -> Vec<Step> {
     let map = std::fs::read_to_string(repository().join("ARCHITECTURE.md")).unwrap();
     let walk = map.split("\n## ").find(|chapter| chapter.starts_with("One paid call")).unwrap();
-    // | what happens | `node/src/owner.rs` | rests on |
+    // | what happens | `node/owner/src/lib.rs` | rests on |
     let file = |row: &str| row.split(" | ").nth(1)?.strip_prefix('`')?.strip_suffix('`').map(str::to_owned);
     let mut is_arrival = false;
     let mut steps = Vec::new();

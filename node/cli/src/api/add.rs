@@ -10,7 +10,7 @@ use clap::Args;
 use farthing_control::types::{
     Charge, OperationFile, SamplesFile, ScalarFile, ServiceFile, SourceFile, SourceKind,
 };
-use farthing_node::owner::{
+use farthing_owner::{
     inspect::found_source,
     intake::{self, IntakeOptions},
 };

@@ -7,7 +7,7 @@ use farthing_bridge::{
     report::{Findings, Report, SecurityScheme},
 };
 use farthing_control::counted;
-use farthing_node::owner::intake::{Candidate, Intake, Kind};
+use farthing_owner::intake::{Candidate, Intake, Kind};
 use serde::Serialize;
 
 use crate::{Context, failure::Failure, output::table, visible::one_line};

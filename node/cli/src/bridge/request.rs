@@ -7,7 +7,7 @@ use farthing_bridge::{
     description::Operation,
     graphql::{Planner, generate::requests},
 };
-use farthing_node::owner::intake::Intake;
+use farthing_owner::intake::Intake;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use url::Url;

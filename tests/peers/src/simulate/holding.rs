@@ -13,7 +13,7 @@ use farthing_catalog as store;
 use farthing_discovery::{Catalog, News};
 use farthing_ledger::{Ledger, OpenMode};
 use farthing_network::{Inbound, NetworkHandle};
-use farthing_node::owner::{registry::Registry, upstream::UpstreamOptions};
+use farthing_owner::{registry::Registry, upstream::UpstreamOptions};
 use farthing_protocol::{Address, Domain, Listing, SecretKey, ServiceId, Signed};
 use farthing_wallet::Wallet;
 use tokio::sync::{

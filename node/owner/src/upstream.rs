@@ -44,12 +44,9 @@ use tokio::time::timeout;
 use url::Url;
 
 use self::{address::Resolver, options::Waits, times::Times};
-pub(crate) use self::{
-    address::resolver_error,
-    base::{check_base, literal_class},
-};
 pub use self::{
-    address::{AddressClass, ForbiddenAddress, ResolverError},
+    address::{AddressClass, ForbiddenAddress, ResolverError, resolver_error},
+    base::{check_base, literal_class},
     failures::CallName,
     fault::Fault,
     options::UpstreamOptions,
@@ -364,7 +361,7 @@ impl Body {
 ///
 /// # Errors
 /// Where a name leads when nothing may be there.
-pub(crate) async fn fix_class(
+pub async fn fix_class(
     base: &Url,
     class: &Arc<OnceLock<AddressClass>>,
     options: &UpstreamOptions,
@@ -398,7 +395,7 @@ fn resolver(base: &Url, class: &Arc<OnceLock<AddressClass>>, options: &UpstreamO
 
 /// A client that follows nothing, asks no proxy, and connects only to addresses of `class`; it is for URLs of
 /// `base`'s scheme and port.
-pub(crate) fn client(
+pub fn client(
     base: &Url,
     class: &Arc<OnceLock<AddressClass>>,
     options: &UpstreamOptions,

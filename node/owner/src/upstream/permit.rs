@@ -11,7 +11,7 @@ use super::UpstreamRequest;
 /// Permission to ask a service's server. A request alone is not enough:
 ///
 /// ```compile_fail,E0277
-/// use farthing_node::owner::upstream::{Upstream, UpstreamRequest};
+/// use farthing_owner::upstream::{Upstream, UpstreamRequest};
 ///
 /// async fn ask(upstream: &Upstream, request: UpstreamRequest) {
 ///     upstream.fetch(&request).await;
@@ -21,7 +21,7 @@ use super::UpstreamRequest;
 /// What has a permit may be asked,
 ///
 /// ```
-/// use farthing_node::owner::upstream::{Permit, Upstream};
+/// use farthing_owner::upstream::{Permit, Upstream};
 ///
 /// async fn ask(upstream: &Upstream, permit: &impl Permit) {
 ///     upstream.fetch(permit).await;
@@ -31,7 +31,7 @@ use super::UpstreamRequest;
 /// and nobody else gives one:
 ///
 /// ```compile_fail,E0603
-/// use farthing_node::owner::upstream::{Permit, UpstreamRequest, permit::Sealed};
+/// use farthing_owner::upstream::{Permit, UpstreamRequest, permit::Sealed};
 ///
 /// struct Free(UpstreamRequest);
 /// impl Sealed for Free {}

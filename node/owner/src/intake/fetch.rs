@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::IntakeOptions;
-use crate::owner::upstream::{self, AddressClass, UpstreamError, UpstreamOptions};
+use crate::upstream::{self, AddressClass, UpstreamError, UpstreamOptions};
 
 /// The largest size of a description; the bridge reads no more.
 const DOCUMENT_BYTES_MAX: usize = farthing_bridge::limits::DOCUMENT_BYTES_MAX;

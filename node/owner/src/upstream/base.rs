@@ -7,7 +7,10 @@ use url::{Host, Url};
 use super::{AddressClass, UpstreamError, UpstreamOptions, address};
 
 /// `base_url` as an address that may be named for an upstream now.
-pub(crate) fn check_base(base_url: &str, options: &UpstreamOptions) -> Result<Url, UpstreamError> {
+///
+/// # Errors
+/// [`UpstreamError`] for an address that is none, where no upstream may be, or a port of this node's.
+pub fn check_base(base_url: &str, options: &UpstreamOptions) -> Result<Url, UpstreamError> {
     let base = read_base(base_url)?;
     own_port(&base, options).map_or(Ok(base), |port| Err(UpstreamError::OwnPort(port)))
 }
@@ -57,6 +60,6 @@ fn literal_address(base: &Url) -> Option<IpAddr> {
 }
 
 /// The class of a host that is an address itself; `None` for a name, which is resolved when connecting.
-pub(crate) fn literal_class(base: &Url) -> Option<AddressClass> {
+pub fn literal_class(base: &Url) -> Option<AddressClass> {
     literal_address(base).and_then(AddressClass::of)
 }

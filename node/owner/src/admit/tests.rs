@@ -1,7 +1,7 @@
 //! Hashing once, and deadlines.
 
 use super::*;
-use crate::owner::running::{Arrival, Calls};
+use crate::running::{Arrival, Calls};
 
 #[tokio::test]
 async fn what_a_call_asks_for_is_hashed_once() {

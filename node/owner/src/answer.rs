@@ -30,7 +30,7 @@ const GIVEN_MAX: u32 = 256;
 /// An answer, cheap to send again. Nobody puts one together without the ledger:
 ///
 /// ```compile_fail,E0451
-/// use farthing_node::owner::answer::Answer;
+/// use farthing_owner::answer::Answer;
 /// use farthing_protocol::CallReply;
 ///
 /// fn answer(reply: CallReply, body: bytes::Bytes) -> Answer {
@@ -176,7 +176,7 @@ mod tests {
     use farthing_protocol::{Address, CallId, ChannelId, Hash, Outcome, ServiceId, Usdc, call::Method};
 
     use super::*;
-    use crate::owner::told::GivenAgain;
+    use crate::told::GivenAgain;
 
     #[test]
     fn an_answer_is_given_so_often_and_then_its_receipt_alone() {

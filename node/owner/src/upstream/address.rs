@@ -169,7 +169,7 @@ pub(super) fn why_not(error: &reqwest::Error) -> Fault {
 }
 
 /// Returns the reason that a name had no address to connect to, if the request failed for that.
-pub(crate) fn resolver_error(error: &reqwest::Error) -> Option<&ResolverError> {
+pub fn resolver_error(error: &reqwest::Error) -> Option<&ResolverError> {
     anyhow::Chain::new(error).find_map(|cause| cause.downcast_ref())
 }
 

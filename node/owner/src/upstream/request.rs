@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use url::form_urlencoded;
 
 use super::{CallName, Failure, Fault, Upstream};
-use crate::owner::new_service::UpstreamSecrets;
+use crate::new_service::UpstreamSecrets;
 
 /// Request headers that say what the caller sends and can read; others must be declared by the operation.
 const REQUEST_HEADERS: &[HeaderName] = &[
@@ -183,7 +183,7 @@ pub(super) fn secret_headers(secrets: &UpstreamSecrets) -> Result<HeaderMap, Str
 }
 
 /// A header that the owner adds, marked sensitive; `None` for one that belongs to the connection.
-pub(in crate::owner) fn secret_header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
+pub(crate) fn secret_header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
     const CONNECTION: &[HeaderName] = &[
         header::HOST,
         header::CONNECTION,

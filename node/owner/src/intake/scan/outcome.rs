@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::owner::intake::{
+use crate::intake::{
     Intake, IntakeError,
     tried::{ScanOutcome, Tried},
 };

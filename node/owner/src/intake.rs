@@ -38,7 +38,7 @@ use self::{
     fetch::{Fetcher, Miss, Page},
     graphql::Endpoint,
 };
-use crate::owner::upstream::{OwnPorts, UpstreamOptions, check_base};
+use crate::upstream::{OwnPorts, UpstreamOptions, check_base};
 
 /// One request of a search, of which there are many.
 const EACH: Duration = Duration::from_secs(5);

@@ -77,7 +77,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::owner::{new_service::UpstreamSecrets, upstream::UpstreamOptions};
+    use crate::{new_service::UpstreamSecrets, upstream::UpstreamOptions};
 
     fn upstream() -> Upstream {
         let query = BTreeMap::from([("appid".to_owned(), "s3cret".to_owned())]);

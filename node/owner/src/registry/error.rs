@@ -5,7 +5,7 @@ use farthing_discovery::KnownError;
 use farthing_ledger::LedgerError;
 use farthing_protocol::{ServiceId, call::Method, limits::LISTINGS_PER_OWNER_MAX, signed::DocumentError};
 
-use crate::owner::{new_service::NewServiceError, upstream::UpstreamError};
+use crate::{new_service::NewServiceError, upstream::UpstreamError};
 
 /// The reason that a service cannot be registered or changed.
 #[derive(Debug, thiserror::Error)]

@@ -87,7 +87,7 @@ mod tests {
     use farthing_protocol::{Usdc, call::ChargePolicy};
 
     use super::*;
-    use crate::owner::new_service::UpstreamSecrets;
+    use crate::new_service::UpstreamSecrets;
 
     #[test]
     fn what_was_previewed_is_kept_until_it_is_published() {

@@ -6,7 +6,7 @@ use farthing_bridge::report::ReadError;
 use url::Url;
 
 use super::{fetch::Miss, tried::Tried};
-use crate::owner::upstream::UpstreamError;
+use crate::upstream::UpstreamError;
 
 /// The reason that there is no description.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@ use farthing_control::types::ServiceFile;
 use farthing_protocol::{Listing, Signed};
 use minicbor::{Decode, Encode};
 
-use crate::owner::upstream::AddressClass;
+use crate::upstream::AddressClass;
 
 /// The stored form.
 #[derive(Clone, Encode, Decode)]
