@@ -19,14 +19,11 @@ use crate::{
     alerts::Alerts,
     backup::Automatic,
     consumer::{Consumer, channels::PayerChannels, funding::Funding},
-    gateway::{Documents, Gateway, auth::Secrets},
     history::History,
+    secrets::Secrets,
     settlement::Settlement,
     status::Readiness,
 };
-
-/// Of the memory for bodies, free documents take one part in so many.
-const DOCUMENTS_PART: usize = 4;
 
 /// The parts of one node. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -62,21 +59,6 @@ pub struct Handles {
 }
 
 impl Handles {
-    /// The gateway's state.
-    pub fn gateway(&self) -> Gateway {
-        Gateway {
-            consumer: self.consumer.clone(),
-            secrets: self.secrets.clone(),
-            readiness: self.readiness.clone(),
-            documents: Documents::new(
-                self.budget.part(self.budget.bytes_max() / DOCUMENTS_PART),
-                self.catalog.clone(),
-            ),
-            url: self.gateway_url(),
-            is_behind_proxy: !self.config.gateway.tls || !self.config.gateway.trusted_proxies.is_empty(),
-        }
-    }
-
     /// Returns the address at which the gateway can be called from this machine.
     pub fn gateway_url(&self) -> String {
         gateway_url(self.config.gateway.listen, self.config.gateway.tls)

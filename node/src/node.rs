@@ -17,9 +17,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     alerts::Alerts,
     consumer::{Consumer, funding::Funding},
-    gateway::auth::Secrets,
     handles::Handles,
     home::Home,
+    secrets::Secrets,
     settlement::Settlement,
 };
 

@@ -14,7 +14,7 @@ use farthing_control::{
     ControlClient, endpoint,
     types::{NewSecret, SecretLimits, SecretShown, Text},
 };
-use farthing_node::gateway::auth::SecretsError;
+use farthing_node::secrets::SecretsError;
 use farthing_os::clock;
 use farthing_protocol::Usdc;
 

@@ -14,7 +14,8 @@ use farthing_control::types::{
     VersionNote,
 };
 use farthing_discovery::{CatalogError, documents, method_of, time_of};
-use farthing_node::{gateway::services::address, handles::Handles};
+use farthing_gateway::services::address;
+use farthing_node::handles::Handles;
 use farthing_owner::samples;
 use farthing_protocol::{Listing, ServiceId, call::Method, listing::ServiceKind};
 use serde::Deserialize;

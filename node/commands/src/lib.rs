@@ -18,13 +18,14 @@ use farthing_control::{
     types::{Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Problem, Reach},
 };
 use farthing_discovery::documents::WritingFailed;
+use farthing_gateway::{Gateway, problem};
 use farthing_ledger::LedgerError;
 use farthing_network::CallFailure;
 use farthing_node::{
     consumer::{BuyError, spending::Grant, trust::NotResumed},
-    gateway::{auth::DEFAULT_SECRET, problem},
     handles::Handles,
     history::tally::Tally,
+    secrets::DEFAULT_SECRET,
     settlement::SettlementError,
 };
 use farthing_os::clock;
@@ -118,9 +119,9 @@ handed_out!(Handles = node, activity::CountedFigures = counted, Tally = tally, t
 answer!(Call: call);
 /// The same call as at port 3000; the socket's permissions stand for the secret.
 async fn call(State(node): State<Handles>, headers: HeaderMap, body: Bytes) -> Response {
-    let gateway = node.gateway();
+    let gateway = Gateway::of(&node);
     let grant = Arc::new(Grant::unlimited(DEFAULT_SECRET));
-    farthing_node::gateway::answer(&gateway, grant, &gateway.url, &headers, &body, Instant::now()).await
+    farthing_gateway::answer(&gateway, grant, &gateway.url, &headers, &body, Instant::now()).await
 }
 
 answer!(Peers: peers);

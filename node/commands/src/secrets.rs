@@ -9,9 +9,9 @@ use axum::{
 };
 use farthing_control::types::{NewSecret, Secret, SecretLimits, SecretShown};
 use farthing_node::{
-    gateway::auth::{DEFAULT_SECRET, SecretFacts, Secrets, SecretsError},
     handles::Handles,
     secret::ConsumerSecret,
+    secrets::{DEFAULT_SECRET, SecretFacts, Secrets, SecretsError},
 };
 use farthing_shared::disk::aside;
 

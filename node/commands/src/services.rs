@@ -16,8 +16,8 @@ use farthing_control::types::{
     OperationName, PriceRequest, Rescan, RescanRequest, ServiceFile, Text, VersionNote,
 };
 use farthing_discovery::{documents, method_of, time_of};
+use farthing_gateway::services::address;
 use farthing_node::{
-    gateway::services::address,
     handles::Handles,
     history::tally::{Count, Tally},
 };

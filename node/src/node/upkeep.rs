@@ -15,7 +15,7 @@ use farthing_owner::book::{Book, PayeeChannel};
 use farthing_protocol::Address;
 use farthing_shared::chain_view;
 
-use crate::{consumer::channels::PayerChannels, gateway::auth::Secrets, handles::Handles};
+use crate::{consumer::channels::PayerChannels, handles::Handles, secrets::Secrets};
 
 /// Doubled with each rise.
 const RISES_AFTER: Duration = Duration::from_secs(5);

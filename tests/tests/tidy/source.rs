@@ -74,10 +74,12 @@ impl SourceFile {
 
     /// The names right under `root`, wherever code writes `root::name` or `root::{name, other::…}`.
     pub(crate) fn uses(&self, root: &str) -> BTreeSet<String> {
+        self.paths_in(root).into_iter().filter_map(|path| path.into_iter().next()).collect()
+    }
+
+    /// Every path that code writes from the package `root`, from that package's root.
+    pub(crate) fn paths_in(&self, root: &str) -> Vec<Vec<String>> {
         self.paths_below(&format!("{root}::"), &[])
-            .into_iter()
-            .filter_map(|path| path.into_iter().next())
-            .collect()
     }
 
     /// Its module, from the crate's root: `["gateway", "call"]` for `node/src/gateway/call.rs`, nothing for the root.

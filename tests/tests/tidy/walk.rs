@@ -29,13 +29,15 @@ fn steps() -> Vec<Step> {
 
 /// Whether `earlier` declares the module that `file` is, uses it by its path, or uses a type of it from another package.
 fn names(earlier: &SourceFile, file: &SourceFile) -> bool {
+    let module = file.module();
     let package = |file: &SourceFile| file.path.split("/src/").next().map(str::to_owned);
     if package(earlier) != package(file) {
         let folder = package(file).unwrap_or_default();
-        let used = earlier.uses(&format!("farthing_{}", folder.trim_start_matches("node/")));
-        return file.types().any(|name| used.contains(name));
+        let used = earlier.paths_in(&format!("farthing_{}", folder.trim_start_matches("node/")));
+        let is_type =
+            |path: &Vec<String>| path.first().is_some_and(|used| file.types().any(|name| name == used));
+        return used.iter().any(|path| is_type(path) || !module.is_empty() && path.starts_with(&module));
     }
-    let module = file.module();
     let is_declared = module.split_last().is_some_and(|(name, parent)| {
         earlier.module() == parent && earlier.has_text(&format!("mod {name};"))
     });

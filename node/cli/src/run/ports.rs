@@ -7,10 +7,8 @@ use farthing_commands::{self as commands, settings::RunningNode};
 use farthing_config::{Config, TlsMode, gateway_url};
 use farthing_console::{Access, ConsoleState, Parts, socket::About};
 use farthing_control::Local;
-use farthing_node::{
-    gateway::{self, Gateway, problem::turned_away},
-    handles::Handles,
-};
+use farthing_gateway::{Gateway, problem::turned_away};
+use farthing_node::handles::Handles;
 use farthing_serve::{
     Hosts, Limits, Port, Tls, guarded,
     tls::{self, ServerTls, TlsError},
@@ -85,7 +83,7 @@ impl Ports {
 
 /// The port of calls, and the same for programs of this machine, without TLS.
 fn gateway_ports(config: &Config, node: &Handles, credentials: &Credentials) -> (Port, Port) {
-    let calls = node.gateway();
+    let calls = Gateway::of(node);
     let plain_url = config.gateway.plain.map(|address| gateway_url(address, false));
     let plain_calls = Gateway {
         url: plain_url.unwrap_or_else(|| "http://localhost".to_owned()),
@@ -93,7 +91,7 @@ fn gateway_ports(config: &Config, node: &Handles, credentials: &Credentials) -> 
         ..calls.clone()
     };
     let guarded_calls =
-        |calls| guarded(gateway::router(calls), Hosts::new(&config.gateway.hosts), turned_away);
+        |calls| guarded(farthing_gateway::router(calls), Hosts::new(&config.gateway.hosts), turned_away);
     let gateway = Port {
         router: guarded_calls(calls),
         tls: credentials.port_tls(config.gateway.tls),

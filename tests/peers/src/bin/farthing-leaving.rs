@@ -7,11 +7,9 @@ use std::{fmt::Write, io};
 
 use anyhow::{Context, Result};
 use axum::{body::to_bytes, response::IntoResponse};
+use farthing_gateway::problem::Problem;
 use farthing_ledger::LedgerError;
-use farthing_node::{
-    consumer::{BuyError, LastKnown, Unanswered},
-    gateway::problem::Problem,
-};
+use farthing_node::consumer::{BuyError, LastKnown, Unanswered};
 use farthing_protocol::{CallId, Usdc};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},

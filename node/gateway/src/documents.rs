@@ -12,8 +12,7 @@ use axum::{
 use farthing_bounds::ByteBudget;
 use farthing_control::types::{HEADER_CHARGED, HEADER_PRICE};
 use farthing_discovery::{Catalog, KnownService, documents};
-
-use crate::consumer::BuyError;
+use farthing_node::consumer::BuyError;
 
 use super::problem::Problem;
 

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use farthing_node::status::Readiness;
 use farthing_os::process;
 use farthing_shared::disk::Space;
 use prometheus_client::{
@@ -12,7 +13,6 @@ use prometheus_client::{
 };
 
 use super::one;
-use crate::status::Readiness;
 
 pub(super) fn encode(node: &Readiness, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
     let help = "The version of this program";

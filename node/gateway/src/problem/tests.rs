@@ -6,11 +6,7 @@ use farthing_catalog as store;
 use farthing_chain::ChainError;
 use farthing_discovery::ContentError;
 use farthing_ledger::LedgerError;
-use farthing_protocol::{Address, ChannelId, Refusal, RefusalCode, ServiceId, call::OutOfBounds, wire};
-use farthing_shared::chain_view::NotReady;
-use farthing_wallet::PolicyError;
-
-use crate::consumer::{
+use farthing_node::consumer::{
     AwaitedDeposit, BooksError, Cap, LastKnown, MissingFunds, NoRoom,
     answer::Mismatch,
     conduct::{self, Flag, window::Figures},
@@ -19,6 +15,9 @@ use crate::consumer::{
     terms::Unfit,
     undecided::TooMuchUndecided,
 };
+use farthing_protocol::{Address, ChannelId, Refusal, RefusalCode, ServiceId, call::OutOfBounds, wire};
+use farthing_shared::chain_view::NotReady;
+use farthing_wallet::PolicyError;
 
 use super::*;
 

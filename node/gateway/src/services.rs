@@ -16,11 +16,10 @@ use farthing_bridge::{
     nearest, shown,
 };
 use farthing_discovery::{PlanError, documents, known::HEADERS_ALLOWED, operation_name};
+use farthing_node::consumer::{BuyError, Order, spending::Grant};
 use farthing_protocol::{ServiceId, call::Method};
 
 use url::form_urlencoded;
-
-use crate::consumer::{BuyError, Order, spending::Grant};
 
 use super::{Entrance, Gateway, auth, call, own_headers, problem::Problem};
 

@@ -10,6 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_discovery::WayCounts;
+use farthing_node::status::Readiness;
 use farthing_serve::ClientAddress;
 use farthing_shared::{call_ends::Half, disk::aside};
 use prometheus_client::{
@@ -20,7 +21,6 @@ use prometheus_client::{
 };
 
 use super::{Gateway, auth, problem::Problem};
-use crate::status::Readiness;
 
 mod machine;
 mod money;

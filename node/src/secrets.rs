@@ -1,17 +1,12 @@
-//! Authentication of callers: the consumer secrets, compared in constant time, and what each may do.
+//! The consumer secrets that this node accepts, compared in constant time, and what each may do.
 //!
 //! Changes take effect with the next request: a secret is created, limited, rotated or revoked in the file first,
 //! then here.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
-use axum::{
-    extract::FromRequestParts,
-    http::{header, request::Parts},
-};
 use farthing_control::types::SecretLimits;
 use farthing_os::clock;
-use farthing_serve::Desk;
 use parking_lot::{Mutex, RwLock};
 
 pub use crate::secret::file::DEFAULT_SECRET;
@@ -25,8 +20,6 @@ use crate::{
         },
     },
 };
-
-use super::{Gateway, problem::Problem};
 
 /// The secrets this node accepts.
 #[derive(Debug)]
@@ -91,7 +84,7 @@ impl Secrets {
 
     /// Returns what the holder of the presented secret may do, if it is one. Every secret is compared, whichever fits.
     #[must_use]
-    fn grant_of(&self, presented: &str) -> Option<Grant> {
+    pub fn grant_of(&self, presented: &str) -> Option<Grant> {
         let current = self.current.read();
         let mut grant = current.default.matches(presented).then(|| Grant::unlimited(DEFAULT_SECRET));
         for (name, named) in &current.named {
@@ -245,33 +238,6 @@ fn grant_for(name: &str, limits: &SecretLimits, since_secs: u64) -> Grant {
         per_day: per_day.map(|amount| amount.0),
         services: services.as_ref().map(|services| services.iter().map(|id| id.0).collect()),
         since_secs,
-    }
-}
-
-/// Proof that the caller presented a consumer secret, with what it may do.
-#[derive(Clone, Debug)]
-pub struct Authenticated(pub Arc<Grant>);
-
-impl FromRequestParts<Gateway> for Authenticated {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
-        let header = parts.headers.get(header::AUTHORIZATION);
-        let header = header.ok_or_else(|| Problem::unauthorized("the header `Authorization` is missing"))?;
-        let secret = header
-            .to_str()
-            .ok()
-            .and_then(|value| value.split_once(' '))
-            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-            .map(|(_, secret)| secret.trim())
-            .ok_or_else(|| Problem::unauthorized("`Authorization` must be `Bearer <CONSUMER_SECRET>`"))?;
-        let grant = gateway.secrets.grant_of(secret).map(Arc::new);
-        let grant = grant.ok_or_else(|| Problem::unauthorized("the secret is not this node's"))?;
-        // Whoever has one secret, however limited, leaves connections to those who have others.
-        if parts.extensions.get::<Desk>().is_some_and(|desk| !desk.works_for(&grant.name)) {
-            return Err(Problem::no_connection());
-        }
-        Ok(Self(grant))
     }
 }
 

@@ -19,13 +19,14 @@ use axum::{
 };
 use farthing_bridge::headers::codings;
 use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_RECEIPT, HEADER_TIMING};
-use farthing_protocol::{CallId, limits};
-use serde_json::{Value, json};
-
-use crate::{
+use farthing_node::{
     consumer::{BuyError, Consumer, Order, spending::Grant},
+    handles::Handles,
+    secrets::Secrets,
     status::Readiness,
 };
+use farthing_protocol::{CallId, limits};
+use serde_json::{Value, json};
 
 mod answer;
 pub mod auth;
@@ -37,7 +38,6 @@ pub mod problem;
 pub mod services;
 
 use answer::AnswerReader;
-use auth::Secrets;
 pub use documents::Documents;
 use documents::WrittenDocument;
 use problem::Problem;
@@ -46,6 +46,9 @@ use problem::Problem;
 const SERVICE_REQUEST_BYTES_MAX: usize = limits::REQUEST_BODY_BYTES_MAX + limits::CALL_HEAD_BYTES_MAX;
 /// The most that arrives elsewhere: a body as base64, and the JSON around it.
 const REQUEST_BYTES_MAX: usize = limits::REQUEST_BODY_BYTES_MAX.div_ceil(3) * 4 + limits::CALL_HEAD_BYTES_MAX;
+
+/// Of the memory for bodies, free documents take one part in so many.
+const DOCUMENTS_PART: usize = 4;
 
 /// The parts that the gateway serves from.
 #[derive(Clone, Debug)]
@@ -159,6 +162,20 @@ async fn carry_out(
 }
 
 impl Gateway {
+    /// The gateway of a running node.
+    pub fn of(node: &Handles) -> Self {
+        let documents = node.budget.part(node.budget.bytes_max() / DOCUMENTS_PART);
+        let gateway = &node.config.gateway;
+        Self {
+            consumer: node.consumer.clone(),
+            secrets: node.secrets.clone(),
+            readiness: node.readiness.clone(),
+            documents: Documents::new(documents, node.catalog.clone()),
+            url: node.gateway_url(),
+            is_behind_proxy: !gateway.tls || !gateway.trusted_proxies.is_empty(),
+        }
+    }
+
     /// This gateway as a caller reaches it, which may be by another name or port than the node knows.
     fn origin(&self, headers: &HeaderMap, uri: &Uri) -> String {
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
@@ -236,7 +253,7 @@ static OPENAPI: LazyLock<Value> = LazyLock::new(|| {
     for status in [400, 401, 402, 403, 404, 405, 409, 410, 413, 429, 502, 503, 504] {
         responses[status.to_string()] = problem.clone();
     }
-    let mut document: Value = serde_json::from_str(include_str!("gateway/openapi.json")).unwrap_or_default();
+    let mut document: Value = serde_json::from_str(include_str!("openapi.json")).unwrap_or_default();
     document["info"]["version"] = env!("CARGO_PKG_VERSION").into();
     for (path, method) in [("/services/{id}/{path}", "get"), ("/internal/call", "post")] {
         document["paths"][path][method]["responses"] = responses.clone();

@@ -9,17 +9,16 @@ use axum::http::HeaderMap;
 use bytes::Bytes;
 use farthing_bridge::{nearest, shown};
 use farthing_control::encoded;
+use farthing_node::{
+    consumer::{Order, spending::Grant},
+    secret::file::DEFAULT_SECRET,
+};
 use farthing_protocol::{CallId, ServiceId, Usdc, call::Method, limits};
 use serde::{
     Deserialize, Deserializer,
     de::{Error, IgnoredAny, MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
-
-use crate::{
-    consumer::{Order, spending::Grant},
-    secret::file::DEFAULT_SECRET,
-};
 
 use super::{own_headers, problem::Problem};
 

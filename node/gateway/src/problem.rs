@@ -9,11 +9,10 @@ use axum::{
 };
 use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED};
 use farthing_discovery::PlanError;
+use farthing_node::consumer::{BuyError, Unanswered};
 use farthing_protocol::{CallId, Usdc};
 use farthing_serve::TurnedAway;
 use serde_json::{Value, json};
-
-use crate::consumer::{BuyError, Unanswered};
 
 mod refused;
 mod room;

@@ -9,11 +9,11 @@ use axum::{
 };
 use farthing_bridge::headers::{answer_header_is_forbidden, is_asked_for};
 use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_RECEIPT, HEADER_TIMING};
+use farthing_node::consumer::{Bought, Order};
 use farthing_protocol::call::Method;
 use futures::stream;
 
 use super::{Entrance, services};
-use crate::consumer::{Bought, Order};
 
 /// Warnings of a GraphQL service beside its data; written by the owner's node.
 const WARNINGS: &str = "x-farthing-warnings";
@@ -107,7 +107,7 @@ fn no_body() -> Body {
     Body::from_stream(stream::empty::<Result<Bytes, Infallible>>())
 }
 
-fn timing(timing: &crate::consumer::Timing, total: Duration) -> String {
+fn timing(timing: &farthing_node::consumer::Timing, total: Duration) -> String {
     let gateway = total.saturating_sub(timing.network).saturating_sub(timing.funding);
     let part = |(name, took): (&str, Duration)| {
         let micros = took.as_micros();
@@ -135,7 +135,7 @@ mod tests {
             price: Usdc::from_micros(2),
             charged: Usdc::from_micros(2),
             receipt: [0; 32],
-            timing: crate::consumer::Timing::default(),
+            timing: farthing_node::consumer::Timing::default(),
             is_repeat: false,
         }
     }

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
+use farthing_node::status::Readiness;
 use farthing_protocol::Usdc;
 use farthing_shared::call_ends::{usdc, usdc_unit};
 use prometheus_client::encoding::DescriptorEncoder;
 
 use super::{halves, one};
-use crate::status::Readiness;
 
 const WEI_PER_ETH: f64 = 1e18;
 
