@@ -70,8 +70,7 @@ pub struct Reserved {
 }
 
 impl Book {
-    /// With so few places that a test fills them.
-    #[cfg(test)]
+    /// No channels, and places for so many: so few that a test fills them.
     pub fn with_places(channels_max: usize) -> Self {
         Self { channels_max, ..Self::new(Usdc::ZERO, Usdc::ZERO) }
     }

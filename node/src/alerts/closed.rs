@@ -66,7 +66,7 @@ mod tests {
             taking_room.iter().map(|closed| alert(closed).subject).collect::<Vec<_>>()
         };
         let [one, two] = [1, 2].map(|n| Address::from_bytes([n; 20]).to_string());
-        assert_eq!(named(49), [two.clone()]);
+        assert_eq!(named(49), std::slice::from_ref(&two));
         assert_eq!(named(50), [one, two.clone()]);
         let alert = alert(&owner(2, 25));
         for part in [&*two, "0.000025 USDC count with this owner", "0.000007 USDC in all", "for 1 h"] {

@@ -107,7 +107,7 @@ impl Offers {
     /// A call with typed values, a call with a JSON body, and, where there is one, a call without client code.
     fn write_snippets(&self, language: Language, folder: &Path) -> Result<()> {
         fs::create_dir_all(folder)?;
-        let call = |name: &str, id: &str, text: &[u8], operation: &str, values, body| {
+        let call = |name: &str, id: &str, text: &[u8], operation: &str, values, body: Option<&str>| {
             let description = described(text)?;
             let index = description.operations.iter().position(|one| one.id == operation);
             let options = Options {

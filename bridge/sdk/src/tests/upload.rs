@@ -117,8 +117,8 @@ fn every_client_uploads_a_form_and_a_whole_body_in_its_own_types() {
         part("tags", "red", false),
     ];
     for language in Language::all() {
-        let form =
-            with_client(language, "sendForm", &limited, SnippetBody::Parts(&parts)).expect(language.name());
+        let form = with_client(language, "sendForm", &limited, SnippetBody::Parts(&parts))
+            .unwrap_or_else(|| panic!("{language} shows no client"));
         for text in
             ["picture.png", "first.gif", "second.gif", "a b", "17", "true", "tue", "red", "large", "3"]
         {
@@ -126,7 +126,7 @@ fn every_client_uploads_a_form_and_a_whole_body_in_its_own_types() {
             assert!(is_there, "{language} has no {text}:\n{form}");
         }
         let whole = with_client(language, "sendBytes", &sized, SnippetBody::File("picture.png"));
-        let whole = whole.expect(language.name());
+        let whole = whole.unwrap_or_else(|| panic!("{language} shows no client"));
         assert!(whole.contains("picture.png") && whole.contains("large"), "{language}:\n{whole}");
         for code in [form, whole] {
             let name = code.to_lowercase().replace('_', "");
@@ -186,7 +186,8 @@ fn what_could_end_a_literal_is_escaped_with_a_client_as_well() {
         let lines = |text: &str| {
             let parts = [part("count", "1", false), part("image", text, true), part("note", text, false)];
             let body = SnippetBody::Parts(&parts);
-            let code = with_client(language, "sendForm", &[("size", text)], body).expect(language.name());
+            let code = with_client(language, "sendForm", &[("size", text)], body)
+                .unwrap_or_else(|| panic!("{language} shows no client"));
             assert!(!code.contains('\u{202e}'), "{code}");
             code.lines().count()
         };

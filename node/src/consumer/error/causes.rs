@@ -71,11 +71,10 @@ pub enum NoAnswer {
 mod tests {
     use std::{error::Error, sync::Arc};
 
+    use farthing_discovery::ContentError;
     use farthing_ledger::LedgerError;
     use farthing_network::CallFailure;
     use farthing_protocol::{Address, listing::DetailsError};
-
-    use crate::catalog::ContentError;
 
     use super::*;
 

@@ -248,7 +248,7 @@ async fn a_deposit_that_the_token_refuses_sends_nothing_and_one_that_is_made_fil
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_waits_is_told_of_the_deposit_that_is_made_meanwhile_and_of_none_before() {
     let chain = LocalChain::start().await.unwrap();
-    let funding = funding(wallet(&chain, 1, 1).await);
+    let funding = funding(wallet(&chain, 1, 1).await).await;
     let (owner, since) = (Address::from_bytes([2; 20]), Instant::now());
     let told = |since| funding.awaited(owner, since);
     assert_eq!(told(since), None);
