@@ -98,7 +98,7 @@ struct ConductInner {
 #[derive(Debug, Default)]
 struct ConductState {
     windows: HashMap<CallerKey, ConductWindow>,
-    /// When each trial began.
+    /// The time at which each trial began.
     trying: HashMap<CallerKey, Instant>,
     /// The entries that differ from the ledger.
     dirty: BTreeSet<CallerKey>,
