@@ -252,12 +252,14 @@ async fn the_first_call_on_new_terms_is_answered_and_its_deposit_is_counted_once
     world.wait_until_met().await?;
     eventually("the consumer knows the new terms", async || Ok(listed(&world).await? > before)).await?;
     expect_served(&world.get("/ok").await?)?;
-    let at_rest =
-        async || -> Result<_> { Ok(world.consumer.control().ask(endpoint::Spending).await?.at_rest) };
-    let held = world.consumer.control().ask(endpoint::Channels).await?;
-    let held = held.iter().map(|channel| channel.deposited.0.saturating_sub(channel.claimed.0));
-    let held = held.fold(Usdc::ZERO, Usdc::saturating_add);
-    assert_eq!(at_rest().await?.now.0, held, "what lies on chain, and nothing twice");
+    // Until the channel has been filled on, which the call began.
+    eventually("what lies on chain counts, and nothing twice", async || {
+        let at_rest = world.consumer.control().ask(endpoint::Spending).await?.at_rest;
+        let channels = world.consumer.control().ask(endpoint::Channels).await?;
+        let held = channels.iter().map(|channel| channel.deposited.0.saturating_sub(channel.claimed.0));
+        Ok(at_rest.now.0 == held.fold(Usdc::ZERO, Usdc::saturating_add))
+    })
+    .await?;
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(6));
     Ok(())
 }

@@ -132,6 +132,8 @@ async fn an_owner_that_lets_calls_run_and_never_ends_them_is_flagged_and_stopped
 -> Result<()> {
     let (mut world, owner, _network) = replaced(RUNNING).await?;
     owner.state.lock().interrupts = true;
+    // What it charges nothing for, the books of before do not lack.
+    world.expect_differences(&[]);
     expect_stopped_after(&mut world, &owner, (BAD_CALLS, "undecided"), PRICE).await
 }
 
