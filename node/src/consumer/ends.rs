@@ -280,9 +280,9 @@ impl Consumer {
             tracing::error!(%owner, %error, "a stopped channel was not stored");
         }
         tracing::error!(%owner, channel = %channel.id, "the channel is stopped; its close is being requested");
-        let chain = self.0.chain.clone();
+        let funding = self.0.funding.clone();
         self.0.tasks.spawn(async move {
-            if let Err(error) = chain.request_close(channel.config).await {
+            if let Err(error) = funding.request_close(&channel).await {
                 tracing::warn!(%error, "the close was not requested; `farthing channel close` tries again");
             }
         });

@@ -2,7 +2,7 @@
 //! at rest, and on no terms beyond the user's bounds.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     ops::Deref,
     sync::Arc,
     time::{Duration, Instant},
@@ -26,7 +26,6 @@ use super::{
     deposits::DepositPolicy,
     refills::{EmptiedRound, Refills},
     rest::{AtRest, COUNTED_FOR, Held, PlacedDeposits, RestLimits, RestingPlace},
-    resting::Resting,
     spending::OverLimit,
     terms::{Bounds, Unfit},
 };
@@ -37,7 +36,10 @@ const ETH_WEI_MIN: u128 = 20_000_000_000_000;
 /// The longest that a confirmed deposit may be on its way from the chain's view into the books.
 const DEPOSIT_WAIT_MAX: Duration = Duration::from_secs(30);
 
+mod closes;
 mod shown_again;
+
+pub use closes::ClosedUnasked;
 
 /// Puts money into channels. A cheap handle.
 #[derive(Clone, Debug)]
@@ -107,14 +109,6 @@ struct WantedDeposit {
     amount: Usdc,
     /// A call makes it, into a channel with an owner of whom one was emptied.
     is_refill: bool,
-}
-
-/// An owner that closed a channel although this node did not ask, and whose deposits of the last day count yet.
-#[derive(Clone, Copy, Debug)]
-pub struct ClosedUnasked {
-    pub owner: Address,
-    /// The sums that count with the owner.
-    pub resting: Resting,
 }
 
 impl Funding {
@@ -369,47 +363,6 @@ impl Funding {
             self.store_again(at).await;
         }
         Ok(())
-    }
-
-    /// Takes note that this node asked for a close of a channel in this round: it does not count to its owner.
-    pub async fn asked_to_close(&self, channel: &PayerChannel, round: u32) {
-        let owner = channel.config.payee;
-        if let Err(error) = self.0.refills.ask(owner, channel.id, round).await {
-            tracing::warn!(%owner, %error, "that an owner was asked to close was not stored");
-        }
-    }
-
-    /// Lists the owners that closed a channel within a day of a deposit, although this node did not ask.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
-    pub fn closed_unasked(&self) -> Result<Vec<ClosedUnasked>, LedgerError> {
-        let mut owners = BTreeSet::new();
-        for (RestingPlace { owner, channel }, held) in self.0.at_rest.returned() {
-            if !self.0.refills.is_asked(owner, channel, held.round)? {
-                owners.insert(owner);
-            }
-        }
-        let with_owners = self.0.at_rest.with_owners();
-        let resting = |owner: Address| with_owners.get(&owner).copied().unwrap_or_default();
-        Ok(owners.into_iter().map(|owner| ClosedUnasked { owner, resting: resting(owner) }).collect())
-    }
-
-    /// Frees the places of deposits up to a round of a channel that its owner closed because this node asked for it, as the
-    /// chain shows: of those that the token has taken. Others can be brought yet. An endpoint alone makes no node ask.
-    pub async fn closed_for_us(&self, config: ChannelConfig, round: u32) {
-        let at = RestingPlace { owner: config.payee, channel: config.id(&self.0.chain.domain()) };
-        let mut is_freed = false;
-        for held in self.0.at_rest.up_to(at, round) {
-            let decided = (held.round, held.deposited);
-            if self.0.chain.is_deposit_taken(config, decided).await.unwrap_or_default() {
-                self.0.at_rest.settle(at, held);
-                is_freed = true;
-            }
-        }
-        if is_freed {
-            self.store_again(at).await;
-        }
     }
 
     async fn store(&self, at: RestingPlace) -> Result<(), LedgerError> {

@@ -27,6 +27,15 @@ pub struct Refills {
     writing: Mutex<()>,
 }
 
+/// A note that this node asks for a close, with what stood in its place.
+#[derive(Clone, Copy, Debug)]
+pub struct AskNote {
+    owner: Address,
+    channel: ChannelId,
+    asked: u32,
+    before: u32,
+}
+
 /// The document of an owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
@@ -124,20 +133,41 @@ impl Refills {
         self.put(owner, &stored).await
     }
 
-    /// Takes note that this node asked for a close of a channel in this round.
+    /// Takes note that this node asks for a close of a channel in this round; `None` when that is noted already.
     ///
     /// # Errors
     /// When the ledger cannot be read or written.
-    pub async fn ask(&self, owner: Address, channel: ChannelId, round: u32) -> Result<(), LedgerError> {
+    pub async fn ask(
+        &self,
+        owner: Address,
+        channel: ChannelId,
+        round: u32,
+    ) -> Result<Option<AskNote>, LedgerError> {
         let _turn = self.writing.lock().await;
         let mut stored = self.of(owner)?;
         let known = stored.channels.entry(channel).or_default();
-        let asked = round.saturating_add(1);
-        if known.asked >= asked {
-            return Ok(());
+        let (before, asked) = (known.asked, round.saturating_add(1));
+        if before >= asked {
+            return Ok(None);
         }
         known.asked = asked;
-        self.put(owner, &stored).await
+        self.put(owner, &stored).await?;
+        Ok(Some(AskNote { owner, channel, asked, before }))
+    }
+
+    /// Takes a note back, unless a newer one stands.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read or written.
+    pub async fn unask(&self, note: AskNote) -> Result<(), LedgerError> {
+        let _turn = self.writing.lock().await;
+        let mut stored = self.of(note.owner)?;
+        let known = stored.channels.entry(note.channel).or_default();
+        if known.asked != note.asked {
+            return Ok(());
+        }
+        known.asked = note.before;
+        self.put(note.owner, &stored).await
     }
 
     /// Tells whether this node asked for a close of a channel in this round, or in a later one.
@@ -239,6 +269,24 @@ mod tests {
         assert_eq!(wait_secs((CHANNEL, 5), NOW + DAY), DAY, "and not for the next");
         assert!(refills.is_asked(one, CHANNEL, 3).unwrap() && !refills.is_asked(one, CHANNEL, 4).unwrap());
         assert!(!refills.is_asked(owner(2), CHANNEL, 3).unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_question_that_never_left_excuses_no_close_of_its_round_or_of_one_before() {
+        let (refills, one) = (in_memory(), owner(1));
+        refills.ask(one, CHANNEL, 0).await.unwrap().unwrap();
+        assert!(refills.ask(one, CHANNEL, 0).await.unwrap().is_none(), "it may have heard the first");
+        let note = refills.ask(one, CHANNEL, 2).await.unwrap().unwrap();
+        assert!(refills.is_asked(one, CHANNEL, 2).unwrap());
+        refills.unask(note).await.unwrap();
+        assert_eq!(
+            [0, 1, 2].map(|round| refills.is_asked(one, CHANNEL, round).unwrap()),
+            [true, false, false]
+        );
+        let older = refills.ask(one, CHANNEL, 2).await.unwrap().unwrap();
+        refills.ask(one, CHANNEL, 3).await.unwrap().unwrap();
+        refills.unask(older).await.unwrap();
+        assert!(refills.is_asked(one, CHANNEL, 3).unwrap(), "a newer note stands");
     }
 
     #[tokio::test]

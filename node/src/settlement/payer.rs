@@ -12,7 +12,7 @@ use std::{
 
 use farthing_chain::{ChainHandle, ClaimRow};
 use farthing_ledger::Ledger;
-use farthing_network::NetworkHandle;
+use farthing_network::{CallFailure, NetworkHandle};
 use farthing_os::clock;
 use farthing_protocol::{
     CallMessage, CallReply, ChannelId, RefusalCode, SignedClose, Usdc, Voucher, call::ChannelSync,
@@ -179,9 +179,19 @@ impl Payer {
         self.chain.channel(&channel).map(|view| view.round)
     }
 
-    /// Asks the owner, again while a call runs on the channel. A signed close that takes more than this node owes
-    /// is no answer.
+    /// Asks the owner, again while a call runs on the channel. That it is asked is noted before the question leaves, and
+    /// forgotten where it surely never did. A signed close that takes more than this node owes is no answer.
     async fn ask_to_close(&self, channel: &PayerChannel) -> CloseReply {
+        let note = self.funding.asks_to_close(channel).await;
+        let mut has_left = false;
+        let reply = self.question(channel, &mut has_left).await;
+        if let Some(note) = note.filter(|_| !has_left) {
+            self.funding.never_asked(note).await;
+        }
+        reply
+    }
+
+    async fn question(&self, channel: &PayerChannel, has_left: &mut bool) -> CloseReply {
         let word = newest_word(&self.ledger, &self.signer, channel.id);
         let (question, owner) = (CallMessage::Close(channel.id, word), channel.config.payee);
         let began = Instant::now();
@@ -189,6 +199,7 @@ impl Payer {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let asked = self.network.call(owner, question.clone(), bytes::Bytes::new(), left).await;
+            *has_left |= !matches!(asked, Err(CallFailure::NeverStarted(_)));
             match asked {
                 Ok((CallReply::Channel(books), ..)) => {
                     return match books.close {
@@ -241,7 +252,6 @@ impl Payer {
     async fn bring(&self, channel: &PayerChannel, close: SignedClose) -> Result<Closed, SettlementError> {
         let SignedClose { consent, signature } = close;
         let (config, amount) = (channel.config, consent.amount);
-        self.funding.asked_to_close(channel, consent.round).await;
         let voucher = Voucher { channel: channel.id, cumulative: amount };
         let promise = self.signer.sign_voucher(&voucher, consent.deposited)?;
         let row = ClaimRow { config, cumulative: amount, amount, signature: promise };
@@ -253,14 +263,12 @@ impl Payer {
 
     async fn note(&self, channel: &PayerChannel) -> u64 {
         let (id, round) = (channel.id, self.round(channel.id));
-        self.funding.asked_to_close(channel, round.unwrap_or(channel.round)).await;
         let until_secs = clock::now_secs().saturating_add(self.policy.close_promise_secs);
         self.promised.note(id, CloseWord { until_secs, round }).await
     }
 
     async fn request_close(&self, channel: &PayerChannel) -> Result<Closed, SettlementError> {
-        self.funding.asked_to_close(channel, self.round(channel.id).unwrap_or(channel.round)).await;
-        self.chain.request_close(channel.config).await?;
+        self.funding.request_close(channel).await?;
         self.promised.forget(channel.id).await;
         let withdrawable_secs = self.chain.channel(&channel.id).and_then(|view| view.close_at_secs);
         Ok(Closed::Requested { withdrawable_secs })

@@ -71,6 +71,12 @@ fn booked(channels: &PayerChannels, id: ChannelId, config: ChannelConfig, (depos
     channels.apply(&row, None);
 }
 
+/// An owner's claim of nothing, with which it closes the channel.
+fn nothing(config: ChannelConfig) -> ClaimRow {
+    let (cumulative, signature) = (Usdc::ZERO, Signature::from_bytes([0; 65]));
+    ClaimRow { config, cumulative, amount: cumulative, signature }
+}
+
 fn accept(chain: &ChainHandle, pay_to: Address) -> Accept {
     Accept {
         scheme: SCHEME_CHANNEL.to_owned(),
@@ -119,16 +125,10 @@ async fn a_deposit_into_an_emptied_channel_counts_for_a_day_or_until_its_owner_h
     let stored = || funding.0.ledger.list(Namespace::Deposits).unwrap().len();
     funding.closed_for_us(config, 2).await;
     assert_eq!((rest.total(), stored()), (usdc(300_000), 0), "nothing is freed, and nothing stored");
-    let nothing = ClaimRow {
-        config,
-        cumulative: Usdc::ZERO,
-        amount: Usdc::ZERO,
-        signature: Signature::from_bytes([0; 65]),
-    };
     owner.track(config).await.unwrap();
     for round in 0..2 {
         payer.deposit_onto(config, (round, Usdc::ZERO), usdc(100_000)).await.unwrap();
-        owner.close(nothing).await.unwrap();
+        owner.close(nothing(config)).await.unwrap();
     }
     assert_eq!(payer.read_channel(config).await.unwrap().round, 2);
     assert_eq!(rest.total(), usdc(300_000), "what the chain alone says frees nothing");
@@ -158,7 +158,7 @@ async fn an_owner_that_closed_unasked_is_known_by_its_deposits_of_the_day_and_on
         emptied(&funding.0.channels, config, at.channel, 0);
         assert_eq!(funding.closed_unasked().unwrap().len(), 0, "it is paid out to its end");
         if accept.pay_to == asked.pay_to {
-            funding.asked_to_close(&funding.0.channels.get(at.channel).unwrap(), 0).await;
+            funding.asks_to_close(&funding.0.channels.get(at.channel).unwrap()).await.unwrap();
         }
     }
     for accept in [&unasked, &asked] {
@@ -175,7 +175,7 @@ async fn an_owner_that_closed_unasked_is_known_by_its_deposits_of_the_day_and_on
         funding.check_refill(accept.pay_to, &round(1)).unwrap();
         funding.0.refills.note(accept.pay_to, &round(1), false, clock::now_secs()).await.unwrap();
         if hours.is_none() {
-            funding.asked_to_close(&funding.0.channels.get(id).unwrap(), 1).await;
+            funding.asks_to_close(&funding.0.channels.get(id).unwrap()).await.unwrap();
         }
         let refused = funding.check_refill(accept.pay_to, &round(2)).err();
         let told = refused.map(|refused| match refused {
@@ -184,6 +184,21 @@ async fn an_owner_that_closed_unasked_is_known_by_its_deposits_of_the_day_and_on
         });
         assert_eq!(told, hours);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_that_closes_after_a_request_to_the_chain_was_asked() {
+    let chain = LocalChain::start().await.unwrap();
+    let payer = wallet(&chain, 1, u128::MAX / 4).await;
+    let funding = funding(payer.clone()).await;
+    let owner = Address::from_bytes([2; 20]);
+    let config = funding.terms(&accept(&payer, owner));
+    let id = config.id(&payer.domain());
+    payer.deposit_onto(config, (0, Usdc::ZERO), usdc(1_000)).await.unwrap();
+    booked(&funding.0.channels, id, config, (usdc(1_000), 0));
+    funding.request_close(&funding.0.channels.get(id).unwrap()).await.unwrap();
+    assert!(payer.read_channel(config).await.unwrap().close_at_secs.is_some());
+    assert!(funding.0.refills.is_asked(owner, id, 0).unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]

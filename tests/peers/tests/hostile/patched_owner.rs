@@ -27,6 +27,7 @@ use farthing_wallet::Wallet;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+mod asked;
 mod claimed;
 mod compared;
 mod doubled;

@@ -17,12 +17,16 @@ pub(super) async fn claim_of(world: &World, request: &CallRequest) -> Result<(Ch
         close_delay_secs: farthing_protocol::limits::CLOSE_DELAY_SECS_DEFAULT,
         salt: [0; 32],
     };
+    let signature = signature.context("no voucher")?;
+    Ok((chain_of(world).await?, ClaimRow { config, cumulative, amount: cumulative, signature }))
+}
+
+/// The owner's handle of the chain.
+pub(super) async fn chain_of(world: &World) -> Result<ChainHandle> {
     let spec = farthing_chain::local(world.chain.rpc_url(), Anvil::CHAIN_ID, world.chain.token);
     let spec = ChainSpec { gas_price_cap_wei: u128::MAX / 4, ..spec };
     let key = Wallet::open(world.owner.data_dir(), None)?.secret_for_network();
-    let chain = Chain::start(spec, key, Arc::new(MemoryJournal::default())).await?;
-    let signature = signature.context("no voucher")?;
-    Ok((chain, ClaimRow { config, cumulative, amount: cumulative, signature }))
+    Ok(Chain::start(spec, key, Arc::new(MemoryJournal::default())).await?)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,0 +1,84 @@
+//! Ends of channels: closes that this node asks for, and what is known of owners that close of their own accord.
+//!
+//! That this node asks is noted before its word leaves, so that no crash and no lost answer makes an owner that did as it was
+//! asked look like one that was not. One note excuses one close: it is about one round of one channel. Alone it frees no place
+//! among the money at rest.
+
+use std::collections::BTreeSet;
+
+use farthing_chain::{ChainError, TxReport};
+use farthing_ledger::LedgerError;
+use farthing_protocol::{Address, ChannelConfig};
+
+use super::Funding;
+use crate::consumer::{channels::PayerChannel, refills::AskNote, rest::RestingPlace, resting::Resting};
+
+/// An owner that closed a channel although this node did not ask, and whose deposits of the last day count yet.
+#[derive(Clone, Copy, Debug)]
+pub struct ClosedUnasked {
+    pub owner: Address,
+    /// The sums that count with the owner.
+    pub resting: Resting,
+}
+
+impl Funding {
+    /// Takes note that this node asks for a close of a channel as it is now: that close does not count to its owner. `None`
+    /// when that is noted already.
+    pub async fn asks_to_close(&self, channel: &PayerChannel) -> Option<AskNote> {
+        let owner = channel.config.payee;
+        let round = self.0.chain.channel(&channel.id).map_or(channel.round, |view| view.round);
+        self.0.refills.ask(owner, channel.id, round).await.unwrap_or_else(|error| {
+            tracing::warn!(%owner, %error, "that an owner is asked to close was not stored");
+            None
+        })
+    }
+
+    /// Takes a note back whose question never left: an owner that closes now was not asked.
+    pub async fn never_asked(&self, note: AskNote) {
+        if let Err(error) = self.0.refills.unask(note).await {
+            tracing::warn!(%error, "that an owner was not reached to close was not stored");
+        }
+    }
+
+    /// Asks the chain for the deposit back.
+    ///
+    /// # Errors
+    /// When the chain does not take the request.
+    pub async fn request_close(&self, channel: &PayerChannel) -> Result<TxReport, ChainError> {
+        self.asks_to_close(channel).await;
+        self.0.chain.request_close(channel.config).await
+    }
+
+    /// Lists the owners that closed a channel within a day of a deposit, although this node did not ask.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn closed_unasked(&self) -> Result<Vec<ClosedUnasked>, LedgerError> {
+        let mut owners = BTreeSet::new();
+        for (RestingPlace { owner, channel }, held) in self.0.at_rest.returned() {
+            if !self.0.refills.is_asked(owner, channel, held.round)? {
+                owners.insert(owner);
+            }
+        }
+        let with_owners = self.0.at_rest.with_owners();
+        let resting = |owner: Address| with_owners.get(&owner).copied().unwrap_or_default();
+        Ok(owners.into_iter().map(|owner| ClosedUnasked { owner, resting: resting(owner) }).collect())
+    }
+
+    /// Frees the places of deposits up to a round of a channel that its owner closed because this node asked for it, as the
+    /// chain shows: of those that the token has taken. Others can be brought yet. An endpoint alone makes no node ask.
+    pub async fn closed_for_us(&self, config: ChannelConfig, round: u32) {
+        let at = RestingPlace { owner: config.payee, channel: config.id(&self.0.chain.domain()) };
+        let mut is_freed = false;
+        for held in self.0.at_rest.up_to(at, round) {
+            let decided = (held.round, held.deposited);
+            if self.0.chain.is_deposit_taken(config, decided).await.unwrap_or_default() {
+                self.0.at_rest.settle(at, held);
+                is_freed = true;
+            }
+        }
+        if is_freed {
+            self.store_again(at).await;
+        }
+    }
+}
