@@ -11,7 +11,7 @@ use std::{
 use farthing_chain::{Balances, ChainError, ChainHandle};
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_os::{clock, killpoint};
-use farthing_protocol::{Address, ChannelConfig, Usdc, listing::Accept};
+use farthing_protocol::{Address, ChannelConfig, ChannelId, Usdc, listing::Accept};
 use farthing_shared::{
     chain_view::{self, NotReady},
     keyed_mutex::KeyedMutex,
@@ -321,7 +321,7 @@ impl Funding {
             self.check_refill(owner, &emptied)?;
         }
         let at = RestingPlace { owner, channel: config.id(&self.0.chain.domain()) };
-        let round = self.0.chain.channel(&at.channel).map_or(0, |view| view.round);
+        let round = self.round(at.channel);
         let held = Held { round, deposited };
         let amount = self.0.at_rest.take(at, held, wanted.least, wanted.amount)?;
         // Whatever comes of it, a restart does not forget it.
@@ -363,6 +363,12 @@ impl Funding {
             self.store_again(at).await;
         }
         Ok(())
+    }
+
+    /// Counts how often a channel was emptied, as the chain shows it or, before that is read, as the books have it.
+    fn round(&self, id: ChannelId) -> u32 {
+        let booked = || self.0.channels.get(id).map_or(0, |channel| channel.round);
+        self.0.chain.channel(&id).map_or_else(booked, |view| view.round)
     }
 
     async fn store(&self, at: RestingPlace) -> Result<(), LedgerError> {

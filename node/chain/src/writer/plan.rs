@@ -167,6 +167,12 @@ impl Writer {
             let reason = "the channel holds less than was known when it was decided on";
             return Err(ChainError::Invalid(format!("{what} was not made: {reason}; try again")));
         }
+        // Nor is what was to be added to a deposit put in the place of one that has gone back meanwhile.
+        let is_over = round.is_some_and(|round| state.round > round) && !decided.is_zero();
+        if is_over && terms.is_none() {
+            let reason = "the channel was closed after it was decided on";
+            return Err(ChainError::Invalid(format!("{what} was not made: {reason}; try again")));
+        }
         let now_secs = dated(self.reader.spec.kind, head.timestamp_secs(), SystemTime::now());
         // An earlier authorization is used again as long as it lives: the token takes it once at most.
         let terms = terms.filter(|terms| terms.valid_before_secs > now_secs + 600);

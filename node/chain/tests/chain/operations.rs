@@ -343,6 +343,13 @@ async fn a_top_up_never_pays_again_what_an_unseen_close_refunded() {
     payee.close(world.row(&payee, config, 100_000)).await.unwrap();
     assert_eq!(payer.channel(&id).unwrap().deposited, usdc(500_000));
 
+    let refused = payer.open_or_top_up(config, usdc(50_000)).await.unwrap_err();
+    assert!(
+        matches!(&refused, ChainError::Invalid(reason) if reason.contains("closed after it was decided on")),
+        "{refused}"
+    );
+    // Decided on what the chain shows now, it is made.
+    payer.refresh().await.unwrap();
     payer.open_or_top_up(config, usdc(50_000)).await.unwrap();
     let view = payer.channel(&id).unwrap();
     assert_eq!((view.deposited, view.claimed), (usdc(150_000), usdc(100_000)));

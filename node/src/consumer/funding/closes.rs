@@ -25,8 +25,7 @@ impl Funding {
     /// Takes note that this node asks for a close of a channel as it is now: that close does not count to its owner. `None`
     /// when that is noted already.
     pub async fn asks_to_close(&self, channel: &PayerChannel) -> Option<AskNote> {
-        let owner = channel.config.payee;
-        let round = self.0.chain.channel(&channel.id).map_or(channel.round, |view| view.round);
+        let (owner, round) = (channel.config.payee, self.round(channel.id));
         self.0.refills.ask(owner, channel.id, round).await.unwrap_or_else(|error| {
             tracing::warn!(%owner, %error, "that an owner is asked to close was not stored");
             None

@@ -2,7 +2,7 @@
 
 use farthing_chain::{Chain, ChainSpec, ChainStatus, ClaimRow, MemoryJournal};
 use farthing_ledger::{Namespace, PayerChannelRow};
-use farthing_protocol::{ChannelId, SecretKey, Signature, listing::SCHEME_CHANNEL};
+use farthing_protocol::{SecretKey, Signature, listing::SCHEME_CHANNEL};
 use farthing_testnet::{LocalChain, anvil::Anvil};
 use redb::backends::InMemoryBackend;
 use tokio::runtime::Handle;
@@ -258,6 +258,29 @@ async fn a_deposit_that_the_token_refuses_sends_nothing_and_one_that_is_made_fil
     let refused = payer.deposit_onto(config, (0, Usdc::ZERO), usdc(200_000)).await;
     assert!(refused.as_ref().is_err_and(is_unsent), "{refused:?}");
     assert!(!refused.as_ref().is_err_and(is_unsigned), "an endpoint has seen its authorization");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_top_up_that_was_decided_on_before_its_owner_closed_the_channel_fills_no_emptied_one() {
+    let chain = LocalChain::start().await.unwrap();
+    let (payer, owner) = (wallet(&chain, 1, u128::MAX / 4).await, wallet(&chain, 2, u128::MAX / 4).await);
+    let funding = funding(payer.clone()).await;
+    let accept = accept(&payer, owner.wallet());
+    let config = funding.terms(&accept);
+    owner.track(config).await.unwrap();
+    payer.deposit_onto(config, (0, Usdc::ZERO), usdc(1_000)).await.unwrap();
+    booked(&funding.0.channels, config.id(&payer.domain()), config, (usdc(1_000), 0));
+    // Nobody counts it as a refill. The owner closes while it is looked for, and the books show that later.
+    funding.top_up_when_low(&accept, usdc(2_000), async move { owner.close(nothing(config)).await.is_ok() });
+    funding.0.tasks.close();
+    funding.0.tasks.wait().await;
+    // What is decided on what a view shows that lags behind the chain, and on books that lag behind the view.
+    for round in [0, 1] {
+        let refused = payer.deposit_onto(config, (round, usdc(1_000)), usdc(100_000)).await;
+        assert!(matches!(refused, Err(ChainError::Invalid(_))), "{round}: {refused:?}");
+    }
+    let now = payer.read_channel(config).await.unwrap();
+    assert_eq!((now.round, now.deposited, funding.at_rest().in_all().coming), (1, Usdc::ZERO, Usdc::ZERO));
 }
 
 #[tokio::test(flavor = "multi_thread")]
