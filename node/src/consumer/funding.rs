@@ -228,9 +228,13 @@ impl Funding {
     }
 
     fn check_refill(&self, owner: Address, emptied: &[EmptiedRound]) -> Result<(), BuyError> {
-        match self.0.refills.wait_secs(owner, emptied, clock::now_secs())?.div_ceil(3_600) {
+        let hours = self.0.refills.wait_secs(owner, emptied, clock::now_secs())?.div_ceil(3_600);
+        match hours {
             0 => Ok(()),
-            hours => Err(OverLimit::Refilled { owner, hours }.into()),
+            _ if self.0.refills.is_unasked(owner, emptied)? => {
+                Err(OverLimit::ClosedUnasked { owner, hours }.into())
+            }
+            _ => Err(OverLimit::Refilled { owner, hours }.into()),
         }
     }
 
@@ -317,13 +321,17 @@ impl Funding {
         self.check_terms(accept)?;
         let emptied: Vec<EmptiedRound> =
             self.emptied(owner).iter().map(|channel| (channel.id, channel.round)).collect();
-        if wanted.is_refill {
-            self.check_refill(owner, &emptied)?;
-        }
         let at = RestingPlace { owner, channel: config.id(&self.0.chain.domain()) };
         let round = self.round(at.channel);
         let held = Held { round, deposited };
         let amount = self.0.at_rest.take(at, held, wanted.least, wanted.amount)?;
+        // After the limits of money at rest, which hold for a deposit by hand as well: it is advised only where it is made.
+        if wanted.is_refill
+            && let Err(refused) = self.check_refill(owner, &emptied)
+        {
+            self.0.at_rest.give_up(at, held);
+            return Err(refused);
+        }
         // Whatever comes of it, a restart does not forget it.
         if let Err(error) = self.store(at).await {
             self.0.at_rest.give_up(at, held);

@@ -111,6 +111,14 @@ impl Refills {
         Ok(stored.wait_secs(stored.is_unasked(emptied), now_secs))
     }
 
+    /// Tells whether an owner has closed one of these channels since it was filled last, and this node did not ask.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn is_unasked(&self, owner: Address, emptied: &[EmptiedRound]) -> Result<bool, LedgerError> {
+        Ok(self.of(owner)?.is_unasked(emptied))
+    }
+
     /// Takes note of a refill that was made while these channels were empty. One by hand counts for nothing.
     ///
     /// # Errors

@@ -97,6 +97,10 @@ pub enum OverLimit {
         "the channel with {owner} was emptied and filled again too often, and each time costs gas; a call fills it again in {hours} h, and `farthing channel open` does at once"
     )]
     Refilled { owner: Address, hours: u64 },
+    #[error(
+        "the owner {owner} closed the channel although this node had not asked, and calls fill such a channel once a day, because each time costs gas; a call fills it again in {hours} h, and `farthing channel open` does at once"
+    )]
+    ClosedUnasked { owner: Address, hours: u64 },
 }
 
 /// So many days are in memory: a clock that is set, or two tasks around midnight, come back to a day that was counted.

@@ -32,6 +32,11 @@ async fn funding(chain: ChainHandle) -> Funding {
 }
 
 async fn restored(chain: ChainHandle, ledger: Ledger) -> Funding {
+    limited(chain, ledger, usdc(1_000_000)).await
+}
+
+/// The funding of a wallet that puts so much into channels with an owner.
+async fn limited(chain: ChainHandle, ledger: Ledger, per_owner: Usdc) -> Funding {
     Funding::restore(FundingParts {
         wallet: chain.wallet(),
         chain,
@@ -39,7 +44,7 @@ async fn restored(chain: ChainHandle, ledger: Ledger) -> Funding {
         channels: Arc::default(),
         policy: DepositPolicy::default(),
         close_delay_max_secs: 86_400,
-        rest_limits: RestLimits { per_owner: usdc(1_000_000), in_all: usdc(1_000_000) },
+        rest_limits: RestLimits { per_owner, in_all: usdc(1_000_000) },
         tasks: TaskTracker::new(),
     })
     .await
@@ -179,10 +184,49 @@ async fn an_owner_that_closed_unasked_is_known_by_its_deposits_of_the_day_and_on
         }
         let refused = funding.check_refill(accept.pay_to, &round(2)).err();
         let told = refused.map(|refused| match refused {
-            BuyError::OverLimit(OverLimit::Refilled { hours, .. }) => hours,
+            BuyError::OverLimit(OverLimit::ClosedUnasked { hours, .. }) => hours,
             other => panic!("{other}"),
         });
         assert_eq!(told, hours);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_refill_tells_why_and_advises_a_deposit_by_hand_only_where_one_is_made() {
+    let chain = LocalChain::start().await.unwrap();
+    let payer = wallet(&chain, 1, 1).await;
+    let accept = accept(&payer, Address::from_bytes([2; 20]));
+    for (per_owner, is_asked, told) in [
+        (200_000, false, "although this node had not asked"),
+        (200_000, true, "emptied and filled again too often"),
+        (100_000, false, "at most 0.10 USDC may lie there"),
+    ] {
+        let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+        let funding = limited(payer.clone(), ledger, usdc(per_owner)).await;
+        let config = funding.terms(&accept);
+        let at = RestingPlace { owner: accept.pay_to, channel: config.id(&payer.domain()) };
+        // A deposit of today came back, and as many refills were made as are borne.
+        let held = Held { round: 0, deposited: Usdc::ZERO };
+        funding.at_rest().take(at, held, usdc(100_000), usdc(100_000)).unwrap();
+        funding.at_rest().made(at, held);
+        funding.at_rest().keep(at, held, Instant::now() + COUNTED_FOR);
+        for round in 0..6 {
+            if is_asked {
+                funding.0.refills.ask(at.owner, at.channel, round).await.unwrap();
+            }
+            let emptied = [(at.channel, round + 1)];
+            funding.0.refills.note(at.owner, &emptied, false, clock::now_secs()).await.unwrap();
+        }
+        if is_asked {
+            funding.0.refills.ask(at.owner, at.channel, 6).await.unwrap();
+        }
+        emptied(&funding.0.channels, config, at.channel, 7);
+        let refused = funding.ensure(&accept, usdc(1_000)).await.unwrap_err();
+        assert!(matches!(refused, BuyError::OverLimit(_)), "{refused}");
+        let refused = refused.to_string();
+        assert!(refused.contains(told), "{refused}");
+        assert_eq!(refused.contains("farthing channel open"), per_owner == 200_000, "{refused}");
+        assert_eq!(funding.at_rest().with_owners()[&at.owner].total(), usdc(100_000), "it takes no place");
     }
 }
 
