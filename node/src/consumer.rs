@@ -47,6 +47,7 @@ mod pauses;
 mod places;
 pub mod prepared;
 pub mod prices;
+pub mod promised;
 mod reconcile;
 mod recovery;
 mod refills;

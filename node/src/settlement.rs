@@ -28,7 +28,6 @@ mod intake;
 mod payee;
 mod payer;
 pub mod policy;
-mod promised;
 mod shown;
 pub mod worth;
 
@@ -37,7 +36,6 @@ use payee::Payee;
 pub use payer::Closed;
 use payer::Payer;
 use policy::Policy;
-use promised::Promised;
 
 /// Settlements among which the last claim is looked for: those that tell what the chain did are not claims.
 const LAST_CLAIM_LOOK_BACK: usize = 64;
@@ -143,7 +141,6 @@ impl Settlement {
         } = parts;
         let wallet = signer.address();
         let (requests, receiver) = mpsc::channel(8);
-        let promised = Promised::restore(ledger.clone())?;
         let known = accounts.clone();
         let intake = ChainIntake::new(wallet, chain.clone(), ledger.clone(), book.clone(), known, terms);
         let (closing, ordered, kept) = Default::default();
@@ -164,18 +161,7 @@ impl Settlement {
             unshown: Default::default(),
         };
         let asked_secs = Arc::default();
-        let payer = Payer {
-            chain,
-            network,
-            signer,
-            ledger,
-            channels,
-            funding,
-            accounts,
-            policy,
-            promised,
-            asked_secs,
-        };
+        let payer = Payer { chain, network, signer, ledger, channels, funding, accounts, policy, asked_secs };
         let handle = Self { requests, payer: payer.clone(), intake: intake.clone() };
         let work = async move {
             let all = async {

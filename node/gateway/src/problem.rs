@@ -269,7 +269,7 @@ impl From<&BuyError> for Problem {
             }
             BuyError::Unfunded { .. } => (PAYMENT, "insufficient-funds", "The wallet has not enough funds"),
             BuyError::ChannelLow { .. } => (PAYMENT, "channel-low", "The channel's deposit is used up"),
-            BuyError::ChannelClosing => {
+            BuyError::ChannelClosing | BuyError::CloseAwaited { .. } => {
                 (UNAVAILABLE, "channel-closing", "The channel with this owner is being closed")
             }
             BuyError::DelayTooShort { .. } => (
@@ -345,7 +345,7 @@ impl From<&BuyError> for Problem {
             BuyError::TooMuchUndecided(refused) => {
                 problem.retry_after(Some(refused.wait_secs().saturating_mul(1_000)))
             }
-            BuyError::ChannelLow { .. } => problem.retry_after(Some(3_000)),
+            BuyError::ChannelLow { .. } | BuyError::CloseAwaited { .. } => problem.retry_after(Some(3_000)),
             BuyError::Busy(_) | BuyError::ShareUsed { .. } => {
                 problem.retry_after(Some(error.share_wait_ms().unwrap_or(ROOM_AFTER_MS)))
             }

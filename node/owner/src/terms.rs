@@ -33,8 +33,7 @@ impl Terms {
         if deposited < self.deposit_min {
             let least = self.deposit_min;
             let detail = format!(
-                "{deposited} USDC were deposited in the channel, and this owner serves channels of at least {least}; \
-                 deposit more"
+                "{deposited} USDC were deposited in the channel, and this owner serves channels of at least {least}"
             );
             return Err(Refusal::new(RefusalCode::DepositTooSmall, detail));
         }

@@ -408,7 +408,7 @@ impl Consumer {
         deadline: Instant,
     ) -> Result<Headroom, BuyError> {
         let (owner, started) = (accept.pay_to, Instant::now());
-        self.0.funding.check_delay(accept)?;
+        self.0.funding.check_served(accept)?;
         let undecided_max = self.0.settings.undecided_max;
         let may_fill = || self.0.accounts.undecided().check_deposit(owner, price, undecided_max);
         // A deposit of before a crash may turn out to be used up, and other callers may use up this one's.

@@ -68,6 +68,7 @@ const fn end_of(error: &BuyError) -> End {
         | BuyError::Flagged { .. }
         | BuyError::TooMuchUndecided(_)
         | BuyError::ChannelClosing
+        | BuyError::CloseAwaited { .. }
         | BuyError::DelayTooShort { .. }
         | BuyError::OwnerDistrusted
         | BuyError::ChainNotReady(_)

@@ -61,6 +61,10 @@ pub enum BuyError {
     #[error("a close of the channel with this owner is pending")]
     ChannelClosing,
     #[error(
+        "this node asked the owner {owner} to close the channel, and the chain does not show the close yet; nothing was sent"
+    )]
+    CloseAwaited { owner: Address },
+    #[error(
         "the channel {channel} with this owner can be withdrawn from {has_secs} s after a request to close, and the \
          owner lists {asks_secs} s: `farthing channel close {channel}` ends it, and the next call opens one that the \
          owner serves"
@@ -201,6 +205,9 @@ impl BuyError {
             }
             Self::ChannelClosing => {
                 "Try again when `farthing channel list` shows it closed; a new call reopens it."
+            }
+            Self::CloseAwaited { .. } => {
+                "Repeat it in a few seconds: once the channel is closed, a call opens it anew."
             }
             Self::DelayTooShort { .. } => {
                 "Close it with `farthing channel close`; the next call opens one with the listed delay."
@@ -383,7 +390,10 @@ const fn after_refusal(code: RefusalCode) -> &'static str {
         RefusalCode::DelayTooShort => {
             "Close it with `farthing channel close`; the next call opens one with the listed delay."
         }
-        RefusalCode::DepositTooSmall => "`farthing channel open SERVICE --deposit AMOUNT` adds to it.",
+        RefusalCode::DepositTooSmall => {
+            "Send the call again in a moment: where the owner has just closed the channel, the call opens it anew. Otherwise \
+             `farthing channel open SERVICE --deposit AMOUNT` adds to it."
+        }
         RefusalCode::DepositNotSafe => {
             "Wait until the chain's layer 1 holds the deposit, usually some minutes, then send the call again."
         }

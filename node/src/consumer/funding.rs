@@ -24,6 +24,7 @@ use super::{
     AwaitedDeposit, BuyError, MissingFunds,
     channels::{PayerChannel, PayerChannels},
     deposits::DepositPolicy,
+    promised::Promised,
     refills::{EmptiedRound, Refills},
     rest::{AtRest, COUNTED_FOR, Held, PlacedDeposits, RestLimits, RestingPlace},
     spending::OverLimit,
@@ -55,6 +56,7 @@ struct FundingInner {
     /// The deposit that is being made into the channel with each owner.
     being_made: Mutex<HashMap<Address, Usdc>>,
     refills: Refills,
+    promised: Promised,
     /// The times at which emptied channels of owners were read again.
     read_again: Mutex<HashMap<Address, Instant>>,
 }
@@ -138,9 +140,19 @@ impl Funding {
             close_delay_max_secs: parts.close_delay_max_secs,
         };
         let (one_at_a_time, being_made, read_again) = Default::default();
-        let refills = Refills::new(parts.ledger.clone());
-        let inner =
-            FundingInner { parts, bounds, at_rest, placed, one_at_a_time, being_made, refills, read_again };
+        let (refills, promised) =
+            (Refills::new(parts.ledger.clone()), Promised::restore(parts.ledger.clone())?);
+        let inner = FundingInner {
+            parts,
+            bounds,
+            at_rest,
+            placed,
+            one_at_a_time,
+            being_made,
+            refills,
+            promised,
+            read_again,
+        };
         Ok(Self(Arc::new(inner)))
     }
 
@@ -152,6 +164,11 @@ impl Funding {
     /// Returns the money that lies in channels, with its limits.
     pub fn at_rest(&self) -> &AtRest {
         &self.0.at_rest
+    }
+
+    /// The closes that owners have promised.
+    pub fn promised(&self) -> &Promised {
+        &self.0.promised
     }
 
     /// Opens the channel with the owner, or tops it up, so that it can carry a call at `price`. Waits for the
@@ -205,17 +222,22 @@ impl Funding {
         is_made.then_some(AwaitedDeposit::Made(channel.last_deposit))
     }
 
-    /// Checks that a channel in use can be withdrawn from no sooner than its owner lists now: others are not served.
+    /// Checks that the owner serves calls on the channel in use: it can be withdrawn from no sooner than the owner lists now,
+    /// and the owner has not promised to close it.
     ///
     /// # Errors
-    /// [`BuyError::DelayTooShort`], which says what to do.
-    pub fn check_delay(&self, accept: &Accept) -> Result<(), BuyError> {
-        let asks_secs = accept.close_delay_secs;
-        match self.open(accept.pay_to).filter(|channel| channel.config.close_delay_secs < asks_secs) {
-            None => Ok(()),
-            Some(PayerChannel { id, config, .. }) => {
-                Err(BuyError::DelayTooShort { channel: id, has_secs: config.close_delay_secs, asks_secs })
+    /// [`BuyError::DelayTooShort`] or [`BuyError::CloseAwaited`], which say what to do.
+    pub fn check_served(&self, accept: &Accept) -> Result<(), BuyError> {
+        let (owner, asks_secs) = (accept.pay_to, accept.close_delay_secs);
+        let Some(PayerChannel { id, config, round, .. }) = self.open(owner) else { return Ok(()) };
+        if self.0.promised.is_awaited(id, round, clock::now_secs()) {
+            return Err(BuyError::CloseAwaited { owner });
+        }
+        match config.close_delay_secs {
+            has_secs if has_secs < asks_secs => {
+                Err(BuyError::DelayTooShort { channel: id, has_secs, asks_secs })
             }
+            _ => Ok(()),
         }
     }
 
@@ -269,7 +291,7 @@ impl Funding {
     /// # Errors
     /// [`BuyError`]; nothing was deposited then.
     pub async fn deposit_now(&self, accept: &Accept, amount: Usdc) -> Result<(), BuyError> {
-        self.check_delay(accept)?;
+        self.check_served(accept)?;
         let _turn = self.0.one_at_a_time.take(accept.pay_to).await;
         self.check_ready()?;
         self.check_eth(self.balance()?, amount)?;

@@ -22,17 +22,13 @@ use farthing_wallet::Signer;
 use futures::{StreamExt, stream};
 use parking_lot::Mutex;
 
-use super::{
-    SettlementError,
-    policy::Policy,
-    promised::{self, CloseWord, Promised},
-    shown,
-};
+use super::{SettlementError, policy::Policy, shown};
 use crate::{
     consumer::{
         accounts::Accounts,
         channels::{PayerChannel, PayerChannels},
         funding::Funding,
+        promised::{self, CloseWord},
         shown::newest_word,
     },
     status,
@@ -89,7 +85,6 @@ pub(super) struct Payer {
     pub funding: Funding,
     pub accounts: Arc<Accounts>,
     pub policy: Policy,
-    pub promised: Promised,
     /// The times when owners were last asked about a channel that is not used any more.
     pub asked_secs: Arc<Mutex<HashMap<ChannelId, u64>>>,
 }
@@ -172,7 +167,7 @@ impl Payer {
 
     /// The second until which the owner's word to close a channel, as the chain shows it, is trusted.
     pub(super) fn promised_until(&self, channel: ChannelId) -> Option<u64> {
-        self.promised.until(channel, self.round(channel))
+        self.funding.promised().until(channel, self.round(channel))
     }
 
     fn round(&self, channel: ChannelId) -> Option<u32> {
@@ -257,35 +252,36 @@ impl Payer {
         let row = ClaimRow { config, cumulative: amount, amount, signature: promise };
         self.chain.relay_close(row, consent, signature).await?;
         self.funding.closed_for_us(config, consent.round).await;
-        self.promised.forget(channel.id).await;
+        self.funding.promised().forget(channel.id).await;
         Ok(Closed::Brought)
     }
 
     async fn note(&self, channel: &PayerChannel) -> u64 {
         let (id, round) = (channel.id, self.round(channel.id));
         let until_secs = clock::now_secs().saturating_add(self.policy.close_promise_secs);
-        self.promised.note(id, CloseWord { until_secs, round }).await
+        self.funding.promised().note(id, CloseWord { until_secs, round }).await
     }
 
     async fn request_close(&self, channel: &PayerChannel) -> Result<Closed, SettlementError> {
         self.funding.request_close(channel).await?;
-        self.promised.forget(channel.id).await;
+        self.funding.promised().forget(channel.id).await;
         let withdrawable_secs = self.chain.channel(&channel.id).and_then(|view| view.close_at_secs);
         Ok(Closed::Requested { withdrawable_secs })
     }
 
     /// Promises that the chain shows kept, and has for a while, are forgotten; in place of broken ones the chain is asked.
     async fn enforce_promises(&self) {
-        for (id, word) in self.promised.all() {
+        for (id, word) in self.funding.promised().all() {
             let Some(channel) = self.channels.get(id) else {
-                self.promised.forget(id).await;
+                self.funding.promised().forget(id).await;
                 continue;
             };
             // The owner said so, and the chain as well.
             if let Some(round) = word.round.filter(|round| self.round(id) > Some(*round)) {
                 self.funding.closed_for_us(channel.config, round).await;
             }
-            if self.promised.look(&self.chain, channel.config, channel.holds_deposit(), word).await {
+            if self.funding.promised().look(&self.chain, channel.config, channel.holds_deposit(), word).await
+            {
                 continue;
             }
             if promised::lasts(word.until_secs, clock::now_secs(), self.policy.close_promise_secs) {

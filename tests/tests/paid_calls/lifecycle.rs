@@ -299,6 +299,37 @@ async fn a_call_whose_time_is_up_before_its_deposit_is_there_is_never_sent() -> 
     Ok(())
 }
 
+#[tokio::test]
+async fn a_call_right_after_a_close_is_told_to_wait_for_it_and_fills_the_channel_then() -> Result<()> {
+    let world = World::with(fixed_owner()?).await?;
+    world.make_gas_cheap().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    // The owner's close waits for a block.
+    let url = world.chain.rpc_url();
+    rpc::call(&url, "evm_setAutomine", json!([false])).await?;
+    eventually("the owner promises", async || {
+        Ok(close(&world, false).await?.state == ChannelState::ClosePromised)
+    })
+    .await?;
+    let refused = world.get("/ok").await?;
+    expect_free("it is being closed", &refused, 503, "channel-closing")?;
+    ensure!(refused.header("retry-after") == "3", "{refused:?}");
+    let told = refused.json()["detail"].to_string();
+    ensure!(told.contains("this node asked the owner") && !told.contains("deposit"), "{told}");
+    let open = ["channel", "open", &world.api.id.to_string(), "--deposit", "0.1"];
+    let open = farthing(&world.consumer, &open).await?;
+    ensure!(open.code != 0 && open.err.contains("this node asked the owner"), "{open:?}");
+    assert_eq!(world.upstream.hits(), 1);
+
+    rpc::call(&url, "evm_setAutomine", json!([true])).await?;
+    rpc::call(&url, "evm_mine", json!([])).await?;
+    eventually("a call fills the channel", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    assert_eq!(world.upstream.hits(), 2);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
+    Ok(())
+}
+
 /// The state of the consumer's only channel.
 async fn the_channel(world: &World) -> Result<Channel> {
     let channels = world.consumer.control().ask(endpoint::Channels).await?;

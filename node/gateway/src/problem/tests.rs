@@ -71,6 +71,7 @@ fn every_error() -> Vec<BuyError> {
             limit: USDC,
         }),
         BuyError::ChannelClosing,
+        BuyError::CloseAwaited { owner: Address::ZERO },
         BuyError::DelayTooShort { channel: ChannelId::NONE, has_secs: 3_600, asks_secs: 86_400 },
         BuyError::OwnerDistrusted,
         BuyError::ChainNotReady(NotReady::BalanceUnknown),
@@ -130,6 +131,7 @@ fn every_error() -> Vec<BuyError> {
             | BuyError::Flagged { .. }
             | BuyError::TooMuchUndecided(_)
             | BuyError::ChannelClosing
+            | BuyError::CloseAwaited { .. }
             | BuyError::DelayTooShort { .. }
             | BuyError::OwnerDistrusted
             | BuyError::ChainNotReady(_)

@@ -16,13 +16,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::*;
 use crate::{
-    consumer::channels::PayerChannels,
-    settlement::{
-        SettlementRequest,
-        payee::Payee,
-        policy::Policy,
+    consumer::{
+        channels::PayerChannels,
         promised::{CloseWord, Promised},
     },
+    settlement::{SettlementRequest, payee::Payee, policy::Policy},
 };
 
 mod between_calls;

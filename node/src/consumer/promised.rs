@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 /// An owner's word to close a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct CloseWord {
+pub struct CloseWord {
     /// It is trusted until then.
     pub until_secs: u64,
     /// The round of the channel that it is about; a program of before did not note it.
@@ -25,7 +25,7 @@ impl CloseWord {
     }
 
     /// Tells whether the chain shows it as kept, or as needed no more.
-    pub(super) fn is_kept(self, view: &ChannelView) -> bool {
+    pub fn is_kept(self, view: &ChannelView) -> bool {
         self.is_before(Some(view.round)) || view.close_at_secs.is_some() || view.deposited <= view.claimed
     }
 
@@ -45,7 +45,7 @@ impl CloseWord {
 
 /// A cheap handle.
 #[derive(Clone, Debug)]
-pub(super) struct Promised {
+pub struct Promised {
     ledger: Ledger,
     words: Arc<Mutex<BTreeMap<ChannelId, CloseWord>>>,
     /// Since when every look at the chain has shown a word as kept.
@@ -54,13 +54,17 @@ pub(super) struct Promised {
 
 /// Tells whether a word that is trusted `until_secs` still is. A clock that was far ahead when the word was given does
 /// not make it last longer than a term.
-pub(super) const fn lasts(until_secs: u64, now_secs: u64, term_secs: u64) -> bool {
+pub const fn lasts(until_secs: u64, now_secs: u64, term_secs: u64) -> bool {
     let left_secs = until_secs.saturating_sub(now_secs);
     0 < left_secs && left_secs <= term_secs
 }
 
 impl Promised {
-    pub(super) fn restore(ledger: Ledger) -> Result<Self, LedgerError> {
+    /// Goes on with the words of before the start.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn restore(ledger: Ledger) -> Result<Self, LedgerError> {
         let mut promised = BTreeMap::new();
         for (key, value) in ledger.list(Namespace::Closes)? {
             let (Ok(id), Some(word)) = (<[u8; 32]>::try_from(&key[..]), CloseWord::from_bytes(&value)) else {
@@ -72,7 +76,7 @@ impl Promised {
     }
 
     /// Notes an owner's word. Asking again in the same round does not prolong it.
-    pub(super) async fn note(&self, channel: ChannelId, word: CloseWord) -> u64 {
+    pub async fn note(&self, channel: ChannelId, word: CloseWord) -> u64 {
         let known = self.words.lock().get(&channel).copied();
         if let Some(known) = known.filter(|known| !known.is_before(word.round)) {
             return known.until_secs;
@@ -89,7 +93,7 @@ impl Promised {
     /// Tells whether the chain shows a word as kept now, or, where it shows nothing, the channel `holds_deposit` no more.
     /// What every look has shown as kept for as long as is believed, and one more reading does too, is forgotten: an endpoint
     /// that has fallen silent shows for long what it said last.
-    pub(super) async fn look(
+    pub async fn look(
         &self,
         chain: &ChainHandle,
         config: ChannelConfig,
@@ -118,7 +122,7 @@ impl Promised {
     }
 
     /// Forgets a promise that was kept, or that the chain was asked in place of.
-    pub(super) async fn forget(&self, channel: ChannelId) {
+    pub async fn forget(&self, channel: ChannelId) {
         self.kept_since.lock().remove(&channel);
         if self.words.lock().remove(&channel).is_none() {
             return;
@@ -129,12 +133,19 @@ impl Promised {
     }
 
     /// Returns the second until which an owner's word is trusted, unless it is about an earlier round than this.
-    pub(super) fn until(&self, channel: ChannelId, round: Option<u32>) -> Option<u64> {
+    pub fn until(&self, channel: ChannelId, round: Option<u32>) -> Option<u64> {
         let word = self.words.lock().get(&channel).copied();
         word.filter(|word| !word.is_before(round)).map(|word| word.until_secs)
     }
 
-    pub(super) fn all(&self) -> Vec<(ChannelId, CloseWord)> {
+    /// Tells whether an owner's word to close the channel in this round is trusted now. One of which the round is not known may
+    /// be about an earlier one.
+    pub fn is_awaited(&self, channel: ChannelId, round: u32, now_secs: u64) -> bool {
+        let word = self.words.lock().get(&channel).copied();
+        word.is_some_and(|word| word.round == Some(round) && now_secs < word.until_secs)
+    }
+
+    pub fn all(&self) -> Vec<(ChannelId, CloseWord)> {
         self.words.lock().iter().map(|(id, word)| (*id, *word)).collect()
     }
 }
@@ -179,6 +190,9 @@ mod tests {
         assert_eq!(promised.note(ID, again).await, 100, "asking again does not prolong it");
         let until = [None, Some(3), Some(4)].map(|round| promised.until(ID, round));
         assert_eq!(until, [Some(100), Some(100), None], "nobody has promised to close what was filled since");
+        let awaited =
+            [(2, 99), (3, 99), (3, 100), (4, 99)].map(|(round, at)| promised.is_awaited(ID, round, at));
+        assert_eq!(awaited, [false, true, false, false], "in its round and its term");
         for (seen, is_kept) in [
             (view(10, 3, None), false),
             (view(5, 4, None), true),
@@ -213,6 +227,7 @@ mod tests {
         assert_eq!(promised.all(), [(ID, word)]);
         assert!(!word.is_kept(&view(10, 3, None)) && word.is_kept(&view(5, 4, None)));
         assert_eq!(promised.until(ID, Some(3)), Some(100));
+        assert!(!promised.is_awaited(ID, 3, 1));
         let asked_again = CloseWord { until_secs: 900, round: Some(3) };
         assert_eq!(promised.note(ID, asked_again).await, 100);
     }
