@@ -155,7 +155,7 @@ fn text(state: &SpendingState) -> String {
     let (now, configured) = (&state.limits, &state.configured);
     let returned = match state.at_rest.returned {
         Text(Usdc::ZERO) => String::new(),
-        returned => format!(", {returned} of it for deposits of the last day that came back"),
+        returned => format!(", {returned} of that for deposits of the last day that came back"),
     };
     pairs([
         ("Spending", standing),
@@ -163,7 +163,50 @@ fn text(state: &SpendingState) -> String {
         ("Per call", limit(now.price_max, configured.price_max)),
         ("Per day", limit(now.per_day, configured.per_day)),
         ("Per secret and day", limit(now.per_secret_day, configured.per_secret_day)),
-        ("In channels", format!("{} of {} USDC{returned}", state.at_rest.now, state.at_rest.max)),
+        // `In channels` is what `status` and `wallet balance` show: what lies there and is not spent.
+        ("Count as in channels", format!("{} of {} USDC{returned}", state.at_rest.now, state.at_rest.max)),
         ("At most with one owner", format!("{} USDC", state.at_rest.per_owner)),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_control::types::{MoneyAtRest, SpendingLimits};
+
+    use super::*;
+
+    const fn usdc(micros: u64) -> Text<Usdc> {
+        Text(Usdc::from_micros(micros))
+    }
+
+    #[test]
+    fn what_counts_as_in_channels_is_not_called_what_lies_there() {
+        let limits = SpendingLimits {
+            price_max: usdc(10_000),
+            per_day: usdc(5_000_000),
+            per_secret_day: usdc(5_000_000),
+        };
+        let at_rest = MoneyAtRest {
+            now: usdc(2_450_000),
+            returned: usdc(1_250_000),
+            max: usdc(20_000_000),
+            per_owner: usdc(5_000_000),
+            close_delay_max_secs: 604_800,
+        };
+        let state = SpendingState {
+            stopped: None,
+            stopped_secs: None,
+            spent_today: usdc(0),
+            limits,
+            configured: limits,
+            at_rest,
+        };
+        let told = text(&state);
+        let line = "Count as in channels    2.45 of 20.00 USDC, 1.25 of that for deposits of the last day that came back";
+        assert!(told.lines().any(|told| told == line), "{told}");
+        assert!(
+            !told.lines().any(|told| told.starts_with("In channels")),
+            "`status` says another sum: {told}"
+        );
+    }
 }
