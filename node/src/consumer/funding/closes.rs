@@ -23,9 +23,12 @@ pub struct ClosedUnasked {
 
 impl Funding {
     /// Takes note that this node asks for a close of a channel as it is now: that close does not count to its owner. `None`
-    /// when that is noted already.
+    /// when that is noted already, or nothing is left to close.
     pub async fn asks_to_close(&self, channel: &PayerChannel) -> Option<AskNote> {
         let (owner, round) = (channel.config.payee, self.round(channel.id));
+        if self.0.chain.channel(&channel.id).is_some_and(|view| view.deposited <= view.claimed) {
+            return None;
+        }
         self.0.refills.ask(owner, channel.id, round).await.unwrap_or_else(|error| {
             tracing::warn!(%owner, %error, "that an owner is asked to close was not stored");
             None

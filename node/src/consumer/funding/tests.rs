@@ -246,6 +246,23 @@ async fn an_owner_that_closes_after_a_request_to_the_chain_was_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_close_that_is_over_before_it_is_asked_for_excuses_no_later_one() {
+    let chain = LocalChain::start().await.unwrap();
+    let (payer, owner) = (wallet(&chain, 1, u128::MAX / 4).await, wallet(&chain, 2, u128::MAX / 4).await);
+    let funding = funding(payer.clone()).await;
+    let config = funding.terms(&accept(&payer, owner.wallet()));
+    let id = config.id(&payer.domain());
+    owner.track(config).await.unwrap();
+    payer.deposit_onto(config, (0, Usdc::ZERO), usdc(1_000)).await.unwrap();
+    booked(&funding.0.channels, id, config, (usdc(1_000), 0));
+    owner.close(nothing(config)).await.unwrap();
+    payer.refresh().await.unwrap();
+    let before = funding.0.channels.get(id).unwrap();
+    assert!(funding.asks_to_close(&before).await.is_none());
+    assert!(!funding.0.refills.is_asked(owner.wallet(), id, 1).unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn places_that_have_lapsed_are_dropped_from_the_ledger_at_the_start() {
     let chain = LocalChain::start().await.unwrap();
     let payer = wallet(&chain, 1, u128::MAX / 4).await;
