@@ -13,13 +13,9 @@ use std::{
 
 use farthing_config::CONSOLE_SETTINGS_FILE;
 use farthing_ledger::{Ledger, LedgerError, Namespace, OpenError, OpenMode};
-use farthing_os::{
-    clock, files,
-    lock::{DataFolder, DataFolderError},
-    secret::SecretText,
-};
+use farthing_os::{clock, files, lock::DataFolderError, secret::SecretText};
 use farthing_serve::tls;
-use farthing_wallet::{Wallet, WalletError};
+use farthing_wallet::{WalletError, lock_folder};
 use minicbor::{Decode, Encode, bytes::ByteVec};
 use zeroize::Zeroizing;
 
@@ -94,7 +90,7 @@ pub enum BackupError {
     NoRoom { path: PathBuf },
     #[error("the system has not enough memory or randomness")]
     Resources,
-    #[error("{path} holds a node already", path = .path.display())]
+    #[error("{path} is there already, and is not replaced", path = .path.display())]
     InUse { path: PathBuf },
     #[error("its books do not add up, in {0} places")]
     Violated(u64),
@@ -327,17 +323,21 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), BackupError> {
 /// are new ones. Takes its time, as [`make`].
 ///
 /// # Errors
-/// [`BackupError`]; a folder that holds a wallet or a ledger is left as it is.
+/// [`BackupError`]; a folder that holds anything that a backup does is left as it is.
 pub fn restore(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result<BackupSummary, BackupError> {
-    let _lock = DataFolder::lock(data_dir)?;
+    // Before the folder is locked, which changes it, and again when nobody else can put anything there.
+    check_free(data_dir)?;
+    let _lock = lock_folder(data_dir)?;
+    check_free(data_dir)?;
     let facts = verify(bytes, passphrase, data_dir)?;
-    let contents = open(bytes, passphrase)?;
-    let is_there = |name: &str| data_dir.join(name).symlink_metadata().is_ok();
-    if Wallet::exists(data_dir) || FILES.iter().any(|name| is_there(name)) {
-        return Err(BackupError::InUse { path: data_dir.to_owned() });
-    }
-    put_into(&contents, data_dir)?;
+    put_into(&open(bytes, passphrase)?, data_dir)?;
     Ok(facts)
+}
+
+/// Refuses a folder in which something lies that a restoration would replace.
+fn check_free(data_dir: &Path) -> Result<(), BackupError> {
+    let mut paths = FILES.iter().map(|name| data_dir.join(name));
+    paths.find(|path| path.symlink_metadata().is_ok()).map_or(Ok(()), |path| Err(BackupError::InUse { path }))
 }
 
 /// Writes everything into a folder that has none of it, with spending stopped, the ledger marked as restored, and a new

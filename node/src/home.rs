@@ -14,7 +14,7 @@ use farthing_config::Config;
 use farthing_ledger::{Ledger, OpenMode};
 use farthing_os::lock::DataFolder;
 use farthing_protocol::wire::NetworkName;
-use farthing_wallet::{Opened, Wallet};
+use farthing_wallet::{Opened, Wallet, lock_folder};
 
 use crate::{
     backup,
@@ -39,7 +39,7 @@ impl Home {
     /// What is missing or broken, with what to do.
     pub fn open(config: &Config) -> anyhow::Result<Self> {
         let data_dir = &config.node.data_dir;
-        let lock = DataFolder::lock(data_dir)?;
+        let lock = lock_folder(data_dir)?;
         backup::remove_leftovers(data_dir)?;
         let mode = if Wallet::exists(data_dir) { OpenMode::Existing } else { OpenMode::Create };
         let ledger =

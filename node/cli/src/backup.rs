@@ -8,12 +8,8 @@ use farthing_control::{
     types::{AutomaticBackups, AutomaticBackupsRequest, BackupRequest, ReplacedNode},
 };
 use farthing_node::backup::{self, BackupError, BackupSummary};
-use farthing_os::{
-    clock, files,
-    lock::{DataFolder, DataFolderError},
-    secret::SecretText,
-    shell::word,
-};
+use farthing_os::{clock, files, lock::DataFolderError, secret::SecretText, shell::word};
+use farthing_wallet::lock_folder;
 use serde::Serialize;
 
 use super::{
@@ -214,7 +210,7 @@ async fn forget(context: &Context, name: &str, yes: bool) -> Result<(), Failure>
 /// With or without a node that runs on the folder, which is looked through before anything is written there.
 fn verify(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result<BackupSummary, BackupError> {
     // A node may start meanwhile.
-    let looked_through = DataFolder::lock(data_dir).map(drop);
+    let looked_through = lock_folder(data_dir).map(drop);
     match looked_through {
         Ok(()) | Err(DataFolderError::InUse { .. }) => backup::verify(bytes, passphrase, data_dir),
         Err(error) => Err(error.into()),

@@ -17,9 +17,8 @@ use clap::{Args, builder::PossibleValuesParser};
 use farthing_config::{self as config, Config, Loaded, Sources, UserSettings, keys::CHAIN_PRESETS};
 use farthing_control::types::SettingOrigin;
 use farthing_node::{chain_spec, home::Home};
-use farthing_os::lock::DataFolder;
 use farthing_serve::tls;
-use farthing_wallet::Wallet;
+use farthing_wallet::{Wallet, lock_folder};
 use serde::Serialize;
 
 use super::{Context, failure::Failure, on_the_side, output::pairs, place};
@@ -211,7 +210,7 @@ fn make(plan: &Plan) -> anyhow::Result<Made> {
     let data_dir = &config.node.data_dir;
     if let Some((path, settings)) = file {
         // Before the wallet: whoever has one knows its chain.
-        let _lock = DataFolder::lock(data_dir)?;
+        let _lock = lock_folder(data_dir)?;
         settings.create(path).with_context(|| format!("{} cannot be written", path.display()))?;
     }
     let opened = Home::open(config)?.opened;

@@ -18,9 +18,9 @@ use farthing_commands::settings::RunningNode;
 use farthing_config::{self as config, ChangedSettings, Config, Loaded, gateway_url};
 use farthing_control::types::Console;
 use farthing_node::{backup::staged, chain_spec, node::Node};
-use farthing_os::{lock::DataFolder, shell::word};
+use farthing_os::shell::word;
 use farthing_serve::Listener;
-use farthing_wallet::Wallet;
+use farthing_wallet::{Wallet, lock_folder};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -49,7 +49,7 @@ pub(super) async fn run(context: &Context, new: bool) -> Result<(), Failure> {
     let has_wallet = Wallet::exists(&config.node.data_dir);
     first::allow(&sources, &loaded, new)?;
     // Before the ports: that a node runs on this folder already says more than that its ports are taken.
-    drop(DataFolder::lock(&config.node.data_dir)?);
+    drop(lock_folder(&config.node.data_dir)?);
     let gateway_listener = bind(&mut config.gateway.listen, "gateway.listen")?;
     let panel_listener = bind(&mut config.panel.listen, "panel.listen")?;
     let plain_listener =
@@ -127,7 +127,7 @@ async fn load(context: &Context) -> Result<Loaded, Failure> {
         return Ok(checked(loaded)?);
     }
     let applied = tokio::task::spawn_blocking(move || {
-        let _lock = DataFolder::lock(&data_dir)?;
+        let _lock = lock_folder(&data_dir)?;
         staged::apply(&data_dir)
     });
     if let Some(kept_in) = applied.await.map_err(anyhow::Error::from)?? {

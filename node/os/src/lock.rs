@@ -23,8 +23,11 @@ pub enum DataFolderError {
     InUse { path: PathBuf, holder: String },
     #[error("{path} belongs to another user (id {user}), who could change what this node keeps", path = .path.display())]
     Foreign { path: PathBuf, user: u32, next: String },
-    #[error("{path} has no wallet in it and is not empty: `{found}` is there", path = .path.display())]
-    Occupied { path: PathBuf, found: String },
+    #[error(
+        "{path} has no node's wallet in it and is not empty: `{found}` is there",
+        path = .path.display(), found = .found.display()
+    )]
+    Occupied { path: PathBuf, found: PathBuf },
     #[error("{path} is not writable for this user", path = .path.display())]
     NotWritable { path: PathBuf, next: String, source: io::Error },
     #[error("there is no room left where {path} lies", path = .path.display())]
@@ -40,8 +43,8 @@ impl DataFolderError {
             Self::InUse { .. } => "stop that one, or name another folder with --data",
             Self::Foreign { next, .. } | Self::NotWritable { next, .. } => next,
             Self::Occupied { .. } => {
-                "a node has its folder to itself, and closes it to other users: name an empty or a new one with --data; \
-                 nothing was changed here"
+                "a node has its folder to itself, and closes it to other users: name an empty or a new one with --data, \
+                 and restore a backup there if this is a node's that lost its wallet or its ledger; nothing was changed here"
             }
             Self::Full { .. } => "free some disk space, or name another folder with --data",
             Self::Io { .. } => "name another one with --data",
@@ -58,18 +61,18 @@ pub struct DataFolder {
 }
 
 impl DataFolder {
-    /// Creates the folder (0700) when it is missing and locks it.
+    /// Creates the folder (0700) when it is missing and locks it. `is_wallet` knows this program's wallets by their bytes.
     ///
     /// # Errors
     /// [`DataFolderError`], which names the holder or the command that helps.
-    pub fn lock(path: &Path) -> Result<Self, DataFolderError> {
+    pub fn lock(path: &Path, is_wallet: fn(&[u8]) -> bool) -> Result<Self, DataFolderError> {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(path)
             .map_err(|source| failure(path, source))?;
         let folder = Folder::open(path).map_err(|source| failure(path, source))?;
-        claim(path)?;
+        claim(path, is_wallet)?;
         // What was looked through and what is locked are one folder, whoever may move it above.
         if !folder.is_at(path).map_err(|source| failure(path, source))? {
             let source = io::Error::other("another folder was put in its place meanwhile");
@@ -93,9 +96,9 @@ impl DataFolder {
 }
 
 /// Refuses a folder with anything of another user in it, or of something else than a node, and closes it to others.
-fn claim(path: &Path) -> Result<(), DataFolderError> {
+fn claim(path: &Path, is_wallet: fn(&[u8]) -> bool) -> Result<(), DataFolderError> {
     let own = own_ids();
-    let open = belongings::claim(path, own.0).map_err(|source| failure(path, source))?;
+    let open = belongings::claim(path, own.0, is_wallet).map_err(|source| failure(path, source))?;
     let open = open.map_err(|refused| match refused {
         NotClaimed::Foreign { path: foreign, user } => {
             let fix = fix(path, io::ErrorKind::PermissionDenied, own, container::is_here());
@@ -104,9 +107,7 @@ fn claim(path: &Path) -> Result<(), DataFolderError> {
             );
             DataFolderError::Foreign { path: foreign, user, next }
         }
-        NotClaimed::Occupied { found } => {
-            DataFolderError::Occupied { path: path.into(), found: found.to_string_lossy().into_owned() }
-        }
+        NotClaimed::Occupied { found } => DataFolderError::Occupied { path: path.into(), found },
     })?;
     if let Some(first) = open.first() {
         let (first, count) = (first.display(), open.len());
@@ -134,7 +135,11 @@ fn failure(path: &Path, source: io::Error) -> DataFolderError {
     match source.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             let fix = fix(path, source.kind(), own_ids(), container::is_here());
-            DataFolderError::NotWritable { path: path.into(), next: format!("run `{fix}`"), source }
+            // What this user cannot look into may be anything.
+            let is_safe = source.kind() == io::ErrorKind::ReadOnlyFilesystem;
+            let otherwise = " if nothing but a node's files is in it, or name another folder with --data";
+            let next = format!("run `{fix}`{}", if is_safe { "" } else { otherwise });
+            DataFolderError::NotWritable { path: path.into(), next, source }
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             DataFolderError::Full { path: path.into(), source }
@@ -173,17 +178,19 @@ mod tests {
     fn a_folder_serves_one_node_at_a_time_and_the_other_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new");
-        let held = DataFolder::lock(&path).unwrap();
-        let refusal = DataFolder::lock(&path).unwrap_err().to_string();
+        let lock = || DataFolder::lock(&path, |_| false);
+        let held = lock().unwrap();
+        let refusal = lock().unwrap_err().to_string();
         assert!(refusal.contains(&format!("(process {})", std::process::id())), "{refusal}");
         drop(held);
-        DataFolder::lock(&path).unwrap();
+        lock().unwrap();
     }
 
     #[test]
     fn a_folder_of_somebody_else_is_told_with_the_command_that_helps() {
         let denied = failure(Path::new("/data"), io::ErrorKind::PermissionDenied.into());
-        assert!(denied.next_step().contains("sudo chown -R "), "{denied}");
+        let next = denied.next_step();
+        assert!(next.contains("sudo chown -R ") && next.contains("if nothing but a node's files"), "{next}");
         // The tests themselves may run in a container.
         let outside = fix(Path::new("/data"), io::ErrorKind::PermissionDenied, (1000, 100), false);
         assert_eq!(outside, "sudo mkdir -p /data && sudo chown -R 1000:100 /data");
@@ -196,7 +203,7 @@ mod tests {
     #[test]
     fn a_file_in_place_of_the_folder_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert!(matches!(DataFolder::lock(file.path()), Err(DataFolderError::Io { .. })));
+        assert!(matches!(DataFolder::lock(file.path(), |_| false), Err(DataFolderError::Io { .. })));
     }
 
     #[test]

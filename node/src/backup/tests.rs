@@ -123,13 +123,12 @@ fn a_folder_with_a_node_is_left_as_it_is() {
         let data_dir = new.path().join(name);
         fs::create_dir(&data_dir).unwrap();
         fs::write(data_dir.join(name), "mine").unwrap();
+        fs::set_permissions(&data_dir, fs::Permissions::from_mode(0o755)).unwrap();
         let refused = restore(&backup, &passphrase(), &data_dir).unwrap_err();
-        assert!(matches!(refused, BackupError::InUse { .. }), "{refused}");
+        assert!(matches!(&refused, BackupError::InUse { path } if *path == data_dir.join(name)), "{refused}");
         assert_eq!(fs::read(data_dir.join(name)).unwrap(), b"mine");
-        assert_eq!(
-            fs::read_dir(&data_dir).unwrap().filter(|e| e.as_ref().unwrap().file_name() != "lock").count(),
-            1
-        );
+        assert_eq!(fs::read_dir(&data_dir).unwrap().count(), 1, "not even a lock is made");
+        assert_eq!(fs::metadata(&data_dir).unwrap().permissions().mode() & 0o777, 0o755);
     }
 }
 

@@ -23,6 +23,9 @@ const SCRYPT_P: u32 = 1;
 /// A file may ask for this much at the most, so that a foreign one cannot exhaust the memory: 1 GiB.
 const SCRYPT_N_TIMES_R_MAX: u64 = 1 << 23;
 
+/// The beginning of what this program writes about itself into its files.
+const CLIENT: &str = "farthing/";
+
 type Derived = Zeroizing<[u8; 64]>;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -128,7 +131,7 @@ impl Keystore {
             let mut ciphertext = entropy.clone();
             encrypt_phrase(&derived, &fresh.phrase_iv, &mut *ciphertext);
             EncryptedPhrase {
-                client: concat!("farthing/", env!("CARGO_PKG_VERSION")).into(),
+                client: format!("{CLIENT}{}", env!("CARGO_PKG_VERSION")),
                 mnemonic_counter: hex::encode(fresh.phrase_iv),
                 mnemonic_ciphertext: hex::encode(*ciphertext),
                 path: DERIVATION_PATH.into(),
@@ -159,6 +162,13 @@ impl Keystore {
             && keystore.crypto.kdf == "scrypt"
             && keystore.crypto.kdfparams.dklen == 32;
         if known { Ok(keystore) } else { Err(KeystoreError::Malformed) }
+    }
+
+    /// Returns whether these are the bytes of a file that this program wrote with a phrase of 24 words in it.
+    pub(super) fn is_own(bytes: &[u8]) -> bool {
+        let keystore = std::str::from_utf8(bytes).ok().and_then(|json| Self::from_json(json).ok());
+        let phrase = keystore.and_then(|keystore| keystore.phrase);
+        phrase.is_some_and(|phrase| phrase.client.starts_with(CLIENT))
     }
 
     pub(super) fn to_json(&self) -> String {
@@ -327,6 +337,17 @@ mod tests {
         let version_4 = json.replace("\"version\": 3", "\"version\": 4");
         for bad in ["", "{}", "[]", &cbc, &version_4] {
             assert_eq!(Keystore::from_json(bad).err(), Some(KeystoreError::Malformed));
+        }
+    }
+
+    #[test]
+    fn this_programs_files_are_told_from_those_of_other_wallets() {
+        let json = sealed().0.to_json();
+        assert!(Keystore::is_own(json.as_bytes()));
+        let others = json.replace(CLIENT, "ethers/");
+        let without = Keystore { phrase: None, ..sealed().0 }.to_json();
+        for other in [&*others, &without, "{}", "{\"address\":\"0xabc\"}", ""] {
+            assert!(!Keystore::is_own(other.as_bytes()), "{other}");
         }
     }
 }

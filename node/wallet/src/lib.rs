@@ -15,7 +15,11 @@ use std::{
     sync::Arc,
 };
 
-use farthing_os::{files, secret::SecretText};
+use farthing_os::{
+    files,
+    lock::{DataFolder, DataFolderError},
+    secret::SecretText,
+};
 use farthing_protocol::{Address, Domain, PublicKey, SecretKey};
 use zeroize::Zeroizing;
 
@@ -35,6 +39,15 @@ const PASSPHRASE_FILE: &str = "wallet.passphrase";
 const PASSPHRASE_BYTES: usize = 32;
 /// Work factor of scrypt behind such a passphrase: nobody tries 2^256 of them, however little each try costs.
 const SCRYPT_LOG_N_OF_RANDOM: u8 = 12;
+
+/// Creates a node's folder when it is missing and locks it. One that has something else in it becomes no node's: it is known by
+/// a wallet that this program wrote, or by any with a ledger beside it.
+///
+/// # Errors
+/// [`DataFolderError`]; a folder that is refused is left as it is.
+pub fn lock_folder(data_dir: &Path) -> Result<DataFolder, DataFolderError> {
+    DataFolder::lock(data_dir, Keystore::is_own)
+}
 
 /// The node's key and, where this node made it, the phrase behind it. Cheap to clone.
 #[derive(Clone)]
@@ -284,6 +297,18 @@ mod tests {
             let mode = std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600, "{name}");
         }
+    }
+
+    #[test]
+    fn a_folder_is_a_nodes_by_its_wallet() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("notes"), "").unwrap();
+        let wallet = folder.path().join(WALLET_FILE);
+        std::fs::write(&wallet, "{}").unwrap();
+        assert!(matches!(lock_folder(folder.path()), Err(DataFolderError::Occupied { .. })));
+        std::fs::remove_file(&wallet).unwrap();
+        create(folder.path(), None);
+        lock_folder(folder.path()).unwrap();
     }
 
     #[test]

@@ -188,6 +188,24 @@ async fn a_folder_that_another_user_had_a_hand_in_is_refused_and_nothing_is_writ
         ensure!(fs::metadata(&notes)?.mode() & 0o777 == 0o644, "{name} was changed through");
     }
 
+    // Whatever is found last is found before anything is changed.
+    let late = place.make("late", USER, 0o755)?;
+    for (name, user) in [("passphrase.txt", USER), ("node.log", STRANGER), ("secrets.toml", USER)] {
+        fs::write(late.join(name), "")?;
+        place.give(&late.join(name), user, 0o644)?;
+    }
+    let before = modes(&late)?;
+    refused(&place.init(&late).await?, "a file of another user")?;
+    ensure!(modes(&late)? == before, "the rights in a refused folder were changed");
+    ensure!(fs::metadata(&late)?.mode() & 0o777 == 0o755, "the rights of a refused folder were changed");
+
+    // A home that was mistyped is nothing to be given to this user.
+    let home = place.make("home", STRANGER, 0o755)?;
+    place.make("home/Documents", STRANGER, 0o755)?;
+    let ran = place.init(&home).await?;
+    ensure!(ran.code != 0 && ran.err.contains("`Documents` is there"), "{ran:?}");
+    ensure!(!ran.err.contains("chown"), "{ran:?}");
+
     // The user's own links stay theirs.
     let (disk, own) = (place.make("disk", USER, 0o700)?, place.path("own"));
     symlink(&disk, &own)?;
@@ -220,8 +238,9 @@ async fn links_that_another_user_plants_while_a_node_starts_lead_it_nowhere() ->
         planting.arg("-c").arg(&script).uid(STRANGER).gid(STRANGER).stderr(Stdio::null()).kill_on_drop(true);
         let mut planting = planting.spawn()?;
         let ran = place.init(&data).await?;
-        // Either the folder was closed before anything lay in it, or what lay in it was a stranger's.
-        ensure!(ran.code == 0 || ran.err.contains("belongs to another user"), "{ran:?}");
+        // Either the folder was closed before anything lay in it, or what lay in it was a stranger's, or no node's wallet.
+        let refusals = ["belongs to another user", "`wallet.json` is there"];
+        ensure!(ran.code == 0 || refusals.iter().any(|refusal| ran.err.contains(refusal)), "{ran:?}");
         planting.kill().await?;
         ensure!(fs::read_to_string(&notes)? == "dear diary", "the notes were written through");
         ensure!(fs::metadata(&notes)?.mode() & 0o777 == 0o644, "their mode was changed");

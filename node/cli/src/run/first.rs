@@ -2,8 +2,7 @@
 
 use farthing_config::{Loaded, Sources, keys::CHAIN_PRESETS, public_chain_id};
 use farthing_node::home;
-use farthing_os::lock::DataFolder;
-use farthing_wallet::Wallet;
+use farthing_wallet::{Wallet, lock_folder};
 
 use crate::{
     failure::{Exit, Failure},
@@ -97,7 +96,7 @@ pub(super) fn write_chain(sources: &Sources, loaded: &Loaded) -> Result<(), Fail
     if chain.is_empty() || file.symlink_metadata().is_ok() {
         return Ok(());
     }
-    let _lock = DataFolder::lock(data_dir)?;
+    let _lock = lock_folder(data_dir)?;
     chain.create(&file).map_err(|error| {
         Failure::new(Exit::Failure, format!("{} cannot be written ({error})", file.display()))
             .next("check the folder and its owner")

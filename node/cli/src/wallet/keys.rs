@@ -5,8 +5,8 @@ use std::path::Path;
 use farthing_config::{self as config, Config};
 use farthing_ledger::{Ledger, OpenMode};
 use farthing_node::backup::BackupError;
-use farthing_os::{lock::DataFolder, secret::SecretText};
-use farthing_wallet::Wallet;
+use farthing_os::secret::SecretText;
+use farthing_wallet::{Wallet, lock_folder};
 use serde::Serialize;
 
 use crate::{
@@ -81,10 +81,11 @@ pub(super) async fn import(context: &Context, file: &Path) -> Result<(), Failure
 /// The ledger first, as at every first start: a wallet without one is never left behind.
 fn make(config: &Config, phrase: &SecretText) -> anyhow::Result<Imported> {
     let data_dir = &config.node.data_dir;
-    let _lock = DataFolder::lock(data_dir)?;
+    let _lock = lock_folder(data_dir)?;
     let ledger = data_dir.join("ledger.redb");
-    if Wallet::exists(data_dir) || ledger.exists() {
-        return Err(BackupError::InUse { path: data_dir.clone() }.into());
+    let own = [data_dir.join("wallet.json"), ledger.clone()];
+    if let Some(path) = own.into_iter().find(|path| path.symlink_metadata().is_ok()) {
+        return Err(BackupError::InUse { path }.into());
     }
     Wallet::check_phrase(phrase)?;
     drop(Ledger::open(&ledger, OpenMode::Create)?);

@@ -1,7 +1,9 @@
 //! Checks whose the data folder is, and who else may look into it.
 //!
-//! A folder without a wallet becomes a node's only while nothing else is in it than what a first start finds by right
-//! (`EXPECTED`): in a folder that was mistyped, such as a user's home, others would lose what they may read there.
+//! A folder is a node's by its wallet: a file of that name that this program wrote, or any with a ledger beside it. Any other
+//! becomes one only while nothing else is in it than what a first start finds by right (`EXPECTED`, `INSIDE`): in a folder
+//! that was mistyped, such as a user's home, others would lose what they may read there. Everything is looked at before
+//! anything is changed.
 //!
 //! Whoever may write into the folder of a wallet can put links there that lead this node's writes elsewhere, so a
 //! folder with anything of another user in it is refused. What is merely open to others is closed to them: they may
@@ -10,16 +12,21 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::{self, Metadata, Permissions},
-    io,
+    fs::{self, File, Metadata, Permissions},
+    io::{self, Read},
     os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
+use rustix::fs::{Mode, OFlags};
+
 /// The file that clients of other users read; it holds no secret.
 const PUBLIC_FILE: &str = "tls/ca.pem";
-/// The file that makes a folder a node's.
+/// The file that makes a folder a node's, and the one that tells it from others of its name.
 const WALLET_FILE: &str = "wallet.json";
+const LEDGER_FILE: &str = "ledger.redb";
+/// A wallet has about 1 KiB.
+const WALLET_BYTES_MAX: u64 = 64 * 1024;
 /// Names that a folder without a wallet may have in it.
 const EXPECTED: [&str; 19] = [
     // Put there beforehand: by people, by who starts the node, and by the file system.
@@ -32,7 +39,7 @@ const EXPECTED: [&str; 19] = [
     "lost+found",
     // Made before the wallet, by a start or a restoration that was cut short.
     "lock",
-    "ledger.redb",
+    LEDGER_FILE,
     "ledger.redb.new",
     "wallet.passphrase",
     "secrets.toml",
@@ -45,6 +52,31 @@ const EXPECTED: [&str; 19] = [
     "control.sock",
     ".control.sock.new",
 ];
+/// Expected folders by the beginning of their names, with parts of names: each file in them, at any depth, has one of those in
+/// its own. Any other expected folder has no files in it.
+const INSIDE: [(&str, &[&str]); 7] = [
+    ("tls", &[".pem", ".crt", ".key", "own-name"]),
+    ("backups", &[".backup"]),
+    ("networks", &[".redb"]),
+    (".verify", &[LEDGER_FILE]),
+    (".restore", &RESTORED),
+    ("replaced-", &RESTORED),
+    // The file system's.
+    ("lost+found", &[""]),
+];
+/// Files of a node that a restoration brings, or puts aside.
+const RESTORED: [&str; 8] = [
+    "authority.pem",
+    LEDGER_FILE,
+    "secrets.toml",
+    "farthing.toml",
+    "settings.toml",
+    "wallet.passphrase",
+    WALLET_FILE,
+    "ready",
+];
+/// A folder of files that a library names.
+const INDEX_FOLDER: &str = "catalog-index";
 /// Deeper than anything this program makes.
 const DEPTH_MAX: usize = 8;
 
@@ -53,13 +85,21 @@ const DEPTH_MAX: usize = 8;
 pub(super) enum NotClaimed {
     /// Something of another user is in it.
     Foreign { path: PathBuf, user: u32 },
-    /// Something else is in it, and no wallet.
-    Occupied { found: OsString },
+    /// Something else is in it, by its path from there, and no wallet.
+    Occupied { found: PathBuf },
 }
 
 /// Looks through `folder`, which is `own`'s and a node's or else left as it is, and closes what others can read. Answers
-/// what was open.
-pub(super) fn claim(folder: &Path, own: u32) -> io::Result<Result<Vec<PathBuf>, NotClaimed>> {
+/// what was open. `is_wallet` knows this program's wallets by their bytes.
+pub(super) fn claim(
+    folder: &Path,
+    own: u32,
+    is_wallet: fn(&[u8]) -> bool,
+) -> io::Result<Result<Vec<PathBuf>, NotClaimed>> {
+    // Before whose it is: a folder of something else is not to be given to this user.
+    if let Some(found) = unexpected(folder, is_wallet)? {
+        return Ok(Err(NotClaimed::Occupied { found }));
+    }
     for metadata in [fs::symlink_metadata(folder)?, fs::metadata(folder)?] {
         // The way to the folder may be laid by the system; what is in it is of one user.
         let is_way = metadata.is_symlink() && metadata.uid() == 0;
@@ -67,39 +107,114 @@ pub(super) fn claim(folder: &Path, own: u32) -> io::Result<Result<Vec<PathBuf>, 
             return Ok(Err(NotClaimed::Foreign { path: folder.into(), user: metadata.uid() }));
         }
     }
-    if let Some(found) = unexpected(folder)? {
-        return Ok(Err(NotClaimed::Occupied { found }));
+    if let Some(foreign) = walk(folder, folder, own, DEPTH_MAX, None)? {
+        return Ok(Err(foreign));
     }
     let mut open = Vec::new();
     close(folder, &fs::metadata(folder)?, false, &mut open);
-    let foreign = walk(folder, folder, own, DEPTH_MAX, &mut open)?;
+    let foreign = walk(folder, folder, own, DEPTH_MAX, Some(&mut open))?;
     Ok(foreign.map_or(Ok(open), Err))
 }
 
-/// Finds what keeps a folder without a wallet from becoming a node's: the first by its name.
-fn unexpected(folder: &Path) -> io::Result<Option<OsString>> {
-    if folder.join(WALLET_FILE).symlink_metadata().is_ok() {
+/// Finds what keeps a folder that is no node's from becoming one, by its path from there.
+fn unexpected(folder: &Path, is_wallet: fn(&[u8]) -> bool) -> io::Result<Option<PathBuf>> {
+    if has_wallet(folder, is_wallet) {
         return Ok(None);
     }
-    let names = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.file_name()));
-    let names = names.collect::<io::Result<Vec<OsString>>>()?;
-    Ok(names.into_iter().filter(|name| !is_expected(name)).min())
+    for name in names(folder)? {
+        if !is_expected(&name) {
+            return Ok(Some(name.into()));
+        }
+        let inside = INSIDE.iter().find(|(start, _)| name.to_string_lossy().starts_with(start));
+        let parts: &[&str] = inside.map_or(&[], |(_, parts)| *parts);
+        if is_folder(&folder.join(&name))
+            && let Some(found) = unexpected_in(folder, Path::new(&name), parts, DEPTH_MAX)?
+        {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// Finds a file below `inside` whose name has none of `parts`.
+fn unexpected_in(folder: &Path, inside: &Path, parts: &[&str], depth: usize) -> io::Result<Option<PathBuf>> {
+    for name in names(&folder.join(inside))? {
+        let path = inside.join(&name);
+        let found = if !is_folder(&folder.join(&path)) {
+            let text = name.to_string_lossy();
+            let is_known = is_temporary(&text) || parts.iter().any(|part| text.contains(part));
+            (!is_known).then_some(path)
+        } else if name == INDEX_FOLDER {
+            None
+        } else if depth == 0 {
+            Some(path)
+        } else {
+            unexpected_in(folder, &path, parts, depth - 1)?
+        };
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+/// Returns whether a wallet of a node is there. Others call theirs so, too; beside a ledger a damaged one counts as well.
+fn has_wallet(folder: &Path, is_wallet: fn(&[u8]) -> bool) -> bool {
+    let wallet = folder.join(WALLET_FILE);
+    wallet.symlink_metadata().is_ok()
+        && (folder.join(LEDGER_FILE).symlink_metadata().is_ok()
+            || read(&wallet).is_ok_and(|bytes| is_wallet(&bytes)))
+}
+
+/// Reads the beginning of a file; a pipe in its place is not waited for.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let mut bytes = Vec::new();
+    file.take(WALLET_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Lists the names in a folder in their order; none where this user may not look, which is told by whose it is.
+fn names(folder: &Path) -> io::Result<Vec<OsString>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound) => {
+            return Ok(Vec::new());
+        }
+        entries => entries?,
+    };
+    let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
+    let mut names = names.collect::<io::Result<Vec<OsString>>>()?;
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn is_folder(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }
 
 fn is_expected(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
-    // A file that was about to be written, a copy of the ledger, and the files of a node that was replaced.
-    let is_temporary = name.starts_with('.') && name.ends_with(".tmp");
-    EXPECTED.contains(&name) || is_temporary || name.starts_with(".backup.") || name.starts_with("replaced-")
+    // A copy of the ledger, and the files of a node that was replaced.
+    let is_left = name.starts_with(".backup.") || name.starts_with("replaced-");
+    EXPECTED.contains(&name) || is_left || is_temporary(name)
 }
 
-/// A folder is closed before it is read: afterwards nobody else can change what is found.
+/// Returns whether a file of this name was about to be written: its name has 32 digits that nobody chose.
+fn is_temporary(name: &str) -> bool {
+    let stem = name.strip_prefix('.').and_then(|name| name.strip_suffix(".tmp"));
+    let digits = stem.and_then(|stem| stem.rsplit_once('.')).map_or("", |(_, digits)| digits);
+    digits.len() == 32 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
+
+/// Looks for anything of another user, and with `open` closes what it finds open. A folder is closed before it is read:
+/// afterwards nobody else can change what is found.
 fn walk(
     top: &Path,
     folder: &Path,
     own: u32,
     depth: usize,
-    open: &mut Vec<PathBuf>,
+    mut open: Option<&mut Vec<PathBuf>>,
 ) -> io::Result<Option<NotClaimed>> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -119,9 +234,11 @@ fn walk(
             // Reading it would wait for ever.
             return Err(io::Error::other(format!("{} is a pipe or a device and no file", path.display())));
         }
-        close(&path, &metadata, path == top.join(PUBLIC_FILE), open);
+        if let Some(open) = open.as_deref_mut() {
+            close(&path, &metadata, path == top.join(PUBLIC_FILE), open);
+        }
         if metadata.is_dir() && depth > 0 {
-            let foreign = walk(top, &path, own, depth - 1, open)?;
+            let foreign = walk(top, &path, own, depth - 1, open.as_deref_mut())?;
             if foreign.is_some() {
                 return Ok(foreign);
             }
@@ -159,14 +276,28 @@ const fn closed(mode: u32, is_folder: bool, is_public: bool) -> Option<u32> {
 mod tests {
     use super::*;
 
+    /// A claim of this user, to whom a wallet is a file that says so.
+    fn claimed(top: &Path) -> Result<Vec<PathBuf>, NotClaimed> {
+        let own = fs::metadata(top).unwrap().uid();
+        claim(top, own, |bytes| bytes == b"a wallet").unwrap()
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    fn open_to_all(path: &Path) {
+        fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+    }
+
     #[test]
     fn a_pipe_in_place_of_a_file_is_refused() {
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join("settings.toml");
         let own = fs::metadata(top.path()).unwrap().uid();
-        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        let mode = Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-        let refused = claim(top.path(), own).unwrap_err().to_string();
+        let refused = claim(top.path(), own, |_| false).unwrap_err().to_string();
         assert!(refused.contains("settings.toml is a pipe"), "{refused}");
     }
 
@@ -193,15 +324,18 @@ mod tests {
     fn a_folder_is_claimed_with_everything_in_it() {
         let top = tempfile::tempdir().unwrap();
         let own = fs::metadata(top.path()).unwrap().uid();
-        let mode = |name: &str| fs::metadata(top.path().join(name)).unwrap().permissions().mode() & 0o777;
+        let mode = |name: &str| mode(&top.path().join(name));
         let set = |name: &str, mode| {
             fs::set_permissions(top.path().join(name), Permissions::from_mode(mode)).unwrap();
         };
         fs::create_dir_all(top.path().join("networks/lab")).unwrap();
         fs::create_dir_all(top.path().join("tls")).unwrap();
-        for (name, open) in
-            [("networks/lab/catalog.redb", 0o644), ("wallet.json", 0o600), ("tls/ca.pem", 0o644)]
-        {
+        for (name, open) in [
+            ("networks/lab/catalog.redb", 0o644),
+            (WALLET_FILE, 0o600),
+            (LEDGER_FILE, 0o600),
+            ("tls/ca.pem", 0o644),
+        ] {
             fs::write(top.path().join(name), "").unwrap();
             set(name, open);
         }
@@ -209,7 +343,7 @@ mod tests {
         set("networks/lab", 0o755);
         set("tls", 0o711);
         set(".", 0o755);
-        let open = claim(top.path(), own).unwrap().unwrap();
+        let open = claimed(top.path()).unwrap();
         let lab = top.path().join("networks/lab");
         assert_eq!(open, [top.path().into(), lab.clone(), lab.join("catalog.redb")]);
         assert_eq!(
@@ -217,35 +351,108 @@ mod tests {
             (0o711, 0o711, 0o600)
         );
         assert_eq!(mode("tls/ca.pem"), 0o644);
-        assert_eq!(claim(top.path(), own).unwrap(), Ok(Vec::new()));
+        assert_eq!(claimed(top.path()), Ok(Vec::new()));
         // To any other user the same folder is somebody else's, and nothing of it is changed.
         set(".", 0o755);
         let foreign = NotClaimed::Foreign { path: top.path().into(), user: own };
-        assert_eq!(claim(top.path(), own + 1).unwrap(), Err(foreign));
+        assert_eq!(claim(top.path(), own + 1, |_| false).unwrap(), Err(foreign));
         assert_eq!(mode("."), 0o755);
     }
 
     #[test]
     fn a_folder_of_something_else_is_left_as_it_is_until_it_has_a_wallet() {
         let top = tempfile::tempdir().unwrap();
-        let own = fs::metadata(top.path()).unwrap().uid();
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        for name in
-            EXPECTED.iter().chain(&[".wallet.json.5f2a.tmp", ".backup.5f2a.redb", "replaced-2026-01-02"])
-        {
+        let temporary = format!(".wallet.json.{}.tmp", "5f2a".repeat(8));
+        for name in EXPECTED.iter().chain(&[&*temporary, ".backup.5f2a.redb", "replaced-2026-01-02"]) {
             fs::create_dir(top.path().join(name)).unwrap();
         }
-        assert!(claim(top.path(), own).unwrap().is_ok(), "a first start finds these");
+        fs::remove_dir(top.path().join(LEDGER_FILE)).unwrap();
+        claimed(top.path()).unwrap();
         let diary = top.path().join("diary");
         fs::write(&diary, "dear diary").unwrap();
         for path in [top.path(), diary.as_path()] {
-            fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+            open_to_all(path);
         }
-        let occupied = NotClaimed::Occupied { found: "diary".into() };
-        assert_eq!(claim(top.path(), own).unwrap(), Err(occupied));
+        let occupied = |found: &str| Err(NotClaimed::Occupied { found: found.into() });
+        assert_eq!(claimed(top.path()), occupied("diary"));
+        // Other programs call theirs so, too.
+        let wallet = top.path().join(WALLET_FILE);
+        fs::write(&wallet, "{}").unwrap();
+        assert_eq!(claimed(top.path()), occupied("diary"));
+        // Whose it is comes second: nobody is told to give it to this user.
+        let another = fs::metadata(top.path()).unwrap().uid() + 1;
+        assert_eq!(claim(top.path(), another, |_| false).unwrap(), occupied("diary"));
         assert_eq!((mode(top.path()), mode(&diary)), (0o755, 0o755), "something was changed");
-        fs::write(top.path().join(WALLET_FILE), "").unwrap();
-        assert!(claim(top.path(), own).unwrap().is_ok(), "people keep notes beside their wallet");
-        assert_eq!((mode(top.path()), mode(&diary)), (0o711, 0o700));
+        // People keep notes beside their wallet, and a damaged one is known by its ledger.
+        for (wallet_is, has_ledger) in [("a wallet", false), ("{", true)] {
+            open_to_all(top.path());
+            open_to_all(&diary);
+            fs::write(&wallet, wallet_is).unwrap();
+            if has_ledger {
+                fs::write(top.path().join(LEDGER_FILE), "").unwrap();
+            }
+            claimed(top.path()).unwrap();
+            assert_eq!((mode(top.path()), mode(&diary)), (0o711, 0o700), "{wallet_is}");
+        }
+    }
+
+    #[test]
+    fn a_wallet_of_something_else_keeps_a_folder_from_becoming_a_nodes() {
+        let top = tempfile::tempdir().unwrap();
+        fs::write(top.path().join(WALLET_FILE), "{}").unwrap();
+        assert_eq!(claimed(top.path()), Err(NotClaimed::Occupied { found: WALLET_FILE.into() }));
+    }
+
+    #[test]
+    fn an_expected_folder_has_nothing_in_it_but_what_a_node_puts_there() {
+        let digits = "5f2a".repeat(8);
+        for (file, is_nodes) in [
+            ("backups/farthing-2026-01-02T030405Z-auto.backup", true),
+            (&*format!("backups/.farthing-2026.backup.{digits}.tmp"), true),
+            ("backups/photos/a.jpg", false),
+            ("backups/.notes.tmp", false),
+            ("tls/authority.pem", true),
+            ("tls/site/index.html", false),
+            ("networks/lab-8453/catalog.redb.damaged-1", true),
+            ("networks/lab-8453/catalog-index/5f2a.store", true),
+            ("networks/interfaces", false),
+            ("replaced-2026-01-02T030405Z/tls/authority.pem", true),
+            ("replaced-parts/list.csv", false),
+            ("node.log/2026/january", false),
+            ("lost+found/#12/a.jpg", true),
+        ] {
+            let top = tempfile::tempdir().unwrap();
+            let path = top.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "").unwrap();
+            open_to_all(&path);
+            let found = claimed(top.path());
+            let occupied = NotClaimed::Occupied { found: file.into() };
+            assert_eq!(found.err(), (!is_nodes).then_some(occupied), "{file}");
+            assert_eq!(mode(&path) == 0o755, !is_nodes, "{file}");
+        }
+    }
+
+    #[test]
+    fn what_is_refused_for_something_deep_in_it_is_changed_nowhere() {
+        let top = tempfile::tempdir().unwrap();
+        let tls = top.path().join("tls");
+        fs::create_dir(&tls).unwrap();
+        for number in 0..20 {
+            fs::write(tls.join(format!("{number}.pem")), "").unwrap();
+            open_to_all(&tls.join(format!("{number}.pem")));
+        }
+        let mode_of_pipe = Mode::from_raw_mode(0o600);
+        let pipe = tls.join("pipe.pem");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode_of_pipe, 0).unwrap();
+        for path in [top.path(), &tls] {
+            open_to_all(path);
+        }
+        let own = fs::metadata(top.path()).unwrap().uid();
+        claim(top.path(), own, |_| false).unwrap_err();
+        assert_eq!((mode(top.path()), mode(&tls)), (0o755, 0o755));
+        for number in 0..20 {
+            assert_eq!(mode(&tls.join(format!("{number}.pem"))), 0o755);
+        }
     }
 }
