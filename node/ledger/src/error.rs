@@ -43,8 +43,7 @@ impl std::fmt::Display for EarlierMoney {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error(
-        "there is no ledger at {path}, its wallet has been used, and an empty ledger would forget what was \
-         promised and earned"
+        "there is no ledger at {path}, beside its wallet, and an empty one would forget what was promised and earned"
     )]
     Missing { path: PathBuf },
     #[error("the ledger is open in another process")]

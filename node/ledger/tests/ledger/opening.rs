@@ -74,6 +74,11 @@ fn a_missing_or_empty_ledger_is_never_replaced_where_one_must_exist() {
     let missing = Ledger::open(&path, OpenMode::Existing).unwrap_err();
     assert!(matches!(missing, OpenError::Missing { .. }), "{missing:?}");
     assert_eq!(missing.next_step(), Some("restore a backup"));
+    let told = missing.to_string();
+    assert!(
+        told.contains("beside its wallet") && !told.contains("used"),
+        "nobody looked into the wallet: {told}"
+    );
     assert!(!path.exists());
     std::fs::write(&path, b"").unwrap();
     for mode in [OpenMode::Existing, OpenMode::Create] {
