@@ -4,19 +4,27 @@ use std::net::IpAddr;
 
 use url::Host;
 
-/// Tells whether an address is one of this machine or of a private network.
+/// Tells whether an address is one of this machine or of a private network. What connects to no address in particular
+/// (`0.0.0.0`, `::`) reaches this machine.
 pub fn is_near(ip: IpAddr) -> bool {
-    match ip.to_canonical() {
-        IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
-        IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
-    }
+    let ip = ip.to_canonical();
+    ip.is_loopback()
+        || ip.is_unspecified()
+        || match ip {
+            IpAddr::V4(ip) => ip.is_private() || ip.is_link_local(),
+            IpAddr::V6(ip) => ip.is_unique_local() || ip.is_unicast_link_local(),
+        }
 }
 
 /// Tells whether a host of a URL is near, as far as its text says. Names without dots are those of a private network, such as
-/// that of containers; they may lead elsewhere all the same, which only looking them up shows ([`is_near`]).
+/// that of containers; they may lead elsewhere all the same, which only looking them up shows ([`is_near`]). A dot at the end
+/// says that a name is whole, and nothing else.
 pub fn is_near_host<S: AsRef<str>>(host: &Host<S>) -> bool {
     match host {
-        Host::Domain(name) => !name.as_ref().contains('.'),
+        Host::Domain(name) => {
+            let name = name.as_ref();
+            !name.strip_suffix('.').unwrap_or(name).contains('.')
+        }
         Host::Ipv4(ip) => is_near((*ip).into()),
         Host::Ipv6(ip) => is_near((*ip).into()),
     }
@@ -41,7 +49,10 @@ mod tests {
             "[fd12:3456::1]",
             "[fe80::1]",
             "[::ffff:10.0.0.7]",
+            "0.0.0.0",
+            "[::]",
             "chain",
+            "localhost.",
         ] {
             assert!(is_near_host(&Host::parse(near).unwrap()), "{near}");
         }
@@ -49,6 +60,7 @@ mod tests {
             "rpc.example",
             "localhost.example",
             "chain.local",
+            "chain.local.",
             "8.8.8.8",
             "172.15.255.255",
             "172.32.0.0",

@@ -80,14 +80,15 @@ fn no_token(chain: &ChainConfig) -> Option<Wrong> {
 fn endpoint_elsewhere(chain: &ChainConfig) -> Option<Wrong> {
     let host = chain.rpc_urls.iter().find_map(|url| host_elsewhere(url))?;
     let what = format!(
-        "{host} is neither on this machine nor in a private network, and a local chain is: name an address such as \
-         127.0.0.1 or 10.0.0.7, or a name without dots; for another chain set chain.preset to its name, or to custom"
+        "{host} may lie elsewhere, and a local chain is on this machine or in a private network: name an address such as \
+         127.0.0.1 or 10.0.0.7, or a name without dots; for another chain set chain.preset to its name, or to custom, and \
+         chain.kind to testnet where its money is worth nothing"
     );
     Some(("chain.rpc_urls", what))
 }
 
-/// The host of an endpoint that is neither on this machine nor in a private network. A name without dots may lead elsewhere: no
-/// such address is connected to.
+/// The host of an endpoint that may be neither on this machine nor in a private network, as names with dots may. One without
+/// dots may lead elsewhere as well: no such address is connected to.
 fn host_elsewhere(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
     let host = url.host()?;
@@ -143,14 +144,21 @@ mod tests {
         for (far, host) in [
             ("https://me:pw@rpc.example/v2/very-secret", "rpc.example"),
             ("http://chain.local:8545", "chain.local"),
+            ("http://host.docker.internal:8545", "host.docker.internal"),
             ("http://134744072", "8.8.8.8"),
             ("http://[2606:4700::1111]", "[2606:4700::1111]"),
         ] {
             assert_eq!(host_elsewhere(far).as_deref(), Some(host), "{far}");
         }
-        for near in
-            ["http://localhost:8545", "https://192.168.1.4/key", "http://[::1]:8545", "http://chain:8545"]
-        {
+        for near in [
+            "http://localhost:8545",
+            "http://localhost.:8545",
+            "https://192.168.1.4/key",
+            "http://[::1]:8545",
+            "http://0.0.0.0:8545",
+            "http://[::]:8545",
+            "http://chain:8545",
+        ] {
             assert_eq!(host_elsewhere(near), None, "{near}");
         }
     }

@@ -160,7 +160,7 @@ async fn what_a_start_refuses_is_refused_by_the_check_of_the_settings_with_the_s
             "network.announce=/ip4/10.0.0.1/tcp/3001",
             "network.announce: `/ip4/10.0.0.1/tcp/3001` is no public",
         ),
-        ("chain.rpc_urls=https://rpc.example/key", "chain.rpc_urls: rpc.example is neither on this machine"),
+        ("chain.rpc_urls=https://rpc.example/key", "chain.rpc_urls: rpc.example may lie elsewhere"),
         ("chain.chain_id=8453", "chain.chain_id: 8453 is the public chain base"),
         ("chain.kind=testnet", "chain.kind: is for a custom chain alone"),
         ("chain.close_delay_secs=86400", "chain.token: must be set for a local or custom chain"),

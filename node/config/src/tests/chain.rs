@@ -23,10 +23,7 @@ fn a_local_chain_is_near_and_has_a_number_of_its_own() {
     assert!(near().load().is_ok());
     let refusal =
         local("chain.rpc_urls=http://127.0.0.1:8545, https://a:b@rpc.example/v2/very-secret").refusal();
-    assert!(
-        refusal.contains("flag --set: chain.rpc_urls: rpc.example is neither on this machine"),
-        "{refusal}"
-    );
+    assert!(refusal.contains("flag --set: chain.rpc_urls: rpc.example may lie elsewhere"), "{refusal}");
     assert!(refusal.contains("or to custom") && !refusal.contains("very-secret"), "{refusal}");
 
     for own in ["31337", "777", "1337"] {
