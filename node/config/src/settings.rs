@@ -175,9 +175,10 @@ settings! {
     }
     /// The chain that settles calls. What is unset follows the preset.
     chain: ChainConfig {
-        /// The chain that settles calls; a node starts only where it is chosen, and its first start writes a public one down.
-        /// "local" is a chain of your own, on this machine or in a private network. "custom" is any other public chain: it
-        /// needs rpc_urls, chain_id and token, and is taken for a layer 2, at most 5 gwei for a unit of gas.
+        /// The chain that settles calls; a node starts only where it is chosen, and its first start writes a public one into a
+        /// farthing.toml where there is none. "local" is a chain of your own, on this machine or in a private network. "custom"
+        /// is any other public chain: it needs rpc_urls, chain_id and token, and is taken for a layer 2, at most 5 gwei for a
+        /// unit of gas.
         preset: String = Choice(CHAIN_PRESETS), Value("base");
         /// Endpoints of the chain in order of preference; the preset's public one unless set. A proxy that the environment names
         /// is asked for none on this machine or in a private network.

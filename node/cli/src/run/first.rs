@@ -1,6 +1,6 @@
 //! The chain of a start, which has to be chosen, and a first start, which makes a wallet and so has to be meant.
 
-use farthing_config::{Loaded, Sources, keys::CHAIN_PRESETS, public_chain_id};
+use farthing_config::{Loaded, Sources, keys::CHAIN_PRESETS, load, public_chain_id};
 use farthing_node::home;
 use farthing_wallet::{Wallet, lock_folder};
 
@@ -86,14 +86,25 @@ fn no_chain(sources: &Sources, loaded: &Loaded, has_wallet: bool) -> Failure {
 }
 
 /// Writes a public chain by its name into the settings file of a first start, where there is none: the next start may not be
-/// told the chain as this one was.
+/// told the chain as this one was. A file that is there is never changed; the line that it lacks is told.
 ///
 /// # Errors
 /// A folder or a file that cannot be written.
 pub(super) fn write_chain(sources: &Sources, loaded: &Loaded) -> Result<(), Failure> {
     let data_dir = &loaded.config.node.data_dir;
     let (file, chain) = (sources.file_in(data_dir), loaded.named_chain());
-    if chain.is_empty() || file.symlink_metadata().is_ok() {
+    if chain.is_empty() {
+        return Ok(());
+    }
+    if file.symlink_metadata().is_ok() {
+        if let Some(line) = missing_line(sources, loaded) {
+            let file = file.display();
+            tracing::warn!(
+                %file, line,
+                "the chain of this start is not in the settings file, and the next start may not be told it: write this \
+                 line there, under [chain]"
+            );
+        }
         return Ok(());
     }
     let _lock = lock_folder(data_dir)?;
@@ -105,11 +116,22 @@ pub(super) fn write_chain(sources: &Sources, loaded: &Loaded) -> Result<(), Fail
     Ok(())
 }
 
+/// The line of the chain that was named for this start, where nothing in the folder says it.
+fn missing_line(sources: &Sources, loaded: &Loaded) -> Option<String> {
+    let chain = &loaded.config.chain.preset;
+    let mut stored = Sources { data_dir: Some(loaded.config.node.data_dir.clone()), ..sources.clone() };
+    stored.set.retain(|setting| !setting.starts_with("chain.preset="));
+    stored.variables.retain(|(name, _)| !name.starts_with("FARTHING_CHAIN__PRESET"));
+    let is_stored = load(&stored)
+        .is_ok_and(|stored| stored.is_chosen("chain.preset") && stored.config.chain.preset == *chain);
+    (!is_stored).then(|| format!("preset = \"{chain}\""))
+}
+
 #[cfg(test)]
 mod tests {
     use std::{fs, path::Path};
 
-    use farthing_config::{Surroundings, load};
+    use farthing_config::Surroundings;
 
     use super::*;
 
@@ -188,6 +210,29 @@ mod tests {
             let sources = sources(folder.path(), true, Some(chain), false);
             write_chain(&sources, &load(&sources).unwrap()).unwrap();
             assert!(fs::read_to_string(&file).unwrap().contains("preset = \"base-sepolia\""));
+        }
+    }
+
+    #[test]
+    fn a_first_start_beside_a_settings_file_tells_the_line_that_it_lacks() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("farthing.toml");
+        let of_flag = sources(folder.path(), true, Some("base"), false);
+        let variables = vec![("FARTHING_CHAIN__PRESET".to_owned(), "base".to_owned())];
+        let of_variable = Sources { variables, ..sources(folder.path(), true, None, false) };
+        for (text, is_missing) in [
+            ("[chain]\n", true),
+            ("[chain]\npreset = \"base-sepolia\"\n", true),
+            ("[chain]\npreset = \"base\"\n", false),
+        ] {
+            fs::write(&file, text).unwrap();
+            for sources in [&of_flag, &of_variable] {
+                let loaded = load(sources).unwrap();
+                let line = missing_line(sources, &loaded);
+                assert_eq!(line.as_deref(), is_missing.then_some("preset = \"base\""), "{text}");
+                write_chain(sources, &loaded).unwrap();
+                assert_eq!(fs::read_to_string(&file).unwrap(), text, "it is never changed");
+            }
         }
     }
 }
