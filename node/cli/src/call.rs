@@ -175,9 +175,8 @@ fn unanswered(error: ControlError, call_id: String, is_repeat: bool) -> Failure 
     let was_brought = !matches!(error, ControlError::NotRunning { .. } | ControlError::NotAllowed { .. });
     let charged = if was_brought || is_repeat { None } else { Some(false) };
     let failure = match error {
-        ControlError::Unreadable(why) => {
-            Failure::new(Exit::Unreachable, format!("the node's answer did not arrive ({why})"))
-                .next("ask again under the same call id")
+        ControlError::BrokenOff { .. } | ControlError::Unreadable(_) => {
+            Failure::new(Exit::Unreachable, error).next("ask again under the same call id")
         }
         error => error.into(),
     };

@@ -218,7 +218,10 @@ impl From<ControlError> for Failure {
     fn from(error: ControlError) -> Self {
         let exit = match &error {
             ControlError::Refused(problem) => return Self::from(&**problem),
-            ControlError::NotRunning { .. } | ControlError::TimedOut(_) => Exit::Unreachable,
+            ControlError::BrokenOff { is_command: true } => Exit::MayHaveBeenMade,
+            ControlError::NotRunning { .. }
+            | ControlError::TimedOut(_)
+            | ControlError::BrokenOff { is_command: false } => Exit::Unreachable,
             ControlError::NotAllowed { .. } => Exit::Authentication,
             ControlError::Unreadable(_) => Exit::Failure,
         };

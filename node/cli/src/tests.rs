@@ -188,6 +188,23 @@ fn a_next_step_is_told_once() {
 }
 
 #[test]
+fn a_command_whose_node_stopped_may_have_been_done() {
+    for (is_command, exit, code, words) in [
+        (true, Exit::MayHaveBeenMade, "may-have-been-made", "may have been done"),
+        (false, Exit::Unreachable, "unreachable", "then ask again"),
+    ] {
+        let failure = Failure::from(ControlError::BrokenOff { is_command });
+        let told = failure.to_string();
+        assert!(
+            told.starts_with("the node stopped before it had answered; ") && told.contains(words),
+            "{told}"
+        );
+        assert!(!told.contains("version"), "{told}");
+        assert_eq!((failure.exit, failure.object()["error"]["code"].as_str()), (exit, Some(code)));
+    }
+}
+
+#[test]
 fn a_failure_is_the_same_object_whatever_failed() {
     let line = Cli::try_parse_from(["farthing", "--json", "call", "", "GET", "/a"]).unwrap_err();
     for (failure, object) in [

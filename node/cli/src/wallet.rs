@@ -104,7 +104,7 @@ pub(super) async fn wallet(context: &Context, verb: Wallet) -> Result<(), Failur
 fn unsent(error: ControlError) -> Failure {
     let lost = match error {
         ControlError::TimedOut(after) => format!("the node did not answer in {} s", after.as_secs()),
-        ControlError::Unreadable(why) => format!("the node's answer did not arrive ({why})"),
+        ControlError::BrokenOff { .. } | ControlError::Unreadable(_) => error.to_string(),
         ControlError::NotRunning { .. } | ControlError::NotAllowed { .. } | ControlError::Refused(_) => {
             return error.into();
         }

@@ -12,6 +12,7 @@ mod text;
 pub mod types;
 
 use std::{
+    error::Error,
     fmt, fs, io,
     path::{Path, PathBuf},
     pin::pin,
@@ -72,6 +73,12 @@ pub enum ControlError {
     Refused(Box<Problem>),
     #[error("the node did not answer in {} s: it may be stopped, or its machine overloaded", .0.as_secs())]
     TimedOut(Duration),
+    /// The connection ended early.
+    #[error("the node stopped before it had answered")]
+    BrokenOff {
+        /// Something may have been changed.
+        is_command: bool,
+    },
     #[error("the node's answer cannot be read: {0}")]
     Unreadable(String),
 }
@@ -84,6 +91,11 @@ impl ControlError {
             Self::NotAllowed { .. } => Some("run the command as the node's user"),
             Self::Refused(problem) => problem.next.as_deref().filter(|next| !next.is_empty()),
             Self::TimedOut(_) => Some("see its log, and restart it when it stays so"),
+            Self::BrokenOff { is_command: true } => Some(
+                "what you asked for may have been done: start the node, and look, for instance with `farthing channel \
+                 list`, before you ask for it again",
+            ),
+            Self::BrokenOff { is_command: false } => Some("start it with `farthing run`, then ask again"),
             Self::Unreadable(_) => Some("check that both are of one version"),
         }
     }
@@ -186,8 +198,10 @@ impl ControlClient {
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(unreadable)?;
         let connection = tokio::spawn(connection);
-        let response = sender.send_request(request(method, path, body)?).await.map_err(unreadable)?;
-        let answer = whole(response).await?;
+        let is_command = method != Method::GET;
+        let sent = sender.send_request(request(method, path, body)?).await;
+        let response = sent.map_err(|error| broken_off(&error, is_command))?;
+        let answer = whole(response).await.map_err(|error| broken_off(&*error, is_command))?;
         connection.abort();
         Ok(answer)
     }
@@ -252,18 +266,26 @@ fn unreadable(error: impl fmt::Display) -> ControlError {
     ControlError::Unreadable(error.to_string())
 }
 
+/// What an answer that ended early tells, and one that is no HTTP or too long for it.
+fn broken_off(error: &(dyn Error + 'static), is_command: bool) -> ControlError {
+    match error.downcast_ref::<hyper::Error>() {
+        Some(ended) if !ended.is_parse() => ControlError::BrokenOff { is_command },
+        _ => unreadable(error),
+    }
+}
+
 fn request(method: Method, path: &str, body: Bytes) -> Result<Request<Full<Bytes>>, ControlError> {
     let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost");
     let request = request.header(header::CONTENT_TYPE, "application/json").body(Full::new(body));
     request.map_err(unreadable)
 }
 
-async fn whole<B>(response: Response<B>) -> Result<RawAnswer, ControlError>
+async fn whole<B>(response: Response<B>) -> Result<RawAnswer, Box<dyn Error + Send + Sync>>
 where
-    B: Body<Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
+    B: Body<Error: Into<Box<dyn Error + Send + Sync>>>,
 {
     let (head, body) = response.into_parts();
-    let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(unreadable)?;
+    let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await?;
     Ok(RawAnswer { status: head.status, headers: head.headers, body: body.to_bytes() })
 }
 
@@ -311,6 +333,7 @@ mod tests {
     };
 
     use axum::{Json, response::IntoResponse, routing::get};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
     use crate::endpoint::Danger;
@@ -397,6 +420,31 @@ mod tests {
         let error = patient.ask(Fine).await.unwrap_err();
         assert!(matches!(error, ControlError::TimedOut(_)), "{error}");
         assert_eq!(TOLD.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn a_node_that_dies_before_it_has_answered_may_have_done_what_it_was_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = listen(folder.path()).unwrap();
+        let cut = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n\"fi";
+        let dying = tokio::spawn(async move {
+            for begun in ["", "", cut, cut, "no HTTP at all\r\n\r\n"] {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                assert!(stream.read(&mut [0; 4_096]).await.unwrap() > 0, "a question");
+                stream.write_all(begun.as_bytes()).await.unwrap();
+            }
+        });
+        let client = ControlClient::in_folder(folder.path());
+        for _ in 0..2 {
+            let asked = client.ask(Fine).await.unwrap_err();
+            assert!(matches!(asked, ControlError::BrokenOff { is_command: false }), "{asked:?}");
+            let told = client.tell(Echo, &[1, 2]).await.unwrap_err();
+            assert!(matches!(told, ControlError::BrokenOff { is_command: true }), "{told:?}");
+            assert!(told.next_step().unwrap().contains("may have been done"), "{told}");
+        }
+        let other = client.ask(Fine).await.unwrap_err();
+        assert!(matches!(other, ControlError::Unreadable(_)), "{other:?}");
+        dying.await.unwrap();
     }
 
     #[tokio::test]

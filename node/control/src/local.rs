@@ -68,7 +68,7 @@ impl Local {
         if response.status().is_success() {
             return Ok(response);
         }
-        Err(ControlError::Refused(Box::new(whole(response).await?.problem())))
+        Err(ControlError::Refused(Box::new(whole(response).await.map_err(unreadable)?.problem())))
     }
 
     pub(super) async fn send(
@@ -78,6 +78,6 @@ impl Local {
         body: Bytes,
     ) -> Result<RawAnswer, ControlError> {
         let Ok(response) = self.0.clone().oneshot(request(method, path, body)?.map(Body::new)).await;
-        whole(response).await
+        whole(response).await.map_err(unreadable)
     }
 }
