@@ -80,9 +80,17 @@ fn the_kind_of_a_chain_is_said_of_a_custom_one_alone() {
 
 #[test]
 fn real_money_is_not_called_test_money() {
-    for (id, name) in
-        [("1", "ethereum"), ("8453", "base"), ("137", "polygon"), ("100", "gnosis"), ("324", "zksync")]
-    {
+    for (id, name) in [
+        ("1", "ethereum"),
+        ("8453", "base"),
+        ("137", "polygon"),
+        ("100", "gnosis"),
+        ("324", "zksync"),
+        ("626", "battlechain"),
+        ("25363", "fluent"),
+        ("61166", "treasure"),
+        ("723487", "radius"),
+    ] {
         let refusal = custom(id).set("chain.kind=testnet").refusal();
         let told = format!("chain.kind: is testnet, and chain.chain_id {id} is the main network {name},");
         assert!(refusal.contains(&told), "{refusal}");
