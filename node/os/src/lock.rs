@@ -12,6 +12,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub use belongings::WalletFile;
+
 use belongings::NotClaimed;
 
 use crate::{container, files::Folder, shell::word};
@@ -61,18 +63,18 @@ pub struct DataFolder {
 }
 
 impl DataFolder {
-    /// Creates the folder (0700) when it is missing and locks it. `is_wallet` knows this program's wallets by their bytes.
+    /// Creates the folder (0700) when it is missing and locks it. `wallet_of` knows wallets by their bytes.
     ///
     /// # Errors
     /// [`DataFolderError`], which names the holder or the command that helps.
-    pub fn lock(path: &Path, is_wallet: fn(&[u8]) -> bool) -> Result<Self, DataFolderError> {
+    pub fn lock(path: &Path, wallet_of: fn(&[u8]) -> WalletFile) -> Result<Self, DataFolderError> {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(path)
             .map_err(|source| failure(path, source))?;
         let folder = Folder::open(path).map_err(|source| failure(path, source))?;
-        claim(path, is_wallet)?;
+        claim(path, wallet_of)?;
         // What was looked through and what is locked are one folder, whoever may move it above.
         if !folder.is_at(path).map_err(|source| failure(path, source))? {
             let source = io::Error::other("another folder was put in its place meanwhile");
@@ -96,9 +98,9 @@ impl DataFolder {
 }
 
 /// Refuses a folder with anything of another user in it, or of something else than a node, and closes it to others.
-fn claim(path: &Path, is_wallet: fn(&[u8]) -> bool) -> Result<(), DataFolderError> {
+fn claim(path: &Path, wallet_of: fn(&[u8]) -> WalletFile) -> Result<(), DataFolderError> {
     let own = own_ids();
-    let open = belongings::claim(path, own.0, is_wallet).map_err(|source| failure(path, source))?;
+    let open = belongings::claim(path, own.0, wallet_of).map_err(|source| failure(path, source))?;
     let open = open.map_err(|refused| match refused {
         NotClaimed::Foreign { path: foreign, user } => {
             let fix = fix(path, io::ErrorKind::PermissionDenied, own, container::is_here());
@@ -178,7 +180,7 @@ mod tests {
     fn a_folder_serves_one_node_at_a_time_and_the_other_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new");
-        let lock = || DataFolder::lock(&path, |_| false);
+        let lock = || DataFolder::lock(&path, |_| WalletFile::Unusable);
         let held = lock().unwrap();
         let refusal = lock().unwrap_err().to_string();
         assert!(refusal.contains(&format!("(process {})", std::process::id())), "{refusal}");
@@ -203,7 +205,10 @@ mod tests {
     #[test]
     fn a_file_in_place_of_the_folder_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert!(matches!(DataFolder::lock(file.path(), |_| false), Err(DataFolderError::Io { .. })));
+        assert!(matches!(
+            DataFolder::lock(file.path(), |_| WalletFile::Unusable),
+            Err(DataFolderError::Io { .. })
+        ));
     }
 
     #[test]

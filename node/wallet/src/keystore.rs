@@ -8,7 +8,7 @@ use ctr::{
     Ctr128BE,
     cipher::{KeyIvInit, StreamCipher},
 };
-use farthing_os::secret::SecretText;
+use farthing_os::{lock::WalletFile, secret::SecretText};
 use farthing_protocol::{SecretKey, keccak256};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
@@ -164,11 +164,14 @@ impl Keystore {
         if known { Ok(keystore) } else { Err(KeystoreError::Malformed) }
     }
 
-    /// Returns whether these are the bytes of a file that this program wrote with a phrase of 24 words in it.
-    pub(super) fn is_own(bytes: &[u8]) -> bool {
-        let keystore = std::str::from_utf8(bytes).ok().and_then(|json| Self::from_json(json).ok());
-        let phrase = keystore.and_then(|keystore| keystore.phrase);
-        phrase.is_some_and(|phrase| phrase.client.starts_with(CLIENT))
+    /// Tells a wallet of this program from those that others write as well: it has a phrase with this program's mark. Of a phrase
+    /// that was shorter when it was imported nothing is in the file.
+    pub(super) fn file(bytes: &[u8]) -> WalletFile {
+        match std::str::from_utf8(bytes).ok().and_then(|json| Self::from_json(json).ok()) {
+            Some(Self { phrase: Some(phrase), .. }) if phrase.client.starts_with(CLIENT) => WalletFile::Own,
+            Some(_) => WalletFile::Usable,
+            None => WalletFile::Unusable,
+        }
     }
 
     pub(super) fn to_json(&self) -> String {
@@ -343,11 +346,14 @@ mod tests {
     #[test]
     fn this_programs_files_are_told_from_those_of_other_wallets() {
         let json = sealed().0.to_json();
-        assert!(Keystore::is_own(json.as_bytes()));
+        assert_eq!(Keystore::file(json.as_bytes()), WalletFile::Own);
         let others = json.replace(CLIENT, "ethers/");
         let without = Keystore { phrase: None, ..sealed().0 }.to_json();
-        for other in [&*others, &without, "{}", "{\"address\":\"0xabc\"}", ""] {
-            assert!(!Keystore::is_own(other.as_bytes()), "{other}");
+        for other in [others, without] {
+            assert_eq!(Keystore::file(other.as_bytes()), WalletFile::Usable, "{other}");
+        }
+        for other in ["{}", "{\"address\":\"0xabc\"}", ""] {
+            assert_eq!(Keystore::file(other.as_bytes()), WalletFile::Unusable, "{other}");
         }
     }
 }

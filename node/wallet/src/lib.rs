@@ -41,12 +41,12 @@ const PASSPHRASE_BYTES: usize = 32;
 const SCRYPT_LOG_N_OF_RANDOM: u8 = 12;
 
 /// Creates a node's folder when it is missing and locks it. One that has something else in it becomes no node's: it is known by
-/// a wallet that this program wrote, or by any with a ledger beside it.
+/// a wallet that this program wrote, or by any with a ledger beside it. With any other wallet it becomes one while nothing else is in it.
 ///
 /// # Errors
 /// [`DataFolderError`]; a folder that is refused is left as it is.
 pub fn lock_folder(data_dir: &Path) -> Result<DataFolder, DataFolderError> {
-    DataFolder::lock(data_dir, Keystore::is_own)
+    DataFolder::lock(data_dir, Keystore::file)
 }
 
 /// The node's key and, where this node made it, the phrase behind it. Cheap to clone.
@@ -309,6 +309,11 @@ mod tests {
         std::fs::remove_file(&wallet).unwrap();
         create(folder.path(), None);
         lock_folder(folder.path()).unwrap();
+        // Of a shorter phrase nothing tells whose program wrote it, and it starts again where nothing else is.
+        let imported = tempfile::tempdir().unwrap();
+        let words = SecretText::new(format!("{}about", "abandon ".repeat(11)));
+        Wallet::import(imported.path(), &words, None).unwrap();
+        lock_folder(imported.path()).unwrap();
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Checks whose the data folder is, and who else may look into it.
 //!
-//! A folder is a node's by its wallet: a file of that name that this program wrote, or any with a ledger beside it. Any other
-//! becomes one only while nothing else is in it than what a first start finds by right (`EXPECTED`, `INSIDE`): in a folder
+//! A folder is a node's by its wallet: a file of that name that this program wrote, or any with a ledger beside it. Any other, one
+//! with another program's wallet too, becomes one only while nothing else is in it than what a first start finds by right (`EXPECTED`, `INSIDE`): in a folder
 //! that was mistyped, such as a user's home, others would lose what they may read there. Everything is looked at before
 //! anything is changed.
 //!
@@ -80,6 +80,16 @@ const INDEX_FOLDER: &str = "catalog-index";
 /// Deeper than anything this program makes.
 const DEPTH_MAX: usize = 8;
 
+/// The kind of a file that has the name of a wallet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WalletFile {
+    /// This program wrote it.
+    Own,
+    /// Another program may have, and a node opens it.
+    Usable,
+    Unusable,
+}
+
 /// The reason that a folder is none of this node's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NotClaimed {
@@ -90,14 +100,14 @@ pub(super) enum NotClaimed {
 }
 
 /// Looks through `folder`, which is `own`'s and a node's or else left as it is, and closes what others can read. Answers
-/// what was open. `is_wallet` knows this program's wallets by their bytes.
+/// what was open. `wallet_of` knows wallets by their bytes.
 pub(super) fn claim(
     folder: &Path,
     own: u32,
-    is_wallet: fn(&[u8]) -> bool,
+    wallet_of: fn(&[u8]) -> WalletFile,
 ) -> io::Result<Result<Vec<PathBuf>, NotClaimed>> {
     // Before whose it is: a folder of something else is not to be given to this user.
-    if let Some(found) = unexpected(folder, is_wallet)? {
+    if let Some(found) = unexpected(folder, wallet_of)? {
         return Ok(Err(NotClaimed::Occupied { found }));
     }
     for metadata in [fs::symlink_metadata(folder)?, fs::metadata(folder)?] {
@@ -117,12 +127,17 @@ pub(super) fn claim(
 }
 
 /// Finds what keeps a folder that is no node's from becoming one, by its path from there.
-fn unexpected(folder: &Path, is_wallet: fn(&[u8]) -> bool) -> io::Result<Option<PathBuf>> {
-    if has_wallet(folder, is_wallet) {
+fn unexpected(folder: &Path, wallet_of: fn(&[u8]) -> WalletFile) -> io::Result<Option<PathBuf>> {
+    let wallet = folder.join(WALLET_FILE);
+    let found = read(&wallet).map_or(WalletFile::Unusable, |bytes| wallet_of(&bytes));
+    // Beside a ledger a damaged one counts as well.
+    let has_ledger = folder.join(LEDGER_FILE).symlink_metadata().is_ok();
+    if found == WalletFile::Own || (has_ledger && wallet.symlink_metadata().is_ok()) {
         return Ok(None);
     }
     for name in names(folder)? {
-        if !is_expected(&name) {
+        let is_usable = name == WALLET_FILE && found == WalletFile::Usable;
+        if !is_usable && !is_expected(&name) {
             return Ok(Some(name.into()));
         }
         let inside = INSIDE.iter().find(|(start, _)| name.to_string_lossy().starts_with(start));
@@ -156,14 +171,6 @@ fn unexpected_in(folder: &Path, inside: &Path, parts: &[&str], depth: usize) -> 
         }
     }
     Ok(None)
-}
-
-/// Returns whether a wallet of a node is there. Others call theirs so, too; beside a ledger a damaged one counts as well.
-fn has_wallet(folder: &Path, is_wallet: fn(&[u8]) -> bool) -> bool {
-    let wallet = folder.join(WALLET_FILE);
-    wallet.symlink_metadata().is_ok()
-        && (folder.join(LEDGER_FILE).symlink_metadata().is_ok()
-            || read(&wallet).is_ok_and(|bytes| is_wallet(&bytes)))
 }
 
 /// Reads the beginning of a file; a pipe in its place is not waited for.
@@ -279,7 +286,12 @@ mod tests {
     /// A claim of this user, to whom a wallet is a file that says so.
     fn claimed(top: &Path) -> Result<Vec<PathBuf>, NotClaimed> {
         let own = fs::metadata(top).unwrap().uid();
-        claim(top, own, |bytes| bytes == b"a wallet").unwrap()
+        let wallet_of = |bytes: &[u8]| match bytes {
+            b"a wallet" => WalletFile::Own,
+            b"another's" => WalletFile::Usable,
+            _ => WalletFile::Unusable,
+        };
+        claim(top, own, wallet_of).unwrap()
     }
 
     fn mode(path: &Path) -> u32 {
@@ -297,7 +309,7 @@ mod tests {
         let own = fs::metadata(top.path()).unwrap().uid();
         let mode = Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-        let refused = claim(top.path(), own, |_| false).unwrap_err().to_string();
+        let refused = claim(top.path(), own, |_| WalletFile::Unusable).unwrap_err().to_string();
         assert!(refused.contains("settings.toml is a pipe"), "{refused}");
     }
 
@@ -355,7 +367,7 @@ mod tests {
         // To any other user the same folder is somebody else's, and nothing of it is changed.
         set(".", 0o755);
         let foreign = NotClaimed::Foreign { path: top.path().into(), user: own };
-        assert_eq!(claim(top.path(), own + 1, |_| false).unwrap(), Err(foreign));
+        assert_eq!(claim(top.path(), own + 1, |_| WalletFile::Unusable).unwrap(), Err(foreign));
         assert_eq!(mode("."), 0o755);
     }
 
@@ -381,7 +393,7 @@ mod tests {
         assert_eq!(claimed(top.path()), occupied("diary"));
         // Whose it is comes second: nobody is told to give it to this user.
         let another = fs::metadata(top.path()).unwrap().uid() + 1;
-        assert_eq!(claim(top.path(), another, |_| false).unwrap(), occupied("diary"));
+        assert_eq!(claim(top.path(), another, |_| WalletFile::Unusable).unwrap(), occupied("diary"));
         assert_eq!((mode(top.path()), mode(&diary)), (0o755, 0o755), "something was changed");
         // People keep notes beside their wallet, and a damaged one is known by its ledger.
         for (wallet_is, has_ledger) in [("a wallet", false), ("{", true)] {
@@ -401,6 +413,11 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         fs::write(top.path().join(WALLET_FILE), "{}").unwrap();
         assert_eq!(claimed(top.path()), Err(NotClaimed::Occupied { found: WALLET_FILE.into() }));
+        // One that another program wrote is a beginning, and no leave to close what else there is.
+        fs::write(top.path().join(WALLET_FILE), "another's").unwrap();
+        claimed(top.path()).unwrap();
+        fs::write(top.path().join("diary"), "").unwrap();
+        assert_eq!(claimed(top.path()), Err(NotClaimed::Occupied { found: "diary".into() }));
     }
 
     #[test]
@@ -449,7 +466,7 @@ mod tests {
             open_to_all(path);
         }
         let own = fs::metadata(top.path()).unwrap().uid();
-        claim(top.path(), own, |_| false).unwrap_err();
+        claim(top.path(), own, |_| WalletFile::Unusable).unwrap_err();
         assert_eq!((mode(top.path()), mode(&tls)), (0o755, 0o755));
         for number in 0..20 {
             assert_eq!(mode(&tls.join(format!("{number}.pem"))), 0o755);
