@@ -266,7 +266,7 @@ fn unreadable(error: impl fmt::Display) -> ControlError {
     ControlError::Unreadable(error.to_string())
 }
 
-/// What an answer that ended early tells, and one that is no HTTP or too long for it.
+/// The error of an answer that ended early, and of one that is no HTTP or too long for it.
 fn broken_off(error: &(dyn Error + 'static), is_command: bool) -> ControlError {
     match error.downcast_ref::<hyper::Error>() {
         Some(ended) if !ended.is_parse() => ControlError::BrokenOff { is_command },

@@ -298,7 +298,7 @@ async fn a_deposit_that_sends_nothing_is_no_filling_of_an_emptied_channel() {
     let funding = funding(wallet(&chain, 1, 1).await).await;
     let accept = accept(&funding.0.chain, Address::from_bytes([2; 20]));
     let config = funding.terms(&accept);
-    emptied(&funding.0.channels, config, config.id(&funding.0.chain.domain()), 1);
+    emptied(&funding.0.channels, config, config.id(&funding.0.chain.domain()), 0);
     // More than are borne at once.
     for _ in 0..10 {
         let failed = funding.ensure(&accept, usdc(1_000)).await.unwrap_err();
