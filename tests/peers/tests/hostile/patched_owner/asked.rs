@@ -2,15 +2,22 @@
 
 use farthing_chain::ClaimRow;
 use farthing_control::endpoint;
+use farthing_tests::calls::on_a_fixed_port;
 
 use super::{claimed::chain_of, *};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_that_closed_as_asked_is_none_that_closed_unasked_although_its_answer_was_lost() -> Result<()>
 {
-    let mut world = World::start().await?;
+    // The owner finds the node again after its restart.
+    let consumer_settings = on_a_fixed_port()?;
+    let mut world = World::with(Setup { consumer_settings, ..Setup::default() }).await?;
     expect_served(&world.get("/ok").await?)?;
     world.wait_until_decided().await?;
+    // It knows the details of the service over its later death.
+    world.consumer.stop().await?;
+    world.consumer.restart(Vec::new()).await?;
+    world.wait_until_met().await?;
     let refused: Answers = |_, _, _| Some(busy());
     let (owner, _network) = Owner::replaces(&mut world, refused).await?;
     let PayeeChannelRow { config, best, best_signature, .. } = owner.channel;
