@@ -159,7 +159,8 @@ pub struct Report {
 impl Report {
     pub fn new() -> Result<Self> {
         let exe = std::env::current_exe()?;
-        let target = exe.ancestors().find(|folder| folder.join("CACHEDIR.TAG").exists());
+        // Below it are the profile and `deps`.
+        let target = exe.ancestors().nth(3);
         let folder = target.context("no target folder")?.join("screenshots");
         std::fs::create_dir_all(&folder)?;
         Ok(Self { wrong: String::new(), folder })
