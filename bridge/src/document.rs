@@ -108,6 +108,14 @@ impl Bounds {
         Self { unpacked_bytes_max: 1024 * 1024, values_max: 50_000, segments_max: 5_000 };
 }
 
+/// The text of a description, within its bounds: a hundredth of what reading it may take.
+#[derive(Debug)]
+pub struct Opened {
+    json: Vec<u8>,
+    values: usize,
+    bounds: Bounds,
+}
+
 /// A description with what it costs to keep.
 #[derive(Debug)]
 pub struct Unpacked {
@@ -129,6 +137,14 @@ pub fn decode(document: &[u8]) -> Result<ApiDescription, DocumentError> {
 /// # Errors
 /// As [`decode`].
 pub fn unpack(document: &[u8], bounds: Bounds) -> Result<Unpacked, DocumentError> {
+    open(document, bounds)?.read()
+}
+
+/// Unpacks the text of a description and counts what is in it, so that a reader can make room first.
+///
+/// # Errors
+/// [`DocumentError`] when it is too large, packed or unpacked.
+pub fn open(document: &[u8], bounds: Bounds) -> Result<Opened, DocumentError> {
     if document.len() > ENCODED_BYTES_MAX {
         return Err(DocumentError::TooLarge { bytes: document.len() });
     }
@@ -141,9 +157,24 @@ pub fn unpack(document: &[u8], bounds: Bounds) -> Result<Unpacked, DocumentError
         }
     })?;
     let values = check_bounds(&json, bounds.values_max)?;
-    let description = serde_json::from_slice(&json).map_err(DocumentError::Json)?;
-    let of_paths = path_memory(&description, bounds.segments_max)?;
-    Ok(Unpacked { description, memory_bytes: json.len() + values * VALUE_BYTES + of_paths })
+    Ok(Opened { json, values, bounds })
+}
+
+impl Opened {
+    /// An upper bound of the memory of its values, in bytes. Paths come on top: 40 MB at most.
+    pub const fn values_bytes(&self) -> usize {
+        self.json.len() + self.values * VALUE_BYTES
+    }
+
+    /// Reads what was opened.
+    ///
+    /// # Errors
+    /// [`DocumentError`] when it is no description, or has too many paths.
+    pub fn read(self) -> Result<Unpacked, DocumentError> {
+        let description = serde_json::from_slice(&self.json).map_err(DocumentError::Json)?;
+        let of_paths = path_memory(&description, self.bounds.segments_max)?;
+        Ok(Unpacked { description, memory_bytes: self.values_bytes() + of_paths })
+    }
 }
 
 /// Estimates the memory of paths, their segments and parameters, beside their text in the description. A path of a few bytes is a branch of its own.

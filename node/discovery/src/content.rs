@@ -13,28 +13,12 @@ use farthing_protocol::{
     listing::Pin,
 };
 
-use tokio::sync::Semaphore;
-
-use super::{ASK_TIMEOUT, Catalog, CatalogError, KnownError, KnownService};
+use super::{ASK_TIMEOUT, Catalog, CatalogError, KnownError, KnownService, known::UnreadService};
 
 /// Other peers asked for content that its owner does not give.
 const OTHERS_ASKED_MAX: usize = 8;
 /// Words of one operation that the index takes.
 const OPERATION_CHARS_MAX: usize = 200;
-
-/// Turns of those who unpack and index descriptions, each of which may take up to 200 MB and a second: strangers choose
-/// how many come at once.
-#[derive(Debug)]
-pub(super) struct ReadingTurns {
-    asked_for: Arc<Semaphore>,
-    ahead: Arc<Semaphore>,
-}
-
-impl Default for ReadingTurns {
-    fn default() -> Self {
-        Self { asked_for: Arc::new(Semaphore::new(2)), ahead: Arc::new(Semaphore::new(1)) }
-    }
-}
 
 /// The reason that pinned content cannot be had or read.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -140,21 +124,27 @@ impl Catalog {
         Ok(content)
     }
 
-    /// A service with its details, whatever they take.
+    /// A service with its details, whatever they take: what was used longest ago makes room for it.
     pub(super) async fn read(&self, listing: Verified<Listing>) -> Result<KnownService, CatalogError> {
         let owner = listing.owner;
         let blob = self.content(pin_of(&listing), owner).await;
         let blob = blob.map_err(|reason| CatalogError::DetailsUnavailable { owner, reason })?;
-        self.read_details(listing, blob, Bounds::ASKED_FOR, &self.0.turns.asked_for).await
+        let catalog = self.clone();
+        let make_room = move |bytes| {
+            catalog.0.services.lock().make_room(bytes);
+
+            catalog.0.unused.lock().make_room(bytes);
+        };
+        self.read_details(listing, blob, Bounds::ASKED_FOR, make_room).await
     }
 
-    /// Reads a service that nobody asked for, within the bounds of that.
+    /// Reads a service that nobody asked for, within the bounds of that. It is not kept, so nothing makes room for it.
     pub(super) async fn read_ahead(
         &self,
         listing: Verified<Listing>,
         blob: Vec<u8>,
     ) -> Result<KnownService, CatalogError> {
-        self.read_details(listing, blob, Bounds::UNASKED, &self.0.turns.ahead).await
+        self.read_details(listing, blob, Bounds::UNASKED, |_| {}).await
     }
 
     async fn read_details(
@@ -162,19 +152,16 @@ impl Catalog {
         listing: Verified<Listing>,
         blob: Vec<u8>,
         bounds: Bounds,
-        turns: &Arc<Semaphore>,
+        make_room: impl FnOnce(usize) + Send + 'static,
     ) -> Result<KnownService, CatalogError> {
         let owner = listing.owner;
         let unavailable = |reason| CatalogError::DetailsUnavailable { owner, reason };
-        let failed = || unavailable(ContentError::Failed);
-        let turn = Arc::clone(turns).acquire_owned().await.map_err(|_| failed())?;
-        // Unpacking and checking a large description would hold up the other calls.
-        let reading = tokio::task::spawn_blocking(move || {
-            // Who stops waiting does not let the next one read beside it.
-            let _turn = turn;
-            KnownService::within(listing, &blob, bounds)
+        let reading = self.0.reader.run(move || {
+            let unread = UnreadService::open(listing, &blob, bounds)?;
+            make_room(unread.values_bytes());
+            unread.read()
         });
-        let read = reading.await.map_err(|_| failed())?;
+        let read = reading.await.ok_or_else(|| unavailable(ContentError::Failed))?;
         let known = read.map_err(|error| unavailable(ContentError::Unreadable(Arc::new(error))))?;
         self.index(&known).await;
         Ok(known)

@@ -6,7 +6,7 @@ use farthing_bridge::{
     Api, ApiError, PlanError as BridgeError, Request, RouteError,
     api::Call,
     description::{Content, Operation},
-    document::{self, Bounds, DocumentError, Unpacked},
+    document::{self, Bounds, DocumentError, Opened, Unpacked},
     headers::codings,
     media::{essence, is_json},
 };
@@ -33,6 +33,14 @@ pub struct KnownService {
     /// By operation.
     prices: Vec<Usdc>,
     memory_bytes: usize,
+}
+
+/// A service whose description is unpacked and counted, and not read yet.
+#[derive(Debug)]
+pub struct UnreadService {
+    listing: Verified<Listing>,
+    details: Details,
+    opened: Opened,
 }
 
 /// The reason that a service cannot be used.
@@ -79,22 +87,29 @@ pub enum PlanError {
     BadParameter(String),
 }
 
-impl KnownService {
-    /// Reads the details that `listing` pins and indexes the operations. Large ones take a while.
+impl UnreadService {
+    /// Opens the details that `listing` pins, within what reading their description may cost.
     ///
     /// # Errors
-    /// [`KnownError`] when they are not the pinned ones, or cannot be offered.
-    pub fn new(listing: Verified<Listing>, details: &[u8]) -> Result<Self, KnownError> {
-        Self::within(listing, details, Bounds::ASKED_FOR)
+    /// [`KnownError`] when they are not the pinned ones, or too large.
+    pub fn open(listing: Verified<Listing>, details: &[u8], bounds: Bounds) -> Result<Self, KnownError> {
+        let details = Details::from_blob(details, &listing)?;
+        let opened = document::open(&details.api, bounds)?;
+        Ok(Self { listing, details, opened })
     }
 
-    /// The same within what reading the description may cost.
+    /// The memory that there should be room for before it is read.
+    pub const fn values_bytes(&self) -> usize {
+        self.opened.values_bytes()
+    }
+
+    /// Reads the description and indexes its operations. Large ones take a while.
     ///
     /// # Errors
-    /// As [`KnownService::new`].
-    pub fn within(listing: Verified<Listing>, details: &[u8], bounds: Bounds) -> Result<Self, KnownError> {
-        let details = Details::from_blob(details, &listing)?;
-        let Unpacked { description, memory_bytes } = document::unpack(&details.api, bounds)?;
+    /// [`KnownError`] when it cannot be offered.
+    pub fn read(self) -> Result<KnownService, KnownError> {
+        let Self { listing, details, opened } = self;
+        let Unpacked { description, memory_bytes } = opened.read()?;
         let api = Api::new(description)?;
         let (listed, described) = (CatalogKind::from(listing.kind), CatalogKind::from(kind_of(&api)));
         if listed != described {
@@ -110,7 +125,17 @@ impl KnownService {
             .iter()
             .map(|operation| listing.price_of(&details, method_of(operation), &operation.path))
             .collect();
-        Ok(Self { listing, details, api, prices, memory_bytes })
+        Ok(KnownService { listing, details, api, prices, memory_bytes })
+    }
+}
+
+impl KnownService {
+    /// Reads the details that `listing` pins and indexes the operations. Large ones take a while.
+    ///
+    /// # Errors
+    /// [`KnownError`] when they are not the pinned ones, or cannot be offered.
+    pub fn new(listing: Verified<Listing>, details: &[u8]) -> Result<Self, KnownError> {
+        UnreadService::open(listing, details, Bounds::ASKED_FOR)?.read()
     }
 
     /// The same with a listing that pins the same details.

@@ -40,6 +40,7 @@ mod liveness;
 mod neighbours;
 mod newer;
 mod own;
+mod reader;
 mod recent;
 pub mod sdk;
 mod versions;
@@ -52,6 +53,7 @@ pub use known::{
 pub use own::{OwnService, OwnServices};
 pub use versions::{add_note, note_of, told};
 
+use reader::Reader;
 use recent::Recent;
 
 /// Look-ups at once.
@@ -128,7 +130,7 @@ struct CatalogInner {
     looking: KeyedMutex<ServiceId>,
     lookups: Semaphore,
     reading: KeyedMutex<ServiceId, Option<ReadVersion>>,
-    turns: content::ReadingTurns,
+    reader: Reader,
     /// Documents are written one at a time.
     writing: Arc<Semaphore>,
     /// Newer versions that were read and are not in use yet, say because they are dearer than what was accepted: reading
@@ -195,7 +197,7 @@ impl Catalog {
             looking: KeyedMutex::default(),
             lookups: Semaphore::new(LOOKUPS_MAX),
             reading: KeyedMutex::default(),
-            turns: content::ReadingTurns::default(),
+            reader: Reader::start(),
             writing: Arc::new(Semaphore::new(1)),
             unused: recent(UNUSED_IN_MEMORY_MAX),
             asked: Mutex::new(LruCache::new(SERVICES_IN_MEMORY_MAX)),

@@ -29,14 +29,23 @@ impl<K: Hash + Eq, V: Clone> Recent<K, V> {
     /// Gives what was there before under this key.
     pub(super) fn put(&mut self, key: K, value: V) -> Option<V> {
         let before = self.entries.put(key, value);
+        self.hold_at_most(self.bytes_max, 1);
+        before
+    }
+
+    /// Gives up what has no room beside something of this size, before that is made.
+    pub(super) fn make_room(&mut self, bytes: usize) {
+        self.hold_at_most(self.bytes_max.saturating_sub(bytes), 0);
+    }
+
+    fn hold_at_most(&mut self, bytes_max: usize, entries_min: usize) {
         let mut held: usize = self.entries.iter().map(|(_, value)| (self.bytes_of)(value)).sum();
-        while held > self.bytes_max
-            && self.entries.len() > 1
+        while held > bytes_max
+            && self.entries.len() > entries_min
             && let Some((_, gone)) = self.entries.pop_lru()
         {
             held -= (self.bytes_of)(&gone);
         }
-        before
     }
 }
 
@@ -71,5 +80,18 @@ mod tests {
         );
         assert_eq!(recent.put("large", 200), Some(70), "the version of before");
         assert_eq!((recent.get(&"used"), recent.get(&"large")), (None, Some(200)), "the newest stays");
+    }
+
+    #[test]
+    fn room_is_made_before_a_large_entry_is_there() {
+        let mut recent = recent(10, 100);
+        recent.put("old", 60);
+        recent.put("used", 30);
+        recent.make_room(10);
+        assert_eq!((recent.get(&"old"), recent.get(&"used")), (Some(60), Some(30)), "there is room");
+        recent.make_room(70);
+        assert_eq!((recent.get(&"old"), recent.get(&"used")), (None, Some(30)), "what was used last stays");
+        recent.make_room(1_000);
+        assert_eq!(recent.get(&"used"), None, "nothing is held beside what is larger than all of it");
     }
 }
