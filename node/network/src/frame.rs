@@ -252,7 +252,11 @@ where
         killpoint::reached("frame.within_body");
     }
     let flushing = async { io.flush().await.map(|()| 0) };
-    movement.piece(flushing).await.map(drop)
+    movement.piece(flushing).await?;
+    if inline.len() < body.len() {
+        killpoint::reached("frame.after_body");
+    }
+    Ok(())
 }
 
 async fn write_all<W>(io: &mut W, mut bytes: &[u8], movement: &mut Movement) -> Result<(), FrameError>
@@ -292,6 +296,58 @@ mod tests {
         for body_bytes in [0, 1, INLINE_BODY_BYTES_MAX, INLINE_BODY_BYTES_MAX + 1, CHUNK_BYTES, 1_000_003] {
             let body = Bytes::from((0..body_bytes).map(|i| (i % 251).to_le_bytes()[0]).collect::<Vec<_>>());
             assert_eq!(round_trip(b"head", &body).await, (b"head".to_vec(), body));
+        }
+    }
+
+    /// Notes how many bytes each write has.
+    #[derive(Default)]
+    struct Writes {
+        of_bytes: Vec<usize>,
+        flushes: usize,
+    }
+
+    impl AsyncWrite for Writes {
+        fn poll_write(
+            mut self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+            bytes: &[u8],
+        ) -> std::task::Poll<std::io::Result<usize>> {
+            self.of_bytes.push(bytes.len());
+            std::task::Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(
+            mut self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<std::io::Result<()>> {
+            self.flushes += 1;
+            std::task::Poll::Ready(Ok(()))
+        }
+
+        fn poll_close(
+            self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<std::io::Result<()>> {
+            std::task::Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_frame_with_a_small_body_is_one_write_and_a_large_body_follows_in_chunks() {
+        const SMALL: usize = INLINE_BODY_BYTES_MAX;
+        // The beginning of `call/2` and a head of four bytes.
+        let beginning = [0; 10];
+        for (body_bytes, written) in [
+            (0, vec![14]),
+            (1, vec![15]),
+            (SMALL, vec![14 + SMALL]),
+            (SMALL + 1, vec![14, SMALL + 1]),
+            (CHUNK_BYTES + 1, vec![14, CHUNK_BYTES, 1]),
+        ] {
+            let mut writes = Writes::default();
+            let body = Bytes::from(vec![7; body_bytes]);
+            write_frame_after(&mut writes, &beginning, b"head", &body, PACE).await.unwrap();
+            assert_eq!((writes.of_bytes, writes.flushes), (written, 1), "{body_bytes}");
         }
     }
 

@@ -25,10 +25,11 @@ enum End {
 /// Place, method of the call, its end, and how often the service may be asked (`None`: safe, as often as needed).
 type Case = (&'static str, &'static str, End, Option<u64>);
 
-/// Within a frame whose body takes several writes.
+/// Within a frame whose body takes several writes, and when all of it has left and the next frame has not begun.
 const WITHIN_BODY: &str = "frame.within_body";
+const AFTER_BODY: &str = "frame.after_body";
 
-const OWNER: [Case; 12] = [
+const OWNER: [Case; 14] = [
     ("owner.after_reserve", "GET", End::Bought, None),
     ("owner.after_reserve", "POST", End::Bought, Some(1)),
     ("owner.before_upstream", "GET", End::Bought, None),
@@ -41,13 +42,16 @@ const OWNER: [Case; 12] = [
     ("owner.during_answer", "POST", End::Bought, Some(1)),
     (WITHIN_BODY, "GET", End::Bought, None),
     (WITHIN_BODY, "POST", End::Bought, Some(1)),
+    (AFTER_BODY, "GET", End::Bought, None),
+    (AFTER_BODY, "POST", End::Bought, Some(1)),
 ];
 
-const CONSUMER: [Case; 7] = [
+const CONSUMER: [Case; 8] = [
     ("consumer.after_reserve", "POST", End::Bought, Some(1)),
     ("consumer.after_promise", "POST", End::Bought, Some(1)),
     ("consumer.before_send", "POST", End::Bought, Some(1)),
     (WITHIN_BODY, "POST", End::Bought, Some(1)),
+    (AFTER_BODY, "POST", End::Bought, Some(1)),
     ("consumer.after_answer", "POST", End::Bought, Some(1)),
     ("consumer.before_acknowledge", "POST", End::Bought, Some(1)),
     ("consumer.after_acknowledge", "POST", End::Bought, Some(1)),
@@ -60,9 +64,10 @@ async fn an_owner_that_dies_anywhere_charges_a_call_once_or_not_at_all() -> Resu
     let mut charged = PRICE;
     for case in OWNER {
         let (point, method, end, _) = case;
-        let hits = world.upstream.hits();
         world.owner.restart(kill_at(point)).await?;
         world.owner.wait_until_ready().await?;
+        charged = charged.saturating_add(keep_a_stream(world, point, method).await?);
+        let hits = world.upstream.hits();
         let body = body_at(world, point, method, &format!("{point} {method}"));
         let call = call_until_victim_dies(world, &body, Victim::Owner).await.context(point)?;
         world.owner.restart(Vec::new()).await?;
@@ -94,7 +99,7 @@ async fn an_owner_that_dies_anywhere_charges_a_call_once_or_not_at_all() -> Resu
 }
 
 /// What a call cost whose owner died at a place and came back with a service that fails.
-const THEN_FAILING: [(&str, &str, bool); 12] = [
+const THEN_FAILING: [(&str, &str, bool); 14] = [
     ("owner.after_reserve", "GET", false),
     ("owner.after_reserve", "POST", false),
     ("owner.before_upstream", "GET", false),
@@ -107,6 +112,8 @@ const THEN_FAILING: [(&str, &str, bool); 12] = [
     ("owner.during_answer", "POST", true),
     (WITHIN_BODY, "GET", true),
     (WITHIN_BODY, "POST", true),
+    (AFTER_BODY, "GET", true),
+    (AFTER_BODY, "POST", true),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -120,6 +127,7 @@ async fn a_caller_is_never_told_that_a_charged_call_was_free_when_its_owner_died
         world.upstream.fail(false);
         world.owner.restart(kill_at(point)).await?;
         world.owner.wait_until_ready().await?;
+        charged = charged.saturating_add(keep_a_stream(world, point, method).await?);
         let body = body_at(world, point, method, &format!("then failing {point} {method}"));
         let call = call_until_victim_dies(world, &body, Victim::Owner).await.context(point)?;
         world.upstream.fail(true);
@@ -146,9 +154,10 @@ async fn a_consumer_that_dies_anywhere_pays_a_call_once_and_gets_its_answer() ->
     let mut charged = PRICE;
     for case in CONSUMER {
         let (point, method, ..) = case;
-        let hits = world.upstream.hits();
         world.consumer.restart(kill_at(point)).await?;
         world.consumer.wait_until_ready().await?;
+        charged = charged.saturating_add(keep_a_stream(world, point, method).await?);
+        let hits = world.upstream.hits();
         let body = body_at(world, point, method, &format!("{point} {method}"));
         drop(call_until_victim_dies(world, &body, Victim::Consumer).await.context(point)?);
         world.consumer.restart(Vec::new()).await?;
@@ -215,11 +224,22 @@ enum Victim {
     Consumer,
 }
 
+/// Has the call that reaches a place within or between frames go over a stream that carried another one before, and says
+/// what that one cost. All other places are reached by any call.
+async fn keep_a_stream(world: &World, point: &str, method: &str) -> Result<Usdc> {
+    if ![WITHIN_BODY, AFTER_BODY].contains(&point) {
+        return Ok(Usdc::ZERO);
+    }
+    let before = body_with_id(world, "GET", "/ok", &format!("before {point} {method}"));
+    until_answered(world, &before).await?;
+    Ok(PRICE)
+}
+
 /// A call that reaches the place.
 fn body_at(world: &World, point: &str, method: &str, id: &str) -> serde_json::Value {
     match (point, method) {
-        (WITHIN_BODY, "GET") => body_with_id(world, method, "/large/200000", id),
-        (WITHIN_BODY, _) => {
+        (WITHIN_BODY | AFTER_BODY, "GET") => body_with_id(world, method, "/large/200000", id),
+        (WITHIN_BODY | AFTER_BODY, _) => {
             let mut body = body_with_id(world, method, "/echo", id);
             body["body"] = json!({ "text": "m".repeat(200_000) });
             body
