@@ -111,7 +111,7 @@ impl Turns {
     }
 
     pub fn row(&self, callers: usize, proxied: Option<f64>, counted: Option<&Counted>) -> Row {
-        let is_paid = matches!(self.way, Way::Paid | Way::PaidOfEight);
+        let is_paid = !matches!(self.way, Way::Direct | Way::Proxied);
         let rate = float(self.calls) / self.seconds;
         let micros = |spent: &Duration| round(spent.as_secs_f64() * 1e6 / float(self.calls));
         let counted =
@@ -167,7 +167,8 @@ pub async fn measure(market: &Market) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-async fn count(
+/// A turn in which events are counted; nothing with other numbers of callers, or where nobody may count.
+pub async fn count(
     market: &Market,
     way: Way,
     callers: usize,

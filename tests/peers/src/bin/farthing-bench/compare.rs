@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, ensure};
 
 use crate::{
-    calls::{Row, Turns},
+    calls::{self, Row, Turns},
+    counts::AllocationPoints,
     market::{Market, Way},
     round,
 };
@@ -14,11 +15,19 @@ const CALLERS: [usize; 2] = [1, 64];
 /// Pairs of turns with as many callers. Who begins changes with each.
 const PAIRS: usize = 11;
 
+/// Figures of a turn in which events are counted.
+const EVENTS: [(&str, fn(&Row) -> Option<f64>); 3] = [
+    ("system calls a call", |row| row.syscalls),
+    ("context switches a call", |row| row.context_switches),
+    ("allocations a call", |row| row.allocations),
+];
+
 /// Prints what this workspace's build costs beside the other one.
 pub async fn measure(folder: &Path, other: PathBuf) -> Result<()> {
     ensure!(other.is_file(), "{} is no program", other.display());
     let this = Market::of(&folder.join("this"), None).await?;
     let other = Market::of(&folder.join("other"), Some(other)).await?;
+    let allocations = AllocationPoints::place();
     println!(
         "\n| callers | | this | other | this / other: all | pairs, from least over middle to most |\n|---|---|---:|---:|---:|---|"
     );
@@ -41,12 +50,23 @@ pub async fn measure(folder: &Path, other: PathBuf) -> Result<()> {
                 }
             }
         }
-        let Some(all) = all.map(|all| rows(&all, callers)) else { continue };
+        let Some((of_this, of_other)) = all else { continue };
+        let count = |market| calls::count(market, Way::Paid, callers, allocations.as_ref());
+        let (counted, other_counted) = (count(&this).await?, count(&other).await?);
+        let all = (
+            of_this.row(callers, None, counted.as_ref()),
+            of_other.row(callers, None, other_counted.as_ref()),
+        );
         print("calls/s", &all, &pairs, |row| row.calls_per_second);
         print("both nodes, µs a call", &all, &pairs, Row::nodes_us);
         print("p50, ms", &all, &pairs, |row| row.p50_ms);
         print("p99, ms", &all, &pairs, |row| row.p99_ms);
         print("commits a call", &all, &pairs, |row| row.commits.unwrap_or_default());
+        for (what, figure) in EVENTS {
+            if let Some((this, other)) = figure(&all.0).zip(figure(&all.1)) {
+                println!("| {callers} | {what} | {this} | {other} | {} | |", round(this / other));
+            }
+        }
     }
     this.close().await?;
     other.close().await

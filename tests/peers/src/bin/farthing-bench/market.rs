@@ -29,6 +29,8 @@ pub enum Way {
     Proxied,
     /// Bought from one owner.
     Paid,
+    /// The same by a script of the consumer's machine, which asks without TLS.
+    PaidPlain,
     /// Bought from eight owners in turn.
     PaidOfEight,
 }
@@ -64,11 +66,16 @@ impl Market {
 
     /// Starts one consumer and one owner in `folder`, with another `farthing` than this workspace's if one is named.
     pub async fn of(folder: &Path, program: Option<PathBuf>) -> Result<Self> {
+        let mut settings = settings();
+        // Builds of before do not know it.
+        if program.is_none() {
+            settings.push(("gateway.plain".to_owned(), "127.0.0.1:0".to_owned()));
+        }
         let setup = Setup {
             funds: Usdc::from_micros(100_000_000_000),
             gateway_port: 0,
             panel_port: 0,
-            settings: settings(),
+            settings,
             program,
         };
         Ok(Self { demo: Demo::start(folder, setup).await?, more: Vec::new(), proxies: None })
@@ -77,7 +84,8 @@ impl Market {
     /// The ways that this machine can measure.
     pub fn ways(&self) -> Vec<Way> {
         let proxied = self.proxies.is_some().then_some(Way::Proxied);
-        [Way::Direct].into_iter().chain(proxied).chain([Way::Paid, Way::PaidOfEight]).collect()
+        let paid = [Way::Paid, Way::PaidPlain, Way::PaidOfEight];
+        [Way::Direct].into_iter().chain(proxied).chain(paid).collect()
     }
 
     pub fn targets(&self, way: Way) -> Result<Vec<Target>> {
@@ -90,6 +98,7 @@ impl Market {
                 Ok(vec![Target::new(get(proxies.url())?, Some(proxies.authority()))?])
             }
             Way::Paid => Ok(vec![self.paid(owner)?]),
+            Way::PaidPlain => Ok(vec![self.call(&self.plain_url()?, None, owner)?]),
             Way::PaidOfEight => [owner]
                 .into_iter()
                 .chain(self.more.iter().map(|(_, api)| api))
@@ -99,11 +108,23 @@ impl Market {
     }
 
     fn paid(&self, api: &Api) -> Result<Target> {
-        let request = Request::post(format!("{}/internal/call", self.demo.gateway_url))
+        let url = format!("{}/internal/call", self.demo.gateway_url);
+        self.call(&url, Some(&self.demo.consumer.ca_file()), api)
+    }
+
+    fn call(&self, url: &str, authority: Option<&Path>, api: &Api) -> Result<Target> {
+        let request = Request::post(url)
             .header("authorization", format!("Bearer {}", self.demo.secret))
             .header("content-type", "application/json")
             .body(recent_earthquakes(api).to_string().into())?;
-        Target::new(request, Some(&self.demo.consumer.ca_file()))
+        Target::new(request, authority)
+    }
+
+    /// Where the consumer's node takes calls without TLS, as it says when it has started.
+    fn plain_url(&self) -> Result<String> {
+        let log = self.demo.consumer.log();
+        let url = log.lines().find_map(|line| line.trim().strip_prefix("Plain "));
+        Ok(url.context("the consumer names no address without TLS")?.trim().to_owned())
     }
 
     /// The processes between a caller and the service, by what they are.
@@ -116,7 +137,9 @@ impl Market {
             Way::Proxied => {
                 vec![("proxies", self.proxies.as_ref().map(Proxies::processes).unwrap_or_default())]
             }
-            Way::Paid => vec![("consumer", consumer), ("owner", owner.into_iter().collect())],
+            Way::Paid | Way::PaidPlain => {
+                vec![("consumer", consumer), ("owner", owner.into_iter().collect())]
+            }
             Way::PaidOfEight => {
                 vec![("consumer", consumer), ("owner", owner.into_iter().chain(others).collect())]
             }
