@@ -12,6 +12,7 @@ mod backups;
 mod commands;
 mod contract;
 mod dashboard;
+mod earlier;
 mod endpoints;
 mod first_start;
 mod flagged;
