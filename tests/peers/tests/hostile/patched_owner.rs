@@ -31,6 +31,7 @@ mod asked;
 mod claimed;
 mod compared;
 mod doubled;
+mod frames;
 mod healed;
 mod hostile_books;
 mod locked;
@@ -89,8 +90,8 @@ struct State {
 }
 
 impl Owner {
-    /// Puts an owner with these answers in the place of the real one, whose first call was paid.
-    async fn replaces(world: &mut World, answers: Answers) -> Result<(Arc<Self>, NetworkHandle)> {
+    /// Stops the real one, whose first call was paid, and knows with these answers what it knew.
+    async fn takes_over(world: &mut World, answers: Answers) -> Result<(Arc<Self>, Wallet)> {
         let channels = world.consumer.control().ask(endpoint::Channels).await?;
         let contract =
             farthing_chain::local(world.chain.rpc_url(), Anvil::CHAIN_ID, world.chain.token).contract;
@@ -99,6 +100,20 @@ impl Owner {
         let ledger = Ledger::open(&world.owner.data_dir().join("ledger.redb"), OpenMode::Existing)?;
         let channel = *ledger.payee_channels()?.first().context("the owner's channel")?;
         drop(ledger);
+        let state = State { spent: channels[0].spent.0, ..State::default() };
+        let owner = Self {
+            key: wallet.secret_for_network(),
+            domain: Domain::new(Anvil::CHAIN_ID, contract),
+            answers,
+            channel,
+            state: Mutex::new(state),
+        };
+        Ok((Arc::new(owner), wallet))
+    }
+
+    /// Puts an owner with these answers in the place of the real one, whose first call was paid.
+    async fn replaces(world: &mut World, answers: Answers) -> Result<(Arc<Self>, NetworkHandle)> {
+        let (owner, wallet) = Self::takes_over(world, answers).await?;
         let config = NetworkConfig {
             listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
             bootstrap: vec![world.consumer.loopback_address().await?],
@@ -106,14 +121,6 @@ impl Owner {
             ..NetworkConfig::new(wallet.secret_for_network(), NetworkName::new(Anvil::CHAIN_ID.to_string())?)
         };
         let (network, inbound) = Network::start(config).await?;
-        let state = State { spent: channels[0].spent.0, ..State::default() };
-        let owner = Arc::new(Self {
-            key: wallet.secret_for_network(),
-            domain: Domain::new(Anvil::CHAIN_ID, contract),
-            answers,
-            channel,
-            state: Mutex::new(state),
-        });
         tokio::spawn(Arc::clone(&owner).run(inbound));
         let consumer = world.consumer_wallet;
         eventually("the consumer is connected", async || {
@@ -138,19 +145,22 @@ impl Owner {
                 waiting.push(call);
                 continue;
             }
-            let answer = match call.message {
-                CallMessage::Call(request) => self.take(&request),
-                CallMessage::Status(call_id) => Some(self.status(call_id)),
-                CallMessage::Calls(asked) => self.page(asked),
-                CallMessage::Sync(..) => self.books(),
-                CallMessage::Close(_, shown) => {
-                    self.state.lock().shown = shown;
-                    self.close()
-                }
-            };
-            match answer {
+            match self.word(call.message) {
                 Some(answer) => drop(call.reply.send(answer, Bytes::new())),
                 None => drop(call.reply),
+            }
+        }
+    }
+
+    fn word(&self, message: CallMessage) -> Option<CallReply> {
+        match message {
+            CallMessage::Call(request) => self.take(&request),
+            CallMessage::Status(call_id) => Some(self.status(call_id)),
+            CallMessage::Calls(asked) => self.page(asked),
+            CallMessage::Sync(..) => self.books(),
+            CallMessage::Close(_, shown) => {
+                self.state.lock().shown = shown;
+                self.close()
             }
         }
     }

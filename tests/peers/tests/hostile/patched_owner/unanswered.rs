@@ -19,7 +19,8 @@ const BREAKS_OFF: Answers = |owner, request, copies| {
 };
 
 /// The same on the way of an honest owner's answer.
-const BROKEN_OFF: Answers = |owner, request, copies| (copies > 1).then(|| kept_answer(owner, request));
+pub(super) const BROKEN_OFF: Answers =
+    |owner, request, copies| (copies > 1).then(|| kept_answer(owner, request));
 
 /// Breaks off every copy, so that the call's time passes.
 const SILENT: Answers = |_, _, _| None;
