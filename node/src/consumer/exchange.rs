@@ -359,6 +359,22 @@ mod tests {
     }
 
     #[test]
+    fn however_an_exchange_broke_off_after_its_first_byte_the_call_may_have_been_served() {
+        let what = || "what came".to_owned();
+        for lost in [
+            Interrupted::Deadline,
+            Interrupted::ConnectionLost(what()),
+            Interrupted::NoAnswer,
+            Interrupted::BadAnswer(what()),
+            Interrupted::NoRoom { bytes: 1 },
+        ] {
+            let (heard, word) = heard(Err(CallFailure::Unknown(lost)));
+            assert_eq!(heard, Heard::Lost);
+            assert!(matches!(word, OwnerWord::Nothing(LastKnown::Lost(_))), "{word:?}");
+        }
+    }
+
+    #[test]
     fn what_this_node_had_no_room_for_was_lost_here_and_what_was_not_lost_is_kept_by_the_owner() {
         let lost_at = |lost: Interrupted| LostAt::of(Some(&lost.into()), false);
         assert_eq!(lost_at(Interrupted::NoRoom { bytes: 1 }), LostAt::Here);
