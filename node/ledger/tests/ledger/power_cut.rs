@@ -2,7 +2,8 @@
 //!
 //! The workload runs once on a disk that records every operation and where each round was acknowledged. Then
 //! for every point of that trace images are made of what a disk may have kept, and each is opened, audited
-//! and used again. `FARTHING_POWER_CUTS` sets how many seeded images are made per point (default 8).
+//! and used again: acknowledgements that were under way are made once more. `FARTHING_POWER_CUTS` sets how many
+//! seeded images are made per point (default 8).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -63,9 +64,15 @@ impl Recording {
         if matches!(survival, Survival::Some(_)) {
             return;
         }
-        // The ledger goes on from there.
+        // The ledger goes on from there. An acknowledgement that went with the power is learned again, by its call's id.
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
+            for step in self.steps.iter().filter(|step| step.is_forgotten(&ledger)) {
+                let next = Step::Put(u64::MAX);
+                let (again, next) = tokio::join!(step.run(&ledger), next.run(&ledger));
+                again.and(next).unwrap_or_else(|e| panic!("{}: {step:?} again: {e:?}", context()));
+                assert!(step.is_in(&ledger), "{}: {step:?} again", context());
+            }
             Step::OpenChannels(1).run(&ledger).await.unwrap();
             let next = Step::Serve { salt: 1, number: 999, prices: 100, kind: Kind::WithBody };
             next.run(&ledger).await.unwrap();

@@ -101,6 +101,12 @@ impl Step {
         }
     }
 
+    /// Whether this is an acknowledgement that is not there, of a call that is.
+    pub(crate) fn is_forgotten(&self, ledger: &Ledger) -> bool {
+        let Self::Acknowledge { number, .. } = *self else { return false };
+        !self.is_in(ledger) && ledger.promise_of(call_id(number)).unwrap().is_some()
+    }
+
     /// Whether this step, once done, is still to be seen. Later steps build on earlier ones and undo none.
     pub(crate) fn is_in(&self, ledger: &Ledger) -> bool {
         let served = |number| ledger.served(world().payer.address(), call_id(number)).unwrap();
