@@ -39,8 +39,11 @@ struct Report {
     parts_p50_ms: rows::Parts,
     bridged_p50: rows::Bridged,
     crowded: rows::Crowded,
+    /// Resident, before any load and after all of it.
     consumer_idle_mib: u64,
     consumer_loaded_mib: u64,
+    owner_idle_mib: u64,
+    owner_loaded_mib: u64,
     starts: rows::Starts,
 }
 
@@ -89,6 +92,7 @@ async fn main() -> Result<()> {
 
 async fn all(market: &mut Market, machine: Machine) -> Result<()> {
     let consumer_idle_mib = rows::memory_mib(&market.demo.consumer)?;
+    let owner_idle_mib = rows::memory_mib(&market.demo.earthquakes.node)?;
     let calls = calls::measure(market).await?;
     let report = Report {
         machine,
@@ -99,6 +103,8 @@ async fn all(market: &mut Market, machine: Machine) -> Result<()> {
         crowded: rows::crowded(&market.demo).await?,
         consumer_idle_mib,
         consumer_loaded_mib: rows::memory_mib(&market.demo.consumer)?,
+        owner_idle_mib,
+        owner_loaded_mib: rows::memory_mib(&market.demo.earthquakes.node)?,
         starts: rows::starts(&mut market.demo).await?,
     };
     for (name, value) in serde_json::to_value(&report)?.as_object().into_iter().flatten() {
