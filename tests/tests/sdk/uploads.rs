@@ -28,7 +28,7 @@ const PAID: u64 = 3;
 const IMAGE: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\x80\0\0\x01\xe0\x08\x02\0\0\0\0\xff";
 /// Its file's name, whose quotes are escaped on their way.
 const FILE: &str = "a \"dot\".png";
-/// The same under a name that needs no escapes: code without a client writes it as it is.
+/// The same under a name that needs no escapes.
 const PLAIN_FILE: &str = "dot.png";
 const EXPECTED: [&str; 4] = [
     "form 640 480 image/png a %22dot%22.png true 31 0.001",

@@ -28,7 +28,7 @@ fun main() {
     val contentType = "multipart/form-data; boundary=$boundary"
     val form = ByteArrayOutputStream()
     fun part(name: String, content: ByteArray, file: String = "") {
-        val named = if (file.isEmpty()) "" else "; filename=\"$file\""
+        val named = if (file.isEmpty()) "" else "; filename=\"${file.replace("\"", "%22")}\""
         val head = "--$boundary\r\nContent-Disposition: form-data; name=\"$name\"$named\r\n\r\n"
         form.write(head.toByteArray() + content + "\r\n".toByteArray())
     }
