@@ -12,6 +12,7 @@ mod backups;
 mod commands;
 mod contract;
 mod dashboard;
+mod documented;
 mod earlier;
 mod endpoints;
 mod first_start;
