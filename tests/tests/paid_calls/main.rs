@@ -36,5 +36,6 @@ mod same_machine;
 mod settling;
 mod spending;
 mod stalls;
+mod terminal;
 mod uploads;
 mod upstreams;
