@@ -6,6 +6,7 @@
 
 mod access_log;
 mod alerts;
+mod answers_late;
 mod arm64;
 mod audited;
 mod backups;
