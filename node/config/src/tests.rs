@@ -387,6 +387,26 @@ fn a_named_file_that_is_missing_is_an_error() {
     assert!(setup.refusal().contains("cannot be read"));
 }
 
+#[test]
+fn the_settings_that_documents_show_are_settings() {
+    let mut shown = 0;
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")).unwrap() {
+        let path = entry.unwrap().path();
+        // The examples in that one are service files.
+        if path.extension().is_none_or(|ending| ending != "md") || path.ends_with("service-file.md") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        for rest in text.split("```toml\n").skip(1) {
+            let block = rest.split("```").next().unwrap_or_default();
+            let refusal = Setup::new().file(block).load().err().map(|error| error.to_string());
+            assert_eq!(refusal, None, "{}:\n{block}", path.display());
+            shown += 1;
+        }
+    }
+    assert!(shown >= 4, "{shown} were found");
+}
+
 /// Every setting, as docs/configuration.md has them.
 fn reference() -> String {
     let (mut text, mut section) = (String::new(), "");

@@ -1,4 +1,5 @@
-//! The dashboard in `deploy/grafana`: a real Prometheus looks at two nodes, and every panel has something to show.
+//! The dashboard in `deploy/grafana`: a real Prometheus looks at two nodes as docs/metrics.md tells it to, and every panel has
+//! something to show.
 
 use std::{path::Path, process::Stdio};
 
@@ -38,17 +39,23 @@ impl Prometheus {
         };
         let folder = tempfile::tempdir()?;
         let mut config = "global: { scrape_interval: 1s, scrape_timeout: 1s }\nscrape_configs:\n".to_owned();
+        let documented = documented()?;
         for (node, name) in [(&world.owner, "owner"), (&world.consumer, "consumer")] {
-            // As docs/metrics.md has it.
             let secret = folder.path().join(format!("{name}-secret"));
             std::fs::write(&secret, node.secret().await?)?;
             let gateway = node.status().await?.gateway_url;
             let target = gateway.strip_prefix("https://").context("no TLS")?;
-            config += &format!(
-                "- job_name: {name}\n  scheme: https\n  tls_config: {{ ca_file: {:?} }}\n  \
-                 authorization: {{ credentials_file: {secret:?} }}\n  static_configs: [{{ targets: [{target:?}] }}]\n",
-                node.ca_file()
-            );
+            let mut entry = documented.clone();
+            for (shown, there) in [
+                ("job_name: farthing", format!("job_name: {name}")),
+                ("/data/tls/ca.pem", node.ca_file().display().to_string()),
+                ("/etc/prometheus/farthing-secret", secret.display().to_string()),
+                ("localhost:3000", target.to_owned()),
+            ] {
+                ensure!(entry.contains(shown), "docs/metrics.md does not show {shown}: {documented}");
+                entry = entry.replace(shown, &there);
+            }
+            config += &entry;
         }
         let file = folder.path().join("prometheus.yml");
         std::fs::write(&file, config)?;
@@ -87,6 +94,14 @@ impl Prometheus {
         let values: Option<Vec<f64>> = result.iter().map(value).collect();
         values.with_context(|| format!("{query}: {told}"))
     }
+}
+
+/// What docs/metrics.md has for one node in the list of what is scraped.
+fn documented() -> Result<String> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/metrics.md");
+    let text = std::fs::read_to_string(file)?;
+    let list = text.split("```yaml\nscrape_configs:\n").nth(1).and_then(|rest| rest.split("```").next());
+    Ok(list.context("docs/metrics.md shows nothing to scrape")?.to_owned())
 }
 
 /// The queries of the dashboard, each with the title of its panel; what Grafana fills in is filled in.
