@@ -4,7 +4,7 @@ use super::{
     Context,
     failure::Failure,
     output::table,
-    pick::{self, ServiceName},
+    pick::{self, ChannelName, ServiceName},
 };
 use clap::Subcommand;
 use farthing_control::{
@@ -27,8 +27,8 @@ pub enum Channel {
     },
     /// Close a channel
     Close {
-        /// Its id, as `farthing channel list` shows it
-        channel: ChannelId,
+        /// Its id, as `farthing channel list` shows it, or the first digits of that
+        channel: ChannelName,
         /// Ask the chain at once instead of the owner first; the deposit comes back after the channel's delay
         #[arg(long)]
         force: bool,
@@ -38,8 +38,8 @@ pub enum Channel {
     },
     /// Buy again from an owner whose channel was stopped and is closed now; accepts what was lost with it
     Resume {
-        /// Its id, as `farthing channel list` shows it
-        channel: ChannelId,
+        /// Its id, as `farthing channel list` shows it, or the first digits of that
+        channel: ChannelName,
         /// Do not ask
         #[arg(long)]
         yes: bool,
@@ -63,12 +63,14 @@ pub(super) async fn channel(context: &Context, verb: Channel) -> Result<(), Fail
             vec![node.tell(endpoint::OpenChannel, &request).await?]
         }
         Channel::Close { channel, force, yes } => {
+            let channel = pick::channel(&node, channel).await?;
             if !yes {
                 confirm_close(context, &node, channel).await?;
             }
             vec![node.ask(endpoint::CloseChannel.of(channel).with("force", force)).await?]
         }
         Channel::Resume { channel, yes } => {
+            let channel = pick::channel(&node, channel).await?;
             if !yes {
                 context.output.confirm(
                     "This owner was paid what no call explains, or answered other than it signed. Buy from it again?",

@@ -1,4 +1,4 @@
-//! The service that a person means by a name, or by the first digits of an id.
+//! The service that a person means by a name, or by the first digits of an id; and the channel, by its digits alone.
 //!
 //! A whole id is taken as it is. Of one's own services any name is good. What belongs to others is looked up among all
 //! listings that the node has: everybody chooses names and, by trying, the beginnings of ids. So there must be exactly
@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use farthing_control::{ControlClient, endpoint, types::NamedService};
-use farthing_protocol::ServiceId;
+use farthing_protocol::{ChannelId, ServiceId};
 
 use super::{
     Context,
@@ -44,6 +44,44 @@ impl FromStr for ServiceName {
                 Err("name the service: its id, the first digits of that, or its name")
             }
             Err(_) => Ok(Self::Part(text.to_owned())),
+        }
+    }
+}
+
+/// A channel, as a person names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChannelName {
+    Whole(ChannelId),
+    /// The first digits of an id, in lower case and without 0x.
+    Begins(String),
+}
+
+impl FromStr for ChannelName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        if let Ok(id) = text.parse() {
+            return Ok(Self::Whole(id));
+        }
+        let digits = text.strip_prefix("0x").unwrap_or(text);
+        if digits.len() < DIGITS_MIN || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(
+                "name the channel by its id, 0x and 64 hexadecimal digits, or by its first four or more",
+            );
+        }
+        Ok(Self::Begins(digits.to_ascii_lowercase()))
+    }
+}
+
+/// The id of one of this node's channels.
+pub(super) async fn channel(node: &ControlClient, named: ChannelName) -> Result<ChannelId, Failure> {
+    match named {
+        ChannelName::Whole(id) => Ok(id),
+        ChannelName::Begins(digits) => {
+            let channels = node.ask(endpoint::Channels).await?;
+            let ids: Vec<ChannelId> = channels.iter().map(|channel| channel.id.0).collect();
+            one_that_begins(&digits, &ids)
         }
     }
 }
@@ -122,6 +160,23 @@ fn one_of(text: &str, found: &[(ServiceId, &str)], where_to_look: &str) -> Resul
     }
 }
 
+fn one_that_begins(digits: &str, ids: &[ChannelId]) -> Result<ChannelId, Failure> {
+    let begin = format!("0x{digits}");
+    let found: Vec<_> = ids.iter().filter(|id| id.to_string().starts_with(&begin)).collect();
+    match *found {
+        [id] => Ok(*id),
+        [] => {
+            let what = format!("no channel's id begins with {begin}");
+            Err(Failure::new(Exit::Failure, what).next("`farthing channel list` shows them"))
+        }
+        _ => {
+            let named: Vec<String> = found.iter().map(ToString::to_string).collect();
+            let what = format!("{begin} may be several channels: {}", named.join(", "));
+            Err(Failure::usage(what).next("name one by more of its digits"))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use farthing_protocol::Address;
@@ -175,5 +230,26 @@ mod tests {
         assert_eq!(none.exit, Exit::Failure);
         let imitation = chosen("B00ks", &[named(IDS[0], "B00ks", true)]).unwrap_err();
         assert!(imitation.exit == Exit::Usage && imitation.to_string().contains("older"), "{imitation}");
+    }
+
+    #[test]
+    fn a_channel_is_named_by_its_id_or_by_the_only_beginning_that_fits() {
+        let id =
+            |last: u8| ChannelId::from_bytes(std::array::from_fn(|at| if at == 3 { last } else { 0xab }));
+        let (one, other) = (id(1), id(2));
+        let read = |text: &str| text.parse::<ChannelName>();
+        assert_eq!(read(&format!(" {one} ")), Ok(ChannelName::Whole(one)));
+        for text in ["0xababab", "ABABab"] {
+            assert_eq!(read(text), Ok(ChannelName::Begins("ababab".to_owned())), "{text}");
+        }
+        for text in ["", "0x", "0xaba", "0xtides", "abab-ab"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+        let all = [one, other];
+        assert_eq!(one_that_begins("ababab01", &all).unwrap(), one);
+        let several = one_that_begins("ababab", &all).unwrap_err();
+        assert_eq!(several.exit, Exit::Usage);
+        assert!(several.to_string().contains(&other.to_string()), "{several}");
+        assert_eq!(one_that_begins("bab0", &all).unwrap_err().exit, Exit::Failure);
     }
 }

@@ -107,6 +107,12 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
     ensure!(told["call_id"].is_string() && told["took_ms"].as_f64() > Some(0.0), "{told:#}");
     assert_eq!(told["headers"]["content-type"], "application/json");
 
+    // What is asked about the channel shows that its beginning found it.
+    let channels = farthing(consumer, &["channel", "list", "--json"]).await?.json()?;
+    let beginning = channels[0]["id"].as_str().and_then(|id| id.get(..12)).context("no channel")?;
+    let asked = farthing(consumer, &["channel", "close", beginning]).await?;
+    ensure!(asked.ends_with(2)?.err.contains(&format!("Close the channel with {other}")), "{asked:?}");
+
     let empty = tempfile::tempdir()?;
     let nobody = run(&empty.path().display().to_string(), &["status"]).await?;
     nobody.ends_with(3)?;
@@ -151,6 +157,7 @@ async fn every_failure_has_its_code_its_next_step_and_with_json_one_object() -> 
         (consumer, &["channel", "open", NOTHING], 1, "unknown-service"),
         (consumer, &["channel", "close", &no_channel], 1, "failure"),
         (consumer, &["channel", "close", "0x00"], 2, "usage"),
+        (consumer, &["channel", "close", "0x1111", "--yes"], 1, "failure"),
         (consumer, &["wallet", "send", NOBODY, "--usdc", "1000000", "--yes"], 5, "payment-refused"),
         (consumer, &["wallet", "send", NOBODY, "--usdc", "1"], 2, "usage"),
         (owner, &["api", "show", NOTHING], 1, "failure"),
