@@ -123,12 +123,18 @@ async fn a_body_of_any_described_type_arrives_byte_for_byte() -> Result<()> {
     let (recorder, api) = uploads(&world).await?;
     let caller = Caller::of(&world, &api).await?;
     let large = |bytes: usize| -> Vec<u8> { every_byte().into_iter().cycle().take(bytes).collect() };
+    // What is around a photo in a form, which counts as well.
+    let around = form(&[(PHOTO, b"")]).len();
+    let form_of = |bytes: usize| form(&[(PHOTO, &large(bytes - around))]);
     let mut served = 0;
     for (path, kind, body) in [
         ("/images", "image/png", every_byte()),
         ("/images", "image/jpeg", every_byte()),
         ("/table", "text/csv", b"a,b\r\n1,2".to_vec()),
         ("/form", FORM, form(&[(PHOTO, &every_byte()), ("name=\"stars\"", b"5")])),
+        ("/form", FORM, form_of(around)),
+        ("/form", FORM, form_of(REQUEST_BODY_BYTES_MAX - 1)),
+        ("/form", FORM, form_of(REQUEST_BODY_BYTES_MAX)),
         ("/raw", "application/octet-stream", vec![0]),
         ("/raw", "application/octet-stream", large(REQUEST_BODY_BYTES_MAX - 1)),
         ("/raw", "application/octet-stream", large(REQUEST_BODY_BYTES_MAX)),
@@ -162,6 +168,16 @@ async fn a_body_of_any_described_type_arrives_byte_for_byte() -> Result<()> {
             expect_free(what, &answer, status, problem)?;
         }
     }
+    for answer in caller.posts("/form", FORM, &form_of(REQUEST_BODY_BYTES_MAX + 1)).await? {
+        expect_free("a form that is too large with what is around its photo", &answer, 413, "too-large")?;
+    }
+    // Where a body may be left out, one of no bytes is none.
+    for answer in caller.posts("/table", "text/csv", b"").await? {
+        expect_served(&answer)?;
+    }
+    served += 2;
+    let seen = recorder.seen();
+    ensure!(seen[served - 2..].iter().all(|seen| seen.body.is_empty()), "{:?}", seen.last());
     assert_eq!(recorder.hits(), served, "only what was served");
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(served as u64));
     Ok(())
