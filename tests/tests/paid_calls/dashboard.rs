@@ -86,13 +86,25 @@ impl Prometheus {
 
     /// The values of a query now.
     async fn values(&self, world: &World, query: &str) -> Result<Vec<f64>> {
-        let url = Url::parse_with_params(&format!("{}/api/v1/query", self.url), [("query", query)])?;
-        let told: Value = serde_json::from_str(&world.client().get(url).send().await?.text().await?)?;
-        ensure!(told["status"] == "success", "{query}: {told}");
-        let result = told["data"]["result"].as_array().with_context(|| format!("{query}: {told}"))?;
+        let told = self.asked(world, "query", ("query", query)).await?;
+        let result = told["result"].as_array().with_context(|| format!("{query}: {told}"))?;
         let value = |series: &Value| series["value"][1].as_str()?.parse::<f64>().ok();
         let values: Option<Vec<f64>> = result.iter().map(value).collect();
         values.with_context(|| format!("{query}: {told}"))
+    }
+
+    /// The values of a label of these series, asked for as Grafana does.
+    async fn choices(&self, world: &World, (series, label): (&str, &str)) -> Result<Vec<String>> {
+        let told = self.asked(world, &format!("label/{label}/values"), ("match[]", series)).await?;
+        Ok(serde_json::from_value(told)?)
+    }
+
+    /// The data of an answer.
+    async fn asked(&self, world: &World, what: &str, parameter: (&str, &str)) -> Result<Value> {
+        let url = Url::parse_with_params(&format!("{}/api/v1/{what}", self.url), [parameter])?;
+        let told: Value = serde_json::from_str(&world.client().get(url).send().await?.text().await?)?;
+        ensure!(told["status"] == "success", "{parameter:?}: {told}");
+        Ok(told["data"].clone())
     }
 }
 
@@ -104,10 +116,27 @@ fn documented() -> Result<String> {
     Ok(list.context("docs/metrics.md shows nothing to scrape")?.to_owned())
 }
 
+fn dashboard() -> Result<Value> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/grafana/farthing.json");
+    Ok(serde_json::from_str(&std::fs::read_to_string(file)?)?)
+}
+
+/// What the choices above the panels are made from, each with the label whose values are chosen from.
+fn variables() -> Result<Vec<(String, String)>> {
+    let dashboard = dashboard()?;
+    let all = dashboard["templating"]["list"].as_array().context("no variables")?;
+    let asked = all.iter().filter(|variable| variable["type"] == "query");
+    let read = |variable: &Value| {
+        let query = variable["query"].as_str()?.replace("$job", "owner");
+        let (series, label) = query.strip_prefix("label_values(")?.strip_suffix(')')?.rsplit_once(", ")?;
+        Some((series.to_owned(), label.to_owned()))
+    };
+    asked.map(|variable| read(variable).with_context(|| format!("it asks nothing: {variable}"))).collect()
+}
+
 /// The queries of the dashboard, each with the title of its panel; what Grafana fills in is filled in.
 fn queries() -> Result<Vec<(String, String)>> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/grafana/farthing.json");
-    let dashboard: Value = serde_json::from_str(&std::fs::read_to_string(file)?)?;
+    let dashboard = dashboard()?;
     let mut queries = Vec::new();
     for panel in dashboard["panels"].as_array().context("no panels")? {
         let title = panel["title"].as_str().context("a panel without a title")?;
@@ -145,5 +174,11 @@ async fn every_panel_of_the_dashboard_shows_something_in_prometheus() -> Result<
         silent = still_silent;
         Ok(silent.is_empty())
     });
-    shown.await.with_context(|| format!("{silent:?}\n{}", prometheus.log()))
+    shown.await.with_context(|| format!("{silent:?}\n{}", prometheus.log()))?;
+    let mut choices = Vec::new();
+    for (series, label) in variables()? {
+        choices.push(prometheus.choices(&world, (series.as_str(), label.as_str())).await?.len());
+    }
+    assert_eq!(choices, [2, 1], "two jobs, and one node of the first");
+    Ok(())
 }
