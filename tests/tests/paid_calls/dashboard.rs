@@ -1,18 +1,23 @@
-//! The dashboard in `deploy/grafana`: a real Prometheus looks at two nodes as docs/metrics.md tells it to, and every panel has
-//! something to show.
+//! The dashboard in `deploy/grafana`: a real Prometheus looks at two nodes as docs/metrics.md tells it to, every panel has
+//! something to show, and what many callers buy meanwhile is counted.
 
 use std::{path::Path, process::Stdio};
 
 use anyhow::{Context, Result, ensure};
 use farthing_tests::{
-    calls::{expect_served, free_port},
+    calls::{cost, expect_served, free_port, setting},
     tell::tell,
     wait::eventually,
-    world::World,
+    world::{FUNDS, Setup, World},
 };
+use futures::{StreamExt, TryStreamExt, stream};
 use reqwest::Url;
 use serde_json::Value;
 use tokio::process::{Child, Command};
+
+/// Callers at once, and calls of all.
+const CALLERS: usize = 64;
+const CALLS: u32 = 512;
 
 /// Debian's Prometheus in a process of its own, which looks at both nodes every second.
 struct Prometheus {
@@ -180,5 +185,29 @@ async fn every_panel_of_the_dashboard_shows_something_in_prometheus() -> Result<
         choices.push(prometheus.choices(&world, (series.as_str(), label.as_str())).await?.len());
     }
     assert_eq!(choices, [2, 1], "two jobs, and one node of the first");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn prometheus_counts_each_call_that_64_callers_buy_on_both_sides_and_once() -> Result<()> {
+    let room = ["gateway.connections_max", "gateway.connections_per_ip_max"].map(|name| setting(name, "400"));
+    let world = World::with(Setup { consumer_settings: room.concat(), ..Setup::default() }).await?;
+    let Some(prometheus) = Prometheus::start(&world).await? else { return Ok(()) };
+    eventually("both nodes are scraped", async || Ok(prometheus.values(&world, "up").await? == [1.0, 1.0]))
+        .await
+        .with_context(|| prometheus.log())?;
+    let calls = stream::iter(0..CALLS).map(|_| world.get("/ok")).buffer_unordered(CALLERS);
+    for answer in calls.try_collect::<Vec<_>>().await? {
+        expect_served(&answer)?;
+    }
+    let charged = "sum(farthing_calls_total{outcome=\"charged\"})";
+    eventually("Prometheus has them all", async || {
+        Ok(prometheus.values(&world, charged).await? == [f64::from(2 * CALLS)])
+    })
+    .await
+    .with_context(|| prometheus.log())?;
+    let resets = prometheus.values(&world, "sum(resets(farthing_calls_total[1h]))").await?;
+    assert_eq!(resets, [0.0], "a counter fell while they bought");
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(CALLS.into()));
     Ok(())
 }
