@@ -33,10 +33,13 @@ testnet: anvil build ## The same nodes, kept running, with commands to paste; Ct
 	"$(programs)/farthing" testnet up
 
 .PHONY: test
-# Whole nodes wait more than they work: for blocks, for each other, for the two minutes that a doubt has to last.
+# Whole nodes wait more than they work: for blocks, for each other, for the two minutes that a doubt has to last. So more of them
+# run than there are cores, and compilers beside them.
 test: node-deps tools-deps sdk-deps ## All tests: pure rules, adapters, contracts on a real chain, whole nodes
 	cargo build --workspace --all-targets --locked
-	RUST_TEST_THREADS="$${RUST_TEST_THREADS:-$$(($$(nproc) + 2))}" cargo test --workspace --locked
+	export RUST_TEST_THREADS="$${RUST_TEST_THREADS:-$$(($$(nproc) + 2))}"; \
+	cargo test --workspace --locked --no-run --message-format=json-render-diagnostics | \
+		node tests/suites.mjs "cargo test --workspace --locked --doc"
 
 .PHONY: nat-test
 nat-test: anvil ## The NAT laboratory alone: whole nodes behind routers in network namespaces; three minutes, as root

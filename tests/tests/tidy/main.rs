@@ -8,6 +8,7 @@ mod links;
 mod modules;
 mod pinned;
 mod source;
+mod suites;
 mod texts;
 mod walk;
 
