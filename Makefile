@@ -48,7 +48,7 @@ nat-test: anvil ## The NAT laboratory alone: whole nodes behind routers in netwo
 
 .PHONY: browser-test
 browser-test: anvil tools-deps build ## The console in chromium alone: every page judged by axe-core; pictures in target/screenshots
-	cargo test --workspace --test browser --locked
+	PICTURES=1 cargo test --workspace --test browser --locked
 
 .PHONY: sdk-test
 sdk-test: anvil sdk-deps build ## Client code in every language: compiled strictly, and run against paid calls
