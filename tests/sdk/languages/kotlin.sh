@@ -1,4 +1,5 @@
 # Kotlin: all at once, because the compiler takes long to start; every warning is an error.
+source "$TOOLS/jvm.sh"
 compiler="$TOOLS/node_modules/kotlin-compiler"
 mapfile -t sources < <(find quakes planets things nasty alone loner -name '*.kt' -not -path '*/examples/*')
 mkdir -p programs
@@ -12,12 +13,12 @@ for snippet in quakes things; do
     } > "programs/Snippet_$snippet.kt"
 done
 cp snippets/plain programs/Plain.kt
-java -Xmx1500m -cp "$compiler/lib/kotlin-compiler.jar:$compiler/lib/kotlin-stdlib.jar" \
+java "${SHORT[@]}" -Xmx1500m -cp "$compiler/lib/kotlin-compiler.jar:$compiler/lib/kotlin-stdlib.jar" \
     org.jetbrains.kotlin.cli.jvm.K2JVMCompiler -kotlin-home "$compiler" -no-reflect -Werror -jvm-target 17 \
     -d program.jar "${sources[@]}" programs/*.kt "$PROGRAMS"/{Main,Exact}.kt
-run() { java -cp "program.jar:$compiler/lib/kotlin-stdlib.jar" "$@"; }
+run() { java "${SHORT[@]}" -cp "program.jar:$compiler/lib/kotlin-stdlib.jar" "$@"; }
 for package in quakes planets things nasty; do run "$package.ClientTestKt"; done
 for program in Example_quakes Example_planets Example_alone snippet_quakes.Snippet_quakes snippet_things.Snippet_things Plain; do
     run "${program}Kt"
 done
-for program in Exact Main; do $BESET java $JVM_PROXY -cp "program.jar:$compiler/lib/kotlin-stdlib.jar" "${program}Kt"; done
+for program in Exact Main; do $BESET java "${SHORT[@]}" $JVM_PROXY -cp "program.jar:$compiler/lib/kotlin-stdlib.jar" "${program}Kt"; done

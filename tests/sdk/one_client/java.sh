@@ -1,3 +1,4 @@
 # Java: every lint, each an error.
-javac -Xlint:all -Werror -d classes "$PACKAGE"/src/main/java/"$PACKAGE"/*.java "$PROGRAMS/${PROGRAM^}.java"
-exec java -cp classes "${PROGRAM^}"
+source "$TOOLS/jvm.sh"
+javac "${SHORT[@]/#/-J}" -Xlint:all -Werror -d classes "$PACKAGE"/src/main/java/"$PACKAGE"/*.java "$PROGRAMS/${PROGRAM^}.java"
+exec java "${SHORT[@]}" -cp classes "${PROGRAM^}"
