@@ -422,6 +422,8 @@ struct Package {
     /// Of every kind: normal, build and dev.
     dependencies: Vec<String>,
     normal_dependencies: Vec<String>,
+    /// Whether its documentation is searched for examples, which are compiled and run.
+    runs_examples: bool,
 }
 
 impl Package {
@@ -457,5 +459,10 @@ fn package(described: &Value) -> Package {
             .filter(|dependency| dependency["kind"].is_null())
             .map(name)
             .collect(),
+        runs_examples: described["targets"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|target| target["doctest"] == true),
     }
 }

@@ -1,4 +1,5 @@
-//! The runner of all suites (`tests/suites.mjs`), with programs of the system and commands in their place.
+//! The runner of all suites (`tests/suites.mjs`), with programs of the system and commands in their place; and that examples of
+//! documentation are run.
 
 use std::{
     env,
@@ -11,7 +12,10 @@ use std::{
 
 use serde_json::json;
 
-use super::source::repository;
+use super::{
+    packages,
+    source::{repository, source_files},
+};
 
 /// Far longer than a process takes to end.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -113,4 +117,34 @@ fn a_suite_finds_the_compiler_of_this_repository_in_whatever_folder() {
 fn a_run_of_no_suite_fails() {
     let Some((passed, said)) = run(&[], &[], "60") else { return };
     assert!(!passed && said.contains("nothing was tested"), "{said}");
+}
+
+/// What blocks of documentation hold that are no examples.
+const NO_EXAMPLES: [&str; 2] = ["text", "toml"];
+
+/// Whether a file's documentation has an example, which rustdoc compiles and runs.
+fn has_example(text: &str) -> bool {
+    let lines = text.lines().map(str::trim_start);
+    let documentation =
+        lines.filter_map(|line| line.strip_prefix("///").or_else(|| line.strip_prefix("//!")));
+    let fences = documentation.filter_map(|words| words.trim_start().strip_prefix("```"));
+    // Every second one ends a block.
+    fences.step_by(2).any(|language| !NO_EXAMPLES.contains(&language))
+}
+
+#[test]
+fn packages_are_searched_for_examples_exactly_where_they_have_some() {
+    let (mut wrong, mut searched) = (Vec::new(), 0);
+    for package in packages() {
+        let has_some = source_files(&package.source()).iter().any(|file| has_example(file.everything()));
+        searched += usize::from(package.runs_examples);
+        if has_some != package.runs_examples {
+            wrong.push(package.manifest);
+        }
+    }
+    assert!(searched > 0, "no documentation has an example");
+    assert!(
+        wrong.is_empty(),
+        "`doctest = false` stands below [lib] where no documentation has an example, and nowhere else: {wrong:#?}"
+    );
 }
