@@ -2,7 +2,8 @@
 //
 // Usage: cargo test --workspace --no-run --message-format=json-render-diagnostics | node tests/suites.mjs [COMMAND …]
 //
-// 1. Cargo tells which programs it has built; each is a suite. So is each COMMAND, for what cargo alone can run.
+// 1. Cargo tells which programs it has built; each is a suite. So is each COMMAND, for what no program does by itself; without
+//    programs the input is empty.
 // 2. One lane takes the suites that compute, at a low priority, the other one those that wait. A lane that has no more
 //    of its own kind takes the other's.
 // 3. What a suite prints is shown whole when it has ended. Suites that failed are named again at the end.
