@@ -10,13 +10,19 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use farthing_tests::tell::tell;
 use serde_json::Value;
-use tokio::{process::Command, sync::Semaphore};
+use tokio::{
+    process::Command,
+    sync::{OnceCell, Semaphore},
+};
 
 /// Far longer than any compiler takes on a slow machine, so that only one that hangs runs into it.
 const DEADLINE: Duration = Duration::from_secs(1800);
 
 /// Compilers are hungry: no more of them at a time, whichever test they are for.
 static SLOTS: Semaphore = Semaphore::const_new(2);
+
+/// Asked for once: cargo looks at every file of the workspace to tell.
+static CRATES: OnceCell<Crates> = OnceCell::const_new();
 
 /// A language of client code.
 #[derive(Debug, Clone, Copy)]
@@ -138,8 +144,8 @@ impl Toolchain {
             .stdin(Stdio::null())
             .kill_on_drop(true);
         if self.language == "rust" {
-            let crates = Crates::find().await?;
-            command.env("EXTERNS", crates.externs).env("DEPENDENCIES", crates.folder);
+            let crates = CRATES.get_or_try_init(Crates::find).await?;
+            command.env("EXTERNS", &crates.externs).env("DEPENDENCIES", &crates.folder);
         }
         let output = tokio::time::timeout(DEADLINE, command.output())
             .await
