@@ -15,8 +15,11 @@ const CALLERS: [usize; 2] = [1, 64];
 /// Pairs of turns with as many callers. Who begins changes with each.
 const PAIRS: usize = 11;
 
+/// A figure of a turn, where its events were counted.
+type Figure = fn(&Row) -> Option<f64>;
+
 /// Figures of a turn in which events are counted.
-const EVENTS: [(&str, fn(&Row) -> Option<f64>); 3] = [
+const EVENTS: [(&str, Figure); 3] = [
     ("system calls a call", |row| row.syscalls),
     ("context switches a call", |row| row.context_switches),
     ("allocations a call", |row| row.allocations),
