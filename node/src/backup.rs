@@ -11,10 +11,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use farthing_config::CONSOLE_SETTINGS_FILE;
 use farthing_ledger::{Ledger, LedgerError, Namespace, OpenError, OpenMode};
-use farthing_os::{clock, files, lock::DataFolderError, secret::SecretText};
-use farthing_serve::tls;
+use farthing_os::{
+    clock,
+    file_names::{self, BACKED_UP},
+    files,
+    lock::DataFolderError,
+    secret::SecretText,
+};
 use farthing_wallet::{WalletError, lock_folder};
 use minicbor::{Decode, Encode, bytes::ByteVec};
 use zeroize::Zeroizing;
@@ -43,23 +47,6 @@ const WRITTEN_DOWN_KEY: &[u8] = b"phrase-written-down";
 const CONTENTS_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// The format that is written. 1 is read as well: it has no authority.
 const FORMAT: u8 = 2;
-/// Opened ledgers of backups that are looked at.
-const VERIFY_FOLDER: &str = ".verify";
-const LEDGER_FILE: &str = "ledger.redb";
-const SECRETS_FILE: &str = "secrets.toml";
-const WALLET_FILE: &str = "wallet.json";
-/// In the order in which they are restored: with a wallet the folder is complete, and without one a node does not
-/// start on a ledger that was used.
-const FILES: [&str; 7] = [
-    tls::AUTHORITY,
-    LEDGER_FILE,
-    SECRETS_FILE,
-    "farthing.toml",
-    CONSOLE_SETTINGS_FILE,
-    "wallet.passphrase",
-    WALLET_FILE,
-];
-
 /// The reason that there is no backup, or that none can be restored.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
@@ -173,13 +160,13 @@ pub fn make(
         seal::fit(passphrase)?;
     }
     let mut stored = Vec::new();
-    for name in FILES {
+    for name in BACKED_UP {
         let bytes = match name {
-            LEDGER_FILE => Some(copy_of(ledger, data_dir)?),
+            file_names::LEDGER => Some(copy_of(ledger, data_dir)?),
             name => read(&data_dir.join(name))?,
         };
         let is_wallet = |bytes: &[u8]| replaced::wallet_in(bytes).as_deref() == Some(wallet);
-        if name == WALLET_FILE && !bytes.as_deref().is_some_and(is_wallet) {
+        if name == file_names::WALLET && !bytes.as_deref().is_some_and(is_wallet) {
             return Err(BackupError::WalletUnread { path: data_dir.join(name) });
         }
         stored.extend(bytes.map(|bytes| StoredFile { name: name.to_owned(), bytes: bytes.into() }));
@@ -203,7 +190,8 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, BackupError> {
 
 /// The copy lies in the data folder for a moment: nobody else reads there, and there is room.
 fn copy_of(ledger: &Ledger, data_dir: &Path) -> Result<Vec<u8>, BackupError> {
-    let path = data_dir.join(format!(".backup.{}.redb", uuid::Uuid::new_v4().simple()));
+    let path =
+        data_dir.join(format!("{}{}.redb", file_names::LEDGER_COPY_PREFIX, uuid::Uuid::new_v4().simple()));
     let copied = ledger.copy_to(&path).map_err(BackupError::NotCopied);
     let bytes = copied.and_then(|()| {
         let length = fs::metadata(&path).map_or(0, |about| about.len());
@@ -223,9 +211,9 @@ fn open(bytes: &[u8], passphrase: &SecretText) -> Result<BackupContents, BackupE
     if contents.format > FORMAT {
         return Err(BackupError::Newer { found: contents.format });
     }
-    let known = contents.files.iter().all(|stored| FILES.contains(&stored.name.as_str()));
+    let known = contents.files.iter().all(|stored| BACKED_UP.contains(&stored.name.as_str()));
     let has = |name: &str| contents.files.iter().any(|stored| stored.name == name);
-    if contents.format == 0 || !known || !has(LEDGER_FILE) || !has(WALLET_FILE) {
+    if contents.format == 0 || !known || !has(file_names::LEDGER) || !has(file_names::WALLET) {
         return Err(BackupError::NoBackup);
     }
     Ok(contents)
@@ -255,7 +243,7 @@ struct StagingFolder {
 
 impl StagingFolder {
     fn within(data_dir: &Path) -> Result<Self, BackupError> {
-        let all = data_dir.join(VERIFY_FOLDER);
+        let all = data_dir.join(file_names::VERIFY);
         let folder = all.join(uuid::Uuid::new_v4().simple().to_string());
         make_folder(&folder)?;
         Ok(Self { all, folder })
@@ -275,7 +263,7 @@ impl Drop for StagingFolder {
 /// # Errors
 /// [`BackupError::Io`]
 pub fn remove_leftovers(data_dir: &Path) -> Result<(), BackupError> {
-    discard(&data_dir.join(VERIFY_FOLDER))
+    discard(&data_dir.join(file_names::VERIFY))
 }
 
 /// Makes a folder that only this user reads, where it is missing.
@@ -296,8 +284,8 @@ fn discard(folder: &Path) -> Result<(), BackupError> {
 }
 
 fn look(contents: &BackupContents, folder: &Path) -> Result<BackupSummary, BackupError> {
-    let path = folder.join(LEDGER_FILE);
-    write(&path, file_of(contents, LEDGER_FILE))?;
+    let path = folder.join(file_names::LEDGER);
+    write(&path, file_of(contents, file_names::LEDGER))?;
     let ledger = Ledger::open(&path, OpenMode::Existing).map_err(BackupError::NotOpened)?;
     let (paying, paid) = (ledger.payer_channels(), ledger.payee_channels());
     let audit = ledger.audit(None).map_err(BackupError::NotRead)?;
@@ -336,20 +324,20 @@ pub fn restore(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result
 
 /// Refuses a folder in which something lies that a restoration would replace.
 fn check_free(data_dir: &Path) -> Result<(), BackupError> {
-    let mut paths = FILES.iter().map(|name| data_dir.join(name));
+    let mut paths = BACKED_UP.iter().map(|name| data_dir.join(name));
     paths.find(|path| path.symlink_metadata().is_ok()).map_or(Ok(()), |path| Err(BackupError::InUse { path }))
 }
 
 /// Writes everything into a folder that has none of it, with spending stopped, the ledger marked as restored, and a new
 /// secret for each name.
 fn put_into(contents: &BackupContents, folder: &Path) -> Result<(), BackupError> {
-    for name in FILES {
+    for name in BACKED_UP {
         let Some(stored) = contents.files.iter().find(|stored| stored.name == name) else { continue };
         let path = folder.join(name);
         write(&path, &stored.bytes)?;
         match name {
-            LEDGER_FILE => stop_spending(&path)?,
-            SECRETS_FILE => SecretFile::in_folder(folder).renew()?,
+            file_names::LEDGER => stop_spending(&path)?,
+            file_names::SECRETS => SecretFile::in_folder(folder).renew()?,
             _ => {}
         }
     }

@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, ensure};
 use farthing_config::Config;
 use farthing_ledger::{Ledger, OpenMode};
-use farthing_os::lock::DataFolder;
+use farthing_os::{file_names, lock::DataFolder};
 use farthing_protocol::wire::NetworkName;
 use farthing_wallet::{Opened, Wallet, lock_folder};
 
@@ -43,13 +43,13 @@ impl Home {
         backup::remove_leftovers(data_dir)?;
         let mode = if Wallet::exists(data_dir) { OpenMode::Existing } else { OpenMode::Create };
         let ledger =
-            Ledger::open(&data_dir.join("ledger.redb"), mode).context("the ledger cannot be opened")?;
+            Ledger::open(&data_dir.join(file_names::LEDGER), mode).context("the ledger cannot be opened")?;
         let is_used =
             || anyhow::Ok(!ledger.payee_channels()?.is_empty() || !ledger.payer_channels()?.is_empty());
         ensure!(
             mode == OpenMode::Existing || !is_used()?,
             "{} holds the channels of a wallet that is not there; restore wallet.json, or move the folder away to start anew",
-            data_dir.join("ledger.redb").display()
+            data_dir.join(file_names::LEDGER).display()
         );
         let opened = Wallet::open_or_create(data_dir, config.wallet.passphrase.as_ref())?;
         let secret_file = SecretFile::in_folder(data_dir);
@@ -61,7 +61,7 @@ impl Home {
 /// The folder of what was learned of one network: its peers, records and listings. Each network has its own, so
 /// that they are there again when a node that was on another one for a while returns.
 pub fn network_folder(data_dir: &Path, network: &NetworkName) -> PathBuf {
-    let networks = data_dir.join("networks");
+    let networks = data_dir.join(file_names::NETWORKS);
     let folder = networks.join(network.as_str());
     if let (Some(chosen), Some(_)) = network.parts() {
         // A folder that has a chain in its name is another network's, of this version.
@@ -85,7 +85,7 @@ pub fn network_folder(data_dir: &Path, network: &NetworkName) -> PathBuf {
 
 /// Reads which chains, by number, the node of this folder was on.
 pub fn chains(data_dir: &Path) -> BTreeSet<u64> {
-    let folders = std::fs::read_dir(data_dir.join("networks")).into_iter().flatten().flatten();
+    let folders = std::fs::read_dir(data_dir.join(file_names::NETWORKS)).into_iter().flatten().flatten();
     let names = folders.filter_map(|folder| folder.file_name().into_string().ok());
     let networks = names.filter_map(|name| NetworkName::new(name).ok());
     networks.filter_map(|network| network.parts().1).collect()

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use farthing_config::CONSOLE_SETTINGS_FILE;
+use farthing_os::file_names::CHOSEN_SETTINGS;
 use farthing_protocol::Address;
 
 use super::{
@@ -28,7 +28,7 @@ fn after_help() -> String {
     let exits = Exit::value_variants().iter();
     let codes = exits.map(|exit| format!(", {} {}", *exit as u8, exit.name().replace('-', " ")));
     format!(
-        "Exit codes: 0 ok{}.\nSettings come from flags, FARTHING_SECTION__KEY, {CONSOLE_SETTINGS_FILE} in the data folder \
+        "Exit codes: 0 ok{}.\nSettings come from flags, FARTHING_SECTION__KEY, {CHOSEN_SETTINGS} in the data folder \
          (what the console and `farthing chain` set), farthing.toml there, and defaults. The first of them that has a \
          value wins.",
         codes.collect::<String>()

@@ -3,9 +3,9 @@
 
 use std::{io, path::Path};
 
-use farthing_os::files;
+use farthing_os::{file_names, files};
 
-use super::{CONSOLE_SETTINGS_FILE, keys::SettingKey};
+use super::keys::SettingKey;
 
 const HEAD: &str = "# Written by the node when settings are changed in the console or with `farthing chain set`.\n\
                     # It wins over farthing.toml; remove a line, or the file, to go back to that.\n";
@@ -23,7 +23,7 @@ impl UserSettings {
     /// # Errors
     /// What keeps the file from being read.
     pub fn read(data_dir: &Path) -> io::Result<Self> {
-        let path = data_dir.join(CONSOLE_SETTINGS_FILE);
+        let path = data_dir.join(file_names::CHOSEN_SETTINGS);
         match std::fs::read_to_string(&path) {
             Ok(text) => text.parse().map(Self).map_err(|_| {
                 let problem = format!("{} is not valid TOML; mend or remove it", path.display());
@@ -66,7 +66,7 @@ impl UserSettings {
     /// # Errors
     /// What the file system says; the file is then as it was.
     pub fn write(&self, data_dir: &Path) -> io::Result<()> {
-        files::replace_private(&data_dir.join(CONSOLE_SETTINGS_FILE), self.text().as_bytes())
+        files::replace_private(&data_dir.join(file_names::CHOSEN_SETTINGS), self.text().as_bytes())
     }
 
     /// Makes a person's settings file of it, which must not be there yet.
@@ -96,7 +96,7 @@ mod tests {
         again.set(urls, None);
         again.set(confirmations, None);
         assert_eq!(again, UserSettings::default());
-        std::fs::write(folder.path().join(CONSOLE_SETTINGS_FILE), "[").unwrap();
+        std::fs::write(folder.path().join(file_names::CHOSEN_SETTINGS), "[").unwrap();
         assert!(UserSettings::read(folder.path()).unwrap_err().to_string().contains("mend or remove"));
     }
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use farthing_control::types::SettingOrigin;
-use farthing_os::files::read_own;
+use farthing_os::{file_names, files::read_own};
 use farthing_protocol::Usdc;
 
 use super::{
@@ -22,12 +22,6 @@ use super::{
 /// The most that may lie in the channel with one owner unless more is deposited at once: a day of spending, as the
 /// other defaults have it.
 const AT_REST_PER_OWNER: Usdc = Usdc::from_micros(5_000_000);
-
-/// Settings that were changed while the node ran, in the data folder: they win over the user's own file.
-pub const CONSOLE_SETTINGS_FILE: &str = "settings.toml";
-
-/// The user's own file, in the data folder.
-const SETTINGS_FILE: &str = "farthing.toml";
 
 /// Variables that are known by another name than the one the table makes.
 const ALIASES: [(&str, &str); 2] =
@@ -63,7 +57,7 @@ impl Sources {
 
     /// The user's own settings file of a node.
     pub fn file_in(&self, data_dir: &Path) -> PathBuf {
-        self.file.clone().unwrap_or_else(|| data_dir.join(SETTINGS_FILE))
+        self.file.clone().unwrap_or_else(|| data_dir.join(file_names::SETTINGS))
     }
 }
 
@@ -163,7 +157,8 @@ impl Raw {
     /// Reads what was set in the console. It lies in the data folder, wherever the user's own file is.
     fn read_console_settings(&mut self, sources: &Sources, above_file: &BTreeMap<&'static str, Setting>) {
         let data_dir = above_file.get("node.data_dir").and_then(|setting| setting.values.first());
-        let Some(path) = data_dir.map(|data_dir| Path::new(data_dir).join(CONSOLE_SETTINGS_FILE)) else {
+        let Some(path) = data_dir.map(|data_dir| Path::new(data_dir).join(file_names::CHOSEN_SETTINGS))
+        else {
             return;
         };
         let origin = SettingOrigin::File(path.clone());

@@ -24,7 +24,7 @@ pub use self::{
     chain::public_chain_id,
     chosen::UserSettings,
     example::{Shown, ShownValue, example},
-    gather::{CONSOLE_SETTINGS_FILE, Sources},
+    gather::Sources,
     raw::{ConfigError, ConfigProblem},
     reload::ChangedSettings,
     settings::{

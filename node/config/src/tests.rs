@@ -1,5 +1,7 @@
 //! The promises of the configuration, on real files in folders of their own.
 
+use farthing_os::file_names;
+
 use super::{
     keys::{Fallback, SettingKey},
     settings::KEYS,
@@ -258,12 +260,12 @@ fn what_the_console_sets_stands_between_the_file_and_the_environment_and_keys_in
     let setup = Setup::new().file("[chain]\nrpc_urls = [\"https://one.example\"]\nconfirmations = 3\n");
     let chosen =
         "[chain]\nrpc_urls = [\"https://me:pw@two.example/v2/very-secret\"]\nconfirmations = \"9\"\n";
-    std::fs::write(setup.folder.path().join(CONSOLE_SETTINGS_FILE), chosen).unwrap();
+    std::fs::write(setup.folder.path().join(file_names::CHOSEN_SETTINGS), chosen).unwrap();
     let setup = setup.variable("FARTHING_CHAIN__CONFIRMATIONS", "12");
     let loaded = setup.load().unwrap();
     assert_eq!(loaded.config.chain.rpc_urls, ["https://me:pw@two.example/v2/very-secret"]);
     assert_eq!(loaded.config.chain.confirmations, Some(12));
-    assert!(origin_of(&loaded, "chain.rpc_urls").ends_with(CONSOLE_SETTINGS_FILE));
+    assert!(origin_of(&loaded, "chain.rpc_urls").ends_with(file_names::CHOSEN_SETTINGS));
     let shown = loaded.shown().into_iter().find(|shown| shown.name == "chain.rpc_urls").unwrap();
     assert_eq!(shown.value.to_string(), "https://two.example/…");
     let of = |name: &str| {

@@ -21,7 +21,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_os::{clock, files, secret::SecretText};
+use farthing_os::{clock, file_names, files, secret::SecretText};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,6 @@ use sessions::Sessions;
 pub use sessions::{ABSOLUTE_SECS, Begun, Confirmed, Reauthenticated, Session, SessionId, Token};
 pub use setup_code::SetupCode;
 
-const FILE: &str = "console.json";
 /// Far below the 12 hours after which a session is idle.
 const USE_STORED_EVERY_SECS: u64 = 3600;
 
@@ -159,7 +158,7 @@ impl Access {
     /// # Errors
     /// [`AccessError`]; a damaged file is never replaced silently.
     pub fn open(data_dir: &Path, configured: Option<&SecretText>) -> Result<Self, AccessError> {
-        let path = data_dir.join(FILE);
+        let path = data_dir.join(file_names::CONSOLE);
         let stored = match std::fs::read(&path) {
             Ok(bytes) => {
                 serde_json::from_slice(&bytes).map_err(|_| AccessError::Damaged { path: path.clone() })?

@@ -21,6 +21,7 @@ use std::{
 
 use axum::{Router, body::HttpBody as Body};
 use bytes::Bytes;
+use farthing_os::file_names::CONTROL_SOCKET;
 use futures::future::{Either, select};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
@@ -38,7 +39,6 @@ pub use self::{
     sentences::{capital, counted, sentence},
 };
 
-const SOCKET_FILE: &str = "control.sock";
 /// An answer holds at most one call's body and its head.
 const ANSWER_BYTES_MAX: usize = farthing_protocol::limits::RESPONSE_BODY_BYTES_MAX + 64 * 1024;
 /// Opening a channel on a slow chain is the longest thing a command waits for.
@@ -54,12 +54,12 @@ pub async fn serve(data_dir: &Path, router: Router, stop: CancellationToken) -> 
     let listener = listen(data_dir)?;
     axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await?;
     // Without a node there is nobody to talk to; a leftover socket is replaced at the next start anyway.
-    let _ = fs::remove_file(data_dir.join(SOCKET_FILE));
+    let _ = fs::remove_file(data_dir.join(CONTROL_SOCKET));
     Ok(())
 }
 
 fn listen(data_dir: &Path) -> io::Result<UnixListener> {
-    UnixListener::from_std(farthing_os::socket::listen(&data_dir.join(SOCKET_FILE), 0o600)?)
+    UnixListener::from_std(farthing_os::socket::listen(&data_dir.join(CONTROL_SOCKET), 0o600)?)
 }
 
 /// The reason that a command was not carried out.
@@ -121,7 +121,7 @@ pub struct ControlClient {
 
 impl ControlClient {
     pub fn in_folder(data_dir: &Path) -> Self {
-        Self { socket: data_dir.join(SOCKET_FILE), within: None, when_slow: None }
+        Self { socket: data_dir.join(CONTROL_SOCKET), within: None, when_slow: None }
     }
 
     /// With another patience than a minute for a question and ten minutes for the slowest command.
@@ -372,7 +372,7 @@ mod tests {
         let (serving, data_dir) = (stop.clone(), folder.to_owned());
         let task = tokio::spawn(async move { serve(&data_dir, router, serving).await.unwrap() });
         let client = ControlClient::in_folder(folder);
-        while !folder.join(SOCKET_FILE).exists() {
+        while !folder.join(CONTROL_SOCKET).exists() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         (client, stop, task)
@@ -389,7 +389,7 @@ mod tests {
         assert_eq!(refused.to_string(), "no money", "what failed");
         assert_eq!(refused.next_step(), Some("send some"), "told once, and here");
         assert!(matches!(refused, ControlError::Refused(problem) if problem.status == 402));
-        let mode = fs::metadata(folder.path().join(SOCKET_FILE)).unwrap().permissions().mode();
+        let mode = fs::metadata(folder.path().join(CONTROL_SOCKET)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         stop.cancel();
         task.await.unwrap();
@@ -457,7 +457,7 @@ mod tests {
     #[tokio::test]
     async fn a_socket_left_by_a_killed_node_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
-        drop(std::os::unix::net::UnixListener::bind(folder.path().join(SOCKET_FILE)).unwrap());
+        drop(std::os::unix::net::UnixListener::bind(folder.path().join(CONTROL_SOCKET)).unwrap());
         fs::create_dir(folder.path().join(".control.sock.new")).unwrap();
         let client = ControlClient::in_folder(folder.path());
         assert!(matches!(client.ask(Fine).await, Err(ControlError::NotRunning { .. })));

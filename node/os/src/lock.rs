@@ -16,7 +16,7 @@ pub use belongings::WalletFile;
 
 use belongings::NotClaimed;
 
-use crate::{container, files::Folder, shell::word};
+use crate::{container, file_names, files::Folder, shell::word};
 
 /// The reason that the data folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +80,7 @@ impl DataFolder {
             let source = io::Error::other("another folder was put in its place meanwhile");
             return Err(failure(path, source));
         }
-        let mut lock = folder.file("lock").map_err(|source| failure(path, source))?;
+        let mut lock = folder.file(file_names::LOCK).map_err(|source| failure(path, source))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

@@ -23,7 +23,7 @@ pub fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
         Ok(_) if UnixStream::connect(path).is_ok() => return Err(io::ErrorKind::AddrInUse.into()),
         _ => {}
     }
-    let private = path.with_file_name(format!(".{name}.new"));
+    let private = path.with_file_name(unfinished(&name));
     let made = private.join("s");
     // What a start left that was ended here. A link leads into somebody's folder, and so is one with anything else in it.
     if fs::symlink_metadata(&private).is_ok_and(|found| found.is_dir()) {
@@ -39,6 +39,11 @@ pub fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
     fs::remove_dir(&private)?;
     listener.set_nonblocking(true)?;
     Ok(listener)
+}
+
+/// The name of the folder in which a socket of this name is made.
+pub(crate) fn unfinished(name: &str) -> String {
+    format!(".{name}.new")
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use farthing_os::files;
+use farthing_os::{file_names, files};
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose};
 use rustls::{ServerConfig, pki_types::CertificateDer};
 use serde::{Deserialize, Serialize};
@@ -93,7 +93,7 @@ pub fn own(data_dir: &Path, names: &[String]) -> Result<ServerTls, TlsError> {
 
 fn own_at(data_dir: &Path, names: &[String], now: Duration) -> Result<ServerTls, TlsError> {
     let now = now.max(WRITTEN);
-    let folder = data_dir.join("tls");
+    let folder = data_dir.join(file_names::TLS);
     let failed = |source| TlsError::Io { path: folder.clone(), source };
     fs::create_dir_all(&folder).map_err(failed)?;
     // Others may pass, to what is public in it.
@@ -117,7 +117,7 @@ fn own_at(data_dir: &Path, names: &[String], now: Duration) -> Result<ServerTls,
     let pair = server_pair(&folder, &authority, &all, now)?;
     Ok(ServerTls {
         config: pair.server_config(&folder.join(SERVER_FILE))?,
-        ca_file: Some(folder.join(CA_FILE)),
+        ca_file: Some(folder.join(file_names::CA)),
         ca_fingerprint: authority.fingerprint(),
         own_name: Some(own_name),
     })
@@ -148,11 +148,11 @@ pub struct OnDisk {
 /// # Errors
 /// [`TlsError::Missing`] before the first start.
 pub fn authority(data_dir: &Path) -> Result<OnDisk, TlsError> {
-    let folder = data_dir.join("tls");
-    if !folder.join(AUTHORITY_FILE).exists() {
+    let folder = data_dir.join(file_names::TLS);
+    if !folder.join(file_names::AUTHORITY).exists() {
         return Err(TlsError::Missing { folder });
     }
-    Ok(OnDisk { file: folder.join(CA_FILE), ..certificate(&folder.join(AUTHORITY_FILE))? })
+    Ok(OnDisk { file: folder.join(file_names::CA), ..certificate(&folder.join(file_names::AUTHORITY))? })
 }
 
 /// The first certificate of a file.
@@ -166,16 +166,11 @@ pub fn certificate(file: &Path) -> Result<OnDisk, TlsError> {
     Ok(OnDisk { file: file.into(), fingerprint })
 }
 
-/// The authority with its key, within the data folder: all that makes another folder's node one that clients trust.
-pub const AUTHORITY: &str = "tls/authority.pem";
-const AUTHORITY_FILE: &str = "authority.pem";
-const CA_FILE: &str = "ca.pem";
 const SERVER_FILE: &str = "server.pem";
-const NAME_FILE: &str = "own-name";
 
 /// The name below `localhost` that this node alone has, made once: browsers keep what they store by name.
 fn own_name(folder: &Path) -> Result<String, TlsError> {
-    let path = folder.join(NAME_FILE);
+    let path = folder.join(file_names::OWN_NAME);
     let io = |source| TlsError::Io { path: path.clone(), source };
     if !path.exists() {
         let name = format!("{}.localhost", uuid::Uuid::new_v4().simple());

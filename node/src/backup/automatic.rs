@@ -13,13 +13,13 @@ use std::{
 
 use farthing_control::types::{AutomaticBackups, Backup};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
-use farthing_os::{clock, secret::SecretText};
+use farthing_os::{clock, file_names, secret::SecretText};
 use farthing_shared::disk::aside;
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
-use super::{BackupError, Backups, LEDGER_FILE, Lock, Made, Recipient, make};
+use super::{BackupError, Backups, Lock, Made, Recipient, make};
 
 const STORED_KEY: &[u8] = b"automatic-backups";
 /// A day's work is what may be lost.
@@ -105,7 +105,7 @@ impl Automatic {
         ledger: Ledger,
         wallet: String,
     ) -> Result<Self, LedgerError> {
-        sweep(&data_dir, ".backup.");
+        sweep(&data_dir, file_names::LEDGER_COPY_PREFIX);
         sweep(backups.folder(), ".farthing-");
         let stored = ledger.get(Namespace::Settings, STORED_KEY)?;
         let plan = stored.and_then(|bytes| serde_json::from_slice(&bytes).ok().flatten());
@@ -248,7 +248,7 @@ impl AutomaticInner {
     fn make(&self, plan: BackupSchedule) -> Result<Backup, BackupError> {
         let now_secs = clock::now_secs();
         self.backups.prepare()?;
-        let ledger = self.data_dir.join(LEDGER_FILE);
+        let ledger = self.data_dir.join(file_names::LEDGER);
         let ledger_bytes = fs::metadata(&ledger).map_or(0, |about| about.len());
         for folder in [self.data_dir.as_path(), self.backups.folder()] {
             let space = rustix::fs::statvfs(folder)

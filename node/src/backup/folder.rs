@@ -8,12 +8,9 @@ use std::{
 
 use farthing_config::NodeConfig;
 use farthing_control::types::Backup;
-use farthing_os::{clock, files};
+use farthing_os::{clock, file_names, files};
 
 use super::BackupError;
-
-const FOLDER: &str = "backups";
-const EXTENSION: &str = ".backup";
 
 /// The origin of a backup; said in its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +32,7 @@ impl Made {
     }
 
     fn of(name: &str) -> Self {
-        let stem = name.trim_end_matches(EXTENSION);
+        let stem = name.trim_end_matches(file_names::BACKUP_EXTENSION);
         let named =
             [Self::Uploaded, Self::Automatically].into_iter().find(|made| stem.ends_with(made.suffix()));
         named.unwrap_or(Self::Here)
@@ -64,7 +61,7 @@ impl Backups {
     }
 
     pub fn in_folder(data_dir: &Path) -> Self {
-        Self { folder: data_dir.join(FOLDER), is_own: true }
+        Self { folder: data_dir.join(file_names::BACKUPS), is_own: true }
     }
 
     pub fn folder(&self) -> &Path {
@@ -98,7 +95,7 @@ impl Backups {
         };
         self.prepare()?;
         let time = clock::timestamp(now_secs).replace(':', "");
-        let name = format!("farthing-{time}{}{EXTENSION}", made.suffix());
+        let name = format!("farthing-{time}{}{file_names::BACKUP_EXTENSION}", made.suffix());
         let path = self.folder.join(&name);
         files::replace_private(&path, bytes).map_err(failed(&path))?;
         let like_it = self.all()?.into_iter().filter(|file| made.counts_with(Made::of(&file.name)));
@@ -131,7 +128,7 @@ impl Backups {
         for entry in fs::read_dir(&self.folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with("farthing-") && name.ends_with(EXTENSION) {
+            if name.starts_with("farthing-") && name.ends_with(file_names::BACKUP_EXTENSION) {
                 let about = entry.metadata().map_err(failed)?;
                 let written = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
                 let written_secs = written.map_or(0, |since| since.as_secs());

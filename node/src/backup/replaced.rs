@@ -3,10 +3,10 @@
 use std::{fs, io, path::Path, time::UNIX_EPOCH};
 
 use farthing_control::types::ReplacedNode;
+use farthing_os::file_names;
 
-use super::{BackupError, WALLET_FILE};
+use super::BackupError;
 
-pub(super) const PREFIX: &str = "replaced-";
 /// Nobody restores more often without looking.
 const LISTED_MAX: usize = 100;
 
@@ -21,7 +21,7 @@ pub fn all(data_dir: &Path) -> Result<Vec<ReplacedNode>, BackupError> {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name().to_string_lossy().into_owned();
         // A link is none of ours, wherever it leads.
-        if !name.starts_with(PREFIX) || !entry.file_type().map_err(failed)?.is_dir() {
+        if !name.starts_with(file_names::REPLACED_PREFIX) || !entry.file_type().map_err(failed)?.is_dir() {
             continue;
         }
         let changed = entry.metadata().map_err(failed)?.modified().ok();
@@ -63,7 +63,7 @@ fn bytes_of(folder: &Path) -> io::Result<u64> {
 }
 
 fn wallet_of(folder: &Path) -> Option<String> {
-    wallet_in(&fs::read(folder.join(WALLET_FILE)).ok()?)
+    wallet_in(&fs::read(folder.join(file_names::WALLET)).ok()?)
 }
 
 /// The address that a wallet's file says is its own.
@@ -87,7 +87,7 @@ mod tests {
             ("backups", ""),
         ] {
             fs::create_dir(data_dir.join(name)).unwrap();
-            fs::write(data_dir.join(name).join(WALLET_FILE), format!("{{\"address\":\"{wallet}\"}}"))
+            fs::write(data_dir.join(name).join(file_names::WALLET), format!("{{\"address\":\"{wallet}\"}}"))
                 .unwrap();
         }
         std::os::unix::fs::symlink("/", data_dir.join("replaced-by-a-link")).unwrap();

@@ -11,17 +11,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use farthing_os::{clock, files, secret::SecretText};
-use farthing_serve::tls;
+use farthing_os::{
+    clock,
+    file_names::{self, BACKED_UP},
+    files,
+    secret::SecretText,
+};
 use farthing_wallet::Wallet;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BackupContents, BackupError, BackupSummary, FILES, discard, make_folder, open, put_into, replaced, verify,
+    BackupContents, BackupError, BackupSummary, discard, make_folder, open, put_into, replaced, verify,
 };
-
-const FOLDER: &str = ".restore";
-const READY: &str = "ready";
 
 /// The contents of `ready`.
 #[derive(Serialize, Deserialize)]
@@ -51,10 +52,11 @@ pub fn stage(
         return Err(BackupError::Violated(facts.violations));
     }
     let contents = open(bytes, passphrase)?;
-    let folder = data_dir.join(FOLDER);
+    let folder = data_dir.join(file_names::RESTORE);
     discard(&folder)?;
     make_folder(&folder)?;
-    let kept_in = format!("{}{}", replaced::PREFIX, clock::timestamp(clock::now_secs()).replace(':', ""));
+    let kept_in =
+        format!("{}{}", file_names::REPLACED_PREFIX, clock::timestamp(clock::now_secs()).replace(':', ""));
     let ready = prepare(&contents, &folder, wallet_passphrase, check_settings).and_then(|()| {
         write_plan(&folder, &StagedPlan { kept_in: kept_in.clone(), files: facts.files.clone() })
     });
@@ -74,19 +76,19 @@ fn prepare(
 ) -> Result<(), BackupError> {
     put_into(contents, folder)?;
     Wallet::open(folder, wallet_passphrase).map_err(BackupError::WalletClosed)?;
-    let settings = folder.join("farthing.toml");
+    let settings = folder.join(file_names::SETTINGS);
     if settings.exists() { check_settings(&settings).map_err(BackupError::Settings) } else { Ok(()) }
 }
 
 fn write_plan(folder: &Path, plan: &StagedPlan) -> Result<(), BackupError> {
-    let path = folder.join(READY);
+    let path = folder.join(file_names::RESTORE_READY);
     let json = serde_json::to_vec(plan).unwrap_or_default();
     files::create_private(&path, &json).map_err(|source| BackupError::Io { path, source })
 }
 
 /// Returns whether a backup waits to take the node's place.
 pub fn is_waiting(data_dir: &Path) -> bool {
-    data_dir.join(FOLDER).join(READY).exists()
+    data_dir.join(file_names::RESTORE).join(file_names::RESTORE_READY).exists()
 }
 
 /// Puts the backup that is ready in the node's place, and tells where the replaced files are. The folder must be locked,
@@ -95,7 +97,7 @@ pub fn is_waiting(data_dir: &Path) -> bool {
 /// # Errors
 /// [`BackupError::Io`]; the next start goes on with it.
 pub fn apply(data_dir: &Path) -> Result<Option<PathBuf>, BackupError> {
-    let folder = data_dir.join(FOLDER);
+    let folder = data_dir.join(file_names::RESTORE);
     if !is_waiting(data_dir) {
         discard(&folder)?;
         return Ok(None);
@@ -104,7 +106,7 @@ pub fn apply(data_dir: &Path) -> Result<Option<PathBuf>, BackupError> {
         let path = path.to_owned();
         move |source| BackupError::Io { path, source }
     };
-    let ready = folder.join(READY);
+    let ready = folder.join(file_names::RESTORE_READY);
     let json = fs::read(&ready).map_err(failed(&ready))?;
     let Ok(plan) = serde_json::from_slice::<StagedPlan>(&json) else {
         discard(&folder)?;
@@ -113,10 +115,10 @@ pub fn apply(data_dir: &Path) -> Result<Option<PathBuf>, BackupError> {
     let kept_in = data_dir.join(&plan.kept_in);
     make_folder(&kept_in)?;
     let mut changed = BTreeSet::from([kept_in.clone(), data_dir.to_owned()]);
-    for name in FILES {
+    for name in BACKED_UP {
         let is_brought = plan.files.iter().any(|file| file == name);
         // Earlier programs' backups have none: the one that this machine's clients trust stays.
-        if name == tls::AUTHORITY && !is_brought {
+        if name == file_names::AUTHORITY_PATH && !is_brought {
             continue;
         }
         let (restored, own, kept) = (folder.join(name), data_dir.join(name), kept_in.join(name));
@@ -145,7 +147,7 @@ mod tests {
 
     fn folder_with(files: &[(&str, &str)], plan: &[&str]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join(FOLDER)).unwrap();
+        fs::create_dir(folder.path().join(file_names::RESTORE)).unwrap();
         for (name, content) in files {
             let path = folder.path().join(name);
             make_folder(path.parent().unwrap()).unwrap();
@@ -155,7 +157,7 @@ mod tests {
             kept_in: "replaced-x".into(),
             files: plan.iter().map(ToString::to_string).collect(),
         };
-        write_plan(&folder.path().join(FOLDER), &plan).unwrap();
+        write_plan(&folder.path().join(file_names::RESTORE), &plan).unwrap();
         folder
     }
 
@@ -179,7 +181,7 @@ mod tests {
         assert_eq!(read(&folder, "replaced-x/farthing.toml").as_deref(), Some("old"));
         assert_eq!(read(&folder, "notes").as_deref(), Some("mine"));
         assert_eq!(apply(folder.path()).unwrap(), None, "once");
-        assert!(!folder.path().join(FOLDER).exists());
+        assert!(!folder.path().join(file_names::RESTORE).exists());
     }
 
     #[test]
@@ -226,10 +228,10 @@ mod tests {
     fn what_was_not_made_ready_replaces_nothing() {
         let folder =
             folder_with(&[("wallet.json", "old"), (".restore/wallet.json", "new")], &["wallet.json"]);
-        fs::remove_file(folder.path().join(FOLDER).join(READY)).unwrap();
+        fs::remove_file(folder.path().join(file_names::RESTORE).join(file_names::RESTORE_READY)).unwrap();
         assert!(!is_waiting(folder.path()));
         assert_eq!(apply(folder.path()).unwrap(), None);
         assert_eq!(read(&folder, "wallet.json").as_deref(), Some("old"));
-        assert!(!folder.path().join(FOLDER).exists());
+        assert!(!folder.path().join(file_names::RESTORE).exists());
     }
 }

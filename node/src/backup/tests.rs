@@ -23,14 +23,14 @@ fn made(folder: &Path, lock: Option<&Lock>) -> Vec<u8> {
 
 /// As a program of that format makes it.
 fn made_in_format(format: u8, folder: &Path, lock: Option<&Lock>) -> Vec<u8> {
-    let ledger = Ledger::open(&folder.join(LEDGER_FILE), OpenMode::Create).unwrap();
-    for name in FILES.iter().filter(|name| **name != LEDGER_FILE) {
+    let ledger = Ledger::open(&folder.join(file_names::LEDGER), OpenMode::Create).unwrap();
+    for name in BACKED_UP.iter().filter(|name| **name != file_names::LEDGER) {
         write(&folder.join(name), format!("{name} of the old node").as_bytes()).unwrap();
     }
-    let names = FILES.iter().filter(|name| format > 1 || **name != tls::AUTHORITY);
+    let names = BACKED_UP.iter().filter(|name| format > 1 || **name != file_names::AUTHORITY_PATH);
     let files = names.map(|name| {
         let bytes = match *name {
-            LEDGER_FILE => copy_of(&ledger, folder).unwrap(),
+            file_names::LEDGER => copy_of(&ledger, folder).unwrap(),
             name => fs::read(folder.join(name)).unwrap(),
         };
         StoredFile { name: (*name).to_owned(), bytes: bytes.into() }
@@ -52,17 +52,17 @@ fn what_is_restored_is_what_was_backed_up_with_spending_stopped() {
     let (old, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let backup = made(old.path(), None);
     let names = fs::read_dir(old.path()).unwrap().count();
-    assert_eq!(names, FILES.len(), "the copy of the ledger is not left behind");
+    assert_eq!(names, BACKED_UP.len(), "the copy of the ledger is not left behind");
     let facts = verify(&backup, &passphrase(), old.path()).unwrap();
     assert_eq!((facts.made_secs, facts.channels, facts.violations), (7, 0, 0));
     let data_dir = new.path().join("node");
     assert_eq!(restore(&backup, &passphrase(), &data_dir).unwrap(), facts);
-    let secrets = fs::read_to_string(data_dir.join(SECRETS_FILE)).unwrap();
+    let secrets = fs::read_to_string(data_dir.join(file_names::SECRETS)).unwrap();
     assert!(
         secrets.starts_with("default = \"farthing_sk_"),
         "a new one in place of a file that cannot be read"
     );
-    for name in FILES.iter().filter(|name| ![LEDGER_FILE, SECRETS_FILE].contains(*name)) {
+    for name in BACKED_UP.iter().filter(|name| ![file_names::LEDGER, file_names::SECRETS].contains(*name)) {
         assert_eq!(
             fs::read(data_dir.join(name)).unwrap(),
             fs::read(old.path().join(name)).unwrap(),
@@ -71,7 +71,7 @@ fn what_is_restored_is_what_was_backed_up_with_spending_stopped() {
         let mode = fs::metadata(data_dir.join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
-    let ledger = Ledger::open(&data_dir.join(LEDGER_FILE), OpenMode::Existing).unwrap();
+    let ledger = Ledger::open(&data_dir.join(file_names::LEDGER), OpenMode::Existing).unwrap();
     let limits = SpendingCaps { price_max: Usdc::ZERO, per_day: Usdc::ZERO, per_secret_day: Usdc::ZERO };
     let rules = Rules::restore(ledger, limits, true).unwrap();
     assert!(rules.stopped().is_some(), "nothing is bought before its user says so");
@@ -82,7 +82,9 @@ fn a_backup_of_before_is_restored_without_an_authority_and_one_of_a_later_progra
     let (old, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let data_dir = new.path().join("node");
     restore(&made_in_format(1, old.path(), None), &passphrase(), &data_dir).unwrap();
-    assert!(data_dir.join(WALLET_FILE).exists() && !data_dir.join(tls::AUTHORITY).exists());
+    assert!(
+        data_dir.join(file_names::WALLET).exists() && !data_dir.join(file_names::AUTHORITY_PATH).exists()
+    );
     for (format, told) in [(0, "no backup of this program"), (3, "newer program")] {
         let old = tempfile::tempdir().unwrap();
         let backup = made_in_format(format, old.path(), None);
@@ -119,7 +121,7 @@ fn a_backup_is_looked_at_where_nobody_else_reads_and_an_interrupted_look_leaves_
 fn a_folder_with_a_node_is_left_as_it_is() {
     let (old, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let backup = made(old.path(), None);
-    for name in [WALLET_FILE, LEDGER_FILE, "secrets.toml"] {
+    for name in [file_names::WALLET, file_names::LEDGER, "secrets.toml"] {
         let data_dir = new.path().join(name);
         fs::create_dir(&data_dir).unwrap();
         fs::write(data_dir.join(name), "mine").unwrap();

@@ -21,7 +21,7 @@ use std::{
 
 pub use farthing_control::types::DEFAULT_SECRET;
 use farthing_control::types::{SecretLimits, Text};
-use farthing_os::files;
+use farthing_os::{file_names, files};
 use farthing_protocol::{ServiceId, Usdc};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -116,7 +116,7 @@ pub struct SecretFile {
 
 impl SecretFile {
     pub fn in_folder(data_dir: &Path) -> Self {
-        Self { path: data_dir.join("secrets.toml") }
+        Self { path: data_dir.join(file_names::SECRETS) }
     }
 
     /// The stored secrets; the default one is made at the first call.

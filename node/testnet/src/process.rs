@@ -11,6 +11,7 @@ use std::{
 
 use anyhow::{Context, bail, ensure};
 use farthing_control::{ControlClient, endpoint, types::Status};
+use farthing_os::file_names;
 use farthing_protocol::Usdc;
 use parking_lot::Mutex;
 use tokio::{
@@ -125,7 +126,7 @@ impl NodeProcess {
 
     /// The authority that signed port 3000's certificate.
     pub fn ca_file(&self) -> PathBuf {
-        self.options.data_dir.join("tls/ca.pem")
+        self.options.data_dir.join(file_names::TLS).join(file_names::CA)
     }
 
     /// A client of port 3000 that trusts this node's authority and nothing else.
@@ -320,7 +321,7 @@ fn environment_name(key: &str) -> String {
 }
 
 fn log_file(data_dir: &Path) -> PathBuf {
-    data_dir.join("node.log")
+    data_dir.join(file_names::LOG)
 }
 
 /// A demo service in a process of its own.

@@ -16,7 +16,7 @@ use std::{
 };
 
 use farthing_os::{
-    files,
+    file_names, files,
     lock::{DataFolder, DataFolderError},
     secret::SecretText,
 };
@@ -33,8 +33,6 @@ use self::{
     phrase::ENTROPY_BYTES,
 };
 
-const WALLET_FILE: &str = "wallet.json";
-const PASSPHRASE_FILE: &str = "wallet.passphrase";
 /// Random bytes of a passphrase that this node makes, which stand in its file in hex.
 const PASSPHRASE_BYTES: usize = 32;
 /// Work factor of scrypt behind such a passphrase: nobody tries 2^256 of them, however little each try costs.
@@ -147,7 +145,7 @@ impl Wallet {
 
     /// Returns whether `data_dir` has a wallet, readable or not.
     pub fn exists(data_dir: &Path) -> bool {
-        data_dir.join(WALLET_FILE).symlink_metadata().is_ok()
+        data_dir.join(file_names::WALLET).symlink_metadata().is_ok()
     }
 
     /// A wallet of a key that is kept elsewhere.
@@ -197,7 +195,7 @@ struct Files {
 
 impl Files {
     fn in_folder(data_dir: &Path) -> Self {
-        Self { wallet: data_dir.join(WALLET_FILE), passphrase: data_dir.join(PASSPHRASE_FILE) }
+        Self { wallet: data_dir.join(file_names::WALLET), passphrase: data_dir.join(file_names::PASSPHRASE) }
     }
 
     fn open(&self, json: &str, configured: Option<&SecretText>) -> Result<Opened, WalletError> {
@@ -293,7 +291,7 @@ mod tests {
         assert!(!second.created);
         assert_eq!(second.wallet.address(), first.wallet.address());
         assert_eq!(second.wallet.phrase().unwrap().expose().split(' ').count(), 24);
-        for name in [WALLET_FILE, PASSPHRASE_FILE] {
+        for name in [file_names::WALLET, file_names::PASSPHRASE] {
             let mode = std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600, "{name}");
         }
@@ -303,7 +301,7 @@ mod tests {
     fn a_folder_is_a_nodes_by_its_wallet() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("notes"), "").unwrap();
-        let wallet = folder.path().join(WALLET_FILE);
+        let wallet = folder.path().join(file_names::WALLET);
         std::fs::write(&wallet, "{}").unwrap();
         assert!(matches!(lock_folder(folder.path()), Err(DataFolderError::Occupied { .. })));
         std::fs::remove_file(&wallet).unwrap();
@@ -321,7 +319,7 @@ mod tests {
         let stretched = |passphrase: Option<&str>| {
             let folder = tempfile::tempdir().unwrap();
             open(folder.path(), passphrase).unwrap();
-            let json = std::fs::read_to_string(folder.path().join(WALLET_FILE)).unwrap();
+            let json = std::fs::read_to_string(folder.path().join(file_names::WALLET)).unwrap();
             json.contains("\"n\": 262144")
         };
         assert!(stretched(Some("own words")) && stretched(Some(&"a1".repeat(32))));
@@ -333,7 +331,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let first = create(folder.path(), Some("own words"));
         assert!(!first.unattended);
-        assert!(!folder.path().join(PASSPHRASE_FILE).exists());
+        assert!(!folder.path().join(file_names::PASSPHRASE).exists());
         assert_eq!(open(folder.path(), Some("own words")).unwrap().wallet.address(), first.wallet.address());
         assert!(matches!(open(folder.path(), None), Err(WalletError::NoPassphrase { .. })));
     }
@@ -342,7 +340,7 @@ mod tests {
     fn a_wallet_that_cannot_be_opened_is_left_as_it_is() {
         let folder = tempfile::tempdir().unwrap();
         create(folder.path(), None);
-        let path = folder.path().join(WALLET_FILE);
+        let path = folder.path().join(file_names::WALLET);
         let before = std::fs::read(&path).unwrap();
         let wrong = open(folder.path(), Some("wrong")).unwrap_err().to_string();
         let why =
@@ -366,7 +364,7 @@ mod tests {
     #[test]
     fn a_passphrase_left_by_an_interrupted_start_is_used() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join(PASSPHRASE_FILE), "left over\n").unwrap();
+        std::fs::write(folder.path().join(file_names::PASSPHRASE), "left over\n").unwrap();
         let first = create(folder.path(), None);
         assert_eq!(open(folder.path(), Some("left over")).unwrap().wallet.address(), first.wallet.address());
     }

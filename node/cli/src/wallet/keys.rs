@@ -5,7 +5,7 @@ use std::path::Path;
 use farthing_config::{self as config, Config};
 use farthing_ledger::{Ledger, OpenMode};
 use farthing_node::backup::BackupError;
-use farthing_os::secret::SecretText;
+use farthing_os::{file_names, secret::SecretText};
 use farthing_wallet::{Wallet, lock_folder};
 use serde::Serialize;
 
@@ -34,7 +34,7 @@ pub(super) async fn export(context: &Context, keystore: bool, yes: bool) -> Resu
     }
     if keystore {
         // Encrypted, as it lies there: other wallets read it with its passphrase.
-        let path = data_dir.join("wallet.json");
+        let path = data_dir.join(file_names::WALLET);
         let json = std::fs::read_to_string(&path).map_err(|error| {
             Failure::new(Exit::Failure, format!("{} cannot be read ({error})", path.display()))
                 .next("check its owner")
@@ -82,8 +82,8 @@ pub(super) async fn import(context: &Context, file: &Path) -> Result<(), Failure
 fn make(config: &Config, phrase: &SecretText) -> anyhow::Result<Imported> {
     let data_dir = &config.node.data_dir;
     let _lock = lock_folder(data_dir)?;
-    let ledger = data_dir.join("ledger.redb");
-    let own = [data_dir.join("wallet.json"), ledger.clone()];
+    let ledger = data_dir.join(file_names::LEDGER);
+    let own = [data_dir.join(file_names::WALLET), ledger.clone()];
     if let Some(path) = own.into_iter().find(|path| path.symlink_metadata().is_ok()) {
         return Err(BackupError::InUse { path }.into());
     }

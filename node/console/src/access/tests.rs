@@ -38,7 +38,7 @@ async fn the_setup_code_is_good_once_and_nothing_else_sets_up() {
 async fn a_restart_logs_nobody_out_and_forgets_no_password() {
     let folder = tempfile::tempdir().unwrap();
     let (_, token) = set_up(folder.path()).await;
-    let file = folder.path().join(FILE);
+    let file = folder.path().join(file_names::CONSOLE);
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let stored = std::fs::read_to_string(&file).unwrap();
     assert!(!stored.contains(token.expose()) && !stored.contains("four random words"));
@@ -195,7 +195,7 @@ async fn a_configured_password_needs_no_setup_and_is_not_changed_here() {
 #[test]
 fn a_damaged_file_is_not_replaced_silently() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join(FILE), "{").unwrap();
+    std::fs::write(folder.path().join(file_names::CONSOLE), "{").unwrap();
     let error = Access::open(folder.path(), None).unwrap_err();
     assert!(error.to_string().contains("damaged"), "{error}");
 }

@@ -1,7 +1,7 @@
 //! Checks whose the data folder is, and who else may look into it.
 //!
 //! A folder is a node's by its wallet: a file of that name that this program wrote, or any with a ledger beside it. Any other, one
-//! with another program's wallet too, becomes one only while nothing else is in it than what a first start finds by right (`EXPECTED`, `INSIDE`): in a folder
+//! with another program's wallet too, becomes one only while nothing else is in it than what a first start finds by right (`expected_in`): in a folder
 //! that was mistyped, such as a user's home, others would lose what they may read there. Everything is looked at before
 //! anything is changed.
 //!
@@ -20,60 +20,27 @@ use std::{
 
 use rustix::fs::{Mode, OFlags};
 
-/// The file that clients of other users read; it holds no secret.
-const PUBLIC_FILE: &str = "tls/ca.pem";
-/// The file that makes a folder a node's, and the one that tells it from others of its name.
-const WALLET_FILE: &str = "wallet.json";
-const LEDGER_FILE: &str = "ledger.redb";
+use crate::{file_names, socket};
+
 /// A wallet has about 1 KiB.
 const WALLET_BYTES_MAX: u64 = 64 * 1024;
-/// Names that a folder without a wallet may have in it.
-const EXPECTED: [&str; 19] = [
-    // Put there beforehand: by people, by who starts the node, and by the file system.
-    "farthing.toml",
+/// Files that a folder without a wallet may have in it.
+const EXPECTED: [&str; 12] = [
+    // Put there beforehand, by people and by who starts the node.
+    file_names::SETTINGS,
     "passphrase",
     "passphrase.txt",
-    "tls",
-    "backups",
-    "node.log",
-    "lost+found",
+    file_names::LOG,
     // Made before the wallet, by a start or a restoration that was cut short.
-    "lock",
-    LEDGER_FILE,
+    file_names::LOCK,
+    file_names::LEDGER,
     "ledger.redb.new",
-    "wallet.passphrase",
-    "secrets.toml",
-    ".verify",
-    ".restore",
+    file_names::PASSPHRASE,
+    file_names::SECRETS,
     // Left of a node whose wallet is gone: its start says so.
-    "settings.toml",
-    "console.json",
-    "networks",
-    "control.sock",
-    ".control.sock.new",
-];
-/// Expected folders by the beginning of their names, with parts of names: each file in them, at any depth, has one of those in
-/// its own. Any other expected folder has no files in it.
-const INSIDE: [(&str, &[&str]); 7] = [
-    ("tls", &[".pem", ".crt", ".key", "own-name"]),
-    ("backups", &[".backup"]),
-    ("networks", &[".redb"]),
-    (".verify", &[LEDGER_FILE]),
-    (".restore", &RESTORED),
-    ("replaced-", &RESTORED),
-    // The file system's.
-    ("lost+found", &[""]),
-];
-/// Files of a node that a restoration brings, or puts aside.
-const RESTORED: [&str; 8] = [
-    "authority.pem",
-    LEDGER_FILE,
-    "secrets.toml",
-    "farthing.toml",
-    "settings.toml",
-    "wallet.passphrase",
-    WALLET_FILE,
-    "ready",
+    file_names::CHOSEN_SETTINGS,
+    file_names::CONSOLE,
+    file_names::CONTROL_SOCKET,
 ];
 /// A folder of files that a library names.
 const INDEX_FOLDER: &str = "catalog-index";
@@ -128,22 +95,19 @@ pub(super) fn claim(
 
 /// Finds what keeps a folder that is no node's from becoming one, by its path from there.
 fn unexpected(folder: &Path, wallet_of: fn(&[u8]) -> WalletFile) -> io::Result<Option<PathBuf>> {
-    let wallet = folder.join(WALLET_FILE);
+    let wallet = folder.join(file_names::WALLET);
     let found = read(&wallet).map_or(WalletFile::Unusable, |bytes| wallet_of(&bytes));
     // Beside a ledger a damaged one counts as well.
-    let has_ledger = folder.join(LEDGER_FILE).symlink_metadata().is_ok();
+    let has_ledger = folder.join(file_names::LEDGER).symlink_metadata().is_ok();
     if found == WalletFile::Own || (has_ledger && wallet.symlink_metadata().is_ok()) {
         return Ok(None);
     }
     for name in names(folder)? {
-        let is_usable = name == WALLET_FILE && found == WalletFile::Usable;
-        if !is_usable && !is_expected(&name) {
-            return Ok(Some(name.into()));
-        }
-        let inside = INSIDE.iter().find(|(start, _)| name.to_string_lossy().starts_with(start));
-        let parts: &[&str] = inside.map_or(&[], |(_, parts)| *parts);
+        let is_usable = name == file_names::WALLET && found == WalletFile::Usable;
+        let expected = expected_in(&name).or_else(|| is_usable.then(Vec::new));
+        let Some(parts) = expected else { return Ok(Some(name.into())) };
         if is_folder(&folder.join(&name))
-            && let Some(found) = unexpected_in(folder, Path::new(&name), parts, DEPTH_MAX)?
+            && let Some(found) = unexpected_in(folder, Path::new(&name), &parts, DEPTH_MAX)?
         {
             return Ok(Some(found));
         }
@@ -151,13 +115,14 @@ fn unexpected(folder: &Path, wallet_of: fn(&[u8]) -> WalletFile) -> io::Result<O
     Ok(None)
 }
 
-/// Finds a file below `inside` whose name has none of `parts`.
+/// Finds a file below `inside` that has none of `parts`.
 fn unexpected_in(folder: &Path, inside: &Path, parts: &[&str], depth: usize) -> io::Result<Option<PathBuf>> {
     for name in names(&folder.join(inside))? {
         let path = inside.join(&name);
         let found = if !is_folder(&folder.join(&path)) {
             let text = name.to_string_lossy();
-            let is_known = is_temporary(&text) || parts.iter().any(|part| text.contains(part));
+            let is_known =
+                is_temporary(&text) || parts.iter().any(|part| text.contains(part) || path.ends_with(part));
             (!is_known).then_some(path)
         } else if name == INDEX_FOLDER {
             None
@@ -200,11 +165,31 @@ fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }
 
-fn is_expected(name: &OsStr) -> bool {
-    let Some(name) = name.to_str() else { return false };
-    // A copy of the ledger, and the files of a node that was replaced.
-    let is_left = name.starts_with(".backup.") || name.starts_with("replaced-");
-    EXPECTED.contains(&name) || is_left || is_temporary(name)
+/// Returns what a folder of this name may hold: each file in it, at any depth, has one of these in its own name or, of more
+/// parts than one, at the end of its path. `None` where nothing of this name is expected; in place of a file a folder is empty.
+fn expected_in(name: &OsStr) -> Option<Vec<&'static str>> {
+    let name = name.to_str()?;
+    let parts = match name {
+        file_names::TLS => vec![".pem", ".crt", ".key", file_names::OWN_NAME],
+        file_names::BACKUPS => vec![file_names::BACKUP_EXTENSION],
+        file_names::NETWORKS => vec![".redb"],
+        file_names::VERIFY => vec![file_names::LEDGER],
+        file_names::RESTORE => [&file_names::BACKED_UP[..], &[file_names::RESTORE_READY]].concat(),
+        // The file system's.
+        "lost+found" => vec![""],
+        _ if name.starts_with(file_names::REPLACED_PREFIX) => file_names::BACKED_UP.to_vec(),
+        _ if is_expected_file(name) => Vec::new(),
+        _ => return None,
+    };
+    Some(parts)
+}
+
+fn is_expected_file(name: &str) -> bool {
+    let is_copy = name.starts_with(file_names::LEDGER_COPY_PREFIX);
+    EXPECTED.contains(&name)
+        || name == socket::unfinished(file_names::CONTROL_SOCKET)
+        || is_copy
+        || is_temporary(name)
 }
 
 /// Returns whether a file of this name was about to be written: its name has 32 digits that nobody chose.
@@ -242,7 +227,9 @@ fn walk(
             return Err(io::Error::other(format!("{} is a pipe or a device and no file", path.display())));
         }
         if let Some(open) = open.as_deref_mut() {
-            close(&path, &metadata, path == top.join(PUBLIC_FILE), open);
+            // Clients of other users read it; it holds no secret.
+            let is_public = path == top.join(file_names::TLS).join(file_names::CA);
+            close(&path, &metadata, is_public, open);
         }
         if metadata.is_dir() && depth > 0 {
             let foreign = walk(top, &path, own, depth - 1, open.as_deref_mut())?;
@@ -344,8 +331,8 @@ mod tests {
         fs::create_dir_all(top.path().join("tls")).unwrap();
         for (name, open) in [
             ("networks/lab/catalog.redb", 0o644),
-            (WALLET_FILE, 0o600),
-            (LEDGER_FILE, 0o600),
+            (file_names::WALLET, 0o600),
+            (file_names::LEDGER, 0o600),
             ("tls/ca.pem", 0o644),
         ] {
             fs::write(top.path().join(name), "").unwrap();
@@ -375,10 +362,20 @@ mod tests {
     fn a_folder_of_something_else_is_left_as_it_is_until_it_has_a_wallet() {
         let top = tempfile::tempdir().unwrap();
         let temporary = format!(".wallet.json.{}.tmp", "5f2a".repeat(8));
-        for name in EXPECTED.iter().chain(&[&*temporary, ".backup.5f2a.redb", "replaced-2026-01-02"]) {
+        let folders = [
+            "tls",
+            "backups",
+            "networks",
+            ".verify",
+            ".restore",
+            "lost+found",
+            "replaced-2026-01-02",
+            ".control.sock.new",
+        ];
+        for name in EXPECTED.iter().chain(&folders).chain(&[&*temporary, ".backup.5f2a.redb"]) {
             fs::create_dir(top.path().join(name)).unwrap();
         }
-        fs::remove_dir(top.path().join(LEDGER_FILE)).unwrap();
+        fs::remove_dir(top.path().join(file_names::LEDGER)).unwrap();
         claimed(top.path()).unwrap();
         let diary = top.path().join("diary");
         fs::write(&diary, "dear diary").unwrap();
@@ -388,7 +385,7 @@ mod tests {
         let occupied = |found: &str| Err(NotClaimed::Occupied { found: found.into() });
         assert_eq!(claimed(top.path()), occupied("diary"));
         // Other programs call theirs so, too.
-        let wallet = top.path().join(WALLET_FILE);
+        let wallet = top.path().join(file_names::WALLET);
         fs::write(&wallet, "{}").unwrap();
         assert_eq!(claimed(top.path()), occupied("diary"));
         // Whose it is comes second: nobody is told to give it to this user.
@@ -401,7 +398,7 @@ mod tests {
             open_to_all(&diary);
             fs::write(&wallet, wallet_is).unwrap();
             if has_ledger {
-                fs::write(top.path().join(LEDGER_FILE), "").unwrap();
+                fs::write(top.path().join(file_names::LEDGER), "").unwrap();
             }
             claimed(top.path()).unwrap();
             assert_eq!((mode(top.path()), mode(&diary)), (0o711, 0o700), "{wallet_is}");
@@ -411,10 +408,10 @@ mod tests {
     #[test]
     fn a_wallet_of_something_else_keeps_a_folder_from_becoming_a_nodes() {
         let top = tempfile::tempdir().unwrap();
-        fs::write(top.path().join(WALLET_FILE), "{}").unwrap();
-        assert_eq!(claimed(top.path()), Err(NotClaimed::Occupied { found: WALLET_FILE.into() }));
+        fs::write(top.path().join(file_names::WALLET), "{}").unwrap();
+        assert_eq!(claimed(top.path()), Err(NotClaimed::Occupied { found: file_names::WALLET.into() }));
         // One that another program wrote is a beginning, and no leave to close what else there is.
-        fs::write(top.path().join(WALLET_FILE), "another's").unwrap();
+        fs::write(top.path().join(file_names::WALLET), "another's").unwrap();
         claimed(top.path()).unwrap();
         fs::write(top.path().join("diary"), "").unwrap();
         assert_eq!(claimed(top.path()), Err(NotClaimed::Occupied { found: "diary".into() }));
@@ -435,6 +432,9 @@ mod tests {
             ("networks/interfaces", false),
             ("replaced-2026-01-02T030405Z/tls/authority.pem", true),
             ("replaced-parts/list.csv", false),
+            (".restore/ready", true),
+            (".restore/tls/authority.pem", true),
+            (".restore/diary", false),
             ("node.log/2026/january", false),
             ("lost+found/#12/a.jpg", true),
         ] {

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use farthing_os::files;
+use farthing_os::{file_names, files};
 use rcgen::{
     BasicConstraints, CertificateParams, CidrSubnet, DnType, GeneralSubtree, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, NameConstraints,
@@ -21,9 +21,7 @@ use rcgen::{
 use rustls::pki_types::CertificateDer;
 use zeroize::Zeroizing;
 
-use super::{
-    AUTHORITY_FILE, About, CA_FILE, DAY, Pair, TlsError, WRITTEN, about, fingerprint, read, set_valid,
-};
+use super::{About, DAY, Pair, TlsError, WRITTEN, about, fingerprint, read, set_valid};
 
 pub(super) const LIFETIME: Duration = Duration::from_secs(3650 * 24 * 3600);
 /// The names of every node; `localhost` stands for everything below it as well.
@@ -47,7 +45,7 @@ impl Authority {
         chosen: &BTreeSet<String>,
         now: Duration,
     ) -> Result<Self, TlsError> {
-        let path = folder.join(AUTHORITY_FILE);
+        let path = folder.join(file_names::AUTHORITY);
         let failed = |source| TlsError::Io { path: path.clone(), source };
         let make = || make(&permitted(own.union(chosen)), now);
         if !path.exists() {
@@ -68,7 +66,7 @@ impl Authority {
                  `farthing tls trust` says, and remove the former there"
             );
         }
-        publish(&folder.join(CA_FILE), &certificate_part(&text))?;
+        publish(&folder.join(file_names::CA), &certificate_part(&text))?;
         Ok(authority)
     }
 

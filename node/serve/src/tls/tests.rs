@@ -47,7 +47,7 @@ fn a_certificate_near_its_end_is_replaced() {
 fn keys_are_private_and_the_authoritys_certificate_is_public() {
     let folder = tempfile::tempdir().unwrap();
     let tls = own(folder.path(), &[]).unwrap();
-    for name in [AUTHORITY_FILE, SERVER_FILE] {
+    for name in [file_names::AUTHORITY, SERVER_FILE] {
         let mode = fs::metadata(folder.path().join("tls").join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
@@ -61,14 +61,14 @@ fn keys_are_private_and_the_authoritys_certificate_is_public() {
 
 /// Whether a client that trusts `own`'s authority believes a server that its key vouched for to be `name`.
 fn is_believed(folder: &Path, name: &str) -> bool {
-    let text = read(&folder.join("tls").join(AUTHORITY_FILE)).unwrap();
-    let authority = Authority::parse(&folder.join(AUTHORITY_FILE), &text).unwrap();
+    let text = read(&folder.join("tls").join(file_names::AUTHORITY)).unwrap();
+    let authority = Authority::parse(&folder.join(file_names::AUTHORITY), &text).unwrap();
     let stolen = make_server(&authority, &BTreeSet::from([name.to_owned()]), now()).unwrap();
     // OpenSSL, which curl, Python, Ruby and PHP ask, reads it from a file.
     fs::write(folder.join("stolen.pem"), &*stolen).unwrap();
     let stolen = Pair::parse(folder, &stolen).unwrap().chain;
     let mut roots = rustls::RootCertStore::empty();
-    let public = fs::read_to_string(folder.join("tls").join(CA_FILE)).unwrap();
+    let public = fs::read_to_string(folder.join("tls").join(file_names::CA)).unwrap();
     roots.add(Pair::parse(folder, &public).unwrap().chain[0].clone()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier =
@@ -84,7 +84,9 @@ fn is_believed(folder: &Path, name: &str) -> bool {
     );
     let kind = if name.parse::<IpAddr>().is_ok() { "-verify_ip" } else { "-verify_hostname" };
     let mut openssl = std::process::Command::new("openssl");
-    openssl.args(["verify", "-x509_strict", kind, name, "-CAfile"]).arg(folder.join("tls").join(CA_FILE));
+    openssl
+        .args(["verify", "-x509_strict", kind, name, "-CAfile"])
+        .arg(folder.join("tls").join(file_names::CA));
     if let Ok(verified) = openssl.arg(folder.join("stolen.pem")).output() {
         let said = String::from_utf8_lossy(&verified.stderr);
         assert_eq!(verified.status.success(), believed.is_ok(), "{name}: {said} {believed:?}");
@@ -123,7 +125,7 @@ fn a_stolen_authority_passes_for_this_node_and_for_no_other_site() {
 #[test]
 fn an_authority_that_may_vouch_for_any_site_is_replaced_and_the_certificate_with_it() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tls").join(AUTHORITY_FILE);
+    let path = folder.path().join("tls").join(file_names::AUTHORITY);
     fs::create_dir(folder.path().join("tls")).unwrap();
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::default();
@@ -159,7 +161,7 @@ fn a_name_that_the_machine_came_by_since_is_left_out() {
 fn a_damaged_authority_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     own(folder.path(), &[]).unwrap();
-    let path = folder.path().join("tls").join(AUTHORITY_FILE);
+    let path = folder.path().join("tls").join(file_names::AUTHORITY);
     fs::write(&path, "nothing").unwrap();
     assert!(matches!(own(folder.path(), &[]), Err(TlsError::Unusable { .. })));
     assert_eq!(fs::read_to_string(&path).unwrap(), "nothing");
@@ -171,7 +173,7 @@ fn a_certificate_from_elsewhere_is_served_as_it_is() {
     own(folder.path(), &[]).unwrap();
     let file = folder.path().join("tls").join(SERVER_FILE);
     assert!(from_files(&file, &file).is_ok());
-    let other = folder.path().join("tls").join(AUTHORITY_FILE);
+    let other = folder.path().join("tls").join(file_names::AUTHORITY);
     assert!(matches!(from_files(&file, &other), Err(TlsError::Unusable { .. })), "the key is another's");
     assert!(matches!(from_files(&file, &folder.path().join("none")), Err(TlsError::Io { .. })));
 }
@@ -196,7 +198,7 @@ fn a_clock_that_was_wrong_when_the_authority_was_made_leaves_nothing_behind() {
 #[test]
 fn an_authority_that_is_not_valid_now_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tls").join(AUTHORITY_FILE);
+    let path = folder.path().join("tls").join(file_names::AUTHORITY);
     own(folder.path(), &[]).unwrap();
     // As earlier programs made them by a clock at the epoch, and by one that was ten years ahead.
     for expires in [authority::LIFETIME, now() + 2 * authority::LIFETIME] {
