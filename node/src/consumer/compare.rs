@@ -20,7 +20,7 @@ use farthing_protocol::{
 use farthing_shared::disk::aside;
 use farthing_wallet::Signer;
 
-use super::{BadPage, BooksError, channels::PayerChannels};
+use super::{BadPage, BooksError, NotTold, channels::PayerChannels};
 
 pub mod channels;
 
@@ -393,7 +393,7 @@ impl BookComparer<'_> {
                     tokio::time::sleep(Duration::from_millis(wait)).await;
                 }
                 CallReply::Refused(refusal) => return Err(refusal.into()),
-                _ => return Err(BooksError::AnotherAnswer),
+                _ => return Err(NotTold::AnotherAnswer.into()),
             }
         }
         Err(BooksError::NoMoreForNow)

@@ -19,7 +19,7 @@ use super::{
 mod books;
 mod causes;
 
-pub use books::{BadPage, BooksError, Unseen};
+pub use books::{BadPage, BooksError, NotTold, Unseen};
 pub use causes::{AwaitedDeposit, LastKnown, NoAnswer, NoRoom};
 
 /// Every way a purchase can fail. Unless the text says otherwise nothing was charged.

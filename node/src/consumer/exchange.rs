@@ -18,7 +18,7 @@ use farthing_protocol::{
     resolution::{Copies, End, Heard, OwnerAnswer, Step},
 };
 
-use super::{Consumer, LastKnown, NoAnswer, accounts::Attempt};
+use super::{Consumer, LastKnown, NoAnswer, NotTold, accounts::Attempt};
 
 /// The time for which the owner may not know a channel that was just opened: its view of the chain may lag.
 const CHANNEL_LAG: Duration = Duration::from_secs(20);
@@ -247,7 +247,9 @@ fn word(brought: Brought) -> OwnerWord {
         Ok((CallReply::Refused(refusal), ..)) => OwnerWord::Refused(refusal),
         Ok((CallReply::Status(CallStatus::Running), ..)) => OwnerWord::Nothing(LastKnown::Running),
         Ok((CallReply::Status(CallStatus::Unknown), ..)) => OwnerWord::Nothing(LastKnown::NeverServed),
-        Ok((CallReply::Channel(_) | CallReply::Calls(_), ..)) => OwnerWord::Nothing(LastKnown::AnotherAnswer),
+        Ok((CallReply::Channel(_) | CallReply::Calls(_), ..)) => {
+            OwnerWord::Nothing(NotTold::AnotherAnswer.into())
+        }
         Err(CallFailure::NeverStarted(reason)) => OwnerWord::Nothing(reason.into()),
         Err(CallFailure::Unknown(reason)) => OwnerWord::Nothing(reason.into()),
     }
@@ -304,7 +306,7 @@ impl OwnerWord {
             Self::Response(..) => LastKnown::EarlierFailed,
             Self::Receipt(..) => LastKnown::ReceiptAlone,
             Self::Refused(refusal) => {
-                LastKnown::Refused { code: refusal.code, detail: refusal.detail.clone() }
+                NotTold::Refused { code: refusal.code, detail: refusal.detail.clone() }.into()
             }
             Self::Nothing(known) => known.clone(),
         }

@@ -16,7 +16,7 @@ use farthing_protocol::{
 use crate::secret::file::DEFAULT_SECRET;
 
 use super::{
-    Bought, BuyError, Consumer, LastKnown, NoAnswer, Order, Slot, Timing, Turn,
+    Bought, BuyError, Consumer, LastKnown, NoAnswer, NotTold, Order, Slot, Timing, Turn,
     accounts::{Attempt, Earlier},
     answer::{self, Expected, Mismatch},
     exchange::{ASK_TIMEOUT, Exchanged, OwnerWord},
@@ -137,7 +137,8 @@ impl Consumer {
                 Err(BuyError::Refused(refusal))
             }
             Exchanged::Refused(Refusal { code, detail, .. }) => {
-                Err(BuyError::NotRepeated { charged, reason: LastKnown::Refused { code, detail }.into() })
+                let refused = LastKnown::from(NotTold::Refused { code, detail });
+                Err(BuyError::NotRepeated { charged, reason: refused.into() })
             }
             Exchanged::Busy(reason) => {
                 Err(BuyError::NotRepeated { charged, reason: LastKnown::from(reason).into() })

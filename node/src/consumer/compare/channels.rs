@@ -11,7 +11,7 @@ use farthing_protocol::{
 use farthing_shared::disk::aside;
 
 use super::{BookComparer, BookComparison, PAGE_TIMEOUT};
-use crate::consumer::{BooksError, reconcile::FORGOTTEN_MAX, shown::newest_word};
+use crate::consumer::{BooksError, NotTold, reconcile::FORGOTTEN_MAX, shown::newest_word};
 
 /// Channels of one owner that are asked about: those that hold money first.
 const CHANNELS_MAX: usize = 64;
@@ -190,7 +190,7 @@ impl BookComparer<'_> {
             CallReply::Channel(books) => Ok(Some(books)),
             CallReply::Refused(refusal) if refusal.code == RefusalCode::UnknownChannel => Ok(None),
             CallReply::Refused(refusal) => Err(refusal.into()),
-            _ => Err(BooksError::AnotherAnswer),
+            _ => Err(NotTold::AnotherAnswer.into()),
         }
     }
 }

@@ -11,11 +11,8 @@ use farthing_protocol::{
 pub enum BooksError {
     #[error(transparent)]
     NotAnswered(#[from] CallFailure),
-    /// An owner's refusal, as far as it is worth reading.
-    #[error("the owner's node refuses it ({}): {detail}", .code.name())]
-    Refused { code: RefusalCode, detail: String },
-    #[error("the owner's node gave an answer to another question")]
-    AnotherAnswer,
+    #[error(transparent)]
+    NotTold(#[from] NotTold),
     #[error("the owner tells no more of its books for now; ask again later")]
     NoMoreForNow,
     #[error("the owner has not told all of its books within eight minutes")]
@@ -45,8 +42,8 @@ impl BooksError {
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::Ledger(error) => error.next_step(),
-            Self::Refused { .. } | Self::NoMoreForNow => "Try again in a few minutes.",
-            Self::AnotherAnswer | Self::Page(_) | Self::ShortPages | Self::EndlessPages => {
+            Self::NotTold(NotTold::Refused { .. }) | Self::NoMoreForNow => "Try again in a few minutes.",
+            Self::NotTold(NotTold::AnotherAnswer) | Self::Page(_) | Self::ShortPages | Self::EndlessPages => {
                 "Tell the owner: its node breaks the protocol."
             }
             Self::NotAnswered(_)
@@ -60,11 +57,21 @@ impl BooksError {
     }
 }
 
+/// A refusal, as far as it is worth reading.
 impl From<Refusal> for BooksError {
     fn from(Refusal { code, mut detail, .. }: Refusal) -> Self {
         detail.truncate(detail.floor_char_boundary(REFUSAL_DETAIL_BYTES_MAX));
-        Self::Refused { code, detail }
+        NotTold::Refused { code, detail }.into()
     }
+}
+
+/// The answer of an owner that does not tell what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotTold {
+    #[error("the owner's node refuses it ({}): {detail}", .code.name())]
+    Refused { code: RefusalCode, detail: String },
+    #[error("the owner's node gave an answer to another question")]
+    AnotherAnswer,
 }
 
 /// The reason that a caller did not see the owner's books while it could wait.

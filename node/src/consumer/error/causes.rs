@@ -1,9 +1,9 @@
 //! Causes of a purchase that failed, each as it arose.
 
 use farthing_network::{Interrupted, NotStarted};
-use farthing_protocol::{RefusalCode, Usdc};
+use farthing_protocol::Usdc;
 
-use super::{BooksError, BuyError};
+use super::{BooksError, BuyError, NotTold};
 
 /// The last that is known of a call without an answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,10 +16,8 @@ pub enum LastKnown {
     Running,
     #[error("the owner's node never served the call")]
     NeverServed,
-    #[error("the owner's node gave an answer to another question")]
-    AnotherAnswer,
-    #[error("the owner's node refuses it ({}): {detail}", .code.name())]
-    Refused { code: RefusalCode, detail: String },
+    #[error(transparent)]
+    NotTold(#[from] NotTold),
     /// The answer is about an attempt of before.
     #[error("an earlier attempt failed")]
     EarlierFailed,
