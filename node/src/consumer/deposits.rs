@@ -2,6 +2,8 @@
 
 use farthing_protocol::Usdc;
 
+use super::channels::PayerChannel;
+
 /// Settings; amounts as in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DepositPolicy {
@@ -27,7 +29,45 @@ impl Default for DepositPolicy {
     }
 }
 
+/// The size of a deposit: the amount that is wanted, and the least that must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WantedDeposit {
+    /// The sum that the channel holds.
+    pub(super) deposited: Usdc,
+    pub(super) least: Usdc,
+    pub(super) amount: Usdc,
+    /// A call makes it, into a channel with an owner of whom one was emptied.
+    pub(super) is_refill: bool,
+}
+
 impl DepositPolicy {
+    /// Sizes the deposit with which `channel` can carry a call at `price`: an open one is topped up, and any other gets its
+    /// first deposit.
+    ///
+    /// # Errors
+    /// The amount that the wallet lacks the money for.
+    pub(super) fn size(
+        &self,
+        channel: Option<&PayerChannel>,
+        price: Usdc,
+        owner_min: Usdc,
+        balance: Usdc,
+    ) -> Result<WantedDeposit, Usdc> {
+        let available = channel.map_or(Usdc::ZERO, |channel| channel.state.available());
+        let open = channel.filter(|channel| channel.holds_deposit());
+        let amount = match open.filter(|channel| !channel.last_deposit.is_zero()) {
+            Some(channel) => self.top_up(price, available, channel.last_deposit, balance),
+            None => self.first_deposit(price, owner_min, balance),
+        };
+        let of_rich = || self.first_deposit(price, owner_min, Usdc::MAX).unwrap_or(price);
+        Ok(WantedDeposit {
+            deposited: channel.map_or(Usdc::ZERO, |channel| channel.state.deposited),
+            least: if open.is_some() { price.saturating_sub(available) } else { price.max(owner_min) },
+            amount: amount.ok_or_else(of_rich)?,
+            is_refill: false,
+        })
+    }
+
     /// Computes the deposit of a new channel: 200 calls' worth, within the configured bounds, never less than
     /// the owner asks for or one call costs. `None` when the wallet cannot cover the least that makes sense.
     pub fn first_deposit(&self, price: Usdc, owner_min: Usdc, balance: Usdc) -> Option<Usdc> {
@@ -53,10 +93,65 @@ impl DepositPolicy {
 
 #[cfg(test)]
 mod tests {
+    use farthing_ledger::PayerChannelRow;
+    use farthing_protocol::{Address, ChannelConfig, ChannelId};
+
     use super::*;
+    use crate::consumer::channels::PayerChannels;
 
     const fn usdc(micros: u64) -> Usdc {
         Usdc::from_micros(micros)
+    }
+
+    /// A channel that got this deposit in one go, all of it but `left` charged, and this part of it paid out.
+    fn channel(deposited: u64, left: u64, claimed: u64) -> PayerChannel {
+        let config = ChannelConfig {
+            payer: Address::ZERO,
+            payee: Address::ZERO,
+            token: Address::ZERO,
+            signer: Address::ZERO,
+            close_delay_secs: 86_400,
+            salt: [0; 32],
+        };
+        let charged = usdc(deposited - left);
+        let row = PayerChannelRow {
+            id: ChannelId::NONE,
+            config,
+            deposited: usdc(deposited),
+            claimed: usdc(claimed),
+            round: None,
+            stopped: false,
+            acknowledged: charged,
+            receipted: charged,
+            signed: charged,
+            in_flight: usdc(0),
+            used_secs: Some(1),
+            is_promised_on: true,
+            may_lack_calls: false,
+        };
+        let channels = PayerChannels::default();
+        channels.apply(&row, None);
+        channels.get(ChannelId::NONE).unwrap()
+    }
+
+    #[test]
+    fn an_open_channel_is_topped_up_by_what_a_call_lacks_at_least_and_any_other_gets_what_its_owner_asks() {
+        let policy = DepositPolicy::default();
+        let size = |channel: Option<&PayerChannel>, balance| {
+            let size = policy.size(channel, usdc(2_000), usdc(3_000), usdc(balance));
+            size.map(|size| (size.deposited.micros(), size.least.micros(), size.amount.micros()))
+        };
+        let (open, emptied) = (channel(400_000, 1_000, 0), channel(400_000, 0, 400_000));
+        let unknown = PayerChannel { last_deposit: usdc(0), ..open.clone() };
+        for (channel, sized) in [
+            (None, (0, 3_000, 400_000)),
+            (Some(&open), (400_000, 1_000, 800_000)),
+            (Some(&unknown), (400_000, 1_000, 400_000)),
+            (Some(&emptied), (400_000, 3_000, 400_000)),
+        ] {
+            assert_eq!(size(channel, 100_000_000), Ok(sized), "{channel:?}");
+            assert_eq!(size(channel, 1_999), Err(usdc(400_000)), "{channel:?}");
+        }
     }
 
     #[test]

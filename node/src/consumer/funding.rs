@@ -23,7 +23,7 @@ use tokio_util::task::TaskTracker;
 use super::{
     AwaitedDeposit, BuyError, MissingFunds,
     channels::{PayerChannel, PayerChannels},
-    deposits::DepositPolicy,
+    deposits::{DepositPolicy, WantedDeposit},
     promised::Promised,
     refills::{EmptiedRound, Refills},
     rest::{AtRest, COUNTED_FOR, Held, PlacedDeposits, RestLimits, RestingPlace},
@@ -102,17 +102,6 @@ impl Drop for BeingMade<'_> {
     }
 }
 
-/// The size of a deposit: the amount that is wanted, and the least that must be.
-#[derive(Clone, Copy, Debug)]
-struct WantedDeposit {
-    /// The sum that the channel holds.
-    deposited: Usdc,
-    least: Usdc,
-    amount: Usdc,
-    /// A call makes it, into a channel with an owner of whom one was emptied.
-    is_refill: bool,
-}
-
 impl Funding {
     /// Goes on with the deposits of the last day. Those that have lapsed are dropped from the ledger.
     ///
@@ -185,25 +174,12 @@ impl Funding {
         }
         self.check_terms(accept)?;
         self.check_ready()?;
-        let available = channel.as_ref().map_or(Usdc::ZERO, |channel| channel.state.available());
         let balance = self.balance()?;
-        let amount = match &channel {
-            Some(channel) if !channel.last_deposit.is_zero() && channel.holds_deposit() => {
-                self.0.policy.top_up(price, available, channel.last_deposit, balance.usdc)
-            }
-            _ => self.0.policy.first_deposit(price, accept.min_deposit, balance.usdc),
-        };
-        let Some(amount) = amount else {
-            let rich = Usdc::MAX;
-            let wanted = self.0.policy.first_deposit(price, accept.min_deposit, rich).unwrap_or(price);
-            return Err(self.missing(balance, wanted));
-        };
-        self.check_eth(balance, amount)?;
-        let deposited = channel.as_ref().map_or(Usdc::ZERO, |channel| channel.state.deposited);
+        let sized = self.0.policy.size(channel.as_ref(), price, accept.min_deposit, balance.usdc);
+        let mut wanted = sized.map_err(|need| self.missing(balance, need))?;
+        self.check_eth(balance, wanted.amount)?;
         let is_open = channel.is_some_and(|channel| channel.holds_deposit());
-        let least = if is_open { price.saturating_sub(available) } else { price.max(accept.min_deposit) };
-        let is_refill = !is_open && !self.emptied(accept.pay_to).is_empty();
-        let wanted = WantedDeposit { deposited, least, amount, is_refill };
+        wanted.is_refill = !is_open && !self.emptied(accept.pay_to).is_empty();
         let made = self.deposit(accept, config, wanted).await;
         // Other callers are refused meanwhile, and do not wait for each other.
         drop(turn);
