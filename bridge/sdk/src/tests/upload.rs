@@ -91,6 +91,28 @@ const DESCRIBED: &str = r##"{"openapi": "3.1.0", "info": {"title": "T", "version
         "size": {"name": "size", "in": "query", "required": true, "schema": {"type": "string"}},
         "limit": {"name": "limit", "in": "query", "schema": {"type": "integer"}}}}}"##;
 
+/// Parts for the form: those that it takes together, or those of which it takes none beside an image and a count.
+fn parts(is_taken: bool) -> Vec<UploadPart> {
+    let all = [
+        ("count", "17", false, true),
+        ("count", "2", false, false),
+        ("image", "picture.png", true, true),
+        ("more", "first.gif", true, true),
+        ("more", "second.gif", true, true),
+        ("more", "no file", false, false),
+        ("note", "a b", false, true),
+        ("note", "note.txt", true, false),
+        ("on", "true", false, true),
+        ("on", "perhaps", false, false),
+        ("day", "tue", false, true),
+        ("tags", "red", false, true),
+        ("thing", "{}", false, false),
+        ("unknown", "x", false, false),
+    ];
+    let chosen = all.into_iter().filter(|(.., taken)| *taken == is_taken);
+    chosen.map(|(name, value, is_file, _)| part(name, value, is_file)).collect()
+}
+
 fn with_client(
     language: Language,
     id: &str,
@@ -106,16 +128,7 @@ fn with_client(
 #[test]
 fn every_client_uploads_a_form_and_a_whole_body_in_its_own_types() {
     let (sized, limited) = ([("size", "large")], [("size", "large"), ("limit", "3")]);
-    let parts = [
-        part("count", "17", false),
-        part("image", "picture.png", true),
-        part("more", "first.gif", true),
-        part("more", "second.gif", true),
-        part("note", "a b", false),
-        part("on", "true", false),
-        part("day", "tue", false),
-        part("tags", "red", false),
-    ];
+    let parts = parts(true);
     for language in Language::all() {
         let form = with_client(language, "sendForm", &limited, SnippetBody::Parts(&parts))
             .unwrap_or_else(|| panic!("{language} shows no client"));
@@ -154,14 +167,7 @@ fn what_a_clients_types_cannot_hold_is_not_shown_with_it() {
     };
     assert!(shown(&[image.clone(), count.clone()]));
     assert!(!shown(std::slice::from_ref(&image)), "a required part is missing");
-    for odd in [
-        part("count", "2", false),
-        part("thing", "{}", false),
-        part("on", "perhaps", false),
-        part("note", "note.txt", true),
-        part("more", "no file", false),
-        part("unknown", "x", false),
-    ] {
+    for odd in parts(false) {
         assert!(!shown(&[image.clone(), count.clone(), odd.clone()]), "{odd:?}");
     }
     let file = SnippetBody::File("picture.png");
