@@ -75,8 +75,10 @@ impl Raw {
         raw.read_file(sources, &above_file);
         raw.read_console_settings(sources, &above_file);
         for (name, setting) in above_file {
-            if setting.origin != SettingOrigin::Default {
-                raw.settings.insert(name, setting);
+            if setting.origin != SettingOrigin::Default
+                && let Some(overruled) = raw.settings.insert(name, setting)
+            {
+                raw.overruled.insert(name, overruled);
             }
         }
         raw.check_forms();

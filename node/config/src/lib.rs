@@ -74,6 +74,14 @@ impl Loaded {
         self.raw.settings.get(name).is_some_and(|setting| setting.origin != SettingOrigin::Default)
     }
 
+    /// Returns whether the files in the data folder say this value of the setting: a start that is told nothing has it, too.
+    pub fn is_stored(&self, name: &str) -> bool {
+        let said = self.raw.overruled.get(name).or_else(|| self.raw.settings.get(name));
+        said.is_some_and(|said| {
+            matches!(said.origin, SettingOrigin::File(_)) && said.values == self.raw.values(name)
+        })
+    }
+
     /// Returns where the value of this setting comes from.
     pub fn origin(&self, name: &str) -> SettingOrigin {
         self.raw.settings.get(name).map_or(SettingOrigin::Unset, |setting| setting.origin.clone())

@@ -51,6 +51,8 @@ impl fmt::Display for ConfigError {
 #[derive(Debug, Default)]
 pub(super) struct Raw {
     pub(super) settings: BTreeMap<&'static str, Setting>,
+    /// The values that flags and the environment took the place of: those of files, and defaults.
+    pub(super) overruled: BTreeMap<&'static str, Setting>,
     pub(super) problems: Vec<ConfigProblem>,
 }
 

@@ -1,6 +1,6 @@
 //! The chain of a start, which has to be chosen, and a first start, which makes a wallet and so has to be meant.
 
-use farthing_config::{Loaded, Sources, keys::CHAIN_PRESETS, load, public_chain_id};
+use farthing_config::{Loaded, Sources, keys::CHAIN_PRESETS, public_chain_id};
 use farthing_node::home;
 use farthing_wallet::{Wallet, lock_folder};
 
@@ -97,7 +97,7 @@ pub(super) fn write_chain(sources: &Sources, loaded: &Loaded) -> Result<(), Fail
         return Ok(());
     }
     if file.symlink_metadata().is_ok() {
-        if let Some(line) = missing_line(sources, loaded) {
+        if let Some(line) = missing_line(loaded) {
             let file = file.display();
             tracing::warn!(
                 %file, line,
@@ -117,21 +117,16 @@ pub(super) fn write_chain(sources: &Sources, loaded: &Loaded) -> Result<(), Fail
 }
 
 /// The line of the chain that was named for this start, where nothing in the folder says it.
-fn missing_line(sources: &Sources, loaded: &Loaded) -> Option<String> {
+fn missing_line(loaded: &Loaded) -> Option<String> {
     let chain = &loaded.config.chain.preset;
-    let mut stored = Sources { data_dir: Some(loaded.config.node.data_dir.clone()), ..sources.clone() };
-    stored.set.retain(|setting| !setting.starts_with("chain.preset="));
-    stored.variables.retain(|(name, _)| !name.starts_with("FARTHING_CHAIN__PRESET"));
-    let is_stored = load(&stored)
-        .is_ok_and(|stored| stored.is_chosen("chain.preset") && stored.config.chain.preset == *chain);
-    (!is_stored).then(|| format!("preset = \"{chain}\""))
+    (!loaded.is_stored("chain.preset")).then(|| format!("preset = \"{chain}\""))
 }
 
 #[cfg(test)]
 mod tests {
     use std::{fs, path::Path};
 
-    use farthing_config::Surroundings;
+    use farthing_config::{Surroundings, load};
 
     use super::*;
 
@@ -228,11 +223,14 @@ mod tests {
             fs::write(&file, text).unwrap();
             for sources in [&of_flag, &of_variable] {
                 let loaded = load(sources).unwrap();
-                let line = missing_line(sources, &loaded);
+                let line = missing_line(&loaded);
                 assert_eq!(line.as_deref(), is_missing.then_some("preset = \"base\""), "{text}");
                 write_chain(sources, &loaded).unwrap();
                 assert_eq!(fs::read_to_string(&file).unwrap(), text, "it is never changed");
             }
         }
+        fs::write(&file, "").unwrap();
+        fs::write(folder.path().join("settings.toml"), "[chain]\npreset = \"base\"\n").unwrap();
+        assert_eq!(missing_line(&load(&of_flag).unwrap()), None, "the console's file says it as well");
     }
 }
