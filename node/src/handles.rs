@@ -19,7 +19,7 @@ use crate::{
     alerts::Alerts,
     backup::Automatic,
     consumer::{Consumer, channels::PayerChannels, funding::Funding},
-    history::History,
+    history::{History, tally::Tally},
     secrets::Secrets,
     settlement::Settlement,
     status::Readiness,
@@ -49,6 +49,8 @@ pub struct Handles {
     pub alerts: Alerts,
     pub backups: Automatic,
     pub health: Health,
+    /// The count of what each service served.
+    pub tally: Tally,
     pub started_secs: u64,
     /// Memory for bodies, shared by network, upstreams and ports.
     pub budget: ByteBudget,

@@ -11,7 +11,7 @@ use farthing_control::types::{
     SourceFile, TestRequest, Tested, Text, Tried, TryRequest,
 };
 use farthing_discovery::method_of;
-use farthing_node::{handles::Handles, history::tally::Tally};
+use farthing_node::handles::Handles;
 use farthing_os::secret::SecretText;
 use farthing_owner::{
     inspect::{self as probing, Inspected, ProbeAnswer, found_source},
@@ -36,7 +36,7 @@ answer!(PreviewApi: preview);
 async fn preview(State(node): State<Handles>, Json(file): Json<ServiceFile>) -> Reply<ApiPreview> {
     let new = node.previews.read(&node.reader(), file).await?;
     let service = node.registry.preview(new)?;
-    let shown = shown(&node, &service, &Tally::default()).await?;
+    let shown = shown(&node, &service).await?;
     Ok(Json(ApiPreview {
         name: shown.api.name,
         kind: shown.kind,

@@ -24,7 +24,6 @@ use farthing_network::CallFailure;
 use farthing_node::{
     consumer::{BuyError, spending::Grant, trust::NotResumed},
     handles::Handles,
-    history::tally::Tally,
     secrets::DEFAULT_SECRET,
     settlement::SettlementError,
 };
@@ -90,7 +89,6 @@ pub fn router(node: Handles) -> Router {
     Endpoints::router::<Commands>().layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX)).with_state(Commands {
         node,
         counted: activity::CountedFigures::default(),
-        tally: Tally::default(),
         meter: traffic::Meter::new(),
     })
 }
@@ -100,7 +98,6 @@ pub fn router(node: Handles) -> Router {
 struct Commands {
     node: Handles,
     counted: activity::CountedFigures,
-    tally: Tally,
     meter: traffic::Meter,
 }
 
@@ -114,7 +111,7 @@ macro_rules! handed_out {
     };
 }
 
-handed_out!(Handles = node, activity::CountedFigures = counted, Tally = tally, traffic::Meter = meter);
+handed_out!(Handles = node, activity::CountedFigures = counted, traffic::Meter = meter);
 
 answer!(Call: call);
 /// The same call as at port 3000; the socket's permissions stand for the secret.

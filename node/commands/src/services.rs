@@ -17,10 +17,7 @@ use farthing_control::types::{
 };
 use farthing_discovery::{documents, method_of, time_of};
 use farthing_gateway::services::address;
-use farthing_node::{
-    handles::Handles,
-    history::tally::{Count, Tally},
-};
+use farthing_node::{handles::Handles, history::tally::Count};
 use farthing_owner::{edit::means_to_end, registry::Registered, samples};
 use farthing_protocol::{ServiceId, Usdc, call::ChargePolicy};
 use serde::Deserialize;
@@ -28,40 +25,31 @@ use serde::Deserialize;
 use super::{Failed, Reply};
 
 answer!(Apis: apis);
-async fn apis(State(node): State<Handles>, State(tally): State<Tally>) -> Reply<Vec<Api>> {
-    let counts = tally.counts(&node.ledger).await?;
+async fn apis(State(node): State<Handles>) -> Reply<Vec<Api>> {
+    let counts = node.tally.counts(&node.ledger).await?;
     let count = |service: &Registered| counts.get(&service.listing().service).copied().unwrap_or_default();
     Ok(Json(node.registry.all().iter().map(|service| api(&node, service, count(service))).collect()))
 }
 
 answer!(AddApi: add_api);
-async fn add_api(
-    State(node): State<Handles>,
-    State(tally): State<Tally>,
-    Json(file): Json<ServiceFile>,
-) -> Reply<Api> {
+async fn add_api(State(node): State<Handles>, Json(file): Json<ServiceFile>) -> Reply<Api> {
     let new = node.previews.to_publish(&node.reader(), &file).await?;
     let service = node.registry.add(new).await?;
     node.previews.published(&file);
     node.publish().await;
-    counted(&node, &service, &tally).await.map(Json)
+    counted(&node, &service).await.map(Json)
 }
 
 answer!(ShowApi: show_api);
-async fn show_api(
-    State(node): State<Handles>,
-    State(tally): State<Tally>,
-    Path(id): Path<Text<ServiceId>>,
-) -> Reply<ApiShown> {
+async fn show_api(State(node): State<Handles>, Path(id): Path<Text<ServiceId>>) -> Reply<ApiShown> {
     let service = node.registry.find(id.0)?;
-    shown(&node, &service, &tally).await.map(Json)
+    shown(&node, &service).await.map(Json)
 }
 
 answer!(RescanApi: rescan_api);
 /// Reads the source of a service again, says what is different, and publishes it when asked to.
 async fn rescan_api(
     State(node): State<Handles>,
-    State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
     Json(request): Json<RescanRequest>,
 ) -> Reply<Rescan> {
@@ -69,7 +57,7 @@ async fn rescan_api(
         let service = node.registry.find(id.0)?;
         let new = node.reader().read_again(&service, request.source).await?;
         let changes = changes(service.known().api().description(), &new.api);
-        let api = counted(&node, &service, &tally).await?;
+        let api = counted(&node, &service).await?;
         return Ok(Json(Rescan { changes, report: new.report, applied: false, api }));
     }
     // What is read with today's choices is published before anybody else may change them.
@@ -80,9 +68,9 @@ async fn rescan_api(
     let api = if applied {
         let service = node.registry.renew(turn, new).await?;
         node.publish().await;
-        counted(&node, &service, &tally).await?
+        counted(&node, &service).await?
     } else {
-        counted(&node, &turn, &tally).await?
+        counted(&node, &turn).await?
     };
     Ok(Json(Rescan { changes, report, applied, api }))
 }
@@ -91,7 +79,6 @@ answer!(EditApi: edit_api);
 /// Changes texts, server and what is offered, as a new version.
 async fn edit_api(
     State(node): State<Handles>,
-    State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
     Json(mut edit): Json<EditRequest>,
 ) -> Reply<Edited> {
@@ -106,7 +93,7 @@ async fn edit_api(
         !service.secret_names().any(|kept| kept == name.as_str()) && !means_to_end(&edit, name)
     };
     let dropped = before.into_iter().filter(ended).collect();
-    Ok(Json(Edited { api: counted(&node, &service, &tally).await?, dropped_secrets: dropped }))
+    Ok(Json(Edited { api: counted(&node, &service).await?, dropped_secrets: dropped }))
 }
 
 #[derive(Deserialize)]
@@ -139,13 +126,9 @@ async fn versions(State(node): State<Handles>, Path(id): Path<Text<ServiceId>>) 
 }
 
 answer!(RemoveApi: remove_api);
-async fn remove_api(
-    State(node): State<Handles>,
-    State(tally): State<Tally>,
-    Path(id): Path<Text<ServiceId>>,
-) -> Reply<Api> {
+async fn remove_api(State(node): State<Handles>, Path(id): Path<Text<ServiceId>>) -> Reply<Api> {
     let service = node.registry.find(id.0)?;
-    let mut last = counted(&node, &service, &tally).await?;
+    let mut last = counted(&node, &service).await?;
     node.registry.remove(id.0).await?;
     node.publish().await;
     last.state = ApiState::Removed;
@@ -155,42 +138,33 @@ async fn remove_api(
 answer!(PriceApi: price_api);
 async fn price_api(
     State(node): State<Handles>,
-    State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
     Json(request): Json<PriceRequest>,
 ) -> Reply<Api> {
     let operation = request.operation.map(|operation| (operation.method.0, operation.path));
     let service = node.registry.set_price(id.0, operation, request.price.0).await?;
     node.publish().await;
-    counted(&node, &service, &tally).await.map(Json)
+    counted(&node, &service).await.map(Json)
 }
 
 answer!(PauseApi: pause_api);
-async fn pause_api(
-    State(node): State<Handles>,
-    State(tally): State<Tally>,
-    Path(id): Path<Text<ServiceId>>,
-) -> Reply<Api> {
-    set_paused(&node, &tally, id.0, true).await
+async fn pause_api(State(node): State<Handles>, Path(id): Path<Text<ServiceId>>) -> Reply<Api> {
+    set_paused(&node, id.0, true).await
 }
 
 answer!(ResumeApi: resume_api);
-async fn resume_api(
-    State(node): State<Handles>,
-    State(tally): State<Tally>,
-    Path(id): Path<Text<ServiceId>>,
-) -> Reply<Api> {
-    set_paused(&node, &tally, id.0, false).await
+async fn resume_api(State(node): State<Handles>, Path(id): Path<Text<ServiceId>>) -> Reply<Api> {
+    set_paused(&node, id.0, false).await
 }
 
-async fn set_paused(node: &Handles, tally: &Tally, id: ServiceId, paused: bool) -> Reply<Api> {
+async fn set_paused(node: &Handles, id: ServiceId, paused: bool) -> Reply<Api> {
     let service = node.registry.set_paused(id, paused).await?;
     node.publish().await;
-    counted(node, &service, tally).await.map(Json)
+    counted(node, &service).await.map(Json)
 }
 
-async fn counted(node: &Handles, service: &Registered, tally: &Tally) -> Result<Api, Failed> {
-    let counts = tally.counts(&node.ledger).await?;
+async fn counted(node: &Handles, service: &Registered) -> Result<Api, Failed> {
+    let counts = node.tally.counts(&node.ledger).await?;
     Ok(api(node, service, counts.get(&service.listing().service).copied().unwrap_or_default()))
 }
 
@@ -225,7 +199,7 @@ fn api(node: &Handles, service: &Registered, count: Count) -> Api {
     }
 }
 
-pub(super) async fn shown(node: &Handles, service: &Registered, tally: &Tally) -> Result<ApiShown, Failed> {
+pub(super) async fn shown(node: &Handles, service: &Registered) -> Result<ApiShown, Failed> {
     let listing = service.listing();
     let description = service.known().api().description();
     let file = service.file();
@@ -234,7 +208,7 @@ pub(super) async fn shown(node: &Handles, service: &Registered, tally: &Tally) -
         hidden.map(|chosen| OperationName { method: chosen.method, path: chosen.path.clone() }).collect();
     let source = file.and_then(|file| file.source);
     Ok(ApiShown {
-        api: counted(node, service, tally).await?,
+        api: counted(node, service).await?,
         kind: CatalogKind::from(listing.kind).into(),
         summary: listing.summary.clone(),
         category: listing.category.clone(),
