@@ -138,16 +138,8 @@ impl Catalog {
         self.read_details(listing, blob, Bounds::ASKED_FOR, make_room).await
     }
 
-    /// Reads a service that nobody asked for, within the bounds of that. It is not kept, so nothing makes room for it.
-    pub(super) async fn read_ahead(
-        &self,
-        listing: Verified<Listing>,
-        blob: Vec<u8>,
-    ) -> Result<KnownService, CatalogError> {
-        self.read_details(listing, blob, Bounds::UNASKED, |_| {}).await
-    }
-
-    async fn read_details(
+    /// Reads a service, for whose text `make_room` makes room first.
+    pub(super) async fn read_details(
         &self,
         listing: Verified<Listing>,
         blob: Vec<u8>,

@@ -133,18 +133,6 @@ where
     Ok(bytes)
 }
 
-/// Reads a head whose length, within its bound, is known.
-pub(crate) async fn read_head_of<R>(
-    io: &mut R,
-    length: usize,
-    pace: MinimumPace,
-) -> Result<Vec<u8>, FrameError>
-where
-    R: AsyncRead + Unpin,
-{
-    read_bounded(io, length, pace, |_| true).await
-}
-
 /// Reads a body of `body_bytes`, which the head named, asking `reserve` before memory grows by so many bytes.
 pub(crate) async fn read_body<R>(
     io: &mut R,
@@ -167,8 +155,9 @@ fn check_size(part: &'static str, bytes: u64, bytes_max: usize) -> Result<usize,
     }
 }
 
-/// Reads exactly `length` bytes into memory that doubles as they arrive.
-async fn read_bounded<R>(
+/// Reads exactly `length` bytes, which are within their bound, into memory that doubles as they arrive, asking `reserve` as
+/// [`read_body`] does.
+pub(crate) async fn read_bounded<R>(
     io: &mut R,
     length: usize,
     pace: MinimumPace,

@@ -443,16 +443,17 @@ impl Inner {
     }
 
     pub(crate) async fn neighbours(&self) -> Vec<Neighbour> {
-        let (reply, answer) = oneshot::channel();
-        if self.send(Command::Neighbours { reply }).await.is_err() {
-            return Vec::new();
-        }
-        answer.await.unwrap_or_default()
+        self.list(|reply| Command::Neighbours { reply }).await
     }
 
     pub(crate) async fn peers(&self) -> Vec<PeerInfo> {
+        self.list(|reply| Command::Peers { reply }).await
+    }
+
+    /// What a command answers; nothing once the network has stopped.
+    async fn list<T>(&self, command: impl FnOnce(oneshot::Sender<Vec<T>>) -> Command) -> Vec<T> {
         let (reply, answer) = oneshot::channel();
-        if self.send(Command::Peers { reply }).await.is_err() {
+        if self.send(command(reply)).await.is_err() {
             return Vec::new();
         }
         answer.await.unwrap_or_default()

@@ -303,7 +303,8 @@ impl BookComparer<'_> {
             if short_pages > SHORT_PAGES_MAX {
                 return Err(BooksError::ShortPages);
             }
-            let mine = self.ended_with(owner, after, page.next).await?;
+            let (ledger, until) = (self.ledger.clone(), page.next);
+            let mine = aside(move || ledger.purchases_from(owner, after, until)).await?;
             self.compare_page((asked_secs, &open), &mine, &page, compared, &mut unknown)?;
             match page.next {
                 Some(next) => after = Some(next),
@@ -368,16 +369,6 @@ impl BookComparer<'_> {
 
     fn is_open(&self, call_id: CallId) -> Result<bool, LedgerError> {
         Ok(self.ledger.promise_of(call_id)?.is_some())
-    }
-
-    async fn ended_with(
-        &self,
-        owner: Address,
-        after: Option<CallId>,
-        until: Option<CallId>,
-    ) -> Result<Vec<Purchase>, LedgerError> {
-        let ledger = self.ledger.clone();
-        aside(move || ledger.purchases_from(owner, after, until)).await
     }
 
     fn adjusted_with(&self, owner: Address) -> Result<Usdc, LedgerError> {

@@ -20,6 +20,13 @@ pub async fn call(url: &str, method: &str, params: Value) -> anyhow::Result<Valu
     }
 }
 
+/// One JSON-RPC call whose answer is a text: `0x` and hexadecimal digits.
+async fn digits(url: &str, method: &str, params: Value) -> anyhow::Result<String> {
+    let result = call(url, method, params).await?;
+    let text = result.as_str().with_context(|| format!("{method} gave no text"))?;
+    Ok(text.trim_start_matches("0x").to_owned())
+}
+
 /// The token's `balanceOf(wallet)`.
 ///
 /// # Errors
@@ -27,11 +34,8 @@ pub async fn call(url: &str, method: &str, params: Value) -> anyhow::Result<Valu
 pub async fn usdc_of(url: &str, token: Address, wallet: Address) -> anyhow::Result<Usdc> {
     // 0x70a08231 is the selector of balanceOf(address) (EIP-20).
     let data = format!("0x70a08231{:0>64}", hex::encode(wallet.as_bytes()));
-    let result = call(url, "eth_call", json!([{ "to": token.to_string(), "data": data }, "latest"])).await?;
-    let word = result.as_str().context("balanceOf gave no text")?;
-    Ok(Usdc::from_micros(
-        u64::from_str_radix(word.trim_start_matches("0x").trim_start_matches('0'), 16).unwrap_or(0),
-    ))
+    let word = digits(url, "eth_call", json!([{ "to": token.to_string(), "data": data }, "latest"])).await?;
+    Ok(Usdc::from_micros(u64::from_str_radix(word.trim_start_matches('0'), 16).unwrap_or(0)))
 }
 
 /// Wei of any address.
@@ -39,9 +43,8 @@ pub async fn usdc_of(url: &str, token: Address, wallet: Address) -> anyhow::Resu
 /// # Errors
 /// When the chain does not answer, or answers something else.
 pub async fn eth_of(url: &str, wallet: Address) -> anyhow::Result<u128> {
-    let result = call(url, "eth_getBalance", json!([wallet.to_string(), "latest"])).await?;
-    let text = result.as_str().context("eth_getBalance gave no text")?;
-    Ok(u128::from_str_radix(text.trim_start_matches("0x"), 16)?)
+    let wei = digits(url, "eth_getBalance", json!([wallet.to_string(), "latest"])).await?;
+    Ok(u128::from_str_radix(&wei, 16)?)
 }
 
 /// Returns whether there is a contract at this address.
@@ -49,8 +52,7 @@ pub async fn eth_of(url: &str, wallet: Address) -> anyhow::Result<u128> {
 /// # Errors
 /// When the chain does not answer, or answers something else.
 pub async fn has_code(url: &str, address: Address) -> anyhow::Result<bool> {
-    let result = call(url, "eth_getCode", json!([address.to_string(), "latest"])).await?;
-    Ok(result.as_str().context("eth_getCode gave no text")? != "0x")
+    Ok(!digits(url, "eth_getCode", json!([address.to_string(), "latest"])).await?.is_empty())
 }
 
 /// Transactions a wallet has sent.
@@ -58,7 +60,6 @@ pub async fn has_code(url: &str, address: Address) -> anyhow::Result<bool> {
 /// # Errors
 /// When the chain does not answer.
 pub async fn transactions_of(url: &str, wallet: Address) -> anyhow::Result<u64> {
-    let result = call(url, "eth_getTransactionCount", json!([wallet.to_string(), "latest"])).await?;
-    let text = result.as_str().context("eth_getTransactionCount gave no text")?;
-    Ok(u64::from_str_radix(text.trim_start_matches("0x"), 16)?)
+    let count = digits(url, "eth_getTransactionCount", json!([wallet.to_string(), "latest"])).await?;
+    Ok(u64::from_str_radix(&count, 16)?)
 }

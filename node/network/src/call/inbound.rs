@@ -256,7 +256,7 @@ impl CallServer {
                 Some(known) => known,
                 None => stream.begin(pace).await?,
             };
-            Ok::<_, Unread>(frame::read_head_of(&mut stream.line, head_bytes, pace).await?)
+            Ok::<_, Unread>(frame::read_bounded(&mut stream.line, head_bytes, pace, |_| true).await?)
         };
         let head = timeout(self.limits.head_deadline, head).await.map_err(|_| Unread::SlowHead)??;
         let message: CallMessage =

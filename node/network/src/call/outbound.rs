@@ -117,7 +117,8 @@ where
         FrameError::Truncated { .. } => Interrupted::NoAnswer,
         other => interrupted(&other),
     })?;
-    let head = frame::read_head_of(io, head_bytes, patience).await.map_err(|error| interrupted(&error))?;
+    let head = frame::read_bounded(io, head_bytes, patience, |_| true).await;
+    let head = head.map_err(|error| interrupted(&error))?;
     let reply: CallReply = wire::decode(&head).map_err(bad)?;
     let (body_bytes, bytes_max) = (reply.body_bytes(), limits.response_body_bytes_max);
     let mut spare = room.bytes();

@@ -150,7 +150,9 @@ impl BookComparer<'_> {
         for row in rows.into_iter().take(CHANNELS_MAX) {
             let told = self.books_of(owner, row.id, PAGE_TIMEOUT).await?;
             let again = self.channels_with(owner).await?.into_iter().find(|again| again.id == row.id);
-            if let Some(unrest) = unrest(&row, again.as_ref(), self.forgotten_on(row.id)) {
+            // What this node signed, by the owner's proof, and has not booked yet.
+            let forgotten = self.channels.get(row.id).map_or(Usdc::ZERO, |channel| channel.forgotten);
+            if let Some(unrest) = unrest(&row, again.as_ref(), forgotten) {
                 compared.channels.left_out.push(format!("channel {}: {unrest}", row.id));
                 continue;
             }
@@ -164,11 +166,6 @@ impl BookComparer<'_> {
             channels.earned_there = channels.earned_there.saturating_add(told.spent);
         }
         Ok(())
-    }
-
-    /// Returns what this node signed, by the owner's proof, and has not booked yet.
-    fn forgotten_on(&self, id: ChannelId) -> Usdc {
-        self.channels.get(id).map_or(Usdc::ZERO, |channel| channel.forgotten)
     }
 
     async fn channels_with(&self, owner: Address) -> Result<Vec<PayerChannelRow>, LedgerError> {
