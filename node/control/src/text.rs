@@ -1,8 +1,15 @@
 //! Values that travel and are stored as text: amounts, ids, addresses.
 
-use std::{fmt, str::FromStr};
+use std::{borrow::Cow, fmt, str::FromStr};
 
+use farthing_protocol::{Address, CallId, ChannelId, ServiceId, Usdc, call::Method};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{ObjectBuilder, RefOr, Schema, Type},
+};
+
+use crate::eth::Eth;
 
 /// The error for a text that is none of those expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,6 +28,35 @@ impl NoneOf {
 /// A value as the text that its `Display` writes and its `FromStr` reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Text<T>(pub T);
+
+/// Texts of values under names of their own, and what the description of the endpoints says of each.
+macro_rules! texts {
+    ($($text:ident = $value:ident: $about:literal,)+) => {
+        $(pub type $text = Text<$value>;
+
+        impl PartialSchema for Text<$value> {
+            fn schema() -> RefOr<Schema> {
+                ObjectBuilder::new().schema_type(Type::String).description(Some($about)).into()
+            }
+        }
+
+        impl ToSchema for Text<$value> {
+            fn name() -> Cow<'static, str> {
+                Cow::Borrowed(stringify!($value))
+            }
+        })+
+    };
+}
+
+texts! {
+    UsdcText = Usdc: "An amount of USDC: a decimal with at most 6 decimals, such as 0.002",
+    EthText = Eth: "An amount of ETH: a decimal with at most 18 decimals, such as 0.001",
+    AddressText = Address: "A wallet: 0x and 40 hexadecimal digits",
+    ServiceIdText = ServiceId: "A service: a UUID",
+    CallIdText = CallId: "A call: a UUID",
+    ChannelIdText = ChannelId: "A channel: 0x and 64 hexadecimal digits",
+    MethodText = Method: "An HTTP method: GET, HEAD, POST, PUT, PATCH or DELETE",
+}
 
 impl<T> From<T> for Text<T> {
     fn from(value: T) -> Self {

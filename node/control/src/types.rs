@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use farthing_protocol::{Address, ChannelId, ServiceId, Usdc, call::Method};
+use farthing_protocol::{Address, Usdc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -14,7 +14,10 @@ pub use self::{
     history::*, inspect::*, logs::*, problem::*, reach::*, secrets::*, service_file::*, services::*,
     spending::*,
 };
-pub use crate::{eth::Eth, text::Text};
+pub use crate::{
+    eth::Eth,
+    text::{AddressText, CallIdText, ChannelIdText, EthText, MethodText, ServiceIdText, Text, UsdcText},
+};
 
 /// An enum whose variants have one word each, the same in JSON, on the command line and for people.
 macro_rules! words {
@@ -93,8 +96,7 @@ mod spending;
 pub struct Status {
     pub version: String,
     pub uptime_secs: u64,
-    #[schema(value_type = String)]
-    pub address: Text<Address>,
+    pub address: AddressText,
     pub peer_id: String,
     /// Addresses at which other nodes are told to reach this one; those it listens on, while it tells none.
     pub addresses: Vec<String>,
@@ -109,8 +111,7 @@ pub struct Status {
     pub services: u64,
     /// `false` after "stop all spending", or when the ledger failed.
     pub spending: bool,
-    #[schema(value_type = String)]
-    pub spent_today: Text<Usdc>,
+    pub spent_today: UsdcText,
     /// Everything that keeps the node from doing all of its work, each with its next step.
     pub alerts: Vec<Alert>,
 }
@@ -155,11 +156,9 @@ pub struct Check {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallRequest {
-    #[schema(value_type = String)]
-    pub api_id_public: Text<ServiceId>,
+    pub api_id_public: ServiceIdText,
     pub path: String,
-    #[schema(value_type = String)]
-    pub method: Text<Method>,
+    pub method: MethodText,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,8 +169,7 @@ pub struct CallRequest {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
-    pub max_price: Option<Text<Usdc>>,
+    pub max_price: Option<UsdcText>,
     /// A UUID, or any text of the caller's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
@@ -180,19 +178,14 @@ pub struct CallRequest {
 /// `farthing wallet address` and `balance`. Balances are as last seen on chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WalletBalance {
-    #[schema(value_type = String)]
-    pub address: Text<Address>,
+    pub address: AddressText,
     /// `None` while the chain was never reached.
-    #[schema(value_type = Option<String>)]
-    pub usdc: Option<Text<Usdc>>,
-    #[schema(value_type = Option<String>)]
-    pub eth: Option<Text<Eth>>,
+    pub usdc: Option<UsdcText>,
+    pub eth: Option<EthText>,
     /// Deposited in channels and not yet spent.
-    #[schema(value_type = String)]
-    pub in_channels: Text<Usdc>,
+    pub in_channels: UsdcText,
     /// Earned and not yet claimed.
-    #[schema(value_type = String)]
-    pub unclaimed: Text<Usdc>,
+    pub unclaimed: UsdcText,
     /// The reason that the chain is not looked at now; `usdc` and `eth` are then what was last seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale: Option<String>,
@@ -201,8 +194,7 @@ pub struct WalletBalance {
 /// `farthing wallet send`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SendRequest {
-    #[schema(value_type = String)]
-    pub to: Text<Address>,
+    pub to: AddressText,
     /// `usdc` or `eth`, and how much.
     #[serde(flatten)]
     #[schema(value_type = BTreeMap<String, String>)]
@@ -246,18 +238,15 @@ words! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OpenRequest {
-    #[schema(value_type = String)]
-    pub service: Text<ServiceId>,
+    pub service: ServiceIdText,
     /// By the rules of `[spending]` when absent.
-    #[schema(value_type = Option<String>)]
-    pub deposit: Option<Text<Usdc>>,
+    pub deposit: Option<UsdcText>,
 }
 
 /// `farthing settle`: what was claimed. Empty when nothing was left to claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Settled {
-    #[schema(value_type = String)]
-    pub claimed: Text<Usdc>,
+    pub claimed: UsdcText,
     pub channels: u64,
     /// Hashes, `0x…`, each confirmed.
     pub transactions: Vec<String>,
@@ -269,8 +258,7 @@ pub struct Settled {
 /// A claim that the contract refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RefusedClaim {
-    #[schema(value_type = String)]
-    pub channel: Text<ChannelId>,
+    pub channel: ChannelIdText,
     pub reason: String,
 }
 
@@ -287,27 +275,22 @@ pub struct AuditQuery {
 /// The result of comparing the books with an owner's, call by call and channel by channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Compared {
-    #[schema(value_type = String)]
-    pub owner: Text<Address>,
+    pub owner: AddressText,
     pub calls: u64,
     /// Charged or not: not known here yet.
     pub undecided: u64,
     /// Calls that the owner need not keep any more, and does not.
     pub not_kept: u64,
     /// Charged by the owner for calls that adjustments stand for here.
-    #[schema(value_type = String)]
-    pub adjusted: Text<Usdc>,
+    pub adjusted: UsdcText,
     /// Charged here for calls that adjustments stand for in the owner's books: it was restored from a backup.
-    #[schema(value_type = String)]
-    pub adjusted_there: Text<Usdc>,
+    pub adjusted_there: UsdcText,
     /// Channels at rest whose totals were compared, and channels that were not: why.
     pub channels: u64,
     pub channels_left_out: Vec<String>,
     /// The totals of these channels in both books.
-    #[schema(value_type = String)]
-    pub spent_here: Text<Usdc>,
-    #[schema(value_type = String)]
-    pub earned_there: Text<Usdc>,
+    pub spent_here: UsdcText,
+    pub earned_there: UsdcText,
     pub differences_total: u64,
     /// At most 1,000 of them, each with its call or channel.
     pub differences: Vec<String>,
@@ -320,11 +303,9 @@ pub struct OnChain {
     pub block: u64,
     pub channels: u64,
     /// USDC in the contract, of all its channels.
-    #[schema(value_type = String)]
-    pub escrow: Text<Usdc>,
+    pub escrow: UsdcText,
     /// USDC in the channels of this node.
-    #[schema(value_type = String)]
-    pub at_stake: Text<Usdc>,
+    pub at_stake: UsdcText,
     /// Everything that is not confirmed yet, or on its way into the books; at most 1,000.
     pub unconfirmed: Vec<String>,
 }
@@ -352,8 +333,7 @@ pub struct Audit {
 /// A connected node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Peer {
-    #[schema(value_type = String)]
-    pub wallet: Text<Address>,
+    pub wallet: AddressText,
     pub address: String,
     pub agent: String,
     pub rtt_us: Option<u64>,
@@ -363,8 +343,7 @@ pub struct Peer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PingRequest {
-    #[schema(value_type = String)]
-    pub wallet: Text<Address>,
+    pub wallet: AddressText,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -377,8 +356,7 @@ pub struct Pong {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LookupRequest {
-    #[schema(value_type = String)]
-    pub wallet: Text<Address>,
+    pub wallet: AddressText,
 }
 
 /// The result of a look-up, and what every step of it brought.

@@ -246,6 +246,16 @@ mod tests {
     }
 
     #[test]
+    fn an_amount_is_described_once_and_referred_to() {
+        let document = serde_json::to_value(document()).unwrap();
+        let schemas = &document["components"]["schemas"];
+        let price = &schemas["PriceRequest"]["properties"]["price"];
+        assert!(price.to_string().contains("#/components/schemas/Usdc"), "{price}");
+        assert_eq!(schemas["Usdc"]["type"], "string");
+        assert!(schemas["Usdc"]["description"].as_str().unwrap().contains("decimal"), "{schemas}");
+    }
+
+    #[test]
     fn every_part_of_a_path_that_a_request_fills_in_is_described() {
         for facts in offered() {
             let parts = facts.path.split('/').filter_map(|part| part.strip_prefix('{')?.split('}').next());

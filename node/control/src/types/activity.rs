@@ -1,10 +1,9 @@
 //! Calls as the ledger has them, one by one and in figures.
 
-use farthing_protocol::{Address, CallId, ServiceId, Usdc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Text;
+use super::{AddressText, CallIdText, ServiceIdText, UsdcText};
 
 /// The newest calls, bought and served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -16,14 +15,11 @@ pub struct Activity {
 /// A call that this node bought.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BoughtCall {
-    #[schema(value_type = String)]
-    pub call_id: Text<CallId>,
-    #[schema(value_type = String)]
-    pub service: Text<ServiceId>,
+    pub call_id: CallIdText,
+    pub service: ServiceIdText,
     /// As the catalog has it; empty when it does not know the service any more. A stranger's text.
     pub name: String,
-    #[schema(value_type = String)]
-    pub owner: Text<Address>,
+    pub owner: AddressText,
     /// `GET /v1/things`
     pub operation: String,
     /// Seconds since the Unix epoch.
@@ -32,8 +28,7 @@ pub struct BoughtCall {
     pub status: Option<u16>,
     /// The reason that it was not charged, when it ended without an answer.
     pub reason: Option<String>,
-    #[schema(value_type = String)]
-    pub charged: Text<Usdc>,
+    pub charged: UsdcText,
     /// The whole call, what the owner took of it, and of that its upstream, in microseconds.
     pub total_us: u64,
     pub owner_us: u64,
@@ -43,21 +38,17 @@ pub struct BoughtCall {
 /// A call that this node served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ServedCall {
-    #[schema(value_type = String)]
-    pub call_id: Text<CallId>,
-    #[schema(value_type = String)]
-    pub service: Text<ServiceId>,
+    pub call_id: CallIdText,
+    pub service: ServiceIdText,
     /// Empty when the service is not offered any more.
     pub name: String,
-    #[schema(value_type = String)]
-    pub payer: Text<Address>,
+    pub payer: AddressText,
     /// `GET /v1/things`
     pub operation: String,
     /// Seconds since the Unix epoch.
     pub time_secs: u64,
     pub status: u16,
-    #[schema(value_type = String)]
-    pub charged: Text<Usdc>,
+    pub charged: UsdcText,
 }
 
 /// A summary of the newest calls. Up to a few seconds old.
@@ -81,20 +72,17 @@ pub struct DayFigures {
     /// Calls that were answered, by services of others.
     #[serde(default)]
     pub bought: u64,
-    #[schema(value_type = String)]
-    pub spent: Text<Usdc>,
+    pub spent: UsdcText,
     /// Calls that were answered, by services of this node.
     #[serde(default)]
     pub served: u64,
-    #[schema(value_type = String)]
-    pub earned: Text<Usdc>,
+    pub earned: UsdcText,
 }
 
 /// One service, as this node's own calls show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Measured {
-    #[schema(value_type = String)]
-    pub service: Text<ServiceId>,
+    pub service: ServiceIdText,
     pub calls: u64,
     /// Answered with a status below 500.
     pub answered: u64,

@@ -1,10 +1,9 @@
 //! Alerts: what needs a person, and who is told of it.
 
-use farthing_protocol::Usdc;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Eth, Text};
+use super::{EthText, UsdcText};
 
 /// Something that needs a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -107,14 +106,11 @@ pub enum AlertSeverity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AlertLevels {
     /// In the wallet of a node that buys; zero raises nothing, here and below.
-    #[schema(value_type = String)]
-    pub usdc_below: Text<Usdc>,
+    pub usdc_below: UsdcText,
     /// For gas, in the wallet of a node that buys or has something to claim.
-    #[schema(value_type = String)]
-    pub eth_below: Text<Eth>,
+    pub eth_below: EthText,
     /// Left on a channel on which the node pays.
-    #[schema(value_type = String)]
-    pub channel_below: Text<Usdc>,
+    pub channel_below: UsdcText,
     /// Scheme, host and port of the webhook: the rest of its address often is a secret.
     pub webhook: Option<String>,
     /// `true` once messages to the webhook are signed.
@@ -129,12 +125,9 @@ pub struct AlertLevels {
 #[derive(Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AlertLevelsRequest {
-    #[schema(value_type = Option<String>)]
-    pub usdc_below: Option<Text<Usdc>>,
-    #[schema(value_type = Option<String>)]
-    pub eth_below: Option<Text<Eth>>,
-    #[schema(value_type = Option<String>)]
-    pub channel_below: Option<Text<Usdc>>,
+    pub usdc_below: Option<UsdcText>,
+    pub eth_below: Option<EthText>,
+    pub channel_below: Option<UsdcText>,
     /// An address that takes JSON by POST; empty for none.
     pub webhook: Option<String>,
 }

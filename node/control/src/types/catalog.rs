@@ -1,11 +1,13 @@
 //! The network's services, as the node tells of them.
 
 use farthing_bridge::form::Form;
-use farthing_protocol::{Address, ServiceId, Usdc, call::Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{CatalogKind, Charge, Offer, OperationSample, ServiceFlag, Text};
+use super::{
+    AddressText, CatalogKind, Charge, MethodText, Offer, OperationSample, ServiceFlag, ServiceIdText,
+    UsdcText,
+};
 
 /// `farthing catalog search`. Everything given must hold; nothing given is everything there is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -15,10 +17,8 @@ pub struct CatalogQuery {
     pub category: Option<String>,
     pub tag: Option<String>,
     pub kind: Option<CatalogKind>,
-    #[schema(value_type = Option<String>)]
-    pub price_max: Option<Text<Usdc>>,
-    #[schema(value_type = Option<String>)]
-    pub owner: Option<Text<Address>>,
+    pub price_max: Option<UsdcText>,
+    pub owner: Option<AddressText>,
     /// Only services whose owner can be reached now, as far as this node knows.
     pub online: bool,
     /// Only services with free samples.
@@ -80,26 +80,22 @@ pub struct KindCount {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PriceCount {
     /// The end of the range below, which is not in this one; the first range has none.
-    #[schema(value_type = Option<String>)]
-    pub above: Option<Text<Usdc>>,
+    pub above: Option<UsdcText>,
     /// The highest price of the range; the last range has none.
-    #[schema(value_type = Option<String>)]
-    pub up_to: Option<Text<Usdc>>,
+    pub up_to: Option<UsdcText>,
     pub count: usize,
 }
 
 /// A service of the network as its listing describes it. Names and summaries are strangers' words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CatalogHit {
-    #[schema(value_type = String)]
-    pub id: Text<ServiceId>,
+    pub id: ServiceIdText,
     pub name: String,
     pub summary: String,
     pub category: String,
     pub tags: Vec<String>,
     pub kind: CatalogKind,
-    #[schema(value_type = String)]
-    pub price: Text<Usdc>,
+    pub price: UsdcText,
     /// Which of its answers cost that.
     #[serde(default)]
     pub charge: Charge,
@@ -107,8 +103,7 @@ pub struct CatalogHit {
     /// Operations with a free sample, as the listing says.
     #[serde(default)]
     pub samples_free: u32,
-    #[schema(value_type = String)]
-    pub owner: Text<Address>,
+    pub owner: AddressText,
     pub state: CatalogState,
     /// Seconds since the Unix epoch, on the owner's clock.
     pub updated_secs: u64,
@@ -139,11 +134,9 @@ words! {
 /// Another owner's service that a name resembles.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LookAlike {
-    #[schema(value_type = String)]
-    pub service: Text<ServiceId>,
+    pub service: ServiceIdText,
     pub name: String,
-    #[schema(value_type = String)]
-    pub owner: Text<Address>,
+    pub owner: AddressText,
     /// True if this node has known the other one for longer, by a day at least.
     pub older: bool,
 }
@@ -151,11 +144,9 @@ pub struct LookAlike {
 /// A service that a name, or the beginning of an id, stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NamedService {
-    #[schema(value_type = String)]
-    pub id: Text<ServiceId>,
+    pub id: ServiceIdText,
     pub name: String,
-    #[schema(value_type = String)]
-    pub owner: Text<Address>,
+    pub owner: AddressText,
     /// Another owner has had a service of nearly this name for longer.
     pub look_alike: bool,
 }
@@ -179,19 +170,16 @@ pub struct CatalogService {
 /// `farthing catalog sample`: what answers look like, free, from the owner's published document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CatalogSamples {
-    #[schema(value_type = String)]
-    pub id: Text<ServiceId>,
+    pub id: ServiceIdText,
     pub samples: Vec<OperationSample>,
 }
 
 /// One operation of a service as a form to fill in, for those who make calls by hand.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CallForm {
-    #[schema(value_type = String)]
-    pub method: Text<Method>,
+    pub method: MethodText,
     pub path: String,
-    #[schema(value_type = String)]
-    pub price: Text<Usdc>,
+    pub price: UsdcText,
     pub summary: String,
     /// Markdown, a stranger's.
     pub description: String,
@@ -207,6 +195,7 @@ pub struct CallForm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::Text;
 
     #[test]
     fn a_kind_in_a_description_is_the_word_that_programs_know() {

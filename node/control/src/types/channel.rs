@@ -1,36 +1,29 @@
 //! A payment channel, from this node's side.
 
 use farthing_os::clock;
-use farthing_protocol::{Address, ChannelId, Usdc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{ChannelRole, Text};
+use super::{AddressText, ChannelIdText, ChannelRole, UsdcText};
 
 /// A payment channel, from this node's side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Channel {
-    #[schema(value_type = String)]
-    pub id: Text<ChannelId>,
+    pub id: ChannelIdText,
     pub role: ChannelRole,
     /// The other side's wallet.
-    #[schema(value_type = String)]
-    pub peer: Text<Address>,
+    pub peer: AddressText,
     pub state: ChannelState,
     /// Until when the owner has promised to close it, or from when on the rest can be withdrawn: seconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_secs: Option<u64>,
-    #[schema(value_type = String)]
-    pub deposited: Text<Usdc>,
+    pub deposited: UsdcText,
     /// Charged so far.
-    #[schema(value_type = String)]
-    pub spent: Text<Usdc>,
+    pub spent: UsdcText,
     /// Promised by the payer, or held by the owner.
-    #[schema(value_type = String)]
-    pub signed: Text<Usdc>,
+    pub signed: UsdcText,
     /// Paid out on chain.
-    #[schema(value_type = String)]
-    pub claimed: Text<Usdc>,
+    pub claimed: UsdcText,
 }
 
 /// The state of a channel.

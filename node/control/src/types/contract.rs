@@ -1,10 +1,9 @@
 //! The channel contract on the node's chain, as `farthing contract` shows it.
 
-use farthing_protocol::Address;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Eth, Text};
+use super::{AddressText, EthText};
 
 words! {
     /// The code at the address of the channel contract.
@@ -23,40 +22,33 @@ pub struct ContractShown {
     pub chain_id: u64,
     /// `mainnet`, `testnet` or `local`
     pub kind: String,
-    #[schema(value_type = String)]
-    pub contract: Text<Address>,
+    pub contract: AddressText,
     pub state: ContractState,
     /// keccak-256 of the code that belongs there, `0x…`
     pub code_hash: String,
     /// Of the code that is there; `null` where there is none.
     pub code_hash_found: Option<String>,
     /// USDC's address.
-    #[schema(value_type = String)]
-    pub token: Text<Address>,
+    pub token: AddressText,
 }
 
 /// The cost of `farthing contract deploy` at the gas price of now; nothing where the contract is there already.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DeploymentCost {
     pub gas: u64,
-    #[schema(value_type = String)]
-    pub cost: Text<Eth>,
+    pub cost: EthText,
     /// ETH that the wallet has to hold, because gas may become dearer until the transaction is mined.
-    #[schema(value_type = String)]
-    pub needed: Text<Eth>,
+    pub needed: EthText,
     /// ETH of the wallet.
-    #[schema(value_type = String)]
-    pub held: Text<Eth>,
+    pub held: EthText,
 }
 
 /// `farthing contract deploy`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Deployed {
-    #[schema(value_type = String)]
-    pub contract: Text<Address>,
+    pub contract: AddressText,
     /// Hash of the transaction, `0x…`; `null` where the contract was there already, and nothing was sent.
     pub transaction: Option<String>,
     pub block: Option<u64>,
-    #[schema(value_type = String)]
-    pub paid: Text<Eth>,
+    pub paid: EthText,
 }

@@ -1,10 +1,9 @@
 //! Services whose answers break their own description, or that fail often, and what becomes of calls to them.
 
-use farthing_protocol::ServiceId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Text;
+use super::ServiceIdText;
 
 /// `farthing spending flagged`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -17,8 +16,7 @@ pub struct FlaggedServices {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FlaggedService {
-    #[schema(value_type = String)]
-    pub service: Text<ServiceId>,
+    pub service: ServiceIdText,
     pub flag: Option<ServiceFlag>,
     /// The user's rule for this service, in place of the setting.
     pub own_rule: Option<FlagRule>,
@@ -64,8 +62,7 @@ words! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlagRequest {
-    #[schema(value_type = String)]
-    pub service: Text<ServiceId>,
+    pub service: ServiceIdText,
     /// `null` is as the setting says.
     pub rule: Option<FlagRule>,
 }

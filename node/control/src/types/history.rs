@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use farthing_protocol::{Address, ChannelId, ServiceId, Usdc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Eth, ServedCall, Text};
+use super::{AddressText, ChannelIdText, EthText, ServedCall, ServiceIdText, UsdcText};
 pub use crate::text::NoneOf;
 
 /// One step through the history, the newest first.
@@ -28,31 +27,25 @@ pub struct HistoryEntry {
     /// Call id, hash of the transaction, or number of the settlement or the adjustment.
     pub id: String,
     /// The amount paid for a call or moved by a transaction, or earned by a call or a settlement.
-    #[schema(value_type = String)]
-    pub amount: Text<Usdc>,
-    #[schema(value_type = Option<String>)]
-    pub service: Option<Text<ServiceId>>,
+    pub amount: UsdcText,
+    pub service: Option<ServiceIdText>,
     /// Name of the service, a stranger's text; empty where there is none.
     pub name: String,
     /// The other side's wallet.
-    #[schema(value_type = Option<String>)]
-    pub peer: Option<Text<Address>>,
+    pub peer: Option<AddressText>,
     /// `GET /v1/things` of a call, `deposit` of a transaction.
     pub what: String,
     /// HTTP status of the service's answer.
     pub status: Option<u16>,
     /// Name of the secret that bought it.
     pub secret: Option<String>,
-    #[schema(value_type = Option<String>)]
-    pub channel: Option<Text<ChannelId>>,
+    pub channel: Option<ChannelIdText>,
     /// Hash, `0x…`.
     pub transaction: Option<String>,
     /// ETH that a transaction moved, beside its fee.
-    #[schema(value_type = Option<String>)]
-    pub eth: Option<Text<Eth>>,
+    pub eth: Option<EthText>,
     /// The fee that a transaction paid for gas, in ETH.
-    #[schema(value_type = Option<String>)]
-    pub fee: Option<Text<Eth>>,
+    pub fee: Option<EthText>,
     /// The reason that a call cost nothing, when it was not answered; the cause of an adjustment.
     pub reason: Option<String>,
 }
@@ -97,11 +90,9 @@ pub struct DayTotals {
     /// `2026-11-21`
     pub date: String,
     pub bought: u64,
-    #[schema(value_type = String)]
-    pub spent: Text<Usdc>,
+    pub spent: UsdcText,
     pub served: u64,
-    #[schema(value_type = String)]
-    pub earned: Text<Usdc>,
+    pub earned: UsdcText,
 }
 
 /// A settlement with the calls that it paid for.
@@ -113,8 +104,7 @@ pub struct SettlementShown {
     pub state: HistoryState,
     /// Hash, `0x…`; none before it was sent.
     pub transaction: Option<String>,
-    #[schema(value_type = String)]
-    pub amount: Text<Usdc>,
+    pub amount: UsdcText,
     pub channels: Vec<SettledChannel>,
     /// The newest first.
     pub calls: Vec<ServedCall>,
@@ -125,12 +115,9 @@ pub struct SettlementShown {
 /// One channel's part of a settlement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SettledChannel {
-    #[schema(value_type = String)]
-    pub channel: Text<ChannelId>,
-    #[schema(value_type = Option<String>)]
-    pub payer: Option<Text<Address>>,
-    #[schema(value_type = String)]
-    pub amount: Text<Usdc>,
+    pub channel: ChannelIdText,
+    pub payer: Option<AddressText>,
+    pub amount: UsdcText,
 }
 
 /// Column heads of [`csv_line`].

@@ -4,12 +4,12 @@
 use std::{collections::BTreeMap, fmt};
 
 use farthing_bridge::report::{Report, SecurityScheme};
-use farthing_protocol::{Usdc, call::Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    CatalogKind, Offer, OfferParameter, OperationName, OperationSample, ServiceFile, SourceFile, Text,
+    CatalogKind, MethodText, Offer, OfferParameter, OperationName, OperationSample, ServiceFile, SourceFile,
+    Text, UsdcText,
 };
 
 /// An API description to look at.
@@ -58,8 +58,7 @@ pub struct Inspection {
 /// An operation that can be offered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InspectedOperation {
-    #[schema(value_type = String)]
-    pub method: Text<Method>,
+    pub method: MethodText,
     pub path: String,
     pub summary: String,
     #[serde(default)]
@@ -96,8 +95,7 @@ pub struct ApiPreview {
     pub tags: Vec<String>,
     /// Markdown.
     pub description: String,
-    #[schema(value_type = String)]
-    pub price: Text<Usdc>,
+    pub price: UsdcText,
     pub upstream: String,
     /// Names of what this node would add to every upstream request.
     pub secrets: Vec<String>,
@@ -135,11 +133,9 @@ pub struct TestRequest {
 pub struct Tested {
     #[serde(flatten)]
     pub tried: Tried,
-    #[schema(value_type = String)]
-    pub price: Text<Usdc>,
+    pub price: UsdcText,
     /// 0 where such an answer is free.
-    #[schema(value_type = String)]
-    pub would_charge: Text<Usdc>,
+    pub would_charge: UsdcText,
 }
 
 /// The server's answer to a trial.

@@ -2,11 +2,10 @@
 
 use std::net::IpAddr;
 
-use farthing_protocol::Address;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Text;
+use super::AddressText;
 
 words! {
     /// The findings on one transport or one address.
@@ -61,8 +60,7 @@ pub struct ReachedAddress {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReachFailure {
-    #[schema(value_type = String)]
-    pub wallet: Text<Address>,
+    pub wallet: AddressText,
     pub reason: String,
 }
 

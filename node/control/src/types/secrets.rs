@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use farthing_protocol::{ServiceId, Usdc};
+use farthing_protocol::ServiceId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Text;
+use super::{Text, UsdcText};
 
 /// `farthing secret show`, `create` and `rotate`, and `farthing alert secret`
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -27,8 +27,7 @@ pub struct SecretShown {
     /// Seconds since the Unix epoch; `None` while nobody presented it.
     pub last_used_secs: Option<u64>,
     /// Spent and reserved with it since midnight UTC.
-    #[schema(value_type = String)]
-    pub spent_today: Text<Usdc>,
+    pub spent_today: UsdcText,
     pub limits: SecretLimits,
 }
 
@@ -38,12 +37,10 @@ pub struct SecretShown {
 pub struct SecretLimits {
     /// The most one call may cost; the node's limit when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
-    pub price_max: Option<Text<Usdc>>,
+    pub price_max: Option<UsdcText>,
     /// The most in a day (UTC); the node's limit per secret when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
-    pub per_day: Option<Text<Usdc>>,
+    pub per_day: Option<UsdcText>,
     /// Only these services; every service when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<String>>)]

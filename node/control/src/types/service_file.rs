@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 
 use clap::ValueEnum;
 use farthing_bridge::graphql::schema::ScalarForm;
-use farthing_protocol::{ServiceId, Usdc, call::Method};
+use farthing_protocol::{Usdc, call::Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use super::{MethodText, ServiceIdText, UsdcText};
 
 use crate::text::Text;
 
@@ -19,8 +21,7 @@ use crate::text::Text;
 pub struct ServiceFile {
     /// Chosen by the node when absent; the same id again replaces the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
-    pub id: Option<Text<ServiceId>>,
+    pub id: Option<ServiceIdText>,
     /// The description's title when empty.
     #[serde(default)]
     pub name: String,
@@ -51,8 +52,7 @@ pub struct ServiceFile {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub response_headers: Vec<String>,
     /// Of every operation that names none of its own. Zero is free.
-    #[schema(value_type = String)]
-    pub price: Text<Usdc>,
+    pub price: UsdcText,
     #[serde(default)]
     pub charge: Charge,
     /// Seconds that an answer may take, 1 to 300, of every operation that names none of its own. Consumers wait as long.
@@ -160,15 +160,13 @@ pub enum Charge {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OperationFile {
-    #[schema(value_type = String)]
-    pub method: Text<Method>,
+    pub method: MethodText,
     /// Template such as `/users/{id}`.
     pub path: String,
     #[serde(default)]
     pub summary: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
-    pub price: Option<Text<Usdc>>,
+    pub price: Option<UsdcText>,
     #[serde(default)]
     pub parameters: Vec<ParameterFile>,
     /// True if a request body is passed on.

@@ -3,11 +3,11 @@
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use farthing_bridge::{changes::Changes, description::Place, report::Report, samples::Sample};
-use farthing_protocol::{ServiceId, Usdc, call::Method, listing::ServiceKind};
+use farthing_protocol::listing::ServiceKind;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Charge, SourceFile, Text};
+use super::{Charge, MethodText, ServiceIdText, SourceFile, Text, UsdcText};
 use crate::text::NoneOf;
 
 /// One version of a service.
@@ -18,8 +18,7 @@ pub struct VersionNote {
     /// By the owner's clock, in seconds since the Unix epoch.
     pub published_secs: u64,
     /// Of operations that name none of their own.
-    #[schema(value_type = String)]
-    pub price: Text<Usdc>,
+    pub price: UsdcText,
     /// The differences from the version before, one sentence each; empty where callers see no difference.
     pub what: Vec<String>,
     /// This node came by the version itself; the owner does not tell of it.
@@ -99,21 +98,18 @@ impl From<ServiceKind> for CatalogKind {
 /// One of my services.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Api {
-    #[schema(value_type = String)]
-    pub id: Text<ServiceId>,
+    pub id: ServiceIdText,
     pub name: String,
     pub state: ApiState,
     pub upstream: String,
     /// `public`, `LAN` or `same machine`.
     pub upstream_class: String,
-    #[schema(value_type = String)]
-    pub price: Text<Usdc>,
+    pub price: UsdcText,
     pub listing_version: u64,
     pub operations: Vec<ApiOperation>,
     /// Served and charged, of the calls that the ledger keeps.
     pub calls: u64,
-    #[schema(value_type = String)]
-    pub earned: Text<Usdc>,
+    pub earned: UsdcText,
     /// Calls that the upstream did not answer, or with a status of 500 and above; none of them was charged.
     #[serde(default)]
     pub errors: u64,
@@ -136,19 +132,16 @@ words! {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ApiOperation {
-    #[schema(value_type = String)]
-    pub method: Text<Method>,
+    pub method: MethodText,
     pub path: String,
-    #[schema(value_type = String)]
-    pub price: Text<Usdc>,
+    pub price: UsdcText,
 }
 
 /// `farthing api price`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PriceRequest {
-    #[schema(value_type = String)]
-    pub price: Text<Usdc>,
+    pub price: UsdcText,
     /// Only this operation; the service's default price otherwise.
     pub operation: Option<OperationName>,
 }
@@ -156,8 +149,7 @@ pub struct PriceRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OperationName {
-    #[schema(value_type = String)]
-    pub method: Text<Method>,
+    pub method: MethodText,
     pub path: String,
 }
 
@@ -238,11 +230,9 @@ pub struct Edited {
 /// An operation as a caller sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Offer {
-    #[schema(value_type = String)]
-    pub method: Text<Method>,
+    pub method: MethodText,
     pub path: String,
-    #[schema(value_type = String)]
-    pub price: Text<Usdc>,
+    pub price: UsdcText,
     pub summary: String,
     pub parameters: Vec<OfferParameter>,
     /// Type of the body, when one is taken.

@@ -1,10 +1,9 @@
 //! Limits of what the node may spend, and the switch that stops it.
 
-use farthing_protocol::{ServiceId, Usdc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Text;
+use super::{ServiceIdText, UsdcText};
 
 /// `farthing spending`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -14,8 +13,7 @@ pub struct SpendingState {
     /// Seconds since the Unix epoch, when the user stopped it.
     pub stopped_secs: Option<u64>,
     /// Spent and reserved since midnight UTC.
-    #[schema(value_type = String)]
-    pub spent_today: Text<Usdc>,
+    pub spent_today: UsdcText,
     /// In force.
     pub limits: SpendingLimits,
     /// Of the section `[spending]`, in force where nothing else was set while the node ran.
@@ -27,15 +25,11 @@ pub struct SpendingState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MoneyAtRest {
     /// In all channels, deposits under way included.
-    #[schema(value_type = String)]
-    pub now: Text<Usdc>,
+    pub now: UsdcText,
     /// The part of `now` that counts for deposits of the last day that came back.
-    #[schema(value_type = String)]
-    pub returned: Text<Usdc>,
-    #[schema(value_type = String)]
-    pub max: Text<Usdc>,
-    #[schema(value_type = String)]
-    pub per_owner: Text<Usdc>,
+    pub returned: UsdcText,
+    pub max: UsdcText,
+    pub per_owner: UsdcText,
     /// The longest that a listing may bind a deposit when its owner does not answer.
     pub close_delay_max_secs: u64,
 }
@@ -53,37 +47,29 @@ pub enum StoppedBy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SpendingLimits {
     /// The most one call may cost.
-    #[schema(value_type = String)]
-    pub price_max: Text<Usdc>,
+    pub price_max: UsdcText,
     /// The most the node spends in a day (UTC).
-    #[schema(value_type = String)]
-    pub per_day: Text<Usdc>,
+    pub per_day: UsdcText,
     /// The most the holder of one secret spends in a day (UTC).
-    #[schema(value_type = String)]
-    pub per_secret_day: Text<Usdc>,
+    pub per_secret_day: UsdcText,
 }
 
 /// `farthing spending accept`: calls of a service may cost so much without naming a price.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AcceptPrice {
-    #[schema(value_type = String)]
-    pub service: Text<ServiceId>,
+    pub service: ServiceIdText,
     /// The price that was looked at: one that rises further meanwhile is not accepted with it.
-    #[schema(value_type = String)]
-    pub up_to: Text<Usdc>,
+    pub up_to: UsdcText,
 }
 
 /// `farthing spending limits`: what is not named stays as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitsRequest {
-    #[schema(value_type = Option<String>)]
-    pub price_max: Option<Text<Usdc>>,
-    #[schema(value_type = Option<String>)]
-    pub per_day: Option<Text<Usdc>>,
-    #[schema(value_type = Option<String>)]
-    pub per_secret_day: Option<Text<Usdc>>,
+    pub price_max: Option<UsdcText>,
+    pub per_day: Option<UsdcText>,
+    pub per_secret_day: Option<UsdcText>,
     /// First back to the configuration's, all of them.
     #[serde(default)]
     pub reset: bool,
