@@ -8,12 +8,12 @@
 mod parts;
 
 use std::{
-    borrow::Cow,
+    borrow::{Borrow, Cow},
     collections::{BTreeMap, HashSet},
 };
 
 use crate::{
-    description::{ArrayOf, Body, BodyKind, Object, Schema, Shape},
+    description::{ArrayOf, Body, BodyKind, Object, OneOf, Schema, Shape},
     escape::{decode, encode},
     headers::{is_ambiguous, names_another_method},
     json::Json,
@@ -237,17 +237,7 @@ fn written_form<'d>(checker: &mut Checker<'d>, declared: &'d Body, body: &[u8]) 
             form_object(checker, object, &members);
         }
         Some(Shape::OneOf(one_of)) => {
-            let fits = one_of.variants.iter().any(|variant| {
-                let shape = checker.resolved(variant).map(|variant| &variant.shape);
-                match shape {
-                    Some(Shape::Object(object)) => {
-                        checker.attempt(|checker| form_object(checker, object, &members))
-                    }
-                    Some(Shape::Any) => checker.attempt(|checker| any_form(checker, &members)),
-                    _ => false,
-                }
-            });
-            if !fits {
+            if !one_form(checker, one_of, &members) {
                 checker.refuse_for(&ROOT, text, &declared.schema);
             }
         }
@@ -274,17 +264,42 @@ fn form_members(checker: &mut Checker<'_>, text: &str) -> BTreeMap<String, Vec<S
     members
 }
 
+/// What a form has under one name.
+trait FormValues {
+    /// Checks them against the member of that name.
+    fn fit<'d>(&self, checker: &mut Checker<'d>, object: &'d Object, name: &str) -> bool;
+}
+
+impl FormValues for Vec<String> {
+    fn fit<'d>(&self, checker: &mut Checker<'d>, object: &'d Object, name: &str) -> bool {
+        form_member(checker, object, name, self)
+    }
+}
+
+/// Tells whether the members of a form fit one of several descriptions of it.
+fn one_form<'d, N: Borrow<str> + Ord, V: FormValues>(
+    checker: &mut Checker<'d>,
+    one_of: &'d OneOf,
+    members: &BTreeMap<N, V>,
+) -> bool {
+    one_of.variants.iter().any(|variant| match checker.resolved(variant).map(|variant| &variant.shape) {
+        Some(Shape::Object(object)) => checker.attempt(|checker| form_object(checker, object, members)),
+        Some(Shape::Any) => checker.attempt(|checker| any_form(checker, members)),
+        _ => false,
+    })
+}
+
 /// Checks the names of a form of which nothing is declared.
-fn any_form(checker: &mut Checker<'_>, members: &BTreeMap<String, Vec<String>>) -> bool {
+fn any_form<N: Borrow<str>, V>(checker: &mut Checker<'_>, members: &BTreeMap<N, V>) -> bool {
     let names = FormNames::of(&[]);
-    members.keys().all(|name| names.allow(checker, name))
+    members.keys().all(|name| names.allow(checker, name.borrow()))
 }
 
 /// Checks the members of a form that the caller wrote.
-fn form_object<'d>(
+fn form_object<'d, N: Borrow<str> + Ord, V: FormValues>(
     checker: &mut Checker<'d>,
     object: &'d Object,
-    members: &BTreeMap<String, Vec<String>>,
+    members: &BTreeMap<N, V>,
 ) -> bool {
     let mut fits = checker.has_required(&ROOT, object, |name| members.contains_key(name));
     fits &= checker.exactly_one(&ROOT, object, members.len());
@@ -293,7 +308,8 @@ fn form_object<'d>(
         if checker.is_spent() || (!fits && checker.is_done()) {
             return false;
         }
-        fits &= names.allow(checker, name) && form_member(checker, object, name, values);
+        let name: &str = name.borrow();
+        fits &= names.allow(checker, name) && values.fit(checker, object, name);
     }
     fits
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{FormNames, ROOT, Sent, form_member};
+use super::{FormValues, ROOT, Sent, any_form, form_member, form_object, one_form};
 use crate::{
     description::{Object, Schema, Shape},
     multipart::{self, MultipartError},
@@ -64,70 +64,44 @@ fn check<'d>(checker: &mut Checker<'d>, schema: Option<&'d Schema>, members: &Me
     let shape = schema.and_then(|schema| checker.resolved(schema)).map(|schema| &schema.shape);
     match shape {
         Some(Shape::Object(object)) => {
-            of_object(checker, object, members);
+            form_object(checker, object, members);
         }
         Some(Shape::OneOf(one_of)) => {
-            let fits = one_of.variants.iter().any(|variant| {
-                match checker.resolved(variant).map(|variant| &variant.shape) {
-                    Some(Shape::Object(object)) => {
-                        checker.attempt(|checker| of_object(checker, object, members))
-                    }
-                    Some(Shape::Any) => checker.attempt(|checker| of_any(checker, members)),
-                    _ => false,
-                }
-            });
-            if !fits {
+            if !one_form(checker, one_of, members) {
                 checker
                     .tell(Problem::Other("the body's parts fit none of the forms that are described".into()));
             }
         }
         _ => {
-            of_any(checker, members);
+            any_form(checker, members);
         }
     }
 }
 
-/// Checks the names of a form of which nothing is declared.
-fn of_any(checker: &mut Checker<'_>, members: &Members<'_>) -> bool {
-    let names = FormNames::of(&[]);
-    members.keys().all(|name| names.allow(checker, name))
-}
-
-fn of_object<'d>(checker: &mut Checker<'d>, object: &'d Object, members: &Members<'_>) -> bool {
-    let mut fits = checker.has_required(&ROOT, object, |name| members.contains_key(name));
-    fits &= checker.exactly_one(&ROOT, object, members.len());
-    let names = FormNames::of(&[object]);
-    for (name, given) in members {
-        if checker.is_spent() || (!fits && checker.is_done()) {
+impl FormValues for Given {
+    fn fit<'d>(&self, checker: &mut Checker<'d>, object: &'d Object, name: &str) -> bool {
+        if self.files == 0 {
+            return form_member(checker, object, name, &self.texts);
+        }
+        let Some(schema) = checker.member(&ROOT, object, name) else { return false };
+        let at = ValuePath::Member(&ROOT, name);
+        let (schema, count) = (checker.resolved(schema).unwrap_or(schema), self.files + self.texts.len());
+        let (takes_files, list) = match &schema.shape {
+            Shape::Array(array) => (takes_bytes(checker, &array.items), Some(array)),
+            Shape::OneOf(one_of) => (one_of.variants.iter().any(|one| takes_bytes(checker, one)), None),
+            _ => (takes_bytes(checker, schema), None),
+        };
+        if !takes_files {
+            checker.refuse_for(&at, "a file", schema);
             return false;
         }
-        fits &= names.allow(checker, name) && member(checker, object, name, given);
-    }
-    fits
-}
-
-fn member<'d>(checker: &mut Checker<'d>, object: &'d Object, name: &str, given: &Given) -> bool {
-    if given.files == 0 {
-        return form_member(checker, object, name, &given.texts);
-    }
-    let Some(schema) = checker.member(&ROOT, object, name) else { return false };
-    let at = ValuePath::Member(&ROOT, name);
-    let (schema, count) = (checker.resolved(schema).unwrap_or(schema), given.files + given.texts.len());
-    let (takes_files, list) = match &schema.shape {
-        Shape::Array(array) => (takes_bytes(checker, &array.items), Some(array)),
-        Shape::OneOf(one_of) => (one_of.variants.iter().any(|one| takes_bytes(checker, one)), None),
-        _ => (takes_bytes(checker, schema), None),
-    };
-    if !takes_files {
-        checker.refuse_for(&at, "a file", schema);
-        return false;
-    }
-    match list {
-        Some(array) => checker.count(&at, count, array),
-        None if count == 1 => true,
-        None => {
-            checker.tell(Problem::Twice { name: at.to_string(), places: "in the form" });
-            false
+        match list {
+            Some(array) => checker.count(&at, count, array),
+            None if count == 1 => true,
+            None => {
+                checker.tell(Problem::Twice { name: at.to_string(), places: "in the form" });
+                false
+            }
         }
     }
 }
