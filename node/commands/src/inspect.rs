@@ -12,7 +12,7 @@ use farthing_control::types::{
 };
 use farthing_discovery::method_of;
 use farthing_node::handles::Handles;
-use farthing_os::secret::SecretText;
+use farthing_os::{clock, secret::SecretText};
 use farthing_owner::{
     inspect::{self as probing, Inspected, ProbeAnswer, found_source},
     intake::Candidate,
@@ -88,7 +88,7 @@ fn tried(trial: ProbeAnswer) -> Tried {
         answered: trial.answered,
         status: trial.status,
         reason: trial.reason.to_owned(),
-        took_us: u64::try_from(trial.elapsed.as_micros()).unwrap_or(u64::MAX),
+        took_us: clock::micros(trial.elapsed),
         upstream_class: trial.class.map_or_else(|| "not resolved yet".to_owned(), |class| class.to_string()),
         media_type: trial.media_type,
         bytes: trial.bytes as u64,

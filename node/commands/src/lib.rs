@@ -131,7 +131,7 @@ async fn peers(State(node): State<Handles>) -> Json<Vec<Peer>> {
                 wallet: peer.address.into(),
                 address: peer.addresses.first().cloned().unwrap_or_default(),
                 agent: peer.agent,
-                rtt_us: peer.rtt.map(|rtt| u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX)),
+                rtt_us: peer.rtt.map(clock::micros),
             })
             .collect(),
     )
@@ -156,7 +156,7 @@ async fn ping(State(node): State<Handles>, Json(request): Json<PingRequest>) -> 
     let peer = node.network.peers().await.into_iter().find(|peer| peer.address == wallet);
     Ok(Json(Pong {
         address: peer.and_then(|peer| peer.addresses.first().cloned()).unwrap_or_default(),
-        rtt_us: u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX),
+        rtt_us: clock::micros(rtt),
     }))
 }
 
@@ -179,7 +179,7 @@ async fn lookup(State(node): State<Handles>, Json(request): Json<LookupRequest>)
             .into_iter()
             .map(|step| LookupStep {
                 name: step.name.to_owned(),
-                took_us: u64::try_from(step.took.as_micros()).unwrap_or(u64::MAX),
+                took_us: clock::micros(step.took),
                 outcome: step.outcome,
                 helped: step.helped,
             })

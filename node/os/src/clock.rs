@@ -12,6 +12,11 @@ pub fn uptime() -> Duration {
     FIRST_LOOK.elapsed()
 }
 
+/// Whole microseconds of a duration.
+pub fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
 /// Seconds since the Unix epoch.
 pub fn now_secs() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())

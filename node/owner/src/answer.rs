@@ -13,6 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use farthing_ledger::{Call, CallRow, Recorded};
+use farthing_os::clock;
 use farthing_protocol::{
     CallReply, CallResponse, Receipt, Refusal, Signature,
     call::{CallStatus, response_hash},
@@ -109,8 +110,8 @@ impl Answer {
             receipt,
             signature: sign(&receipt)?,
             outcome: said.outcome,
-            owner_us: micros(took),
-            upstream_us: micros(said.elapsed),
+            owner_us: clock::micros(took),
+            upstream_us: clock::micros(said.elapsed),
         };
         Ok(Arc::new(Self { reply: CallReply::Response(response), body: said.body, given }))
     }
@@ -163,10 +164,6 @@ impl Answer {
             reply => (reply.clone(), self.body.clone()),
         }
     }
-}
-
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

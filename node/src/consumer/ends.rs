@@ -207,9 +207,9 @@ impl Consumer {
             receipt,
             status,
             timing: farthing_ledger::Timing {
-                total_us: micros(timing.funding + timing.network),
-                owner_us: micros(timing.owner),
-                upstream_us: micros(timing.upstream),
+                total_us: clock::micros(timing.funding + timing.network),
+                owner_us: clock::micros(timing.owner),
+                upstream_us: clock::micros(timing.upstream),
             },
             time_secs: clock::now_secs(),
         };
@@ -287,8 +287,4 @@ impl Consumer {
             }
         });
     }
-}
-
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

@@ -191,7 +191,7 @@ async fn live(
             Ok(answer) => read(answer),
             Err(error) => Answer { problem: Some(unknown(&error)), ..Answer::default() },
         };
-        answer.took_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        answer.took_us = clock::micros(began.elapsed());
         let exchange = Exchange { call_id, service: id, at_secs, live: true, operation, fields, answer };
         panel.0.history.keep(session, exchange.clone());
         exchange

@@ -2,6 +2,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use farthing_os::clock;
 use parking_lot::Mutex;
 
 /// Enough for a median that follows what the server does now.
@@ -17,7 +18,7 @@ impl Times {
         if times.len() == KEPT {
             times.pop_front();
         }
-        times.push_back(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+        times.push_back(clock::micros(took));
     }
 
     /// The oldest first.
