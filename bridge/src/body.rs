@@ -264,7 +264,7 @@ fn form_members(checker: &mut Checker<'_>, text: &str) -> BTreeMap<String, Vec<S
     members
 }
 
-/// What a form has under one name.
+/// The values that a form has under one name, as they came.
 trait FormValues {
     /// Checks them against the member of that name.
     fn fit<'d>(&self, checker: &mut Checker<'d>, object: &'d Object, name: &str) -> bool;

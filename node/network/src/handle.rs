@@ -450,7 +450,7 @@ impl Inner {
         self.list(|reply| Command::Peers { reply }).await
     }
 
-    /// What a command answers; nothing once the network has stopped.
+    /// Asks with a command that is answered by a list, which is empty once the network has stopped.
     async fn list<T>(&self, command: impl FnOnce(oneshot::Sender<Vec<T>>) -> Command) -> Vec<T> {
         let (reply, answer) = oneshot::channel();
         if self.send(command(reply)).await.is_err() {
