@@ -95,7 +95,7 @@ impl Backups {
         };
         self.prepare()?;
         let time = clock::timestamp(now_secs).replace(':', "");
-        let name = format!("farthing-{time}{}{file_names::BACKUP_EXTENSION}", made.suffix());
+        let name = ["farthing-", &time, made.suffix(), file_names::BACKUP_EXTENSION].concat();
         let path = self.folder.join(&name);
         files::replace_private(&path, bytes).map_err(failed(&path))?;
         let like_it = self.all()?.into_iter().filter(|file| made.counts_with(Made::of(&file.name)));

@@ -20,9 +20,7 @@ use farthing_os::{
 use farthing_wallet::Wallet;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    BackupContents, BackupError, BackupSummary, discard, make_folder, open, put_into, replaced, verify,
-};
+use super::{BackupContents, BackupError, BackupSummary, discard, make_folder, open, put_into, verify};
 
 /// The contents of `ready`.
 #[derive(Serialize, Deserialize)]
@@ -193,7 +191,7 @@ mod tests {
         assert_eq!(read(&folder, "tls/authority.pem").as_deref(), Some("new"));
         assert_eq!(read(&folder, "replaced-x/tls/authority.pem").as_deref(), Some("old"));
         assert_eq!(read(&folder, "tls/own-name").as_deref(), Some("mine"));
-        let listed = replaced::all(folder.path()).unwrap();
+        let listed = super::super::replaced::all(folder.path()).unwrap();
         assert_eq!(listed[0].bytes, 6, "two files of three bytes");
 
         let folder = folder_with(&[&old[..], &new[1..]].concat(), &["wallet.json"]);
