@@ -1,6 +1,8 @@
 //! Names of the files and folders in a data folder, each in one place: many crates write them, and the lock knows by them
 //! whether a folder may become a node's.
 
+use std::ffi::OsStr;
+
 pub const WALLET: &str = "wallet.json";
 /// The passphrase of a wallet that no person chose one for.
 pub const PASSPHRASE: &str = "wallet.passphrase";
@@ -26,8 +28,9 @@ pub const AUTHORITY: &str = "authority.pem";
 pub const CA: &str = "ca.pem";
 pub const OWN_NAME: &str = "own-name";
 
-/// The folder of backups, and the end of their names.
+/// The folder of backups, and the beginning and the end of their names.
 pub const BACKUPS: &str = "backups";
+pub const BACKUP_PREFIX: &str = "farthing-";
 pub const BACKUP_EXTENSION: &str = ".backup";
 /// The beginning of the name of a copy of the ledger that is being put into a backup.
 pub const LEDGER_COPY_PREFIX: &str = ".backup.";
@@ -44,3 +47,8 @@ pub const AUTHORITY_PATH: &str = "tls/authority.pem";
 /// node does not start on a ledger that was used.
 pub const BACKED_UP: [&str; 7] =
     [AUTHORITY_PATH, LEDGER, SECRETS, SETTINGS, CHOSEN_SETTINGS, PASSPHRASE, WALLET];
+
+/// Returns whether a file has the name of a backup that a node made or was brought.
+pub fn is_backup(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with(BACKUP_PREFIX) && name.ends_with(BACKUP_EXTENSION))
+}

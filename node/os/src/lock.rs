@@ -12,8 +12,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use belongings::WalletFile;
-
 use belongings::NotClaimed;
 
 use crate::{container, file_names, files::Folder, shell::word};
@@ -26,10 +24,15 @@ pub enum DataFolderError {
     #[error("{path} belongs to another user (id {user}), who could change what this node keeps", path = .path.display())]
     Foreign { path: PathBuf, user: u32, next: String },
     #[error(
-        "{path} has no node's wallet in it and is not empty: `{found}` is there",
+        "{path} is no node's folder yet and is not empty: `{found}` is there",
         path = .path.display(), found = .found.display()
     )]
     Occupied { path: PathBuf, found: PathBuf },
+    #[error(
+        "{path} is no node's folder yet, and `{found}` in it is a link, where a node makes a folder of its own",
+        path = .path.display(), found = .found.display()
+    )]
+    Linked { path: PathBuf, found: PathBuf },
     #[error("{path} is not writable for this user", path = .path.display())]
     NotWritable { path: PathBuf, next: String, source: io::Error },
     #[error("there is no room left where {path} lies", path = .path.display())]
@@ -48,6 +51,10 @@ impl DataFolderError {
                 "a node has its folder to itself, and closes it to other users: name an empty or a new one with --data, \
                  and restore a backup there if this is a node's that lost its wallet or its ledger; nothing was changed here"
             }
+            Self::Linked { .. } => {
+                "remove the link, or name another folder with --data; backups may lie in another folder, which \
+                 node.backups_dir names; nothing was changed here"
+            }
             Self::Full { .. } => "free some disk space, or name another folder with --data",
             Self::Io { .. } => "name another one with --data",
         }
@@ -63,18 +70,18 @@ pub struct DataFolder {
 }
 
 impl DataFolder {
-    /// Creates the folder (0700) when it is missing and locks it. `wallet_of` knows wallets by their bytes.
+    /// Creates the folder (0700) when it is missing and locks it. `is_wallet` knows wallets by their bytes.
     ///
     /// # Errors
     /// [`DataFolderError`], which names the holder or the command that helps.
-    pub fn lock(path: &Path, wallet_of: fn(&[u8]) -> WalletFile) -> Result<Self, DataFolderError> {
+    pub fn lock(path: &Path, is_wallet: fn(&[u8]) -> bool) -> Result<Self, DataFolderError> {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(path)
             .map_err(|source| failure(path, source))?;
         let folder = Folder::open(path).map_err(|source| failure(path, source))?;
-        claim(path, wallet_of)?;
+        claim(path, is_wallet)?;
         // What was looked through and what is locked are one folder, whoever may move it above.
         if !folder.is_at(path).map_err(|source| failure(path, source))? {
             let source = io::Error::other("another folder was put in its place meanwhile");
@@ -98,9 +105,9 @@ impl DataFolder {
 }
 
 /// Refuses a folder with anything of another user in it, or of something else than a node, and closes it to others.
-fn claim(path: &Path, wallet_of: fn(&[u8]) -> WalletFile) -> Result<(), DataFolderError> {
+fn claim(path: &Path, is_wallet: fn(&[u8]) -> bool) -> Result<(), DataFolderError> {
     let own = own_ids();
-    let open = belongings::claim(path, own.0, wallet_of).map_err(|source| failure(path, source))?;
+    let open = belongings::claim(path, own.0, is_wallet).map_err(|source| failure(path, source))?;
     let open = open.map_err(|refused| match refused {
         NotClaimed::Foreign { path: foreign, user } => {
             let fix = fix(path, io::ErrorKind::PermissionDenied, own, container::is_here());
@@ -110,6 +117,7 @@ fn claim(path: &Path, wallet_of: fn(&[u8]) -> WalletFile) -> Result<(), DataFold
             DataFolderError::Foreign { path: foreign, user, next }
         }
         NotClaimed::Occupied { found } => DataFolderError::Occupied { path: path.into(), found },
+        NotClaimed::Linked { found } => DataFolderError::Linked { path: path.into(), found },
     })?;
     if let Some(first) = open.first() {
         let (first, count) = (first.display(), open.len());
@@ -180,7 +188,7 @@ mod tests {
     fn a_folder_serves_one_node_at_a_time_and_the_other_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new");
-        let lock = || DataFolder::lock(&path, |_| WalletFile::Unusable);
+        let lock = || DataFolder::lock(&path, |_| false);
         let held = lock().unwrap();
         let refusal = lock().unwrap_err().to_string();
         assert!(refusal.contains(&format!("(process {})", std::process::id())), "{refusal}");
@@ -205,10 +213,7 @@ mod tests {
     #[test]
     fn a_file_in_place_of_the_folder_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert!(matches!(
-            DataFolder::lock(file.path(), |_| WalletFile::Unusable),
-            Err(DataFolderError::Io { .. })
-        ));
+        assert!(matches!(DataFolder::lock(file.path(), |_| false), Err(DataFolderError::Io { .. })));
     }
 
     #[test]

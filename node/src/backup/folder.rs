@@ -95,7 +95,8 @@ impl Backups {
         };
         self.prepare()?;
         let time = clock::timestamp(now_secs).replace(':', "");
-        let name = ["farthing-", &time, made.suffix(), file_names::BACKUP_EXTENSION].concat();
+        let (start, end) = (file_names::BACKUP_PREFIX, file_names::BACKUP_EXTENSION);
+        let name = format!("{start}{time}{}{end}", made.suffix());
         let path = self.folder.join(&name);
         files::replace_private(&path, bytes).map_err(failed(&path))?;
         let like_it = self.all()?.into_iter().filter(|file| made.counts_with(Made::of(&file.name)));
@@ -127,8 +128,8 @@ impl Backups {
         let mut all = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with("farthing-") && name.ends_with(file_names::BACKUP_EXTENSION) {
+            if file_names::is_backup(&entry.file_name()) {
+                let name = entry.file_name().to_string_lossy().into_owned();
                 let about = entry.metadata().map_err(failed)?;
                 let written = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
                 let written_secs = written.map_or(0, |since| since.as_secs());

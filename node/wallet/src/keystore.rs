@@ -8,7 +8,7 @@ use ctr::{
     Ctr128BE,
     cipher::{KeyIvInit, StreamCipher},
 };
-use farthing_os::{lock::WalletFile, secret::SecretText};
+use farthing_os::secret::SecretText;
 use farthing_protocol::{SecretKey, keccak256};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
@@ -164,14 +164,14 @@ impl Keystore {
         if known { Ok(keystore) } else { Err(KeystoreError::Malformed) }
     }
 
-    /// Tells a wallet of this program from those that others write as well: it has a phrase with this program's mark. Of a phrase
-    /// that was shorter when it was imported nothing is in the file.
-    pub(super) fn file(bytes: &[u8]) -> WalletFile {
-        match std::str::from_utf8(bytes).ok().and_then(|json| Self::from_json(json).ok()) {
-            Some(Self { phrase: Some(phrase), .. }) if phrase.client.starts_with(CLIENT) => WalletFile::Own,
-            Some(_) => WalletFile::Usable,
-            None => WalletFile::Unusable,
-        }
+    pub(super) fn is_in(bytes: &[u8]) -> bool {
+        std::str::from_utf8(bytes).is_ok_and(|json| Self::from_json(json).is_ok())
+    }
+
+    /// Returns whether this program wrote it and no other can have: it has a phrase with this program's mark. Of a phrase that
+    /// was shorter when it was imported nothing is in the file.
+    pub(super) fn is_own(&self) -> bool {
+        self.phrase.as_ref().is_some_and(|phrase| phrase.client.starts_with(CLIENT))
     }
 
     pub(super) fn to_json(&self) -> String {
@@ -346,14 +346,14 @@ mod tests {
     #[test]
     fn this_programs_files_are_told_from_those_of_other_wallets() {
         let json = sealed().0.to_json();
-        assert_eq!(Keystore::file(json.as_bytes()), WalletFile::Own);
         let others = json.replace(CLIENT, "ethers/");
         let without = Keystore { phrase: None, ..sealed().0 }.to_json();
-        for other in [others, without] {
-            assert_eq!(Keystore::file(other.as_bytes()), WalletFile::Usable, "{other}");
+        for (json, is_own) in [(json, true), (others, false), (without, false)] {
+            assert!(Keystore::is_in(json.as_bytes()), "{json}");
+            assert_eq!(Keystore::from_json(&json).unwrap().is_own(), is_own, "{json}");
         }
         for other in ["{}", "{\"address\":\"0xabc\"}", ""] {
-            assert_eq!(Keystore::file(other.as_bytes()), WalletFile::Unusable, "{other}");
+            assert!(!Keystore::is_in(other.as_bytes()), "{other}");
         }
     }
 }

@@ -39,12 +39,12 @@ const PASSPHRASE_BYTES: usize = 32;
 const SCRYPT_LOG_N_OF_RANDOM: u8 = 12;
 
 /// Creates a node's folder when it is missing and locks it. One that has something else in it becomes no node's: it is known by
-/// a wallet that this program wrote, or by any with a ledger beside it. With any other wallet it becomes one while nothing else is in it.
+/// a wallet with a ledger beside it. With a wallet alone it becomes one while nothing else is in it.
 ///
 /// # Errors
 /// [`DataFolderError`]; a folder that is refused is left as it is.
 pub fn lock_folder(data_dir: &Path) -> Result<DataFolder, DataFolderError> {
-    DataFolder::lock(data_dir, Keystore::file)
+    DataFolder::lock(data_dir, Keystore::is_in)
 }
 
 /// The node's key and, where this node made it, the phrase behind it. Cheap to clone.
@@ -146,6 +146,12 @@ impl Wallet {
     /// Returns whether `data_dir` has a wallet, readable or not.
     pub fn exists(data_dir: &Path) -> bool {
         data_dir.join(file_names::WALLET).symlink_metadata().is_ok()
+    }
+
+    /// Returns whether another program may have written the wallet in `data_dir`.
+    pub fn is_brought(data_dir: &Path) -> bool {
+        let json = std::fs::read_to_string(data_dir.join(file_names::WALLET)).unwrap_or_default();
+        Keystore::from_json(&json).is_ok_and(|keystore| !keystore.is_own())
     }
 
     /// A wallet of a key that is kept elsewhere.
@@ -298,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_a_nodes_by_its_wallet() {
+    fn a_folder_is_a_nodes_by_its_wallet_and_its_ledger() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("notes"), "").unwrap();
         let wallet = folder.path().join(file_names::WALLET);
@@ -306,12 +312,17 @@ mod tests {
         assert!(matches!(lock_folder(folder.path()), Err(DataFolderError::Occupied { .. })));
         std::fs::remove_file(&wallet).unwrap();
         create(folder.path(), None);
+        assert!(matches!(lock_folder(folder.path()), Err(DataFolderError::Occupied { .. })));
+        std::fs::write(folder.path().join(file_names::LEDGER), "").unwrap();
         lock_folder(folder.path()).unwrap();
-        // Of a shorter phrase nothing tells whose program wrote it, and it starts again where nothing else is.
+        assert!(!Wallet::is_brought(folder.path()));
+        // Of a shorter phrase nothing tells whose program wrote it.
         let imported = tempfile::tempdir().unwrap();
+        assert!(!Wallet::is_brought(imported.path()), "there is none");
         let words = SecretText::new(format!("{}about", "abandon ".repeat(11)));
         Wallet::import(imported.path(), &words, None).unwrap();
         lock_folder(imported.path()).unwrap();
+        assert!(Wallet::is_brought(imported.path()));
     }
 
     #[test]

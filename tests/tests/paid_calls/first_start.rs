@@ -222,6 +222,30 @@ async fn a_folder_of_something_else_becomes_no_node_and_nobody_loses_a_right_in_
     }
     ensure!(fs::read_dir(&folder)?.count() == 1, "something was made in it");
 
+    // A copy of a wallet is kept anywhere, and makes no folder a node's.
+    let node = machine.path("node");
+    machine.run(&["init", "--chain", "base-sepolia", "--data", &node.display().to_string()]).await?.ok()?;
+    let copy = folder.join("wallet.json");
+    fs::copy(node.join("wallet.json"), &copy)?;
+    fs::set_permissions(&copy, Permissions::from_mode(0o644))?;
+    machine.run(&["init", "--chain", "base-sepolia", "--data", &data]).await?.fails(1, &says)?;
+    Ran::of(machine.start_command(&["--data", &data])?.output().await?)?.fails(1, &says)?;
+    for (path, mode) in [(&folder, 0o755), (&diary, 0o644), (&copy, 0o644)] {
+        let found = fs::metadata(path)?.permissions().mode() & 0o777;
+        ensure!(found == mode, "{} is {found:o}", path.display());
+    }
+    ensure!(fs::read_dir(&folder)?.count() == 2, "something was made in it");
+
+    // Nor is a link a folder of the node's own.
+    let linked = machine.path("linked");
+    fs::create_dir(&linked)?;
+    std::os::unix::fs::symlink(&folder, linked.join("tls"))?;
+    let says = ["`tls` in it is a link", "nothing was changed"];
+    let data = linked.display().to_string();
+    machine.run(&["init", "--chain", "base-sepolia", "--data", &data]).await?.fails(1, &says)?;
+    ensure!(fs::read_dir(&linked)?.count() == 1 && fs::read_dir(&folder)?.count() == 2, "something was made");
+    ensure!(fs::metadata(&folder)?.permissions().mode() & 0o777 == 0o755, "the folder behind it was changed");
+
     // What people and file systems put there beforehand is no hindrance.
     let prepared = machine.path("prepared");
     fs::create_dir_all(prepared.join("lost+found"))?;
