@@ -1,8 +1,8 @@
 //! The data folder's contents that belong together: lock, wallet, ledger, consumer secrets.
 //!
 //! Where there is no wallet yet the ledger is made first: a crash between the two leaves an empty ledger, which
-//! the next start takes, and never a wallet without one. An empty ledger beside an existing wallet would
-//! forget what was promised and earned, and is never made.
+//! the next start takes, and never a wallet without one. An empty ledger beside the wallet of a node would
+//! forget what was promised and earned, and is never made. The wallet of another program has promised nothing here.
 
 use std::{
     collections::BTreeSet,
@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, ensure};
 use farthing_config::Config;
-use farthing_ledger::{Ledger, OpenMode};
+use farthing_ledger::{Ledger, OpenError, OpenMode};
 use farthing_os::{file_names, lock::DataFolder};
 use farthing_protocol::wire::NetworkName;
 use farthing_wallet::{Opened, Wallet, lock_folder};
@@ -41,7 +41,14 @@ impl Home {
         let data_dir = &config.node.data_dir;
         let lock = lock_folder(data_dir)?;
         backup::remove_leftovers(data_dir)?;
-        let mode = if Wallet::exists(data_dir) { OpenMode::Existing } else { OpenMode::Create };
+        let mode = ledger_mode(data_dir)?;
+        if mode == OpenMode::Create && Wallet::exists(data_dir) {
+            let folder = data_dir.display();
+            tracing::warn!(
+                %folder,
+                "this wallet was brought here, and its ledger begins now: make sure that no other node runs with it"
+            );
+        }
         let ledger =
             Ledger::open(&data_dir.join(file_names::LEDGER), mode).context("the ledger cannot be opened")?;
         let is_used =
@@ -56,6 +63,21 @@ impl Home {
         let secrets = secret_file.load_or_create()?;
         Ok(Self { lock, opened, ledger, secret_file, secrets })
     }
+}
+
+/// Decides whether a start opens a ledger or makes one. It makes one for a new wallet, and for one that another program may have
+/// written, as long as no node has run on the folder: its secrets would be there.
+///
+/// # Errors
+/// [`OpenError::Missing`]: the ledger of this wallet is lost.
+pub fn ledger_mode(data_dir: &Path) -> Result<OpenMode, OpenError> {
+    let [ledger, secrets] = [file_names::LEDGER, file_names::SECRETS].map(|name| data_dir.join(name));
+    let has_wallet = Wallet::exists(data_dir);
+    if has_wallet && ledger.symlink_metadata().is_ok() {
+        return Ok(OpenMode::Existing);
+    }
+    let is_new = !has_wallet || (Wallet::is_brought(data_dir) && secrets.symlink_metadata().is_err());
+    if is_new { Ok(OpenMode::Create) } else { Err(OpenError::Missing { path: ledger }) }
 }
 
 /// The folder of what was learned of one network: its peers, records and listings. Each network has its own, so

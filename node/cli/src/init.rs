@@ -16,7 +16,10 @@ use anyhow::Context as _;
 use clap::{Args, builder::PossibleValuesParser};
 use farthing_config::{self as config, Config, Loaded, Sources, UserSettings, keys::CHAIN_PRESETS};
 use farthing_control::types::SettingOrigin;
-use farthing_node::{chain_spec, home::Home};
+use farthing_node::{
+    chain_spec,
+    home::{self, Home},
+};
 use farthing_serve::tls;
 use farthing_wallet::{Wallet, lock_folder};
 use serde::Serialize;
@@ -211,6 +214,7 @@ fn make(plan: &Plan) -> anyhow::Result<Made> {
     if let Some((path, settings)) = file {
         // Before the wallet: whoever has one knows its chain.
         let _lock = lock_folder(data_dir)?;
+        home::ledger_mode(data_dir)?;
         settings.create(path).with_context(|| format!("{} cannot be written", path.display()))?;
     }
     let opened = Home::open(config)?.opened;

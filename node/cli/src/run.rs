@@ -17,7 +17,7 @@ use std::{
 use farthing_commands::settings::RunningNode;
 use farthing_config::{self as config, ChangedSettings, Config, Loaded, gateway_url};
 use farthing_control::types::Console;
-use farthing_node::{backup::staged, chain_spec, node::Node};
+use farthing_node::{backup::staged, chain_spec, home, node::Node};
 use farthing_os::shell::word;
 use farthing_serve::Listener;
 use farthing_wallet::{Wallet, lock_folder};
@@ -47,17 +47,21 @@ pub(super) async fn run(context: &Context, new: bool) -> Result<(), Failure> {
     let mut config = loaded.config.clone();
     context.log.filter(&config.log.filter);
     let has_wallet = Wallet::exists(&config.node.data_dir);
+    let is_first = !has_wallet || home::chains(&config.node.data_dir).is_empty();
     first::allow(&sources, &loaded, new)?;
     // Before the ports: that a node runs on this folder already says more than that its ports are taken.
     drop(lock_folder(&config.node.data_dir)?);
+    home::ledger_mode(&config.node.data_dir).map_err(anyhow::Error::from)?;
     let gateway_listener = bind(&mut config.gateway.listen, "gateway.listen")?;
     let panel_listener = bind(&mut config.panel.listen, "panel.listen")?;
     let plain_listener =
         config.gateway.plain.as_mut().map(|address| bind(address, "gateway.plain")).transpose()?;
     let socket_listener = config.gateway.socket.as_deref().map(bind_socket).transpose()?;
 
-    if !has_wallet {
+    if is_first {
         first::write_chain(&sources, &loaded)?;
+    }
+    if !has_wallet {
         context.tell(&place::surroundings(&sources, &loaded));
     }
     let node = tokio::select! {

@@ -71,7 +71,11 @@ impl OpenError {
     /// Returns the step to take next, where there is one.
     pub const fn next_step(&self) -> Option<&'static str> {
         Some(match self {
-            Self::Missing { .. } | Self::NoMigration { .. } | Self::Damaged { .. } => "restore a backup",
+            Self::Missing { .. } => {
+                "restore a backup; without one, `farthing wallet import` begins anew in an empty folder, with the words that \
+                 `farthing wallet export` prints"
+            }
+            Self::NoMigration { .. } | Self::Damaged { .. } => "restore a backup",
             Self::InUse => "stop that one first",
             Self::NewerSchema { .. } => "run the newer program that wrote it",
             Self::EarlierContract(_) => {

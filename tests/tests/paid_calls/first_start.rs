@@ -264,6 +264,54 @@ async fn a_folder_of_something_else_becomes_no_node_and_nobody_loses_a_right_in_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_wallet_that_was_brought_along_starts_on_the_chain_that_is_named_once_and_a_nodes_own_needs_its_ledger()
+-> Result<()> {
+    let machine = Machine::new(false)?;
+    let names = ["imported", "brought", "own", "alone", "words"];
+    let [imported, brought, own, alone, words] = names.map(|name| machine.path(name));
+    let text = |path: &Path| path.display().to_string();
+    fs::write(&words, format!("{}about", "abandon ".repeat(11)))?;
+    let (file, data) = (text(&words), text(&imported));
+    let import = ["wallet", "import", "--phrase-file", &file, "--data", &data, "--json"];
+    let address = machine.run(&import).await?.ok()?.json()?["address"].clone();
+    // Of a short phrase its file says no more than those of other programs.
+    fs::create_dir(&brought)?;
+    for name in ["wallet.json", "wallet.passphrase"] {
+        fs::copy(imported.join(name), brought.join(name))?;
+    }
+    for folder in [&imported, &brought] {
+        let named = ["chain.preset=base-sepolia"];
+        let (mut node, printed) = machine.start_on(&named, folder, &["--data", &text(folder)]).await?;
+        node.kill().await?;
+        ensure!(printed.contains("and its ledger begins now") == (folder == &brought), "{printed}");
+        let written = fs::read_to_string(folder.join("farthing.toml"))?;
+        ensure!(written.contains("preset = \"base-sepolia\""), "{written}");
+        let (mut node, printed) = machine.start_on(&[], folder, &["--data", &text(folder)]).await?;
+        node.kill().await?;
+        ensure!(printed.contains("Base Sepolia — test money"), "{printed}");
+        let init = machine.run(&["init", "--data", &text(folder), "--json"]).await?.ok()?.json()?;
+        ensure!(init["address"] == address && init["created"] == false, "{init}");
+    }
+
+    // A ledger that is lost is told before anything else is written, with what to do.
+    let init =
+        async |data: &Path| machine.run(&["init", "--chain", "base-sepolia", "--data", &text(data)]).await;
+    init(&own).await?.ok()?;
+    fs::create_dir(&alone)?;
+    fs::copy(own.join("wallet.json"), alone.join("wallet.json"))?;
+    let says = ["there is no ledger at", "restore a backup", "`farthing wallet import`"];
+    init(&alone).await?.fails(1, &says)?;
+    let mut start = machine.start_command_on(&["chain.preset=base-sepolia"], &["--data", &text(&alone)])?;
+    Ran::of(start.output().await?)?.fails(1, &says)?;
+    ensure!(!alone.join("farthing.toml").exists() && !alone.join("ledger.redb").exists(), "it was made");
+    for folder in [&own, &brought] {
+        fs::remove_file(folder.join("ledger.redb"))?;
+        machine.run(&["init", "--data", &text(folder)]).await?.fails(1, &says)?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_folder_that_was_mistyped_gets_no_wallet_and_one_that_is_meant_tells_of_its_own() -> Result<()> {
     let machine = Machine::new(false)?;
     let folder = machine.path("node");

@@ -86,7 +86,8 @@ fn no_chain(sources: &Sources, loaded: &Loaded, has_wallet: bool) -> Failure {
 }
 
 /// Writes a public chain by its name into the settings file of a first start, where there is none: the next start may not be
-/// told the chain as this one was. A file that is there is never changed; the line that it lacks is told.
+/// told the chain as this one was. A file that is there is never changed; the line that it lacks is told. A first start is one
+/// that makes the wallet, or has one that was on no chain yet.
 ///
 /// # Errors
 /// A folder or a file that cannot be written.
