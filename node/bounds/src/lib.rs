@@ -8,6 +8,6 @@ mod origin;
 mod sparing;
 
 pub use budget::{ByteBudget, HeldBytes, SharedBudget};
-pub use near::{is_near, is_near_host};
+pub use near::{is_localhost, is_near, is_near_host};
 pub use origin::{range, subscriber};
 pub use sparing::Sparing;

@@ -17,17 +17,27 @@ pub fn is_near(ip: IpAddr) -> bool {
 }
 
 /// Tells whether a host of a URL is near, as far as its text says. Names without dots are those of a private network, such as
-/// that of containers; they may lead elsewhere all the same, which only looking them up shows ([`is_near`]). A dot at the end
-/// says that a name is whole, and nothing else.
+/// that of containers; they may lead elsewhere all the same, which only looking them up shows ([`is_near`]).
 pub fn is_near_host<S: AsRef<str>>(host: &Host<S>) -> bool {
     match host {
         Host::Domain(name) => {
             let name = name.as_ref();
-            !name.strip_suffix('.').unwrap_or(name).contains('.')
+            is_localhost(name) || !without_last_dot(name).contains('.')
         }
         Host::Ipv4(ip) => is_near((*ip).into()),
         Host::Ipv6(ip) => is_near((*ip).into()),
     }
+}
+
+/// Tells whether a name is one of this machine wherever it is looked up (RFC 6761): `localhost`, or one that ends in it.
+pub fn is_localhost(name: &str) -> bool {
+    let name = without_last_dot(name);
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+/// A dot at the end says that a name is whole, and nothing else.
+fn without_last_dot(name: &str) -> &str {
+    name.strip_suffix('.').unwrap_or(name)
 }
 
 #[cfg(test)]
@@ -53,12 +63,17 @@ mod tests {
             "[::]",
             "chain",
             "localhost.",
+            "chain.",
+            "anvil.localhost",
+            "anvil.localhost.",
+            "a.b.LOCALHOST",
         ] {
             assert!(is_near_host(&Host::parse(near).unwrap()), "{near}");
         }
         for far in [
             "rpc.example",
             "localhost.example",
+            "anvil.notlocalhost",
             "chain.local",
             "chain.local.",
             "8.8.8.8",

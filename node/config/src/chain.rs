@@ -153,6 +153,7 @@ mod tests {
         for near in [
             "http://localhost:8545",
             "http://localhost.:8545",
+            "http://anvil.localhost:8545",
             "https://192.168.1.4/key",
             "http://[::1]:8545",
             "http://0.0.0.0:8545",

@@ -5,7 +5,7 @@
 
 use std::{io, net::SocketAddr, time::Duration};
 
-use farthing_bounds::{is_near, is_near_host};
+use farthing_bounds::{is_localhost, is_near, is_near_host};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::Host;
 
@@ -33,10 +33,7 @@ impl Clients {
         }
         let mut builder = builder();
         if is_near {
-            builder = builder.no_proxy();
-        }
-        if self.is_local {
-            builder = builder.dns_resolver(NearResolver);
+            builder = builder.no_proxy().dns_resolver(NearResolver { is_local: self.is_local });
         }
         let client =
             builder.build().map_err(|error| format!("the HTTP client cannot start: {}", describe(&error)))?;
@@ -53,14 +50,20 @@ fn builder() -> reqwest::ClientBuilder {
         .redirect(reqwest::redirect::Policy::none())
 }
 
-/// Resolves names to addresses of this machine and of private networks alone.
-struct NearResolver;
+/// Resolves names that look near, for a local chain to addresses of this machine and of private networks alone.
+struct NearResolver {
+    is_local: bool,
+}
 
 impl Resolve for NearResolver {
     fn resolve(&self, name: Name) -> Resolving {
+        let is_local = self.is_local;
         Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await.map_err(NotNear::NotFound)?;
-            Ok(Box::new(near(found)?.into_iter()) as Addrs)
+            // Many systems know this machine by this one name alone.
+            let name = if is_localhost(name.as_str()) { "localhost" } else { name.as_str() };
+            let found = tokio::net::lookup_host((name, 0)).await.map_err(NotNear::NotFound)?;
+            let found = if is_local { near(found)? } else { found.collect() };
+            Ok(Box::new(found.into_iter()) as Addrs)
         })
     }
 }
@@ -85,7 +88,34 @@ enum NotNear {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        io::{BufRead, BufReader, Write},
+        net::TcpListener,
+        thread,
+    };
+
     use super::*;
+
+    #[tokio::test]
+    async fn every_name_of_this_machine_is_connected_to_whether_the_system_knows_it_or_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        thread::spawn(move || {
+            for mut connection in listener.incoming().map_while(Result::ok) {
+                let lines = BufReader::new(&connection).lines().map_while(Result::ok);
+                lines.take_while(|line| !line.is_empty()).for_each(drop);
+                let _ = connection.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n");
+            }
+        });
+        for kind in [ChainKind::Local, ChainKind::Testnet] {
+            let mut clients = Clients::of(kind);
+            for host in ["localhost", "localhost.", "anvil.localhost", "deep.anvil.localhost."] {
+                let client = clients.of_host(&Host::Domain(host)).unwrap();
+                let answer = client.get(format!("http://{host}:{port}/")).send().await;
+                assert_eq!(answer.unwrap().status(), 204, "{host}");
+            }
+        }
+    }
 
     #[test]
     fn a_name_of_a_local_chain_leads_nowhere_but_to_this_machine_and_private_networks() {
