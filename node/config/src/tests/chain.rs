@@ -89,6 +89,14 @@ fn real_money_is_not_called_test_money() {
         ("626", "battlechain"),
         ("25363", "fluent"),
         ("61166", "treasure"),
+        ("9", "quai"),
+        ("185", "mint"),
+        ("239", "tac"),
+        ("964", "bittensor"),
+        ("1777", "gauss"),
+        ("1923", "swellchain"),
+        ("5464", "saga"),
+        ("16661", "0g"),
         ("723487", "radius"),
     ] {
         let refusal = custom(id).set("chain.kind=testnet").refusal();
