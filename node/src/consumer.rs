@@ -68,8 +68,8 @@ use channels::PayerChannels;
 use compare::{BookComparer, BookComparison};
 use conduct::Conduct;
 pub use error::{
-    AwaitedDeposit, BadPage, BooksError, BuyError, Cap, LastKnown, MissingFunds, NoAnswer, NoRoom, NotTold,
-    Unseen,
+    AwaitedClose, AwaitedDeposit, BadPage, BooksError, BuyError, Cap, LastKnown, MissingFunds, NoAnswer,
+    NoRoom, NotTold, Unseen,
 };
 use funding::Funding;
 use heal::Accusations;

@@ -345,7 +345,10 @@ impl From<&BuyError> for Problem {
             BuyError::TooMuchUndecided(refused) => {
                 problem.retry_after(Some(refused.wait_secs().saturating_mul(1_000)))
             }
-            BuyError::ChannelLow { .. } | BuyError::CloseAwaited { .. } => problem.retry_after(Some(3_000)),
+            BuyError::ChannelLow { .. } => problem.retry_after(Some(3_000)),
+            BuyError::CloseAwaited { close, .. } => {
+                problem.retry_after(Some(close.wait_secs().saturating_mul(1_000)))
+            }
             BuyError::Busy(_) | BuyError::ShareUsed { .. } => {
                 problem.retry_after(Some(error.share_wait_ms().unwrap_or(ROOM_AFTER_MS)))
             }

@@ -20,7 +20,7 @@ mod books;
 mod causes;
 
 pub use books::{BadPage, BooksError, NotTold, Unseen};
-pub use causes::{AwaitedDeposit, LastKnown, NoAnswer, NoRoom};
+pub use causes::{AwaitedClose, AwaitedDeposit, LastKnown, NoAnswer, NoRoom};
 
 /// Every way a purchase can fail. Unless the text says otherwise nothing was charged.
 #[derive(Debug, thiserror::Error)]
@@ -60,10 +60,8 @@ pub enum BuyError {
     TooMuchUndecided(#[from] TooMuchUndecided),
     #[error("a close of the channel with this owner is pending")]
     ChannelClosing,
-    #[error(
-        "this node asked the owner {owner} to close the channel, and the chain does not show the close yet; nothing was sent"
-    )]
-    CloseAwaited { owner: Address },
+    #[error("{}", .close.told(*.owner, *.channel))]
+    CloseAwaited { owner: Address, channel: ChannelId, close: AwaitedClose },
     #[error(
         "the channel {channel} with this owner can be withdrawn from {has_secs} s after a request to close, and the \
          owner lists {asks_secs} s: `farthing channel close {channel}` ends it, and the next call opens one that the \
@@ -206,9 +204,7 @@ impl BuyError {
             Self::ChannelClosing => {
                 "Try again when `farthing channel list` shows it closed; a new call reopens it."
             }
-            Self::CloseAwaited { .. } => {
-                "Repeat it in a few seconds: once the channel is closed, a call opens it anew."
-            }
+            Self::CloseAwaited { close, .. } => close.next_step(),
             Self::DelayTooShort { .. } => {
                 "Close it with `farthing channel close`; the next call opens one with the listed delay."
             }

@@ -206,8 +206,8 @@ impl Funding {
     pub fn check_served(&self, accept: &Accept) -> Result<(), BuyError> {
         let (owner, asks_secs) = (accept.pay_to, accept.close_delay_secs);
         let Some(PayerChannel { id, config, round, .. }) = self.open(owner) else { return Ok(()) };
-        if self.0.promised.is_awaited(id, round, clock::now_secs()) {
-            return Err(BuyError::CloseAwaited { owner });
+        if let Some(close) = self.0.promised.awaited(id, round, clock::now_secs()) {
+            return Err(BuyError::CloseAwaited { owner, channel: id, close });
         }
         match config.close_delay_secs {
             has_secs if has_secs < asks_secs => {

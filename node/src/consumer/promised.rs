@@ -1,13 +1,22 @@
 //! Closes that owners have promised and the chain does not show yet, each with the second until which the word is
 //! trusted, and the round that it is about. Durable, so that a restart neither forgets a promise nor grants it a new term.
 
-use std::{collections::BTreeMap, sync::Arc, time::Instant};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use farthing_chain::{ChainHandle, ChannelView};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_protocol::{ChannelConfig, ChannelId};
 use farthing_shared::chain_view::is_believed;
 use parking_lot::Mutex;
+
+use super::AwaitedClose;
+
+/// An owner that closes a channel as it promised usually has within that.
+const CLOSED_SOON: Duration = Duration::from_secs(60);
 
 /// An owner's word to close a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +57,8 @@ impl CloseWord {
 pub struct Promised {
     ledger: Ledger,
     words: Arc<Mutex<BTreeMap<ChannelId, CloseWord>>>,
+    /// The times at which words were given, of those since the start.
+    given: Arc<Mutex<BTreeMap<ChannelId, Instant>>>,
     /// Since when every look at the chain has shown a word as kept.
     kept_since: Arc<Mutex<BTreeMap<ChannelId, Instant>>>,
 }
@@ -72,7 +83,8 @@ impl Promised {
             };
             promised.insert(ChannelId::from_bytes(id), word);
         }
-        Ok(Self { ledger, words: Arc::new(Mutex::new(promised)), kept_since: Arc::default() })
+        let (given, kept_since) = Default::default();
+        Ok(Self { ledger, words: Arc::new(Mutex::new(promised)), given, kept_since })
     }
 
     /// Notes an owner's word. Asking again in the same round does not prolong it.
@@ -82,6 +94,7 @@ impl Promised {
             return known.until_secs;
         }
         self.words.lock().insert(channel, word);
+        self.given.lock().insert(channel, Instant::now());
         self.kept_since.lock().remove(&channel);
         let key = channel.as_bytes().to_vec();
         if let Err(error) = self.ledger.put(Namespace::Closes, key, word.to_bytes()).await {
@@ -123,6 +136,7 @@ impl Promised {
 
     /// Forgets a promise that was kept, or that the chain was asked in place of.
     pub async fn forget(&self, channel: ChannelId) {
+        self.given.lock().remove(&channel);
         self.kept_since.lock().remove(&channel);
         if self.words.lock().remove(&channel).is_none() {
             return;
@@ -138,11 +152,21 @@ impl Promised {
         word.filter(|word| !word.is_before(round)).map(|word| word.until_secs)
     }
 
-    /// Tells whether an owner's word to close the channel in this round is trusted now. One of which the round is not known may
-    /// be about an earlier one.
-    pub fn is_awaited(&self, channel: ChannelId, round: u32, now_secs: u64) -> bool {
-        let word = self.words.lock().get(&channel).copied();
-        word.is_some_and(|word| word.round == Some(round) && now_secs < word.until_secs)
+    /// Returns the close that an owner's word, which is trusted now, has a call wait for on the channel in this round. A word of
+    /// which the round is not known may be about an earlier one.
+    pub fn awaited(&self, channel: ChannelId, round: u32, now_secs: u64) -> Option<AwaitedClose> {
+        let word = self.words.lock().get(&channel).copied()?;
+        let left_secs = word.until_secs.saturating_sub(now_secs);
+        if word.round != Some(round) || left_secs == 0 {
+            return None;
+        }
+        let given = self.given.lock().get(&channel).copied();
+        let is_new = given.is_some_and(|at| at.elapsed() < CLOSED_SOON);
+        Some(if is_new {
+            AwaitedClose::Soon
+        } else {
+            AwaitedClose::Overdue { until_secs: word.until_secs, left_secs }
+        })
     }
 
     pub fn all(&self) -> Vec<(ChannelId, CloseWord)> {
@@ -191,8 +215,12 @@ mod tests {
         let until = [None, Some(3), Some(4)].map(|round| promised.until(ID, round));
         assert_eq!(until, [Some(100), Some(100), None], "nobody has promised to close what was filled since");
         let awaited =
-            [(2, 99), (3, 99), (3, 100), (4, 99)].map(|(round, at)| promised.is_awaited(ID, round, at));
-        assert_eq!(awaited, [false, true, false, false], "in its round and its term");
+            [(2, 99), (3, 99), (3, 100), (4, 99)].map(|(round, at)| promised.awaited(ID, round, at));
+        assert_eq!(awaited, [None, Some(AwaitedClose::Soon), None, None], "in its round and its term");
+        // A start knows until when it is trusted, and not since when.
+        let restored = Promised::restore(ledger.clone()).unwrap();
+        let overdue = |left_secs| Some(AwaitedClose::Overdue { until_secs: 100, left_secs });
+        assert_eq!([1, 99, 100].map(|at| restored.awaited(ID, 3, at)), [overdue(99), overdue(1), None]);
         for (seen, is_kept) in [
             (view(10, 3, None), false),
             (view(5, 4, None), true),
@@ -227,7 +255,7 @@ mod tests {
         assert_eq!(promised.all(), [(ID, word)]);
         assert!(!word.is_kept(&view(10, 3, None)) && word.is_kept(&view(5, 4, None)));
         assert_eq!(promised.until(ID, Some(3)), Some(100));
-        assert!(!promised.is_awaited(ID, 3, 1));
+        assert_eq!(promised.awaited(ID, 3, 1), None);
         let asked_again = CloseWord { until_secs: 900, round: Some(3) };
         assert_eq!(promised.note(ID, asked_again).await, 100);
     }

@@ -381,6 +381,24 @@ async fn an_owner_that_promises_to_close_and_does_not_is_closed_on_chain_after_i
 }
 
 #[tokio::test]
+async fn a_call_that_waits_for_an_overdue_close_is_told_until_when_and_how_not_to_wait() -> Result<()> {
+    let mut world = promised_and_gone("86400").await?;
+    // A node that starts does not know since when the owner owes it.
+    world.consumer.kill().await?;
+    world.consumer.restart(Vec::new()).await?;
+    world.consumer.wait_until_ready().await?;
+    let refused = world.get("/ok").await?;
+    expect_free("its owner owes the close", &refused, 503, "channel-closing")?;
+    ensure!(refused.header("retry-after") == "60", "{refused:?}");
+    let id = the_channel(&world).await?.id.0;
+    let told = refused.json()["detail"].to_string();
+    ensure!(told.contains(&format!("farthing channel close {id} --force")), "{told}");
+    let next = refused.json()["next"].to_string();
+    ensure!(!next.contains("seconds"), "{next}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_forced_close_asks_the_chain_at_once_whatever_the_owner_promised() -> Result<()> {
     let world = promised_and_gone("86400").await?;
     let promised = close(&world, false).await?;

@@ -7,7 +7,7 @@ use farthing_chain::ChainError;
 use farthing_discovery::ContentError;
 use farthing_ledger::LedgerError;
 use farthing_node::consumer::{
-    AwaitedDeposit, BooksError, Cap, LastKnown, MissingFunds, NoRoom,
+    AwaitedClose, AwaitedDeposit, BooksError, Cap, LastKnown, MissingFunds, NoRoom,
     answer::Mismatch,
     conduct::{self, Flag, window::Figures},
     rules::Stopped,
@@ -71,7 +71,7 @@ fn every_error() -> Vec<BuyError> {
             limit: USDC,
         }),
         BuyError::ChannelClosing,
-        BuyError::CloseAwaited { owner: Address::ZERO },
+        BuyError::CloseAwaited { owner: Address::ZERO, channel: ChannelId::NONE, close: AwaitedClose::Soon },
         BuyError::DelayTooShort { channel: ChannelId::NONE, has_secs: 3_600, asks_secs: 86_400 },
         BuyError::OwnerDistrusted,
         BuyError::ChainNotReady(NotReady::BalanceUnknown),

@@ -1,7 +1,8 @@
 //! Causes of a purchase that failed, each as it arose.
 
 use farthing_network::{Interrupted, NotStarted};
-use farthing_protocol::Usdc;
+use farthing_os::clock;
+use farthing_protocol::{Address, ChannelId, Usdc};
 
 use super::{BooksError, BuyError, NotTold};
 
@@ -32,6 +33,51 @@ pub enum AwaitedDeposit {
     UnderWay(Usdc),
     /// The channel's books show it.
     Made(Usdc),
+}
+
+/// The close of a channel that a call waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AwaitedClose {
+    /// Its owner has just promised it.
+    Soon,
+    /// Its owner has promised it a while ago, and has until then.
+    Overdue { until_secs: u64, left_secs: u64 },
+}
+
+impl AwaitedClose {
+    /// Returns the time after which a call is worth repeating.
+    pub fn wait_secs(self) -> u64 {
+        match self {
+            Self::Soon => 3,
+            Self::Overdue { left_secs, .. } => left_secs.clamp(1, 60),
+        }
+    }
+
+    /// Tells people of the close of a channel with an owner.
+    pub(super) fn told(self, owner: Address, channel: ChannelId) -> String {
+        match self {
+            Self::Soon => format!(
+                "this node asked the owner {owner} to close the channel, and the chain does not show the close yet; \
+                 nothing was sent"
+            ),
+            Self::Overdue { until_secs, .. } => format!(
+                "the owner {owner} promised to close the channel {channel}, has not done it yet, and has until {}; \
+                 nothing was sent. `farthing channel close {channel} --force` does not wait for the owner: the chain \
+                 gives the rest back after the channel's delay",
+                clock::timestamp(until_secs)
+            ),
+        }
+    }
+
+    pub(super) const fn next_step(self) -> &'static str {
+        match self {
+            Self::Soon => "Repeat it in a few seconds: once the channel is closed, a call opens it anew.",
+            Self::Overdue { .. } => {
+                "Repeat it later, or look for another service with `farthing catalog search`: the owner may lack ETH for \
+                 gas. When its time is over, this node asks the chain by itself."
+            }
+        }
+    }
 }
 
 /// The reason that this node sends no more calls for now.
@@ -119,6 +165,23 @@ mod tests {
                 is_told && text.ends_with("the call was not sent, and nothing was charged for it"),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn a_close_that_is_overdue_is_told_with_its_term_and_the_way_around_its_owner() {
+        let (owner, channel) = (Address::from_bytes([7; 20]), ChannelId::from_bytes([9; 32]));
+        let told = |close: AwaitedClose| BuyError::CloseAwaited { owner, channel, close };
+        let soon = told(AwaitedClose::Soon);
+        assert!(soon.next_step().contains("in a few seconds") && !soon.to_string().contains("--force"));
+        for (left_secs, wait_secs) in [(3_000, 60), (20, 20), (0, 1)] {
+            let close = AwaitedClose::Overdue { until_secs: 1_795_000_000, left_secs };
+            assert_eq!(close.wait_secs(), wait_secs);
+            let (text, next) = (told(close).to_string(), told(close).next_step());
+            for part in ["has until 2026-11-18T", &format!("`farthing channel close {channel} --force`")] {
+                assert!(text.contains(part), "{text}");
+            }
+            assert!(!next.contains("seconds"), "{next}");
         }
     }
 
