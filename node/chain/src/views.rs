@@ -95,6 +95,8 @@ pub struct ChannelView {
     pub close_at_secs: Option<u64>,
     /// The number of times that the channel was emptied; signed closes and requests to close are bound to it.
     pub round: u32,
+    /// The same as no reorganisation of a layer 2 takes it back, see `safe_deposited`.
+    pub safe_round: u32,
 }
 
 /// Progress in reading the contract's events. Only the discovery of new channels depends on it: known ones are

@@ -349,7 +349,8 @@ mod tests {
     mod signed;
 
     const ID: ChannelId = ChannelId::from_bytes([1; 32]);
-    const SAFE: View = View { safe_deposited: Usdc::MAX, close_at_secs: None, round: 0 };
+    const SAFE: View =
+        View { safe_deposited: Usdc::MAX, close_at_secs: None, round: 0, safe_round: u32::MAX };
 
     fn row(deposited: u64, claimed: u64) -> PayeeChannelRow {
         let payer = Address::from_bytes([1; 20]);

@@ -201,6 +201,7 @@ mod tests {
             claimed: Usdc::from_micros(5),
             close_at_secs,
             round,
+            safe_round: round,
         }
     }
 

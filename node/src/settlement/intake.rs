@@ -235,8 +235,8 @@ impl ChainIntake {
         };
         let row = ledger.put_payee_channel(facts).await?;
         let proof = book::proof(&row, &chain.domain());
-        let ChannelView { safe_deposited, close_at_secs, round, .. } = *view;
-        books.apply(&row, proof, View { safe_deposited, close_at_secs, round });
+        let ChannelView { safe_deposited, close_at_secs, round, safe_round, .. } = *view;
+        books.apply(&row, proof, View { safe_deposited, close_at_secs, round, safe_round });
         Ok(if is_sure { ViewOutcome::Taken { of } } else { ViewOutcome::Unsure })
     }
 

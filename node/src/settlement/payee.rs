@@ -348,7 +348,7 @@ impl Payee {
             let is_void = is_void(close.until_secs, block_secs, clock::now_secs(), is_local);
             let is_shown = close.done_for.is_some_and(|shown| is_believed(&self.chain, shown));
             // Before it counts, it is read once more: an endpoint that has fallen silent shows for long what it said last.
-            let is_over = is_void || (is_shown && self.is_still_refilled(channel).await);
+            let is_over = is_void || (is_shown && self.is_still_brought(channel).await);
             if is_over {
                 self.end_duty(channel).await;
             }
@@ -379,12 +379,12 @@ impl Payee {
         now.is_ok_and(|now| entry.is_emptied(now.deposited.saturating_sub(now.claimed), Some(now.round)))
     }
 
-    /// Asks the chain anew whether the channel was filled again after the signed close.
-    async fn is_still_refilled(&self, channel: ChannelId) -> bool {
+    /// Asks the chain anew whether the signed close was brought to it.
+    async fn is_still_brought(&self, channel: ChannelId) -> bool {
         let Some(entry) = self.book.get(channel) else { return false };
         let Ending::SignedAway { round, .. } = entry.ending else { return false };
         let now = self.chain.read_channel(entry.config).await;
-        now.is_ok_and(|now| now.round > round && now.deposited > now.claimed)
+        now.is_ok_and(|now| now.round > round)
     }
 
     async fn start_closing(&mut self, channel: ChannelId) {

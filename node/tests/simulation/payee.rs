@@ -253,7 +253,7 @@ impl Payee {
         self.calls = Calls::default();
         self.book = Book::new(Usdc::ZERO, Usdc::MAX);
         for row in self.ledger.payee_channels().unwrap() {
-            let view = View { safe_deposited: row.claimed, close_at_secs: None, round: 0 };
+            let view = View { safe_deposited: row.claimed, close_at_secs: None, round: 0, safe_round: 0 };
             self.book.apply(&row, book::proof(&row, self.signer.domain()), view);
         }
     }
@@ -268,7 +268,7 @@ impl Payee {
             closing: false,
         };
         let row = block_on(self.ledger.put_payee_channel(facts)).unwrap();
-        let view = View { safe_deposited: chain.deposited, close_at_secs: None, round: 0 };
+        let view = View { safe_deposited: chain.deposited, close_at_secs: None, round: 0, safe_round: 0 };
         self.book.apply(&row, book::proof(&row, self.signer.domain()), view);
         // It has been shown for a while.
         if !self.book.closed().is_empty() {

@@ -250,8 +250,18 @@ impl ChainHandle {
         let state = self.0.reader.channel(id, at).await.map_err(|error| self.unread(error))?;
         let ChannelState { deposited, claimed, close_at_secs, round } = state;
         let role = if config.payer == self.0.wallet { Role::Payer } else { Role::Payee };
-        let safe_deposited = deposited;
-        Ok(ChannelView { id, config, role, deposited, safe_deposited, claimed, close_at_secs, round })
+        let (safe_deposited, safe_round) = (deposited, round);
+        Ok(ChannelView {
+            id,
+            config,
+            role,
+            deposited,
+            safe_deposited,
+            claimed,
+            close_at_secs,
+            round,
+            safe_round,
+        })
     }
 
     /// Reads the contract's USDC and its state of channels, by their ids: for an audit, which waits for nothing that is

@@ -87,6 +87,11 @@ impl FollowedChannel {
         self.deposited().min(safe.max(self.newest.claimed))
     }
 
+    /// Tells whether a layer 2 may yet take back a part of its deposit, or its last close.
+    fn is_unsafe(&self) -> bool {
+        self.safe_deposited() < self.deposited() || self.safe.round != self.newest.round
+    }
+
     fn is_empty(&self) -> bool {
         self.confirmed.is_empty() && self.newest.is_empty()
     }
@@ -291,12 +296,11 @@ impl Channels {
         Ok(changed)
     }
 
-    /// Reads what a layer 2 cannot take back any more. A deposit counts once the safe block has reached the block in
+    /// Reads what a layer 2 cannot take back any more. A deposit or a close counts once the safe block has reached the block in
     /// which it was first read. Right after a start that block is unknown, so the safe block's state is asked.
     async fn read_safe(&mut self, head: u64) -> Result<bool, RpcError> {
-        let is_unsafe = |known: &FollowedChannel| known.safe_deposited() < known.deposited();
         let waiting: Vec<ChannelId> =
-            self.known.iter().filter(|(_, known)| is_unsafe(known)).map(|(id, _)| *id).collect();
+            self.known.iter().filter(|(_, known)| known.is_unsafe()).map(|(id, _)| *id).collect();
         if waiting.is_empty() {
             return Ok(false);
         }
@@ -345,6 +349,7 @@ impl Channels {
             claimed: confirmed.claimed,
             close_at_secs: confirmed.close_at_secs.or(newest.close_at_secs),
             round: newest.round,
+            safe_round: known.safe.round,
         }
     }
 }

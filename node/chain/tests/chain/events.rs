@@ -7,8 +7,8 @@ use std::{
 };
 
 use alloy::{primitives::hex, sol, sol_types::SolCall as _};
-use farthing_chain::{ChainHandle, MemoryJournal, pay_channels_address};
-use farthing_protocol::{Address, ChannelConfig, Usdc};
+use farthing_chain::{ChainHandle, ClaimRow, MemoryJournal, pay_channels_address};
+use farthing_protocol::{Address, ChannelConfig, Signature, Usdc};
 use serde_json::{Value, json};
 
 use crate::{
@@ -218,7 +218,7 @@ async fn dust_of_strangers_is_not_followed_and_a_deposit_of_ones_own_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deposit_is_safe_once_the_safe_block_has_reached_it() {
+async fn a_deposit_and_a_close_are_safe_once_the_safe_block_has_reached_them() {
     let world = World::new().await;
     let mut spec = world.spec();
     spec.safe_tag = true;
@@ -239,6 +239,12 @@ async fn a_deposit_is_safe_once_the_safe_block_has_reached_it() {
     payee.shutdown().await;
     let payee = start_ready(spec, &world.payee, Arc::new(MemoryJournal::default())).await;
     until(payee.channels(), |views| views.get(&id).is_some_and(|v| v.safe_deposited == usdc(400_000))).await;
+    let (nothing, signature) = (Usdc::ZERO, Signature::from_bytes([0; 65]));
+    payee.close(ClaimRow { config, cumulative: nothing, amount: nothing, signature }).await.unwrap();
+    let views = until(payee.channels(), |views| views[&id].round == 1).await;
+    assert_eq!(views[&id].safe_round, 0, "the close is in the newest block alone");
+    world.anvil.rpc("anvil_mine", json!(["0x40"])).await;
+    until(payee.channels(), |views| views[&id].safe_round == 1).await;
 }
 
 /// One deposit of a stranger, of the smallest sum, is an event that names this wallet for as many blocks as are read again.

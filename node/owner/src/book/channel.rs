@@ -48,6 +48,8 @@ pub struct View {
     pub close_at_secs: Option<u64>,
     /// The number of times that the channel was emptied.
     pub round: u32,
+    /// The same as the chain does not take it back any more.
+    pub safe_round: u32,
 }
 
 /// A close that this node has signed.
@@ -119,10 +121,8 @@ impl PayeeChannel {
             Ending::None => false,
             Ending::Closes { .. } => !self.is_to_be_closed(),
             // A newest block that shows it brought may be taken back, and then the same words close the channel again: only
-            // a later round with a deposit that stays shows that it is done.
-            Ending::SignedAway { round, .. } => {
-                view.round > round && view.safe_deposited.min(row.deposited) > row.claimed
-            }
+            // a later round that stays shows that it is done.
+            Ending::SignedAway { round, .. } => view.round.min(view.safe_round) > round,
         };
         self.closed_since = is_done.then(|| self.closed_since.unwrap_or_else(Instant::now));
         self.state.closing = self.is_closing();

@@ -134,6 +134,7 @@ fn a_channel_without_a_place_is_looked_at_once_it_holds_as_much_as_a_place_takes
         claimed: usdc(5),
         close_at_secs: None,
         round: 0,
+        safe_round: 0,
     };
     let [first, second] = [view(1, 10), view(2, 20)];
     let news = |progress: &IntakeProgress, views: &[ChannelView], least: u64| {

@@ -20,7 +20,7 @@ use farthing_protocol::{
 };
 use farthing_testnet::anvil::Anvil;
 use farthing_tests::{
-    calls::{cost, expect_free, expect_served, fixed_owner, setting},
+    calls::{cost, expect_free, expect_served, fixed_owner, posing_as_public, setting},
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World},
 };

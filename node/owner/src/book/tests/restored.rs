@@ -7,7 +7,7 @@ use farthing_protocol::{Address, CallId, Outcome, Receipt, SecretKey, ServiceId,
 
 use super::super::*;
 
-const SAFE: View = View { safe_deposited: Usdc::MAX, close_at_secs: None, round: 0 };
+const SAFE: View = View { safe_deposited: Usdc::MAX, close_at_secs: None, round: 0, safe_round: u32::MAX };
 const PRICE: Usdc = usdc(2);
 
 const fn usdc(micros: u64) -> Usdc {

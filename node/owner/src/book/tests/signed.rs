@@ -8,21 +8,24 @@ fn done(book: &Book) -> Option<bool> {
 }
 
 #[test]
-fn a_signed_close_is_done_once_a_later_round_holds_a_deposit_that_stays() {
+fn a_signed_close_is_done_once_a_later_round_stays_before_the_channel_is_filled_again() {
     let book = Book::new(Usdc::ZERO, Usdc::ZERO);
-    let see = |deposited, claimed, safe: u64, round| {
-        let view = View { safe_deposited: Usdc::from_micros(safe), round, ..SAFE };
-        book.apply(&row(deposited, claimed), None, view);
+    let see = |(deposited, claimed): (u64, u64), (round, safe_round): (u32, u32)| {
+        book.apply(&row(deposited, claimed), None, View { round, safe_round, ..SAFE });
     };
-    see(10, 0, 10, 0);
+    see((10, 0), (0, 0));
     assert!(book.sign_away(ID, 100, 0));
-    for (seen, round) in [((10, 10, 10), 1), ((10, 0, 10), 0), ((10, 10, 10), 1), ((20, 10, 10), 1)] {
-        see(seen.0, seen.1, seen.2, round);
-        assert_eq!(done(&book), Some(false), "deposited, claimed, safe: {seen:?}");
+    for (seen, rounds) in
+        [((10, 10), (1, 0)), ((10, 0), (0, 0)), ((10, 10), (1, 0)), ((20, 10), (1, 0)), ((10, 0), (0, 1))]
+    {
+        see(seen, rounds);
+        assert_eq!(done(&book), Some(false), "deposited and claimed: {seen:?}, round and safe: {rounds:?}");
     }
-    see(20, 10, 20, 1);
-    assert_eq!(done(&book), Some(true));
-    see(10, 0, 10, 0);
+    for seen in [(10, 10), (20, 10)] {
+        see(seen, (1, 1));
+        assert_eq!(done(&book), Some(true), "{seen:?}");
+    }
+    see((10, 0), (0, 0));
     assert_eq!(done(&book), Some(false), "another reading shows it is not");
 }
 
@@ -43,7 +46,7 @@ fn a_void_close_is_forgotten_on_an_empty_channel_too() {
     let book = Book::new(Usdc::ZERO, Usdc::ZERO);
     book.apply(&row(10, 0), None, SAFE);
     assert!(book.sign_away(ID, 100, 0));
-    book.apply(&row(10, 10), None, View { round: 1, ..SAFE });
+    book.apply(&row(10, 10), None, View { round: 1, safe_round: 0, ..SAFE });
     assert_eq!(done(&book), Some(false));
     book.set_ending(ID, Ending::None);
     assert!(book.signed_away().is_empty() && !book.get(ID).unwrap().state.closing);

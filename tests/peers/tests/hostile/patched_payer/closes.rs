@@ -128,7 +128,8 @@ async fn a_signed_close_stops_its_channel_until_nobody_can_bring_it_any_more() -
 
 #[tokio::test]
 async fn a_signed_close_whose_block_is_taken_back_still_counts() -> Result<()> {
-    let world = World::start().await?;
+    // On a chain of its own the owner believes a close at once.
+    let world = World::with(Setup { owner_settings: posing_as_public(), ..Setup::default() }).await?;
     let payer = Payer::join(&world, 0x66, cost(10)).await?;
     payer.served(payer.request("paid", PRICE)).await?;
     let close = payer.ask_to_close(payer.channel).await?.context("one call does not pay for its gas")?;
