@@ -16,7 +16,7 @@ use farthing_control::counted;
 use farthing_ledger::{Ledger, LedgerError, SettlementState};
 use farthing_network::NetworkHandle;
 use farthing_owner::{book::Book, terms::Terms};
-use farthing_protocol::{ChannelId, Usdc};
+use farthing_protocol::{Address, ChannelId, Usdc};
 use farthing_wallet::{PolicyError, Signer};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -65,6 +65,8 @@ pub enum SettlementError {
     Refused { channels: usize, reason: String },
     #[error("no channel {0}")]
     NoSuchChannel(ChannelId),
+    #[error("the owner {owner} does not close the channel yet: {why}; the chain was not asked")]
+    OwnerBusy { owner: Address, why: String },
     #[error("the node is shutting down")]
     ShuttingDown,
 }
@@ -80,6 +82,10 @@ impl SettlementError {
                 "It is tried again by itself; `farthing alert list` says what is served meanwhile."
             }
             Self::NoSuchChannel(_) => "`farthing channel list` shows them.",
+            Self::OwnerBusy { .. } => {
+                "Repeat it in two minutes. `--force` does not wait for the owner: the chain gives the rest back after the \
+                 channel's delay, usually a day."
+            }
             Self::ShuttingDown => "Repeat it when the node runs again.",
         }
     }

@@ -267,7 +267,9 @@ impl From<SettlementError> for Failed {
             SettlementError::Refused { .. } => StatusCode::CONFLICT,
             SettlementError::Policy(_) => StatusCode::INTERNAL_SERVER_ERROR,
             SettlementError::NoSuchChannel(_) => StatusCode::NOT_FOUND,
-            SettlementError::ShuttingDown | SettlementError::Ledger(_) => StatusCode::SERVICE_UNAVAILABLE,
+            SettlementError::OwnerBusy { .. }
+            | SettlementError::ShuttingDown
+            | SettlementError::Ledger(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, &error, error.next_step())
     }

@@ -172,6 +172,7 @@ impl Funding {
         if channel.as_ref().is_some_and(|channel| channel.state.available() >= price) {
             return Ok(());
         }
+        self.check_served(accept)?;
         self.check_terms(accept)?;
         self.check_ready()?;
         let balance = self.balance()?;
@@ -198,15 +199,17 @@ impl Funding {
         is_made.then_some(AwaitedDeposit::Made(channel.last_deposit))
     }
 
-    /// Checks that the owner serves calls on the channel in use: it can be withdrawn from no sooner than the owner lists now,
-    /// and the owner has not promised to close it.
+    /// Checks that the owner serves calls on the channel in use, or on the one that would be filled: it can be withdrawn from no
+    /// sooner than the owner lists now, and no close of it is awaited.
     ///
     /// # Errors
     /// [`BuyError::DelayTooShort`] or [`BuyError::CloseAwaited`], which say what to do.
     pub fn check_served(&self, accept: &Accept) -> Result<(), BuyError> {
         let (owner, asks_secs) = (accept.pay_to, accept.close_delay_secs);
-        let Some(PayerChannel { id, config, round, .. }) = self.open(owner) else { return Ok(()) };
-        if let Some(close) = self.0.promised.awaited(id, round, clock::now_secs()) {
+        let config = self.to_fill(accept);
+        let id = config.id(&self.0.chain.domain());
+        let (round, kind) = (self.booked_round(id), self.0.chain.spec().kind);
+        if let Some(close) = self.0.promised.awaited(id, round, clock::now_secs(), kind) {
             return Err(BuyError::CloseAwaited { owner, channel: id, close });
         }
         match config.close_delay_secs {
@@ -373,8 +376,11 @@ impl Funding {
 
     /// Counts how often a channel was emptied, as the chain shows it or, before that is read, as the books have it.
     fn round(&self, id: ChannelId) -> u32 {
-        let booked = || self.0.channels.get(id).map_or(0, |channel| channel.round);
-        self.0.chain.channel(&id).map_or_else(booked, |view| view.round)
+        self.0.chain.channel(&id).map_or_else(|| self.booked_round(id), |view| view.round)
+    }
+
+    fn booked_round(&self, id: ChannelId) -> u32 {
+        self.0.channels.get(id).map_or(0, |channel| channel.round)
     }
 
     async fn store(&self, at: RestingPlace) -> Result<(), LedgerError> {

@@ -1,5 +1,6 @@
-//! Closes that owners have promised and the chain does not show yet, each with the second until which the word is
-//! trusted, and the round that it is about. Durable, so that a restart neither forgets a promise nor grants it a new term.
+//! Closes that owners have promised and the chain does not show yet, or have signed and the chain has not shown for long, each
+//! with the second until which the word is trusted, and the round that it is about. Durable, so that a restart neither forgets a
+//! promise nor grants it a new term.
 
 use std::{
     collections::BTreeMap,
@@ -7,16 +8,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_chain::{ChainHandle, ChannelView};
+use farthing_chain::{ChainHandle, ChainKind, ChannelView};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
+use farthing_os::clock;
 use farthing_protocol::{ChannelConfig, ChannelId};
-use farthing_shared::chain_view::is_believed;
+use farthing_shared::chain_view::believed_after;
 use parking_lot::Mutex;
 
 use super::AwaitedClose;
 
 /// An owner that closes a channel as it promised usually has within that.
 const CLOSED_SOON: Duration = Duration::from_secs(60);
+/// An owner looks at least this often, unless its settings say otherwise, whether a close that it signed has stood long enough.
+const OWNER_LOOKS_EVERY: Duration = Duration::from_secs(60);
 
 /// An owner's word to close a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +29,8 @@ pub struct CloseWord {
     pub until_secs: u64,
     /// The round of the channel that it is about; a program of before did not note it.
     pub round: Option<u32>,
+    /// The owner signed the close, and this node has brought it to the chain. Until that close stays the owner serves nothing.
+    pub is_signed: bool,
 }
 
 impl CloseWord {
@@ -38,17 +44,35 @@ impl CloseWord {
         self.is_before(Some(view.round)) || view.close_at_secs.is_some() || view.deposited <= view.claimed
     }
 
-    /// The second and, where it is known, the round, both big-endian.
+    /// Tells whether the chain shows that nothing of it is to be waited for any more, once that has lasted.
+    fn is_done(self, view: &ChannelView) -> bool {
+        self.is_kept(view) && (!self.is_signed || self.is_before(Some(view.safe_round)))
+    }
+
+    /// The time for which that has to last.
+    fn lasts_for(self, kind: ChainKind) -> Duration {
+        match believed_after(kind) {
+            believed if self.is_signed && !believed.is_zero() => believed + OWNER_LOOKS_EVERY,
+            believed => believed,
+        }
+    }
+
+    /// The second, where it is known the round, both big-endian, and a byte of a close that was signed.
     fn to_bytes(self) -> Vec<u8> {
         let mut bytes = self.until_secs.to_be_bytes().to_vec();
         bytes.extend(self.round.into_iter().flat_map(u32::to_be_bytes));
+        bytes.extend(self.is_signed.then_some(1));
         bytes
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (secs, rest) = bytes.split_first_chunk::<8>()?;
-        let round = (!rest.is_empty()).then(|| <[u8; 4]>::try_from(rest)).transpose().ok()?;
-        Some(Self { until_secs: u64::from_be_bytes(*secs), round: round.map(u32::from_be_bytes) })
+        let until_secs = u64::from_be_bytes(*secs);
+        if rest.is_empty() {
+            return Some(Self { until_secs, round: None, is_signed: false });
+        }
+        let (round, signed) = rest.split_first_chunk::<4>()?;
+        Some(Self { until_secs, round: Some(u32::from_be_bytes(*round)), is_signed: !signed.is_empty() })
     }
 }
 
@@ -59,8 +83,8 @@ pub struct Promised {
     words: Arc<Mutex<BTreeMap<ChannelId, CloseWord>>>,
     /// The times at which words were given, of those since the start.
     given: Arc<Mutex<BTreeMap<ChannelId, Instant>>>,
-    /// Since when every look at the chain has shown a word as kept.
-    kept_since: Arc<Mutex<BTreeMap<ChannelId, Instant>>>,
+    /// Since when every look at the chain has shown that a word is done.
+    done_since: Arc<Mutex<BTreeMap<ChannelId, Instant>>>,
 }
 
 /// Tells whether a word that is trusted `until_secs` still is. A clock that was far ahead when the word was given does
@@ -83,19 +107,20 @@ impl Promised {
             };
             promised.insert(ChannelId::from_bytes(id), word);
         }
-        let (given, kept_since) = Default::default();
-        Ok(Self { ledger, words: Arc::new(Mutex::new(promised)), given, kept_since })
+        let (given, done_since) = Default::default();
+        Ok(Self { ledger, words: Arc::new(Mutex::new(promised)), given, done_since })
     }
 
-    /// Notes an owner's word. Asking again in the same round does not prolong it.
+    /// Notes an owner's word. Asking again in the same round does not prolong a promise; that the owner signed the close comes
+    /// in its place.
     pub async fn note(&self, channel: ChannelId, word: CloseWord) -> u64 {
         let known = self.words.lock().get(&channel).copied();
-        if let Some(known) = known.filter(|known| !known.is_before(word.round)) {
+        if let Some(known) = known.filter(|known| !known.is_before(word.round) && !word.is_signed) {
             return known.until_secs;
         }
         self.words.lock().insert(channel, word);
         self.given.lock().insert(channel, Instant::now());
-        self.kept_since.lock().remove(&channel);
+        self.done_since.lock().remove(&channel);
         let key = channel.as_bytes().to_vec();
         if let Err(error) = self.ledger.put(Namespace::Closes, key, word.to_bytes()).await {
             tracing::warn!(%channel, %error, "an owner's promise to close is forgotten at the next stop");
@@ -104,7 +129,7 @@ impl Promised {
     }
 
     /// Tells whether the chain shows a word as kept now, or, where it shows nothing, the channel `holds_deposit` no more.
-    /// What every look has shown as kept for as long as is believed, and one more reading does too, is forgotten: an endpoint
+    /// What every look has shown as done for as long as is believed, and one more reading does too, is forgotten: an endpoint
     /// that has fallen silent shows for long what it said last.
     pub async fn look(
         &self,
@@ -114,30 +139,33 @@ impl Promised {
         word: CloseWord,
     ) -> bool {
         let id = config.id(&chain.domain());
-        let is_kept = chain.channel(&id).map_or(!holds_deposit, |view| word.is_kept(&view));
-        let Some(since) = self.see(id, is_kept) else { return false };
-        if is_believed(chain, since.elapsed())
-            && chain.read_channel(config).await.is_ok_and(|now| word.is_kept(&now))
-        {
+        let view = chain.channel(&id);
+        let is_kept = view.map_or(!holds_deposit, |view| word.is_kept(&view));
+        let is_done = view.map_or(!holds_deposit, |view| word.is_done(&view));
+        let is_believed =
+            self.see(id, is_done).is_some_and(|since| since.elapsed() >= word.lasts_for(chain.spec().kind));
+        // No call waits past its term for what no endpoint tells to be safe.
+        let is_past = word.is_signed && is_kept && word.until_secs <= clock::now_secs();
+        if is_past || (is_believed && chain.read_channel(config).await.is_ok_and(|now| word.is_kept(&now))) {
             self.forget(id).await;
         }
-        true
+        is_kept
     }
 
-    /// Takes note of whether the chain shows a word as kept now, and tells since when it does.
-    fn see(&self, channel: ChannelId, is_kept: bool) -> Option<Instant> {
-        let mut kept_since = self.kept_since.lock();
-        if !is_kept {
-            kept_since.remove(&channel);
+    /// Takes note of whether the chain shows that a word is done now, and tells since when it does.
+    fn see(&self, channel: ChannelId, is_done: bool) -> Option<Instant> {
+        let mut done_since = self.done_since.lock();
+        if !is_done {
+            done_since.remove(&channel);
             return None;
         }
-        Some(*kept_since.entry(channel).or_insert_with(Instant::now))
+        Some(*done_since.entry(channel).or_insert_with(Instant::now))
     }
 
     /// Forgets a promise that was kept, or that the chain was asked in place of.
     pub async fn forget(&self, channel: ChannelId) {
         self.given.lock().remove(&channel);
-        self.kept_since.lock().remove(&channel);
+        self.done_since.lock().remove(&channel);
         if self.words.lock().remove(&channel).is_none() {
             return;
         }
@@ -146,18 +174,33 @@ impl Promised {
         }
     }
 
-    /// Returns the second until which an owner's word is trusted, unless it is about an earlier round than this.
+    /// Returns the second until which an owner's promise is trusted, unless it is about an earlier round than this.
     pub fn until(&self, channel: ChannelId, round: Option<u32>) -> Option<u64> {
         let word = self.words.lock().get(&channel).copied();
-        word.filter(|word| !word.is_before(round)).map(|word| word.until_secs)
+        word.filter(|word| !word.is_signed && !word.is_before(round)).map(|word| word.until_secs)
     }
 
     /// Returns the close that an owner's word, which is trusted now, has a call wait for on the channel in this round. A word of
     /// which the round is not known may be about an earlier one.
-    pub fn awaited(&self, channel: ChannelId, round: u32, now_secs: u64) -> Option<AwaitedClose> {
+    pub fn awaited(
+        &self,
+        channel: ChannelId,
+        round: u32,
+        now_secs: u64,
+        kind: ChainKind,
+    ) -> Option<AwaitedClose> {
         let word = self.words.lock().get(&channel).copied()?;
         let left_secs = word.until_secs.saturating_sub(now_secs);
-        if word.round != Some(round) || left_secs == 0 {
+        if left_secs == 0 || word.round.is_none_or(|about| about > round) {
+            return None;
+        }
+        if word.is_signed {
+            let since = self.done_since.lock().get(&channel).copied();
+            let lasted = since.map_or(Duration::ZERO, |since| since.elapsed());
+            let wait = word.lasts_for(kind).saturating_sub(lasted);
+            return (!wait.is_zero()).then(|| AwaitedClose::Signed { wait_secs: wait.as_secs() + 1 });
+        }
+        if word.is_before(Some(round)) {
             return None;
         }
         let given = self.given.lock().get(&channel).copied();
@@ -209,19 +252,22 @@ mod tests {
     async fn a_promise_is_about_one_round_and_a_reading_that_shows_it_open_begins_the_wait_anew() {
         let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
         let promised = Promised::restore(ledger.clone()).unwrap();
-        let word = CloseWord { until_secs: 100, round: Some(3) };
+        let word = CloseWord { until_secs: 100, round: Some(3), is_signed: false };
         assert_eq!(promised.note(ID, word).await, 100);
         let again = CloseWord { until_secs: 900, ..word };
         assert_eq!(promised.note(ID, again).await, 100, "asking again does not prolong it");
         let until = [None, Some(3), Some(4)].map(|round| promised.until(ID, round));
         assert_eq!(until, [Some(100), Some(100), None], "nobody has promised to close what was filled since");
-        let awaited =
-            [(2, 99), (3, 99), (3, 100), (4, 99)].map(|(round, at)| promised.awaited(ID, round, at));
+        let awaited = [(2, 99), (3, 99), (3, 100), (4, 99)]
+            .map(|(round, at)| promised.awaited(ID, round, at, ChainKind::Testnet));
         assert_eq!(awaited, [None, Some(AwaitedClose::Soon), None, None], "in its round and its term");
         // A start knows until when it is trusted, and not since when.
         let restored = Promised::restore(ledger.clone()).unwrap();
         let overdue = |left_secs| Some(AwaitedClose::Overdue { until_secs: 100, left_secs });
-        assert_eq!([1, 99, 100].map(|at| restored.awaited(ID, 3, at)), [overdue(99), overdue(1), None]);
+        assert_eq!(
+            [1, 99, 100].map(|at| restored.awaited(ID, 3, at, ChainKind::Testnet)),
+            [overdue(99), overdue(1), None]
+        );
         for (seen, is_kept) in [
             (view(10, 3, None), false),
             (view(5, 4, None), true),
@@ -239,11 +285,50 @@ mod tests {
         assert!(promised.see(ID, true) > first);
 
         // The next round is another promise, with a term of its own.
-        let next = CloseWord { until_secs: 900, round: Some(4) };
+        let next = CloseWord { until_secs: 900, round: Some(4), is_signed: false };
         assert_eq!(promised.note(ID, next).await, 900);
         assert_eq!(Promised::restore(ledger.clone()).unwrap().all(), [(ID, next)]);
         promised.forget(ID).await;
         assert_eq!(Promised::restore(ledger).unwrap().all(), []);
+    }
+
+    #[tokio::test]
+    async fn a_close_that_was_signed_and_brought_is_waited_for_until_it_stays_also_over_a_restart() {
+        let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+        let promised = Promised::restore(ledger.clone()).unwrap();
+        let promise = CloseWord { until_secs: 100, round: Some(3), is_signed: false };
+        promised.note(ID, promise).await;
+        let word = CloseWord { until_secs: 900, is_signed: true, ..promise };
+        assert_eq!(promised.note(ID, word).await, 900, "it comes in place of the promise");
+        assert_eq!(promised.until(ID, Some(3)), None, "nobody promises any more");
+        let promised = Promised::restore(ledger).unwrap();
+        assert_eq!(promised.all(), [(ID, word)]);
+        let awaited = |round, at| promised.awaited(ID, round, at, ChainKind::Testnet);
+        let waits = Some(AwaitedClose::Signed { wait_secs: 181 });
+        assert_eq!(
+            [2, 3, 4].map(|round| awaited(round, 1)),
+            [None, waits, waits],
+            "emptied, and filled again"
+        );
+        assert_eq!(awaited(4, 900), None, "the term is over");
+        assert_eq!(
+            promised.awaited(ID, 4, 1, ChainKind::Local),
+            None,
+            "what is one's own is believed at once"
+        );
+
+        // A layer 2 may yet take it back.
+        let emptied = view(5, 4, None);
+        assert!(word.is_kept(&emptied) && word.is_done(&emptied));
+        assert!(!word.is_done(&ChannelView { safe_round: 3, ..emptied }));
+        assert!(promise.is_done(&ChannelView { safe_round: 3, ..emptied }), "its owner serves at once");
+        promised.see(ID, true);
+        let begun = Instant::now();
+        while awaited(4, 1) == waits {
+            assert!(begun.elapsed() < Duration::from_secs(10), "the wait goes by");
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(awaited(4, 1), Some(AwaitedClose::Signed { wait_secs: 180 }));
     }
 
     #[tokio::test]
@@ -252,12 +337,12 @@ mod tests {
         let (key, secs) = (ID.as_bytes().to_vec(), 100_u64.to_be_bytes().to_vec());
         ledger.put(Namespace::Closes, key, secs).await.unwrap();
         let promised = Promised::restore(ledger).unwrap();
-        let word = CloseWord { until_secs: 100, round: None };
+        let word = CloseWord { until_secs: 100, round: None, is_signed: false };
         assert_eq!(promised.all(), [(ID, word)]);
         assert!(!word.is_kept(&view(10, 3, None)) && word.is_kept(&view(5, 4, None)));
         assert_eq!(promised.until(ID, Some(3)), Some(100));
-        assert_eq!(promised.awaited(ID, 3, 1), None);
-        let asked_again = CloseWord { until_secs: 900, round: Some(3) };
+        assert_eq!(promised.awaited(ID, 3, 1, ChainKind::Testnet), None);
+        let asked_again = CloseWord { until_secs: 900, round: Some(3), is_signed: false };
         assert_eq!(promised.note(ID, asked_again).await, 100);
     }
 

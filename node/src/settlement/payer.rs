@@ -71,6 +71,8 @@ enum CloseReply {
     Promised,
     /// It does not close at its own cost.
     Signed(SignedClose),
+    /// It asks to wait, for that reason.
+    Busy(String),
     Nothing,
 }
 
@@ -128,8 +130,8 @@ impl Payer {
         }
     }
 
-    /// Gets the rest of a deposit back: cooperatively when the owner answers, else by starting the delay. With
-    /// `force` the owner is not asked.
+    /// Gets the rest of a deposit back: cooperatively when the owner answers, else by starting the delay. An owner that asks
+    /// to wait is there, so the delay is not started. With `force` the owner is not asked.
     pub(super) async fn close(&self, id: ChannelId, force: bool) -> Result<Closed, SettlementError> {
         let channel = self.channels.get(id).ok_or(SettlementError::NoSuchChannel(id))?;
         if !channel.holds_something() {
@@ -150,13 +152,16 @@ impl Payer {
             // An owner that does not answer any more may still keep its word within the term.
             match self.ask_to_close(&channel).await {
                 CloseReply::Promised => {
-                    return Ok(Closed::Promised { until_secs: self.note(&channel).await });
+                    return Ok(Closed::Promised { until_secs: self.note_promise(channel.id).await });
                 }
                 CloseReply::Signed(close) => match self.bring(&channel, close).await {
                     Ok(closed) => return Ok(closed),
                     Err(error) => tracing::warn!(channel = %id, %error, "a signed close was not brought"),
                 },
-                CloseReply::Nothing => {}
+                CloseReply::Busy(why) if promised.is_none() => {
+                    return Err(SettlementError::OwnerBusy { owner: channel.config.payee, why });
+                }
+                CloseReply::Busy(_) | CloseReply::Nothing => {}
             }
             if let Some(until_secs) = promised {
                 return Ok(Closed::Promised { until_secs });
@@ -191,6 +196,7 @@ impl Payer {
         let (question, owner) = (CallMessage::Close(channel.id, word), channel.config.payee);
         let began = Instant::now();
         let until = began + CLOSE_ANSWER_TIMEOUT;
+        let mut last = CloseReply::Nothing;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let asked = self.network.call(owner, question.clone(), bytes::Bytes::new(), left).await;
@@ -208,15 +214,17 @@ impl Payer {
                         }
                     };
                 }
-                Ok((CallReply::Refused(refusal), ..))
-                    if refusal.code == RefusalCode::Busy && left > ASK_BUSY_AGAIN_AFTER =>
-                {
-                    tokio::time::sleep(ASK_BUSY_AGAIN_AFTER).await;
+                Ok((CallReply::Refused(refusal), ..)) if refusal.code == RefusalCode::Busy => {
+                    last = CloseReply::Busy(refusal.detail);
                 }
                 // The way by the chain takes a day.
-                Err(_) if began.elapsed() < FOUND_WITHIN => tokio::time::sleep(ASK_BUSY_AGAIN_AFTER).await,
-                _ => return CloseReply::Nothing,
+                Err(_) if began.elapsed() < FOUND_WITHIN => {}
+                _ => return last,
             }
+            if left <= ASK_BUSY_AGAIN_AFTER {
+                return last;
+            }
+            tokio::time::sleep(ASK_BUSY_AGAIN_AFTER).await;
         }
     }
 
@@ -252,14 +260,17 @@ impl Payer {
         let row = ClaimRow { config, cumulative: amount, amount, signature: promise };
         self.chain.relay_close(row, consent, signature).await?;
         self.funding.closed_for_us(config, consent.round).await;
-        self.funding.promised().forget(channel.id).await;
+        self.note(channel.id, Some(consent.round), true).await;
         Ok(Closed::Brought)
     }
 
-    async fn note(&self, channel: &PayerChannel) -> u64 {
-        let (id, round) = (channel.id, self.round(channel.id));
+    async fn note(&self, channel: ChannelId, round: Option<u32>, is_signed: bool) -> u64 {
         let until_secs = clock::now_secs().saturating_add(self.policy.close_promise_secs);
-        self.funding.promised().note(id, CloseWord { until_secs, round }).await
+        self.funding.promised().note(channel, CloseWord { until_secs, round, is_signed }).await
+    }
+
+    async fn note_promise(&self, channel: ChannelId) -> u64 {
+        self.note(channel, self.round(channel), false).await
     }
 
     async fn request_close(&self, channel: &PayerChannel) -> Result<Closed, SettlementError> {
@@ -338,15 +349,15 @@ impl Payer {
         let word = if way == Way::Chain { CloseReply::Nothing } else { self.ask_to_close(&channel).await };
         let done = match word {
             CloseReply::Promised => {
-                self.note(&channel).await;
+                self.note_promise(channel.id).await;
                 Ok(())
             }
             CloseReply::Signed(close) => match self.bring(&channel, close).await {
                 Err(_) if way == Way::OwnerThenChain => self.request_close(&channel).await.map(drop),
                 brought => brought.map(drop),
             },
-            CloseReply::Nothing if way == Way::Owner => Ok(()),
-            CloseReply::Nothing => self.request_close(&channel).await.map(drop),
+            CloseReply::Busy(_) | CloseReply::Nothing if way == Way::Owner => Ok(()),
+            CloseReply::Busy(_) | CloseReply::Nothing => self.request_close(&channel).await.map(drop),
         };
         if let Err(error) = done {
             tracing::warn!(owner = %channel.config.payee, %error, "an unused channel was not closed yet");

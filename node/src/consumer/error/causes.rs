@@ -42,6 +42,8 @@ pub enum AwaitedClose {
     Soon,
     /// Its owner has promised it a while ago, and has until then.
     Overdue { until_secs: u64, left_secs: u64 },
+    /// Its owner signed it and serves the channel again once the close has stood for so long.
+    Signed { wait_secs: u64 },
 }
 
 impl AwaitedClose {
@@ -50,6 +52,7 @@ impl AwaitedClose {
         match self {
             Self::Soon => 3,
             Self::Overdue { left_secs, .. } => left_secs.clamp(1, 60),
+            Self::Signed { wait_secs } => wait_secs,
         }
     }
 
@@ -66,6 +69,11 @@ impl AwaitedClose {
                  gives the rest back after the channel's delay",
                 clock::timestamp(until_secs)
             ),
+            Self::Signed { wait_secs } => format!(
+                "the channel with the owner {owner} was closed by a close that the owner signed, and it serves nothing before \
+                 that close has stood in the chain for two minutes; nothing was sent or deposited. It is worth trying in \
+                 {wait_secs} s"
+            ),
         }
     }
 
@@ -76,6 +84,7 @@ impl AwaitedClose {
                 "Repeat it later, or look for another service with `farthing catalog search`: the owner may lack ETH for \
                  gas. When its time is over, this node asks the chain by itself."
             }
+            Self::Signed { .. } => "Repeat it in three minutes: a call opens the channel anew then.",
         }
     }
 }

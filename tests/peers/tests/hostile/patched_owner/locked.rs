@@ -4,7 +4,7 @@ use farthing_control::{endpoint, types::ChannelState};
 use std::path::Path;
 
 use farthing_testnet::rpc;
-use farthing_tests::{calls::setting, liar::Liar};
+use farthing_tests::{calls::setting, command::farthing, liar::Liar};
 use tokio::process::Command;
 
 use super::*;
@@ -118,6 +118,22 @@ async fn a_signed_close_that_closes_nothing_is_no_answer_and_the_chain_is_asked(
         assert_eq!((receipt.spent_total, voucher.cumulative, voucher.channel), (PRICE, PRICE, channel));
     }
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_that_asks_to_wait_with_a_close_has_no_deposit_locked_by_the_chain() -> Result<()> {
+    let mut world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    // It signs no close, and is busy.
+    let (owner, _network) = Owner::replaces(&mut world, |_, _, _| None).await?;
+    let id = owner.channel.id.to_string();
+    let close = farthing(&world.consumer, &["channel", "close", &id, "--yes"]).await?;
+    ensure!(close.code != 0 && close.err.contains("does not close the channel yet: later"), "{close:?}");
+    ensure!(close.err.contains("--force"), "{close:?}");
+    ensure!(state(&world).await? == ChannelState::Open);
+    farthing(&world.consumer, &["channel", "close", &id, "--yes", "--force"]).await?.ends_with(0)?;
+    eventually("the chain is asked", async || Ok(state(&world).await? == ChannelState::CloseRequested)).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

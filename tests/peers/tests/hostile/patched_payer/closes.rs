@@ -4,6 +4,7 @@ use farthing_chain::ClaimRow;
 use farthing_control::{endpoint, types::ChannelState};
 use farthing_protocol::SignedClose;
 use farthing_testnet::rpc;
+use farthing_tests::command::farthing;
 use serde_json::json;
 
 use super::*;
@@ -178,5 +179,35 @@ async fn an_owner_closes_what_pays_for_its_gas_and_its_payer_brings_what_does_no
     ensure!(state == ChannelState::ClosePromised, "{state:?}");
     eventually("the owner closes", async || Ok(gas_of_the_owner(&world).await?.0 > before.0)).await?;
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
+    Ok(())
+}
+
+#[tokio::test]
+async fn after_a_close_that_its_owner_signed_no_deposit_is_made_before_that_close_stays() -> Result<()> {
+    let (owner_settings, consumer_settings) = (posing_as_public(), posing_as_public());
+    let world = World::with(Setup { owner_settings, consumer_settings, ..Setup::default() }).await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let consumer = world.consumer.control();
+    let id = consumer.ask(endpoint::Channels).await?[0].id;
+    let state = consumer.ask(endpoint::CloseChannel.of(id)).await?.state;
+    ensure!(state == ChannelState::CloseBrought, "{state:?}");
+    eventually("the payer sees it", async || {
+        Ok(consumer.ask(endpoint::Channels).await?[0].state == ChannelState::Closed)
+    })
+    .await?;
+    let left = world.chain.usdc_of(world.consumer_wallet).await?;
+
+    let refused = world.get("/ok").await?;
+    expect_free("its owner serves nothing yet", &refused, 503, "channel-closing")?;
+    let wait_secs: u64 = refused.header("retry-after").parse()?;
+    ensure!((60..=181).contains(&wait_secs), "{refused:?}");
+    let service = world.api.id.to_string();
+    for more in [&["--deposit", "0.1"][..], &[]] {
+        let open = farthing(&world.consumer, &[&["channel", "open", &service][..], more].concat()).await?;
+        ensure!(open.code != 0 && open.err.contains("for two minutes"), "{open:?}");
+    }
+    assert_eq!(world.chain.usdc_of(world.consumer_wallet).await?, left, "nothing was deposited");
+    assert_eq!(world.upstream.hits(), 1);
     Ok(())
 }
