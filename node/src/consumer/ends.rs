@@ -9,7 +9,7 @@ use bytes::Bytes;
 use farthing_ledger::{Acknowledgement, LedgerError, PayerChannelFacts};
 use farthing_os::clock;
 use farthing_protocol::{
-    CallResponse, ChannelId, Signature, Verified, channel::Receipt, listing::ServiceKind,
+    CallResponse, ChannelId, RefusalCode, Signature, Verified, channel::Receipt, listing::ServiceKind,
 };
 
 use super::{
@@ -65,6 +65,11 @@ impl Consumer {
             }
             Exchanged::Refused(refusal) => {
                 self.0.accounts.release(attempt, refusal.code.name(), &turn).await;
+                if refusal.code == RefusalCode::ChannelClosing
+                    && let Some(reservation) = attempt.reservation
+                {
+                    self.0.funding.refused_as_closing(reservation.channel);
+                }
                 Err(BuyError::Refused(refusal))
             }
             Exchanged::Busy(reason) => {

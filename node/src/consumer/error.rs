@@ -381,7 +381,8 @@ const fn after_refusal(code: RefusalCode) -> &'static str {
         | RefusalCode::VoucherAboveDeposit
         | RefusalCode::InsufficientVoucher => "`farthing channel list` shows the channel with this owner.",
         RefusalCode::ChannelClosing => {
-            "Try again in two minutes: the owner waits until the close is in a block that stays."
+            "Try again in a few minutes: the owner serves nothing on a channel before its close has stood in the chain. If \
+             `farthing channel list` shows it open by then, close it again with `farthing channel close`."
         }
         RefusalCode::DelayTooShort => {
             "Close it with `farthing channel close`; the next call opens one with the listed delay."

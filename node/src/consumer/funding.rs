@@ -2,7 +2,7 @@
 //! at rest, and on no terms beyond the user's bounds.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     ops::Deref,
     sync::Arc,
     time::{Duration, Instant},
@@ -57,6 +57,8 @@ struct FundingInner {
     being_made: Mutex<HashMap<Address, Usdc>>,
     refills: Refills,
     promised: Promised,
+    /// Channels of which the answer to a request to close seems to be lost.
+    lost_answers: Mutex<BTreeSet<ChannelId>>,
     /// The times at which emptied channels of owners were read again.
     read_again: Mutex<HashMap<Address, Instant>>,
 }
@@ -128,7 +130,7 @@ impl Funding {
             deposit_max: parts.policy.deposit_max,
             close_delay_max_secs: parts.close_delay_max_secs,
         };
-        let (one_at_a_time, being_made, read_again) = Default::default();
+        let (one_at_a_time, being_made, lost_answers, read_again) = Default::default();
         let (refills, promised) =
             (Refills::new(parts.ledger.clone()), Promised::restore(parts.ledger.clone())?);
         let inner = FundingInner {
@@ -140,6 +142,7 @@ impl Funding {
             being_made,
             refills,
             promised,
+            lost_answers,
             read_again,
         };
         Ok(Self(Arc::new(inner)))

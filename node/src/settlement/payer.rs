@@ -13,7 +13,7 @@ use std::{
 use farthing_chain::{ChainHandle, ClaimRow};
 use farthing_ledger::Ledger;
 use farthing_network::{CallFailure, NetworkHandle};
-use farthing_os::clock;
+use farthing_os::{clock, killpoint};
 use farthing_protocol::{
     CallMessage, CallReply, ChannelId, RefusalCode, SignedClose, Usdc, Voucher, call::ChannelSync,
 };
@@ -116,15 +116,18 @@ impl Payer {
         }
     }
 
-    /// Does what may need owners: closes channels that this node no longer uses, and shows an owner what it is owed on
-    /// one that the chain closes.
+    /// Does what may need owners: closes channels that this node no longer uses, asks again for closes whose answers were lost,
+    /// and shows an owner what it is owed on one that the chain closes.
     pub(super) async fn ask(self, interval: Duration) {
         let mut tick = tokio::time::interval(interval);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tick.tick().await;
-            let unused = stream::iter(self.unused()).map(|(channel, way)| self.close_unused(channel, way));
+            let unused = stream::iter(self.unused()).map(|(channel, way)| self.get_back(channel, way));
             unused.buffer_unordered(ASKED_AT_ONCE).collect::<()>().await;
+            let lost = stream::iter(self.funding.take_lost_answers());
+            let again = lost.map(|channel| self.get_back(channel, Way::Owner));
+            again.buffer_unordered(ASKED_AT_ONCE).collect::<()>().await;
             let closing = stream::iter(self.closing()).map(|channel| self.show(channel));
             closing.buffer_unordered(ASKED_AT_ONCE).collect::<()>().await;
         }
@@ -258,6 +261,7 @@ impl Payer {
         let voucher = Voucher { channel: channel.id, cumulative: amount };
         let promise = self.signer.sign_voucher(&voucher, consent.deposited)?;
         let row = ClaimRow { config, cumulative: amount, amount, signature: promise };
+        killpoint::reached("settlement.before_bring");
         self.chain.relay_close(row, consent, signature).await?;
         self.funding.closed_for_us(config, consent.round).await;
         self.note(channel.id, Some(consent.round), true).await;
@@ -345,7 +349,7 @@ impl Payer {
         unused
     }
 
-    async fn close_unused(&self, channel: PayerChannel, way: Way) {
+    async fn get_back(&self, channel: PayerChannel, way: Way) {
         let word = if way == Way::Chain { CloseReply::Nothing } else { self.ask_to_close(&channel).await };
         let done = match word {
             CloseReply::Promised => {
@@ -360,7 +364,7 @@ impl Payer {
             CloseReply::Busy(_) | CloseReply::Nothing => self.request_close(&channel).await.map(drop),
         };
         if let Err(error) = done {
-            tracing::warn!(owner = %channel.config.payee, %error, "an unused channel was not closed yet");
+            tracing::warn!(owner = %channel.config.payee, %error, "a channel was not closed yet");
         }
     }
 }

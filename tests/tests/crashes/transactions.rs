@@ -8,6 +8,7 @@ use farthing_control::{
 use farthing_protocol::Usdc;
 use farthing_testnet::{NodeProcess, rpc};
 use farthing_tests::{
+    calls::{expect_free, expect_served, setting},
     command::{farthing, run},
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World},
@@ -210,6 +211,35 @@ async fn a_call_of_the_command_line_whose_answer_is_lost_names_an_id_that_is_cha
     let told = farthing(&world.consumer, &plain).await?;
     let words = format!("`--call-id {id}`, which is charged once at most");
     ensure!(told.code == 3 && told.err.contains(&words), "{told:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_close_that_was_signed_for_a_node_that_died_is_brought_once_a_call_is_refused_for_it() -> Result<()>
+{
+    let consumer_settings = setting("settlement.interval_secs", "1");
+    let mut world = World::with(Setup { consumer_settings, ..Setup::default() }).await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    world.consumer.restart(kill_at("settlement.before_bring")).await?;
+    world.consumer.wait_until_ready().await?;
+    world.wait_until_met().await?;
+    let at = endpoint::CloseChannel.of(payer_channel(&world).await?.id);
+    let closed = world.consumer.control().ask(at).await;
+    ensure!(closed.is_err(), "its node lives: {closed:?}");
+    world.consumer.wait_until_ended().await?;
+    world.consumer.restart(Vec::new()).await?;
+    world.consumer.wait_until_ready().await?;
+    world.wait_until_met().await?;
+
+    expect_free("its owner signed it away", &world.get("/ok").await?, 503, "channel-closing")?;
+    eventually("the close is brought, and a call fills the channel", async || {
+        Ok(world.get("/ok").await?.status.is_success())
+    })
+    .await?;
+    ensure!(world.chain.usdc_of(world.owner_wallet).await? == PRICE, "it comes with what was earned");
+    ensure!(world.upstream.hits() == 2);
+    ensure!(world.settle_and_check(FUNDS).await? == PRICE.saturating_mul(2));
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use farthing_chain::{ChainError, TxReport};
 use farthing_ledger::LedgerError;
-use farthing_protocol::{Address, ChannelConfig};
+use farthing_protocol::{Address, ChannelConfig, ChannelId};
 
 use super::Funding;
 use crate::consumer::{channels::PayerChannel, refills::AskNote, rest::RestingPlace, resting::Resting};
@@ -40,6 +40,30 @@ impl Funding {
         if let Err(error) = self.0.refills.unask(note).await {
             tracing::warn!(%error, "that an owner was not reached to close was not stored");
         }
+    }
+
+    /// Takes note that an owner refuses a call because the channel is being closed. Where that is open, and this node asked for
+    /// the close and knows no answer, the answer was lost.
+    pub fn refused_as_closing(&self, id: ChannelId) {
+        if self.with_lost_answer(id).is_some() {
+            self.0.lost_answers.lock().insert(id);
+        }
+    }
+
+    /// Returns the channels whose owners are to be asked again to close them, once each.
+    pub fn take_lost_answers(&self) -> Vec<PayerChannel> {
+        let lost = std::mem::take(&mut *self.0.lost_answers.lock());
+        lost.into_iter().filter_map(|id| self.with_lost_answer(id)).collect()
+    }
+
+    fn with_lost_answer(&self, id: ChannelId) -> Option<PayerChannel> {
+        let channel = self.0.channels.get(id)?;
+        let round = self.round(id);
+        let is_open = channel.holds_deposit() && channel.close_at_secs.is_none();
+        let is_lost = is_open
+            && self.0.promised.until(id, Some(round)).is_none()
+            && self.0.refills.is_asked(channel.config.payee, id, round).unwrap_or_default();
+        is_lost.then_some(channel)
     }
 
     /// Asks the chain for the deposit back.
