@@ -238,5 +238,5 @@ refused!(CatalogError {
     CatalogError::Unknown(_) | CatalogError::NotKept { .. } => NOT_FOUND,
     CatalogError::Retired { .. } => GONE,
     CatalogError::DetailsUnavailable { .. } => BAD_GATEWAY,
-    CatalogError::Store(_) => SERVICE_UNAVAILABLE,
+    CatalogError::Store(_) | CatalogError::NoMemory(_) => SERVICE_UNAVAILABLE,
 });

@@ -11,7 +11,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_bridge::document::Bounds;
 use farthing_os::clock;
 use farthing_protocol::{Address, Hash, ServiceId, listing::Pin};
 use tokio::{sync::broadcast, task::JoinSet};
@@ -103,9 +102,8 @@ impl Catalog {
         let Some(blob) = self.content_ahead(pin_of(&listing), owner, look.times).await else {
             return Ok(false);
         };
-        // Its bounds limit the time; a limit on the waiting would leave the work behind, beyond those of its number. It is not
-        // kept, so nothing makes room for it.
-        let known = self.read_details(listing, blob, Bounds::UNASKED, |_| {}).await?;
+        // Its bounds limit the time; a limit on the waiting would leave the work behind, beyond those of its number.
+        let known = self.read_ahead(listing, blob).await?;
         match known.details().samples {
             Some(samples) if samples.bytes <= BYTES_MAX => {
                 Ok(self.content_ahead(samples, owner, look.times).await.is_some())

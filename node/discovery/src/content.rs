@@ -7,13 +7,16 @@ use std::sync::Arc;
 use farthing_bridge::{description::Operation, document::Bounds};
 use farthing_network::CallFailure;
 use farthing_protocol::{
-    Address, Hash, Listing, Verified,
+    Address, Hash, Listing, ServiceId, Verified,
     info::{InfoRequest, InfoResponse},
     keccak256,
     listing::Pin,
 };
+use parking_lot::Mutex;
 
-use super::{ASK_TIMEOUT, Catalog, CatalogError, KnownError, KnownService, known::UnreadService};
+use super::{
+    ASK_TIMEOUT, Catalog, CatalogError, KnownError, KnownService, known::UnreadService, recent::Recent,
+};
 
 /// Other peers asked for content that its owner does not give.
 const OTHERS_ASKED_MAX: usize = 8;
@@ -36,6 +39,18 @@ pub enum ContentError {
     /// A mistake in this program ended it.
     #[error("the node failed while it read them")]
     Failed,
+}
+
+/// The reason that a description was not read.
+enum NotRead {
+    NoMemory,
+    Unreadable(Arc<KnownError>),
+}
+
+impl From<KnownError> for NotRead {
+    fn from(error: KnownError) -> Self {
+        Self::Unreadable(Arc::new(error))
+    }
 }
 
 /// The details that a listing pins.
@@ -124,38 +139,94 @@ impl Catalog {
         Ok(content)
     }
 
-    /// A service with its details, whatever they take: what was used longest ago makes room for it.
-    pub(super) async fn read(&self, listing: Verified<Listing>) -> Result<KnownService, CatalogError> {
-        let owner = listing.owner;
+    /// A version with its details. Calls that are refused together all bring it, and share what came of one reading.
+    pub(super) async fn read_once(
+        &self,
+        listing: Verified<Listing>,
+    ) -> Result<Arc<KnownService>, CatalogError> {
+        let mut turn = self.0.reading.take(listing.service).await;
+        if let Some((read, outcome)) = &*turn
+            && **read == *listing
+        {
+            return outcome.clone();
+        }
+        let this_in = |known: &Mutex<Recent<ServiceId, Arc<KnownService>>>| {
+            let known = known.lock().get(&listing.service);
+            known.filter(|known| **known.listing() == *listing)
+        };
+        let outcome = match this_in(&self.0.services).or_else(|| this_in(&self.0.unused)) {
+            Some(read) => Ok(read),
+            None => self.read(listing.clone()).await.map(Arc::new).inspect(|read| {
+                let displaced = self.0.unused.lock().put(listing.service, read.clone());
+                drop(displaced);
+            }),
+        };
+        *turn = Some((listing, outcome.clone()));
+        outcome
+    }
+
+    /// A service with its details, whatever they take: what was used longest ago makes room for it. It keeps the room that
+    /// it takes for as long as anybody holds it.
+    async fn read(&self, listing: Verified<Listing>) -> Result<KnownService, CatalogError> {
+        let (service, owner) = (listing.service, listing.owner);
         let blob = self.content(pin_of(&listing), owner).await;
         let blob = blob.map_err(|reason| CatalogError::DetailsUnavailable { owner, reason })?;
         let catalog = self.clone();
-        let make_room = move |bytes| {
-            catalog.0.services.lock().make_room(bytes);
-
-            catalog.0.unused.lock().make_room(bytes);
+        let reading = move || -> Result<KnownService, NotRead> {
+            let room_for = |bytes| catalog.0.memory.take(bytes).ok_or(NotRead::NoMemory);
+            let unread = UnreadService::open(listing, &blob, Bounds::ASKED_FOR)?;
+            catalog.make_room(unread.values_bytes());
+            let room = room_for(unread.values_bytes())?;
+            let known = unread.read()?;
+            // With its paths. Nobody else takes any meanwhile: one thread reads.
+            drop(room);
+            let room = room_for(known.memory_bytes())?;
+            Ok(known.keeping(room))
         };
-        self.read_details(listing, blob, Bounds::ASKED_FOR, make_room).await
+        let read = self.0.reader.run(reading).await;
+        self.indexed(read, (service, owner)).await
     }
 
-    /// Reads a service, for whose text `make_room` makes room first.
-    pub(super) async fn read_details(
+    /// Reads a service that nobody asked for, within the bounds of that. It is not kept, so it takes no room.
+    pub(super) async fn read_ahead(
         &self,
         listing: Verified<Listing>,
         blob: Vec<u8>,
-        bounds: Bounds,
-        make_room: impl FnOnce(usize) + Send + 'static,
     ) -> Result<KnownService, CatalogError> {
-        let owner = listing.owner;
+        let of = (listing.service, listing.owner);
+        let reading = move || -> Result<KnownService, NotRead> {
+            Ok(UnreadService::open(listing, &blob, Bounds::UNASKED)?.read()?)
+        };
+        let read = self.0.reader.run(reading).await;
+        self.indexed(read, of).await
+    }
+
+    /// Gives up what both stores have no room for beside something of this size.
+    fn make_room(&self, bytes: usize) {
+        for store in [&self.0.services, &self.0.unused] {
+            let given_up = store.lock().make_room(bytes);
+            drop(given_up);
+        }
+    }
+
+    /// The service that came of a reading, found by words of its operations when there is no newer version.
+    async fn indexed(
+        &self,
+        read: Option<Result<KnownService, NotRead>>,
+        (service, owner): (ServiceId, Address),
+    ) -> Result<KnownService, CatalogError> {
         let unavailable = |reason| CatalogError::DetailsUnavailable { owner, reason };
-        let reading = self.0.reader.run(move || {
-            let unread = UnreadService::open(listing, &blob, bounds)?;
-            make_room(unread.values_bytes());
-            unread.read()
-        });
-        let read = reading.await.ok_or_else(|| unavailable(ContentError::Failed))?;
-        let known = read.map_err(|error| unavailable(ContentError::Unreadable(Arc::new(error))))?;
-        self.index(&known).await;
+        let known = match read {
+            Some(Ok(known)) => known,
+            Some(Err(NotRead::NoMemory)) => return Err(CatalogError::NoMemory(service)),
+            Some(Err(NotRead::Unreadable(error))) => {
+                return Err(unavailable(ContentError::Unreadable(error)));
+            }
+            None => return Err(unavailable(ContentError::Failed)),
+        };
+        if self.newer_listing(&known).is_none() {
+            self.index(&known).await;
+        }
         Ok(known)
     }
 

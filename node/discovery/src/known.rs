@@ -1,7 +1,8 @@
 //! A service whose listing and details are verified: what calls are planned with, on both sides.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use farthing_bounds::HeldBytes;
 use farthing_bridge::{
     Api, ApiError, PlanError as BridgeError, Request, RouteError,
     api::Call,
@@ -25,14 +26,16 @@ pub const HEADERS_ALLOWED: [&str; 6] =
     ["accept", "accept-encoding", "accept-language", "content-type", "if-modified-since", "if-none-match"];
 
 /// A verified service.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct KnownService {
-    listing: Verified<Listing>,
+    listing: Arc<Verified<Listing>>,
     details: Details,
     api: Api,
     /// By operation.
     prices: Vec<Usdc>,
     memory_bytes: usize,
+    /// Given back after all of the above.
+    _room: Option<HeldBytes>,
 }
 
 /// A service whose description is unpacked and counted, and not read yet.
@@ -125,7 +128,7 @@ impl UnreadService {
             .iter()
             .map(|operation| listing.price_of(&details, method_of(operation), &operation.path))
             .collect();
-        Ok(KnownService { listing, details, api, prices, memory_bytes })
+        Ok(KnownService { listing: Arc::new(listing), details, api, prices, memory_bytes, _room: None })
     }
 }
 
@@ -141,11 +144,21 @@ impl KnownService {
     /// The same with a listing that pins the same details.
     pub fn with_listing(self, listing: Verified<Listing>) -> Self {
         debug_assert_eq!(self.listing.details_hash, listing.details_hash, "the details are other ones");
-        Self { listing, ..self }
+        Self { listing: Arc::new(listing), ..self }
     }
 
-    pub const fn listing(&self) -> &Verified<Listing> {
+    /// The same with the room that was taken for it, which it keeps until it is dropped.
+    pub(super) fn keeping(self, room: HeldBytes) -> Self {
+        Self { _room: Some(room), ..self }
+    }
+
+    pub fn listing(&self) -> &Verified<Listing> {
         &self.listing
+    }
+
+    /// The listing by itself: what is needed to read this version again.
+    pub fn version(&self) -> Arc<Verified<Listing>> {
+        Arc::clone(&self.listing)
     }
 
     /// An upper bound of the memory that its description takes.

@@ -37,6 +37,7 @@ mod content;
 pub mod documents;
 pub mod known;
 mod liveness;
+mod memory;
 mod neighbours;
 mod newer;
 mod own;
@@ -53,8 +54,9 @@ pub use known::{
 pub use own::{OwnService, OwnServices};
 pub use versions::{add_note, note_of, told};
 
+use memory::DescriptionMemory;
 use reader::Reader;
-use recent::Recent;
+use recent::{Displaced, Recent};
 
 /// Look-ups at once.
 const LOOKUPS_MAX: usize = 64;
@@ -65,8 +67,6 @@ const ASK_TIMEOUT: Duration = Duration::from_secs(5);
 const SERVICES_IN_MEMORY_MAX: NonZeroUsize = NonZeroUsize::new(1024).expect("it is not zero");
 /// Versions among them that are not in use.
 const UNUSED_IN_MEMORY_MAX: NonZeroUsize = NonZeroUsize::new(64).expect("it is not zero");
-/// Descriptions of the services in memory, by the upper bound of each. One that is larger is kept alone.
-const DESCRIPTIONS_IN_MEMORY_BYTES_MAX: usize = 128 * 1024 * 1024;
 
 /// The time between two writes of what was seen of versions; what was seen since the last may be lost.
 const REMEMBER_EVERY: Duration = Duration::from_secs(10);
@@ -89,6 +89,11 @@ pub enum CatalogError {
         #[source]
         reason: ContentError,
     },
+    #[error(
+        "calls and pages under way work with as many large descriptions as this node has memory for, and the one of the service \
+         {0} found no room"
+    )]
+    NoMemory(ServiceId),
     #[error("the catalog failed: {0}")]
     Store(#[from] store::CatalogError),
 }
@@ -107,6 +112,7 @@ impl CatalogError {
             Self::DetailsUnavailable { .. } => {
                 "Try again when the owner's node or one that knows it is connected."
             }
+            Self::NoMemory(_) => "Try again in a moment: the first of them that ends makes room.",
             Self::Store(_) => "`farthing doctor` checks the data folder.",
         }
     }
@@ -131,6 +137,7 @@ struct CatalogInner {
     lookups: Semaphore,
     reading: KeyedMutex<ServiceId, Option<ReadVersion>>,
     reader: Reader,
+    memory: DescriptionMemory,
     /// Documents are written one at a time.
     writing: Arc<Semaphore>,
     /// Newer versions that were read and are not in use yet, say because they are dearer than what was accepted: reading
@@ -186,7 +193,7 @@ impl Catalog {
         let (news, heard) = mpsc::channel(NEWS_MAX);
         let recent = |entries_max| {
             let bytes_of = |known: &Arc<KnownService>| known.memory_bytes();
-            Mutex::new(Recent::new(entries_max, bytes_of, DESCRIPTIONS_IN_MEMORY_BYTES_MAX))
+            Mutex::new(Recent::new(entries_max, bytes_of, memory::STORED_BYTES_MAX))
         };
         let inner = CatalogInner {
             store,
@@ -198,6 +205,7 @@ impl Catalog {
             lookups: Semaphore::new(LOOKUPS_MAX),
             reading: KeyedMutex::default(),
             reader: Reader::start(),
+            memory: DescriptionMemory::new(),
             writing: Arc::new(Semaphore::new(1)),
             unused: recent(UNUSED_IN_MEMORY_MAX),
             asked: Mutex::new(LruCache::new(SERVICES_IN_MEMORY_MAX)),
@@ -348,39 +356,17 @@ impl Catalog {
         Ok(known)
     }
 
-    /// A version with its details. Calls that are refused together all bring it, and share what came of one reading.
-    async fn read_once(&self, listing: Verified<Listing>) -> Result<Arc<KnownService>, CatalogError> {
-        let mut turn = self.0.reading.take(listing.service).await;
-        if let Some((read, outcome)) = &*turn
-            && **read == *listing
-        {
-            return outcome.clone();
-        }
-        let this_in = |known: &Mutex<Recent<ServiceId, Arc<KnownService>>>| {
-            let known = known.lock().get(&listing.service);
-            known.filter(|known| **known.listing() == *listing)
-        };
-        let outcome = match this_in(&self.0.services).or_else(|| this_in(&self.0.unused)) {
-            Some(read) => Ok(read),
-            None => self.read(listing.clone()).await.map(Arc::new).inspect(|read| {
-                let mut unused = self.0.unused.lock();
-                unused.put(listing.service, read.clone());
-            }),
-        };
-        *turn = Some((listing, outcome.clone()));
-        outcome
-    }
-
     /// Plans calls of the service with this version, unless a newer one is in use already.
     pub async fn use_from_now(&self, known: &Arc<KnownService>) {
         let id = known.listing().service;
-        let before = {
+        let Displaced { before, gone } = {
             let mut services = self.0.services.lock();
             if services.get(&id).is_some_and(|used| used.listing().seq > known.listing().seq) {
                 return;
             }
             services.put(id, known.clone())
         };
+        drop(gone);
         {
             let mut unused = self.0.unused.lock();
             if unused.get(&id).is_some_and(|kept| Arc::ptr_eq(&kept, known)) {

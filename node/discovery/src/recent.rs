@@ -12,7 +12,17 @@ pub(super) struct Recent<K: Hash + Eq, V> {
     bytes_max: usize,
 }
 
-impl<K: Hash + Eq, V: Clone> Recent<K, V> {
+/// The entries that a new one displaced, to be dropped after the lock.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(super) struct Displaced<V> {
+    /// Under the same key.
+    pub(super) before: Option<V>,
+    /// For want of room.
+    pub(super) gone: Vec<V>,
+}
+
+impl<K: Hash + Eq + Copy, V: Clone> Recent<K, V> {
     pub(super) fn new(entries_max: NonZeroUsize, bytes_of: fn(&V) -> usize, bytes_max: usize) -> Self {
         Self { entries: LruCache::new(entries_max), bytes_of, bytes_max }
     }
@@ -26,26 +36,34 @@ impl<K: Hash + Eq, V: Clone> Recent<K, V> {
         self.entries.pop(key);
     }
 
-    /// Gives what was there before under this key.
-    pub(super) fn put(&mut self, key: K, value: V) -> Option<V> {
-        let before = self.entries.put(key, value);
-        self.hold_at_most(self.bytes_max, 1);
-        before
+    /// Keeps an entry, and returns what has to go for it.
+    pub(super) fn put(&mut self, key: K, value: V) -> Displaced<V> {
+        let (before, oldest) = match self.entries.push(key, value) {
+            Some((of, before)) if of == key => (Some(before), None),
+            pushed_out => (None, pushed_out.map(|(_, oldest)| oldest)),
+        };
+        let gone = oldest.into_iter().chain(self.hold_at_most(self.bytes_max, 1)).collect();
+        Displaced { before, gone }
     }
 
-    /// Gives up what has no room beside something of this size, before that is made.
-    pub(super) fn make_room(&mut self, bytes: usize) {
-        self.hold_at_most(self.bytes_max.saturating_sub(bytes), 0);
+    /// Gives up what has no room beside something of this size, before that is made, and returns it: what is large takes a
+    /// while to be dropped, which is done after the lock.
+    #[must_use]
+    pub(super) fn make_room(&mut self, bytes: usize) -> Vec<V> {
+        self.hold_at_most(self.bytes_max.saturating_sub(bytes), 0)
     }
 
-    fn hold_at_most(&mut self, bytes_max: usize, entries_min: usize) {
+    fn hold_at_most(&mut self, bytes_max: usize, entries_min: usize) -> Vec<V> {
         let mut held: usize = self.entries.iter().map(|(_, value)| (self.bytes_of)(value)).sum();
+        let mut given_up = Vec::new();
         while held > bytes_max
             && self.entries.len() > entries_min
             && let Some((_, gone)) = self.entries.pop_lru()
         {
             held -= (self.bytes_of)(&gone);
+            given_up.push(gone);
         }
+        given_up
     }
 }
 
@@ -60,9 +78,10 @@ mod tests {
     #[test]
     fn what_is_used_stays_while_others_come_and_go() {
         let mut recent = recent(3, 100);
-        recent.put("used", 1);
-        for other in ["a", "b", "c", "d"] {
-            assert_eq!(recent.put(other, 1), None);
+        let nothing = recent.put("used", 1);
+        assert_eq!(nothing, Displaced { before: None, gone: vec![] });
+        for (other, gone) in [("a", 0), ("b", 0), ("c", 1), ("d", 1)] {
+            assert_eq!(recent.put(other, 1).gone.len(), gone, "for {other}");
             assert_eq!(recent.get(&"used"), Some(1), "after {other}");
         }
         assert_eq!((recent.get(&"b"), recent.get(&"d")), (None, Some(1)));
@@ -71,27 +90,26 @@ mod tests {
     #[test]
     fn a_large_entry_takes_the_room_of_those_that_were_used_longest_ago() {
         let mut recent = recent(10, 100);
-        recent.put("old", 60);
-        recent.put("used", 30);
-        assert_eq!(recent.put("large", 70), None);
+        let _ = (recent.put("old", 60), recent.put("used", 30));
+        assert_eq!(recent.put("large", 70), Displaced { before: None, gone: vec![60] });
         assert_eq!(
             (recent.get(&"old"), recent.get(&"used"), recent.get(&"large")),
             (None, Some(30), Some(70))
         );
-        assert_eq!(recent.put("large", 200), Some(70), "the version of before");
+        let displaced = Displaced { before: Some(70), gone: vec![30] };
+        assert_eq!(recent.put("large", 200), displaced, "the version of before, and what has no room");
         assert_eq!((recent.get(&"used"), recent.get(&"large")), (None, Some(200)), "the newest stays");
     }
 
     #[test]
     fn room_is_made_before_a_large_entry_is_there() {
         let mut recent = recent(10, 100);
-        recent.put("old", 60);
-        recent.put("used", 30);
-        recent.make_room(10);
+        let _ = (recent.put("old", 60), recent.put("used", 30));
+        assert_eq!(recent.make_room(10), [0; 0]);
         assert_eq!((recent.get(&"old"), recent.get(&"used")), (Some(60), Some(30)), "there is room");
-        recent.make_room(70);
+        assert_eq!(recent.make_room(70), [60]);
         assert_eq!((recent.get(&"old"), recent.get(&"used")), (None, Some(30)), "what was used last stays");
-        recent.make_room(1_000);
+        assert_eq!(recent.make_room(1_000), [30]);
         assert_eq!(recent.get(&"used"), None, "nothing is held beside what is larger than all of it");
     }
 }

@@ -238,6 +238,7 @@ impl From<&BuyError> for Problem {
             BuyError::BooksUnseen(_) => {
                 (BAD_GATEWAY, "owner-unreachable", "The owner's books do not agree, or are not shown")
             }
+            BuyError::NoMemory(_) => (UNAVAILABLE, "no-room", "This node holds too much"),
             BuyError::NotScoped { .. } => {
                 (StatusCode::FORBIDDEN, "secret-not-scoped", "The secret is not made for this service")
             }
@@ -352,6 +353,8 @@ impl From<&BuyError> for Problem {
             BuyError::Busy(_) | BuyError::ShareUsed { .. } => {
                 problem.retry_after(Some(error.share_wait_ms().unwrap_or(ROOM_AFTER_MS)))
             }
+            // An earlier request of this call may have been charged: an address's service is read before its call id is looked up.
+            BuyError::NoMemory(_) => problem.retry_after(Some(ROOM_AFTER_MS)).undecided(),
             BuyError::Refused(refusal) => problem.retry_after(refusal.retry_after_ms),
             _ => problem,
         }

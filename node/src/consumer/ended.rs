@@ -56,6 +56,7 @@ const fn end_of(error: &BuyError) -> End {
         }
         BuyError::UnknownService(_)
         | BuyError::Retired { .. }
+        | BuyError::NoMemory(_)
         | BuyError::NotScoped { .. }
         | BuyError::Plan(_)
         | BuyError::OutOfBounds(_)

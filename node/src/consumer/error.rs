@@ -36,6 +36,11 @@ pub enum BuyError {
         #[source]
         reason: ContentError,
     },
+    #[error(
+        "calls and pages under way work with as many large descriptions as this node has memory for, and the one of the service \
+         {0} found no room"
+    )]
+    NoMemory(ServiceId),
     #[error("the secret `{secret}` is not made for the service {service}")]
     NotScoped { secret: String, service: ServiceId },
     #[error(transparent)]
@@ -169,6 +174,9 @@ impl BuyError {
             } => "Its owner has to publish the service again; nothing was sent.",
             Self::DetailsUnavailable { .. } | Self::OwnerUnreachable(_) | Self::BooksUnseen(_) => {
                 "Try again later; nothing was sent."
+            }
+            Self::NoMemory(_) => {
+                "Wait as Retry-After says, then send it again with the same call_id; nothing was done this time."
             }
             Self::NotScoped { .. } => {
                 "Use a secret that is, or add the service with `farthing secret limit`."
@@ -422,6 +430,7 @@ impl From<CatalogError> for BuyError {
             CatalogError::Retired { service, owner, on_secs } => Self::Retired { service, owner, on_secs },
             CatalogError::Store(error) => Self::Catalog(error),
             CatalogError::DetailsUnavailable { owner, reason } => Self::DetailsUnavailable { owner, reason },
+            CatalogError::NoMemory(service) => Self::NoMemory(service),
         }
     }
 }

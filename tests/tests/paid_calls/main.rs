@@ -21,6 +21,7 @@ mod flagged;
 mod folder;
 mod funding;
 mod gateway;
+mod given_up;
 mod history;
 mod lifecycle;
 mod load;

@@ -74,8 +74,8 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
             "farthing-discovery",
             [
                 &control[..],
-                &["farthing-catalog", "farthing-control", "farthing-ledger", "farthing-network"],
-                &["farthing-shared"],
+                &["farthing-bounds", "farthing-catalog", "farthing-control", "farthing-ledger"],
+                &["farthing-network", "farthing-shared"],
             ]
             .concat(),
         ),

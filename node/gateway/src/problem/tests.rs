@@ -43,6 +43,7 @@ fn every_error() -> Vec<BuyError> {
         BuyError::Retired { service, owner: Address::ZERO, on_secs: 0 },
         BuyError::DetailsUnavailable { owner: Address::ZERO, reason: ContentError::Gone },
         BuyError::DetailsUnavailable { owner: Address::ZERO, reason: ContentError::OtherContent },
+        BuyError::NoMemory(service),
         BuyError::NotScoped { secret: text(), service },
         BuyError::Plan(PlanError::UnknownPath(text())),
         BuyError::Plan(PlanError::MethodNotAllowed(text())),
@@ -119,6 +120,7 @@ fn every_error() -> Vec<BuyError> {
             BuyError::UnknownService(_)
             | BuyError::Retired { .. }
             | BuyError::DetailsUnavailable { .. }
+            | BuyError::NoMemory(_)
             | BuyError::NotScoped { .. }
             | BuyError::Plan(_)
             | BuyError::OutOfBounds(_)

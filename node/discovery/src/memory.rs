@@ -1,0 +1,48 @@
+//! Memory for descriptions of strangers' services, counted wherever they are held: in the stores, and by each call and page under
+//! way that works with one that its store gave up.
+//!
+//! Room is taken by an upper bound before a description is read, and given back when the last one who holds it lets go of it
+//! ([`KnownService::keeping`](super::KnownService::keeping)). Nobody waits for room: the one thread that reads goes on with the next.
+
+use farthing_bounds::{ByteBudget, HeldBytes};
+
+/// The bytes of each of the two stores, by the upper bounds of their descriptions. A larger one is kept alone.
+pub(super) const STORED_BYTES_MAX: usize = 128 * 1024 * 1024;
+/// The bytes of all that is held. The stores make room for what is read next, so there is as much again for calls and pages;
+/// the largest description takes about half.
+const HELD_BYTES_MAX: usize = 4 * STORED_BYTES_MAX;
+/// The size of a hundred operations. What is no larger is counted and never refused: calls that hold large descriptions keep no
+/// ordinary service out, and these are bounded by the calls under way.
+const ORDINARY_BYTES_MAX: usize = 1024 * 1024;
+
+/// Memory for descriptions.
+#[derive(Debug)]
+pub(super) struct DescriptionMemory(ByteBudget);
+
+impl DescriptionMemory {
+    pub(super) fn new() -> Self {
+        Self(ByteBudget::new(HELD_BYTES_MAX))
+    }
+
+    /// Takes room for a description, unless there is too little for a large one.
+    pub(super) fn take(&self, bytes: usize) -> Option<HeldBytes> {
+        if bytes <= ORDINARY_BYTES_MAX { Some(self.0.count(bytes)) } else { self.0.take(bytes) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_descriptions_that_are_held_keep_out_large_ones_and_no_ordinary_one() {
+        let memory = DescriptionMemory::new();
+        let half = HELD_BYTES_MAX / 2;
+        let held = [memory.take(half), memory.take(half)];
+        assert!(held.iter().all(Option::is_some));
+        assert!(memory.take(ORDINARY_BYTES_MAX + 1).is_none(), "a large one");
+        assert!(memory.take(ORDINARY_BYTES_MAX).is_some(), "an ordinary one");
+        drop(held);
+        assert!(memory.take(half).is_some(), "what was let go of");
+    }
+}
