@@ -76,6 +76,16 @@ impl Catalog {
         self.open(listing).await.ok()
     }
 
+    /// A version that calls were bought with, to judge what came of them: from memory, or read again where that has given
+    /// it up. It is not put in use.
+    ///
+    /// # Errors
+    /// [`CatalogError::NoMemory`], or [`CatalogError::DetailsUnavailable`] when nobody reachable has its details any more.
+    pub async fn read_again(&self, listing: &Verified<Listing>) -> Result<Arc<KnownService>, CatalogError> {
+        let _place = self.0.lookups.acquire().await;
+        self.read_once(listing.clone()).await
+    }
+
     fn may_ask_again(&self, id: ServiceId) -> bool {
         let mut asked = self.0.asked.lock();
         if asked.get(&id).is_some_and(|last| last.elapsed() < REFRESH_EVERY) {

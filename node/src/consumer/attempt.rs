@@ -26,7 +26,7 @@ use super::{
     prices::Accepted,
     shares::CallShare,
     spending,
-    unjudged::Unjudged,
+    unjudged::{BoughtVersion, Unjudged},
 };
 
 /// The most times that a call finds its channel's headroom used up, and waits for more.
@@ -118,13 +118,9 @@ impl Consumer {
                     self.heal_for_a_call(attempt.expected.owner).await?;
                 }
                 exchanged => {
-                    let known = Arc::downgrade(&service);
-                    let unjudged = share.is_some().then(|| Unjudged {
-                        service: known,
-                        made: sent,
-                        was_taken: false,
-                        trial,
-                    });
+                    let bought = BoughtVersion::of(&service);
+                    let unjudged =
+                        share.is_some().then(|| Unjudged { bought, made: sent, was_taken: false, trial });
                     let bought = self.conclude(&attempt, exchanged, sent.elapsed(), turn, unjudged).await;
                     if let Some(share) = share {
                         match &bought {

@@ -3,18 +3,23 @@
 //! Only what the owner answers for counts: a charged answer that keeps or breaks the service's description, a failure
 //! by the owner's word, an answer that contradicts its receipt, a charge for a call whose answer it does not give when it is
 //! asked again, a call that the owner took and never ended with a receipt. A call that the service declined, that was refused,
-//! lost on its way, or free, says nothing, and one that outlasts its caller's time nothing before its end.
+//! lost on its way, or free, says nothing, and one that outlasts its caller's time nothing before its end. That is judged by the
+//! version of the service that the call was bought with, which is read again where memory has given it up.
 //!
 //! An honest owner keeps an answer for a while, and asks its service once more for one that is gone. But it forgets, and a
 //! network that breaks off loses every answer under way. So of the charges whose answers were lost those count that are for
 //! calls made after the last one was counted ([`Conduct::note_lost`]): one break counts once, and an owner that breaks off
 //! each call counts each time.
 
-use std::{collections::BTreeMap, sync::Arc, time::Instant};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use farthing_bridge::promised;
-use farthing_discovery::{CallPlan, KnownService};
+use farthing_discovery::{CallPlan, CatalogError, KnownService};
 use farthing_ledger::{Promise, Purchase};
 use farthing_protocol::{CallRequest, CallResponse, Outcome, Receipt, ServiceId, call::Method};
 
@@ -23,22 +28,25 @@ use super::{
     conduct::{Conduct, TrialPermit, window::CallEnd},
     exchange::LostAt,
     unanswered::Unanswered,
-    unjudged::Unjudged,
+    unjudged::{BoughtVersion, Unjudged},
 };
 
 /// A larger answer is judged beside the tasks that serve calls.
 const BESIDE_BYTES_MIN: usize = 16 * 1024;
+/// Until a description is tried to be read again that found no room in this node's memory: that is no owner's doing.
+const READ_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 const CHARGED_AND_LOST: &str =
     "the call was charged, its answer never arrived, and the owner's node did not give it when asked again";
+const CHARGED_AND_UNJUDGED: &str =
+    "the call was charged after its time, and nobody has the description any more that it was bought with";
 const LEFT_OPEN: &str =
     "the owner's node took the call, did not end it in time, and said later that it was not charged";
 const FAILED_LATER: &str = "the owner's node said after the call's time that the service had failed";
 const CHARGED_AFTER_ALL: &str = "the owner's node said that the call was not charged, and charged it later";
 
-/// An answer that was charged, and what it is held against.
+/// An answer that was charged, and what was asked for.
 struct ChargedAnswer {
-    service: Arc<KnownService>,
     method: &'static str,
     path: String,
     accept: Option<String>,
@@ -116,7 +124,7 @@ impl Consumer {
                     self.0.tasks.spawn(noted);
                 }
             }
-            // It is no praise: its caller was not handed it.
+            // It is no praise, but of a trial: its caller was not handed it.
             Some((answer, body)) => {
                 self.judge(promise, (answer.status, &answer.headers, body), false, unjudged);
             }
@@ -145,18 +153,40 @@ impl Consumer {
         was_handed_on: bool,
         unjudged: Unjudged,
     ) {
-        let Some(service) = unjudged.service.upgrade() else { return };
-        let charged = ChargedAnswer::new(&promise.request, service, answer);
-        let (conduct, service, secret) =
-            (self.0.conduct.clone(), promise.request.service, promise.secret.clone());
+        let Unjudged { bought, made, trial, .. } = unjudged;
+        let charged = ChargedAnswer::new(&promise.request, answer);
+        // Now: whoever bought it may let go of it next.
+        let known = bought.known.upgrade();
+        let (consumer, service, secret) = (self.clone(), promise.request.service, promise.secret.clone());
         self.0.tasks.spawn(async move {
-            let (came, why) = match charged.judged().await {
+            let (conduct, call) = (consumer.conduct(), (service, &*secret));
+            let known = match known {
+                Some(known) => known,
+                None => match consumer.0.stopping.run_until_cancelled(consumer.read_again(&bought)).await {
+                    Some(Some(known)) => known,
+                    Some(None) => return conduct.note_lost(call, CHARGED_AND_UNJUDGED, made, trial).await,
+                    // Nothing is said of it when this node stops.
+                    None => return,
+                },
+            };
+            let (came, why) = match charged.judged(known).await {
                 Some(why) => (CallEnd::Broke, why),
-                None if was_handed_on => (CallEnd::Good, String::new()),
+                // A trial ends with its count, or the next one would follow at once, and so on.
+                None if was_handed_on || trial.is_some() => (CallEnd::Good, String::new()),
                 None => return,
             };
-            conduct.note((service, &secret), came, &why, unjudged.trial).await;
+            conduct.note(call, came, &why, trial).await;
         });
+    }
+
+    /// The service as a call was bought with it, read again; `None` when nobody reachable has its description any more.
+    async fn read_again(&self, bought: &BoughtVersion) -> Option<Arc<KnownService>> {
+        loop {
+            match self.0.catalog.read_again(&bought.listing).await {
+                Err(CatalogError::NoMemory(_)) => tokio::time::sleep(READ_AGAIN_AFTER).await,
+                read => return read.ok(),
+            }
+        }
     }
 
     fn count_lost(&self, promise: &Promise, why: &str, unjudged: Unjudged) {
@@ -177,11 +207,7 @@ fn has_failed(receipt: &Receipt) -> bool {
 }
 
 impl ChargedAnswer {
-    fn new(
-        request: &CallRequest,
-        service: Arc<KnownService>,
-        (status, headers, body): (u16, &BTreeMap<String, String>, Bytes),
-    ) -> Self {
+    fn new(request: &CallRequest, (status, headers, body): (u16, &BTreeMap<String, String>, Bytes)) -> Self {
         let header = |name: &str| request.headers.get(name).cloned();
         let is_packed = headers.contains_key("content-encoding") && header("accept-encoding").is_some();
         Self {
@@ -189,7 +215,6 @@ impl ChargedAnswer {
             accept: header("accept"),
             is_conditional: header("if-none-match").or_else(|| header("if-modified-since")).is_some(),
             path: request.path.clone(),
-            service,
             status,
             media_type: headers.get("content-type").cloned(),
             body,
@@ -198,18 +223,18 @@ impl ChargedAnswer {
     }
 
     /// Describes in words how it breaks the description.
-    async fn judged(self) -> Option<String> {
+    async fn judged(self, service: Arc<KnownService>) -> Option<String> {
         if self.body.len() < BESIDE_BYTES_MIN {
-            return self.judge();
+            return self.judge(&service);
         }
-        tokio::task::spawn_blocking(move || self.judge()).await.unwrap_or_default()
+        tokio::task::spawn_blocking(move || self.judge(&service)).await.unwrap_or_default()
     }
 
-    fn judge(&self) -> Option<String> {
+    fn judge(&self, service: &KnownService) -> Option<String> {
         if !self.is_readable {
             return None;
         }
-        let api = self.service.api();
+        let api = service.api();
         let answer = promised::PromisedAnswer {
             status: self.status,
             body: &self.body,

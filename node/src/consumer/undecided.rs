@@ -298,7 +298,10 @@ const fn half(limit: Usdc) -> Usdc {
 mod tests {
     use std::sync::Weak;
 
+    use farthing_protocol::{Listing, SecretKey, ServiceNonce, Signed};
+
     use super::*;
+    use crate::consumer::unjudged::BoughtVersion;
 
     const OWNER: Address = Address::from_bytes([1; 20]);
     const OTHER: Address = Address::from_bytes([2; 20]);
@@ -310,6 +313,15 @@ mod tests {
 
     const fn call_id(number: u8) -> CallId {
         CallId::from_bytes([number; 16])
+    }
+
+    /// A version that nobody has in memory.
+    fn bought() -> BoughtVersion {
+        let key = SecretKey::from_bytes(&[7; 32]).unwrap();
+        let first = Listing::first("test", key.address(), ServiceNonce::from_bytes([1; 16]), 1);
+        let listing = Listing { name: "Test".to_owned(), category: "other".to_owned(), ..first };
+        let listing = Signed::sign(&listing, &key).unwrap().verify().unwrap();
+        BoughtVersion { known: Weak::new(), listing: Arc::new(listing) }
     }
 
     /// So many calls at a price that became undecided just now.
@@ -391,8 +403,7 @@ mod tests {
     fn what_a_call_is_judged_by_stays_until_its_end_and_an_earlier_runs_call_has_nothing() {
         let calls = UndecidedCalls::default();
         let note = || {
-            let (service, made) = (Weak::new(), Instant::now());
-            let unjudged = Unjudged { service, made, was_taken: false, trial: None };
+            let unjudged = Unjudged { bought: bought(), made: Instant::now(), was_taken: false, trial: None };
             calls.note(OWNER, call_id(1), usdc(5), Some(unjudged));
         };
         let take = |number| calls.take_unjudged(OWNER, call_id(number)).is_some();

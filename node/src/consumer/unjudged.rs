@@ -1,8 +1,12 @@
 //! A paid call whose end does not count for or against its service yet.
 
-use std::{sync::Weak, time::Instant};
+use std::{
+    sync::{Arc, Weak},
+    time::Instant,
+};
 
 use farthing_discovery::KnownService;
+use farthing_protocol::{Listing, Verified};
 
 use super::conduct::TrialPermit;
 
@@ -10,11 +14,25 @@ use super::conduct::TrialPermit;
 /// owner that kept the rules may have nothing but the receipt by now.
 #[derive(Debug)]
 pub struct Unjudged {
-    /// As it was when the call was made. It does not keep that in memory: an owner may list a new version before each call.
-    pub service: Weak<KnownService>,
+    pub bought: BoughtVersion,
     pub made: Instant,
     /// Its owner said that it had the call, and had not ended it when the caller's time was up.
     pub was_taken: bool,
     /// It lasts until the end is known, an hour at most.
     pub trial: Option<TrialPermit>,
+}
+
+/// The version of a service that a call was bought with. It does not keep the description in memory, since an owner may list
+/// a new one before each call: the listing pins it by its hash, and it is read again where memory has given it up.
+#[derive(Clone, Debug)]
+pub struct BoughtVersion {
+    /// If somebody has it in memory still.
+    pub known: Weak<KnownService>,
+    pub listing: Arc<Verified<Listing>>,
+}
+
+impl BoughtVersion {
+    pub fn of(service: &Arc<KnownService>) -> Self {
+        Self { known: Arc::downgrade(service), listing: service.version() }
+    }
 }

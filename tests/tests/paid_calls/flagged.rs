@@ -95,7 +95,7 @@ async fn alerts(world: &World) -> Result<Vec<Alert>> {
 }
 
 /// A call is judged after its answer was handed on.
-async fn counted(world: &World, api: &Api, failed: u32, broke: u32, of: u32) -> Result<ServiceFlag> {
+pub async fn counted(world: &World, api: &Api, failed: u32, broke: u32, of: u32) -> Result<ServiceFlag> {
     eventually("the calls are counted", async || {
         Ok(flag(world, api)
             .await?

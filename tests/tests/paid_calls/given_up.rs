@@ -1,4 +1,5 @@
-//! Descriptions that memory gave up, and that calls hold: they take a bounded memory.
+//! Descriptions that memory gave up: what was bought with them is judged all the same, and calls that hold them take a bounded
+//! memory.
 
 use std::sync::{
     Arc,
@@ -7,19 +8,26 @@ use std::sync::{
 
 use anyhow::{Result, ensure};
 use axum::{Router, extract::State, response::IntoResponse, routing::any};
-use farthing_control::types::{Api, ServiceFile, SourceFile, SourceKind};
+use farthing_control::{
+    endpoint,
+    types::{Api, EditRequest, ServiceFile, SourceFile, SourceKind},
+};
 use farthing_protocol::Usdc;
 use farthing_tests::{
-    calls::{cost, expect_refused, expect_served, setting},
+    calls::{cost, expect_free, expect_refused, expect_served, setting},
     nodes::show,
     wait::eventually,
-    world::{FUNDS, Setup, World},
+    world::{Answer, FUNDS, PRICE, Setup, World},
 };
 use futures::future::try_join;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::Semaphore};
 
+use crate::flagged::counted;
+
 const GOOD: &str = r#"{"ok":true}"#;
+const GARBAGE: &str = r#"{"nope":1}"#;
 /// Choices of 20 values: they count as 970,000 of the million values that a description may have, and as 223 MB.
 const CHOICES: u32 = 9_700;
 
@@ -29,11 +37,16 @@ struct Sluice {
     arrived: Arc<AtomicU64>,
     /// One for each answer; who came first is answered first.
     answers: Arc<Semaphore>,
+    body: Arc<Mutex<&'static str>>,
 }
 
 impl Sluice {
     async fn start() -> Result<(Self, String)> {
-        let sluice = Self { arrived: Arc::default(), answers: Arc::new(Semaphore::new(0)) };
+        let sluice = Self {
+            arrived: Arc::default(),
+            answers: Arc::new(Semaphore::new(0)),
+            body: Arc::new(Mutex::new(GARBAGE)),
+        };
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
         let router = Router::new().route("/tides", any(answer)).with_state(sluice.clone());
@@ -56,7 +69,7 @@ async fn answer(State(sluice): State<Sluice>) -> impl IntoResponse {
     if let Ok(permit) = sluice.answers.acquire().await {
         permit.forget();
     }
-    ([("content-type", "application/json")], GOOD)
+    ([("content-type", "application/json")], *sluice.body.lock())
 }
 
 /// An API whose one operation has this method and these parameters, and promises `ok`.
@@ -103,6 +116,90 @@ async fn sell_large(world: &World, upstream: &str) -> Result<Api> {
         .collect();
     let parameters = json!([{ "name": "q", "in": "query", "schema": { "enum": choices } }]);
     sell(world, upstream, Usdc::ZERO, ("get", parameters)).await
+}
+
+/// A world whose owner waits longer for its upstream than its consumer for an owner, and a first call that opened the channel.
+async fn impatient(rule: &str) -> Result<World> {
+    let consumer_settings = [
+        setting("limits.call_total_ms", "1500"),
+        setting("spending.flagged", rule),
+        setting("spending.flagged_trial_secs", "1"),
+    ];
+    let owner_settings = setting("limits.upstream_first_byte_ms", "25000");
+    let consumer_settings = consumer_settings.concat();
+    let world = World::with(Setup { consumer_settings, owner_settings, ..Setup::default() }).await?;
+    eventually("the first call is served", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    Ok(world)
+}
+
+async fn post(world: &World, api: &Api) -> Result<Answer> {
+    world.call_of(api, "POST", "/tides").await
+}
+
+async fn outlast(world: &World, api: &Api) -> Result<()> {
+    let answer = post(world, api).await?;
+    ensure!(answer.problem() == "undecided", "{answer:?}");
+    Ok(())
+}
+
+/// The consumer's catalog has the new version, and the next call takes it.
+async fn list_anew(world: &World, api: &Api) -> Result<()> {
+    let version = async || show(&world.consumer, api.id.0).await.map_or(0, |shown| shown.hit.version);
+    let before = version().await;
+    let edit = EditRequest { summary: Some(format!("After version {before}")), ..EditRequest::default() };
+    world.owner.control().tell(endpoint::EditApi.of(api.id), &edit).await?;
+    eventually("the new version is there", async || Ok(version().await > before)).await
+}
+
+#[tokio::test]
+async fn late_charges_flag_and_stop_a_service_whose_owner_lists_a_new_version_before_each_call() -> Result<()>
+{
+    let world = impatient("stop").await?;
+    let (sluice, url) = Sluice::start().await?;
+    let api = sell(&world, &url, PRICE, ("post", json!([]))).await?;
+    for call in 0..5 {
+        list_anew(&world, &api).await?;
+        outlast(&world, &api).await?;
+        // The one before, whose version is in use no more.
+        sluice.let_answer(usize::from(call > 0));
+    }
+    sluice.let_answer(1);
+    let flagged = counted(&world, &api, 0, 5, 5).await?;
+    ensure!(flagged.words.contains("break its own description"), "{flagged:?}");
+
+    // A trial counts likewise, and nothing else is bought meanwhile. A call that is refused lets go of the version as well.
+    for (body, broke, of) in [(GARBAGE, 6, 6), (GOOD, 6, 7)] {
+        *sluice.body.lock() = body;
+        eventually("a trial is made", async || Ok(post(&world, &api).await?.problem() == "undecided"))
+            .await?;
+        list_anew(&world, &api).await?;
+        expect_free("beside a trial", &post(&world, &api).await?, 402, "service-flagged")?;
+        sluice.let_answer(1);
+        counted(&world, &api, 0, broke, of).await?;
+    }
+    world.wait_until_decided().await?;
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1 + 7));
+    Ok(())
+}
+
+#[tokio::test]
+async fn late_charges_flag_a_service_that_large_ones_displaced_from_memory() -> Result<()> {
+    let world = impatient("warn").await?;
+    let (sluice, url) = Sluice::start().await?;
+    let (api, large) =
+        (sell(&world, &url, PRICE, ("post", json!([]))).await?, sell_large(&world, &url).await?);
+    for _ in 0..4 {
+        outlast(&world, &api).await?;
+        eventually("the large one is looked at", async || {
+            Ok(show(&world.consumer, large.id.0).await.is_ok_and(|shown| shown.details_missing.is_none()))
+        })
+        .await?;
+        sluice.let_answer(1);
+        world.wait_until_decided().await?;
+    }
+    counted(&world, &api, 0, 4, 4).await?;
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1 + 4));
+    Ok(())
 }
 
 #[tokio::test]
