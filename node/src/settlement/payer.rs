@@ -161,6 +161,7 @@ impl Payer {
                     Ok(closed) => return Ok(closed),
                     Err(error) => tracing::warn!(channel = %id, %error, "a signed close was not brought"),
                 },
+                CloseReply::Busy(_) if self.has_ended(id) => return Ok(Closed::Already),
                 CloseReply::Busy(why) if promised.is_none() => {
                     return Err(SettlementError::OwnerBusy { owner: channel.config.payee, why });
                 }
@@ -176,6 +177,11 @@ impl Payer {
     /// The second until which the owner's word to close a channel, as the chain shows it, is trusted.
     pub(super) fn promised_until(&self, channel: ChannelId) -> Option<u64> {
         self.funding.promised().until(channel, self.round(channel))
+    }
+
+    /// Tells whether nothing is left to get back, as this node has read by now: its owner has been paid all of it meanwhile.
+    fn has_ended(&self, channel: ChannelId) -> bool {
+        self.channels.get(channel).is_none_or(|channel| !channel.holds_something())
     }
 
     fn round(&self, channel: ChannelId) -> Option<u32> {
@@ -219,6 +225,9 @@ impl Payer {
                 }
                 Ok((CallReply::Refused(refusal), ..)) if refusal.code == RefusalCode::Busy => {
                     last = CloseReply::Busy(refusal.detail);
+                    if self.has_ended(channel.id) {
+                        return last;
+                    }
                 }
                 // The way by the chain takes a day.
                 Err(_) if began.elapsed() < FOUND_WITHIN => {}

@@ -384,7 +384,7 @@ async fn an_owner_that_promises_to_close_and_does_not_is_closed_on_chain_after_i
 async fn a_call_that_waits_for_an_overdue_close_is_told_until_when_and_how_not_to_wait() -> Result<()> {
     let mut world = promised_and_gone("86400").await?;
     // A node that starts does not know since when the owner owes it.
-    world.consumer.kill().await?;
+    world.consumer.stop().await?;
     world.consumer.restart(Vec::new()).await?;
     world.consumer.wait_until_ready().await?;
     let refused = world.get("/ok").await?;

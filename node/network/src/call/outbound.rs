@@ -21,6 +21,9 @@ use crate::{
     line::Line,
 };
 
+/// Between the longest deadline of a call and the owner's word that it is over.
+const LAST_WORD_WITHIN: Duration = Duration::from_secs(10);
+
 /// A stream on which this node asks.
 #[derive(Debug)]
 pub(crate) struct AskingStream {
@@ -100,8 +103,8 @@ async fn read_reply<R>(
 where
     R: AsyncRead + Unpin,
 {
-    // The owner may need the whole deadline before its first byte, so silence is not judged here.
-    let patience = MinimumPace::any(Duration::from_millis(limits::CALL_DEADLINE_MS_MAX));
+    // The owner may need the whole deadline, and then says that its service was too slow, so silence is not judged here.
+    let patience = MinimumPace::any(Duration::from_millis(limits::CALL_DEADLINE_MS_MAX) + LAST_WORD_WITHIN);
     let head_bytes = match turns {
         None => frame::read_length(io, limits::CALL_HEAD_BYTES_MAX, patience).await,
         Some(turns) => match frame::read_array(io, patience).await {
