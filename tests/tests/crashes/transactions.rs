@@ -1,5 +1,7 @@
 //! Nodes that die around a transaction: each purpose is reached once, whoever restarts when.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use farthing_control::{
     endpoint,
@@ -106,8 +108,7 @@ async fn claims_and_closes_that_are_interrupted_pay_everything_once() -> Result<
         until_answered(world, &body).await.context(point)?;
         world.owner.restart(kill_at(point)).await?;
         world.owner.wait_until_ready().await?;
-        close_until_owner_dies(world).await.context(point)?;
-        world.owner.restart(Vec::new()).await?;
+        close_until_owner_died_and_came_back(world).await.context(point)?;
         eventually("the close is carried out", async || Ok(payer_channel(world).await?.state.is_closed()))
             .await
             .with_context(|| format!("{point}\n{}", tail(&world.owner)))?;
@@ -246,8 +247,7 @@ async fn a_close_that_was_signed_for_a_node_that_died_is_brought_once_a_call_is_
 async fn call_until_consumer_dies(world: &mut World) -> Result<()> {
     for _ in 0..200 {
         let answer = world.get("/ok").await;
-        let died =
-            tokio::time::timeout(std::time::Duration::from_millis(200), world.consumer.wait_until_ended());
+        let died = tokio::time::timeout(Duration::from_millis(200), world.consumer.wait_until_ended());
         if died.await.is_ok() {
             return Ok(());
         }
@@ -257,13 +257,18 @@ async fn call_until_consumer_dies(world: &mut World) -> Result<()> {
     anyhow::bail!("the place was not reached")
 }
 
-async fn close_until_owner_dies(world: &mut World) -> Result<()> {
+/// The owner may die before its answer has left. It is there again while the payer asks, which goes to the chain otherwise.
+async fn close_until_owner_died_and_came_back(world: &mut World) -> Result<()> {
     let channel = payer_channel(world).await?;
     let at = endpoint::CloseChannel.of(channel.id);
+    let World { consumer, owner, .. } = world;
     for _ in 0..100 {
-        let _ = world.consumer.control().ask(at.clone()).await;
-        let died = tokio::time::timeout(std::time::Duration::from_secs(2), world.owner.wait_until_ended());
-        if died.await.is_ok() {
+        let asked = consumer.control().ask(at.clone());
+        let back = async {
+            tokio::time::timeout(Duration::from_secs(2), owner.wait_until_ended()).await??;
+            owner.restart(Vec::new()).await
+        };
+        if tokio::join!(asked, back).1.is_ok() {
             return Ok(());
         }
     }
