@@ -24,7 +24,7 @@ use farthing_protocol::{
 use futures::AsyncWriteExt;
 use tokio::{sync::mpsc, time::timeout};
 
-use super::{InboundCall, Responder};
+use super::{InboundCall, LAST_WORD_WITHIN, Responder};
 use crate::{
     NetworkLimits,
     admission::{Admission, Permit, Shares, Visitor},
@@ -222,8 +222,8 @@ impl CallServer {
         let Some(place) = place.filter(|_| self.room.is_there_for_answer(visitor, &message)) else {
             return Some((self.busy(), Bytes::new()));
         };
-        // An answer after the longest deadline has no reader.
-        let patience = Duration::from_millis(limits::CALL_DEADLINE_MS_MAX);
+        // Later than the word that the longest deadline is over, an answer has no reader.
+        let patience = Duration::from_millis(limits::CALL_DEADLINE_MS_MAX) + LAST_WORD_WITHIN;
         let (reply, receiver) = Responder::new();
         let &Visitor { wallet: peer, is_partner, .. } = visitor;
         let call = InboundCall { peer, is_partner, origin, message, body, reply };

@@ -14,15 +14,12 @@ use futures::{
     future::{self, Either},
 };
 
-use super::Interrupted;
+use super::{Interrupted, LAST_WORD_WITHIN};
 use crate::{
     NetworkLimits,
     frame::{self, FrameError, MinimumPace},
     line::Line,
 };
-
-/// Between the longest deadline of a call and the owner's word that it is over.
-const LAST_WORD_WITHIN: Duration = Duration::from_secs(10);
 
 /// A stream on which this node asks.
 #[derive(Debug)]
@@ -104,7 +101,8 @@ where
     R: AsyncRead + Unpin,
 {
     // The owner may need the whole deadline, and then says that its service was too slow, so silence is not judged here.
-    let patience = MinimumPace::any(Duration::from_millis(limits::CALL_DEADLINE_MS_MAX) + LAST_WORD_WITHIN);
+    let patience =
+        MinimumPace::any(Duration::from_millis(limits::CALL_DEADLINE_MS_MAX) + 2 * LAST_WORD_WITHIN);
     let head_bytes = match turns {
         None => frame::read_length(io, limits::CALL_HEAD_BYTES_MAX, patience).await,
         Some(turns) => match frame::read_array(io, patience).await {
