@@ -92,7 +92,10 @@ pub fn read_own(path: &Path) -> io::Result<String> {
         mode if mode & 0o020 != 0 && !own_group => {
             format!("everybody in a group (id {}) may change it; `chmod g-w` ends that", found.gid())
         }
-        _ if !own => format!("it belongs to another user (id {}); `chown` it", found.uid()),
+        _ if !own => format!(
+            "it belongs to another user (id {}): run this as that user, with `sudo -u`, or `chown` it if it should be yours",
+            found.uid()
+        ),
         _ => {
             let mut text = String::new();
             return file.read_to_string(&mut text).map(|_| text);
