@@ -21,7 +21,7 @@ use farthing_network::{InboundCall, Responder};
 use farthing_os::killpoint;
 use farthing_protocol::{
     Address, CallMessage, CallReply, CallRequest, ChannelId, Receipt, Refusal, RefusalCode, Signature, Usdc,
-    call::{CallStatus, ChannelSync, response_hash},
+    call::{CallStatus, ChannelSync, Method, response_hash},
     limits,
 };
 use farthing_shared::call_ends::{BegunCall, CallEnds};
@@ -184,7 +184,7 @@ impl Owner {
         arrival: Arrival,
         reply: Responder,
     ) {
-        let (payer, patience) = (caller.wallet, answer_within(&request));
+        let (payer, patience) = (caller.wallet, answer_within(request.method, request.deadline_ms));
         let call = BegunCall::new(request.call_id, request.service, request.method, &request.path);
         let mut answering = std::pin::pin!(self.answer(caller, request, body, arrival));
         let answered = match tokio::time::timeout(patience, &mut answering).await {
@@ -309,10 +309,11 @@ fn charge(admitted: &Admitted, fetched: &mut UpstreamAnswer) -> Usdc {
     }
 }
 
-/// Returns a payer's wait for its answer. The deadline of a call without effects ends its work, and the answer says so.
-fn answer_within(request: &CallRequest) -> Duration {
-    let max = limits::CALL_DEADLINE_MS_MAX;
-    Duration::from_millis(if request.method.is_safe() { max } else { request.deadline_ms.min(max) })
+/// Returns a payer's wait for its answer. The deadline of a call without effects ends its work, and the answer says so, a moment
+/// later than the longest one.
+fn answer_within(method: Method, deadline_ms: u64) -> Duration {
+    let max = Duration::from_millis(limits::CALL_DEADLINE_MS_MAX);
+    if method.is_safe() { max + Duration::from_secs(1) } else { Duration::from_millis(deadline_ms).min(max) }
 }
 
 /// A question about a call whose word could not be kept; asked again later, it can.

@@ -38,5 +38,7 @@ fn a_payers_deadline_shortens_no_call_with_effects_and_others_to_a_second_at_lea
     }
     for (deadline_ms, used) in [(0, min), (min - 1, min), (min, min), (min + 1, min + 1), (u64::MAX, max)] {
         assert_eq!(upstream_deadline_ms(Method::Get, deadline_ms), used);
+        let told = crate::answer_within(Method::Get, deadline_ms);
+        assert!(told > Duration::from_millis(used), "that {used} ms are over is told in {told:?}");
     }
 }
