@@ -28,6 +28,8 @@ const SILENT: usize = 32;
 /// Several times as many as it may have on the other ports. What happens in a full lobby is tested in the crate of the ports.
 const FLOODING: usize = 300;
 const SOON: Duration = Duration::from_secs(20);
+/// A slow call takes three seconds, or finds no room.
+const HELD_FOR_AT_MOST: Duration = Duration::from_secs(60);
 
 /// `https://localhost:1/panel` → 1
 fn port_of(url: &str) -> Result<u16> {
@@ -122,9 +124,10 @@ async fn hold(
     body: String,
     stop: watch::Receiver<bool>,
     counts: watch::Sender<(usize, usize)>,
-) {
+) -> Result<()> {
     while !*stop.borrow() {
-        let sent = client.post(&url).bearer_auth(&secret).body(body.clone()).send().await;
+        let sent = client.post(&url).bearer_auth(&secret).body(body.clone()).send();
+        let sent = timeout(HELD_FOR_AT_MOST, sent).await.context("a slow call has no answer at all")?;
         let status = sent.map(|answer| answer.status());
         counts.send_modify(|(served, refused)| match status {
             Ok(status) if status.is_success() => *served += 1,
@@ -132,6 +135,7 @@ async fn hold(
             _ => {}
         });
     }
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -155,6 +159,8 @@ async fn a_local_program_with_slow_calls_on_all_connections_shuts_no_other_progr
             Ok(tokio::spawn(held))
         })
         .collect::<Result<_>>()?;
+    // Nobody waits for threads that have ended.
+    drop(counts);
     seen.wait_for(|(_, refused)| *refused > THREADS).await?;
     for call in 0..20 {
         // Another program each time, on a connection that is not there yet.
@@ -167,8 +173,10 @@ async fn a_local_program_with_slow_calls_on_all_connections_shuts_no_other_progr
     let other = world.consumer.https_client()?.get(url.replace("/internal/call", "/healthz")).send();
     ensure!(timeout(SOON, other).await??.status().is_success());
     stop.send_replace(true);
-    join_all(threads).await;
-    let (served, refused) = *counts.borrow();
+    for ended in join_all(threads).await {
+        ended??;
+    }
+    let (served, refused) = *seen.borrow();
     println!("{THREADS} threads: {served} slow calls served, {refused} found no room");
     ensure!(served > 0, "no slow call was served");
     Ok(())
