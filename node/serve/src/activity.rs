@@ -29,8 +29,8 @@ pub(super) struct Activity {
     evicted: CancellationToken,
 }
 
-/// So long a new connection may take for its handshake and its first request before it counts as one that does nothing:
-/// some round trips, or the handshakes of a crowd on a slow board.
+/// So long a new connection of a subscriber makes no room for another one of it: some round trips, for the handshake and the
+/// first request.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -57,6 +57,9 @@ pub(super) enum Standing {
     Silent,
     /// Has its answers.
     Idle,
+    /// Came a while ago, and has not asked yet: the handshakes of a crowd take long on a busy machine. Behind those that
+    /// are idle, because a client that has had an answer connects again, and one whose first connection is cut tells its user.
+    Slow,
     /// Is new, and has not asked yet. It makes room for one of another subscriber only.
     Arriving,
     /// Takes its answers.
@@ -139,6 +142,8 @@ impl Activity {
             Standing::Idle
         } else if now.duration_since(state.began) < ARRIVES_WITHIN {
             Standing::Arriving
+        } else if now.duration_since(state.began) < self.head {
+            Standing::Slow
         } else {
             Standing::Silent
         };

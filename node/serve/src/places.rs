@@ -277,7 +277,7 @@ mod tests {
     impl Places {
         /// As [`Places::enter`], when the others are not new any more.
         fn enter_late(self: &Arc<Self>, ip: Option<IpAddr>, activity: &Arc<Activity>) -> Result<Place, Full> {
-            self.enter(ip, activity, None, Instant::now() + Duration::from_secs(2))
+            self.enter(ip, activity, None, Instant::now() + Duration::from_secs(20))
         }
     }
 
@@ -356,6 +356,26 @@ mod tests {
         assert!(is_gone(&idle) && !is_gone(&arriving));
         assert_eq!(enter().unwrap_err(), Full::Subscriber, "both have just come");
         assert!(places.enter_late(ip(), &connection()).is_ok() && is_gone(&arriving));
+    }
+
+    #[test]
+    fn who_takes_long_to_come_stays_before_whoever_has_its_answers_until_its_time_is_up() {
+        let places = Places::new(9, 2);
+        let ip = || Some("9.9.9.9".parse().unwrap());
+        let (slow, idle) = (connection(), connection());
+        let _held = (places.enter_late(ip(), &slow).unwrap(), places.enter_late(ip(), &idle).unwrap());
+        drop(Activity::work(&idle));
+        let after = |secs| places.enter(ip(), &connection(), None, Instant::now() + Duration::from_secs(secs));
+        let _next = after(3).unwrap();
+        assert!(is_gone(&idle) && !is_gone(&slow));
+        let _next = after(3).unwrap();
+        assert!(is_gone(&slow), "nobody else can go");
+        let (silent, idle) = (connection(), connection());
+        let places = Places::new(9, 2);
+        let _held = (places.enter_late(ip(), &silent).unwrap(), places.enter_late(ip(), &idle).unwrap());
+        drop(Activity::work(&idle));
+        let _next = places.enter_late(ip(), &connection()).unwrap();
+        assert!(is_gone(&silent) && !is_gone(&idle));
     }
 
     #[test]
