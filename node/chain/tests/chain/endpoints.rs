@@ -16,7 +16,7 @@ async fn a_dead_and_a_silent_endpoint_are_passed_over_for_a_good_one() {
     let silent = Proxy::to(world.anvil.port(), Mode::Silent).await;
     let dead = dead_url().await;
     let mut spec = world.spec_at(&[dead, silent.url(), world.anvil.url()]);
-    spec.request_timeout_ms = 300;
+    spec.request_timeout_ms = 2_000;
     let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
     chain.open_or_top_up(world.terms(1), usdc(250_000)).await.unwrap();
     // It stays with the good one: nothing more is tried on the silent one.
@@ -30,7 +30,7 @@ async fn an_endpoint_that_falls_silent_is_left_and_its_chain_stays_in_view() {
     let world = World::new().await;
     let first = Proxy::to(world.anvil.port(), Mode::Pass).await;
     let mut spec = world.spec_at(&[first.url(), world.anvil.url()]);
-    spec.request_timeout_ms = 300;
+    spec.request_timeout_ms = 2_000;
     let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
     first.set(Mode::Silent);
     let number = chain.head().borrow().unwrap().number;
@@ -44,7 +44,7 @@ async fn a_chain_that_is_down_at_the_start_is_used_as_soon_as_it_is_up() {
     let world = World::new().await;
     let proxy = Proxy::to(world.anvil.port(), Mode::Silent).await;
     let mut spec = world.spec_at(&[proxy.url()]);
-    spec.request_timeout_ms = 200;
+    spec.request_timeout_ms = 2_000;
     let chain = start(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
     until(chain.status(), |status| matches!(status, ChainStatus::Unreachable { .. })).await;
     let error = chain.open_or_top_up(world.terms(1), usdc(250_000)).await.unwrap_err();
@@ -61,7 +61,7 @@ async fn the_head_goes_stale_while_no_endpoint_answers_and_fresh_again_after() {
     let world = World::new().await;
     let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
     let mut spec = world.spec_at(&[proxy.url()]);
-    spec.request_timeout_ms = 200;
+    spec.request_timeout_ms = 2_000;
     let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
     let max_age = Duration::from_secs(2);
     // A local chain that rests stays fresh: the same head is seen again and again.

@@ -143,7 +143,7 @@ async fn money_moves_through_an_hour_in_which_events_lag_behind() {
 async fn what_is_due_when_the_endpoint_returns_after_an_hour_is_done_then() {
     let world = World::new().await;
     let (proxy, mut spec) = through(&world, LogsMode::Pass).await;
-    spec.request_timeout_ms = 300;
+    spec.request_timeout_ms = 2_000;
     let both = Both::at(&spec, &world).await;
     let terms = ChannelConfig { close_delay_secs: 2 * HOUR_SECS, ..world.terms(1) };
     both.payer.open_or_top_up(terms, usdc(500_000)).await.expect("a deposit");
