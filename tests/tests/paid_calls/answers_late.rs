@@ -1,4 +1,5 @@
-//! Answers that come as late as a listing allows. Five minutes long: its name has it begin among the first.
+//! Answers that come nearly as late as a listing allows, with ten seconds to spare on a busy machine. Five minutes long: its name
+//! has it begin among the first.
 
 use anyhow::Result;
 use farthing_control::types::{Charge, ServiceFile};
@@ -8,11 +9,11 @@ use farthing_tests::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_after_299_seconds_is_waited_for_and_paid() -> Result<()> {
+async fn an_answer_after_290_seconds_is_waited_for_and_paid() -> Result<()> {
     let world = World::start().await?;
     let usual = service_file(&world.upstream.url(), Charge::Success);
     let api = world.publish(&ServiceFile { timeout_secs: Some(300), ..usual }).await?;
-    let in_time = world.call_of(&api, "GET", "/slow/299000").await?;
+    let in_time = world.call_of(&api, "GET", "/slow/290000").await?;
     expect_served(&in_time)?;
     assert_eq!(in_time.body, "at last");
     assert_eq!(in_time.header("x-farthing-charged"), "0.002");

@@ -239,8 +239,8 @@ async fn a_service_that_fails_is_flagged_and_bought_all_the_same_unless_a_rule_s
 
 #[tokio::test]
 async fn a_call_that_outlasts_its_callers_time_counts_by_its_end() -> Result<()> {
-    let consumer_settings = setting("limits.call_total_ms", "1500");
-    let owner_settings = setting("limits.upstream_first_byte_ms", "5000");
+    let consumer_settings = setting("limits.call_total_ms", "3000");
+    let owner_settings = setting("limits.upstream_first_byte_ms", "15000");
     let world = World::with(Setup { consumer_settings, owner_settings, ..Setup::default() }).await?;
     eventually("the first call is served", async || Ok(world.get("/ok").await?.status.is_success())).await?;
     let listed = async || anyhow::Ok(world.consumer.control().ask(endpoint::FlaggedServices).await?.services);
@@ -251,7 +251,7 @@ async fn a_call_that_outlasts_its_callers_time_counts_by_its_end() -> Result<()>
         }
         world.wait_until_decided().await
     };
-    outlast("/slow/2500").await?;
+    outlast("/slow/5000").await?;
     assert_eq!(listed().await?, [], "it answered");
     // Longer than its owner waits for it.
     outlast("/slow/30000").await?;

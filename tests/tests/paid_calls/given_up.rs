@@ -118,16 +118,21 @@ async fn sell_large(world: &World, upstream: &str) -> Result<Api> {
     sell(world, upstream, Usdc::ZERO, ("get", parameters)).await
 }
 
+/// An owner that waits for its upstream for longer than these tests do.
+fn patient_owner() -> Setup {
+    let limits = ["limits.upstream_first_byte_ms", "limits.upstream_total_ms"];
+    Setup { owner_settings: limits.map(|limit| setting(limit, "120000")).concat(), ..Setup::default() }
+}
+
 /// A world whose owner waits longer for its upstream than its consumer for an owner, and a first call that opened the channel.
 async fn impatient(rule: &str) -> Result<World> {
     let consumer_settings = [
-        setting("limits.call_total_ms", "1500"),
+        setting("limits.call_total_ms", "3000"),
         setting("spending.flagged", rule),
         setting("spending.flagged_trial_secs", "1"),
     ];
-    let owner_settings = setting("limits.upstream_first_byte_ms", "25000");
     let consumer_settings = consumer_settings.concat();
-    let world = World::with(Setup { consumer_settings, owner_settings, ..Setup::default() }).await?;
+    let world = World::with(Setup { consumer_settings, ..patient_owner() }).await?;
     eventually("the first call is served", async || Ok(world.get("/ok").await?.status.is_success())).await?;
     Ok(world)
 }
@@ -204,8 +209,9 @@ async fn late_charges_flag_a_service_that_large_ones_displaced_from_memory() -> 
 
 #[tokio::test]
 async fn calls_that_hold_large_descriptions_have_more_of_them_wait_and_no_ordinary_service() -> Result<()> {
-    let owner_settings = setting("limits.upstream_first_byte_ms", "25000");
-    let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
+    // Reading a large description takes seconds, and both are read before any is answered.
+    let consumer_settings = setting("limits.call_total_ms", "120000");
+    let world = World::with(Setup { consumer_settings, ..patient_owner() }).await?;
     expect_served(&world.get("/ok").await?)?;
     let (sluice, url) = Sluice::start().await?;
     let mut large = Vec::new();
