@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use super::{
-    AwaitedDeposit, BuyError, MissingFunds,
+    AwaitedClose, AwaitedDeposit, BuyError, MissingFunds,
     channels::{PayerChannel, PayerChannels},
     deposits::{DepositPolicy, WantedDeposit},
     promised::Promised,
@@ -59,6 +59,8 @@ struct FundingInner {
     promised: Promised,
     /// Channels of which the answer to a request to close seems to be lost.
     lost_answers: Mutex<BTreeSet<ChannelId>>,
+    /// Channels whose signed close is on its way to the chain.
+    being_closed: Mutex<BTreeSet<ChannelId>>,
     /// The times at which emptied channels of owners were read again.
     read_again: Mutex<HashMap<Address, Instant>>,
 }
@@ -130,7 +132,7 @@ impl Funding {
             deposit_max: parts.policy.deposit_max,
             close_delay_max_secs: parts.close_delay_max_secs,
         };
-        let (one_at_a_time, being_made, lost_answers, read_again) = Default::default();
+        let (one_at_a_time, being_made, lost_answers, being_closed, read_again) = Default::default();
         let (refills, promised) =
             (Refills::new(parts.ledger.clone()), Promised::restore(parts.ledger.clone())?);
         let inner = FundingInner {
@@ -143,6 +145,7 @@ impl Funding {
             refills,
             promised,
             lost_answers,
+            being_closed,
             read_again,
         };
         Ok(Self(Arc::new(inner)))
@@ -212,7 +215,9 @@ impl Funding {
         let config = self.to_fill(accept);
         let id = config.id(&self.0.chain.domain());
         let (round, kind) = (self.booked_round(id), self.0.chain.spec().kind);
-        if let Some(close) = self.0.promised.awaited(id, round, clock::now_secs(), kind) {
+        let being_closed = || self.0.being_closed.lock().contains(&id).then_some(AwaitedClose::Soon);
+        let awaited = self.0.promised.awaited(id, round, clock::now_secs(), kind);
+        if let Some(close) = awaited.or_else(being_closed) {
             return Err(BuyError::CloseAwaited { owner, channel: id, close });
         }
         match config.close_delay_secs {
@@ -273,7 +278,6 @@ impl Funding {
     /// # Errors
     /// [`BuyError`]; nothing was deposited then.
     pub async fn deposit_now(&self, accept: &Accept, amount: Usdc) -> Result<(), BuyError> {
-        self.check_served(accept)?;
         let _turn = self.0.one_at_a_time.take(accept.pay_to).await;
         self.check_ready()?;
         self.check_eth(self.balance()?, amount)?;
@@ -322,6 +326,8 @@ impl Funding {
         wanted: WantedDeposit,
     ) -> Result<(), BuyError> {
         let (owner, deposited) = (accept.pay_to, wanted.deposited);
+        // A close may have been asked for while this deposit waited for its turn.
+        self.check_served(accept)?;
         self.check_terms(accept)?;
         let emptied: Vec<EmptiedRound> =
             self.emptied(owner).iter().map(|channel| (channel.id, channel.round)).collect();

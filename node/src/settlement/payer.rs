@@ -270,6 +270,7 @@ impl Payer {
         let voucher = Voucher { channel: channel.id, cumulative: amount };
         let promise = self.signer.sign_voucher(&voucher, consent.deposited)?;
         let row = ClaimRow { config, cumulative: amount, amount, signature: promise };
+        let _closing = self.funding.begin_close(channel.id);
         killpoint::reached("settlement.before_bring");
         self.chain.relay_close(row, consent, signature).await?;
         self.funding.closed_for_us(config, consent.round).await;

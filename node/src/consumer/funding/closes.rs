@@ -10,7 +10,7 @@ use farthing_chain::{ChainError, TxReport};
 use farthing_ledger::LedgerError;
 use farthing_protocol::{Address, ChannelConfig, ChannelId};
 
-use super::Funding;
+use super::{Funding, FundingInner};
 use crate::consumer::{channels::PayerChannel, refills::AskNote, rest::RestingPlace, resting::Resting};
 
 /// An owner that closed a channel although this node did not ask, and whose deposits of the last day count yet.
@@ -21,7 +21,28 @@ pub struct ClosedUnasked {
     pub resting: Resting,
 }
 
+/// A signed close on its way to the chain. Dropped, it no longer is.
+#[derive(Debug)]
+#[must_use]
+pub struct BeingClosed<'f> {
+    funding: &'f FundingInner,
+    channel: ChannelId,
+}
+
+impl Drop for BeingClosed<'_> {
+    fn drop(&mut self) {
+        self.funding.being_closed.lock().remove(&self.channel);
+    }
+}
+
 impl Funding {
+    /// Has calls and deposits wait for a signed close until the guard is dropped: the chain shows the channel as emptied before
+    /// whoever brings the close has noted that its owner serves nothing there yet.
+    pub fn begin_close(&self, channel: ChannelId) -> BeingClosed<'_> {
+        self.0.being_closed.lock().insert(channel);
+        BeingClosed { funding: &self.0, channel }
+    }
+
     /// Takes note that this node asks for a close of a channel as it is now: that close does not count to its owner. `None`
     /// when that is noted already, or nothing is left to close.
     pub async fn asks_to_close(&self, channel: &PayerChannel) -> Option<AskNote> {

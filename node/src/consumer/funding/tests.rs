@@ -1,5 +1,7 @@
 //! Deposits on a real chain.
 
+use std::pin::pin;
+
 use farthing_chain::{Chain, ChainSpec, ChainStatus, ClaimRow, MemoryJournal};
 use farthing_ledger::{Namespace, PayerChannelRow};
 use farthing_protocol::{SecretKey, Signature, listing::SCHEME_CHANNEL};
@@ -342,6 +344,25 @@ async fn a_top_up_that_was_decided_on_before_its_owner_closed_the_channel_fills_
     }
     let now = payer.read_channel(config).await.unwrap();
     assert_eq!((now.round, now.deposited, funding.at_rest().in_all().coming), (1, Usdc::ZERO, Usdc::ZERO));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_deposited_while_a_signed_close_is_on_its_way_also_by_who_waited_for_a_turn_before() {
+    let chain = LocalChain::start().await.unwrap();
+    let funding = funding(wallet(&chain, 1, 1).await).await;
+    let accept = accept(&funding.0.chain, Address::from_bytes([2; 20]));
+    let id = funding.terms(&accept).id(&funding.0.chain.domain());
+    let turn = funding.0.one_at_a_time.take(accept.pay_to).await;
+    let mut by_hand = pin!(funding.deposit_now(&accept, usdc(100_000)));
+    assert!(futures::poll!(by_hand.as_mut()).is_pending(), "another deposit is being made");
+    let closing = funding.begin_close(id);
+    drop(turn);
+    let of_a_call = funding.ensure(&accept, usdc(1_000)).await;
+    for made in [by_hand.await, of_a_call, funding.check_served(&accept)] {
+        assert!(matches!(made, Err(BuyError::CloseAwaited { channel, .. }) if channel == id), "{made:?}");
+    }
+    drop(closing);
+    funding.check_served(&accept).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
