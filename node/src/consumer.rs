@@ -20,7 +20,9 @@ use farthing_discovery::{Catalog, KnownService};
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
-use farthing_protocol::{Address, CallId, ChannelId, ServiceId, Usdc, call::Method, resolution::Copies};
+use farthing_protocol::{
+    Address, CallId, ChannelId, ServiceId, Usdc, call::Method, limits, resolution::Copies,
+};
 use farthing_shared::{
     call_ends::{BegunCall, CallEnds},
     keyed_mutex::KeyedMutex,
@@ -152,7 +154,7 @@ impl Timing {
 }
 
 /// Between the owner's deadline and the caller's.
-const ANSWER_MARGIN: Duration = Duration::from_secs(2);
+const ANSWER_MARGIN: Duration = Duration::from_millis(limits::ANSWER_MARGIN_MS);
 
 /// Settings for buying calls.
 #[derive(Clone, Copy, Debug)]

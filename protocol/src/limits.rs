@@ -30,6 +30,13 @@ pub const CALL_DEADLINE_MS_DEFAULT: u64 = 30_000;
 pub const CALL_DEADLINE_MS_MIN: u64 = 1_000;
 /// The longest deadline; a longer job should answer with a handle to poll.
 pub const CALL_DEADLINE_MS_MAX: u64 = 300_000;
+/// The waits beyond a call's deadline, each longer than the one before, so that the owner's word that the time is over
+/// arrives: its node gives the word after the first, the caller waits for it during the second, the owner's network still
+/// sends it during the third, and the caller's network reads it during the fourth.
+pub const DEADLINE_TOLD_MS: u64 = 1_000;
+pub const ANSWER_MARGIN_MS: u64 = 2 * DEADLINE_TOLD_MS;
+pub const LAST_WORD_MS: u64 = 5_000;
+pub const LAST_WORD_READ_MS: u64 = 2 * LAST_WORD_MS;
 
 /// A signed node record. Eight addresses of 100 bytes and the fixed part fit.
 pub const RECORD_BYTES_MAX: usize = 1024;

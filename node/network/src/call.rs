@@ -21,9 +21,6 @@ use tokio::sync::oneshot;
 pub(crate) use self::{inbound::CallServer, kept::KeptStreams, missed::Missed, outbound::AskingStream};
 use crate::line::Origin;
 
-/// Between the longest deadline of a call and its owner's word that it is over. The asking side waits twice as long.
-const LAST_WORD_WITHIN: Duration = Duration::from_secs(5);
-
 /// A call that another node makes, complete and within its bounds. Nothing else about it is checked.
 #[derive(Debug)]
 pub struct InboundCall {

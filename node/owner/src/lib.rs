@@ -312,8 +312,8 @@ fn charge(admitted: &Admitted, fetched: &mut UpstreamAnswer) -> Usdc {
 /// Returns a payer's wait for its answer. The deadline of a call without effects ends its work, and the answer says so, a moment
 /// later than the longest one.
 fn answer_within(method: Method, deadline_ms: u64) -> Duration {
-    let max = Duration::from_millis(limits::CALL_DEADLINE_MS_MAX);
-    if method.is_safe() { max + Duration::from_secs(1) } else { Duration::from_millis(deadline_ms).min(max) }
+    let (max, told) = (limits::CALL_DEADLINE_MS_MAX, limits::DEADLINE_TOLD_MS);
+    Duration::from_millis(if method.is_safe() { max + told } else { deadline_ms.min(max) })
 }
 
 /// A question about a call whose word could not be kept; asked again later, it can.

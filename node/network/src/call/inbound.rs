@@ -24,7 +24,7 @@ use farthing_protocol::{
 use futures::AsyncWriteExt;
 use tokio::{sync::mpsc, time::timeout};
 
-use super::{InboundCall, LAST_WORD_WITHIN, Responder};
+use super::{InboundCall, Responder};
 use crate::{
     NetworkLimits,
     admission::{Admission, Permit, Shares, Visitor},
@@ -223,7 +223,7 @@ impl CallServer {
             return Some((self.busy(), Bytes::new()));
         };
         // Later than the word that the longest deadline is over, an answer has no reader.
-        let patience = Duration::from_millis(limits::CALL_DEADLINE_MS_MAX) + LAST_WORD_WITHIN;
+        let patience = Duration::from_millis(limits::CALL_DEADLINE_MS_MAX + limits::LAST_WORD_MS);
         let (reply, receiver) = Responder::new();
         let &Visitor { wallet: peer, is_partner, .. } = visitor;
         let call = InboundCall { peer, is_partner, origin, message, body, reply };

@@ -14,7 +14,7 @@ use futures::{
     future::{self, Either},
 };
 
-use super::{Interrupted, LAST_WORD_WITHIN};
+use super::Interrupted;
 use crate::{
     NetworkLimits,
     frame::{self, FrameError, MinimumPace},
@@ -102,7 +102,7 @@ where
 {
     // The owner may need the whole deadline, and then says that its service was too slow, so silence is not judged here.
     let patience =
-        MinimumPace::any(Duration::from_millis(limits::CALL_DEADLINE_MS_MAX) + 2 * LAST_WORD_WITHIN);
+        MinimumPace::any(Duration::from_millis(limits::CALL_DEADLINE_MS_MAX + limits::LAST_WORD_READ_MS));
     let head_bytes = match turns {
         None => frame::read_length(io, limits::CALL_HEAD_BYTES_MAX, patience).await,
         Some(turns) => match frame::read_array(io, patience).await {
