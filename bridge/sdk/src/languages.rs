@@ -7,9 +7,12 @@ use super::{
     profile::{Profile, Template},
 };
 
-/// Each language with its folder, the file that its `profile.toml` goes on in, and its templates.
+/// Each language with its folder, the file that its `profile.toml` goes on in, and its templates; one that it shares with
+/// another language has a name of its own in both.
 macro_rules! profiles {
-    ($($language:ident in $folder:literal $(and $further:literal)?: $($file:literal)+;)+) => {
+    (@name $file:literal) => { $file };
+    (@name $file:literal as $name:literal) => { $name };
+    ($($language:ident in $folder:literal $(and $further:literal)?: $($file:literal $(as $name:literal)?)+;)+) => {
         impl Language {
             pub(super) fn profile(self) -> &'static Profile {
                 match self {
@@ -20,7 +23,10 @@ macro_rules! profiles {
                                 $(include_str!(concat!("../templates/", $further)),)?
                             ];
                             read(&profile, &[
-                                $(($file, include_str!(concat!("../templates/", $folder, "/", $file)))),+
+                                $((
+                                    profiles!(@name $file $(as $name)?),
+                                    include_str!(concat!("../templates/", $folder, "/", $file)),
+                                )),+
                             ])
                         });
                         LazyLock::force(&PROFILE)
@@ -40,8 +46,9 @@ profiles! {
         "example.ts" "test.ts" "snippet.ts" "plain.ts" "upload.ts" "tls.ts" "arguments";
     JavaScript in "javascript" and "typescript/common.toml":
         "runtime.js" "runtime.d.ts" "../typescript/models.ts" "client.js" "client.d.ts" "index.js"
-        "index.d.ts" "single.js" "README.md" "package.json" "example.js" "test.js" "snippet.js"
-        "../typescript/arguments";
+        "../typescript/index.ts" as "index.d.ts" "single.js" "README.md" "package.json"
+        "../typescript/example.ts" as "example.js" "../typescript/test.ts" as "test.js"
+        "../typescript/snippet.ts" as "snippet.js" "../typescript/arguments";
     Go in "go":
         "runtime.go" "imports.go" "models.go" "client.go" "doc.go" "single.go" "README.md" "go.mod"
         "example.go" "test.go" "snippet.go" "plain.go" "upload.go" "tls.go";
