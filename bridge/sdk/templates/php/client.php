@@ -4,6 +4,20 @@
 {% macro missing(op, steps) %}{% if op.answer.type.nullable %}1{% endif %}{% for step in steps if step.may_be_missing %}1{% endfor %}{% endmacro %}
 {% macro read(t) %}{% if t.nullable %}static fn (mixed $v): mixed => Json::nullable($v, {{ plain(t) }}){% else %}{{ plain(t) }}{% endif %}{% endmacro %}
 {% macro plain(t) %}{% if t.kind == "any" %}Json::any(...){% elif t.kind == "boolean" %}Json::boolean(...){% elif t.kind == "integer" %}{% if t.width == "u64" %}Json::digits(...){% else %}Json::integer(...){% endif %}{% elif t.kind == "number" %}Json::number(...){% elif t.kind in ["text", "bytes"] %}Json::text(...){% elif t.kind == "array" %}static fn (mixed $v): array => Json::items($v, {{ read(t.of) }}){% elif t.kind == "map" %}static fn (mixed $v): array => Json::map($v, {{ read(t.of) }}){% else %}{{ t.name }}::fromJson(...){% endif %}{% endmacro %}
+{% macro parameters(op) %}
+{% for p in op.params if p.required %}
+        {{ hint(p.type) }} ${{ p.name }},
+{% endfor %}
+{% if op.body and op.body.required %}
+        {{ or_null(op.body.type) if op.body.type.nullable else hint(op.body.type) }} $body,
+{% endif %}
+{% for p in op.params if not p.required %}
+        {{ or_null(p.type) }} ${{ p.name }} = null,
+{% endfor %}
+{% if op.body and not op.body.required %}
+        {{ or_null(op.body.type) }} $body = null,
+{% endif %}
+{% endmacro %}
 {% if not single_file %}
 <?php
 
@@ -90,19 +104,7 @@ final class Client
 {% endif %}
      */
     public function {{ op.name }}(
-{% for p in op.params if p.required %}
-        {{ hint(p.type) }} ${{ p.name }},
-{% endfor %}
-{% if op.body and op.body.required %}
-        {{ or_null(op.body.type) if op.body.type.nullable else hint(op.body.type) }} $body,
-{% endif %}
-{% for p in op.params if not p.required %}
-        {{ or_null(p.type) }} ${{ p.name }} = null,
-{% endfor %}
-{% if op.body and not op.body.required %}
-        {{ or_null(op.body.type) }} $body = null,
-{% endif %}
-        ?CallOptions $options = null,
+{{ parameters(op) }}        ?CallOptions $options = null,
     ): Answer {
         $sent = [];
 {% for p in op.params %}
@@ -143,19 +145,7 @@ final class Client
      * @throws FarthingError
      */
     public function {{ pg.name }}(
-{% for p in op.params if p.required %}
-        {{ hint(p.type) }} ${{ p.name }},
-{% endfor %}
-{% if op.body and op.body.required %}
-        {{ or_null(op.body.type) if op.body.type.nullable else hint(op.body.type) }} $body,
-{% endif %}
-{% for p in op.params if not p.required %}
-        {{ or_null(p.type) }} ${{ p.name }} = null,
-{% endfor %}
-{% if op.body and not op.body.required %}
-        {{ or_null(op.body.type) }} $body = null,
-{% endif %}
-        ?int $maxPages = null,
+{{ parameters(op) }}        ?int $maxPages = null,
         ?CallOptions $options = null,
     ): \Generator {
 {% if pg.kind != "cursor" and not pg.param_required %}

@@ -23,6 +23,21 @@ __all__ = ["Client"]
 {% set type = "Union[" ~ p.type.bare ~ ", " ~ ("str" if p.type.enum_of == "text" else "int") ~ "]" if p.type.kind == "enum" else p.type.bare %}
         {{ p.name }}: {% if p.required %}{{ type }}{% elif type == "Any" %}Any = None{% else %}Optional[{{ type }}] = None{% endif %},
 {% endmacro %}
+{% macro parameters(op) %}
+{% for p in op.params if p.required %}
+{{ param(p) }}
+{%- endfor %}
+{% if op.body and op.body.required %}
+        body: {{ op.body.type.text }},
+{% endif %}
+        *,
+{% for p in op.params if not p.required %}
+{{ param(p) }}
+{%- endfor %}
+{% if op.body and not op.body.required %}
+        body: {{ op.body.type.or_null }} = None,
+{% endif %}
+{% endmacro %}
 
 
 class Client:
@@ -67,20 +82,7 @@ class Client:
 
     def {{ op.name }}(
         self,
-{% for p in op.params if p.required %}
-{{ param(p) }}
-{%- endfor %}
-{% if op.body and op.body.required %}
-        body: {{ op.body.type.text }},
-{% endif %}
-        *,
-{% for p in op.params if not p.required %}
-{{ param(p) }}
-{%- endfor %}
-{% if op.body and not op.body.required %}
-        body: {{ op.body.type.or_null }} = None,
-{% endif %}
-        options: Optional[CallOptions] = None,
+{{ parameters(op) }}        options: Optional[CallOptions] = None,
     ) -> Answer[{{ answer }}]:
         """{% if op.summary %}{{ op.summary|doc(8) }}{% else %}{{ op.method }} {{ op.path|doc(8) }}{% endif %}
 
@@ -138,20 +140,7 @@ class Client:
 
     def {{ pg.name }}(
         self,
-{% for p in op.params if p.required %}
-{{ param(p) }}
-{%- endfor %}
-{% if op.body and op.body.required %}
-        body: {{ op.body.type.text }},
-{% endif %}
-        *,
-{% for p in op.params if not p.required %}
-{{ param(p) }}
-{%- endfor %}
-{% if op.body and not op.body.required %}
-        body: {{ op.body.type.or_null }} = None,
-{% endif %}
-        max_pages: Optional[int] = None,
+{{ parameters(op) }}        max_pages: Optional[int] = None,
         options: Optional[CallOptions] = None,
     ) -> Iterator[{{ pg.item.text }}]:
         """The items of all pages of `{{ op.name }}`.
