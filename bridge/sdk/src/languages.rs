@@ -42,12 +42,14 @@ profiles! {
         "runtime.py" "models.py" "client.py" "init.py" "single.py" "README.md" "pyproject.toml" "example.py"
         "test.py" "snippet.py" "plain.py" "upload.py" "tls.py" "py.typed";
     TypeScript in "typescript" and "typescript/common.toml":
-        "runtime.ts" "models.ts" "client.ts" "index.ts" "single.ts" "README.md" "package.json" "tsconfig.json"
-        "example.ts" "test.ts" "snippet.ts" "plain.ts" "upload.ts" "tls.ts" "arguments";
+        "options.ts" "runtime.ts" "models.ts" "imports.ts" "params.ts" "docs.ts" "client.ts" "index.ts"
+        "single.ts" "README.md" "package.json" "tsconfig.json" "example.ts" "test.ts" "snippet.ts" "plain.ts"
+        "upload.ts" "tls.ts" "arguments";
     JavaScript in "javascript" and "typescript/common.toml":
-        "runtime.js" "runtime.d.ts" "../typescript/models.ts" "client.js" "client.d.ts" "index.js"
-        "../typescript/index.ts" as "index.d.ts" "single.js" "README.md" "package.json"
-        "../typescript/example.ts" as "example.js" "../typescript/test.ts" as "test.js"
+        "../typescript/options.ts" "runtime.js" "runtime.d.ts" "../typescript/models.ts"
+        "../typescript/imports.ts" "../typescript/params.ts" "../typescript/docs.ts" "client.js"
+        "client.d.ts" "index.js" "../typescript/index.ts" as "index.d.ts" "single.js" "README.md"
+        "package.json" "../typescript/example.ts" as "example.js" "../typescript/test.ts" as "test.js"
         "../typescript/snippet.ts" as "snippet.js" "../typescript/arguments";
     Go in "go":
         "runtime.go" "imports.go" "models.go" "client.go" "doc.go" "single.go" "README.md" "go.mod"

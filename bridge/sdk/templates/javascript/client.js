@@ -41,20 +41,7 @@ export class Client {
    * Parameters:{% for p in op.params %} `{{ p.wire|key|doc(2) }}`{% if p.required %} (required){% endif %}{{ "," if not loop.last else "." }}{% endfor %}
 
 {% endif %}
-{% if op.price %}
-   *
-   * Price: {{ op.price|doc(2) }} USDC a call.
-{% endif %}
-{% if op.example is not none %}
-   *
-{% set list = op.example %}
-{% set shown %}{% include "arguments" %}{% endset %}
-   * @example await client.{{ op.name }}({{ shown|doc(2) }})
-{% endif %}
-{% if op.deprecated %}
-   * @deprecated
-{% endif %}
-   */
+{% include "docs.ts" %}
   {{ op.name }}({{ "params = {}, " if op.params }}{{ "body, " if op.body }}options = {}) {
     return this.#transport.call(
       {
