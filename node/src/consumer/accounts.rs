@@ -493,4 +493,4 @@ impl Accounts {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

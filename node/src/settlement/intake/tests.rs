@@ -1,14 +1,11 @@
 //! A book without a free place, and a real chain.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use farthing_chain::{Chain, ChainHandle, ChainKind, ClaimRow, MemoryJournal, Role};
-use farthing_ledger::{Ending, OpenMode, Promise};
+use farthing_ledger::{Ending, OpenMode};
 use farthing_os::clock;
-use farthing_protocol::{
-    CallId, CallRequest, ChannelConfig, RefusalCode, SecretKey, ServiceId, Signature, Voucher,
-    call::{ChargePolicy, Method, Payment},
-};
+use farthing_protocol::{CallId, ChannelConfig, RefusalCode, SecretKey, Signature, Voucher, call::Payment};
 use farthing_shared::gas::GasMeans;
 use farthing_testnet::{LocalChain, anvil::Anvil};
 use redb::backends::InMemoryBackend;
@@ -17,6 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::*;
 use crate::{
     consumer::{
+        accounts::tests::promise_of,
         channels::PayerChannels,
         promised::{CloseWord, Promised},
     },
@@ -154,33 +152,6 @@ fn a_channel_without_a_place_is_looked_at_once_it_holds_as_much_as_a_place_takes
     assert_eq!(news(&progress, &[first, second], 10), [first.id]);
 }
 
-/// A promise of a call at this price, with nothing in it.
-fn promise(call_id: CallId, owner: Address, price: Usdc, payment: Payment) -> Promise {
-    let request = CallRequest {
-        call_id,
-        service: ServiceId::from_bytes([7; 16]),
-        listing_version: 1,
-        method: Method::Get,
-        path: "/ok".to_owned(),
-        params: BTreeMap::new(),
-        headers: BTreeMap::new(),
-        body_bytes: 0,
-        price,
-        deadline_ms: 30_000,
-        payment,
-    };
-    Promise {
-        request_hash: request.request_hash(&[]),
-        request,
-        owner,
-        secret: "laptop".to_owned(),
-        time_secs: 1,
-        limits: None,
-        seen_total: Usdc::ZERO,
-        charge_policy: ChargePolicy::Success,
-    }
-}
-
 /// A wallet's books, in memory.
 struct Books {
     ledger: Ledger,
@@ -242,7 +213,8 @@ async fn an_owner_that_empties_a_channel_by_what_no_call_explains_gets_no_furthe
             receipted: None,
         };
         let call_id = CallId::from_bytes([seed; 16]);
-        let promised = ledger.promise(promise(call_id, owner.wallet(), call.price, payment)).await.unwrap();
+        let promised =
+            ledger.promise(promise_of(call_id, owner.wallet(), call.price, payment)).await.unwrap();
         promised.await.unwrap();
         channels.release(&call);
         match is_in_doubt {
@@ -322,7 +294,8 @@ async fn a_call_in_doubt_outlasts_one_reading_of_a_public_chain_that_shows_it_pa
         let payment =
             Payment::Channel { channel: id, cumulative, signature: Some(signature), receipted: None };
         let call_id = CallId::from_bytes([seed; 16]);
-        let promised = ledger.promise(promise(call_id, owner.wallet(), call.price, payment)).await.unwrap();
+        let promised =
+            ledger.promise(promise_of(call_id, owner.wallet(), call.price, payment)).await.unwrap();
         promised.await.unwrap();
         channels.release(&call);
         ledger.release_in_doubt(call_id, "refused", 1).await.unwrap();
@@ -441,7 +414,7 @@ async fn a_channel_of_ones_own_that_the_chain_never_had_is_forgotten() {
         signature: Some(signature),
         receipted: None,
     };
-    let promised = promise(CallId::from_bytes([1; 16]), facts.config.payee, usdc(1_000), payment);
+    let promised = promise_of(CallId::from_bytes([1; 16]), facts.config.payee, usdc(1_000), payment);
     ledger.promise(promised).await.unwrap().await.unwrap();
     assert!(intake.catch_up().await.is_stored);
     assert_eq!(ledger.payer_channels().unwrap().len(), 2);

@@ -25,46 +25,18 @@ pub(super) async fn keep_what_is_used(chain: &ChainHandle, ledger: &Ledger, kept
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, sync::Arc};
+    use std::sync::Arc;
 
     use farthing_chain::{Chain, ChainSpec, MemoryJournal};
-    use farthing_ledger::{PayerChannelFacts, Promise};
-    use farthing_protocol::{
-        Address, CallId, CallRequest, ChannelConfig, SecretKey, ServiceId, Usdc, Voucher,
-        call::{ChargePolicy, Method, Payment},
-    };
+    use farthing_ledger::PayerChannelFacts;
+    use farthing_protocol::{Address, CallId, ChannelConfig, SecretKey, Usdc, Voucher, call::Payment};
     use farthing_testnet::{LocalChain, anvil::Anvil};
     use redb::backends::InMemoryBackend;
 
     use super::*;
+    use crate::consumer::accounts::tests::promise_of;
 
     const PRICE: Usdc = Usdc::from_micros(1_000);
-
-    fn promise(owner: Address, payment: Payment) -> Promise {
-        let request = CallRequest {
-            call_id: CallId::from_bytes([1; 16]),
-            service: ServiceId::from_bytes([7; 16]),
-            listing_version: 1,
-            method: Method::Get,
-            path: "/ok".to_owned(),
-            params: BTreeMap::new(),
-            headers: BTreeMap::new(),
-            body_bytes: 0,
-            price: PRICE,
-            deadline_ms: 30_000,
-            payment,
-        };
-        Promise {
-            request_hash: request.request_hash(&[]),
-            request,
-            owner,
-            secret: "laptop".to_owned(),
-            time_secs: 1,
-            limits: None,
-            seen_total: Usdc::ZERO,
-            charge_policy: ChargePolicy::Success,
-        }
-    }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_channel_that_was_promised_on_is_followed_although_the_chain_shows_nothing_of_it() {
@@ -101,7 +73,7 @@ mod tests {
             signature: Some(signature),
             receipted: None,
         };
-        let promised = promise(Address::from_bytes([9; 20]), payment);
+        let promised = promise_of(CallId::from_bytes([1; 16]), Address::from_bytes([9; 20]), PRICE, payment);
         ledger.promise(promised).await.unwrap().await.unwrap();
 
         keep_what_is_used(&payer, &ledger, &mut HashSet::new()).await;

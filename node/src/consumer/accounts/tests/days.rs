@@ -1,12 +1,7 @@
 //! A day's limits go on from what the ledger holds of that day, and of no other.
 
-use std::collections::BTreeMap;
-
 use farthing_ledger::{OpenMode, PayerChannelFacts, Timing};
-use farthing_protocol::{
-    CallRequest, ChannelConfig, Outcome, SecretKey, ServiceId,
-    call::{ChargePolicy, Method},
-};
+use farthing_protocol::{ChannelConfig, Outcome, SecretKey};
 
 use super::*;
 use crate::consumer::spending::{Grant, SpendingCaps};
@@ -22,29 +17,9 @@ pub(super) const fn usdc(micros: u64) -> Usdc {
 }
 
 pub(super) fn promise(number: u8, day: u32, price: u64, owner: Address) -> Promise {
-    let request = CallRequest {
-        call_id: CallId::from_bytes([number; 16]),
-        service: ServiceId::from_bytes([7; 16]),
-        listing_version: 1,
-        method: Method::Get,
-        path: "/ok".to_owned(),
-        params: BTreeMap::new(),
-        headers: BTreeMap::new(),
-        body_bytes: 0,
-        price: usdc(price),
-        deadline_ms: 30_000,
-        payment: Payment::Channel { channel: ID, cumulative: usdc(1_000), signature: None, receipted: None },
-    };
-    Promise {
-        request_hash: request.request_hash(&[]),
-        request,
-        owner,
-        secret: SECRET.to_owned(),
-        time_secs: u64::from(day) * DAY_SECS + 1,
-        limits: None,
-        seen_total: Usdc::ZERO,
-        charge_policy: ChargePolicy::Success,
-    }
+    let payment = Payment::Channel { channel: ID, cumulative: usdc(1_000), signature: None, receipted: None };
+    let promise = promise_of(CallId::from_bytes([number; 16]), owner, usdc(price), payment);
+    Promise { secret: SECRET.to_owned(), time_secs: u64::from(day) * DAY_SECS + 1, ..promise }
 }
 
 pub(super) const ID: ChannelId = ChannelId::from_bytes([1; 32]);

@@ -1,7 +1,9 @@
 //! A payout that a book takes over, and calls that run.
 
+use std::collections::BTreeMap;
+
 use farthing_ledger::{Call, Served};
-use farthing_protocol::Outcome;
+use farthing_protocol::{Outcome, ServiceId, call::Method};
 
 use super::*;
 
