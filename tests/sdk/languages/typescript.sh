@@ -1,4 +1,5 @@
 # TypeScript: each package as it is published, with its test and its example; then the programs, and what is one file.
+source "$TOOLS/typescript.sh"
 tsc="$TOOLS/node_modules/.bin/tsc"
 types=(--typeRoots "$TOOLS/node_modules/@types")
 for package in quakes planets things nasty; do
@@ -12,17 +13,7 @@ for snippet in quakes things; do
     sed "s#from \"$snippet\"#from \"./$snippet/src/index.js\"#" "snippets/$snippet" > "snippet-$snippet.ts"
 done
 cp snippets/plain snippet-plain.ts
-echo '{"type": "module"}' > package.json
-cat > tsconfig.json <<END
-{
-  "compilerOptions": {
-    "target": "ES2022", "module": "NodeNext", "lib": ["ES2022"], "strict": true, "noUncheckedIndexedAccess": true,
-    "exactOptionalPropertyTypes": true, "types": ["node"], "typeRoots": ["$TOOLS/node_modules/@types"], "rootDir": ".", "outDir": "dist"
-  },
-  "files": ["main.ts", "exact.ts", "alone.ts", "loner/loner.ts", "snippet-quakes.ts", "snippet-things.ts", "snippet-plain.ts"]
-}
-END
-"$tsc" -p .
+strictly {main,exact,alone}.ts loner/loner.ts snippet-{quakes,things,plain}.ts
 for program in alone snippet-quakes snippet-things; do node "dist/$program.js"; done
 NODE_EXTRA_CA_CERTS="$FARTHING_CA_FILE" node dist/snippet-plain.js
 # Where the environment switches off what is verified, too.

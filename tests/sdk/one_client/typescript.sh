@@ -1,14 +1,5 @@
 # TypeScript, at its strictest.
+source "$TOOLS/typescript.sh"
 cp "$PROGRAMS/$PROGRAM.ts" .
-echo '{"type": "module"}' > package.json
-cat > tsconfig.json <<END
-{
-  "compilerOptions": {
-    "target": "ES2022", "module": "NodeNext", "lib": ["ES2022"], "strict": true, "noUncheckedIndexedAccess": true,
-    "exactOptionalPropertyTypes": true, "types": ["node"], "typeRoots": ["$TOOLS/node_modules/@types"], "rootDir": ".", "outDir": "dist"
-  },
-  "files": ["$PROGRAM.ts"]
-}
-END
-"$TOOLS/node_modules/.bin/tsc" -p .
+strictly "$PROGRAM.ts"
 exec node "dist/$PROGRAM.js"
