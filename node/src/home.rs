@@ -2,7 +2,8 @@
 //!
 //! Where there is no wallet yet the ledger is made first: a crash between the two leaves an empty ledger, which
 //! the next start takes, and never a wallet without one. An empty ledger beside the wallet of a node would
-//! forget what was promised and earned, and is never made. The wallet of another program has promised nothing here.
+//! forget what was promised and earned, and is never made. The wallet of another program has promised nothing here until a
+//! ledger is made beside it, and from then on says so itself.
 
 use std::{
     collections::BTreeSet,
@@ -21,6 +22,25 @@ use crate::{
     secret::file::{SecretFile, StoredSecrets},
 };
 
+/// A locked data folder, of which it is decided whether its ledger is there or has to be made.
+#[derive(Debug)]
+pub struct LockedHome {
+    lock: DataFolder,
+    mode: OpenMode,
+}
+
+impl LockedHome {
+    /// Locks the folder, and makes it where it is missing; nothing else is made in it.
+    ///
+    /// # Errors
+    /// What keeps a node from it, with what to do; [`OpenError::Missing`] where the ledger of its wallet is lost.
+    pub fn lock(data_dir: &Path) -> anyhow::Result<Self> {
+        let lock = lock_folder(data_dir)?;
+        let mode = ledger_mode(data_dir)?;
+        Ok(Self { lock, mode })
+    }
+}
+
 /// An opened data folder.
 #[derive(Debug)]
 pub struct Home {
@@ -37,11 +57,10 @@ impl Home {
     ///
     /// # Errors
     /// What is missing or broken, with what to do.
-    pub fn open(config: &Config) -> anyhow::Result<Self> {
-        let data_dir = &config.node.data_dir;
-        let lock = lock_folder(data_dir)?;
+    pub fn open(config: &Config, locked: LockedHome) -> anyhow::Result<Self> {
+        let LockedHome { lock, mode } = locked;
+        let data_dir = lock.path();
         backup::remove_leftovers(data_dir)?;
-        let mode = ledger_mode(data_dir)?;
         if mode == OpenMode::Create && Wallet::exists(data_dir) {
             let folder = data_dir.display();
             tracing::warn!(
@@ -59,24 +78,41 @@ impl Home {
             data_dir.join(file_names::LEDGER).display()
         );
         let opened = Wallet::open_or_create(data_dir, config.wallet.passphrase.as_ref())?;
+        // Before anything is promised with it. It may be a file that nobody can write to.
+        if let Err(error) = Wallet::note_use(data_dir).map_err(anyhow::Error::from) {
+            tracing::warn!(
+                error = format!("{error:#}"),
+                "the wallet's file does not say that a node uses it: if you restore it, restore the ledger with it"
+            );
+        }
         let secret_file = SecretFile::in_folder(data_dir);
         let secrets = secret_file.load_or_create()?;
         Ok(Self { lock, opened, ledger, secret_file, secrets })
     }
 }
 
+/// The files and folders of which any tells that a node has run on the folder. Earlier programs wrote it into no wallet.
+const LEFT_BY_NODES: [&str; 6] = [
+    file_names::LEDGER,
+    file_names::SECRETS,
+    file_names::CHOSEN_SETTINGS,
+    file_names::CONSOLE,
+    file_names::NETWORKS,
+    file_names::BACKUPS,
+];
+
 /// Decides whether a start opens a ledger or makes one. It makes one for a new wallet, and for one that another program may have
-/// written, as long as no node has run on the folder: its secrets would be there.
-///
-/// # Errors
-/// [`OpenError::Missing`]: the ledger of this wallet is lost.
-pub fn ledger_mode(data_dir: &Path) -> Result<OpenMode, OpenError> {
-    let [ledger, secrets] = [file_names::LEDGER, file_names::SECRETS].map(|name| data_dir.join(name));
+/// written, as long as no node has used it or run on the folder. An empty file is no ledger.
+fn ledger_mode(data_dir: &Path) -> Result<OpenMode, OpenError> {
+    let ledger = data_dir.join(file_names::LEDGER);
     let has_wallet = Wallet::exists(data_dir);
-    if has_wallet && ledger.symlink_metadata().is_ok() {
+    let is_empty = ledger.metadata().is_ok_and(|file| file.len() == 0);
+    let is_there = |path: &Path| path.symlink_metadata().is_ok();
+    if has_wallet && !is_empty && is_there(&ledger) {
         return Ok(OpenMode::Existing);
     }
-    let is_new = !has_wallet || (Wallet::is_brought(data_dir) && secrets.symlink_metadata().is_err());
+    let is_left = LEFT_BY_NODES.iter().any(|name| is_there(&data_dir.join(name)));
+    let is_new = !has_wallet || (Wallet::is_brought(data_dir) && !is_left);
     if is_new { Ok(OpenMode::Create) } else { Err(OpenError::Missing { path: ledger }) }
 }
 
@@ -139,7 +175,39 @@ const OTHERS_SHOWN_MAX: usize = 8;
 
 #[cfg(test)]
 mod tests {
+    use farthing_os::secret::SecretText;
+
     use super::*;
+
+    #[test]
+    fn a_ledger_is_made_for_a_new_wallet_and_for_one_that_no_node_has_used() {
+        let made = tempfile::tempdir().unwrap();
+        let words = SecretText::new(format!("{}about", "abandon ".repeat(11)));
+        Wallet::import(made.path(), &words, None).unwrap();
+        let used = std::fs::read_to_string(made.path().join("wallet.json")).unwrap();
+        let others = used.replace("x-farthing", "x-other");
+        let mode = |files: &[(&str, &str)]| {
+            let data = tempfile::tempdir().unwrap();
+            for (name, text) in files {
+                std::fs::write(data.path().join(name), text).unwrap();
+            }
+            ledger_mode(data.path()).ok()
+        };
+        let (used, others) = (("wallet.json", used.as_str()), ("wallet.json", others.as_str()));
+        assert_eq!(mode(&[]), Some(OpenMode::Create));
+        assert_eq!(mode(&[used]), None, "all but the wallet is lost");
+        assert_eq!(mode(&[others]), Some(OpenMode::Create));
+        for prepared in ["farthing.toml", "wallet.passphrase", "lock"] {
+            assert_eq!(mode(&[others, (prepared, "")]), Some(OpenMode::Create), "{prepared}");
+        }
+        for left in ["secrets.toml", "settings.toml", "console.json", "networks", "backups"] {
+            assert_eq!(mode(&[others, (left, "")]), None, "{left}");
+        }
+        for wallet in [used, others] {
+            assert_eq!(mode(&[wallet, ("ledger.redb", "")]), None, "an empty file is no ledger");
+            assert_eq!(mode(&[wallet, ("ledger.redb", "any")]), Some(OpenMode::Existing));
+        }
+    }
 
     #[test]
     fn a_folder_named_without_the_chain_is_taken_over_unless_it_is_another_networks() {

@@ -19,7 +19,7 @@ use crate::{
     consumer::{Consumer, funding::Funding},
     handles::Handles,
     history::tally::Tally,
-    home::Home,
+    home::{Home, LockedHome},
     secrets::Secrets,
     settlement::Settlement,
 };
@@ -48,14 +48,14 @@ pub struct Node {
 }
 
 impl Node {
-    /// Brings the node up. It starts whether or not the chain answers.
+    /// Brings the node up on its folder. It starts whether or not the chain answers.
     ///
     /// # Errors
     /// What is missing or broken, with what to do.
-    pub async fn start(config: Config) -> anyhow::Result<Self> {
+    pub async fn start(config: Config, locked: LockedHome) -> anyhow::Result<Self> {
         let home = {
             let config = config.clone();
-            tokio::task::spawn_blocking(move || Home::open(&config)).await??
+            tokio::task::spawn_blocking(move || Home::open(&config, locked)).await??
         };
         let Home { lock, opened, ledger, secret_file, secrets } = home;
         let secrets = Arc::new(Secrets::new(secret_file, secrets, used_before(&ledger)?));

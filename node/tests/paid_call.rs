@@ -6,6 +6,7 @@ use farthing_config as config;
 use farthing_control::types::{OperationFile, ServiceFile};
 use farthing_node::{
     consumer::{Order, spending::Grant},
+    home::LockedHome,
     node::Node,
 };
 use farthing_owner::{assemble::assemble, new_service::NewService};
@@ -32,7 +33,9 @@ async fn node(chain: &LocalChain, folder: &std::path::Path, bootstrap: Option<St
             .collect(),
         ..config::Sources::default()
     };
-    Node::start(config::load(&sources).unwrap().config).await.unwrap()
+    let config = config::load(&sources).unwrap().config;
+    let locked = LockedHome::lock(&config.node.data_dir).unwrap();
+    Node::start(config, locked).await.unwrap()
 }
 
 async fn until(mut holds: impl FnMut() -> bool) {

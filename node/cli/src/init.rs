@@ -18,10 +18,10 @@ use farthing_config::{self as config, Config, Loaded, Sources, UserSettings, key
 use farthing_control::types::SettingOrigin;
 use farthing_node::{
     chain_spec,
-    home::{self, Home},
+    home::{Home, LockedHome},
 };
 use farthing_serve::tls;
-use farthing_wallet::{Wallet, lock_folder};
+use farthing_wallet::Wallet;
 use serde::Serialize;
 
 use super::{Context, failure::Failure, on_the_side, output::pairs, place};
@@ -211,13 +211,12 @@ fn otherwise(found: &Loaded, name: &str, wanted: &str) -> Failure {
 fn make(plan: &Plan) -> anyhow::Result<Made> {
     let Plan { config, file, .. } = plan;
     let data_dir = &config.node.data_dir;
+    let locked = LockedHome::lock(data_dir)?;
     if let Some((path, settings)) = file {
         // Before the wallet: whoever has one knows its chain.
-        let _lock = lock_folder(data_dir)?;
-        home::ledger_mode(data_dir)?;
         settings.create(path).with_context(|| format!("{} cannot be written", path.display()))?;
     }
-    let opened = Home::open(config)?.opened;
+    let opened = Home::open(config, locked)?.opened;
     let ca_file = match config.gateway.tls_mode() {
         config::TlsMode::OwnAuthority => tls::own(data_dir, &config.hosts())?.ca_file,
         _ => None,

@@ -17,7 +17,12 @@ use std::{
 use farthing_commands::settings::RunningNode;
 use farthing_config::{self as config, ChangedSettings, Config, Loaded, gateway_url};
 use farthing_control::types::Console;
-use farthing_node::{backup::staged, chain_spec, home, node::Node};
+use farthing_node::{
+    backup::staged,
+    chain_spec,
+    home::{self, LockedHome},
+    node::Node,
+};
 use farthing_os::shell::word;
 use farthing_serve::Listener;
 use farthing_wallet::{Wallet, lock_folder};
@@ -50,8 +55,7 @@ pub(super) async fn run(context: &Context, new: bool) -> Result<(), Failure> {
     let is_first = !has_wallet || home::chains(&config.node.data_dir).is_empty();
     first::allow(&sources, &loaded, new)?;
     // Before the ports: that a node runs on this folder already says more than that its ports are taken.
-    drop(lock_folder(&config.node.data_dir)?);
-    home::ledger_mode(&config.node.data_dir).map_err(anyhow::Error::from)?;
+    let locked = LockedHome::lock(&config.node.data_dir)?;
     let gateway_listener = bind(&mut config.gateway.listen, "gateway.listen")?;
     let panel_listener = bind(&mut config.panel.listen, "panel.listen")?;
     let plain_listener =
@@ -65,7 +69,7 @@ pub(super) async fn run(context: &Context, new: bool) -> Result<(), Failure> {
         context.tell(&place::surroundings(&sources, &loaded));
     }
     let node = tokio::select! {
-        started = Node::start(config.clone()) => started?,
+        started = Node::start(config.clone(), locked) => started?,
         () = signals.end() => return Ok(()),
     };
     let (stop, restart) = (CancellationToken::new(), CancellationToken::new());

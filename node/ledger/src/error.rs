@@ -73,7 +73,8 @@ impl OpenError {
         Some(match self {
             Self::Missing { .. } => {
                 "restore a backup; without one, `farthing wallet import` begins anew in an empty folder, with the words that \
-                 `farthing wallet export` prints"
+                 `farthing wallet export` prints, or with your own of a wallet that you brought. A file of another program \
+                 begins anew there as that program wrote it, without `x-farthing` in it"
             }
             Self::NoMigration { .. } | Self::Damaged { .. } => "restore a backup",
             Self::InUse => "stop that one first",

@@ -27,7 +27,7 @@ const CACHE_BYTES: usize = 32 * 1024 * 1024;
 /// The way to open a ledger that may be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenMode {
-    /// Create it when it is missing: only for a wallet that is new here.
+    /// Create it when it is missing: only for a wallet that no node has used.
     Create,
     /// Refuse when it is missing: a wallet that was used must not continue with empty books.
     Existing,

@@ -1,7 +1,8 @@
 //! The wallet file: Web3 keystore v3 (scrypt, AES-128-CTR, Keccak-256 MAC), which other wallets import.
 //!
 //! The backup phrase travels in the same file as ethers' `x-ethers` extension: its entropy, encrypted with the
-//! second half of the 64 derived bytes. Readers that do not know the extension ignore it.
+//! second half of the 64 derived bytes. A second extension, `x-farthing`, says that a node uses the wallet. Readers that
+//! do not know them ignore both.
 
 use aes::{Aes128, Aes256};
 use ctr::{
@@ -39,6 +40,9 @@ pub(super) struct Keystore {
     crypto: Crypto,
     #[serde(rename = "x-ethers", default, skip_serializing_if = "Option::is_none")]
     phrase: Option<EncryptedPhrase>,
+    /// A node uses it, and keeps beside it what it promised and earned.
+    #[serde(rename = "x-farthing", default, skip_serializing_if = "Option::is_none")]
+    used: Option<serde_json::Value>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -114,7 +118,7 @@ impl Fresh {
 }
 
 impl Keystore {
-    /// Encrypts `key` and, where there is one, the entropy of its phrase.
+    /// Encrypts `key` and, where there is one, the entropy of its phrase, for a node that uses it.
     pub(super) fn seal(
         key: &SecretKey,
         entropy: Option<&Entropy>,
@@ -152,6 +156,7 @@ impl Keystore {
                 kdfparams: kdf,
             },
             phrase,
+            used: Some(used()),
         })
     }
 
@@ -168,10 +173,15 @@ impl Keystore {
         std::str::from_utf8(bytes).is_ok_and(|json| Self::from_json(json).is_ok())
     }
 
-    /// Returns whether this program wrote it and no other can have: it has a phrase with this program's mark. Of a phrase that
-    /// was shorter when it was imported nothing is in the file.
-    pub(super) fn is_own(&self) -> bool {
-        self.phrase.as_ref().is_some_and(|phrase| phrase.client.starts_with(CLIENT))
+    /// Returns whether a node has used it: it says so, or has a phrase with this program's mark. A program of before did not
+    /// say it, and of a phrase that was shorter when it was imported nothing is in the file.
+    pub(super) fn is_used(&self) -> bool {
+        self.used.is_some() || self.phrase.as_ref().is_some_and(|phrase| phrase.client.starts_with(CLIENT))
+    }
+
+    /// Writes into the text of a wallet file that a node uses it; everything else stays as it is.
+    pub(super) fn with_use(json: &str) -> String {
+        json.replacen('{', &format!("{{\n  \"x-farthing\": {},", used()), 1)
     }
 
     pub(super) fn to_json(&self) -> String {
@@ -196,6 +206,11 @@ impl Keystore {
         }
         Ok(KeystoreContents { key, phrase })
     }
+}
+
+/// The extension that says that a node uses a wallet.
+fn used() -> serde_json::Value {
+    serde_json::json!({ "ledger": true })
 }
 
 impl EncryptedPhrase {
@@ -344,13 +359,22 @@ mod tests {
     }
 
     #[test]
-    fn this_programs_files_are_told_from_those_of_other_wallets() {
-        let json = sealed().0.to_json();
-        let others = json.replace(CLIENT, "ethers/");
-        let without = Keystore { phrase: None, ..sealed().0 }.to_json();
-        for (json, is_own) in [(json, true), (others, false), (without, false)] {
+    fn what_a_node_has_used_is_told_from_the_files_of_other_wallets() {
+        let unsaid = || Keystore { used: None, ..sealed().0 };
+        let (new, before) = (sealed().0.to_json(), unsaid().to_json());
+        let others = before.replace(CLIENT, "ethers/");
+        let without = Keystore { phrase: None, ..unsaid() }.to_json();
+        let [others_used, without_used] = [&others, &without].map(|json| Keystore::with_use(json));
+        for (json, is_used) in [
+            (new, true),
+            (before, true),
+            (others, false),
+            (without, false),
+            (others_used, true),
+            (without_used, true),
+        ] {
             assert!(Keystore::is_in(json.as_bytes()), "{json}");
-            assert_eq!(Keystore::from_json(&json).unwrap().is_own(), is_own, "{json}");
+            assert_eq!(Keystore::from_json(&json).unwrap().is_used(), is_used, "{json}");
         }
         for other in ["{}", "{\"address\":\"0xabc\"}", ""] {
             assert!(!Keystore::is_in(other.as_bytes()), "{other}");

@@ -2,7 +2,8 @@
 //!
 //! At first start 24 words are drawn, the key derived from them, and both stored encrypted in `wallet.json`.
 //! Later starts read that file. It is never overwritten, and a file that cannot be read stops the node instead
-//! of giving it a new identity. Other modules get a [`Signer`] rather than the key; the two libraries that
+//! of giving it a new identity. Into one of another program the first start writes that a node uses it, and
+//! changes nothing else. Other modules get a [`Signer`] rather than the key; the two libraries that
 //! need the raw key (network and chain) get it by name.
 
 mod keystore;
@@ -148,10 +149,27 @@ impl Wallet {
         data_dir.join(file_names::WALLET).symlink_metadata().is_ok()
     }
 
-    /// Returns whether another program may have written the wallet in `data_dir`.
+    /// Returns whether another program may have written the wallet in `data_dir`, and no node have used it.
     pub fn is_brought(data_dir: &Path) -> bool {
         let json = std::fs::read_to_string(data_dir.join(file_names::WALLET)).unwrap_or_default();
-        Keystore::from_json(&json).is_ok_and(|keystore| !keystore.is_own())
+        Keystore::from_json(&json).is_ok_and(|keystore| !keystore.is_used())
+    }
+
+    /// Has a wallet that was brought say itself that a node uses it: from now on it does not start without its ledger.
+    ///
+    /// # Errors
+    /// [`WalletError::Io`]; the file is then as it was.
+    pub fn note_use(data_dir: &Path) -> Result<(), WalletError> {
+        if !Self::is_brought(data_dir) {
+            return Ok(());
+        }
+        let path = data_dir.join(file_names::WALLET);
+        let write = || {
+            let used = Keystore::with_use(&std::fs::read_to_string(&path)?);
+            // A link of the user's own stays one.
+            files::replace_private(&path.canonicalize()?, used.as_bytes())
+        };
+        write().map_err(|source| WalletError::Io { path, source })
     }
 
     /// A wallet of a key that is kept elsewhere.
@@ -284,6 +302,12 @@ mod tests {
         Files::in_folder(folder).create(passphrase.as_ref(), 10).unwrap()
     }
 
+    /// Stores the wallet of a shorter phrase.
+    fn import(folder: &Path, passphrase: &str) -> Opened {
+        let words = SecretText::new(format!("{}about", "abandon ".repeat(11)));
+        Files::in_folder(folder).import(&words, Some(&SecretText::new(passphrase)), 10).unwrap()
+    }
+
     fn open(folder: &Path, passphrase: Option<&str>) -> Result<Opened, WalletError> {
         Wallet::open_or_create(folder, passphrase.map(SecretText::new).as_ref())
     }
@@ -315,14 +339,35 @@ mod tests {
         assert!(matches!(lock_folder(folder.path()), Err(DataFolderError::Occupied { .. })));
         std::fs::write(folder.path().join(file_names::LEDGER), "").unwrap();
         lock_folder(folder.path()).unwrap();
-        assert!(!Wallet::is_brought(folder.path()));
-        // Of a shorter phrase nothing tells whose program wrote it.
         let imported = tempfile::tempdir().unwrap();
-        assert!(!Wallet::is_brought(imported.path()), "there is none");
-        let words = SecretText::new(format!("{}about", "abandon ".repeat(11)));
-        Wallet::import(imported.path(), &words, None).unwrap();
+        import(imported.path(), "own words");
         lock_folder(imported.path()).unwrap();
-        assert!(Wallet::is_brought(imported.path()));
+    }
+
+    #[test]
+    fn a_wallet_that_was_brought_says_once_a_node_uses_it_and_is_otherwise_as_it_was() {
+        let [folder, elsewhere] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let is_brought = || Wallet::is_brought(folder.path());
+        assert!(!is_brought(), "there is none");
+        Wallet::note_use(folder.path()).unwrap();
+        let first = import(folder.path(), "own words");
+        assert!(!is_brought(), "a node imported it");
+        // What another program writes has members that nobody here knows, and may lie on another disk.
+        let (path, lies_at) = (folder.path().join(file_names::WALLET), elsewhere.path().join("my wallet"));
+        let brought = std::fs::read_to_string(&path).unwrap().replace("x-farthing", "x-other");
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&lies_at, &brought).unwrap();
+        std::os::unix::fs::symlink(&lies_at, &path).unwrap();
+        assert!(is_brought());
+        for _ in 0..2 {
+            Wallet::note_use(folder.path()).unwrap();
+            assert!(!is_brought() && path.is_symlink());
+            let used = std::fs::read_to_string(&lies_at).unwrap();
+            assert!(used.ends_with(&brought[1..]) && used.matches("x-farthing").count() == 1, "{used}");
+            assert_eq!(std::fs::metadata(&lies_at).unwrap().permissions().mode() & 0o777, 0o600);
+            let opened = open(folder.path(), Some("own words")).unwrap();
+            assert_eq!(opened.wallet.address(), first.wallet.address());
+        }
     }
 
     #[test]

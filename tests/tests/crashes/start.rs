@@ -101,9 +101,15 @@ async fn a_folder_that_is_in_use_or_damaged_is_refused_with_what_to_do() -> Resu
 
     let (ledger, aside) = (data.join("ledger.redb"), folder.path().join("ledger.aside"));
     std::fs::rename(&ledger, &aside)?;
-    let said = refused(&data).await?;
-    ensure!(said.contains("there is no ledger") && said.contains("restore a backup"), "{said}");
-    ensure!(!ledger.exists(), "an empty ledger was made beside a used wallet");
+    for left in [None, Some("")] {
+        if let Some(text) = left {
+            std::fs::write(&ledger, text)?;
+        }
+        let said = refused(&data).await?;
+        ensure!(said.contains("there is no ledger") && said.contains("restore a backup"), "{left:?}: {said}");
+        let found = std::fs::read_to_string(&ledger).ok();
+        ensure!(found.as_deref() == left, "an empty ledger was made beside a used wallet");
+    }
 
     std::fs::write(&ledger, "not a ledger")?;
     let said = refused(&data).await?;

@@ -274,11 +274,11 @@ async fn a_wallet_that_was_brought_along_starts_on_the_chain_that_is_named_once_
     let (file, data) = (text(&words), text(&imported));
     let import = ["wallet", "import", "--phrase-file", &file, "--data", &data, "--json"];
     let address = machine.run(&import).await?.ok()?.json()?["address"].clone();
-    // Of a short phrase its file says no more than those of other programs.
+    // As another program writes it.
+    let others = fs::read_to_string(imported.join("wallet.json"))?.replace("x-farthing", "x-other");
     fs::create_dir(&brought)?;
-    for name in ["wallet.json", "wallet.passphrase"] {
-        fs::copy(imported.join(name), brought.join(name))?;
-    }
+    fs::write(brought.join("wallet.json"), &others)?;
+    fs::copy(imported.join("wallet.passphrase"), brought.join("wallet.passphrase"))?;
     for folder in [&imported, &brought] {
         let named = ["chain.preset=base-sepolia"];
         let (mut node, printed) = machine.start_on(&named, folder, &["--data", &text(folder)]).await?;
@@ -307,6 +307,20 @@ async fn a_wallet_that_was_brought_along_starts_on_the_chain_that_is_named_once_
     for folder in [&own, &brought] {
         fs::remove_file(folder.join("ledger.redb"))?;
         machine.run(&["init", "--data", &text(folder)]).await?.fails(1, &says)?;
+    }
+    // Nothing but the wallet is left, and it says that it was used.
+    let used = fs::read_to_string(brought.join("wallet.json"))?;
+    ensure!(used.ends_with(&others[1..]) && used.matches("x-farthing").count() == 1, "{used}");
+    for wallet in [&imported, &brought] {
+        let left = wallet.with_extension("left");
+        fs::create_dir(&left)?;
+        for name in ["wallet.json", "wallet.passphrase"] {
+            fs::copy(wallet.join(name), left.join(name))?;
+        }
+        let named = ["chain.preset=base-sepolia"];
+        let mut start = machine.start_command_on(&named, &["--data", &text(&left)])?;
+        Ran::of(start.output().await?)?.fails(1, &says)?;
+        ensure!(!left.join("ledger.redb").exists() && !left.join("farthing.toml").exists(), "it was made");
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use farthing_config::{Loaded, Sources, keys::CHAIN_PRESETS, public_chain_id};
 use farthing_node::home;
-use farthing_wallet::{Wallet, lock_folder};
+use farthing_wallet::Wallet;
 
 use crate::{
     failure::{Exit, Failure},
@@ -87,7 +87,7 @@ fn no_chain(sources: &Sources, loaded: &Loaded, has_wallet: bool) -> Failure {
 
 /// Writes a public chain by its name into the settings file of a first start, where there is none: the next start may not be
 /// told the chain as this one was. A file that is there is never changed; the line that it lacks is told. A first start is one
-/// that makes the wallet, or has one that was on no chain yet.
+/// that makes the wallet, or has one that was on no chain yet. The folder is locked.
 ///
 /// # Errors
 /// A folder or a file that cannot be written.
@@ -108,7 +108,6 @@ pub(super) fn write_chain(sources: &Sources, loaded: &Loaded) -> Result<(), Fail
         }
         return Ok(());
     }
-    let _lock = lock_folder(data_dir)?;
     chain.create(&file).map_err(|error| {
         Failure::new(Exit::Failure, format!("{} cannot be written ({error})", file.display()))
             .next("check the folder and its owner")
