@@ -1,6 +1,6 @@
 //! Closes that owners have promised and the chain does not show yet, or have signed and the chain has not shown for long, each
 //! with the second until which the word is trusted, and the round that it is about. Durable, so that a restart neither forgets a
-//! promise nor grants it a new term.
+//! promise nor grants it a new term, nor begins the wait for a signed close anew.
 
 use std::{
     collections::BTreeMap,
@@ -31,6 +31,26 @@ pub struct CloseWord {
     pub round: Option<u32>,
     /// The owner signed the close, and this node has brought it to the chain. Until that close stays the owner serves nothing.
     pub is_signed: bool,
+    /// Of a signed close: the second since which the chain shows that nothing more is to be waited for.
+    pub done_secs: Option<u64>,
+}
+
+/// The time since which every look at the chain has shown that a word is done.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+struct DoneSince {
+    at: Instant,
+    /// The time that had passed by then, in earlier runs.
+    before: Duration,
+}
+
+impl DoneSince {
+    fn now() -> Self {
+        Self { at: Instant::now(), before: Duration::ZERO }
+    }
+
+    fn lasted(self) -> Duration {
+        self.before + self.at.elapsed()
+    }
 }
 
 impl CloseWord {
@@ -44,9 +64,11 @@ impl CloseWord {
         self.is_before(Some(view.round)) || view.close_at_secs.is_some() || view.deposited <= view.claimed
     }
 
-    /// Tells whether the chain shows that nothing of it is to be waited for any more, once that has lasted.
+    /// Tells whether the chain shows that nothing of it is to be waited for any more, once that has lasted. What was safe once
+    /// stays so: right after a start nobody knows yet what is.
     fn is_done(self, view: &ChannelView) -> bool {
-        self.is_kept(view) && (!self.is_signed || self.is_before(Some(view.safe_round)))
+        let is_safe = || self.done_secs.is_some() || self.is_before(Some(view.safe_round));
+        self.is_kept(view) && (!self.is_signed || is_safe())
     }
 
     /// The time for which that has to last.
@@ -57,11 +79,13 @@ impl CloseWord {
         }
     }
 
-    /// The second, where it is known the round, both big-endian, and a byte of a close that was signed.
+    /// The second, where it is known the round, of a close that was signed a byte, and where it is done since when. Numbers are
+    /// big-endian.
     fn to_bytes(self) -> Vec<u8> {
         let mut bytes = self.until_secs.to_be_bytes().to_vec();
         bytes.extend(self.round.into_iter().flat_map(u32::to_be_bytes));
         bytes.extend(self.is_signed.then_some(1));
+        bytes.extend(self.done_secs.filter(|_| self.is_signed).into_iter().flat_map(u64::to_be_bytes));
         bytes
     }
 
@@ -69,10 +93,12 @@ impl CloseWord {
         let (secs, rest) = bytes.split_first_chunk::<8>()?;
         let until_secs = u64::from_be_bytes(*secs);
         if rest.is_empty() {
-            return Some(Self { until_secs, round: None, is_signed: false });
+            return Some(Self { until_secs, round: None, is_signed: false, done_secs: None });
         }
         let (round, signed) = rest.split_first_chunk::<4>()?;
-        Some(Self { until_secs, round: Some(u32::from_be_bytes(*round)), is_signed: !signed.is_empty() })
+        let done_secs = signed.get(1..).and_then(<[u8]>::first_chunk).map(|secs| u64::from_be_bytes(*secs));
+        let round = Some(u32::from_be_bytes(*round));
+        Some(Self { until_secs, round, is_signed: !signed.is_empty(), done_secs })
     }
 }
 
@@ -83,8 +109,7 @@ pub struct Promised {
     words: Arc<Mutex<BTreeMap<ChannelId, CloseWord>>>,
     /// The times at which words were given, of those since the start.
     given: Arc<Mutex<BTreeMap<ChannelId, Instant>>>,
-    /// Since when every look at the chain has shown that a word is done.
-    done_since: Arc<Mutex<BTreeMap<ChannelId, Instant>>>,
+    done_since: Arc<Mutex<BTreeMap<ChannelId, DoneSince>>>,
 }
 
 /// Tells whether a word that is trusted `until_secs` still is. A clock that was far ahead when the word was given does
@@ -100,15 +125,22 @@ impl Promised {
     /// # Errors
     /// When the ledger cannot be read.
     pub fn restore(ledger: Ledger) -> Result<Self, LedgerError> {
-        let mut promised = BTreeMap::new();
+        let (mut promised, mut done_since) = (BTreeMap::new(), BTreeMap::new());
+        let now_secs = clock::now_secs();
         for (key, value) in ledger.list(Namespace::Closes)? {
             let (Ok(id), Some(word)) = (<[u8; 32]>::try_from(&key[..]), CloseWord::from_bytes(&value)) else {
                 continue;
             };
-            promised.insert(ChannelId::from_bytes(id), word);
+            let id = ChannelId::from_bytes(id);
+            promised.insert(id, word);
+            if let Some(done_secs) = word.done_secs {
+                // A clock that was ahead then has it begin anew.
+                let before = Duration::from_secs(now_secs.saturating_sub(done_secs));
+                done_since.insert(id, DoneSince { before, ..DoneSince::now() });
+            }
         }
-        let (given, done_since) = Default::default();
-        Ok(Self { ledger, words: Arc::new(Mutex::new(promised)), given, done_since })
+        let (words, done_since) = (Mutex::new(promised), Mutex::new(done_since));
+        Ok(Self { ledger, words: Arc::new(words), given: Arc::default(), done_since: Arc::new(done_since) })
     }
 
     /// Notes an owner's word. Asking again in the same round does not prolong a promise; that the owner signed the close comes
@@ -121,11 +153,15 @@ impl Promised {
         self.words.lock().insert(channel, word);
         self.given.lock().insert(channel, Instant::now());
         self.done_since.lock().remove(&channel);
+        self.store(channel, word).await;
+        word.until_secs
+    }
+
+    async fn store(&self, channel: ChannelId, word: CloseWord) {
         let key = channel.as_bytes().to_vec();
         if let Err(error) = self.ledger.put(Namespace::Closes, key, word.to_bytes()).await {
-            tracing::warn!(%channel, %error, "an owner's promise to close is forgotten at the next stop");
+            tracing::warn!(%channel, %error, "what an owner said of a close is as before at the next start");
         }
-        word.until_secs
     }
 
     /// Tells whether the chain shows a word as kept now, or, where it shows nothing, the channel `holds_deposit` no more.
@@ -142,8 +178,8 @@ impl Promised {
         let view = chain.channel(&id);
         let is_kept = view.map_or(!holds_deposit, |view| word.is_kept(&view));
         let is_done = view.map_or(!holds_deposit, |view| word.is_done(&view));
-        let is_believed =
-            self.see(id, is_done).is_some_and(|since| since.elapsed() >= word.lasts_for(chain.spec().kind));
+        let done_since = self.see(id, word, is_done).await;
+        let is_believed = done_since.is_some_and(|since| since.lasted() >= word.lasts_for(chain.spec().kind));
         // No call waits past its term for what no endpoint tells to be safe.
         let is_past = word.is_signed && is_kept && word.until_secs <= clock::now_secs();
         if is_past || (is_believed && chain.read_channel(config).await.is_ok_and(|now| word.is_kept(&now))) {
@@ -152,14 +188,36 @@ impl Promised {
         is_kept
     }
 
-    /// Takes note of whether the chain shows that a word is done now, and tells since when it does.
-    fn see(&self, channel: ChannelId, is_done: bool) -> Option<Instant> {
-        let mut done_since = self.done_since.lock();
-        if !is_done {
-            done_since.remove(&channel);
-            return None;
+    /// Takes note of whether the chain shows that a word is done now, and tells since when it does. Of a signed close that is
+    /// stored: calls wait for it.
+    async fn see(&self, channel: ChannelId, word: CloseWord, is_done: bool) -> Option<DoneSince> {
+        let seen = {
+            let mut done_since = self.done_since.lock();
+            if is_done {
+                Some(*done_since.entry(channel).or_insert_with(DoneSince::now))
+            } else {
+                done_since.remove(&channel);
+                None
+            }
+        };
+        let done_secs = is_done.then(|| word.done_secs.unwrap_or_else(clock::now_secs));
+        if word.is_signed && done_secs != word.done_secs {
+            let newer = CloseWord { done_secs, ..word };
+            if self.replace(channel, word, newer) {
+                self.store(channel, newer).await;
+            }
         }
-        Some(*done_since.entry(channel).or_insert_with(Instant::now))
+        seen
+    }
+
+    /// Puts a word in the place of another, unless that is not the last any more.
+    fn replace(&self, channel: ChannelId, word: CloseWord, newer: CloseWord) -> bool {
+        let mut words = self.words.lock();
+        let is_last = words.get(&channel) == Some(&word);
+        if is_last {
+            words.insert(channel, newer);
+        }
+        is_last
     }
 
     /// Forgets a promise that was kept, or that the chain was asked in place of.
@@ -196,7 +254,7 @@ impl Promised {
         }
         if word.is_signed {
             let since = self.done_since.lock().get(&channel).copied();
-            let lasted = since.map_or(Duration::ZERO, |since| since.elapsed());
+            let lasted = since.map_or(Duration::ZERO, DoneSince::lasted);
             let wait = word.lasts_for(kind).saturating_sub(lasted);
             return (!wait.is_zero()).then(|| AwaitedClose::Signed { wait_secs: wait.as_secs() + 1 });
         }
@@ -252,7 +310,7 @@ mod tests {
     async fn a_promise_is_about_one_round_and_a_reading_that_shows_it_open_begins_the_wait_anew() {
         let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
         let promised = Promised::restore(ledger.clone()).unwrap();
-        let word = CloseWord { until_secs: 100, round: Some(3), is_signed: false };
+        let word = CloseWord { until_secs: 100, round: Some(3), is_signed: false, done_secs: None };
         assert_eq!(promised.note(ID, word).await, 100);
         let again = CloseWord { until_secs: 900, ..word };
         assert_eq!(promised.note(ID, again).await, 100, "asking again does not prolong it");
@@ -279,13 +337,14 @@ mod tests {
             assert_eq!(word.is_kept(&seen), is_kept, "{seen:?}");
         }
 
-        let first = promised.see(ID, true);
-        assert!(first.is_some() && promised.see(ID, true) == first);
-        assert_eq!(promised.see(ID, false), None);
-        assert!(promised.see(ID, true) > first);
+        let first = promised.see(ID, word, true).await;
+        assert!(first.is_some() && promised.see(ID, word, true).await == first);
+        assert_eq!(promised.see(ID, word, false).await, None);
+        assert!(promised.see(ID, word, true).await > first);
+        assert_eq!(promised.all(), [(ID, word)], "a start looks at a promise anew");
 
         // The next round is another promise, with a term of its own.
-        let next = CloseWord { until_secs: 900, round: Some(4), is_signed: false };
+        let next = CloseWord { until_secs: 900, round: Some(4), ..word };
         assert_eq!(promised.note(ID, next).await, 900);
         assert_eq!(Promised::restore(ledger.clone()).unwrap().all(), [(ID, next)]);
         promised.forget(ID).await;
@@ -296,7 +355,7 @@ mod tests {
     async fn a_close_that_was_signed_and_brought_is_waited_for_until_it_stays_also_over_a_restart() {
         let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
         let promised = Promised::restore(ledger.clone()).unwrap();
-        let promise = CloseWord { until_secs: 100, round: Some(3), is_signed: false };
+        let promise = CloseWord { until_secs: 100, round: Some(3), is_signed: false, done_secs: None };
         promised.note(ID, promise).await;
         let word = CloseWord { until_secs: 900, is_signed: true, ..promise };
         assert_eq!(promised.note(ID, word).await, 900, "it comes in place of the promise");
@@ -322,7 +381,10 @@ mod tests {
         assert!(word.is_kept(&emptied) && word.is_done(&emptied));
         assert!(!word.is_done(&ChannelView { safe_round: 3, ..emptied }));
         assert!(promise.is_done(&ChannelView { safe_round: 3, ..emptied }), "its owner serves at once");
-        promised.see(ID, true);
+        let seen = CloseWord { done_secs: Some(1), ..word };
+        assert!(seen.is_done(&ChannelView { safe_round: 3, ..emptied }), "right after a start");
+        assert!(!seen.is_done(&view(10, 3, None)), "it was taken back all the same");
+        promised.see(ID, word, true).await;
         let begun = Instant::now();
         while awaited(4, 1) == waits {
             assert!(begun.elapsed() < Duration::from_secs(10), "the wait goes by");
@@ -332,17 +394,73 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_wait_for_a_signed_close_goes_on_over_a_restart_and_begins_anew_where_the_chain_takes_it_back()
+     {
+        let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+        let start = || Promised::restore(ledger.clone()).unwrap();
+        let now_secs = clock::now_secs();
+        let word = CloseWord { until_secs: u64::MAX, round: Some(3), is_signed: true, done_secs: None };
+        let promised = start();
+        promised.note(ID, word).await;
+        promised.see(ID, word, true).await;
+        let (_, seen) = start().all()[0];
+        let done_secs = seen.done_secs.unwrap();
+        assert!(done_secs >= now_secs && seen == CloseWord { done_secs: Some(done_secs), ..word });
+        promised.see(ID, seen, true).await;
+        assert_eq!(start().all(), [(ID, seen)], "it is the first look that counts");
+
+        // As after a restart that long after the first look.
+        for (passed_secs, waits) in [(0, true), (100, true), (181, false), (86_400, false)] {
+            let earlier = CloseWord { done_secs: Some(now_secs - passed_secs), ..word };
+            promised.note(ID, earlier).await;
+            let wait_secs = match start().awaited(ID, 4, 1, ChainKind::Testnet) {
+                Some(AwaitedClose::Signed { wait_secs }) => wait_secs,
+                other => {
+                    assert_eq!(other, None);
+                    0
+                }
+            };
+            assert_eq!(wait_secs > 0, waits, "{passed_secs}");
+            assert!(wait_secs + passed_secs <= 181 || !waits, "{wait_secs} s after {passed_secs} s");
+        }
+        let (restarted, last) = (start(), start().all()[0].1);
+        assert_eq!(restarted.see(ID, last, false).await, None);
+        assert_eq!(start().all(), [(ID, word)]);
+        let full = Some(AwaitedClose::Signed { wait_secs: 181 });
+        assert_eq!(restarted.awaited(ID, 4, 1, ChainKind::Testnet), full);
+        // A word that came meanwhile stays.
+        let next = CloseWord { round: Some(4), ..word };
+        restarted.note(ID, next).await;
+        restarted.see(ID, word, true).await;
+        assert_eq!((restarted.all(), start().all()), (vec![(ID, next)], vec![(ID, next)]));
+    }
+
+    #[test]
+    fn a_word_is_read_as_it_was_stored_by_this_program_and_those_of_before() {
+        let promise = CloseWord { until_secs: 7, round: Some(3), is_signed: false, done_secs: None };
+        let signed = CloseWord { is_signed: true, ..promise };
+        let of_before = [&[0, 0, 0, 0, 0, 0, 0, 7][..], &[0, 0, 0, 3], &[1]];
+        for (parts, word) in [(1, CloseWord { round: None, ..promise }), (2, promise), (3, signed)] {
+            assert_eq!(word.to_bytes(), of_before[..parts].concat());
+        }
+        for word in [promise, signed, CloseWord { done_secs: Some(9), ..signed }] {
+            assert_eq!(CloseWord::from_bytes(&word.to_bytes()), Some(word));
+        }
+        assert_eq!(CloseWord::from_bytes(&[0; 7]), None);
+    }
+
+    #[tokio::test]
     async fn a_promise_in_a_ledger_of_before_is_of_no_round_that_is_known() {
         let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
         let (key, secs) = (ID.as_bytes().to_vec(), 100_u64.to_be_bytes().to_vec());
         ledger.put(Namespace::Closes, key, secs).await.unwrap();
         let promised = Promised::restore(ledger).unwrap();
-        let word = CloseWord { until_secs: 100, round: None, is_signed: false };
+        let word = CloseWord { until_secs: 100, round: None, is_signed: false, done_secs: None };
         assert_eq!(promised.all(), [(ID, word)]);
         assert!(!word.is_kept(&view(10, 3, None)) && word.is_kept(&view(5, 4, None)));
         assert_eq!(promised.until(ID, Some(3)), Some(100));
         assert_eq!(promised.awaited(ID, 3, 1, ChainKind::Testnet), None);
-        let asked_again = CloseWord { until_secs: 900, round: Some(3), is_signed: false };
+        let asked_again = CloseWord { until_secs: 900, round: Some(3), ..word };
         assert_eq!(promised.note(ID, asked_again).await, 100);
     }
 

@@ -280,7 +280,10 @@ impl Payer {
 
     async fn note(&self, channel: ChannelId, round: Option<u32>, is_signed: bool) -> u64 {
         let until_secs = clock::now_secs().saturating_add(self.policy.close_promise_secs);
-        self.funding.promised().note(channel, CloseWord { until_secs, round, is_signed }).await
+        self.funding
+            .promised()
+            .note(channel, CloseWord { until_secs, round, is_signed, done_secs: None })
+            .await
     }
 
     async fn note_promise(&self, channel: ChannelId) -> u64 {

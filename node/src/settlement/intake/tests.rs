@@ -357,7 +357,7 @@ async fn an_owners_promise_to_close_outlasts_one_reading_of_a_public_chain_that_
         payer.base_fee().wait_for(Option::is_some).await.unwrap();
         let promised = Promised::restore(Books::of(&payer).ledger).unwrap();
         let (config, id) = open(&payer, &owner, 5_000).await;
-        let word = CloseWord { until_secs: 100, round: Some(0), is_signed: false };
+        let word = CloseWord { until_secs: 100, round: Some(0), is_signed: false, done_secs: None };
         promised.note(id, word).await;
         assert!(!promised.look(&payer, config, true, word).await, "it is open");
         let (cumulative, signature) = (Usdc::ZERO, Signature::from_bytes([0; 65]));

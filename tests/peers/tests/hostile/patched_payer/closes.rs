@@ -182,10 +182,18 @@ async fn an_owner_closes_what_pays_for_its_gas_and_its_payer_brings_what_does_no
     Ok(())
 }
 
+/// The time that a call is told to wait for a signed close.
+async fn told_to_wait_secs(world: &World) -> Result<u64> {
+    let refused = world.get("/ok").await?;
+    expect_free("its owner serves nothing yet", &refused, 503, "channel-closing")?;
+    Ok(refused.header("retry-after").parse()?)
+}
+
 #[tokio::test]
 async fn after_a_close_that_its_owner_signed_no_deposit_is_made_before_that_close_stays() -> Result<()> {
-    let (owner_settings, consumer_settings) = (posing_as_public(), posing_as_public());
-    let world = World::with(Setup { owner_settings, consumer_settings, ..Setup::default() }).await?;
+    let often = setting("settlement.interval_secs", "1");
+    let (owner_settings, consumer_settings) = (posing_as_public(), [posing_as_public(), often].concat());
+    let mut world = World::with(Setup { owner_settings, consumer_settings, ..Setup::default() }).await?;
     expect_served(&world.get("/ok").await?)?;
     world.wait_until_decided().await?;
     let consumer = world.consumer.control();
@@ -198,10 +206,8 @@ async fn after_a_close_that_its_owner_signed_no_deposit_is_made_before_that_clos
     .await?;
     let left = world.chain.usdc_of(world.consumer_wallet).await?;
 
-    let refused = world.get("/ok").await?;
-    expect_free("its owner serves nothing yet", &refused, 503, "channel-closing")?;
-    let wait_secs: u64 = refused.header("retry-after").parse()?;
-    ensure!((60..=181).contains(&wait_secs), "{refused:?}");
+    let wait_secs = told_to_wait_secs(&world).await?;
+    ensure!((60..=181).contains(&wait_secs), "{wait_secs} s");
     let service = world.api.id.to_string();
     for more in [&["--deposit", "0.1"][..], &[]] {
         let open = farthing(&world.consumer, &[&["channel", "open", &service][..], more].concat()).await?;
@@ -209,5 +215,15 @@ async fn after_a_close_that_its_owner_signed_no_deposit_is_made_before_that_clos
     }
     assert_eq!(world.chain.usdc_of(world.consumer_wallet).await?, left, "nothing was deposited");
     assert_eq!(world.upstream.hits(), 1);
+
+    // A restart does not begin the wait anew, which begins in a block that is safe.
+    rpc::call(&world.chain.rpc_url(), "anvil_mine", json!(["0x28"])).await?;
+    eventually("some of the wait is over", async || Ok(told_to_wait_secs(&world).await? < 176)).await?;
+    world.consumer.stop().await?;
+    world.consumer.restart(Vec::new()).await?;
+    world.consumer.wait_until_ready().await?;
+    world.wait_until_met().await?;
+    let wait_secs = told_to_wait_secs(&world).await?;
+    ensure!(wait_secs < 177, "{wait_secs} s after the restart");
     Ok(())
 }
