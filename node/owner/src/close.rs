@@ -66,9 +66,11 @@ impl Owner {
                 self.sign_away(&view, until_secs).await.map(Some)
             }
             Ending::None | Ending::Closes { .. } => {
-                let is_open = parts.book.set_ending(channel, Ending::Closes { round: None });
-                if is_open && parts.closes.try_send(channel).is_err() {
-                    return Err(busy("many closes are waiting already", 60_000));
+                // Whoever hears that this node is busy counts on nothing being closed.
+                let place = parts.closes.try_reserve();
+                let place = place.map_err(|_| busy("many closes are waiting already", 60_000))?;
+                if parts.book.set_ending(channel, Ending::Closes { round: None }) {
+                    place.send(channel);
                 }
                 Ok(None)
             }

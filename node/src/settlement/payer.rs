@@ -7,16 +7,14 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use farthing_chain::{ChainHandle, ClaimRow};
 use farthing_ledger::Ledger;
-use farthing_network::{CallFailure, NetworkHandle};
+use farthing_network::NetworkHandle;
 use farthing_os::{clock, killpoint};
-use farthing_protocol::{
-    CallMessage, CallReply, ChannelId, RefusalCode, SignedClose, Usdc, Voucher, call::ChannelSync,
-};
+use farthing_protocol::{ChannelId, SignedClose, Usdc, Voucher};
 use farthing_shared::chain_view;
 use farthing_wallet::Signer;
 use futures::{StreamExt, stream};
@@ -29,20 +27,17 @@ use crate::{
         channels::{PayerChannel, PayerChannels},
         funding::Funding,
         promised::{self, CloseWord},
-        shown::newest_word,
     },
     status,
 };
 
+mod asking;
 mod closing;
 mod used;
 
+use asking::CloseReply;
 use used::keep_what_is_used;
 
-const CLOSE_ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
-/// An owner that has just started is not found at once.
-const FOUND_WITHIN: Duration = Duration::from_secs(5);
-const ASK_BUSY_AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// Owners asked at once.
 const ASKED_AT_ONCE: usize = 8;
 /// An owner that was asked to close an unused channel is asked again after that.
@@ -64,16 +59,6 @@ pub enum Closed {
     Requested {
         withdrawable_secs: Option<u64>,
     },
-}
-
-/// An owner's reply to a request to close.
-enum CloseReply {
-    Promised,
-    /// It does not close at its own cost.
-    Signed(SignedClose),
-    /// It asks to wait, for that reason.
-    Busy(String),
-    Nothing,
 }
 
 /// The payer's half of settlement. Cheap to clone.
@@ -186,81 +171,6 @@ impl Payer {
 
     fn round(&self, channel: ChannelId) -> Option<u32> {
         self.chain.channel(&channel).map(|view| view.round)
-    }
-
-    /// Asks the owner, again while a call runs on the channel. That it is asked is noted before the question leaves, and
-    /// forgotten where it surely never did. A signed close that takes more than this node owes is no answer.
-    async fn ask_to_close(&self, channel: &PayerChannel) -> CloseReply {
-        let note = self.funding.asks_to_close(channel).await;
-        let mut has_left = false;
-        let reply = self.question(channel, &mut has_left).await;
-        if let Some(note) = note.filter(|_| !has_left) {
-            self.funding.never_asked(note).await;
-        }
-        reply
-    }
-
-    async fn question(&self, channel: &PayerChannel, has_left: &mut bool) -> CloseReply {
-        let word = newest_word(&self.ledger, &self.signer, channel.id);
-        let (question, owner) = (CallMessage::Close(channel.id, word), channel.config.payee);
-        let began = Instant::now();
-        let until = began + CLOSE_ANSWER_TIMEOUT;
-        let mut last = CloseReply::Nothing;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            let asked = self.network.call(owner, question.clone(), bytes::Bytes::new(), left).await;
-            *has_left |= !matches!(asked, Err(CallFailure::NeverStarted(_)));
-            match asked {
-                Ok((CallReply::Channel(books), ..)) => {
-                    return match books.close {
-                        None => CloseReply::Promised,
-                        Some(close) if self.is_fair(channel, &books, &close).await => {
-                            CloseReply::Signed(close)
-                        }
-                        Some(_) => {
-                            tracing::warn!(%owner, "an owner signed a close that is void, or takes more than it is owed");
-                            CloseReply::Nothing
-                        }
-                    };
-                }
-                Ok((CallReply::Refused(refusal), ..)) if refusal.code == RefusalCode::Busy => {
-                    last = CloseReply::Busy(refusal.detail);
-                    if self.has_ended(channel.id) {
-                        return last;
-                    }
-                }
-                // The way by the chain takes a day.
-                Err(_) if began.elapsed() < FOUND_WITHIN => {}
-                _ => return last,
-            }
-            if left <= ASK_BUSY_AGAIN_AFTER {
-                return last;
-            }
-            tokio::time::sleep(ASK_BUSY_AGAIN_AFTER).await;
-        }
-    }
-
-    /// Tells whether a close takes no more than receipts explain, and beyond that what this wallet's own signature shows
-    /// to be paid out: an endpoint says alone what was, and may say it for the owner.
-    async fn is_fair(&self, channel: &PayerChannel, books: &ChannelSync, close: &SignedClose) -> bool {
-        let SignedClose { consent, signature } = close;
-        if self.accounts.prove_carried(channel.config.payee, channel.id, Some(books)).await.is_err() {
-            return false;
-        }
-        let acknowledged = self.channels.get(channel.id).map_or(Usdc::ZERO, |now| now.state.acknowledged);
-        let proven = self.accounts.proven(channel.id, books).unwrap_or_default();
-        let owed = acknowledged.max(channel.claimed.min(proven));
-        let signed = consent.verify(self.signer.domain(), *signature, channel.config.payee);
-        // The contract takes the word for the channel as it is, and a void one closes nothing.
-        let view = self.chain.channel(&channel.id);
-        let is_of_now =
-            view.is_some_and(|view| (view.deposited, view.round) == (consent.deposited, consent.round));
-        let now_secs = self.chain.head().borrow().as_ref().map_or(0, |head| head.timestamp_secs);
-        consent.channel == channel.id
-            && consent.amount <= owed
-            && is_of_now
-            && now_secs <= consent.deadline_secs
-            && signed.is_ok()
     }
 
     /// Brings the owner's signed close to the chain. What it takes is acknowledged, so the voucher promises nothing new.

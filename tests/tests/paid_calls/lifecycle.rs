@@ -347,6 +347,43 @@ async fn close(world: &World, force: bool) -> Result<Channel> {
     Ok(world.consumer.control().ask(at).await?)
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_that_was_busy_when_it_was_asked_and_closes_later_has_closed_unasked() -> Result<()> {
+    let world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    // A call runs on the channel for as long as the payer asks.
+    let hits = world.upstream.hits();
+    let url = format!("{}/internal/call", world.consumer.status().await?.gateway_url);
+    let slow = world.body("GET", "/slow/20000").to_string();
+    let call = tokio::spawn(world.client().post(url).bearer_auth(&world.secret).body(slow).send());
+    eventually("the upstream works on the call", async || Ok(world.upstream.hits() > hits)).await?;
+    let id = the_channel(&world).await?.id;
+    let busy = farthing(&world.consumer, &["channel", "close", &id.to_string(), "--yes"]).await?;
+    ensure!(busy.code != 0 && busy.err.contains("does not close the channel yet"), "{busy:?}");
+    assert_eq!(call.await??.status(), 200);
+    world.wait_until_decided().await?;
+
+    // Calls fill once a day what was closed unasked.
+    for is_filled in [true, false] {
+        world.owner.control().ask(endpoint::CloseChannel.of(id)).await?;
+        eventually("the payer sees it", async || {
+            let channel = the_channel(&world).await?;
+            Ok(channel.deposited.0 == channel.claimed.0 && channel.state == ChannelState::Closed)
+        })
+        .await?;
+        let answer = world.get("/ok").await?;
+        if is_filled {
+            expect_served(&answer)?;
+            world.wait_until_decided().await?;
+        } else {
+            expect_free("filled too often", &answer, 402, "over-limit")?;
+        }
+    }
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
+    Ok(())
+}
+
 /// An owner that promises to close its channel and is gone before it does.
 async fn promised_and_gone(term_secs: &str) -> Result<World> {
     let consumer_settings =
