@@ -67,6 +67,10 @@ pub enum SettlementError {
     NoSuchChannel(ChannelId),
     #[error("the owner {owner} does not close the channel yet: {why}; the chain was not asked")]
     OwnerBusy { owner: Address, why: String },
+    #[error(
+        "the owner {owner} signed the close of the channel, and this node could not bring it to the chain: {why}"
+    )]
+    NotBrought { owner: Address, why: Box<ChainError> },
     #[error("the node is shutting down")]
     ShuttingDown,
 }
@@ -85,6 +89,11 @@ impl SettlementError {
             Self::OwnerBusy { .. } => {
                 "Repeat it in two minutes. `--force` does not wait for the owner: the chain gives the rest back after the \
                  channel's delay, usually a day."
+            }
+            Self::NotBrought { .. } => {
+                "Remove the cause (`farthing doctor` checks wallet and chain), then repeat it: the close costs a little ETH and \
+                 gives the rest back at once. `--force` asks the chain instead, which takes ETH, too, and the channel's \
+                 delay, usually a day."
             }
             Self::ShuttingDown => "Repeat it when the node runs again.",
         }

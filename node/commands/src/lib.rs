@@ -267,7 +267,13 @@ impl From<SettlementError> for Failed {
             SettlementError::Refused { .. } => StatusCode::CONFLICT,
             SettlementError::Policy(_) => StatusCode::INTERNAL_SERVER_ERROR,
             SettlementError::NoSuchChannel(_) => StatusCode::NOT_FOUND,
+            SettlementError::NotBrought { ref why, .. }
+                if matches!(**why, ChainError::InsufficientEth { .. }) =>
+            {
+                StatusCode::PAYMENT_REQUIRED
+            }
             SettlementError::OwnerBusy { .. }
+            | SettlementError::NotBrought { .. }
             | SettlementError::ShuttingDown
             | SettlementError::Ledger(_) => StatusCode::SERVICE_UNAVAILABLE,
         };

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use farthing_chain::{ChainHandle, ClaimRow};
+use farthing_chain::{ChainError, ChainHandle, ClaimRow};
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_os::{clock, killpoint};
@@ -119,7 +119,8 @@ impl Payer {
     }
 
     /// Gets the rest of a deposit back: cooperatively when the owner answers, else by starting the delay. An owner that asks
-    /// to wait is there, so the delay is not started. With `force` the owner is not asked.
+    /// to wait, or signs a close that this node cannot bring now, is there, so the delay is not started. With `force` the owner
+    /// is not asked.
     pub(super) async fn close(&self, id: ChannelId, force: bool) -> Result<Closed, SettlementError> {
         let channel = self.channels.get(id).ok_or(SettlementError::NoSuchChannel(id))?;
         if !channel.holds_something() {
@@ -144,6 +145,10 @@ impl Payer {
                 }
                 CloseReply::Signed(close) => match self.bring(&channel, close).await {
                     Ok(closed) => return Ok(closed),
+                    Err(SettlementError::Chain(why)) if !is_void(&why) => {
+                        let owner = channel.config.payee;
+                        return Err(SettlementError::NotBrought { owner, why: Box::new(why) });
+                    }
                     Err(error) => tracing::warn!(channel = %id, %error, "a signed close was not brought"),
                 },
                 CloseReply::Busy(_) if self.has_ended(id) => return Ok(Closed::Already),
@@ -290,6 +295,11 @@ impl Payer {
             tracing::warn!(owner = %channel.config.payee, %error, "a channel was not closed yet");
         }
     }
+}
+
+/// Tells whether a signed close that was not brought closes nothing. What else keeps it from the chain keeps any request from it.
+const fn is_void(error: &ChainError) -> bool {
+    matches!(error, ChainError::Reverted { .. } | ChainError::Failed { .. } | ChainError::Invalid(_))
 }
 
 /// The way to get the rest of a deposit back.

@@ -347,6 +347,28 @@ async fn close(world: &World, force: bool) -> Result<Channel> {
     Ok(world.consumer.control().ask(at).await?)
 }
 
+#[tokio::test]
+async fn a_signed_close_that_this_node_cannot_pay_for_is_told_as_that_and_brought_once_it_can() -> Result<()>
+{
+    let world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let (url, wallet) = (world.chain.rpc_url(), world.consumer_wallet.to_string());
+    let set_eth = async |wei: &str| rpc::call(&url, "anvil_setBalance", json!([wallet, wei])).await;
+    set_eth("0x0").await?;
+    let id = the_channel(&world).await?.id.to_string();
+    let refused = farthing(&world.consumer, &["channel", "close", &id, "--yes"]).await?;
+    for words in ["signed the close", "ETH", "--force"] {
+        ensure!(refused.code != 0 && refused.err.contains(words), "no `{words}`: {refused:?}");
+    }
+    ensure!(the_channel(&world).await?.state == ChannelState::Open);
+
+    set_eth("0xde0b6b3a7640000").await?;
+    ensure!(close(&world, false).await?.state == ChannelState::CloseBrought);
+    assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, cost(1));
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_that_was_busy_when_it_was_asked_and_closes_later_has_closed_unasked() -> Result<()> {
     let world = World::start().await?;
