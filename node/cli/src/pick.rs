@@ -4,7 +4,7 @@
 //! listings that the node has: everybody chooses names and, by trying, the beginnings of ids. So there must be exactly
 //! one, no older one may have nearly its name, and it is said which it is and whose.
 
-use std::str::FromStr;
+use std::{fmt::Display, str::FromStr};
 
 use clap::Args;
 use farthing_control::{ControlClient, endpoint, types::NamedService};
@@ -80,8 +80,7 @@ pub(super) async fn channel(node: &ControlClient, named: ChannelName) -> Result<
         ChannelName::Whole(id) => Ok(id),
         ChannelName::Begins(digits) => {
             let channels = node.ask(endpoint::Channels).await?;
-            let ids: Vec<ChannelId> = channels.iter().map(|channel| channel.id.0).collect();
-            one_that_begins(&digits, &ids)
+            one_that_begins(&digits, channels.iter().map(|channel| channel.id.0))
         }
     }
 }
@@ -94,7 +93,7 @@ pub(super) async fn own(node: &ControlClient, named: ServiceName) -> Result<Serv
             let apis = node.ask(endpoint::Apis).await?;
             let fits = apis.iter().filter(|api| is_named(api.id.0, &api.name, &text));
             let found: Vec<_> = fits.map(|api| (api.id.0, api.name.as_str())).collect();
-            one_of(&text, &found, "`farthing api list` shows them")
+            one_of(("service", &text), &found, none_called(&text, "`farthing api list` shows them"))
         }
     }
 }
@@ -129,7 +128,8 @@ pub(super) async fn listed(node: &ControlClient, text: &str) -> Result<Vec<Named
 /// The one that is meant.
 fn chosen<'a>(text: &str, found: &'a [NamedService]) -> Result<&'a NamedService, Failure> {
     let pairs: Vec<_> = found.iter().map(|one| (one.id.0, one.name.as_str())).collect();
-    let id = one_of(text, &pairs, "look for it with `farthing catalog search`")?;
+    let none = none_called(text, "look for it with `farthing catalog search`");
+    let id = one_of(("service", text), &pairs, none)?;
     let service = found.iter().find(|one| one.id.0 == id).filter(|one| !one.look_alike);
     service.ok_or_else(|| {
         let what = format!("the name of {id} is nearly that of an older service of another owner");
@@ -144,37 +144,39 @@ fn is_named(id: ServiceId, name: &str, text: &str) -> bool {
     begins_so || name.trim().to_lowercase() == text.to_lowercase()
 }
 
-fn one_of(text: &str, found: &[(ServiceId, &str)], where_to_look: &str) -> Result<ServiceId, Failure> {
+fn none_called(text: &str, where_to_look: &'static str) -> Failure {
+    Failure::new(Exit::Failure, format!("no service is called “{text}”, and no id begins so"))
+        .next(where_to_look)
+}
+
+/// The only one of the `kind` that was found for a text, each with its name if it has one.
+fn one_of<T: Copy + Display>(
+    (kind, text): (&str, &str),
+    found: &[(T, &str)],
+    none: Failure,
+) -> Result<T, Failure> {
     match found {
         [(id, _)] => Ok(*id),
-        [] => {
-            let what = format!("no service is called “{text}”, and no id begins so");
-            Err(Failure::new(Exit::Failure, what).next(where_to_look))
-        }
+        [] => Err(none),
         several => {
-            let named: Vec<String> =
-                several.iter().map(|(id, name)| format!("{id} ({})", one_line(name))).collect();
-            let what = format!("“{text}” may be several services: {}", named.join(", "));
+            let shown = |(id, name): &(T, &str)| match *name {
+                "" => id.to_string(),
+                name => format!("{id} ({})", one_line(name)),
+            };
+            let named: Vec<String> = several.iter().map(shown).collect();
+            let what = format!("“{text}” may be several {kind}s: {}", named.join(", "));
             Err(Failure::usage(what).next("name one by its id"))
         }
     }
 }
 
-fn one_that_begins(digits: &str, ids: &[ChannelId]) -> Result<ChannelId, Failure> {
+/// The only one of these channels whose id begins with the digits.
+fn one_that_begins(digits: &str, ids: impl Iterator<Item = ChannelId>) -> Result<ChannelId, Failure> {
     let begin = format!("0x{digits}");
-    let found: Vec<_> = ids.iter().filter(|id| id.to_string().starts_with(&begin)).collect();
-    match *found {
-        [id] => Ok(*id),
-        [] => {
-            let what = format!("no channel's id begins with {begin}");
-            Err(Failure::new(Exit::Failure, what).next("`farthing channel list` shows them"))
-        }
-        _ => {
-            let named: Vec<String> = found.iter().map(ToString::to_string).collect();
-            let what = format!("{begin} may be several channels: {}", named.join(", "));
-            Err(Failure::usage(what).next("name one by more of its digits"))
-        }
-    }
+    let found: Vec<_> = ids.filter(|id| id.to_string().starts_with(&begin)).map(|id| (id, "")).collect();
+    let none = Failure::new(Exit::Failure, format!("no channel's id begins with {begin}"))
+        .next("`farthing channel list` shows them");
+    one_of(("channel", &begin), &found, none)
 }
 
 #[cfg(test)]
@@ -246,10 +248,10 @@ mod tests {
             assert!(read(text).is_err(), "{text}");
         }
         let all = [one, other];
-        assert_eq!(one_that_begins("ababab01", &all).unwrap(), one);
-        let several = one_that_begins("ababab", &all).unwrap_err();
+        assert_eq!(one_that_begins("ababab01", all.into_iter()).unwrap(), one);
+        let several = one_that_begins("ababab", all.into_iter()).unwrap_err();
         assert_eq!(several.exit, Exit::Usage);
         assert!(several.to_string().contains(&other.to_string()), "{several}");
-        assert_eq!(one_that_begins("bab0", &all).unwrap_err().exit, Exit::Failure);
+        assert_eq!(one_that_begins("bab0", all.into_iter()).unwrap_err().exit, Exit::Failure);
     }
 }
