@@ -44,6 +44,7 @@ mod error;
 mod exchange;
 pub mod funding;
 pub(crate) mod heal;
+mod means;
 mod observed;
 mod pauses;
 mod places;
@@ -271,12 +272,17 @@ impl Consumer {
         BookComparer { ledger, channels, signer, network }
     }
 
-    /// A service, to look at before buying.
+    /// A service, to look at before buying with a secret.
     ///
     /// # Errors
     /// [`BuyError`] when nobody reachable knows it, or its details cannot be had.
-    pub async fn service(&self, id: ServiceId) -> Result<Arc<KnownService>, BuyError> {
-        Ok(self.0.catalog.newest(id).await?)
+    pub async fn service(
+        &self,
+        id: ServiceId,
+        grant: &Arc<Grant>,
+        max_price: Option<Usdc>,
+    ) -> Result<Arc<KnownService>, BuyError> {
+        Ok(self.0.catalog.newest(id, &self.asker(grant, max_price)).await?)
     }
 
     /// Buys one call. It runs to its end even when the caller goes away: what was promised must be resolved.

@@ -13,7 +13,7 @@ use farthing_control::types::{
     CatalogSort, CatalogState, Count, Counts, KindCount, LookAlike, NamedService, PriceCount, Text,
     VersionNote,
 };
-use farthing_discovery::{CatalogError, documents, method_of, time_of};
+use farthing_discovery::{Asker, CatalogError, documents, method_of, time_of};
 use farthing_gateway::services::address;
 use farthing_node::handles::Handles;
 use farthing_owner::samples;
@@ -107,7 +107,7 @@ async fn show(State(node): State<Handles>, Path(id): Path<Text<ServiceId>>) -> R
         address: address(&node.gateway_url(), id.0),
         details_missing: None,
     };
-    let known = match node.catalog.newest(id.0).await {
+    let known = match node.catalog.newest(id.0, &Asker::USER).await {
         Ok(known) => known,
         Err(error) => return Ok(Json(CatalogService { details_missing: Some(error.to_string()), ..shown })),
     };
@@ -127,7 +127,7 @@ async fn openapi(
     Path(id): Path<Text<ServiceId>>,
     Query(query): Query<DocumentVersion>,
 ) -> Result<Response, Failed> {
-    let known = node.catalog.newest(id.0).await?;
+    let known = node.catalog.newest(id.0, &Asker::USER).await?;
     let (at, version) = (address(&node.gateway_url(), id.0), query.version());
     let document = node.catalog.in_turn(move || documents::openapi(&known, &at, version)).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], document).into_response())
@@ -135,7 +135,7 @@ async fn openapi(
 
 answer!(CatalogSamples: sample);
 async fn sample(State(node): State<Handles>, Path(id): Path<Text<ServiceId>>) -> Reply<CatalogSamples> {
-    let known = node.catalog.newest(id.0).await?;
+    let known = node.catalog.newest(id.0, &Asker::USER).await?;
     let document = node.catalog.samples(&known).await?;
     Ok(Json(CatalogSamples { id, samples: samples::read(&document) }))
 }
@@ -151,7 +151,7 @@ answer!(CatalogVersions: versions);
 async fn versions(State(node): State<Handles>, Path(id): Path<Text<ServiceId>>) -> Reply<Vec<VersionNote>> {
     // Looks at the newest, so that it is among them, where its details can be had.
     let entry = node.catalog.entry(id.0).await?;
-    let versions = match node.catalog.newest(id.0).await {
+    let versions = match node.catalog.newest(id.0, &Asker::USER).await {
         Ok(known) => node.catalog.versions(known.listing()).await,
         Err(_) => node.catalog.versions(&entry.listing).await,
     };
@@ -164,7 +164,7 @@ async fn form(
     Path(id): Path<Text<ServiceId>>,
     Query(wanted): Query<OperationQuery>,
 ) -> Reply<CallForm> {
-    let known = node.catalog.newest(id.0).await?;
+    let known = node.catalog.newest(id.0, &Asker::USER).await?;
     let mut operations = known.operations().enumerate();
     let found = operations
         .find(|(_, (operation, _))| method_of(operation) == wanted.method.0 && operation.path == wanted.path);
@@ -238,5 +238,6 @@ refused!(CatalogError {
     CatalogError::Unknown(_) | CatalogError::NotKept { .. } => NOT_FOUND,
     CatalogError::Retired { .. } => GONE,
     CatalogError::DetailsUnavailable { .. } => BAD_GATEWAY,
+    CatalogError::NotRead(_) => INTERNAL_SERVER_ERROR,
     CatalogError::Store(_) | CatalogError::NoMemory(_) => SERVICE_UNAVAILABLE,
 });

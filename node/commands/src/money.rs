@@ -10,6 +10,7 @@ use farthing_control::types::{
     Channel, ChannelRole, ChannelState, CloseQuery, Eth, OpenRequest, ProblemName, SendAmount, SendRequest,
     Sent, Settled, Text, WalletBalance,
 };
+use farthing_discovery::Asker;
 use farthing_node::{
     consumer::{BuyError, channels::PayerChannel},
     handles::Handles,
@@ -145,7 +146,7 @@ fn channel(node: &Handles, id: ChannelId) -> Reply<Channel> {
 answer!(OpenChannel: open_channel);
 async fn open_channel(State(node): State<Handles>, Json(request): Json<OpenRequest>) -> Reply<Channel> {
     node.consumer.may_spend()?;
-    let service = node.catalog.service(request.service.0).await.map_err(BuyError::from)?;
+    let service = node.catalog.service(request.service.0, &Asker::USER).await.map_err(BuyError::from)?;
     let listing = service.listing();
     let accept = node.consumer.choose(&listing.accepts, listing.owner)?;
     let (funding, accept, price) = (node.funding.clone(), accept.clone(), listing.price);

@@ -10,7 +10,7 @@ use farthing_control::types::{
     Text,
     sdk::{Sdk, SdkFile, SdkLanguage, SdkRequest, Snippet, SnippetRequest},
 };
-use farthing_discovery::sdk;
+use farthing_discovery::{Asker, sdk};
 use farthing_node::handles::Handles;
 use farthing_protocol::ServiceId;
 use farthing_sdk::{Language, SdkError};
@@ -83,7 +83,7 @@ async fn make<T: Send + 'static>(
         let detail = format!("there is no such language; expected one of {}", names.join(", "));
         return Err(Failed::new(StatusCode::BAD_REQUEST, &detail, "`farthing sdk languages` lists them."));
     };
-    let known = node.catalog.newest(id).await?;
+    let known = node.catalog.newest(id, &Asker::USER).await?;
     let origin = node.gateway_url();
     let made = node.catalog.in_turn(move || sdk::generate(&known, language, &origin, wishes).map(pack));
     Ok(made.await??)
@@ -95,7 +95,7 @@ async fn snippets(
     Path(id): Path<Text<ServiceId>>,
     Json(call): Json<SnippetRequest>,
 ) -> Reply<Vec<Snippet>> {
-    let known = node.catalog.newest(id.0).await?;
+    let known = node.catalog.newest(id.0, &Asker::USER).await?;
     let operations = &known.api().description().operations;
     let is_it = |method: &str, path: &str| method == call.method && path == call.path;
     let Some(index) =

@@ -2,8 +2,9 @@
 //!
 //! What was fetched is kept, so a service can be looked at while its owner is away.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
+use farthing_bounds::HeldBytes;
 use farthing_bridge::{description::Operation, document::Bounds};
 use farthing_network::CallFailure;
 use farthing_protocol::{
@@ -12,34 +13,16 @@ use farthing_protocol::{
     keccak256,
     listing::Pin,
 };
-use parking_lot::Mutex;
 
 use super::{
-    ASK_TIMEOUT, Catalog, CatalogError, KnownError, KnownService, known::UnreadService, recent::Recent,
+    ASK_TIMEOUT, Asker, Catalog, CatalogError, ContentError, KnownError, KnownService, known::UnreadService,
+    reader::Queuer, store,
 };
 
 /// Other peers asked for content that its owner does not give.
 const OTHERS_ASKED_MAX: usize = 8;
 /// Words of one operation that the index takes.
 const OPERATION_CHARS_MAX: usize = 200;
-
-/// The reason that pinned content cannot be had or read.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum ContentError {
-    #[error(transparent)]
-    NotAnswered(#[from] CallFailure),
-    #[error("the owner's node does not answer")]
-    Silent,
-    #[error("the owner no longer has them")]
-    Gone,
-    #[error("the owner sent other content than its listing names")]
-    OtherContent,
-    #[error(transparent)]
-    Unreadable(Arc<KnownError>),
-    /// A mistake in this program ended it.
-    #[error("the node failed while it read them")]
-    Failed,
-}
 
 /// The reason that a description was not read.
 enum NotRead {
@@ -62,19 +45,20 @@ impl Catalog {
     /// The samples document that the service's details pin; free, and never asked of its upstream.
     ///
     /// # Errors
-    /// [`CatalogError::DetailsUnavailable`] when nobody reachable has it.
+    /// [`CatalogError::DetailsUnavailable`] when nobody reachable has it, [`CatalogError::Store`] when the own disk failed as well.
     pub async fn samples(&self, known: &KnownService) -> Result<Vec<u8>, CatalogError> {
         let Some(pin) = known.details().samples else { return Ok(Vec::new()) };
-        let owner = known.listing().owner;
-        let unavailable = |reason| CatalogError::DetailsUnavailable { owner, reason };
-        self.content(pin, owner).await.map_err(unavailable)
+        self.content(pin, known.listing().owner).await
     }
 
-    /// Pinned content, or why it cannot be had.
-    pub(super) async fn content(&self, pin: Pin, owner: Address) -> Result<Vec<u8>, ContentError> {
-        if let Some(content) = self.at_hand(&pin.hash) {
-            return Ok(content);
-        }
+    /// Pinned content, or why it cannot be had. A place for look-ups is held while others are asked, and no longer.
+    pub(super) async fn content(&self, pin: Pin, owner: Address) -> Result<Vec<u8>, CatalogError> {
+        let own_disk = match self.kept(&pin.hash) {
+            Ok(Some(content)) => return Ok(content),
+            Ok(None) => None,
+            Err(error) => Some(error),
+        };
+        let _place = self.0.lookups.acquire().await;
         let refused = match self.fetch(owner, pin).await {
             Ok(content) => return Ok(content),
             Err(refused) => refused,
@@ -85,19 +69,20 @@ impl Catalog {
                 return Ok(content);
             }
         }
-        Err(refused)
+        // What may have been here is not for others to keep.
+        Err(own_disk.map_or(CatalogError::DetailsUnavailable { owner, reason: refused }, CatalogError::Store))
     }
 
     /// Without asking anybody.
     pub(super) fn at_hand(&self, hash: &Hash) -> Option<Vec<u8>> {
-        let kept = || match self.0.store.blob(hash) {
-            Ok(kept) => kept,
-            Err(error) => {
-                tracing::warn!(%error, "kept content cannot be read");
-                None
-            }
-        };
-        self.0.own.blob(hash).or_else(kept)
+        self.kept(hash).ok().flatten()
+    }
+
+    fn kept(&self, hash: &Hash) -> Result<Option<Vec<u8>>, store::CatalogError> {
+        if let Some(own) = self.0.own.blob(hash) {
+            return Ok(Some(own));
+        }
+        self.0.store.blob(hash).inspect_err(|error| tracing::warn!(%error, "kept content cannot be read"))
     }
 
     /// From `peer`, which is dialled for it.
@@ -139,51 +124,82 @@ impl Catalog {
         Ok(content)
     }
 
-    /// A version with its details. Calls that are refused together all bring it, and share what came of one reading.
+    /// A version with its details, kept in memory for the next call that asks for it.
     pub(super) async fn read_once(
         &self,
-        listing: Verified<Listing>,
+        listing: &Verified<Listing>,
+        asker: &Asker,
     ) -> Result<Arc<KnownService>, CatalogError> {
-        let mut turn = self.0.reading.take(listing.service).await;
+        let read = self.version(listing, asker).await?;
+        if self.this_in_memory(listing).is_none() {
+            let displaced = self.0.unused.lock().put(listing.service, read.clone());
+            drop(displaced);
+        }
+        Ok(read)
+    }
+
+    /// A version with its details, from memory or read for this caller alone, to judge what was bought with it. It is not put in
+    /// use, and not kept.
+    ///
+    /// Calls of one secret that are refused together all bring it, and share what came of one reading; those of others do not
+    /// wait for that, since theirs may come to its turn sooner.
+    ///
+    /// # Errors
+    /// [`CatalogError::DetailsUnavailable`] when nobody reachable has its details any more, and whatever fails in this node.
+    pub async fn version(
+        &self,
+        listing: &Verified<Listing>,
+        asker: &Asker,
+    ) -> Result<Arc<KnownService>, CatalogError> {
+        let mut turn = self.0.reading.take((listing.service, asker.queuer())).await;
         if let Some((read, outcome)) = &*turn
-            && **read == *listing
+            && **read == **listing
         {
             return outcome.clone();
         }
-        let this_in = |known: &Mutex<Recent<ServiceId, Arc<KnownService>>>| {
-            let known = known.lock().get(&listing.service);
-            known.filter(|known| **known.listing() == *listing)
-        };
-        let outcome = match this_in(&self.0.services).or_else(|| this_in(&self.0.unused)) {
+        let outcome = match self.this_in_memory(listing) {
             Some(read) => Ok(read),
-            None => self.read(listing.clone()).await.map(Arc::new).inspect(|read| {
-                let displaced = self.0.unused.lock().put(listing.service, read.clone());
-                drop(displaced);
-            }),
+            None => self.read(listing.clone(), asker).await,
         };
-        *turn = Some((listing, outcome.clone()));
+        *turn = Some((listing.clone(), outcome.clone()));
         outcome
     }
 
-    /// A service with its details, whatever they take: what was used longest ago makes room for it. It keeps the room that
-    /// it takes for as long as anybody holds it.
-    async fn read(&self, listing: Verified<Listing>) -> Result<KnownService, CatalogError> {
+    /// This very version, in use or not.
+    fn this_in_memory(&self, listing: &Listing) -> Option<Arc<KnownService>> {
+        let is_this = |known: &Arc<KnownService>| **known.listing() == *listing;
+        let in_use = self.in_memory(listing.service).filter(is_this);
+        in_use.or_else(|| self.0.unused.lock().get(&listing.service).filter(is_this))
+    }
+
+    /// A service with its details, whatever they take. It keeps the room that it takes for as long as anybody holds it.
+    async fn read(
+        &self,
+        listing: Verified<Listing>,
+        asker: &Asker,
+    ) -> Result<Arc<KnownService>, CatalogError> {
         let (service, owner) = (listing.service, listing.owner);
-        let blob = self.content(pin_of(&listing), owner).await;
-        let blob = blob.map_err(|reason| CatalogError::DetailsUnavailable { owner, reason })?;
+        let blob = self.content(pin_of(&listing), owner).await?;
+        // Before anything of it is opened.
+        let may_displace = asker.may_displace(&listing);
         let catalog = self.clone();
-        let reading = move || -> Result<KnownService, NotRead> {
-            let room_for = |bytes| catalog.0.memory.take(bytes).ok_or(NotRead::NoMemory);
+        let reading = move || -> Result<Arc<KnownService>, NotRead> {
+            // Another caller's turn may have come first.
+            if let Some(read) = catalog.this_in_memory(&listing) {
+                return Ok(read);
+            }
+            catalog.0.ways.descriptions_read.fetch_add(1, Ordering::Relaxed);
             let unread = UnreadService::open(listing, &blob, Bounds::ASKED_FOR)?;
-            catalog.make_room(unread.values_bytes());
-            let room = room_for(unread.values_bytes())?;
+            let room = catalog.room_for(unread.values_bytes(), may_displace);
+            let mut room = room.ok_or(NotRead::NoMemory)?;
             let known = unread.read()?;
-            // With its paths. Nobody else takes any meanwhile: one thread reads.
-            drop(room);
-            let room = room_for(known.memory_bytes())?;
-            Ok(known.keeping(room))
+            // With its paths.
+            if !catalog.0.memory.enlarge(&mut room, known.memory_bytes()) {
+                return Err(NotRead::NoMemory);
+            }
+            Ok(Arc::new(known.keeping(room)))
         };
-        let read = self.0.reader.run(reading).await;
+        let read = self.0.reader.run(asker.queuer(), reading).await;
         self.indexed(read, (service, owner)).await
     }
 
@@ -192,38 +208,36 @@ impl Catalog {
         &self,
         listing: Verified<Listing>,
         blob: Vec<u8>,
-    ) -> Result<KnownService, CatalogError> {
+    ) -> Result<Arc<KnownService>, CatalogError> {
         let of = (listing.service, listing.owner);
-        let reading = move || -> Result<KnownService, NotRead> {
-            Ok(UnreadService::open(listing, &blob, Bounds::UNASKED)?.read()?)
+        let reading = move || -> Result<Arc<KnownService>, NotRead> {
+            Ok(Arc::new(UnreadService::open(listing, &blob, Bounds::UNASKED)?.read()?))
         };
-        let read = self.0.reader.run(reading).await;
+        let read = self.0.reader.run(Queuer::Node, reading).await;
         self.indexed(read, of).await
     }
 
-    /// Gives up what both stores have no room for beside something of this size.
-    fn make_room(&self, bytes: usize) {
-        for store in [&self.0.services, &self.0.unused] {
-            let given_up = store.lock().make_room(bytes);
-            drop(given_up);
+    /// Room for a description: what nobody pays for makes room for it. What was paid for does as well where that is not enough, if
+    /// this one can be paid for.
+    fn room_for(&self, bytes: usize, may_displace: bool) -> Option<HeldBytes> {
+        let given_up = (self.0.in_use.lock().make_room(bytes), self.0.unused.lock().make_room(bytes));
+        drop(given_up);
+        let room = self.0.memory.take(bytes);
+        if room.is_some() || !may_displace {
+            return room;
         }
+        let given_up = self.0.in_use.lock().make_room_for_payer(bytes);
+        drop(given_up);
+        self.0.memory.take(bytes)
     }
 
     /// The service that came of a reading, found by words of its operations when there is no newer version.
     async fn indexed(
         &self,
-        read: Option<Result<KnownService, NotRead>>,
+        read: Option<Result<Arc<KnownService>, NotRead>>,
         (service, owner): (ServiceId, Address),
-    ) -> Result<KnownService, CatalogError> {
-        let unavailable = |reason| CatalogError::DetailsUnavailable { owner, reason };
-        let known = match read {
-            Some(Ok(known)) => known,
-            Some(Err(NotRead::NoMemory)) => return Err(CatalogError::NoMemory(service)),
-            Some(Err(NotRead::Unreadable(error))) => {
-                return Err(unavailable(ContentError::Unreadable(error)));
-            }
-            None => return Err(unavailable(ContentError::Failed)),
-        };
+    ) -> Result<Arc<KnownService>, CatalogError> {
+        let known = came_of(read, (service, owner))?;
         if self.newer_listing(&known).is_none() {
             self.index(&known).await;
         }
@@ -243,11 +257,41 @@ impl Catalog {
     }
 }
 
+/// What came of a reading: what is wrong with the details is their owner's doing, and all else this node's.
+fn came_of<T>(
+    read: Option<Result<T, NotRead>>,
+    (service, owner): (ServiceId, Address),
+) -> Result<T, CatalogError> {
+    match read {
+        Some(Ok(known)) => Ok(known),
+        Some(Err(NotRead::Unreadable(error))) => {
+            Err(CatalogError::DetailsUnavailable { owner, reason: ContentError::Unreadable(error) })
+        }
+        Some(Err(NotRead::NoMemory)) => Err(CatalogError::NoMemory(service)),
+        None => Err(CatalogError::NotRead(service)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use farthing_protocol::listing::DetailsError;
 
     use super::*;
+
+    #[test]
+    fn what_fails_in_this_node_is_no_word_about_the_owner() {
+        let of = (ServiceId::from_bytes([1; 16]), Address::from_bytes([7; 20]));
+        let unreadable = NotRead::Unreadable(Arc::new(DetailsError::OutOfBounds.into()));
+        for (read, is_of_owner) in
+            [(Some(Err(unreadable)), true), (Some(Err(NotRead::NoMemory)), false), (None, false)]
+        {
+            let error = came_of::<()>(read, of).unwrap_err();
+            assert_eq!(error.is_of_others(), is_of_owner, "{error}");
+            let told = format!("{error}. {}", error.next_step());
+            assert_eq!(told.to_lowercase().contains("owner"), is_of_owner, "{told}");
+        }
+        assert!(!CatalogError::Store(store::CatalogError::InUse).is_of_others());
+    }
 
     #[test]
     fn nobody_is_told_to_try_again_what_the_owner_has_to_mend() {

@@ -32,9 +32,12 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 
 mod agenda;
 mod ahead;
+mod asker;
 mod condition;
 mod content;
 pub mod documents;
+mod error;
+mod in_use;
 pub mod known;
 mod liveness;
 mod memory;
@@ -46,16 +49,18 @@ mod recent;
 pub mod sdk;
 mod versions;
 
+pub use asker::Asker;
 pub use condition::{Condition, NOT_MODIFIED};
-pub use content::ContentError;
+pub use error::{CatalogError, ContentError};
 pub use known::{
     CallPlan, KnownError, KnownService, PlanError, answers_html, kind_of, method_of, operation_name, time_of,
 };
 pub use own::{OwnService, OwnServices};
 pub use versions::{add_note, note_of, told};
 
+use in_use::{InUse, InUseBytes};
 use memory::DescriptionMemory;
-use reader::Reader;
+use reader::{Queuer, Reader};
 use recent::{Displaced, Recent};
 
 /// Look-ups at once.
@@ -73,51 +78,6 @@ const REMEMBER_EVERY: Duration = Duration::from_secs(10);
 /// News waiting to be passed on.
 const NEWS_MAX: usize = 64;
 
-/// The reason that a service cannot be used.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum CatalogError {
-    #[error("the service {0} is not in the catalog, and no connected node knows it")]
-    Unknown(ServiceId),
-    #[error("the service {service} exists, but its listing is not kept here: {reason}")]
-    NotKept { service: ServiceId, reason: store::Reason },
-    /// `on_secs` is by the owner's clock.
-    #[error("the service {service} was retired by its owner {owner} on {}", clock::date(*.on_secs))]
-    Retired { service: ServiceId, owner: Address, on_secs: u64 },
-    #[error("the details of the service cannot be had: {reason}")]
-    DetailsUnavailable {
-        owner: Address,
-        #[source]
-        reason: ContentError,
-    },
-    #[error(
-        "calls and pages under way work with as many large descriptions as this node has memory for, and the one of the service \
-         {0} found no room"
-    )]
-    NoMemory(ServiceId),
-    #[error("the catalog failed: {0}")]
-    Store(#[from] store::CatalogError),
-}
-
-impl CatalogError {
-    /// Returns the step to take next.
-    pub const fn next_step(&self) -> &'static str {
-        match self {
-            Self::Unknown(_) => "Search for it with `farthing catalog search WORDS`.",
-            Self::NotKept { .. } => "Its owner has to mend that; `farthing call` works without the catalog.",
-            Self::Retired { .. } => "Look for another one with `farthing catalog search`.",
-            Self::DetailsUnavailable {
-                reason: ContentError::OtherContent | ContentError::Unreadable(_),
-                ..
-            } => "Its owner has to publish the service again.",
-            Self::DetailsUnavailable { .. } => {
-                "Try again when the owner's node or one that knows it is connected."
-            }
-            Self::NoMemory(_) => "Try again in a moment: the first of them that ends makes room.",
-            Self::Store(_) => "`farthing doctor` checks the data folder.",
-        }
-    }
-}
-
 /// The services of the network. A cheap handle.
 #[derive(Clone, Debug)]
 pub struct Catalog(Arc<CatalogInner>);
@@ -131,11 +91,11 @@ struct CatalogInner {
     network: NetworkHandle,
     network_name: String,
     own: Arc<dyn OwnServices>,
-    services: Mutex<Recent<ServiceId, Arc<KnownService>>>,
-    /// A burst of first calls of one service makes one look-up.
-    looking: KeyedMutex<ServiceId>,
+    in_use: Mutex<InUse<ServiceId, Arc<KnownService>>>,
+    /// A burst of first calls of one service with one secret makes one look-up.
+    looking: KeyedMutex<(ServiceId, Queuer)>,
     lookups: Semaphore,
-    reading: KeyedMutex<ServiceId, Option<ReadVersion>>,
+    reading: KeyedMutex<(ServiceId, Queuer), Option<ReadVersion>>,
     reader: Reader,
     memory: DescriptionMemory,
     /// Documents are written one at a time.
@@ -152,12 +112,13 @@ struct CatalogInner {
     ways: Ways,
 }
 
-/// Counts of the ways in which listings came here since the start.
+/// Counts of the ways in which listings and descriptions came here since the start.
 #[derive(Debug, Default)]
 struct Ways {
     gossiped: AtomicU64,
     comparisons: AtomicU64,
     comparisons_fruitful: AtomicU64,
+    descriptions_read: AtomicU64,
 }
 
 /// The same at one moment.
@@ -169,6 +130,8 @@ pub struct WayCounts {
     pub comparisons: u64,
     /// Those of them that brought something new.
     pub comparisons_fruitful: u64,
+    /// Descriptions that were read because somebody asked for the service, and memory did not have it.
+    pub descriptions_read: u64,
 }
 
 /// Something new that neighbours should hear of.
@@ -191,23 +154,21 @@ impl Catalog {
         own: Arc<dyn OwnServices>,
     ) -> (Self, mpsc::Receiver<News>) {
         let (news, heard) = mpsc::channel(NEWS_MAX);
-        let recent = |entries_max| {
-            let bytes_of = |known: &Arc<KnownService>| known.memory_bytes();
-            Mutex::new(Recent::new(entries_max, bytes_of, memory::STORED_BYTES_MAX))
-        };
+        let bytes_of = |known: &Arc<KnownService>| known.memory_bytes();
+        let in_use = InUseBytes { paid_max: memory::PAID_BYTES_MAX, guests_max: memory::UNPAID_BYTES_MAX };
         let inner = CatalogInner {
             store,
             network,
             network_name,
             own,
-            services: recent(SERVICES_IN_MEMORY_MAX),
+            in_use: Mutex::new(InUse::new(SERVICES_IN_MEMORY_MAX, bytes_of, in_use)),
             looking: KeyedMutex::default(),
             lookups: Semaphore::new(LOOKUPS_MAX),
             reading: KeyedMutex::default(),
             reader: Reader::start(),
             memory: DescriptionMemory::new(),
             writing: Arc::new(Semaphore::new(1)),
-            unused: recent(UNUSED_IN_MEMORY_MAX),
+            unused: Mutex::new(Recent::new(UNUSED_IN_MEMORY_MAX, bytes_of, memory::UNPAID_BYTES_MAX)),
             asked: Mutex::new(LruCache::new(SERVICES_IN_MEMORY_MAX)),
             seen: Arc::default(),
             news,
@@ -235,12 +196,13 @@ impl Catalog {
         self.0.store.counts()
     }
 
-    /// Returns how listings came here since the start.
+    /// Returns how listings and descriptions came here since the start.
     pub fn ways(&self) -> WayCounts {
-        let Ways { gossiped, comparisons, comparisons_fruitful } = &self.0.ways;
-        let [gossiped, comparisons, comparisons_fruitful] =
-            [gossiped, comparisons, comparisons_fruitful].map(|count| count.load(Ordering::Relaxed));
-        WayCounts { gossiped, comparisons, comparisons_fruitful }
+        let Ways { gossiped, comparisons, comparisons_fruitful, descriptions_read } = &self.0.ways;
+        let counts = [gossiped, comparisons, comparisons_fruitful, descriptions_read];
+        let [gossiped, comparisons, comparisons_fruitful, descriptions_read] =
+            counts.map(|count| count.load(Ordering::Relaxed));
+        WayCounts { gossiped, comparisons, comparisons_fruitful, descriptions_read }
     }
 
     /// Returns the name that a service gives itself, as far as this node knows without asking anybody.
@@ -282,22 +244,30 @@ impl Catalog {
     ///
     /// # Errors
     /// [`CatalogError`] when nobody reachable knows it, its owner retired it, or its details cannot be had.
-    pub async fn service(&self, id: ServiceId) -> Result<Arc<KnownService>, CatalogError> {
+    pub async fn service(&self, id: ServiceId, asker: &Asker) -> Result<Arc<KnownService>, CatalogError> {
         if let Some(known) = self.in_use(id)? {
             return Ok(known);
         }
-        let _alone = self.0.looking.take(id).await;
+        let _alone = self.0.looking.take((id, asker.queuer())).await;
         if let Some(known) = self.in_use(id)? {
             return Ok(known);
         }
-        let _place = self.0.lookups.acquire().await;
         let listing = self.listing(id).await?;
-        self.open(listing).await
+        self.open(&listing, asker).await
     }
 
     /// The service as calls of it were planned last, when it is still in memory.
     pub fn in_memory(&self, id: ServiceId) -> Option<Arc<KnownService>> {
-        self.0.services.lock().get(&id)
+        self.0.in_use.lock().get(&id)
+    }
+
+    /// Takes note of a call of the service that has its money: no other one pushes it out of memory from now on that has none.
+    pub fn note_paid(&self, id: ServiceId) {
+        let given_up = self.0.in_use.lock().note_paid(id);
+        if !given_up.is_empty() {
+            // What is large takes a while to be dropped, and its call waits for none of it.
+            tokio::task::spawn_blocking(move || drop(given_up));
+        }
     }
 
     /// The versions of a service, the newest last: as its owner tells them, and what this node saw beyond that. What
@@ -342,42 +312,50 @@ impl Catalog {
         });
         let listing = match stored {
             Some(entry) => entry.listing,
-            None => self.ask_peers(id).await.ok_or(CatalogError::Unknown(id))?,
+            None => {
+                let _place = self.0.lookups.acquire().await;
+                self.ask_peers(id).await.ok_or(CatalogError::Unknown(id))?
+            }
         };
         unless_retired(&listing)?;
         Ok(listing)
     }
 
     /// A service with its details, kept in memory for the next call.
-    async fn open(&self, listing: Verified<Listing>) -> Result<Arc<KnownService>, CatalogError> {
-        unless_retired(&listing)?;
-        let known = self.read_once(listing).await?;
+    async fn open(
+        &self,
+        listing: &Verified<Listing>,
+        asker: &Asker,
+    ) -> Result<Arc<KnownService>, CatalogError> {
+        unless_retired(listing)?;
+        let known = self.read_once(listing, asker).await?;
         self.use_from_now(&known).await;
         Ok(known)
     }
 
-    /// Plans calls of the service with this version, unless a newer one is in use already.
+    /// Plans calls of the service with this version, unless it or a newer one is in use already.
     pub async fn use_from_now(&self, known: &Arc<KnownService>) {
         let id = known.listing().service;
         let Displaced { before, gone } = {
-            let mut services = self.0.services.lock();
-            if services.get(&id).is_some_and(|used| used.listing().seq > known.listing().seq) {
+            let mut in_use = self.0.in_use.lock();
+            // The same version is not put there again: what was paid for stays that.
+            if in_use.get(&id).is_some_and(|used| used.listing().seq >= known.listing().seq) {
                 return;
             }
-            services.put(id, known.clone())
+            in_use.put(id, known.clone())
         };
         drop(gone);
         {
             let mut unused = self.0.unused.lock();
             if unused.get(&id).is_some_and(|kept| Arc::ptr_eq(&kept, known)) {
-                unused.remove(&id);
+                drop(unused.remove(&id));
             }
         }
         self.0.seen.note(before, known.clone()).await;
     }
 
     fn in_use(&self, id: ServiceId) -> Result<Option<Arc<KnownService>>, CatalogError> {
-        let known = self.0.services.lock().get(&id);
+        let known = self.in_memory(id);
         if let Some(newer) = known.as_deref().and_then(|known| self.newer_listing(known)) {
             unless_retired(&newer)?;
         }

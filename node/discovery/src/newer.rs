@@ -11,7 +11,7 @@ use farthing_protocol::{
     info::{InfoRequest, InfoResponse},
 };
 
-use super::{ASK_TIMEOUT, Catalog, CatalogError, KnownService, News, replaces};
+use super::{ASK_TIMEOUT, Asker, Catalog, CatalogError, KnownService, News, replaces};
 
 /// The time after which an owner is asked again for a newer version of one service.
 const REFRESH_EVERY: Duration = Duration::from_secs(2);
@@ -19,18 +19,18 @@ const REFRESH_EVERY: Duration = Duration::from_secs(2);
 impl Catalog {
     /// A newer version of a service in use, when one has arrived. It is not in use before
     /// [`Catalog::use_from_now`].
-    pub async fn newer(&self, known: &KnownService) -> Option<Arc<KnownService>> {
+    pub async fn newer(&self, known: &KnownService, asker: &Asker) -> Option<Arc<KnownService>> {
         let listing = self.newer_listing(known)?;
-        self.read_once(listing).await.ok()
+        self.read_once(&listing, asker).await.ok()
     }
 
     /// The newest version that this node has, to look at: no call is planned with it.
     ///
     /// # Errors
     /// As [`Catalog::service`].
-    pub async fn newest(&self, id: ServiceId) -> Result<Arc<KnownService>, CatalogError> {
-        let known = self.service(id).await?;
-        let Some(newer) = self.newer(&known).await else { return Ok(known) };
+    pub async fn newest(&self, id: ServiceId, asker: &Asker) -> Result<Arc<KnownService>, CatalogError> {
+        let known = self.service(id, asker).await?;
+        let Some(newer) = self.newer(&known, asker).await else { return Ok(known) };
         self.0.seen.note(Some(known), newer.clone()).await;
         Ok(newer)
     }
@@ -44,6 +44,7 @@ impl Catalog {
         &self,
         known: &KnownService,
         listing: Signed<Listing>,
+        asker: &Asker,
     ) -> Result<Option<Arc<KnownService>>, CatalogError> {
         let current = known.listing();
         let Some(listing) = self.accept(listing, current.owner) else { return Ok(None) };
@@ -55,12 +56,12 @@ impl Catalog {
             return Ok(None);
         }
         self.keep(&listing, current.owner).await;
-        self.open(listing).await.map(Some)
+        self.open(&listing, asker).await.map(Some)
     }
 
     /// The service's newest version, asked of its owner, when that differs from `known`: before a call is
     /// refused here, the owner may have changed its offer. A service is asked for at most every two seconds.
-    pub async fn refresh(&self, known: &KnownService) -> Option<Arc<KnownService>> {
+    pub async fn refresh(&self, known: &KnownService, asker: &Asker) -> Option<Arc<KnownService>> {
         let (id, owner) = (known.listing().service, known.listing().owner);
         if !self.may_ask_again(id) {
             return None;
@@ -73,17 +74,7 @@ impl Catalog {
             return None;
         }
         self.keep(&listing, owner).await;
-        self.open(listing).await.ok()
-    }
-
-    /// A version that calls were bought with, to judge what came of them: from memory, or read again where that has given
-    /// it up. It is not put in use.
-    ///
-    /// # Errors
-    /// [`CatalogError::NoMemory`], or [`CatalogError::DetailsUnavailable`] when nobody reachable has its details any more.
-    pub async fn read_again(&self, listing: &Verified<Listing>) -> Result<Arc<KnownService>, CatalogError> {
-        let _place = self.0.lookups.acquire().await;
-        self.read_once(listing.clone()).await
+        self.open(&listing, asker).await.ok()
     }
 
     fn may_ask_again(&self, id: ServiceId) -> bool {

@@ -32,8 +32,8 @@ impl<K: Hash + Eq + Copy, V: Clone> Recent<K, V> {
         self.entries.get(key).cloned()
     }
 
-    pub(super) fn remove(&mut self, key: &K) {
-        self.entries.pop(key);
+    pub(super) fn remove(&mut self, key: &K) -> Option<V> {
+        self.entries.pop(key)
     }
 
     /// Keeps an entry, and returns what has to go for it.

@@ -189,7 +189,7 @@ impl Gateway {
     /// needs one.
     async fn as_its_owner_takes_it(&self, mut order: Order) -> Order {
         let Some(said) = order.headers.remove("accept-encoding") else { return order };
-        let known = self.consumer.service(order.service).await;
+        let known = self.consumer.service(order.service, &order.grant, order.max_price).await;
         // Whoever is unknown now may have answered this very call before.
         let packs_answers = known.ok().is_none_or(|known| known.api().description().packs_answers);
         let packed = codings(&said).filter(|_| packs_answers);
@@ -202,7 +202,7 @@ impl Gateway {
         if !farthing_discovery::documents::is_path(&order.path) {
             return None;
         }
-        let known = match self.consumer.service(order.service).await {
+        let known = match self.consumer.service(order.service, &order.grant, order.max_price).await {
             Ok(known) => known,
             Err(error) => return Some(Err(refused(&error, order.call_id))),
         };

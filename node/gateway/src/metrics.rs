@@ -134,10 +134,11 @@ impl Counts {
     }
 
     /// They never fall while the node runs. `_total` is put behind each name.
-    fn counters(&self) -> [Fact; 10] {
+    fn counters(&self) -> [Fact; 11] {
         let Self(node) = self;
         let (ledger, requests) = (node.ledger.stats(), node.chain.request_counts());
-        let WayCounts { gossiped, comparisons, comparisons_fruitful } = node.catalog.ways();
+        let WayCounts { gossiped, comparisons, comparisons_fruitful, descriptions_read } =
+            node.catalog.ways();
         [
             ("farthing_ledger_commits", "Durable commits", ledger.commits),
             ("farthing_ledger_operations", "Operations in those commits", ledger.operations),
@@ -160,6 +161,11 @@ impl Counts {
                 "farthing_catalog_comparisons_fruitful",
                 "Comparisons of catalogs that brought something new",
                 comparisons_fruitful,
+            ),
+            (
+                "farthing_descriptions_read",
+                "Descriptions of services that were asked for and not in memory",
+                descriptions_read,
             ),
         ]
     }

@@ -300,7 +300,9 @@ impl From<&BuyError> for Problem {
                 (UNAVAILABLE, "ledger-closed", "The node cannot store what it promised")
             }
             BuyError::SpendingStopped(_) => (UNAVAILABLE, "spending-stopped", "Spending is stopped"),
-            BuyError::Failed => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "The node failed"),
+            BuyError::Failed | BuyError::NotRead(_) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "internal", "The node failed")
+            }
             BuyError::ShuttingDown => (UNAVAILABLE, "shutting-down", "The node is shutting down"),
             BuyError::PriceChanged { .. } | BuyError::DeclinedCharged { .. } => {
                 (CONFLICT, "price-changed", "The price has changed")
@@ -335,6 +337,7 @@ impl From<&BuyError> for Problem {
             | BuyError::Unread(_)
             | BuyError::NotStored(_)
             | BuyError::Failed
+            | BuyError::NotRead(_)
             | BuyError::Undecided(_) => problem.undecided(),
             BuyError::BadAnswer { charged, .. } => problem.charging(*charged),
             BuyError::BodyGone { charged } | BuyError::NotRepeated { charged, .. } => {

@@ -121,7 +121,8 @@ impl ServiceRequest<'_> {
         }
         let method: Method = self.method.as_str().parse().map_err(|e| Problem::malformed(format!("{e}")))?;
         let call_id = call::id_of(&grant, None, self.headers)?;
-        let known = gateway.consumer.service(service).await.map_err(|e| Problem::from(&e))?;
+        let known = gateway.consumer.service(service, &grant, max_price).await;
+        let known = known.map_err(|e| Problem::from(&e))?;
         let params = if documents::asked(&known, method, &self.path).is_some() {
             form_urlencoded::parse(self.query.as_bytes()).into_owned().collect()
         } else {

@@ -70,6 +70,7 @@ impl Consumer {
             // With a place, so that no more than have one pass the limit together. A trial lasts for this round.
             let _tried = undecided.admit(service.listing().owner, plan.price, undecided_max)?;
             let prepared = self.prepare(&order, &service, &plan, request_hash, deadline).await?;
+            self.note_paid(&prepared);
             request_hash = Some(prepared.promise().request_hash);
             if accepted.is_first && order.max_price.is_none() {
                 self.begin_price(&service, &plan).await?;
@@ -140,9 +141,10 @@ impl Consumer {
     /// caller can have nothing against it. What would be refused here is checked against the owner's newest
     /// version first, because the remembered one may be old.
     async fn planned(&self, order: &Order) -> Result<(Arc<KnownService>, CallPlan), BuyError> {
-        let mut service = self.0.catalog.service(order.service).await?;
+        let asker = self.asker(&order.grant, order.max_price);
+        let mut service = self.0.catalog.service(order.service, &asker).await?;
         let mut first = plan(&service, order);
-        if let Some(newer) = self.0.catalog.newer(&service).await {
+        if let Some(newer) = self.0.catalog.newer(&service, &asker).await {
             let second = plan(&newer, order);
             let price = |plan: &Result<CallPlan, BuyError>| plan.as_ref().ok().map(|plan| plan.price);
             let agreed = price(&first).max(self.most_accepted(order, &service, &first)?);
@@ -157,7 +159,7 @@ impl Consumer {
         if first.as_ref().is_ok_and(|plan| plan.price <= price_max) {
             return first.map(|plan| (service, plan));
         }
-        match self.0.catalog.refresh(&service).await {
+        match self.0.catalog.refresh(&service, &asker).await {
             Some(newer) => plan(&newer, order).map(|plan| (newer, plan)),
             None => first.map(|plan| (service, plan)),
         }
@@ -170,8 +172,9 @@ impl Consumer {
         service: &KnownService,
         mut refusal: Refusal,
     ) -> Result<(Arc<KnownService>, CallPlan), BuyError> {
+        let asker = self.asker(&order.grant, order.max_price);
         let newer = match refusal.listing.take() {
-            Some(listing) => self.0.catalog.adopt(service, listing).await?,
+            Some(listing) => self.0.catalog.adopt(service, listing, &asker).await?,
             None => None,
         };
         let service = newer.ok_or(BuyError::Refused(refusal))?;

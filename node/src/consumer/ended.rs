@@ -57,6 +57,7 @@ const fn end_of(error: &BuyError) -> End {
         BuyError::UnknownService(_)
         | BuyError::Retired { .. }
         | BuyError::NoMemory(_)
+        | BuyError::NotRead(_)
         | BuyError::NotScoped { .. }
         | BuyError::Plan(_)
         | BuyError::OutOfBounds(_)

@@ -37,10 +37,12 @@ pub enum BuyError {
         reason: ContentError,
     },
     #[error(
-        "calls and pages under way work with as many large descriptions as this node has memory for, and the one of the service \
-         {0} found no room"
+        "calls and pages under way, and services that were paid for, fill the memory that this node has for large descriptions, \
+         and the one of the service {0} found no room"
     )]
     NoMemory(ServiceId),
+    #[error("this node failed while it read the description of the service {0}; the call was not sent")]
+    NotRead(ServiceId),
     #[error("the secret `{secret}` is not made for the service {service}")]
     NotScoped { secret: String, service: ServiceId },
     #[error(transparent)]
@@ -177,6 +179,9 @@ impl BuyError {
             }
             Self::NoMemory(_) => {
                 "Wait as Retry-After says, then send it again with the same call_id; nothing was done this time."
+            }
+            Self::NotRead(_) => {
+                "The node's log says more; restart the node, then send the call again with the same call_id."
             }
             Self::NotScoped { .. } => {
                 "Use a secret that is, or add the service with `farthing secret limit`."
@@ -431,6 +436,7 @@ impl From<CatalogError> for BuyError {
             CatalogError::Store(error) => Self::Catalog(error),
             CatalogError::DetailsUnavailable { owner, reason } => Self::DetailsUnavailable { owner, reason },
             CatalogError::NoMemory(service) => Self::NoMemory(service),
+            CatalogError::NotRead(service) => Self::NotRead(service),
         }
     }
 }

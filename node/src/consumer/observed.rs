@@ -4,7 +4,8 @@
 //! by the owner's word, an answer that contradicts its receipt, a charge for a call whose answer it does not give when it is
 //! asked again, a call that the owner took and never ended with a receipt. A call that the service declined, that was refused,
 //! lost on its way, or free, says nothing, and one that outlasts its caller's time nothing before its end. That is judged by the
-//! version of the service that the call was bought with, which is read again where memory has given it up.
+//! version of the service that the call was bought with, which is read again where memory has given it up. What keeps this node
+//! from that is its own trouble: the call counts neither for nor against the service then.
 //!
 //! An honest owner keeps an answer for a while, and asks its service once more for one that is gone. But it forgets, and a
 //! network that breaks off loses every answer under way. So of the charges whose answers were lost those count that are for
@@ -19,9 +20,10 @@ use std::{
 
 use bytes::Bytes;
 use farthing_bridge::promised;
-use farthing_discovery::{CallPlan, CatalogError, KnownService};
+use farthing_discovery::{Asker, CallPlan, KnownService};
 use farthing_ledger::{Promise, Purchase};
-use farthing_protocol::{CallRequest, CallResponse, Outcome, Receipt, ServiceId, call::Method};
+use farthing_protocol::{CallRequest, CallResponse, Outcome, Receipt, ServiceId, call::Method, limits};
+use tokio::time::{sleep, timeout};
 
 use super::{
     Bought, BuyError, Consumer, Order,
@@ -33,8 +35,11 @@ use super::{
 
 /// A larger answer is judged beside the tasks that serve calls.
 const BESIDE_BYTES_MIN: usize = 16 * 1024;
-/// Until a description is tried to be read again that found no room in this node's memory: that is no owner's doing.
+/// Until a description is tried to be read again that this node could not read: it had no room, or its disk failed.
 const READ_AGAIN_AFTER: Duration = Duration::from_secs(5);
+/// The longest that an answer waits for what it is judged by: as long as the longest call. An owner cannot have it wait so
+/// long, nor whoever else is asked, so this node is the reason then.
+const JUDGED_WITHIN: Duration = Duration::from_millis(limits::CALL_DEADLINE_MS_MAX);
 
 const CHARGED_AND_LOST: &str =
     "the call was charged, its answer never arrived, and the owner's node did not give it when asked again";
@@ -44,6 +49,15 @@ const LEFT_OPEN: &str =
     "the owner's node took the call, did not end it in time, and said later that it was not charged";
 const FAILED_LATER: &str = "the owner's node said after the call's time that the service had failed";
 const CHARGED_AFTER_ALL: &str = "the owner's node said that the call was not charged, and charged it later";
+
+/// What came of looking for the version that a call was bought with.
+enum Grounds {
+    Read(Arc<KnownService>),
+    /// Nobody reachable has it any more.
+    Gone,
+    /// This node cannot read it.
+    Unread,
+}
 
 /// An answer that was charged, and what was asked for.
 struct ChargedAnswer {
@@ -162,12 +176,17 @@ impl Consumer {
             let (conduct, call) = (consumer.conduct(), (service, &*secret));
             let known = match known {
                 Some(known) => known,
-                None => match consumer.0.stopping.run_until_cancelled(consumer.read_again(&bought)).await {
-                    Some(Some(known)) => known,
-                    Some(None) => return conduct.note_lost(call, CHARGED_AND_UNJUDGED, made, trial).await,
-                    // Nothing is said of it when this node stops.
-                    None => return,
-                },
+                None => {
+                    let grounds = consumer.read_again(&bought, &secret);
+                    match consumer.0.stopping.run_until_cancelled(grounds).await {
+                        Some(Grounds::Read(known)) => known,
+                        Some(Grounds::Gone) => {
+                            return conduct.note_lost(call, CHARGED_AND_UNJUDGED, made, trial).await;
+                        }
+                        // Nor is anything said of it when this node stops.
+                        Some(Grounds::Unread) | None => return,
+                    }
+                }
             };
             let (came, why) = match charged.judged(known).await {
                 Some(why) => (CallEnd::Broke, why),
@@ -179,14 +198,30 @@ impl Consumer {
         });
     }
 
-    /// The service as a call was bought with it, read again; `None` when nobody reachable has its description any more.
-    async fn read_again(&self, bought: &BoughtVersion) -> Option<Arc<KnownService>> {
-        loop {
-            match self.0.catalog.read_again(&bought.listing).await {
-                Err(CatalogError::NoMemory(_)) => tokio::time::sleep(READ_AGAIN_AFTER).await,
-                read => return read.ok(),
+    /// Looks for the service as a call was bought with it, in the turn of its secret.
+    async fn read_again(&self, bought: &BoughtVersion, secret: &str) -> Grounds {
+        let asker = Asker::with_secret(secret.to_owned(), |_| false);
+        let mut trouble = None;
+        let reading = async {
+            loop {
+                match self.0.catalog.version(&bought.listing, &asker).await {
+                    Ok(known) => return Grounds::Read(known),
+                    Err(error) if error.is_of_others() => return Grounds::Gone,
+                    Err(error) => trouble = Some(error),
+                }
+                sleep(READ_AGAIN_AFTER).await;
             }
-        }
+        };
+        let grounds = timeout(JUDGED_WITHIN, reading).await;
+        grounds.unwrap_or_else(|_| {
+            let why = trouble.map_or_else(
+                || "too many others are read before it".to_owned(),
+                |error| format!("{error}. {}", error.next_step()),
+            );
+            let service = bought.listing.service;
+            tracing::warn!(%service, %secret, why, "a charged answer is not judged: this node cannot read its description");
+            Grounds::Unread
+        })
     }
 
     fn count_lost(&self, promise: &Promise, why: &str, unjudged: Unjudged) {

@@ -61,6 +61,11 @@ impl Prepared {
         Self { attempt: Attempt { promise, body, expected, reservation, funding }, hold, headroom }
     }
 
+    /// Tells whether money of a channel is reserved for it.
+    pub const fn has_money(&self) -> bool {
+        self.headroom.is_some()
+    }
+
     pub const fn promise(&self) -> &Promise {
         &self.attempt.promise
     }

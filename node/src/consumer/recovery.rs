@@ -88,7 +88,8 @@ impl Consumer {
         deadline: Instant,
     ) -> Result<Bought, BuyError> {
         // What was bought stays bought: also of a service that was retired since.
-        let service = self.0.catalog.service(order.service).await.ok();
+        let asker = self.asker(&order.grant, order.max_price);
+        let service = self.0.catalog.service(order.service, &asker).await.ok();
         let version = service.as_ref().map_or(0, |service| service.listing().seq);
         let time = service.and_then(|service| service.time_at(order.method, &order.path));
         let deadline = deadline + self.0.settings.longer(time);

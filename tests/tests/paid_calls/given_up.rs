@@ -10,12 +10,12 @@ use anyhow::{Result, ensure};
 use axum::{Router, extract::State, response::IntoResponse, routing::any};
 use farthing_control::{
     endpoint,
-    types::{Api, EditRequest, ServiceFile, SourceFile, SourceKind},
+    types::{Api, EditRequest, NewSecret, SecretLimits, ServiceFile, SourceFile, SourceKind, Text},
 };
 use farthing_protocol::Usdc;
 use farthing_tests::{
     calls::{cost, expect_free, expect_refused, expect_served, setting},
-    nodes::show,
+    nodes::{self, show},
     wait::eventually,
     world::{Answer, FUNDS, PRICE, Setup, World},
 };
@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::Semaphore};
 
-use crate::flagged::counted;
+use crate::{flagged::counted, spending::send_with};
 
 const GOOD: &str = r#"{"ok":true}"#;
 const GARBAGE: &str = r#"{"nope":1}"#;
@@ -51,6 +51,14 @@ impl Sluice {
         let url = format!("http://{}", listener.local_addr()?);
         let router = Router::new().route("/tides", any(answer)).with_state(sluice.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
+        Ok((sluice, url))
+    }
+
+    /// One that lets every request through, to a good answer.
+    async fn that_answers() -> Result<(Self, String)> {
+        let (sluice, url) = Self::start().await?;
+        *sluice.body.lock() = GOOD;
+        sluice.let_answer(1_000);
         Ok((sluice, url))
     }
 
@@ -105,8 +113,8 @@ async fn sell(
     world.publish(&file).await
 }
 
-/// A free service whose description has no room beside two others of its kind.
-async fn sell_large(world: &World, upstream: &str) -> Result<Api> {
+/// A service whose description has no room beside two others of its kind.
+async fn sell_large(world: &World, upstream: &str, price: Usdc) -> Result<Api> {
     let mut choice = vec![json!([]); 20];
     let choices: Vec<Value> = (0..CHOICES)
         .map(|number| {
@@ -115,7 +123,7 @@ async fn sell_large(world: &World, upstream: &str) -> Result<Api> {
         })
         .collect();
     let parameters = json!([{ "name": "q", "in": "query", "schema": { "enum": choices } }]);
-    sell(world, upstream, Usdc::ZERO, ("get", parameters)).await
+    sell(world, upstream, price, ("get", parameters)).await
 }
 
 /// An owner that waits for its upstream for longer than these tests do.
@@ -191,19 +199,21 @@ async fn late_charges_flag_and_stop_a_service_whose_owner_lists_a_new_version_be
 async fn late_charges_flag_a_service_that_large_ones_displaced_from_memory() -> Result<()> {
     let world = impatient("warn").await?;
     let (sluice, url) = Sluice::start().await?;
-    let (api, large) =
-        (sell(&world, &url, PRICE, ("post", json!([]))).await?, sell_large(&world, &url).await?);
+    let (_open, open_url) = Sluice::that_answers().await?;
+    let api = sell(&world, &url, PRICE, ("post", json!([]))).await?;
+    let large = sell_large(&world, &open_url, PRICE).await?;
     for _ in 0..4 {
         outlast(&world, &api).await?;
-        eventually("the large one is looked at", async || {
-            Ok(show(&world.consumer, large.id.0).await.is_ok_and(|shown| shown.details_missing.is_none()))
+        // Reading it takes longer than its first call has.
+        eventually("the large one is bought", async || {
+            Ok(world.call_of(&large, "GET", "/tides").await?.status.is_success())
         })
         .await?;
         sluice.let_answer(1);
         world.wait_until_decided().await?;
     }
     counted(&world, &api, 0, 4, 4).await?;
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1 + 4));
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1 + 4 + 4));
     Ok(())
 }
 
@@ -216,7 +226,7 @@ async fn calls_that_hold_large_descriptions_have_more_of_them_wait_and_no_ordina
     let (sluice, url) = Sluice::start().await?;
     let mut large = Vec::new();
     for _ in 0..3 {
-        large.push(sell_large(&world, &url).await?);
+        large.push(sell_large(&world, &url, Usdc::ZERO).await?);
     }
     let get = |number: usize| world.call_of(&large[number], "GET", "/tides");
     eventually("the consumer knows them", async || {
@@ -251,5 +261,40 @@ async fn calls_that_hold_large_descriptions_have_more_of_them_wait_and_no_ordina
     }
     expect_served(&get(2).await?)?;
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_secret_without_money_pushes_no_service_out_of_memory_that_was_paid_for() -> Result<()> {
+    let world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    let (_open, url) = Sluice::that_answers().await?;
+    let limits = SecretLimits { per_day: Some(Text(Usdc::ZERO)), ..SecretLimits::default() };
+    let poor = NewSecret { name: "poor".to_owned(), limits };
+    let poor = world.consumer.control().tell(endpoint::CreateSecret, &poor).await?.secret;
+    let read = async || nodes::counted(&world.consumer, "farthing_descriptions_read_total").await;
+
+    let honest = sell_large(&world, &url, PRICE).await?;
+    eventually("the honest one is bought", async || {
+        Ok(world.call_of(&honest, "GET", "/tides").await?.status.is_success())
+    })
+    .await?;
+    let before = read().await?;
+    for (price, told) in [(PRICE, "over-limit"), (Usdc::ZERO, ""), (PRICE, "over-limit")] {
+        let stranger = sell_large(&world, &url, price).await?;
+        let call = json!({ "api_id_public": stranger.id.to_string(), "path": "/tides", "method": "GET" });
+        eventually("it is read for nothing", async || {
+            let answer = send_with(&world, &poor, &call).await?;
+            let waits = ["unknown-service", "no-room"].contains(&&*answer.problem());
+            ensure!(waits || answer.problem() == told, "{answer:?}");
+            Ok(!waits)
+        })
+        .await?;
+    }
+    let after = read().await?;
+    ensure!(after >= before + 3, "{after} read, after {before}: the strangers' were to be read");
+    expect_served(&world.call_of(&honest, "GET", "/tides").await?)?;
+    assert_eq!(read().await?, after, "the honest one was read again");
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1 + 2));
     Ok(())
 }

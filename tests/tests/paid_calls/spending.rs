@@ -168,7 +168,7 @@ async fn call_with(world: &World, secret: &str) -> Result<Answer> {
     send_with(world, secret, &world.body("GET", "/ok")).await
 }
 
-async fn send_with(world: &World, secret: &str, body: &Value) -> Result<Answer> {
+pub(crate) async fn send_with(world: &World, secret: &str, body: &Value) -> Result<Answer> {
     let url = format!("{}/internal/call", world.consumer.status().await?.gateway_url);
     let request = world.client().post(url).bearer_auth(secret).body(body.to_string());
     let response = request.send().await?;

@@ -44,6 +44,7 @@ fn every_error() -> Vec<BuyError> {
         BuyError::DetailsUnavailable { owner: Address::ZERO, reason: ContentError::Gone },
         BuyError::DetailsUnavailable { owner: Address::ZERO, reason: ContentError::OtherContent },
         BuyError::NoMemory(service),
+        BuyError::NotRead(service),
         BuyError::NotScoped { secret: text(), service },
         BuyError::Plan(PlanError::UnknownPath(text())),
         BuyError::Plan(PlanError::MethodNotAllowed(text())),
@@ -121,6 +122,7 @@ fn every_error() -> Vec<BuyError> {
             | BuyError::Retired { .. }
             | BuyError::DetailsUnavailable { .. }
             | BuyError::NoMemory(_)
+            | BuyError::NotRead(_)
             | BuyError::NotScoped { .. }
             | BuyError::Plan(_)
             | BuyError::OutOfBounds(_)
