@@ -64,10 +64,11 @@ async fn whoever_follows_the_quickstarts_sells_and_buys() -> Result<()> {
     follow(&mut buyer, &posing, buys, "").await?;
     let left = posing.usdc_of(buyer.wallet().await?).await?;
     ensure!(left == USDC_GIVEN.saturating_sub(BOUGHT), "the buyer's wallet holds {left} USDC in the end");
-    // The books of both add up, with the chain too.
-    let audit = Commands { script: "farthing audit".to_owned(), prints: None, manner: Manner::Once };
-    seller.carry_out(&audit).await?;
-    buyer.carry_out(&audit).await
+    // The books of both add up, with the chain too, and say the same of each call.
+    let audit =
+        |with: &str| Commands { script: format!("farthing audit{with}"), prints: None, manner: Manner::Once };
+    seller.carry_out(&audit("")).await?;
+    buyer.carry_out(&audit(&format!(" --with {}", seller.wallet().await?))).await
 }
 
 /// Follows a document up to what is done elsewhere under this name, which has to come, or to its end where there is none.
