@@ -10,6 +10,7 @@ mod pinned;
 mod source;
 mod suites;
 mod texts;
+mod truth;
 mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
