@@ -11,7 +11,11 @@ use std::{
 use bytes::Bytes;
 use farthing_bounds::ByteBudget;
 use farthing_network::{NetworkConfig, NetworkHandle, NetworkLimits};
-use farthing_protocol::{Address, CallReply, SecretKey, wire};
+use farthing_protocol::{
+    Address, CallReply, SecretKey,
+    call_stream::{FrameHead, FrameKind},
+    wire,
+};
 use futures::StreamExt;
 use libp2p::{
     request_response::{Event, Message},
@@ -20,7 +24,7 @@ use libp2p::{
 use tokio::sync::Notify;
 
 use crate::{
-    raw::{self, RawBehaviourEvent, Sent, raw_peer, wallet_keypair},
+    raw::{self, RawBehaviourEvent, Sent, raw_peer_that_calls, wallet_keypair},
     support::{DEADLINE, Node, config, network, new_key, request, until},
 };
 
@@ -33,9 +37,20 @@ fn frame(head: &[u8]) -> Vec<u8> {
     [&u32::try_from(head.len()).unwrap().to_be_bytes()[..], head].concat()
 }
 
+/// The same as the first request on a stream of `call/2`.
+fn first_request(head: &[u8]) -> Vec<u8> {
+    let head_bytes = u32::try_from(head.len()).unwrap();
+    let beginning = FrameHead { kind: FrameKind::Request, is_last: false, number: 1, head_bytes };
+    [&beginning.to_bytes()[..], head].concat()
+}
+
+/// What a hostile wallet says on each of its streams, and by which protocol.
+type Says = (String, Sent);
+
 /// A wallet that has so many streams at any time, and soon begins another one for each that ends.
-async fn hostile(to: &str, key: SecretKey, sent: Sent) {
-    let mut swarm = raw_peer(wallet_keypair(&key), network().identify_version(), &[]);
+async fn hostile(to: &str, key: SecretKey, (protocol, sent): Says) {
+    let keypair = wallet_keypair(&key);
+    let mut swarm = raw_peer_that_calls(protocol, keypair, network().identify_version(), &[]);
     raw::connect(&mut swarm, to).await;
     let peer = *swarm.connected_peers().next().unwrap();
     for _ in 0..STREAMS {
@@ -66,17 +81,17 @@ struct Crowd {
 }
 
 impl Crowd {
-    fn of(to: &str, all_send: Vec<Sent>) -> Self {
-        Self::of_wallets(to, all_send.into_iter().map(|sent| (new_key(), sent)).collect())
+    fn of(to: &str, all_say: Vec<Says>) -> Self {
+        Self::of_wallets(to, all_say.into_iter().map(|says| (new_key(), says)).collect())
     }
 
-    fn of_wallets(to: &str, all_send: Vec<(SecretKey, Sent)>) -> Self {
+    fn of_wallets(to: &str, all_say: Vec<(SecretKey, Says)>) -> Self {
         let (to, end) = (to.to_owned(), Arc::new(Notify::new()));
         let ended = Arc::clone(&end);
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let all = all_send.into_iter().map(|(key, sent)| hostile(&to, key, sent));
+                let all = all_say.into_iter().map(|(key, says)| hostile(&to, key, says));
                 tokio::select! {
                     _ = futures::future::join_all(all) => {}
                     () = ended.notified() => {}
@@ -149,17 +164,22 @@ async fn slow_streams_of_strangers_take_no_place_from_a_peer_with_a_channel() {
     let quiet = p99(&payer.handle, address).await;
 
     let begun = Arc::new(AtomicUsize::new(0));
-    let trickle = Sent {
+    let head = wire::encode(&request(1000));
+    let trickle = |bytes: Vec<u8>| Sent {
         pause: Some(Duration::from_secs(1)),
         begun: Arc::clone(&begun),
-        ..frame(&wire::encode(&request(1000))).into()
+        ..bytes.into()
     };
+    let by_each_protocol = vec![
+        (network().call_protocol(), trickle(frame(&head))),
+        (network().call_stream_protocol(), trickle(first_request(&head))),
+    ];
     let never_reads = Sent {
         silent_until: Some(Arc::new(Notify::new())),
         begun: Arc::clone(&begun),
         ..[frame(&wire::encode(&request(400_000))), vec![7; 400_000]].concat().into()
     };
-    let slow = Crowd::of(&to, vec![trickle.clone(), trickle]);
+    let slow = Crowd::of(&to, by_each_protocol);
     until("all of them have begun", async || begun.load(Ordering::Relaxed) >= 2 * STREAMS).await;
     let crowded = p99(&payer.handle, address).await;
     let during = begun.load(Ordering::Relaxed) - 2 * STREAMS;
@@ -169,7 +189,7 @@ async fn slow_streams_of_strangers_take_no_place_from_a_peer_with_a_channel() {
         crowded.against(quiet)
     );
     let before = begun.load(Ordering::Relaxed);
-    let silent = Crowd::of(&to, vec![never_reads]);
+    let silent = Crowd::of(&to, vec![(network().call_protocol(), never_reads)]);
     until("all of them have begun", async || begun.load(Ordering::Relaxed) >= before + STREAMS).await;
     let crowded = p99(&payer.handle, address).await;
     eprintln!(
@@ -195,7 +215,7 @@ async fn a_peer_with_a_channel_that_reads_nothing_leaves_memory_for_the_requests
         silent_until: Some(Arc::new(Notify::new())),
         ..[frame(&wire::encode(&request(MIB))), vec![7; MIB]].concat().into()
     };
-    let silent = Crowd::of_wallets(&to, vec![(key, never_reads)]);
+    let silent = Crowd::of_wallets(&to, vec![(key, (network().call_protocol(), never_reads))]);
     until("it holds what it may", async || budget.held() >= 3 * MIB).await;
     for _ in 0..20 {
         let body = Bytes::from(vec![3; 2 * MIB]);
@@ -222,7 +242,7 @@ async fn half_a_request_takes_no_place_among_the_calls() {
         begun: Arc::clone(&begun),
         ..frame(&wire::encode(&request(1000))).into()
     };
-    let slow = Crowd::of(&to, vec![halves]);
+    let slow = Crowd::of(&to, vec![(network().call_protocol(), halves)]);
     until("all of them have begun", async || begun.load(Ordering::Relaxed) >= STREAMS).await;
     p99(&stranger.handle, address).await;
     drop(slow);

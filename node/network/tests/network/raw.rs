@@ -114,6 +114,16 @@ pub(crate) fn wallet_keypair(key: &SecretKey) -> Keypair {
 
 /// A peer with this key, of the network that `identify_version` names, that answers calls with `answer`.
 pub(crate) fn raw_peer(keypair: Keypair, identify_version: String, answer: &[u8]) -> Swarm<RawBehaviour> {
+    raw_peer_that_calls(network().call_protocol(), keypair, identify_version, answer)
+}
+
+/// The same on another protocol for calls.
+pub(crate) fn raw_peer_that_calls(
+    call_protocol: String,
+    keypair: Keypair,
+    identify_version: String,
+    answer: &[u8],
+) -> Swarm<RawBehaviour> {
     let exchange = |name: String| {
         let protocol = StreamProtocol::try_from_owned(name).unwrap();
         let config = request_response::Config::default().with_request_timeout(Duration::from_secs(60));
@@ -122,7 +132,7 @@ pub(crate) fn raw_peer(keypair: Keypair, identify_version: String, answer: &[u8]
     };
     let behaviour = RawBehaviour {
         identify: identify::Behaviour::new(identify::Config::new(identify_version, keypair.public())),
-        call: exchange(network().call_protocol()),
+        call: exchange(call_protocol),
         info: exchange(network().info_protocol()),
         sync: exchange(network().sync_protocol()),
         reach: exchange(network().reach_protocol()),
