@@ -79,8 +79,9 @@ struct State {
     books: Option<Books>,
     /// What it was shown of its own, with a request to close.
     shown: Option<Shown>,
-    /// The close that it signs.
+    /// The close that it signs; without one it promises to close, or is busy.
     consent: Option<CloseConsent>,
+    promises: bool,
     /// How often it was asked for its books, and whether whoever asks is left waiting.
     times_asked: usize,
     is_slow: bool,
@@ -214,14 +215,18 @@ impl Owner {
         CallReply::Status(CallStatus::Done { receipt, signature: receipt.sign(&self.domain, &self.key) })
     }
 
-    /// Its books with the close that it signs, when it signs one.
+    /// Its books with the close that it signs, when it signs one, or as a promise.
     fn close(&self) -> Option<CallReply> {
-        let consent = self.state.lock().consent;
+        let (consent, promises) = {
+            let state = self.state.lock();
+            (state.consent, state.promises)
+        };
         match (consent, self.books()) {
             (Some(consent), Some(CallReply::Channel(books))) => {
                 let close = SignedClose { consent, signature: consent.sign(&self.domain, &self.key) };
                 Some(CallReply::Channel(ChannelSync { close: Some(close), ..books }))
             }
+            (None, promise) if promises => promise,
             _ => Some(busy()),
         }
     }

@@ -137,6 +137,26 @@ async fn an_owner_that_asks_to_wait_with_a_close_has_no_deposit_locked_by_the_ch
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_that_promises_to_close_whenever_it_is_asked_is_believed_for_one_term() -> Result<()> {
+    let patience = [setting("settlement.close_promise_secs", "5"), setting("settlement.interval_secs", "1")];
+    let mut world = World::with(Setup { consumer_settings: patience.concat(), ..Setup::default() }).await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let (owner, _network) = Owner::replaces(&mut world, |_, _, _| None).await?;
+    owner.state.lock().promises = true;
+    let id = owner.channel.id;
+    let ask = async || world.consumer.control().ask(endpoint::CloseChannel.of(id)).await;
+    let promised: Channel = ask().await?;
+    ensure!(promised.state == ChannelState::ClosePromised, "{promised:?}");
+    eventually("the chain is asked in its place", async || {
+        // Whoever asks again has the same promise again.
+        let _ = ask().await;
+        Ok(state(&world).await? == ChannelState::CloseRequested)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_signed_close_takes_what_an_endpoint_alone_says_was_paid() -> Result<()> {
     let liar = Liar::start().await?;
     let mut world = World::with(Setup { consumer_endpoint: Some(liar.clone()), ..Setup::default() }).await?;
