@@ -56,24 +56,40 @@ async fn deposits_count_and_pending_closes_are_seen_while_a_claim_waits_to_be_mi
     expect_paid(&world, 2).await
 }
 
-/// An endpoint of the chain that refuses requests that hold all of these texts, and passes on everything else.
-async fn endpoint_without(chain: String, refused: Vec<String>) -> Result<String> {
+/// More than a node reads of an answer.
+const TOO_LARGE: usize = 9 * 1024 * 1024;
+
+/// What an endpoint says to requests that hold all of these texts.
+#[derive(Clone)]
+struct Instead {
+    of: Vec<String>,
+    answer: Bytes,
+}
+
+impl Instead {
+    fn refusal(of: Vec<String>) -> Self {
+        let error = json!({ "code": 3, "message": "execution reverted" });
+        Self { of, answer: json!({ "jsonrpc": "2.0", "id": 0, "error": error }).to_string().into() }
+    }
+}
+
+/// An endpoint of the chain that answers some requests by itself, and passes on everything else.
+async fn endpoint_with(chain: String, instead: Instead) -> Result<String> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", listener.local_addr()?);
     let client = reqwest::Client::builder().no_proxy().build()?;
-    let router = Router::new().route("/", post(pass_on)).with_state((client, chain, refused));
+    let router = Router::new().route("/", post(pass_on)).with_state((client, chain, instead));
     tokio::spawn(async move { axum::serve(listener, router).await });
     Ok(url)
 }
 
 async fn pass_on(
-    State((client, chain, refused)): State<(reqwest::Client, String, Vec<String>)>,
+    State((client, chain, instead)): State<(reqwest::Client, String, Instead)>,
     body: Bytes,
 ) -> Result<Bytes, StatusCode> {
     let text = String::from_utf8_lossy(&body);
-    if refused.iter().all(|refused| text.contains(refused)) {
-        let error = json!({ "code": 3, "message": "execution reverted" });
-        return Ok(json!({ "jsonrpc": "2.0", "id": 0, "error": error }).to_string().into());
+    if instead.of.iter().all(|part| text.contains(part)) {
+        return Ok(instead.answer);
     }
     let sent = client.post(chain).header("content-type", "application/json").body(body).send();
     let answer = async { sent.await?.bytes().await };
@@ -92,7 +108,8 @@ async fn a_close_that_fails_keeps_back_no_other() -> Result<()> {
     }
     configs.sort_by_key(|config| config.id(&payer.chain.domain()));
     let salt = hex::encode(configs[0].salt);
-    let endpoint = endpoint_without(world.chain.rpc_url(), vec!["eth_estimateGas".to_owned(), salt]).await?;
+    let instead = Instead::refusal(vec!["eth_estimateGas".to_owned(), salt]);
+    let endpoint = endpoint_with(world.chain.rpc_url(), instead).await?;
     world.owner.restart(vec![("FARTHING_CHAIN__RPC_URLS".to_owned(), endpoint)]).await?;
     world.owner.wait_until_ready().await?;
     let is_closed = async |world: &World, config: &ChannelConfig| -> Result<bool> {
@@ -117,13 +134,24 @@ async fn a_close_that_fails_keeps_back_no_other() -> Result<()> {
 
 #[tokio::test]
 async fn a_claim_that_is_due_is_made_while_no_endpoint_tells_events() -> Result<()> {
+    claims_while_events_are(Instead::refusal(vec!["eth_getLogs".to_owned()])).await
+}
+
+/// The answer that a flood of forged events has.
+#[tokio::test]
+async fn a_claim_that_is_due_is_made_while_all_answers_about_events_are_too_large() -> Result<()> {
+    let answer = Bytes::from(vec![b' '; TOO_LARGE]);
+    claims_while_events_are(Instead { of: vec!["eth_getLogs".to_owned()], answer }).await
+}
+
+async fn claims_while_events_are(instead: Instead) -> Result<()> {
     let at_once = [("interval_secs", "1"), ("claim_age_secs", "1"), ("claim_age_gas_factor", "0")];
     let at_once = at_once.map(|(key, value)| (format!("settlement.{key}"), value.to_owned()));
     let mut setup = fixed_owner()?;
     setup.owner_settings.extend(at_once);
     let mut world = World::with(setup).await?;
     let payer = Payer::join(&world, 0x5f, cost(10)).await?;
-    let endpoint = endpoint_without(world.chain.rpc_url(), vec!["eth_getLogs".to_owned()]).await?;
+    let endpoint = endpoint_with(world.chain.rpc_url(), instead).await?;
     world.owner.restart(vec![("FARTHING_CHAIN__RPC_URLS".to_owned(), endpoint)]).await?;
     world.owner.wait_until_ready().await?;
     for calls in 1..=3 {
