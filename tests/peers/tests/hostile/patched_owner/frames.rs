@@ -154,7 +154,7 @@ async fn a_call_that_is_answered_out_of_turn_in_part_or_not_at_all_is_resolved_a
     world.wait_until_decided().await?;
     let (owner, _wallet) = Owner::takes_over(&mut world, BROKEN_OFF).await?;
     // The real one's books end with the first call.
-    world.expect_differences(&[""]);
+    world.expect_differences(&["X1: "]);
     owner.state.lock().keeps_answers = true;
     owner.tell();
     let mut swarm = swarm(&owner)?;

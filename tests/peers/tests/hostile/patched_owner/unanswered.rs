@@ -40,7 +40,7 @@ async fn replaced(answers: Answers) -> Result<(World, Arc<Owner>, NetworkHandle)
     eventually("the first call is served", async || Ok(world.get("/ok").await?.status.is_success())).await?;
     world.wait_until_decided().await?;
     let (owner, network) = Owner::replaces(&mut world, answers).await?;
-    world.expect_differences(&[""]);
+    world.expect_differences(&["X1: "]);
     owner.tell();
     Ok((world, owner, network))
 }
