@@ -154,6 +154,11 @@ mod tests {
     }
 
     #[test]
+    fn of_what_libraries_write_by_the_other_crate_errors_alone_are_built_in() {
+        assert_eq!(::log::STATIC_MAX_LEVEL, ::log::LevelFilter::Error);
+    }
+
+    #[test]
     fn a_log_has_colours_on_a_terminal_unless_they_are_refused() {
         for (is_terminal, no_color, coloured) in [
             (true, None, true),
