@@ -18,9 +18,10 @@ if [[ "$target" != "$host" ]]; then
 fi
 # What the loader has to move is a list of several megabytes, which linkers can pack; glibc has unpacked it since 2.36. The
 # toolchain's own linker can for every platform. Where a distribution left it out, the system's is asked, and warns if it cannot.
+# That linker also keeps one copy of functions that are the same instructions; no code here tells functions apart by their address.
 lld="$(rustc --print sysroot)/lib/rustlib/$host/bin/gcc-ld"
 flags=(-C "link-arg=-Wl,-z,pack-relative-relocs")
-if [[ -x "$lld/ld.lld" ]]; then flags+=(-C "link-arg=-B$lld" -C link-arg=-fuse-ld=lld); fi
+if [[ -x "$lld/ld.lld" ]]; then flags+=(-C "link-arg=-B$lld" -C link-arg=-fuse-ld=lld -C link-arg=-Wl,--icf=all); fi
 export RUSTFLAGS="${RUSTFLAGS:-} ${flags[*]}"
 # QUIC's cryptography has a megabyte for the newest processors and for the curves of others' certificates. It does without: what it
 # encrypts takes a little longer on those, and so does meeting a node. Ports 3000 and 3002 are not encrypted by it.
