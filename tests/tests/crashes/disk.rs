@@ -15,6 +15,7 @@ use farthing_control::{endpoint, types::AlertKind};
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
     command::farthing,
+    tell::tell,
     wait::eventually,
     world::{Answer, FUNDS, PRICE, World},
 };
@@ -111,7 +112,7 @@ async fn charges_of_promises_that_were_lost_are_taken_over_while_new_calls_run()
         if !refused.is_empty() {
             attempt += 1;
             if attempt > ATTEMPTS_MAX {
-                println!("NOT TESTED: the disk never failed while promises were stored");
+                tell("\n  SKIPPED: a full disk while promises were stored, because it never failed then.\n");
                 // The books are compared before their disk goes.
                 disk.make_room()?;
                 world.consumer.restart(Vec::new()).await?;
@@ -237,7 +238,9 @@ impl SmallDisk {
         let mounted =
             run("mount", &["-t", "tmpfs", "-o", &format!("size={size},mode=0700"), "tmpfs", text(&folder)?]);
         if let Err(error) = mounted {
-            eprintln!("NOT TESTED: a full disk needs the right to mount a small one ({error:#})");
+            tell(&format!(
+                "\n  SKIPPED: a full disk, because mounting a small one needs root ({error:#}).\n"
+            ));
             return Ok(None);
         }
         let disk = Self { filler: folder.join("filler"), folder };

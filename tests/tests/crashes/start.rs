@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
 use farthing_testnet::{NodeOptions, NodeProcess, program};
-use farthing_tests::{command::run, wait::eventually};
+use farthing_tests::{command::run, tell::tell, wait::eventually};
 use tokio::process::Command;
 
 /// Makes what a first start makes.
@@ -184,7 +184,7 @@ async fn a_read_only_folder_is_refused_with_the_command_that_helps() -> Result<(
             .is_ok_and(|s| s.success())
     };
     if !mount(&["-t", "tmpfs", "-o", "ro,size=64k", "tmpfs"]) {
-        eprintln!("NOT TESTED: a read-only data folder needs the right to mount one");
+        tell("\n  SKIPPED: a read-only data folder, because mounting one needs root.\n");
         return Ok(());
     }
     let said = refused(folder.path()).await;
@@ -227,7 +227,7 @@ async fn a_full_folder_is_refused_and_serves_once_there_is_room() -> Result<()> 
         .arg(folder.path())
         .status();
     if !mounted.is_ok_and(|status| status.success()) {
-        eprintln!("NOT TESTED: a full data folder needs the right to mount a small one");
+        tell("\n  SKIPPED: a full data folder, because mounting a small one needs root.\n");
         return Ok(());
     }
     let tried = full_and_then_not(folder.path()).await;
