@@ -165,11 +165,13 @@ async fn every_failure_has_its_code_its_next_step_and_with_json_one_object() -> 
         (owner, &["api", "show", "fff"], 1, "failure"),
         (owner, &["api", "price", NOTHING, "0.01"], 1, "failure"),
         (owner, &["api", "remove", NOTHING], 1, "failure"),
-        // What ends something is asked about, and here is no terminal to answer on.
+        // What ends something, shows the wallet's words or resumes what was stopped is asked about, and here is no terminal.
         (owner, &["api", "remove", &service], 2, "usage"),
         (consumer, &["secret", "rotate"], 2, "usage"),
         (consumer, &["secret", "revoke", "default"], 2, "usage"),
         (consumer, &["console", "reset-password"], 2, "usage"),
+        (consumer, &["wallet", "export"], 2, "usage"),
+        (consumer, &["channel", "resume", &no_channel], 2, "usage"),
         (owner, &["api", "price", &service, "0.01", "--operation", "GET /nothing"], 2, "usage"),
         (owner, &["api", "price", &service, "1.000001"], 2, "usage"),
         (owner, &["api", "add", "--from", "/nowhere.toml"], 2, "usage"),
