@@ -2,10 +2,19 @@
 
 use std::sync::LazyLock;
 
+use miniz_oxide::inflate::decompress_to_vec;
+
 use super::{
     Language,
     profile::{Profile, Template},
 };
+
+/// A file of the templates as `build.rs` has packed it.
+macro_rules! packed {
+    ($($path:literal),+) => {
+        &include_bytes!(concat!(env!("OUT_DIR"), "/", $($path),+))[..]
+    };
+}
 
 /// Each language with its folder, the file that its `profile.toml` goes on in, and its templates; one that it shares with
 /// another language has a name of its own in both.
@@ -19,14 +28,11 @@ macro_rules! profiles {
                     $(Self::$language => {
                         static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
                             let profile = [
-                                include_str!(concat!("../templates/", $folder, "/profile.toml")),
-                                $(include_str!(concat!("../templates/", $further)),)?
+                                packed!($folder, "/profile.toml"),
+                                $(packed!($further),)?
                             ];
                             read(&profile, &[
-                                $((
-                                    profiles!(@name $file $(as $name)?),
-                                    include_str!(concat!("../templates/", $folder, "/", $file)),
-                                )),+
+                                $((profiles!(@name $file $(as $name)?), packed!($folder, "/", $file))),+
                             ])
                         });
                         LazyLock::force(&PROFILE)
@@ -80,12 +86,20 @@ profiles! {
         "Package.swift" "example.swift" "snippet.swift";
 }
 
-fn read(profile: &[&str], files: &[(&'static str, &'static str)]) -> Profile {
+fn read(profile: &[&[u8]], files: &[(&'static str, &[u8])]) -> Profile {
+    let profile: String = profile.iter().copied().map(unpacked).collect();
     let mut profile: Profile =
-        toml::from_str(&profile.concat()).expect("the profiles are compiled in, and a test reads each");
+        toml::from_str(&profile).expect("the profiles are compiled in, and a test reads each");
     // Where tools would take a template for something else, it ends in `.j2`.
     let name =
         |file: &'static str| file.rsplit_once('/').map_or(file, |(_, name)| name).trim_end_matches(".j2");
-    profile.templates = files.iter().map(|&(file, text)| Template { name: name(file), text }).collect();
+    let template =
+        |&(file, packed): &(&'static str, &[u8])| Template { name: name(file), text: unpacked(packed) };
+    profile.templates = files.iter().map(template).collect();
     profile
+}
+
+fn unpacked(packed: &[u8]) -> String {
+    let text = decompress_to_vec(packed).expect("build.rs has packed it");
+    String::from_utf8(text).expect("templates are text")
 }

@@ -31,7 +31,7 @@ pub(super) struct Profile {
 #[derive(Debug)]
 pub(super) struct Template {
     pub name: &'static str,
-    pub text: &'static str,
+    pub text: String,
 }
 
 /// A file to write.

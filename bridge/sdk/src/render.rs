@@ -48,7 +48,7 @@ fn environment<'t>(profile: &'static Profile, options: &'t Options) -> Result<En
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     escape::install(&mut environment, profile);
     for template in &profile.templates {
-        let text = options.templates.get(template.name).map_or(template.text, String::as_str);
+        let text = options.templates.get(template.name).map_or(template.text.as_str(), String::as_str);
         environment.add_template(template.name, text).map_err(|error| failed(template.name, &error))?;
     }
     let is_known = |name: &&String| profile.templates.iter().any(|template| template.name == **name);
