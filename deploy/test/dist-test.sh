@@ -140,7 +140,10 @@ try_archive() {
     for licence in LICENSE-MIT LICENSE-APACHE licences-of-others.gz; do
         [[ -s "$root/usr/local/share/doc/farthing/$licence" ]] || fail "the archive lacks $licence"
     done
-    say "the archive's program runs from /usr/local"
+    quietly "the archive's program makes no node" "${in_root[@]}" farthing init --chain base-sepolia --data /tmp/node --yes
+    contains "what is said of a new node" "$said" "New wallet 0x"
+    expect "the chain of the new node" "$("${in_root[@]}" farthing config get chain.preset --data /tmp/node)" base-sepolia
+    say "the archive's program runs from /usr/local, and makes a node there"
 }
 
 if [[ "${1:-}" == --inside ]]; then
