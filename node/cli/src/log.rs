@@ -145,12 +145,17 @@ fn is_coloured(is_terminal: bool, no_color: Option<&OsStr>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use farthing_control::types::LogLevel;
+
     use super::*;
 
     #[test]
     fn the_reference_has_what_is_logged_unless_said_otherwise() {
         let document = include_str!("../../../docs/logs.md");
         assert!(document.contains(&format!("\n`{LOG_FILTER}`\n")), "docs/logs.md lacks {LOG_FILTER}");
+        for level in LogLevel::ALL {
+            assert!(document.contains(&format!("\n| `{level}` | ")), "docs/logs.md lacks the level {level}");
+        }
     }
 
     #[test]

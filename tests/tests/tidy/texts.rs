@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Breaches, all_sources,
+    Breaches, Package, all_sources, packages,
     source::{repository, source_files},
 };
 
@@ -81,6 +81,28 @@ fn every_endpoint_is_asked_by_the_command_line_or_the_console() {
         let asked = format!("endpoint::{name}");
         if !files.iter().any(|file| file.has_word(&asked)) {
             breaches.add(LIST, format!("has `{name}`, which no command and no page asks"));
+        }
+    }
+    breaches.none();
+}
+
+#[test]
+fn every_package_that_writes_to_the_log_is_in_its_reference() {
+    const REFERENCE: &str = "docs/logs.md";
+    // Its one line is the access log's.
+    const OTHERWISE: &str = "farthing-shared";
+    let reference = std::fs::read_to_string(repository().join(REFERENCE)).expect(REFERENCE);
+    let mut breaches = Breaches::default();
+    let nodes = repository().join("node");
+    let of_the_node = |package: &&Package| package.source().starts_with(&nodes) && package.name != OTHERWISE;
+    for package in packages().iter().filter(of_the_node) {
+        let files = source_files(&package.source());
+        let writes = ["debug", "info", "warn", "error"]
+            .iter()
+            .any(|level| files.iter().any(|file| file.has_text(&format!("tracing::{level}!("))));
+        let target = package.name.replace('-', "_");
+        if writes && !reference.contains(&format!("\n| `{target}` | ")) {
+            breaches.add(REFERENCE, format!("lacks a row of the target `{target}`"));
         }
     }
     breaches.none();
