@@ -14,6 +14,7 @@ const FOUND_WITHIN: Duration = Duration::from_secs(5);
 const ASK_BUSY_AGAIN_AFTER: Duration = Duration::from_millis(500);
 
 /// An owner's reply to a request to close.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum CloseReply {
     Promised,
     /// It does not close at its own cost.
@@ -21,6 +22,20 @@ pub(super) enum CloseReply {
     /// It asks to wait, for that reason.
     Busy(String),
     Nothing,
+}
+
+impl CloseReply {
+    /// The reply after one more question that brought no close. An owner that was not reached, or did not answer, may ask to wait
+    /// still; one that answers otherwise does not.
+    fn after(self, asked: Result<CallReply, CallFailure>) -> Self {
+        match asked {
+            Ok(CallReply::Refused(refusal)) if refusal.code == RefusalCode::Busy => {
+                Self::Busy(refusal.detail)
+            }
+            Ok(_) => Self::Nothing,
+            Err(_) => self,
+        }
+    }
 }
 
 impl Payer {
@@ -47,30 +62,26 @@ impl Payer {
             let asked = self.network.call(owner, question.clone(), bytes::Bytes::new(), left).await;
             let asked = asked.map(|(reply, ..)| reply);
             *may_close |= may_be_closed_for(&asked);
-            match asked {
-                Ok(CallReply::Channel(books)) => {
-                    return match books.close {
-                        None => CloseReply::Promised,
-                        Some(close) if self.is_fair(channel, &books, &close).await => {
-                            CloseReply::Signed(close)
-                        }
-                        Some(_) => {
-                            tracing::warn!(%owner, "an owner signed a close that is void, or takes more than it is owed");
-                            CloseReply::Nothing
-                        }
-                    };
-                }
-                Ok(CallReply::Refused(refusal)) if refusal.code == RefusalCode::Busy => {
-                    last = CloseReply::Busy(refusal.detail);
-                    if self.has_ended(channel.id) {
-                        return last;
+            let is_worth_asking_again = match &asked {
+                Ok(CallReply::Channel(books)) => match books.close {
+                    None => return CloseReply::Promised,
+                    Some(close) if self.is_fair(channel, books, &close).await => {
+                        return CloseReply::Signed(close);
                     }
+                    Some(_) => {
+                        tracing::warn!(%owner, "an owner signed a close that is void, or takes more than it is owed");
+                        false
+                    }
+                },
+                Ok(CallReply::Refused(refusal)) => {
+                    refusal.code == RefusalCode::Busy && !self.has_ended(channel.id)
                 }
+                Ok(_) => false,
                 // The way by the chain takes a day.
-                Err(_) if began.elapsed() < FOUND_WITHIN => {}
-                _ => return last,
-            }
-            if left <= ASK_BUSY_AGAIN_AFTER {
+                Err(_) => began.elapsed() < FOUND_WITHIN,
+            };
+            last = last.after(asked);
+            if !is_worth_asking_again || left <= ASK_BUSY_AGAIN_AFTER {
                 return last;
             }
             tokio::time::sleep(ASK_BUSY_AGAIN_AFTER).await;
@@ -128,5 +139,18 @@ mod tests {
         ] {
             assert_eq!(may_be_closed_for(&asked), may_close, "{asked:?}");
         }
+    }
+
+    #[test]
+    fn an_owner_that_refuses_for_another_reason_does_not_ask_to_wait_any_more() {
+        let refused = |code, why: &str| Ok(CallReply::Refused(Refusal::new(code, why)));
+        let busy = |why: &str| CloseReply::Busy(why.to_owned());
+        let first = CloseReply::Nothing.after(refused(RefusalCode::Busy, "a call runs"));
+        assert_eq!(first, busy("a call runs"));
+        let second = first.after(refused(RefusalCode::Busy, "many wait"));
+        assert_eq!(second, busy("many wait"));
+        let lost = second.after(Err(CallFailure::Unknown(Interrupted::Deadline)));
+        assert_eq!(lost, busy("many wait"), "the last question has little time");
+        assert_eq!(lost.after(refused(RefusalCode::UnknownChannel, "")), CloseReply::Nothing);
     }
 }
