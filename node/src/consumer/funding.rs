@@ -172,7 +172,7 @@ impl Funding {
     /// # Errors
     /// [`BuyError`] saying what is missing, and nothing was deposited then.
     pub async fn ensure(&self, accept: &Accept, price: Usdc) -> Result<(), BuyError> {
-        let turn = self.0.one_at_a_time.take(accept.pay_to).await;
+        let turn = self.turn(accept.pay_to).await;
         let config = self.to_fill(accept);
         let channel = self.0.channels.get(config.id(&self.0.chain.domain()));
         if channel.as_ref().is_some_and(|channel| channel.state.available() >= price) {
@@ -247,7 +247,8 @@ impl Funding {
         }
     }
 
-    /// Starts a top-up in the background when the channel runs low, and its owner is `there`.
+    /// Starts a top-up in the background when the channel runs low, and its owner is `there`. None is made where the answer to a
+    /// request to close may be lost: the owner may have signed a close, which it would make void.
     pub fn top_up_when_low(
         &self,
         accept: &Accept,
@@ -259,12 +260,13 @@ impl Funding {
         let available = channel.state.available();
         let wanted = self.0.policy.top_up(price, available, channel.last_deposit, balance.usdc);
         let Some(amount) = wanted.filter(|_| balance.eth_wei >= ETH_WEI_MIN) else { return };
-        let Some(turn) = self.0.one_at_a_time.try_take(accept.pay_to) else { return };
+        let Some(turn) = self.try_turn(accept.pay_to) else { return };
         let (funding, accept) = (self.clone(), accept.clone());
         let wanted =
             WantedDeposit { deposited: channel.state.deposited, least: price, amount, is_refill: false };
         self.0.tasks.spawn(async move {
             if there.await
+                && funding.with_lost_answer(channel.id).is_none()
                 && let Err(error) = funding.deposit(&accept, channel.config, wanted).await
             {
                 tracing::warn!(owner = %accept.pay_to, %error, "the channel was not topped up");
@@ -278,7 +280,7 @@ impl Funding {
     /// # Errors
     /// [`BuyError`]; nothing was deposited then.
     pub async fn deposit_now(&self, accept: &Accept, amount: Usdc) -> Result<(), BuyError> {
-        let _turn = self.0.one_at_a_time.take(accept.pay_to).await;
+        let _turn = self.turn(accept.pay_to).await;
         self.check_ready()?;
         self.check_eth(self.balance()?, amount)?;
         let config = self.to_fill(accept);

@@ -23,8 +23,8 @@ pub type EmptiedRound = (ChannelId, u32);
 #[derive(Debug)]
 pub struct Refills {
     ledger: Ledger,
-    /// Held while a document is changed.
-    writing: Mutex<()>,
+    /// How often this node asked for a close of each channel since the start. Held while a document is changed.
+    asks: Mutex<BTreeMap<ChannelId, u64>>,
 }
 
 /// A note that this node asks for a close, with what stood in its place.
@@ -32,7 +32,7 @@ pub struct Refills {
 pub struct AskNote {
     owner: Address,
     channel: ChannelId,
-    asked: u32,
+    nth: u64,
     before: u32,
 }
 
@@ -94,7 +94,7 @@ impl OwnerRefills {
 
 impl Refills {
     pub fn new(ledger: Ledger) -> Self {
-        Self { ledger, writing: Mutex::default() }
+        Self { ledger, asks: Mutex::default() }
     }
 
     /// Returns the seconds until a call may fill a channel of an owner of whom these are empty; none when it may now.
@@ -130,7 +130,7 @@ impl Refills {
         is_by_hand: bool,
         now_secs: u64,
     ) -> Result<(), LedgerError> {
-        let _turn = self.writing.lock().await;
+        let _turn = self.asks.lock().await;
         let mut stored = self.of(owner)?;
         if !is_by_hand {
             stored.count(stored.is_unasked(emptied), now_secs);
@@ -151,7 +151,9 @@ impl Refills {
         channel: ChannelId,
         round: u32,
     ) -> Result<Option<AskNote>, LedgerError> {
-        let _turn = self.writing.lock().await;
+        let mut asks = self.asks.lock().await;
+        let nth = asks.entry(channel).or_default();
+        *nth += 1;
         let mut stored = self.of(owner)?;
         let known = stored.channels.entry(channel).or_default();
         let (before, asked) = (known.asked, round.saturating_add(1));
@@ -160,21 +162,20 @@ impl Refills {
         }
         known.asked = asked;
         self.put(owner, &stored).await?;
-        Ok(Some(AskNote { owner, channel, asked, before }))
+        Ok(Some(AskNote { owner, channel, nth: *nth, before }))
     }
 
-    /// Takes a note back, unless a newer one stands.
+    /// Takes a note back, unless this node has asked for a close of the channel since.
     ///
     /// # Errors
     /// When the ledger cannot be read or written.
     pub async fn unask(&self, note: AskNote) -> Result<(), LedgerError> {
-        let _turn = self.writing.lock().await;
-        let mut stored = self.of(note.owner)?;
-        let known = stored.channels.entry(note.channel).or_default();
-        if known.asked != note.asked {
+        let asks = self.asks.lock().await;
+        if asks.get(&note.channel) != Some(&note.nth) {
             return Ok(());
         }
-        known.asked = note.before;
+        let mut stored = self.of(note.owner)?;
+        stored.channels.entry(note.channel).or_default().asked = note.before;
         self.put(note.owner, &stored).await
     }
 
@@ -295,6 +296,10 @@ mod tests {
         refills.ask(one, CHANNEL, 3).await.unwrap().unwrap();
         refills.unask(older).await.unwrap();
         assert!(refills.is_asked(one, CHANNEL, 3).unwrap(), "a newer note stands");
+        let first = refills.ask(one, CHANNEL, 4).await.unwrap().unwrap();
+        assert!(refills.ask(one, CHANNEL, 4).await.unwrap().is_none());
+        refills.unask(first).await.unwrap();
+        assert!(refills.is_asked(one, CHANNEL, 4).unwrap(), "the chain was asked meanwhile");
     }
 
     #[tokio::test]

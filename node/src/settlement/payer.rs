@@ -119,10 +119,15 @@ impl Payer {
     }
 
     /// Gets the rest of a deposit back: cooperatively when the owner answers, else by starting the delay. An owner that asks
-    /// to wait, or signs a close that this node cannot bring now, is there, so the delay is not started. With `force` the owner
-    /// is not asked.
+    /// to wait, or signs a close that this node cannot bring now, is there, so the delay is not started. What is being deposited
+    /// or closed with the owner is waited for. With `force` the owner is not asked, and nothing waited for.
     pub(super) async fn close(&self, id: ChannelId, force: bool) -> Result<Closed, SettlementError> {
-        let channel = self.channels.get(id).ok_or(SettlementError::NoSuchChannel(id))?;
+        let find = || self.channels.get(id).ok_or(SettlementError::NoSuchChannel(id));
+        let _turn = match force {
+            true => None,
+            false => Some(self.funding.turn(find()?.config.payee).await),
+        };
+        let channel = find()?;
         if !channel.holds_something() {
             return Ok(Closed::Already);
         }
@@ -278,6 +283,12 @@ impl Payer {
     }
 
     async fn get_back(&self, channel: PayerChannel, way: Way) {
+        let turn = self.funding.try_turn(channel.config.payee);
+        if turn.is_none() && way != Way::Chain {
+            // Somebody fills a channel with the owner, or asks for a close already.
+            self.asked_secs.lock().remove(&channel.id);
+            return;
+        }
         let word = if way == Way::Chain { CloseReply::Nothing } else { self.ask_to_close(&channel).await };
         let done = match word {
             CloseReply::Promised => {

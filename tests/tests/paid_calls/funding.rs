@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use farthing_chain::deploy::{Deployer, dev_account};
 use farthing_control::{
     endpoint,
-    types::{AlertKind, Api, Charge},
+    types::{AlertKind, Api, ChannelState, Charge},
 };
 use farthing_protocol::Usdc;
 use farthing_testnet::{NodeOptions, NodeProcess, anvil::Anvil, rpc};
@@ -400,5 +400,43 @@ async fn an_owner_that_asks_for_a_longer_delay_gets_nothing_more_into_a_channel_
     farthing(&world.consumer, &["channel", "close", &id, "--yes"]).await?.ends_with(0)?;
     expect_served(&world.get("/ok").await?)?;
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_close_waits_for_a_deposit_that_is_being_made_and_gives_that_back_too() -> Result<()> {
+    let world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let url = world.chain.rpc_url();
+    rpc::call(&url, "evm_setAutomine", json!([false])).await?;
+    let service = world.api.id.to_string();
+    let deposit = async {
+        let open = ["channel", "open", &service, "--deposit", "0.1"];
+        farthing(&world.consumer, &open).await?.ends_with(0)?;
+        anyhow::Ok(())
+    };
+    let close = async {
+        eventually("the deposit waits for a block", async || {
+            let status = rpc::call(&url, "txpool_status", json!([])).await?;
+            Ok(status["pending"].as_str().is_some_and(|count| count != "0x0"))
+        })
+        .await?;
+        let id = world.consumer.control().ask(endpoint::Channels).await?[0].id;
+        let closed = async { anyhow::Ok(world.consumer.control().ask(endpoint::CloseChannel.of(id)).await?) };
+        let meanwhile = async {
+            // An owner that has signed a close serves nothing.
+            for _ in 0..50 {
+                expect_served(&world.get("/ok").await?)?;
+            }
+            rpc::call(&url, "evm_setAutomine", json!([true])).await?;
+            rpc::call(&url, "evm_mine", json!([])).await?;
+            anyhow::Ok(())
+        };
+        tokio::try_join!(closed, meanwhile)
+    };
+    let ((), (closed, ())) = tokio::try_join!(deposit, close)?;
+    ensure!(closed.state == ChannelState::CloseBrought, "{closed:?}");
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(51));
     Ok(())
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use farthing_chain::{ChainError, TxReport};
 use farthing_ledger::LedgerError;
 use farthing_protocol::{Address, ChannelConfig, ChannelId};
+use farthing_shared::keyed_mutex::KeyedGuard;
 
 use super::{Funding, FundingInner};
 use crate::consumer::{channels::PayerChannel, refills::AskNote, rest::RestingPlace, resting::Resting};
@@ -36,6 +37,17 @@ impl Drop for BeingClosed<'_> {
 }
 
 impl Funding {
+    /// Waits until no deposit into a channel with an owner is being made, and no other close of one is asked for or brought. None
+    /// begins until the turn is over: what an owner signs is void once more is deposited.
+    pub async fn turn(&self, owner: Address) -> KeyedGuard {
+        self.0.one_at_a_time.take(owner).await
+    }
+
+    /// Takes the same turn where it is free.
+    pub fn try_turn(&self, owner: Address) -> Option<KeyedGuard> {
+        self.0.one_at_a_time.try_take(owner)
+    }
+
     /// Has calls and deposits wait for a signed close until the guard is dropped: the chain shows the channel as emptied before
     /// whoever brings the close has noted that its owner serves nothing there yet.
     pub fn begin_close(&self, channel: ChannelId) -> BeingClosed<'_> {
@@ -77,7 +89,7 @@ impl Funding {
         lost.into_iter().filter_map(|id| self.with_lost_answer(id)).collect()
     }
 
-    fn with_lost_answer(&self, id: ChannelId) -> Option<PayerChannel> {
+    pub(super) fn with_lost_answer(&self, id: ChannelId) -> Option<PayerChannel> {
         let channel = self.0.channels.get(id)?;
         let round = self.round(id);
         let is_open = channel.holds_deposit() && channel.close_at_secs.is_none();

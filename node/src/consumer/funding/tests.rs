@@ -347,12 +347,41 @@ async fn a_top_up_that_was_decided_on_before_its_owner_closed_the_channel_fills_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn no_top_up_is_made_in_the_background_where_a_close_is_asked_for_or_may_be_signed() {
+    let chain = LocalChain::start().await.unwrap();
+    let payer = wallet(&chain, 1, u128::MAX / 4).await;
+    let funding = funding(payer.clone()).await;
+    for (n, is_being_asked, is_asked) in [(2, true, false), (3, false, true), (4, false, false)] {
+        let accept = accept(&payer, Address::from_bytes([n; 20]));
+        let config = funding.terms(&accept);
+        let id = config.id(&payer.domain());
+        payer.deposit_onto(config, (0, Usdc::ZERO), usdc(1_000)).await.unwrap();
+        booked(&funding.0.channels, id, config, (usdc(1_000), 0));
+        let turn = funding.try_turn(accept.pay_to).filter(|_| is_being_asked);
+        if is_asked {
+            funding.asks_to_close(&funding.0.channels.get(id).unwrap()).await.unwrap();
+        }
+        funding.top_up_when_low(&accept, usdc(2_000), async { true });
+        drop(turn);
+        let deposited = async || payer.read_channel(config).await.unwrap().deposited;
+        if is_being_asked || is_asked {
+            funding.0.tasks.close();
+            funding.0.tasks.wait().await;
+            assert_eq!(deposited().await, usdc(1_000), "{n}");
+        } else {
+            let filled = async { while deposited().await == usdc(1_000) {} };
+            timeout(DEPOSIT_WAIT_MAX, filled).await.expect("any other channel is filled");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_deposited_while_a_signed_close_is_on_its_way_also_by_who_waited_for_a_turn_before() {
     let chain = LocalChain::start().await.unwrap();
     let funding = funding(wallet(&chain, 1, 1).await).await;
     let accept = accept(&funding.0.chain, Address::from_bytes([2; 20]));
     let id = funding.terms(&accept).id(&funding.0.chain.domain());
-    let turn = funding.0.one_at_a_time.take(accept.pay_to).await;
+    let turn = funding.turn(accept.pay_to).await;
     let mut by_hand = pin!(funding.deposit_now(&accept, usdc(100_000)));
     assert!(futures::poll!(by_hand.as_mut()).is_pending(), "another deposit is being made");
     let closing = funding.begin_close(id);

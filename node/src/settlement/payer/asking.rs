@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use farthing_network::CallFailure;
-use farthing_protocol::{CallMessage, CallReply, RefusalCode, SignedClose, Usdc, call::ChannelSync};
+use farthing_protocol::{
+    CallMessage, CallReply, ChannelId, CloseConsent, RefusalCode, SignedClose, Usdc, call::ChannelSync,
+};
 
 use super::Payer;
 use crate::consumer::{channels::PayerChannel, shown::newest_word};
@@ -39,8 +41,9 @@ impl CloseReply {
 }
 
 impl Payer {
-    /// Asks the owner, again while a call runs on the channel. That it is asked is noted before the question leaves, and
-    /// forgotten where it surely closes nothing for it. A signed close that takes more than this node owes is no answer.
+    /// Asks the owner, again while a call runs on the channel, by who has the turn with it. That it is asked is noted before the
+    /// question leaves, and forgotten where it surely closes nothing for it. A signed close that takes more than this node owes is
+    /// no answer.
     pub(super) async fn ask_to_close(&self, channel: &PayerChannel) -> CloseReply {
         let note = self.funding.asks_to_close(channel).await;
         let mut may_close = false;
@@ -68,9 +71,9 @@ impl Payer {
                     Some(close) if self.is_fair(channel, books, &close).await => {
                         return CloseReply::Signed(close);
                     }
-                    Some(_) => {
+                    Some(close) => {
                         tracing::warn!(%owner, "an owner signed a close that is void, or takes more than it is owed");
-                        false
+                        self.is_behind(channel.id, &close.consent)
                     }
                 },
                 Ok(CallReply::Refused(refusal)) => {
@@ -86,6 +89,13 @@ impl Payer {
             }
             tokio::time::sleep(ASK_BUSY_AGAIN_AFTER).await;
         }
+    }
+
+    /// Tells whether an owner signed with less of the chain before it than this node has read, as right after a deposit: it signs
+    /// anew once it has read that.
+    fn is_behind(&self, channel: ChannelId, consent: &CloseConsent) -> bool {
+        let view = self.chain.channel(&channel);
+        view.is_some_and(|view| (consent.round, consent.deposited) < (view.round, view.deposited))
     }
 
     /// Tells whether a close takes no more than receipts explain, and beyond that what this wallet's own signature shows
