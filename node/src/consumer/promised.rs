@@ -390,7 +390,9 @@ mod tests {
             assert!(begun.elapsed() < Duration::from_secs(10), "the wait goes by");
             tokio::task::yield_now().await;
         }
-        assert_eq!(awaited(4, 1), Some(AwaitedClose::Signed { wait_secs: 180 }));
+        // As far as this thread is let run.
+        let left = awaited(4, 1);
+        assert!(matches!(left, Some(AwaitedClose::Signed { wait_secs: 170..=180 })), "{left:?}");
     }
 
     #[tokio::test]
