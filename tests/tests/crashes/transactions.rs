@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use farthing_control::{
     endpoint,
-    types::{Channel, HistoryKind},
+    types::{Channel, ChannelState, HistoryKind},
 };
 use farthing_protocol::Usdc;
 use farthing_testnet::{NodeProcess, rpc};
@@ -257,10 +257,11 @@ async fn call_until_consumer_dies(world: &mut World) -> Result<()> {
     anyhow::bail!("the place was not reached")
 }
 
-/// The owner may die before its answer has left. It is there again while the payer asks, which goes to the chain otherwise.
+/// The owner may die before its answer has left. It is there again while the payer asks. Where that took too long, the payer has
+/// asked the chain, which gives the rest back a day later.
 async fn close_until_owner_died_and_came_back(world: &mut World) -> Result<()> {
     let channel = payer_channel(world).await?;
-    let at = endpoint::CloseChannel.of(channel.id);
+    let (at, url) = (endpoint::CloseChannel.of(channel.id), world.chain.rpc_url());
     let World { consumer, owner, .. } = world;
     for _ in 0..100 {
         let asked = consumer.control().ask(at.clone());
@@ -268,9 +269,21 @@ async fn close_until_owner_died_and_came_back(world: &mut World) -> Result<()> {
             tokio::time::timeout(Duration::from_secs(2), owner.wait_until_ended()).await??;
             owner.restart(Vec::new()).await
         };
-        if tokio::join!(asked, back).1.is_ok() {
-            return Ok(());
+        let (asked, back) = tokio::join!(asked, back);
+        if back.is_err() {
+            continue;
         }
+        if asked.is_ok_and(|channel| channel.state == ChannelState::CloseRequested) {
+            owner.wait_until_ready().await?;
+            owner.control().ask(endpoint::Settle).await?;
+            rpc::call(&url, "evm_increaseTime", json!([100_000])).await?;
+            rpc::call(&url, "evm_mine", json!([])).await?;
+            eventually("the rest is taken back", async || {
+                Ok(consumer.control().ask(at.clone()).await.is_ok_and(|channel| channel.state.is_closed()))
+            })
+            .await?;
+        }
+        return Ok(());
     }
     anyhow::bail!("the place was not reached")
 }
