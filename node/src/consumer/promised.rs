@@ -29,7 +29,7 @@ pub struct CloseWord {
     pub until_secs: u64,
     /// The round of the channel that it is about; a program of before did not note it.
     pub round: Option<u32>,
-    /// The owner signed the close, and this node has brought it to the chain. Until that close stays the owner serves nothing.
+    /// The owner signed the close, and this node brings it to the chain, or has. Until that close stays the owner serves nothing.
     pub is_signed: bool,
     /// Of a signed close: the second since which the chain shows that nothing more is to be waited for.
     pub done_secs: Option<u64>,
@@ -143,11 +143,17 @@ impl Promised {
         Ok(Self { ledger, words: Arc::new(words), given: Arc::default(), done_since: Arc::new(done_since) })
     }
 
+    /// Returns an owner's last word on a channel.
+    pub fn word(&self, channel: ChannelId) -> Option<CloseWord> {
+        self.words.lock().get(&channel).copied()
+    }
+
     /// Notes an owner's word. Asking again in the same round does not prolong a promise; that the owner signed the close comes
     /// in its place.
     pub async fn note(&self, channel: ChannelId, word: CloseWord) -> u64 {
-        let known = self.words.lock().get(&channel).copied();
-        if let Some(known) = known.filter(|known| !known.is_before(word.round) && !word.is_signed) {
+        if let Some(known) =
+            self.word(channel).filter(|known| !known.is_before(word.round) && !word.is_signed)
+        {
             return known.until_secs;
         }
         self.words.lock().insert(channel, word);
@@ -210,6 +216,13 @@ impl Promised {
         seen
     }
 
+    /// Takes back that a signed close is brought, which it was not: the word of `before` stands again.
+    pub async fn take_back(&self, channel: ChannelId, before: Option<CloseWord>) {
+        let Some(word) = before else { return self.forget(channel).await };
+        self.words.lock().insert(channel, word);
+        self.store(channel, word).await;
+    }
+
     /// Puts a word in the place of another, unless that is not the last any more.
     fn replace(&self, channel: ChannelId, word: CloseWord, newer: CloseWord) -> bool {
         let mut words = self.words.lock();
@@ -234,7 +247,7 @@ impl Promised {
 
     /// Returns the second until which an owner's promise is trusted, unless it is about an earlier round than this.
     pub fn until(&self, channel: ChannelId, round: Option<u32>) -> Option<u64> {
-        let word = self.words.lock().get(&channel).copied();
+        let word = self.word(channel);
         word.filter(|word| !word.is_signed && !word.is_before(round)).map(|word| word.until_secs)
     }
 
@@ -247,7 +260,7 @@ impl Promised {
         now_secs: u64,
         kind: ChainKind,
     ) -> Option<AwaitedClose> {
-        let word = self.words.lock().get(&channel).copied()?;
+        let word = self.word(channel)?;
         let left_secs = word.until_secs.saturating_sub(now_secs);
         if left_secs == 0 || word.round.is_none_or(|about| about > round) {
             return None;
@@ -347,7 +360,11 @@ mod tests {
         let next = CloseWord { until_secs: 900, round: Some(4), ..word };
         assert_eq!(promised.note(ID, next).await, 900);
         assert_eq!(Promised::restore(ledger.clone()).unwrap().all(), [(ID, next)]);
-        promised.forget(ID).await;
+        promised.note(ID, CloseWord { is_signed: true, ..next }).await;
+        promised.take_back(ID, Some(next)).await;
+        assert_eq!(Promised::restore(ledger.clone()).unwrap().all(), promised.all(), "it was not brought");
+        assert_eq!(promised.all(), [(ID, next)]);
+        promised.take_back(ID, None).await;
         assert_eq!(Promised::restore(ledger).unwrap().all(), []);
     }
 

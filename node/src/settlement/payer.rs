@@ -25,7 +25,7 @@ use crate::{
     consumer::{
         accounts::Accounts,
         channels::{PayerChannel, PayerChannels},
-        funding::Funding,
+        funding::{Funding, is_unsent},
         promised::{self, CloseWord},
     },
     status,
@@ -183,7 +183,8 @@ impl Payer {
         self.chain.channel(&channel).map(|view| view.round)
     }
 
-    /// Brings the owner's signed close to the chain. What it takes is acknowledged, so the voucher promises nothing new.
+    /// Brings the owner's signed close to the chain. What it takes is acknowledged, so the voucher promises nothing new. That it is
+    /// brought is noted first: a node that dies meanwhile deposits nothing into what its owner does not serve.
     async fn bring(&self, channel: &PayerChannel, close: SignedClose) -> Result<Closed, SettlementError> {
         let SignedClose { consent, signature } = close;
         let (config, amount) = (channel.config, consent.amount);
@@ -192,9 +193,17 @@ impl Payer {
         let row = ClaimRow { config, cumulative: amount, amount, signature: promise };
         let _closing = self.funding.begin_close(channel.id);
         killpoint::reached("settlement.before_bring");
-        self.chain.relay_close(row, consent, signature).await?;
-        self.funding.closed_for_us(config, consent.round).await;
+        let before = self.funding.promised().word(channel.id);
         self.note(channel.id, Some(consent.round), true).await;
+        killpoint::reached("settlement.before_relay");
+        if let Err(why) = self.chain.relay_close(row, consent, signature).await {
+            if is_unsent(&why) || is_void(&why) {
+                self.funding.promised().take_back(channel.id, before).await;
+            }
+            return Err(why.into());
+        }
+        killpoint::reached("settlement.after_relay");
+        self.funding.closed_for_us(config, consent.round).await;
         Ok(Closed::Brought)
     }
 

@@ -83,9 +83,12 @@ impl Funding {
         }
     }
 
-    /// Returns the channels whose owners are to be asked again to close them, once each.
+    /// Returns the channels whose owners are to be asked again to close them: once each, or until the chain shows a close that the
+    /// owner signed. A node that died may not have brought it.
     pub fn take_lost_answers(&self) -> Vec<PayerChannel> {
-        let lost = std::mem::take(&mut *self.0.lost_answers.lock());
+        let mut lost = std::mem::take(&mut *self.0.lost_answers.lock());
+        let signed = self.0.promised.all().into_iter().filter(|(_, word)| word.is_signed);
+        lost.extend(signed.map(|(id, _)| id));
         lost.into_iter().filter_map(|id| self.with_lost_answer(id)).collect()
     }
 

@@ -227,3 +227,36 @@ async fn after_a_close_that_its_owner_signed_no_deposit_is_made_before_that_clos
     ensure!(wait_secs < 177, "{wait_secs} s after the restart");
     Ok(())
 }
+
+#[tokio::test]
+async fn a_node_that_dies_while_it_brings_a_signed_close_brings_it_and_deposits_nothing_before_it_stays()
+-> Result<()> {
+    for point in ["settlement.before_relay", "settlement.after_relay"] {
+        let often = setting("settlement.interval_secs", "1");
+        let (owner_settings, consumer_settings) = (posing_as_public(), [posing_as_public(), often].concat());
+        let mut world = World::with(Setup { owner_settings, consumer_settings, ..Setup::default() }).await?;
+        expect_served(&world.get("/ok").await?)?;
+        world.wait_until_decided().await?;
+        world.consumer.restart(vec![("FARTHING_KILL_AT".to_owned(), point.to_owned())]).await?;
+        world.consumer.wait_until_ready().await?;
+        world.wait_until_met().await?;
+        let id = world.consumer.control().ask(endpoint::Channels).await?[0].id;
+        let closed = world.consumer.control().ask(endpoint::CloseChannel.of(id)).await;
+        ensure!(closed.is_err(), "{point}: its node lives: {closed:?}");
+        world.consumer.wait_until_ended().await?;
+        world.consumer.restart(Vec::new()).await?;
+        world.consumer.wait_until_ready().await?;
+        world.wait_until_met().await?;
+
+        let wait_secs = told_to_wait_secs(&world).await.context(point)?;
+        ensure!((60..=181).contains(&wait_secs), "{point}: {wait_secs} s");
+        eventually("all but what was earned is back", async || {
+            Ok(world.chain.usdc_of(world.consumer_wallet).await? == FUNDS.saturating_sub(PRICE))
+        })
+        .await
+        .context(point)?;
+        told_to_wait_secs(&world).await.context(point)?;
+        assert_eq!((world.upstream.hits(), world.chain.usdc_of(world.owner_wallet).await?), (1, PRICE));
+    }
+    Ok(())
+}
