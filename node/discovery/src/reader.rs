@@ -88,7 +88,7 @@ mod tests {
     async fn descriptions_that_one_secret_waits_for_are_read_after_the_first_of_another() {
         let reader = Reader::start();
         let of = |secret: &str| Queuer::Secret(secret.to_owned());
-        let (open, gate) = std::sync::mpsc::channel::<()>();
+        let (open, gate) = std::sync::mpsc::sync_channel::<()>(1);
         let mut first = Box::pin(reader.run(of("many"), move || gate.recv().is_ok()));
         assert!(futures::poll!(first.as_mut()).is_pending());
         let order = Arc::new(Mutex::new(Vec::new()));
