@@ -386,8 +386,9 @@ async fn nothing_is_deposited_while_a_signed_close_is_on_its_way_also_by_who_wai
     assert!(futures::poll!(by_hand.as_mut()).is_pending(), "another deposit is being made");
     let closing = funding.begin_close(id);
     drop(turn);
+    let by_hand = by_hand.await;
     let of_a_call = funding.ensure(&accept, usdc(1_000)).await;
-    for made in [by_hand.await, of_a_call, funding.check_served(&accept)] {
+    for made in [by_hand, of_a_call, funding.check_served(&accept)] {
         assert!(matches!(made, Err(BuyError::CloseAwaited { channel, .. }) if channel == id), "{made:?}");
     }
     drop(closing);
