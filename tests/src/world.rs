@@ -288,11 +288,22 @@ impl World {
     /// # Errors
     /// When they stay apart.
     pub async fn wait_until_met(&self) -> Result<()> {
-        eventually("the nodes have met", async || {
+        eventually("the owner's node has met the consumer's", async || {
             let of_owner = self.owner.control().ask(endpoint::Peers).await?;
+            Ok(of_owner.iter().any(|peer| peer.wallet.0 == self.consumer_wallet))
+        })
+        .await?;
+        self.wait_until_owner_is_met().await
+    }
+
+    /// Waits until the consumer is connected to its owner, which may be another program than the real one.
+    ///
+    /// # Errors
+    /// When it stays apart.
+    pub async fn wait_until_owner_is_met(&self) -> Result<()> {
+        eventually("the consumer's node has met the owner's", async || {
             let of_consumer = self.consumer.control().ask(endpoint::Peers).await?;
-            Ok(of_owner.iter().any(|peer| peer.wallet.0 == self.consumer_wallet)
-                && of_consumer.iter().any(|peer| peer.wallet.0 == self.owner_wallet))
+            Ok(of_consumer.iter().any(|peer| peer.wallet.0 == self.owner_wallet))
         })
         .await
     }

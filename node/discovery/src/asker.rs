@@ -1,4 +1,5 @@
-//! Whoever a service is looked for on behalf of: it decides in whose turn a description is read, and what leaves memory for it.
+//! The one on whose behalf a service is looked for, which decides in whose turn a description is read, and what leaves memory
+//! for it.
 
 use std::{fmt, sync::Arc};
 

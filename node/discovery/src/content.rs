@@ -257,7 +257,7 @@ impl Catalog {
     }
 }
 
-/// What came of a reading: what is wrong with the details is their owner's doing, and all else this node's.
+/// The outcome of a reading: what is wrong with the details is their owner's doing, and all else this node's.
 fn came_of<T>(
     read: Option<Result<T, NotRead>>,
     (service, owner): (ServiceId, Address),

@@ -50,7 +50,7 @@ const LEFT_OPEN: &str =
 const FAILED_LATER: &str = "the owner's node said after the call's time that the service had failed";
 const CHARGED_AFTER_ALL: &str = "the owner's node said that the call was not charged, and charged it later";
 
-/// What came of looking for the version that a call was bought with.
+/// The outcome of looking for the version that a call was bought with.
 enum Grounds {
     Read(Arc<KnownService>),
     /// Nobody reachable has it any more.

@@ -23,7 +23,7 @@ pub type EmptiedRound = (ChannelId, u32);
 #[derive(Debug)]
 pub struct Refills {
     ledger: Ledger,
-    /// How often this node asked for a close of each channel since the start. Held while a document is changed.
+    /// The number of times that this node asked for a close of each channel since the start. Held while a document is changed.
     asks: Mutex<BTreeMap<ChannelId, u64>>,
 }
 

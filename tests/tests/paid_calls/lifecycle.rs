@@ -371,13 +371,14 @@ async fn a_signed_close_that_this_node_cannot_pay_for_is_told_as_that_and_brough
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_that_was_busy_when_it_was_asked_and_closes_later_has_closed_unasked() -> Result<()> {
-    let world = World::start().await?;
+    let owner_settings = setting("limits.upstream_first_byte_ms", "29000");
+    let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
     expect_served(&world.get("/ok").await?)?;
     world.wait_until_decided().await?;
     // A call runs on the channel for as long as the payer asks.
     let hits = world.upstream.hits();
     let url = format!("{}/internal/call", world.consumer.status().await?.gateway_url);
-    let slow = world.body("GET", "/slow/20000").to_string();
+    let slow = world.body("GET", "/slow/25000").to_string();
     let call = tokio::spawn(world.client().post(url).bearer_auth(&world.secret).body(slow).send());
     eventually("the upstream works on the call", async || Ok(world.upstream.hits() > hits)).await?;
     let id = the_channel(&world).await?.id;

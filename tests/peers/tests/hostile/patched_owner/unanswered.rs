@@ -117,6 +117,7 @@ async fn answers_that_a_network_loses_and_their_owner_gives_again_flag_nobody() 
     }
     // What was to be counted is stored then.
     restart(&mut world).await?;
+    world.wait_until_owner_is_met().await?;
     expect_served(&world.get("/ok").await?)?;
     ensure!(!is_flagged(&world).await?, "it is flagged");
     Ok(())
