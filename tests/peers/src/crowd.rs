@@ -1,4 +1,5 @@
-//! Strangers whose call streams carry a byte a second: the company in which an honest payer's calls are measured.
+//! Strangers whose call streams carry a byte a second: the company in which an honest payer's calls are measured. Every second
+//! wallet speaks `call/2`, the others `call/1`.
 //!
 //! A stream that the owner ends is soon followed by another one, and a wallet that it blocks by another wallet.
 
@@ -12,7 +13,10 @@ use std::{
 };
 
 use anyhow::Result;
-use farthing_protocol::wire::NetworkName;
+use farthing_protocol::{
+    call_stream::{FrameHead, FrameKind},
+    wire::NetworkName,
+};
 use futures::{AsyncWrite, AsyncWriteExt, FutureExt, StreamExt, future::BoxFuture};
 use libp2p::{
     Multiaddr, PeerId,
@@ -60,7 +64,9 @@ impl Crowd {
         let counts = Arc::<Counts>::default();
         let counted = Arc::clone(&counts);
         let wallets = Strangers::start("crowd", move || async move {
-            let all = iter::repeat_with(|| wallets(&slow, &counted)).take(slow.wallets);
+            let requests = requests(&slow.network);
+            let all = requests.iter().cycle().take(slow.wallets);
+            let all = all.map(|request| wallets(&slow, request, &counted));
             futures::future::join_all(all).await;
         })?;
         Ok(Self { counts, _wallets: wallets })
@@ -84,10 +90,25 @@ impl Crowd {
     }
 }
 
+/// How a request begins, and by which protocol.
+struct Request {
+    protocol: String,
+    beginning: Vec<u8>,
+}
+
+/// One by each protocol.
+fn requests(network: &NetworkName) -> [Request; 2] {
+    let frame = FrameHead { kind: FrameKind::Request, is_last: false, number: 1, head_bytes: BYTES };
+    [
+        Request { protocol: network.call_protocol(), beginning: BYTES.to_be_bytes().to_vec() },
+        Request { protocol: network.call_stream_protocol(), beginning: frame.to_bytes().to_vec() },
+    ]
+}
+
 /// One wallet after another, for ever.
-async fn wallets(slow: &Slow, counts: &Arc<Counts>) {
+async fn wallets(slow: &Slow, request: &Request, counts: &Arc<Counts>) {
     loop {
-        if let Err(error) = wallet(slow, counts).await {
+        if let Err(error) = wallet(slow, request, counts).await {
             eprintln!("a stranger: {error:#}");
         }
         tokio::time::sleep(SOON).await;
@@ -95,9 +116,9 @@ async fn wallets(slow: &Slow, counts: &Arc<Counts>) {
 }
 
 /// One wallet, for as long as it is connected.
-async fn wallet(slow: &Slow, counts: &Arc<Counts>) -> Result<()> {
-    let trickle = Trickle { counts: Arc::clone(counts) };
-    let mut swarm = stranger(&slow.network, slow.network.call_protocol(), Arc::new(trickle))?;
+async fn wallet(slow: &Slow, request: &Request, counts: &Arc<Counts>) -> Result<()> {
+    let trickle = Trickle { beginning: request.beginning.clone(), counts: Arc::clone(counts) };
+    let mut swarm = stranger(&slow.network, request.protocol.clone(), Arc::new(trickle))?;
     swarm.dial(slow.to.parse::<Multiaddr>()?)?;
     let mut owner: Option<PeerId> = None;
     let (mut missing, mut soon) = (slow.streams, tokio::time::interval(SOON));
@@ -123,6 +144,7 @@ async fn wallet(slow: &Slow, counts: &Arc<Counts>) -> Result<()> {
 /// A request that is never complete.
 #[derive(Debug)]
 struct Trickle {
+    beginning: Vec<u8>,
     counts: Arc<Counts>,
 }
 
@@ -145,9 +167,8 @@ impl Drop for Open<'_> {
 impl Trickle {
     async fn trickle(&self, stream: &mut (dyn AsyncWrite + Unpin + Send)) -> io::Result<()> {
         let _open = Open::of(&self.counts);
-        let announced = BYTES.to_be_bytes();
-        for (number, byte) in announced.into_iter().chain(iter::repeat(0)).enumerate() {
-            stream.write_all(&[byte]).await?;
+        for (number, byte) in self.beginning.iter().chain(iter::repeat(&0)).enumerate() {
+            stream.write_all(&[*byte]).await?;
             stream.flush().await?;
             self.counts.begun.fetch_add(usize::from(number == 0), Relaxed);
             tokio::time::sleep(A_BYTE_EVERY).await;
