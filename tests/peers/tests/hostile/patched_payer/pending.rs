@@ -1,4 +1,4 @@
-//! What a payer does while the owner's transactions do not get through.
+//! What a payer does while the owner's transactions do not get through, and what both sides do while no endpoint tells events.
 
 use axum::{Router, extract::State, http::StatusCode, routing::post};
 use farthing_control::endpoint;
@@ -165,4 +165,42 @@ async fn claims_while_events_are(instead: Instead) -> Result<()> {
     payer.chain.request_close(payer.config).await?;
     payer.until_closing(payer.request("late", cost(3))).await?;
     expect_paid(&world, 3).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_buyer_deposits_once_and_buys_while_all_answers_about_events_are_too_large() -> Result<()> {
+    buys_while_events_are(Bytes::from(vec![b' '; TOO_LARGE])).await
+}
+
+/// As endpoints answer for blocks that they do not have.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_buyer_deposits_once_and_buys_though_the_events_of_its_deposit_are_left_out() -> Result<()> {
+    // One for the channels that this wallet pays on, and one for those that it is paid on.
+    let none = json!([{ "id": 0, "result": [] }, { "id": 1, "result": [] }]);
+    buys_while_events_are(none.to_string().into()).await
+}
+
+/// A buyer whose endpoint answers so about events, from before its first deposit on and over a restart.
+async fn buys_while_events_are(answer: Bytes) -> Result<()> {
+    const CALLS: u64 = 3;
+    let mut world = World::start().await?;
+    let instead = Instead { of: vec!["eth_getLogs".to_owned()], answer };
+    let endpoint = endpoint_with(world.chain.rpc_url(), instead).await?;
+    let mut deposited = None;
+    for _ in 0..2 {
+        world.consumer.restart(vec![("FARTHING_CHAIN__RPC_URLS".to_owned(), endpoint.clone())]).await?;
+        world.consumer.wait_until_ready().await?;
+        world.wait_until_met().await?;
+        for _ in 0..CALLS {
+            expect_served(&world.get("/ok").await?)?;
+        }
+        let channels = world.consumer.control().ask(endpoint::Channels).await?;
+        let [channel] = &channels[..] else { bail!("one channel: {channels:?}") };
+        let paid_in = FUNDS.saturating_sub(world.chain.usdc_of(world.consumer_wallet).await?);
+        ensure!(channel.deposited.0 == paid_in, "{paid_in} USDC left the wallet: {channel:?}");
+        ensure!(*deposited.get_or_insert(paid_in) == paid_in, "{paid_in} after the restart, {deposited:?}");
+    }
+    assert_eq!(world.upstream.hits(), 2 * CALLS);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2 * CALLS));
+    Ok(())
 }
