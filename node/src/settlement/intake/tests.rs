@@ -22,6 +22,7 @@ use crate::{
 };
 
 mod between_calls;
+mod held_up;
 
 const fn usdc(micros: u64) -> Usdc {
     Usdc::from_micros(micros)
@@ -163,11 +164,15 @@ struct Books {
 
 impl Books {
     fn of(payer: &ChainHandle) -> Self {
+        Self::with_places(payer, 1)
+    }
+
+    fn with_places(payer: &ChainHandle, places: usize) -> Self {
         let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
         let channels = Arc::<PayerChannels>::default();
         let who = (payer.wallet(), payer.domain());
         let accounts = Arc::new(Accounts::new(ledger.clone(), channels.clone(), who));
-        let (chain, book) = (payer.clone(), Book::with_places(1));
+        let (chain, book) = (payer.clone(), Book::with_places(places));
         let intake = ChainIntake::new(who.0, chain, ledger.clone(), book.clone(), accounts.clone(), terms());
         Self { ledger, book, channels, accounts, intake }
     }

@@ -7,6 +7,26 @@ use farthing_protocol::{Outcome, ServiceId, call::Method};
 
 use super::*;
 
+/// The record of a call that was answered.
+pub(super) fn charged_call(charged: Usdc) -> Call {
+    Call {
+        call_id: CallId::from_bytes([1; 16]),
+        service: ServiceId::from_bytes([7; 16]),
+        method: Method::Get,
+        path: "/ok".to_owned(),
+        request_hash: [0; 32],
+        response_hash: [0; 32],
+        price: charged,
+        charged,
+        outcome: Outcome::Answered,
+        status: 200,
+        headers: BTreeMap::new(),
+        body: None,
+        fault: None,
+        time_secs: 1,
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payout_that_no_call_explains_waits_for_calls_in_progress_which_are_charged() {
     let chain = LocalChain::start().await.unwrap();
@@ -33,22 +53,7 @@ async fn a_payout_that_no_call_explains_waits_for_calls_in_progress_which_are_ch
     assert_eq!(admit(5_000, 1_000).err(), Some(RefusalCode::Busy));
 
     let voucher = running.voucher().cloned();
-    let call = Call {
-        call_id: CallId::from_bytes([1; 16]),
-        service: ServiceId::from_bytes([7; 16]),
-        method: Method::Get,
-        path: "/ok".to_owned(),
-        request_hash: [0; 32],
-        response_hash: [0; 32],
-        price: usdc(3_000),
-        charged: usdc(3_000),
-        outcome: Outcome::Answered,
-        status: 200,
-        headers: BTreeMap::new(),
-        body: None,
-        fault: None,
-        time_secs: 1,
-    };
+    let call = charged_call(usdc(3_000));
     ledger.serve(Served { payer: payer.wallet(), channel: id, voucher, call }).await.unwrap();
     running.settle(usdc(3_000));
     assert!(intake.catch_up().await.is_sure);
