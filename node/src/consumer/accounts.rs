@@ -387,6 +387,7 @@ impl Accounts {
         close_at_secs: Option<u64>,
     ) -> Result<(), LedgerError> {
         let _booking = self.booking.take(facts.config.payee).await;
+        self.channels.lower(&facts);
         let observed = self.ledger.put_payer_channel(facts).await?;
         if let Some((day, amount)) = observed.counted {
             self.spending.lock().rehold(day, NO_SECRET, amount);

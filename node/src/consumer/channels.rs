@@ -21,6 +21,8 @@ use farthing_protocol::{
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+mod shown;
+
 /// One channel as the consumer sees it.
 #[derive(Clone, Debug)]
 pub struct PayerChannel {
@@ -234,18 +236,6 @@ impl PayerChannels {
         channels.choose(owner);
         drop(channels);
         self.applied.notify_waiters();
-    }
-
-    /// Waits until something is so of a channel.
-    pub async fn until(&self, id: ChannelId, is_so: impl Fn(&PayerChannel) -> bool) {
-        loop {
-            // Before the look, so that nothing is missed in between.
-            let applied = self.applied.notified();
-            if self.get(id).is_some_and(|channel| is_so(&channel)) {
-                return;
-            }
-            applied.await;
-        }
     }
 
     /// Takes back a part of what the chain alone showed as charged.

@@ -19,6 +19,7 @@ use farthing_shared::chain_view;
 use farthing_wallet::Signer;
 use futures::{StreamExt, stream};
 use parking_lot::Mutex;
+use tokio::time::timeout;
 
 use super::{SettlementError, policy::Policy, shown};
 use crate::{
@@ -42,6 +43,8 @@ use used::keep_what_is_used;
 const ASKED_AT_ONCE: usize = 8;
 /// An owner that was asked to close an unused channel is asked again after that.
 const ASK_AGAIN_SECS: u64 = 3600;
+/// The longest that a close which the chain has may be on its way into the books.
+const SHOWN_WITHIN: Duration = Duration::from_secs(10);
 
 /// The outcome of a request to close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,6 +207,11 @@ impl Payer {
         }
         killpoint::reached("settlement.after_relay");
         self.funding.closed_for_us(config, consent.round).await;
+        // Until then calls would be promised on what the channel held before.
+        let shown = self.channels.until(channel.id, |channel| channel.round > consent.round);
+        if timeout(SHOWN_WITHIN, shown).await.is_err() {
+            tracing::warn!(channel = %channel.id, "the books do not show yet that the channel is closed");
+        }
         Ok(Closed::Brought)
     }
 

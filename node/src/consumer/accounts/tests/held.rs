@@ -1,10 +1,15 @@
 //! What an attempt holds is given back when it is dropped, and from its promise on stays counted and leaks nothing.
 
+use futures::FutureExt;
+
 use super::{
-    days::{Books, WALLET, promise, usdc},
+    days::{Books, ID, WALLET, promise, usdc},
     *,
 };
-use crate::consumer::prepared::{Headroom, Prepared};
+use crate::consumer::{
+    channels::Shortage,
+    prepared::{Headroom, Prepared},
+};
 
 const CAPS: SpendingCaps =
     SpendingCaps { price_max: usdc(100), per_day: usdc(100), per_secret_day: usdc(100) };
@@ -54,4 +59,30 @@ async fn an_undecided_call_counts_until_its_end_whatever_that_is() {
     let receipt = books.receipt(&charged.promise, usdc(4), usdc(4)).receipt;
     let _counted = accounts.count(&charged, &receipt);
     assert_eq!(sum(), None);
+}
+
+/// The channel as the chain shows it after a close.
+fn emptied(books: &Books) -> PayerChannelFacts {
+    PayerChannelFacts { deposited: Usdc::ZERO, round: Some(1), ..books.channel() }
+}
+
+#[tokio::test]
+async fn nothing_is_reserved_on_what_a_channel_held_before_its_close_while_the_ledger_stores_that() {
+    let books = Books::new().await;
+    let (owner, channels) = (books.owner.address(), Arc::new(PayerChannels::default()));
+    let accounts = Accounts::new(books.ledger.clone(), channels.clone(), (WALLET, books.domain));
+    accounts.observe(books.channel(), None).await.unwrap();
+    let held = channels.reserve(owner, usdc(10), 1).unwrap();
+    channels.release(&held);
+    let mut stored = Box::pin(accounts.observe(emptied(&books), None));
+    // Polled once, it waits for the commit.
+    let at_once = stored.as_mut().now_or_never();
+    assert_eq!(channels.reserve(owner, usdc(10), 1), Err(Shortage::NotOpen));
+    let round = channels.get(ID).map(|channel| channel.round);
+    assert_eq!(round, Some(1), "whoever fills it anew begins the next round");
+    match at_once {
+        Some(stored) => stored.unwrap(),
+        None => stored.await.unwrap(),
+    }
+    assert_eq!(channels.reserve(owner, usdc(10), 1), Err(Shortage::NotOpen));
 }
