@@ -52,6 +52,7 @@ pub mod prepared;
 pub mod prices;
 pub mod promised;
 mod reconcile;
+mod recording;
 mod recovery;
 mod refills;
 pub mod rest;

@@ -290,13 +290,16 @@ impl From<&BuyError> for Problem {
             BuyError::OpenFailed(_) | BuyError::Unsigned(_) => {
                 (UNAVAILABLE, "channel-not-funded", "The payment channel could not be opened")
             }
+            BuyError::Ledger(error) if !error.is_failure() => {
+                (UNAVAILABLE, "ledger-closed", "The node's ledger does not take the promise")
+            }
             BuyError::Ledger(_) | BuyError::Catalog(_) => {
                 (UNAVAILABLE, "ledger-closed", "The node cannot store what it would have to promise")
             }
             BuyError::Unread(_) => {
                 (UNAVAILABLE, "ledger-closed", "The node cannot read what it knows of the call")
             }
-            BuyError::NotStored(_) => {
+            BuyError::NotStored(error) if error.is_failure() => {
                 (UNAVAILABLE, "ledger-closed", "The node cannot store what it promised")
             }
             BuyError::SpendingStopped(_) => (UNAVAILABLE, "spending-stopped", "Spending is stopped"),
@@ -327,7 +330,7 @@ impl From<&BuyError> for Problem {
             BuyError::NotRepeated { .. } => {
                 (UNAVAILABLE, "answer-not-repeated", "The call is done and its answer cannot be had now")
             }
-            BuyError::Undecided(_) => {
+            BuyError::Undecided(_) | BuyError::NotStored(_) => {
                 (StatusCode::GATEWAY_TIMEOUT, "undecided", "The call's end is not known yet")
             }
         };

@@ -24,6 +24,7 @@ use super::{
     places::CallPlace,
     prepared::{Headroom, Prepared},
     prices::Accepted,
+    recording::Recording,
     shares::CallShare,
     spending,
     unjudged::{BoughtVersion, Unjudged},
@@ -79,15 +80,20 @@ impl Consumer {
                 self.begin_charge(&service).await?;
             }
             killpoint::reached("consumer.after_reserve");
-            let pending = self.0.ledger.promise(prepared.promise().clone()).await?;
+            let mut recording = Recording::begin(&self.0.ledger, prepared.promise().clone()).await?;
             let attempt = prepared.promised();
             killpoint::reached("consumer.after_promise");
             let sent = Instant::now();
-            let exchanged = self.exchange(&attempt, deadline, &mut turn).await;
+            let exchanged = self.exchange(&attempt, deadline, &mut turn, || recording.has_failed()).await;
             killpoint::reached("consumer.after_answer");
             // What was promised is durable before anyone hears of the answer. The owner may have served it.
-            if let Err(error) = pending.await {
-                return Err(self.end_unstored(&attempt, &exchanged, error, &turn).await);
+            if let Err(error) = recording.stored().await {
+                match self.end_unstored(&attempt, &exchanged, error, &turn).await {
+                    Ok(()) => {}
+                    // The channel was emptied before the promise, and the next round fills it.
+                    Err(BuyError::ChannelLow { .. }) if std::mem::take(&mut is_first_round) => continue,
+                    Err(error) => return Err(error),
+                }
             }
             if let Some(pause) = pause_before_trial(&exchanged, trial_until).filter(|_| trials < TRIALS_MAX) {
                 trials += 1;

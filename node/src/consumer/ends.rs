@@ -9,18 +9,22 @@ use bytes::Bytes;
 use farthing_ledger::{Acknowledgement, LedgerError, PayerChannelFacts};
 use farthing_os::clock;
 use farthing_protocol::{
-    CallResponse, ChannelId, RefusalCode, Signature, Verified, channel::Receipt, listing::ServiceKind,
+    CallResponse, ChannelId, RefusalCode, Signature, Usdc, Verified, channel::Receipt, listing::ServiceKind,
 };
+use tokio::time::timeout;
 
 use super::{
     Bought, BuyError, Consumer, Timing, Turn,
     accounts::Attempt,
     answer::{self, Mismatch},
-    channels,
+    channels::{PayerChannel, Reservation},
     exchange::{Exchanged, LostAt},
     unanswered::Unanswered,
     unjudged::Unjudged,
 };
+
+/// The longest that a deposit may be on its way into the books which an owner serves a call on already.
+const BOOKED_WITHIN: Duration = Duration::from_secs(10);
 
 impl Consumer {
     /// Ends an attempt as its exchange ended, and counts what that says of the service. A call that its owner has, or of which
@@ -87,24 +91,53 @@ impl Consumer {
         }
     }
 
-    /// Ends an attempt whose promise could not be stored. Nothing stays open of one that its owner never got or refused.
+    /// Ends an attempt whose promise was not stored, unless it is in the end. Nothing stays open of one that its owner never got
+    /// or refused.
+    ///
+    /// # Errors
+    /// [`BuyError::ChannelLow`] where the channel holds too little by now, and nothing was charged.
     pub(super) async fn end_unstored(
         &self,
         attempt: &Attempt,
         exchanged: &Exchanged,
         error: LedgerError,
         turn: &Turn,
-    ) -> BuyError {
+    ) -> Result<(), BuyError> {
         match exchanged {
             Exchanged::Refused(_) | Exchanged::NeverStarted(_) | Exchanged::Busy(_) => {
                 self.0.accounts.release(attempt, "not stored, and not charged", turn).await;
-                BuyError::Ledger(error)
+                Err(match (error, attempt.reservation) {
+                    (
+                        LedgerError::VoucherAboveDeposit { .. },
+                        Some(Reservation { owner, channel, price, .. }),
+                    ) => {
+                        let channel = self.0.channels.get(channel);
+                        let available = channel.map_or(Usdc::ZERO, |channel| channel.state.available());
+                        BuyError::ChannelLow { owner, available, price }
+                    }
+                    (error, _) => BuyError::Ledger(error),
+                })
             }
             Exchanged::Response(..)
             | Exchanged::Gone { .. }
             | Exchanged::Unasked(..)
-            | Exchanged::Undecided { .. } => BuyError::NotStored(error),
+            | Exchanged::Undecided { .. } => {
+                self.promise_again(attempt, error).await.map_err(BuyError::NotStored)
+            }
         }
+    }
+
+    /// Promises once more what an owner may have served on a deposit that is not in the books here yet.
+    async fn promise_again(&self, attempt: &Attempt, error: LedgerError) -> Result<(), LedgerError> {
+        let (LedgerError::VoucherAboveDeposit { .. }, Some(held)) = (&error, attempt.reservation) else {
+            return Err(error);
+        };
+        let is_covered = |channel: &PayerChannel| channel.state.deposited >= held.cumulative;
+        let booked = self.0.channels.until(held.channel, is_covered);
+        if timeout(BOOKED_WITHIN, booked).await.is_err() {
+            return Err(error);
+        }
+        self.0.ledger.promise(attempt.promise.clone()).await?.await.map(drop)
     }
 
     /// Verifies the answer, closes the ledger, and serves the caller.
@@ -261,7 +294,7 @@ impl Consumer {
     }
 
     /// The channel that an attempt was promised on; of a free call, the one that its owner's next call would use.
-    pub(super) fn channel_of(&self, attempt: &Attempt) -> Option<channels::PayerChannel> {
+    pub(super) fn channel_of(&self, attempt: &Attempt) -> Option<PayerChannel> {
         match attempt.reservation {
             Some(reservation) => self.0.channels.get(reservation.channel),
             None => self.0.channels.in_use(attempt.expected.owner),

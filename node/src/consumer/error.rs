@@ -96,7 +96,7 @@ pub enum BuyError {
     #[error(transparent)]
     Catalog(store::CatalogError),
     /// The call was sent, and what it promised could not be stored.
-    #[error("{0}; whether the call was served is learned after a restart")]
+    #[error("{}", not_stored(.0))]
     NotStored(#[source] LedgerError),
     #[error("{}", spending_stopped(*.0))]
     SpendingStopped(Stopped),
@@ -235,11 +235,9 @@ impl BuyError {
             }
             Self::Ledger(error) => error.next_step(),
             Self::Catalog(_) => "Free disk space or repair the disk, then restart the node.",
-            Self::Unread(_)
-            | Self::NotStored(_)
-            | Self::Undecided(NoAnswer::Books(BooksError::Ledger(_))) => {
-                "Free disk space or repair the disk, restart the node, then repeat the call with the same call_id."
-            }
+            Self::Unread(error)
+            | Self::NotStored(error)
+            | Self::Undecided(NoAnswer::Books(BooksError::Ledger(error))) => repeat_after(error),
             Self::SpendingStopped(stopped) => stopped.next_step(),
             Self::Failed => {
                 "The node's log says more; repeat the call with the same call_id, it is never charged twice."
@@ -353,6 +351,26 @@ fn time_up(deposit: Option<AwaitedDeposit>) -> String {
         }
     };
     format!("the call's time was up before its channel could pay for it{deposit}")
+}
+
+fn not_stored(error: &LedgerError) -> String {
+    match error.is_failure() {
+        true => format!("{error}; whether the call was served is learned after a restart"),
+        false => format!("{error}; the call was sent all the same, and its owner may have charged it"),
+    }
+}
+
+/// The step before a call is repeated that may have been charged, where this node's ledger did not do its part.
+const fn repeat_after(error: &LedgerError) -> &'static str {
+    match error {
+        LedgerError::Ending => {
+            "When the node runs again, repeat the call with the same call_id: it is never charged twice."
+        }
+        _ if error.is_failure() => {
+            "Free disk space or repair the disk, restart the node, then repeat the call with the same call_id."
+        }
+        _ => "Repeat the call with the same call_id: it is never charged twice.",
+    }
 }
 
 fn flagged(service: ServiceId, refused: &ServiceRefusal) -> String {

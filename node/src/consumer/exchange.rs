@@ -103,12 +103,14 @@ pub(super) enum OwnerWord {
 }
 
 impl Consumer {
-    /// Sends the attempt until its end is certain, or out of time.
+    /// Sends the attempt until its end is certain, or out of time. Once its promise `has_failed` no further copy leaves: what
+    /// the ledger lacks is not to be charged.
     pub(super) async fn exchange(
         &self,
         attempt: &Attempt,
         deadline: Instant,
         copies: &mut Copies,
+        mut has_failed: impl FnMut() -> bool + Send,
     ) -> Exchanged {
         let started = Instant::now();
         let was_in_doubt = copies.are_in_doubt();
@@ -150,10 +152,16 @@ impl Consumer {
                     false => concluded(Step::Uncharged, word, LostAt::Way),
                 };
             }
+            tokio::time::sleep(pause).await;
+            if !asks && has_failed() {
+                if !copies.are_in_doubt() {
+                    return concluded(Step::Uncharged, word, LostAt::Way);
+                }
+                asks = true;
+            }
             if let OwnerWord::Refused(refusal) = word {
                 refused = Some(refusal);
             }
-            tokio::time::sleep(pause).await;
         }
     }
 

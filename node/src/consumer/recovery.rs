@@ -69,11 +69,11 @@ impl Consumer {
         let attempt = Attempt { body: order.body, ..Attempt::of(promise) };
         self.compare_books_of(&attempt).await.map_err(|error| BuyError::Undecided(error.into()))?;
         let sent = Instant::now();
-        let mut exchanged = self.exchange(&attempt, deadline, &mut turn).await;
+        let mut exchanged = self.exchange(&attempt, deadline, &mut turn, || false).await;
         let is_behind =
             matches!(&exchanged, Exchanged::Refused(refusal) if refusal.code == RefusalCode::BooksBehind);
         if is_behind && self.heal_for_a_call(attempt.expected.owner).await.is_ok() {
-            exchanged = self.exchange(&attempt, deadline, &mut turn).await;
+            exchanged = self.exchange(&attempt, deadline, &mut turn, || false).await;
         }
         let Expected { owner, call_id, .. } = attempt.expected;
         let unjudged = self.0.accounts.undecided().take_unjudged(owner, call_id);
@@ -113,7 +113,7 @@ impl Consumer {
         let charged = purchase.charged;
         let sent = Instant::now();
         // The call is paid for, so nothing here is in doubt: whatever comes instead of its answer is told as it is.
-        match self.exchange(&attempt, deadline, &mut Copies::default()).await {
+        match self.exchange(&attempt, deadline, &mut Copies::default(), || false).await {
             Exchanged::Response(response, body) => {
                 let receipt = answer::verify(&attempt.expected, self.0.signer.domain(), &response, &body)
                     .ok()

@@ -10,6 +10,7 @@ mod answers_late;
 mod arm64;
 mod audited;
 mod backups;
+mod closes;
 mod commands;
 mod contract;
 mod dashboard;

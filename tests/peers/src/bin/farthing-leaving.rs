@@ -3,12 +3,12 @@
 //! For the tests of client code (`tests/tests/sdk/leaving.rs`): the program says where they are, `name=address` with blanks
 //! between, and ends when its standard input does.
 
-use std::{fmt::Write, io};
+use std::{fmt::Write, io, sync::Arc};
 
 use anyhow::{Context, Result};
 use axum::{body::to_bytes, response::IntoResponse};
 use farthing_gateway::problem::Problem;
-use farthing_ledger::LedgerError;
+use farthing_ledger::{Closed, LedgerError};
 use farthing_node::consumer::{BuyError, LastKnown, Unanswered};
 use farthing_protocol::{CallId, Usdc};
 use tokio::{
@@ -109,12 +109,17 @@ async fn say(mut stream: TcpStream, word: Word) -> Result<()> {
     Ok(stream.shutdown().await?)
 }
 
+/// A ledger whose disk is full.
+fn closed() -> Closed {
+    Closed { cause: Arc::new(io::Error::other("the disk is full")) }
+}
+
 fn problem(word: Word) -> Option<Problem> {
     let error = match word {
         Word::Nothing => return None,
         Word::NoRoom => return Some(Problem::no_room()),
         Word::Undecided => BuyError::Undecided(LastKnown::Running.into()),
-        Word::NotStored => BuyError::NotStored(LedgerError::Ending),
+        Word::NotStored => BuyError::NotStored(LedgerError::Closed(closed())),
         Word::Paid => {
             BuyError::NotRepeated { charged: Usdc::from_micros(4_000), reason: LastKnown::Running.into() }
         }

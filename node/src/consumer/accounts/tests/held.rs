@@ -9,6 +9,7 @@ use super::{
 use crate::consumer::{
     channels::Shortage,
     prepared::{Headroom, Prepared},
+    recording::Recording,
 };
 
 const CAPS: SpendingCaps =
@@ -85,4 +86,25 @@ async fn nothing_is_reserved_on_what_a_channel_held_before_its_close_while_the_l
         None => stored.await.unwrap(),
     }
     assert_eq!(channels.reserve(owner, usdc(10), 1), Err(Shortage::NotOpen));
+}
+
+#[tokio::test]
+async fn a_promise_on_an_emptied_channel_is_known_as_failed_and_is_taken_once_the_channel_is_filled() {
+    let books = Books::new().await;
+    let promise = promise(1, 1, 10, books.owner.address());
+    books.ledger.put_payer_channel(emptied(&books)).await.unwrap();
+    let mut recording = Recording::begin(&books.ledger, promise.clone()).await.unwrap();
+    let failed = async {
+        while !recording.has_failed() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), failed).await.unwrap();
+    assert!(matches!(recording.stored().await, Err(LedgerError::VoucherAboveDeposit { .. })));
+    let filled = PayerChannelFacts { round: Some(1), ..books.channel() };
+    books.ledger.put_payer_channel(filled).await.unwrap();
+    let mut again = Recording::begin(&books.ledger, promise).await.unwrap();
+    let had_failed = again.has_failed();
+    again.stored().await.unwrap();
+    assert!(!had_failed);
 }
