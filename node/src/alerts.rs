@@ -33,12 +33,14 @@ use crate::{
 };
 
 mod closed;
+mod elsewhere;
 mod levels;
 mod signature;
 mod silent;
 mod watch;
 mod webhook;
 
+pub use elsewhere::MoneyElsewhere;
 pub use levels::{Levels, LevelsError};
 pub use signature::WebhookSecret;
 pub use webhook::{Delivery, WebhookAddress, WebhookError};
@@ -124,11 +126,14 @@ struct NodeFacts {
     disk: Option<Space>,
     /// Owners whose returned deposits take room among the money at rest.
     closed_unasked: Vec<ClosedUnasked>,
+    /// Money on channels that the settings do not reach.
+    elsewhere: Vec<MoneyElsewhere>,
 }
 
 /// Lists what is amiss, in a fixed order; the time is filled in by [`Alerts`].
 fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
     let mut alerts = of_the_machine(facts);
+    alerts.extend(facts.elsewhere.iter().map(elsewhere::alert));
     alerts.extend(facts.stopped.map(stopped));
     alerts.extend(of_the_wallet(facts, levels));
     alerts.extend(budget(facts));
@@ -340,6 +345,8 @@ pub struct AlertsParts {
     pub channels: Arc<PayerChannels>,
     pub book: Book,
     pub terms: Terms,
+    /// As read at the start: nothing moves it while this node runs.
+    pub elsewhere: Vec<MoneyElsewhere>,
     pub backups: Automatic,
     pub health: Health,
     pub data_dir: PathBuf,
@@ -360,12 +367,15 @@ struct AlertsInner {
 }
 
 impl Alerts {
-    /// Continues with the levels that were set before the last stop.
+    /// Continues with the levels that were set before the last stop, and logs the money that the settings do not reach.
     ///
     /// # Errors
     /// When the ledger cannot be read.
     pub fn restore(parts: AlertsParts) -> Result<Self, LedgerError> {
         let levels = LevelsStore::restore(parts.ledger.clone())?;
+        for Alert { cause, action, .. } in parts.elsewhere.iter().map(elsewhere::alert) {
+            tracing::warn!("{cause}; {action}");
+        }
         Ok(Self(Arc::new(AlertsInner { parts, levels, since: Mutex::default(), delivery: Mutex::default() })))
     }
 
@@ -456,6 +466,7 @@ impl Alerts {
             backup: parts.backups.failing(),
             disk: Space::of(&parts.data_dir),
             closed_unasked: closed_unasked(&parts.funding),
+            elsewhere: parts.elsewhere.clone(),
             unaffordable: chain_view::means(&parts.readiness.chain).left_behind(unclaimed.iter().copied()),
             refused: refused(&parts.book),
             without_gas_max: parts.terms.without_gas_max,

@@ -8,8 +8,8 @@ use super::{
 };
 use clap::Subcommand;
 use farthing_control::{
-    ControlClient, endpoint,
-    types::{self, OpenRequest, RefusedClaim, Text},
+    ControlClient, endpoint, sentence,
+    types::{self, AlertKind, OpenRequest, RefusedClaim, Text},
 };
 use farthing_protocol::{ChannelId, Usdc};
 
@@ -51,7 +51,11 @@ pub(super) async fn channel(context: &Context, verb: Channel) -> Result<(), Fail
     let channels: Vec<types::Channel> = match verb {
         Channel::List => {
             let channels = node.ask(endpoint::Channels).await?;
-            if channels.is_empty() {
+            let elsewhere = elsewhere(&node).await?;
+            for told in &elsewhere {
+                context.output.prose(told);
+            }
+            if channels.is_empty() && elsewhere.is_empty() {
                 context.output.prose("No channels yet; the first paid call to an owner opens one.");
             }
             channels
@@ -95,6 +99,13 @@ async fn confirm_close(context: &Context, node: &ControlClient, channel: Channel
     })
 }
 
+/// Tells of the money on channels that the settings do not reach, of which nothing is claimed or closed.
+async fn elsewhere(node: &ControlClient) -> Result<Vec<String>, Failure> {
+    let alerts = node.ask(endpoint::Alerts).await?;
+    let told = alerts.into_iter().filter(|alert| alert.kind == AlertKind::MoneyElsewhere);
+    Ok(told.map(|alert| sentence(&format!("{}; {}", alert.cause, alert.action))).collect())
+}
+
 fn list(channels: &[types::Channel]) -> String {
     let row = |channel: &types::Channel| {
         [
@@ -112,12 +123,15 @@ fn list(channels: &[types::Channel]) -> String {
 
 pub(super) async fn settle(context: &Context) -> Result<(), Failure> {
     context.output.prose("Claiming; this takes until the chain has confirmed it.");
-    let settled = context.node()?.ask(endpoint::Settle).await?;
+    let node = context.node()?;
+    let settled = node.ask(endpoint::Settle).await?;
+    let elsewhere = elsewhere(&node).await?;
     context.output.data(&settled, |settled| {
+        let mut lines = elsewhere;
         if settled.transactions.is_empty() {
-            return "nothing to claim".into();
+            return if lines.is_empty() { "nothing to claim".into() } else { lines.join("\n") };
         }
-        let mut lines = vec![format!("{} USDC (channels: {})", settled.claimed, settled.channels)];
+        lines.push(format!("{} USDC (channels: {})", settled.claimed, settled.channels));
         lines.extend(settled.transactions.iter().cloned());
         let refused = |refused: &RefusedClaim| format!("refused: {}: {}", refused.channel, refused.reason);
         lines.extend(settled.refused.iter().map(refused));

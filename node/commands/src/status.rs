@@ -118,6 +118,7 @@ async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
             },
         ),
     ];
+    checks.extend(elsewhere(&node));
     checks.extend(Space::of(&node.config.node.data_dir).map(disk_check));
     checks.push(clock_check(&node, &network));
     checks.extend(bootstrap(&network));
@@ -151,6 +152,17 @@ fn chain(node: &Handles) -> Check {
         }
         _ => check("chain", usable),
     }
+}
+
+/// Checks whether money is on channels that the settings do not reach: one check for each place, in the alert's words.
+fn elsewhere(node: &Handles) -> impl Iterator<Item = Check> {
+    let alerts = node.alerts.look().into_iter().filter(|alert| alert.kind == AlertKind::MoneyElsewhere);
+    alerts.map(|alert| Check {
+        name: "channels".to_owned(),
+        good: alert.severity != AlertSeverity::Error,
+        detail: alert.cause,
+        next: Some(alert.action),
+    })
 }
 
 /// A node works until the last byte is written.

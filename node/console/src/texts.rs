@@ -34,6 +34,9 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
             "Stop one of the two: a copy must not run beside the original",
             None,
         ),
+        AlertKind::MoneyElsewhere => {
+            ("Money is where the settings do not lead", "Set the chain back and restart the node", None)
+        }
         AlertKind::SpendingStopped => ("All spending is stopped", "See the limits", LIMITS),
         AlertKind::UsdcLow => ("USDC runs out", "See Finance", FINANCE),
         AlertKind::ClaimUnaffordable => {

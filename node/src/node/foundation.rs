@@ -33,7 +33,7 @@ use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    alerts::AlertsParts,
+    alerts::{AlertsParts, MoneyElsewhere},
     backup::{Automatic, Backups},
     chain_spec::chain_spec,
     consumer::{
@@ -72,6 +72,7 @@ pub(super) struct Foundation {
     pub(super) budget: ByteBudget,
     pub(super) upstream: UpstreamOptions,
     terms: Terms,
+    elsewhere: Vec<MoneyElsewhere>,
     ends: CallEnds,
     pub(super) tasks: TaskTracker,
     pub(super) stopping: CancellationToken,
@@ -110,6 +111,7 @@ impl Foundation {
         let channels = Arc::new(PayerChannels::default());
         let book = Book::new(terms.unsafe_max, terms.without_gas_max);
         restore(&ledger, &signer, &channels, &book)?;
+        let elsewhere = MoneyElsewhere::read(&ledger, &spec, home::chains(&config.node.data_dir))?;
 
         let store = open_catalog(&learned, &network_name, signer.address()).await?;
         let (catalog, news) =
@@ -130,6 +132,7 @@ impl Foundation {
             budget,
             upstream,
             terms,
+            elsewhere,
             ends: CallEnds::default(),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
@@ -256,6 +259,7 @@ impl Foundation {
             channels: self.channels.clone(),
             book: self.book.clone(),
             terms: self.terms,
+            elsewhere: self.elsewhere.clone(),
             backups: backups.clone(),
             health: health.clone(),
             data_dir: self.config.node.data_dir.clone(),

@@ -11,6 +11,7 @@ mod arm64;
 mod audited;
 mod backups;
 mod closes;
+mod chain_changed;
 mod commands;
 mod contract;
 mod dashboard;

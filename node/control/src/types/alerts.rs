@@ -9,7 +9,8 @@ use super::{EthText, UsdcText};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Alert {
     pub kind: AlertKind,
-    /// The one of several of a kind: a part of the node, a channel's or a service's id, an owner's address. Empty where there is only one.
+    /// The one of several of a kind: a part of the node, a channel's or a service's id, an owner's address, a token with its
+    /// contract. Empty where there is only one.
     pub subject: String,
     pub severity: AlertSeverity,
     pub cause: String,
@@ -30,6 +31,8 @@ words! {
         ClockOff = "clock-off",
         /// Two nodes run with one wallet.
         WalletTwice = "wallet-twice",
+        /// Money is on channels of another chain, contract or token than the settings name; the subject says of which.
+        MoneyElsewhere = "money-elsewhere",
         SpendingStopped = "spending-stopped",
         UsdcLow = "usdc-low",
         /// The contract refuses claims.

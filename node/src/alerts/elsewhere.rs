@@ -1,0 +1,243 @@
+//! Money on channels of another chain, contract or token than the settings name: while they do, this node does not follow
+//! such a channel, so it neither claims what it earned there nor takes its deposit back.
+//!
+//! A channel's terms name its token, and its id binds chain and contract. These cannot be read from an id; they are known
+//! where one that this node knows of makes the same id.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use farthing_chain::{ChainSpec, pay_channels_address, preset, preset_names};
+use farthing_control::{
+    counted,
+    types::{
+        Alert, AlertKind,
+        AlertSeverity::{Error, Warning},
+    },
+};
+use farthing_ledger::{Ledger, LedgerError};
+use farthing_protocol::{Address, ChannelConfig, ChannelId, Domain, Usdc};
+
+/// The chain and the contract that the ids of channels bind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Escrow {
+    chain_id: u64,
+    contract: Address,
+}
+
+/// A channel of the ledger, and what it holds for this node.
+#[derive(Clone, Copy, Debug)]
+struct OnChannel {
+    id: ChannelId,
+    config: ChannelConfig,
+    earned: Usdc,
+    deposited: Usdc,
+}
+
+/// The money on all channels of one place that the settings do not name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MoneyElsewhere {
+    /// `None` where no chain and contract that this node knows of makes the ids.
+    escrow: Option<Escrow>,
+    token: Address,
+    /// What the settings name.
+    configured: (Escrow, Address),
+    channels: usize,
+    /// Earned and not claimed.
+    earned: Usdc,
+    /// Deposited and not claimed by the owner.
+    deposited: Usdc,
+}
+
+impl MoneyElsewhere {
+    /// Reads it from the ledger, by place. `former` are the chains that this node was on.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn read(ledger: &Ledger, spec: &ChainSpec, former: BTreeSet<u64>) -> Result<Vec<Self>, LedgerError> {
+        let paid = ledger.payee_channels()?.into_iter().map(|row| OnChannel {
+            id: row.id,
+            config: row.config,
+            earned: row.state().unclaimed(),
+            deposited: Usdc::ZERO,
+        });
+        let paying = ledger.payer_channels()?.into_iter().map(|row| OnChannel {
+            id: row.id,
+            config: row.config,
+            earned: Usdc::ZERO,
+            deposited: row.deposited.saturating_sub(row.claimed),
+        });
+        let configured = (Escrow { chain_id: spec.chain_id, contract: spec.contract }, spec.token);
+        let mut chains = former;
+        chains.extend(preset_names().filter_map(preset).map(|spec| spec.chain_id));
+        Ok(by_place(paid.chain(paying), configured, &chains))
+    }
+}
+
+/// Adds up the money of the channels that are not of the configured place. Their contract may be any that `chains` have.
+fn by_place(
+    channels: impl Iterator<Item = OnChannel>,
+    configured: (Escrow, Address),
+    chains: &BTreeSet<u64>,
+) -> Vec<MoneyElsewhere> {
+    let mut escrows = vec![configured.0];
+    for chain_id in chains.iter().copied().chain([configured.0.chain_id]) {
+        let contracts = [configured.0.contract, pay_channels_address()];
+        escrows.extend(contracts.map(|contract| Escrow { chain_id, contract }));
+    }
+    let domains: Vec<(Escrow, Domain)> =
+        escrows.into_iter().map(|escrow| (escrow, Domain::new(escrow.chain_id, escrow.contract))).collect();
+    let mut elsewhere = BTreeMap::new();
+    for OnChannel { id, config, earned, deposited } in channels {
+        if earned.is_zero() && deposited.is_zero() {
+            continue;
+        }
+        let (escrow, token) =
+            (domains.iter().find(|(_, domain)| config.id(domain) == id).map(|found| found.0), config.token);
+        if (escrow, token) == (Some(configured.0), configured.1) {
+            continue;
+        }
+        let money = elsewhere.entry((escrow, token)).or_insert_with(|| MoneyElsewhere {
+            escrow,
+            token,
+            configured,
+            channels: 0,
+            earned: Usdc::ZERO,
+            deposited: Usdc::ZERO,
+        });
+        money.channels += 1;
+        money.earned = money.earned.saturating_add(earned);
+        money.deposited = money.deposited.saturating_add(deposited);
+    }
+    elsewhere.into_values().collect()
+}
+
+/// Tells of one place. It is an error where money was earned: a payer withdraws what is not claimed in time.
+pub(super) fn alert(money: &MoneyElsewhere) -> Alert {
+    let MoneyElsewhere { escrow, token, configured, channels, earned, deposited } = money;
+    let place = place(*escrow, *token);
+    let sums = [(earned, "you earned"), (deposited, "you deposited")];
+    let sums = sums.into_iter().filter(|(sum, _)| !sum.is_zero());
+    let sums: Vec<String> = sums.map(|(sum, whence)| format!("{sum} USDC that {whence}")).collect();
+    let (severity, threat) = match earned.is_zero() {
+        true => (Warning, ""),
+        false => (Error, ", and a payer can withdraw what you earned"),
+    };
+    let cause = format!(
+        "this node does not follow {} with {}: the settings name the {}, and the {place} holds that money. It \
+         claims and closes nothing there{threat}",
+        counted(*channels, "channel"),
+        sums.join(" and "),
+        self::place(Some(configured.0), configured.1),
+    );
+    let action = format!(
+        "set {}, restart the node, and run `farthing settle now` and `farthing channel close`; change the chain after that",
+        back(money)
+    );
+    Alert::new(AlertKind::MoneyElsewhere, severity, cause, action).about(&place)
+}
+
+fn place(escrow: Option<Escrow>, token: Address) -> String {
+    match escrow {
+        Some(Escrow { chain_id, contract }) => {
+            format!("token {token} in the contract {contract} on chain {chain_id}")
+        }
+        None => format!("token {token} in a contract or on a chain that this node does not know"),
+    }
+}
+
+/// The settings that have to be as they were.
+fn back(money: &MoneyElsewhere) -> String {
+    let (escrow, token) = money.configured;
+    let mut settings = Vec::new();
+    match money.escrow {
+        None => settings
+            .push("`chain.preset`, `chain.chain_id` and `chain.contract` back to what they were".to_owned()),
+        Some(former) => {
+            if former.chain_id != escrow.chain_id {
+                let is_it = |name: &&str| preset(name).is_some_and(|spec| spec.chain_id == former.chain_id);
+                settings.push(match preset_names().find(is_it) {
+                    Some(name) => format!("`chain.preset` back to {name}"),
+                    None => {
+                        let id = former.chain_id;
+                        format!("`chain.preset`, `chain.chain_id` and `chain.rpc_urls` back to those of chain {id}")
+                    }
+                });
+            }
+            if former.contract != escrow.contract {
+                settings.push(format!("`chain.contract` back to {}", former.contract));
+            }
+        }
+    }
+    if money.token != token {
+        settings.push(format!("`chain.token` back to {}", money.token));
+    }
+    settings.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: Address = Address::from_bytes([1; 20]);
+    const OTHER: Address = Address::from_bytes([2; 20]);
+
+    fn channel(escrow: Escrow, token: Address, earned: u64, deposited: u64) -> OnChannel {
+        let config = ChannelConfig {
+            payer: Address::from_bytes([3; 20]),
+            payee: Address::from_bytes([4; 20]),
+            token,
+            signer: Address::from_bytes([3; 20]),
+            close_delay_secs: 86_400,
+            salt: [0; 32],
+        };
+        let id = config.id(&Domain::new(escrow.chain_id, escrow.contract));
+        let (earned, deposited) = (Usdc::from_micros(earned), Usdc::from_micros(deposited));
+        OnChannel { id, config, earned, deposited }
+    }
+
+    #[test]
+    fn money_of_another_token_contract_or_chain_is_told_with_the_settings_that_reach_it() {
+        let usual = pay_channels_address();
+        let here = Escrow { chain_id: 31_337, contract: usual };
+        let chains = BTreeSet::from([8_453, 777]);
+        let told = |channels: &[OnChannel], configured| {
+            let found = by_place(channels.iter().copied(), configured, &chains);
+            found.iter().map(alert).collect::<Vec<_>>()
+        };
+        for (money, configured) in [
+            (channel(here, TOKEN, 5, 0), (here, TOKEN)),
+            (channel(here, TOKEN, 0, 5), (here, TOKEN)),
+            (channel(here, OTHER, 0, 0), (here, TOKEN)),
+        ] {
+            assert_eq!(told(&[money], configured), [], "{money:?}");
+        }
+        let moved = Escrow { contract: OTHER, ..here };
+        let on = |chain_id| Escrow { chain_id, contract: usual };
+        let former = TOKEN.to_string();
+        for (was, token, configured, settings) in [
+            (here, TOKEN, (here, OTHER), format!("set `chain.token` back to {former}, restart")),
+            (here, TOKEN, (moved, TOKEN), format!("set `chain.contract` back to {usual}, restart")),
+            (on(8_453), TOKEN, (here, TOKEN), "set `chain.preset` back to base, restart".to_owned()),
+            (on(777), TOKEN, (here, TOKEN), "back to those of chain 777, restart".to_owned()),
+            (moved, TOKEN, (here, OTHER), format!("back to what they were, `chain.token` back to {former}")),
+        ] {
+            let alerts = told(&[channel(was, token, 40_000, 0)], configured);
+            assert_eq!(alerts.len(), 1, "{was:?}");
+            let (cause, action) = (&alerts[0].cause, &alerts[0].action);
+            assert!(action.contains(&settings), "{action}");
+            assert!(cause.contains("1 channel with 0.04 USDC that you earned: ") && cause.contains(&former));
+            assert_eq!((alerts[0].severity, alerts[0].subject.is_empty()), (Error, false));
+        }
+    }
+
+    #[test]
+    fn money_of_one_place_is_one_alert_and_deposits_alone_are_a_warning() {
+        let here = Escrow { chain_id: 31_337, contract: pay_channels_address() };
+        let channels = [channel(here, OTHER, 0, 7), channel(here, TOKEN, 2, 0), channel(here, OTHER, 0, 3)];
+        let found = by_place(channels.into_iter(), (Escrow { chain_id: 1, ..here }, TOKEN), &[31_337].into());
+        let alerts: Vec<Alert> = found.iter().map(alert).collect();
+        assert_eq!(alerts.len(), 2, "{alerts:?}");
+        assert_eq!((alerts[0].severity, alerts[1].severity), (Error, Warning));
+        assert!(alerts[1].cause.contains("2 channels with 0.00001 USDC that you deposited: "), "{alerts:?}");
+    }
+}
