@@ -1,9 +1,9 @@
 //! Strangers' text in code: one filter for every place it can stand in, and no way around them.
 //!
 //! Texts of a description travel through templates as [`Foreign`], which a template cannot print. The filters
-//! turn one into a string literal (`lit`), documentation (`doc`), a comment (`comment`), or a value of the formats
-//! that metadata is written in (`json`, `toml`, `xml`, `md`). Whatever could end its place, or hide in it, is escaped
-//! or replaced.
+//! turn one into a string literal (`lit`), documentation (`doc`), a comment (`comment`), a value of JSON, TOML or
+//! Markdown (`json`, `toml`, `md`), or words for a build file (`label`). Whatever could end its place, or hide in it, is
+//! escaped or replaced.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -58,7 +58,7 @@ pub(super) fn install(environment: &mut Environment<'_>, profile: &'static Profi
     environment.add_filter("pad", |name: &str, column: usize| format!("{name:column$}"));
     with(environment, "json", |text| quoted(text, &[], CodePoint::Pairs));
     with(environment, "toml", |text| quoted(text, &[], CodePoint::Wide));
-    with(environment, "xml", |text| xml(&one_line(text)));
+    with(environment, "label", label);
     with(environment, "md", markdown);
     with(environment, "code", |text| code_span(&one_line(text)).unwrap_or_else(|| markdown(text)));
     environment.add_filter("way", |value: &Value| way(value));
@@ -153,6 +153,14 @@ fn lines(text: &str) -> Vec<String> {
 
 fn one_line(text: &str) -> String {
     lines(text).iter().flat_map(|line| line.split_whitespace()).collect::<Vec<_>>().join(" ")
+}
+
+/// The words of a text for a file that a build tool reads. MSBuild and Maven put values in place of `$(…)`, `${…}` and
+/// `%24` whatever XML escapes, and others may: only what means nothing to any of them stays.
+fn label(text: &str) -> String {
+    let is_kept = |c: char| c.is_alphanumeric() || ".,-_()'".contains(c);
+    let words: String = one_line(text).chars().map(|c| if is_kept(c) { c } else { ' ' }).collect();
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Lines joined so that each but the first begins with the indentation and `prefix`.

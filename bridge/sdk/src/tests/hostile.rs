@@ -126,6 +126,55 @@ proptest! {
     }
 }
 
+/// What build tools, or the languages of their files, evaluate or end a text at, and what a build file says in its place.
+const EVALUATED: [(&str, &str); 17] = [
+    ("$([System.IO.File]::ReadAllText('/etc/hostname'))", "( System.IO.File ReadAllText(' etc hostname'))"),
+    ("%(Identity)", "(Identity)"),
+    ("@(Compile)", "(Compile)"),
+    ("%24(HOME)", "24(HOME)"),
+    ("${env.HOME}", "env.HOME"),
+    ("$HOME", "HOME"),
+    ("#{exit}", "exit"),
+    ("\\(x)", "(x)"),
+    ("`id`", "id"),
+    ("*/ /*", ""),
+    ("<!-- -->", "-- --"),
+    ("]]>", ""),
+    ("\"\"\"", ""),
+    ("&#36;&lt;", "36 lt"),
+    ("\\u0024\n\r\t", "u0024"),
+    ("; // # =", ""),
+    ("a\u{202e}b\u{200f}c", "abc"),
+];
+
+fn build_files(language: Language, text: &str) -> Vec<SdkFile> {
+    let (description, options) = saying(text);
+    let mut files = generate(&description, language, &options).unwrap().files;
+    files.retain(|file| {
+        let extension = file.path.rsplit('.').next().unwrap_or_default();
+        ["csproj", "gemspec", "json", "kts", "mod", "toml", "xml"].contains(&extension)
+            || file.path == "Package.swift"
+    });
+    files
+}
+
+#[test]
+fn no_build_file_has_what_a_build_tool_evaluates() {
+    let hostile = EVALUATED.map(|(text, _)| text).join(" ");
+    let left = EVALUATED.map(|(_, left)| left).join(" ");
+    let left = left.split_whitespace().collect::<Vec<_>>().join(" ");
+    for language in Language::all() {
+        let files = build_files(language, &hostile);
+        assert_eq!(files, build_files(language, &left), "{language}");
+        assert_eq!(files.is_empty(), language == Language::Shell, "{language}");
+        let is_nameless =
+            matches!(language, Language::Go | Language::Kotlin | Language::Shell | Language::Swift);
+        assert_ne!(files.iter().any(|file| file.text.contains(&left)), is_nameless, "{language}");
+        // A gem without a summary is not built.
+        assert_eq!(build_files(language, "${}"), build_files(language, "quakes"), "{language}");
+    }
+}
+
 #[test]
 fn wire_names_stay_exact_in_literals() {
     let text = generate(&nasty(), Language::Python, &options()).unwrap();
