@@ -26,7 +26,7 @@ use super::{
     prices::Accepted,
     recording::Recording,
     shares::CallShare,
-    spending,
+    spending, terms,
     unjudged::{BoughtVersion, Unjudged},
 };
 
@@ -383,11 +383,7 @@ impl Consumer {
         let fits = |accept: &&Accept| usable(accept) && self.0.funding.bounds().check(accept).is_ok();
         let chosen = accepts.iter().find(fits).or_else(|| accepts.iter().find(usable));
         chosen.ok_or_else(|| BuyError::NoCommonScheme {
-            offered: accepts
-                .iter()
-                .map(|accept| format!("{} on chain {}", accept.scheme, accept.chain_id))
-                .collect::<Vec<_>>()
-                .join(", "),
+            offered: accepts.iter().map(|accept| terms::offered(accept, spec)).collect::<Vec<_>>().join(", "),
             chain: spec.chain_id.to_string(),
         })
     }

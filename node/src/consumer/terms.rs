@@ -3,8 +3,12 @@
 //! A listing is its owner's word. What it asks to be deposited, and for how long the deposit is bound when the owner
 //! does not answer, is believed only within the bounds of this node's user.
 
+use farthing_chain::ChainSpec;
 use farthing_control::counted;
-use farthing_protocol::{Usdc, listing::Accept};
+use farthing_protocol::{
+    Usdc,
+    listing::{Accept, SCHEME_CHANNEL},
+};
 
 /// The most that a listing may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +56,18 @@ impl Bounds {
     }
 }
 
+/// What an owner accepts, for whoever cannot pay so: of this node's own chain, with what differs.
+pub fn offered(accept: &Accept, spec: &ChainSpec) -> String {
+    let mut offered = format!("{} on chain {}", accept.scheme, accept.chain_id);
+    if accept.scheme == SCHEME_CHANNEL && accept.chain_id == spec.chain_id {
+        let sides = [("token", accept.asset, spec.token), ("contract", accept.contract, spec.contract)];
+        for (what, theirs, own) in sides.into_iter().filter(|(_, theirs, own)| theirs != own) {
+            offered.push_str(&format!(" with the {what} {theirs} (this node's is {own})"));
+        }
+    }
+    offered
+}
+
 fn in_words(secs: u64) -> String {
     match secs {
         _ if secs.is_multiple_of(86_400) => counted(secs / 86_400, "day"),
@@ -62,7 +78,7 @@ fn in_words(secs: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use farthing_protocol::{Address, listing::SCHEME_CHANNEL};
+    use farthing_protocol::Address;
 
     use super::*;
 
@@ -92,6 +108,35 @@ mod tests {
                 None => assert_eq!(told, None),
                 Some(part) => assert!(told.as_ref().is_some_and(|told| told.contains(part)), "{told:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn what_an_owner_accepts_on_this_chain_is_told_with_what_differs() {
+        let [own, other] = [1, 2].map(|n| Address::from_bytes([n; 20]));
+        let spec = farthing_chain::local("http://127.0.0.1:8545", 5, own);
+        let accepts = |chain_id, asset, contract| Accept {
+            scheme: SCHEME_CHANNEL.to_owned(),
+            chain_id,
+            asset,
+            pay_to: Address::ZERO,
+            contract,
+            min_deposit: Usdc::ZERO,
+            close_delay_secs: 0,
+        };
+        for (accept, told) in [
+            (accepts(6, other, other), "channel/1 on chain 6".to_owned()),
+            (accepts(5, own, spec.contract), "channel/1 on chain 5".to_owned()),
+            (
+                accepts(5, other, spec.contract),
+                format!("channel/1 on chain 5 with the token {other} (this node's is {own})"),
+            ),
+            (
+                accepts(5, own, other),
+                format!("channel/1 on chain 5 with the contract {other} (this node's is {})", spec.contract),
+            ),
+        ] {
+            assert_eq!(offered(&accept, &spec), told);
         }
     }
 }
