@@ -125,7 +125,7 @@ fn read_amount(amount: &Amount) -> Result<(SendAmount, String), Failure> {
 
 fn text(balance: &WalletBalance) -> String {
     let known =
-        |text: Option<String>| text.unwrap_or_else(|| "unknown; the chain was not reached yet".into());
+        |text: Option<String>| text.unwrap_or_else(|| "unknown; the chain has not told it yet".into());
     pairs([
         ("Address", balance.address.to_string()),
         ("USDC", known(balance.usdc.map(|usdc| usdc.to_string()))),

@@ -140,6 +140,9 @@ fn chain(node: &Handles) -> Check {
     let ready = chain_view::ready(&node.chain).map_err(|reason| {
         let next = match &reason {
             NotReady::ContractMissing { .. } => chain_view::contract_next(spec.kind),
+            NotReady::Refused { .. } => {
+                "compare `chain.token`, `chain.contract` and `chain.rpc_urls` with the chain that you mean"
+            }
             _ => "name a reachable endpoint in `chain.rpc_urls`",
         };
         (reason.to_string(), next)

@@ -135,6 +135,8 @@ async fn without_the_deployer_and_beside_other_code_nothing_is_deployed() -> Res
     let shown = farthing(node, &["contract", "show"]).await?.ok()?.out;
     ensure!(shown.contains("other code, which is never used"), "{shown}");
     farthing(node, &deploy).await?.fails(2, &["is not the PayChannels contract"])?;
+    rpc::call(&posing.url, "evm_mine", json!([])).await?;
+    posing.until_doctor_says("compare `chain.token`").await?;
     assert_eq!((posing.sent().await?, posing.eth().await?), (0, ETH));
     Ok(())
 }

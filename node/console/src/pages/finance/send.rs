@@ -194,7 +194,7 @@ pub(in crate::pages) async fn show_order(visit: Visit, Path(name): Path<String>)
         to: order.to.to_string(),
         fingerprint: show::fingerprint(order.to),
         amount: words(order.amount),
-        balance: balance.unwrap_or_else(|| "unknown: the chain was not reached yet".to_owned()),
+        balance: balance.unwrap_or_else(|| "unknown: the chain has not told it yet".to_owned()),
         stage: order.stage,
         frame,
     };
