@@ -7,11 +7,8 @@
 use std::time::Duration;
 
 use farthing_protocol::{Address, limits};
-use farthing_shared::keyed_semaphore::KeyedSemaphore;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit},
-    time::timeout,
-};
+use farthing_shared::keyed_semaphore::{KeyedSemaphore, SharedPlace, SharedPlaces};
+use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
 use super::{BuyError, NoRoom, shares};
 
@@ -25,8 +22,7 @@ const QUESTIONS_MAX: usize = 32;
 pub struct OwnerPlaces {
     calls: KeyedSemaphore<Address>,
     free_calls: KeyedSemaphore<(Address, String)>,
-    questions: KeyedSemaphore<Address>,
-    questions_in_all: Semaphore,
+    questions: SharedPlaces<Address>,
 }
 
 /// A call's place, until dropped.
@@ -36,20 +32,12 @@ pub struct CallPlace {
     _of_owner: OwnedSemaphorePermit,
 }
 
-/// A question's place, until dropped.
-#[derive(Debug)]
-pub struct QuestionPlace<'a> {
-    _of_owner: OwnedSemaphorePermit,
-    _of_all: SemaphorePermit<'a>,
-}
-
 impl Default for OwnerPlaces {
     fn default() -> Self {
         Self {
             calls: KeyedSemaphore::new(limits::CALLS_PER_PEER_MAX),
             free_calls: KeyedSemaphore::new(shares::UNDER_WAY_MAX as usize),
-            questions: KeyedSemaphore::new(QUESTIONS_PER_OWNER_MAX),
-            questions_in_all: Semaphore::new(QUESTIONS_MAX),
+            questions: SharedPlaces::new(QUESTIONS_MAX, QUESTIONS_PER_OWNER_MAX),
         }
     }
 }
@@ -86,12 +74,8 @@ impl OwnerPlaces {
     }
 
     /// Waits for a question's place.
-    pub async fn of_question(&self, owner: Address) -> QuestionPlace<'_> {
-        let never_closed = "the semaphores are never closed";
-        QuestionPlace {
-            _of_owner: self.questions.get(owner).acquire_owned().await.expect(never_closed),
-            _of_all: self.questions_in_all.acquire().await.expect(never_closed),
-        }
+    pub async fn of_question(&self, owner: Address) -> SharedPlace {
+        self.questions.take(owner).await
     }
 }
 
