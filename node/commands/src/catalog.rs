@@ -13,7 +13,7 @@ use farthing_control::types::{
     CatalogSort, CatalogState, Count, Counts, KindCount, LookAlike, NamedService, PriceCount, Text,
     VersionNote,
 };
-use farthing_discovery::{Asker, CatalogError, documents, method_of, time_of};
+use farthing_discovery::{Asker, CatalogError, Queuer, documents, method_of, time_of};
 use farthing_gateway::services::address;
 use farthing_node::handles::Handles;
 use farthing_owner::samples;
@@ -129,7 +129,8 @@ async fn openapi(
 ) -> Result<Response, Failed> {
     let known = node.catalog.newest(id.0, &Asker::USER).await?;
     let (at, version) = (address(&node.gateway_url(), id.0), query.version());
-    let document = node.catalog.in_turn(move || documents::openapi(&known, &at, version)).await?;
+    let write = move || documents::openapi(&known, &at, version);
+    let document = node.catalog.in_turn(Queuer::User, write).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], document).into_response())
 }
 
@@ -187,7 +188,7 @@ async fn form(
         form: form::Form::default(),
     };
     let of_known = known.clone();
-    let form = node.catalog.in_turn(move || {
+    let form = node.catalog.in_turn(Queuer::User, move || {
         let description = of_known.api().description();
         form::of(description, &description.operations[index])
     });

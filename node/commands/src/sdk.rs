@@ -10,7 +10,7 @@ use farthing_control::types::{
     Text,
     sdk::{Sdk, SdkFile, SdkLanguage, SdkRequest, Snippet, SnippetRequest},
 };
-use farthing_discovery::{Asker, sdk};
+use farthing_discovery::{Asker, Queuer, sdk};
 use farthing_node::handles::Handles;
 use farthing_protocol::ServiceId;
 use farthing_sdk::{Language, SdkError};
@@ -85,8 +85,8 @@ async fn make<T: Send + 'static>(
     };
     let known = node.catalog.newest(id, &Asker::USER).await?;
     let origin = node.gateway_url();
-    let made = node.catalog.in_turn(move || sdk::generate(&known, language, &origin, wishes).map(pack));
-    Ok(made.await??)
+    let write = move || sdk::generate(&known, language, &origin, wishes).map(pack);
+    Ok(node.catalog.in_turn(Queuer::User, write).await??)
 }
 
 answer!(SdkSnippets: snippets);
@@ -111,8 +111,7 @@ async fn snippets(
         sdk::snippet(&known, index, &call, language, &origin).transpose().map(|text| text.map(shown))
     };
     let written = move || Language::all().filter_map(write).collect::<Result<Vec<_>, SdkError>>();
-    let made = node.catalog.in_turn(written);
-    Ok(Json(made.await??))
+    Ok(Json(node.catalog.in_turn(Queuer::User, written).await??))
 }
 
 fn shown(sdk: farthing_sdk::Sdk) -> Sdk {

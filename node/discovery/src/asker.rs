@@ -1,11 +1,19 @@
-//! The one on whose behalf a service is looked for, which decides in whose turn a description is read, and what leaves memory
-//! for it.
+//! The one on whose behalf a service is looked for, which decides in whose turn that is done, and what leaves memory for it.
 
 use std::{fmt, sync::Arc};
 
 use farthing_protocol::Listing;
 
-use super::reader::Queuer;
+/// The one in whose turn something is looked up, read or written: each has a share, so that nobody waits for all of another's.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Queuer {
+    /// The node, which reads what nobody asked for.
+    Node,
+    /// The user of this node, at its console or in a terminal.
+    User,
+    /// The holder of the consumer secret of this name.
+    Secret(String),
+}
 
 /// Somebody who looks for a service. A cheap handle.
 #[derive(Clone)]

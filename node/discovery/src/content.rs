@@ -15,8 +15,8 @@ use farthing_protocol::{
 };
 
 use super::{
-    ASK_TIMEOUT, Asker, Catalog, CatalogError, ContentError, KnownError, KnownService, known::UnreadService,
-    reader::Queuer, store,
+    ASK_TIMEOUT, Asker, Catalog, CatalogError, ContentError, KnownError, KnownService, Queuer,
+    known::UnreadService, store,
 };
 
 /// Other peers asked for content that its owner does not give.
@@ -42,23 +42,28 @@ pub(super) const fn pin_of(listing: &Listing) -> Pin {
 }
 
 impl Catalog {
-    /// The samples document that the service's details pin; free, and never asked of its upstream.
+    /// The samples document that the service's details pin, for the user; free, and never asked of its upstream.
     ///
     /// # Errors
     /// [`CatalogError::DetailsUnavailable`] when nobody reachable has it, [`CatalogError::Store`] when the own disk failed as well.
     pub async fn samples(&self, known: &KnownService) -> Result<Vec<u8>, CatalogError> {
         let Some(pin) = known.details().samples else { return Ok(Vec::new()) };
-        self.content(pin, known.listing().owner).await
+        self.content(pin, known.listing().owner, Queuer::User).await
     }
 
     /// Pinned content, or why it cannot be had. A place for look-ups is held while others are asked, and no longer.
-    pub(super) async fn content(&self, pin: Pin, owner: Address) -> Result<Vec<u8>, CatalogError> {
+    pub(super) async fn content(
+        &self,
+        pin: Pin,
+        owner: Address,
+        queuer: Queuer,
+    ) -> Result<Vec<u8>, CatalogError> {
         let own_disk = match self.kept(&pin.hash) {
             Ok(Some(content)) => return Ok(content),
             Ok(None) => None,
             Err(error) => Some(error),
         };
-        let _place = self.0.lookups.acquire().await;
+        let _place = self.0.lookups.take(queuer).await;
         let refused = match self.fetch(owner, pin).await {
             Ok(content) => return Ok(content),
             Err(refused) => refused,
@@ -179,7 +184,7 @@ impl Catalog {
         asker: &Asker,
     ) -> Result<Arc<KnownService>, CatalogError> {
         let (service, owner) = (listing.service, listing.owner);
-        let blob = self.content(pin_of(&listing), owner).await?;
+        let blob = self.content(pin_of(&listing), owner, asker.queuer()).await?;
         // Before anything of it is opened.
         let may_displace = asker.may_displace(&listing);
         let catalog = self.clone();

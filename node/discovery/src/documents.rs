@@ -3,7 +3,7 @@
 //! `/openapi.json` of any service and `/schema.graphql` of a GraphQL one cost nothing and reach nobody: the
 //! consumer's node writes them itself. An operation of that path cannot be offered.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use farthing_bridge::{
     description::Operation,
@@ -11,8 +11,9 @@ use farthing_bridge::{
     openapi::{Version, WriteOptions, write},
 };
 use farthing_protocol::{Usdc, call::Method};
+use farthing_shared::keyed_semaphore::SharedPlaces;
 
-use super::{Catalog, KnownService, PlanError};
+use super::{Catalog, KnownService, PlanError, Queuer};
 
 /// Path of the OpenAPI document below a service.
 pub const OPENAPI: &str = "/openapi.json";
@@ -65,15 +66,36 @@ pub fn write_document(
 
 impl Catalog {
     /// Writes what is written of a description: documents, forms and client code, one at a time and beside the tasks
-    /// that serve calls. A large one takes a second.
+    /// that serve calls, in turns of who asks. A large one takes a second.
     ///
     /// # Errors
     /// [`WritingFailed`] when `write` panics.
     pub async fn in_turn<T: Send + 'static>(
         &self,
+        queuer: Queuer,
         write: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, WritingFailed> {
-        let turn = Arc::clone(&self.0.writing).acquire_owned().await.map_err(|_| WritingFailed)?;
+        self.0.writer.run(queuer, write).await
+    }
+}
+
+/// The one place for writing. Each asker has one document in the queue for it, and its others wait before that.
+#[derive(Debug)]
+pub(super) struct Writer(SharedPlaces<Queuer>);
+
+impl Default for Writer {
+    fn default() -> Self {
+        Self(SharedPlaces::new(1, 1))
+    }
+}
+
+impl Writer {
+    async fn run<T: Send + 'static>(
+        &self,
+        queuer: Queuer,
+        write: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, WritingFailed> {
+        let turn = self.0.take(queuer).await;
         let writing = tokio::task::spawn_blocking(move || {
             // Who stops waiting does not let the next one write beside it.
             let _turn = turn;
@@ -130,4 +152,35 @@ fn version(params: &BTreeMap<String, String>) -> Result<Version, PlanError> {
 /// A stranger's text in an error: short, and nothing that a terminal would obey.
 fn clip(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(60).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, mpsc};
+
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn documents_that_one_secret_waits_for_are_written_after_the_first_of_another() {
+        let writer = Writer::default();
+        let of = |secret: &str| Queuer::Secret(secret.to_owned());
+        let (open, gate) = mpsc::sync_channel::<()>(1);
+        let mut first = Box::pin(writer.run(of("many"), move || gate.recv().is_ok()));
+        assert!(futures::poll!(first.as_mut()).is_pending());
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let noted = |secret: &'static str| {
+            let order = Arc::clone(&order);
+            Box::pin(writer.run(of(secret), move || order.lock().push(secret)))
+        };
+        let mut waiting = ["many", "many", "other"].map(noted);
+        for one in &mut waiting {
+            assert!(futures::poll!(one.as_mut()).is_pending());
+        }
+        open.send(()).unwrap();
+        assert_eq!(first.await, Ok(true));
+        futures::future::join_all(waiting).await;
+        assert_eq!(*order.lock(), ["other", "many", "many"]);
+    }
 }

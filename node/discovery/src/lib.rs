@@ -24,11 +24,11 @@ use farthing_protocol::{
     Address, Listing, ServiceId, Signed, Verified,
     info::{InfoRequest, InfoResponse},
 };
-use farthing_shared::keyed_mutex::KeyedMutex;
+use farthing_shared::{keyed_mutex::KeyedMutex, keyed_semaphore::SharedPlaces};
 use futures::{StreamExt, stream::FuturesUnordered};
 use lru::LruCache;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, Semaphore, mpsc};
+use tokio::sync::{Notify, mpsc};
 
 mod agenda;
 mod ahead;
@@ -49,7 +49,7 @@ mod recent;
 pub mod sdk;
 mod versions;
 
-pub use asker::Asker;
+pub use asker::{Asker, Queuer};
 pub use condition::{Condition, NOT_MODIFIED};
 pub use error::{CatalogError, ContentError};
 pub use known::{
@@ -58,13 +58,16 @@ pub use known::{
 pub use own::{OwnService, OwnServices};
 pub use versions::{add_note, note_of, told};
 
+use documents::Writer;
 use in_use::{InUse, InUseBytes};
 use memory::DescriptionMemory;
-use reader::{Queuer, Reader};
+use reader::Reader;
 use recent::{Displaced, Recent};
 
-/// Look-ups at once.
+/// Look-ups at once. A peer that stays silent holds one for seconds, and anybody may ask for what nobody has.
 const LOOKUPS_MAX: usize = 64;
+/// Those of one asker.
+const LOOKUPS_OF_ONE_MAX: usize = LOOKUPS_MAX / 2;
 /// Peers asked about one service.
 const PEERS_ASKED_MAX: usize = 16;
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -94,12 +97,11 @@ struct CatalogInner {
     in_use: Mutex<InUse<ServiceId, Arc<KnownService>>>,
     /// A burst of first calls of one service with one secret makes one look-up.
     looking: KeyedMutex<(ServiceId, Queuer)>,
-    lookups: Semaphore,
+    lookups: SharedPlaces<Queuer>,
     reading: KeyedMutex<(ServiceId, Queuer), Option<ReadVersion>>,
     reader: Reader,
     memory: DescriptionMemory,
-    /// Documents are written one at a time.
-    writing: Arc<Semaphore>,
+    writer: Writer,
     /// Newer versions that were read and are not in use yet, say because they are dearer than what was accepted: reading
     /// one takes up to a second, and no call pays for that twice.
     unused: Mutex<Recent<ServiceId, Arc<KnownService>>>,
@@ -163,11 +165,11 @@ impl Catalog {
             own,
             in_use: Mutex::new(InUse::new(SERVICES_IN_MEMORY_MAX, bytes_of, in_use)),
             looking: KeyedMutex::default(),
-            lookups: Semaphore::new(LOOKUPS_MAX),
+            lookups: SharedPlaces::new(LOOKUPS_MAX, LOOKUPS_OF_ONE_MAX),
             reading: KeyedMutex::default(),
             reader: Reader::start(),
             memory: DescriptionMemory::new(),
-            writing: Arc::new(Semaphore::new(1)),
+            writer: Writer::default(),
             unused: Mutex::new(Recent::new(UNUSED_IN_MEMORY_MAX, bytes_of, memory::UNPAID_BYTES_MAX)),
             asked: Mutex::new(LruCache::new(SERVICES_IN_MEMORY_MAX)),
             seen: Arc::default(),
@@ -219,7 +221,7 @@ impl Catalog {
         Ok(self.0.store.named(text).await?)
     }
 
-    /// Returns the store's entry of a service, and asks neighbours when it has none.
+    /// Returns the store's entry of a service, for the user, and asks neighbours when it has none.
     ///
     /// # Errors
     /// [`CatalogError`] when nobody reachable knows it, or its owner retired it.
@@ -228,7 +230,7 @@ impl Catalog {
         let entry = match self.0.store.get(id, now_secs)? {
             Some(entry) => entry,
             None => {
-                let listing = self.listing(id).await?;
+                let listing = self.listing(id, Queuer::User).await?;
                 match self.0.store.get(id, now_secs)? {
                     Some(entry) => entry,
                     None => return Err(self.why_not_kept(&listing).await),
@@ -252,7 +254,7 @@ impl Catalog {
         if let Some(known) = self.in_use(id)? {
             return Ok(known);
         }
-        let listing = self.listing(id).await?;
+        let listing = self.listing(id, asker.queuer()).await?;
         self.open(&listing, asker).await
     }
 
@@ -270,8 +272,8 @@ impl Catalog {
         }
     }
 
-    /// The versions of a service, the newest last: as its owner tells them, and what this node saw beyond that. What
-    /// the owner tells is left out when nobody reachable has it.
+    /// The versions of a service, for the user, the newest last: as its owner tells them, and what this node saw beyond
+    /// that. What the owner tells is left out when nobody reachable has it.
     pub async fn versions(&self, listing: &Listing) -> Vec<VersionNote> {
         let id = listing.service;
         if let Some(service) = self.0.own.service(id) {
@@ -279,7 +281,7 @@ impl Catalog {
         }
         let told = match listing.history {
             Some(pin) => {
-                let content = self.content(pin, listing.owner);
+                let content = self.content(pin, listing.owner, Queuer::User);
                 tokio::time::timeout(ASK_TIMEOUT, content).await.ok().and_then(Result::ok)
             }
             None => None,
@@ -304,7 +306,7 @@ impl Catalog {
     }
 
     /// The newest listing this node or a connected one has.
-    async fn listing(&self, id: ServiceId) -> Result<Verified<Listing>, CatalogError> {
+    async fn listing(&self, id: ServiceId, queuer: Queuer) -> Result<Verified<Listing>, CatalogError> {
         // A call must not fail because the catalog's disk does; somebody else knows the service too.
         let stored = self.0.store.get(id, clock::now_secs()).unwrap_or_else(|error| {
             tracing::warn!(%error, "the catalog cannot be read");
@@ -313,7 +315,7 @@ impl Catalog {
         let listing = match stored {
             Some(entry) => entry.listing,
             None => {
-                let _place = self.0.lookups.acquire().await;
+                let _place = self.0.lookups.take(queuer).await;
                 self.ask_peers(id).await.ok_or(CatalogError::Unknown(id))?
             }
         };

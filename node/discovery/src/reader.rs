@@ -8,22 +8,15 @@ use std::{
 use farthing_shared::keyed_mutex::KeyedMutex;
 use tokio::sync::{mpsc, oneshot};
 
+use super::Queuer;
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// Descriptions that wait for the thread; who has one more waits before it.
 const WAITING_MAX: usize = 16;
 
-/// The one on whose behalf a description is read: each has one in the queue, and its others wait before that.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Queuer {
-    /// The node, which reads what nobody asked for.
-    Node,
-    User,
-    Secret(String),
-}
-
-/// The thread's queue. An allocator keeps memory for each thread that gave some back, so what one description took is there for
-/// the next only if the same thread reads it.
+/// The thread's queue, in which each asker has one description, and its others wait before that. An allocator keeps memory for
+/// each thread that gave some back, so what one description took is there for the next only if the same thread reads it.
 #[derive(Debug)]
 pub(super) struct Reader {
     jobs: mpsc::Sender<Job>,

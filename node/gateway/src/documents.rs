@@ -3,7 +3,7 @@
 //!
 //! They cost nothing, so whoever has any consumer secret may ask for as many as it likes, and read them slowly.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     body::Bytes,
@@ -11,8 +11,8 @@ use axum::{
 };
 use farthing_bounds::ByteBudget;
 use farthing_control::types::{HEADER_CHARGED, HEADER_PRICE};
-use farthing_discovery::{Catalog, KnownService, documents};
-use farthing_node::consumer::BuyError;
+use farthing_discovery::{Catalog, KnownService, Queuer, documents};
+use farthing_node::consumer::{BuyError, Order};
 
 use super::problem::Problem;
 
@@ -35,19 +35,21 @@ impl Documents {
         Self { budget, catalog }
     }
 
-    /// Waits for its turn, and writes. `server` is the service's address as the caller sees it.
+    /// Waits for a turn of the order's secret, and writes. `server` is the service's address as the caller sees it.
     ///
     /// # Errors
     /// A parameter that the document does not have; no room.
     pub(super) async fn write(
         &self,
+        order: &Order,
         known: Arc<KnownService>,
         document: &'static str,
         server: String,
-        params: BTreeMap<String, String>,
     ) -> Result<WrittenDocument, Problem> {
+        let (params, queuer) = (order.params.clone(), Queuer::Secret(order.grant.name.clone()));
         let write = move || documents::write_document(&known, document, &server, &params);
-        let written = self.catalog.in_turn(write).await.map_err(|_| Problem::no_room())?;
+        let written = self.catalog.in_turn(queuer, write).await;
+        let written = written.map_err(|_| Problem::no_room())?;
         let documents::ServiceDocument { content_type, body } =
             written.map_err(|error| Problem::from(&BuyError::from(error)))?;
         let room = self.budget.take(body.len()).ok_or_else(Problem::no_room)?;

@@ -208,7 +208,7 @@ impl Gateway {
         };
         let document = farthing_discovery::documents::asked(&known, order.method, &order.path)?;
         let server = services::address(origin, order.service);
-        Some(self.documents.write(known, document, server, order.params.clone()).await)
+        Some(self.documents.write(order, known, document, server).await)
     }
 }
 

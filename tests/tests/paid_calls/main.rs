@@ -41,5 +41,6 @@ mod settling;
 mod spending;
 mod stalls;
 mod terminal;
+mod turns;
 mod uploads;
 mod upstreams;
