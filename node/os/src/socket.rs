@@ -41,6 +41,23 @@ pub fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
+/// Returns whether this is a socket at which nobody listens, or a folder in which [`listen`] began to make one: neither holds
+/// anything.
+pub(crate) fn is_left(path: &Path) -> bool {
+    let is_deaf = |path: &Path| {
+        fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
+            && UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_begun = name.starts_with('.')
+        && name.ends_with(".new")
+        && fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+    let is_empty = |mut begun: fs::ReadDir| {
+        begun.all(|entry| entry.is_ok_and(|entry| entry.file_name() == "s" && is_deaf(&entry.path())))
+    };
+    is_deaf(path) || is_begun && fs::read_dir(path).is_ok_and(is_empty)
+}
+
 /// The name of the folder in which a socket of this name is made.
 pub(crate) fn unfinished(name: &str) -> String {
     format!(".{name}.new")

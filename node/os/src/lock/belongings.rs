@@ -1,9 +1,9 @@
 //! Checks whose the data folder is, and who else may look into it.
 //!
 //! A folder is a node's by a wallet with a ledger beside it. Any other, one with a wallet alone too, becomes one only while
-//! nothing else is in it than what a first start finds by right (`expected_in`): in a folder that was mistyped, such as a user's
-//! home with a copy of a wallet in it, others would lose what they may read there. Everything is looked at before anything is
-//! changed.
+//! nothing else is in it than what a first start finds by right (`expected_in`), and sockets at which nobody listens, such as one
+//! that a start left which was ended early: in a folder that was mistyped, such as a user's home with a copy of a wallet in it,
+//! others would lose what they may read there. Everything is looked at before anything is changed.
 //!
 //! Whoever may write into the folder of a wallet can put links there that lead this node's writes elsewhere, so a
 //! folder with anything of another user in it is refused. What is merely open to others is closed to them: they may
@@ -101,7 +101,7 @@ fn refusal(folder: &Path, is_wallet: fn(&[u8]) -> bool) -> io::Result<Option<Not
         let path = folder.join(&name);
         let is_whole = name == file_names::WALLET && read(&path).is_ok_and(|bytes| is_wallet(&bytes));
         let found = match expected_in(&name) {
-            None if is_whole => continue,
+            None if is_whole || socket::is_left(&path) => continue,
             None => Some(name.into()),
             // What a node makes there would lie elsewhere, and what lies there would lose its rights.
             Some(_) if path.is_symlink() && path.is_dir() => {

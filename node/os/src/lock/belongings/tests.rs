@@ -1,5 +1,7 @@
 //! Claims of real folders: which become a node's, which are left as they are, and what is closed in them.
 
+use std::os::unix::net::UnixStream;
+
 use super::*;
 
 /// A claim of this user, to whom a wallet is a file that says so.
@@ -178,6 +180,30 @@ fn a_link_in_place_of_a_folder_keeps_a_folder_from_becoming_a_nodes_and_nothing_
         claimed(top.path()).unwrap();
         assert_eq!(mode(elsewhere.path()), 0o755, "{name}");
     }
+}
+
+#[test]
+fn a_socket_that_an_early_end_left_keeps_no_folder_from_becoming_a_nodes() {
+    let top = tempfile::tempdir().unwrap();
+    let path = top.path().join("call.sock");
+    let listener = socket::listen(&path, 0o660).unwrap();
+    open_to_all(top.path());
+    assert_eq!(claimed(top.path()), Err(NotClaimed::Occupied { found: "call.sock".into() }), "a program's");
+    assert_eq!(mode(&path), 0o660);
+    drop(listener);
+    // A process that another test starts has it as well, until it runs its own program.
+    while UnixStream::connect(&path).is_ok() {
+        std::thread::yield_now();
+    }
+    let begun = top.path().join(".call.sock.new");
+    fs::create_dir(&begun).unwrap();
+    fs::write(begun.join("s"), "kept").unwrap();
+    assert_eq!(claimed(top.path()), Err(NotClaimed::Occupied { found: ".call.sock.new".into() }));
+    fs::remove_file(begun.join("s")).unwrap();
+    fs::rename(&path, begun.join("s")).unwrap();
+    claimed(top.path()).unwrap();
+    fs::rename(begun.join("s"), &path).unwrap();
+    claimed(top.path()).unwrap();
 }
 
 #[test]
