@@ -17,6 +17,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 pub use farthing_control::types::FlagRule;
 use farthing_control::types::{PASSWORD_CHARS_MIN, SettingOrigin};
+use farthing_os::file_names;
 use farthing_protocol::wire::NetworkName;
 
 use self::raw::Raw;
@@ -193,6 +194,11 @@ impl Config {
             gateway.plain.is_none_or(|address| address.ip().is_loopback()),
             "gateway.plain",
             "is an address others can reach, and what they send there could be read on its way: use 127.0.0.1",
+        );
+        rule(
+            gateway.socket != Some(node.data_dir.join(file_names::CONTROL_SOCKET)),
+            "gateway.socket",
+            "is where the node takes commands: choose another name, such as `call.sock` beside it",
         );
         rule(
             panel.tls || panel.listen.ip().is_loopback() || !panel.trusted_proxies.is_empty(),

@@ -117,7 +117,8 @@ settings! {
         /// A second address where scripts call without TLS, of this machine alone: "127.0.0.1:3003".
         plain: Option<SocketAddr> = Socket, Unset;
         /// A Unix socket where scripts of the node's user or group call without TLS. A file that is there is left alone,
-        /// unless it is a socket at which nobody listens.
+        /// unless it is a socket at which nobody listens. control.sock in the data folder is refused: the node takes commands
+        /// there.
         socket: Option<PathBuf> = Path, Unset;
         /// When set, only these addresses may connect.
         trusted_proxies: Vec<IpAddr> = List(Item::Ip), Values(&[]);

@@ -1,7 +1,5 @@
 //! The promises of the configuration, on real files in folders of their own.
 
-use farthing_os::file_names;
-
 use super::{
     keys::{Fallback, SettingKey},
     settings::KEYS,
@@ -328,6 +326,20 @@ fn tls_is_off_only_where_nobody_else_can_listen_in() {
     assert!(Setup::new().set("gateway.plain=192.168.1.4:3003").refusal().contains("use 127.0.0.1"));
     assert!(Setup::new().set("gateway.plain=127.0.0.1:3003").load().is_ok());
     assert!(Setup::new().set("gateway.tls_cert_file=a.pem").refusal().contains("tls_key_file"));
+}
+
+#[test]
+fn the_socket_of_calls_is_not_that_of_commands() {
+    let named = |name: &str| {
+        let setup = Setup::new();
+        let socket = setup.folder.path().join(name).display().to_string();
+        setup.set(&format!("gateway.socket={socket}"))
+    };
+    assert!(named("call.sock").load().is_ok());
+    for name in [file_names::CONTROL_SOCKET, &*format!("./{}", file_names::CONTROL_SOCKET)] {
+        let refusal = named(name).refusal();
+        assert!(refusal.contains("gateway.socket: is where the node takes commands"), "{refusal}");
+    }
 }
 
 #[test]
