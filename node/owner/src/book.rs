@@ -144,9 +144,18 @@ impl Book {
     /// Stops serving on a channel whose end this node takes on. An empty one has nothing to close: it stays as
     /// it is, so that it serves again as soon as it is filled. Returns whether there is something to do.
     pub fn set_ending(&self, id: ChannelId, ending: Ending) -> bool {
+        self.end(id, ending, |_| true)
+    }
+
+    /// Takes on to close a channel for its payer. `false` where that is taken on already, or there is nothing to close.
+    pub fn begin_close(&self, id: ChannelId) -> bool {
+        self.end(id, Ending::Closes { round: None }, |channel| !channel.is_to_be_closed())
+    }
+
+    fn end(&self, id: ChannelId, ending: Ending, is_new: impl FnOnce(&PayeeChannel) -> bool) -> bool {
         let channels = &mut self.books.lock().channels;
         let is_open = |state: &PayeeState| ending == Ending::None || state.deposited > state.claimed;
-        let open = channels.get_mut(&id).filter(|channel| is_open(&channel.state));
+        let open = channels.get_mut(&id).filter(|channel| is_open(&channel.state) && is_new(channel));
         let Some(channel) = open else { return false };
         channel.set_ending(ending);
         true
@@ -344,6 +353,7 @@ mod tests {
 
     mod agreement;
     mod claims;
+    mod closes;
     mod order;
     mod restored;
     mod signed;
@@ -375,45 +385,6 @@ mod tests {
             ending: Ending::None,
             lost: Usdc::ZERO,
         }
-    }
-
-    #[test]
-    fn a_close_of_an_empty_channel_does_not_stop_it_from_serving_when_it_is_filled() {
-        let book = Book::new(Usdc::ZERO, Usdc::ZERO);
-        book.apply(&row(10, 10), None, SAFE);
-        assert!(!book.set_ending(ID, Ending::Closes { round: None }), "there is nothing to close");
-        book.apply(&row(20, 10), None, SAFE);
-        assert!(!book.get(ID).unwrap().state.closing);
-        assert!(book.set_ending(ID, Ending::Closes { round: None }));
-        book.apply(&row(20, 10), None, SAFE);
-        assert!(book.get(ID).unwrap().state.closing, "a view does not end a close that is asked for");
-        book.apply(&row(10, 10), None, View { round: 1, ..SAFE });
-        assert!(!book.get(ID).unwrap().state.closing && book.closing().is_empty(), "done");
-        assert_eq!(book.closed().len(), 1);
-        // The next round is served at once, and the block that closed the last one may be taken back.
-        book.apply(&row(20, 10), None, View { round: 1, ..SAFE });
-        assert!(!book.get(ID).unwrap().state.closing && book.closing().is_empty());
-        book.apply(&row(20, 10), None, SAFE);
-        assert!(book.get(ID).unwrap().state.closing && book.closed().is_empty(), "it was not closed");
-        assert_eq!(book.closing(), [ID]);
-    }
-
-    #[test]
-    fn a_close_that_a_ledger_remembers_is_of_its_round_alone() {
-        let filled_in = |ending, round| {
-            let book = Book::new(Usdc::ZERO, Usdc::ZERO);
-            book.apply(&PayeeChannelRow { ending, ..row(20, 10) }, None, View { round, ..SAFE });
-            book.get(ID).unwrap().state.closing
-        };
-        let closes = Ending::Closes { round: Some(3) };
-        assert!(filled_in(closes, 3), "it is still to be closed");
-        assert!(!filled_in(closes, 4), "it was closed while this node was away");
-        // A ledger of before does not say which round: one that was seen empty serves again when it is filled.
-        let book = Book::new(Usdc::ZERO, Usdc::ZERO);
-        let closes = Ending::Closes { round: None };
-        book.apply(&PayeeChannelRow { ending: closes, ..row(10, 10) }, None, View { round: 4, ..SAFE });
-        book.apply(&PayeeChannelRow { ending: closes, ..row(20, 10) }, None, View { round: 4, ..SAFE });
-        assert!(!book.get(ID).unwrap().state.closing);
     }
 
     #[test]

@@ -69,7 +69,8 @@ impl Owner {
                 // Whoever hears that this node is busy counts on nothing being closed.
                 let place = parts.closes.try_reserve();
                 let place = place.map_err(|_| busy("many closes are waiting already", 60_000))?;
-                if parts.book.set_ending(channel, Ending::Closes { round: None }) {
+                // Each channel has one place, however often its payer asks.
+                if parts.book.begin_close(channel) {
                     place.send(channel);
                 }
                 Ok(None)
