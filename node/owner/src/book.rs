@@ -14,7 +14,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use farthing_ledger::{Ending, PayeeChannelRow};
 use farthing_protocol::{
-    ChannelConfig, ChannelId, Domain, RefusalCode, Usdc, Verified, Voucher, channel::PayeeState,
+    Address, ChannelConfig, ChannelId, Domain, RefusalCode, Usdc, Verified, Voucher, channel::PayeeState,
 };
 use farthing_shared::gas::GasMeans;
 use parking_lot::Mutex;
@@ -271,6 +271,11 @@ impl Book {
         self.books.lock().channels.iter().map(|(id, channel)| (*id, channel.clone())).collect()
     }
 
+    /// Tells whether a payer has a channel here, whatever is left on it.
+    pub fn has_channel_of(&self, payer: Address) -> bool {
+        self.books.lock().channels.values().any(|channel| channel.config.payer == payer)
+    }
+
     fn settle(&self, id: ChannelId, price: Usdc, charge: Usdc) {
         if let Some(channel) = self.books.lock().channels.get_mut(&id) {
             channel.state.settle(price, charge);
@@ -347,7 +352,7 @@ impl Drop for Reserved {
 
 #[cfg(test)]
 mod tests {
-    use farthing_protocol::{Address, SecretKey};
+    use farthing_protocol::SecretKey;
 
     use super::*;
 

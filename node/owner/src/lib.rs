@@ -163,9 +163,9 @@ impl Owner {
                 }
                 CallMessage::Calls(asked) => match self.0.told.count((peer, is_partner), Told::Calls) {
                     Ok(()) => {
-                        let ledger = self.0.ledger.clone();
+                        let (ledger, book) = (self.0.ledger.clone(), self.0.book.clone());
                         self.0.tasks.spawn_blocking(move || {
-                            reply.send(told::page(&ledger, (peer, is_partner), asked), Bytes::new());
+                            reply.send(told::page(&ledger, &book, peer, asked), Bytes::new());
                         });
                     }
                     Err(refusal) => drop(reply.send(CallReply::Refused(refusal), Bytes::new())),

@@ -20,6 +20,8 @@ use farthing_os::clock;
 use lru::LruCache;
 use parking_lot::Mutex;
 
+use crate::book::Book;
+
 /// Some 30,000 calls: more than a payer makes in a minute.
 const PAGES_PER_MINUTE: u32 = 120;
 /// Rows looked at for one page: some milliseconds of one core.
@@ -106,14 +108,14 @@ fn come_back(detail: &str, wait: Duration) -> Refusal {
     Refusal::new(RefusalCode::RateLimited, detail).retry_after_ms(wait_ms.max(1))
 }
 
-/// One page of what the ledger has of a payer's calls. Reads the disk: run it off the async threads. Only a partner, who
-/// pays on a channel here, has adjustments, and they are all looked at.
-pub fn page(ledger: &Ledger, (payer, is_partner): (Address, bool), asked: CallsAsked) -> CallReply {
+/// One page of what the ledger has of a payer's calls. Reads the disk: run it off the async threads. Only who has paid
+/// on a channel here, closed by now or not, has adjustments, and they are all looked at.
+pub fn page(ledger: &Ledger, book: &Book, payer: Address, asked: CallsAsked) -> CallReply {
     let read = ledger.calls_of(payer, asked.after, CALLS_PAGE_MAX, LOOKED_AT_MAX, |row| {
         Some(record(row)).filter(|record| record.time_secs >= asked.since_secs)
     });
     let adjusted = |next: Option<CallId>| match next {
-        None if is_partner => {
+        None if book.has_channel_of(payer) => {
             ledger.adjusted_with(Side::Payee, payer).map(|sum| Some(sum).filter(|sum| !sum.is_zero()))
         }
         _ => Ok(None),
@@ -153,7 +155,39 @@ fn record(row: ServedRow) -> CallRecord {
 
 #[cfg(test)]
 mod tests {
+    use farthing_ledger::{OpenMode, PayeeChannelFacts};
+    use farthing_protocol::ChannelConfig;
+
     use super::*;
+
+    #[tokio::test]
+    async fn who_paid_on_a_channel_that_is_closed_is_told_what_no_record_here_explains() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(&folder.path().join("ledger.redb"), OpenMode::Create).unwrap();
+        let (payer, stranger) = (Address::from_bytes([1; 20]), Address::from_bytes([3; 20]));
+        let paid = Usdc::from_micros(8_000);
+        let closed = PayeeChannelFacts {
+            id: ChannelId::from_bytes([1; 32]),
+            config: ChannelConfig {
+                payer,
+                payee: Address::from_bytes([2; 20]),
+                token: Address::ZERO,
+                signer: payer,
+                close_delay_secs: 86_400,
+                salt: [0; 32],
+            },
+            deposited: paid,
+            claimed: paid,
+            closing: false,
+        };
+        let book = Book::new(Usdc::ZERO, Usdc::ZERO);
+        book.restore(&ledger.put_payee_channel(closed).await.unwrap(), None);
+        for (asking, adjusted) in [(payer, Some(paid)), (stranger, None)] {
+            let asked = CallsAsked { after: None, since_secs: 0 };
+            let CallReply::Calls(page) = page(&ledger, &book, asking, asked) else { panic!("refused") };
+            assert_eq!(page.adjusted, adjusted, "{asking}");
+        }
+    }
 
     #[test]
     fn pages_are_bounded_per_payer_below_at_and_above_the_limit() {
