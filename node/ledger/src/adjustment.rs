@@ -53,6 +53,9 @@ pub enum Cause {
     /// The owner was paid it on chain, and every call was known when that was seen.
     #[n(3)]
     Claimed,
+    /// This ledger refused a promise whose call was on its way already, and the call was charged.
+    #[n(4)]
+    Refused,
 }
 
 /// One amount that a channel counts and no call explains.
@@ -144,7 +147,7 @@ impl Ledger {
     }
 
     /// Returns the reason that this ledger may lack calls on a channel that it pays on: nothing was promised on it
-    /// since the ledger came from a backup, or there was a crash.
+    /// since the ledger came from a backup, it refused promises, or there was a crash.
     ///
     /// # Errors
     /// Only failures of storage.
@@ -152,7 +155,7 @@ impl Ledger {
         self.read(|tx| {
             let row = payer::channel_in(&tx.open_table(PAYER_CHANNELS)?, id)?;
             let restored_secs = tx.open_table(META)?.get(RESTORED_SECS)?.map(|secs| secs.value());
-            Ok(why_missing(restored_secs, row.and_then(|row| row.promised_secs)))
+            Ok(why_missing(restored_secs, row.as_ref()))
         })
     }
 }
@@ -162,10 +165,12 @@ pub(crate) fn restored_secs(tx: &WriteTransaction) -> Result<Option<u64>> {
     Ok(tx.open_table(META)?.get(RESTORED_SECS)?.map(|secs| secs.value()))
 }
 
-/// Of a channel that this node pays on, given when the newest promise on it was made.
-pub(crate) fn why_missing(restored_secs: Option<u64>, promised_secs: Option<u64>) -> Cause {
+/// Of a channel that this node pays on.
+pub(crate) fn why_missing(restored_secs: Option<u64>, row: Option<&payer::StoredPayerChannel>) -> Cause {
+    let promised_secs = row.and_then(|row| row.promised_secs);
     match restored_secs {
         Some(restored) if promised_secs.is_none_or(|promised| promised < restored) => Cause::Restored,
+        _ if row.is_some_and(payer::StoredPayerChannel::lacks_refused) => Cause::Refused,
         _ => Cause::Crash,
     }
 }

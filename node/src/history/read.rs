@@ -344,6 +344,7 @@ const fn cause(cause: Cause) -> &'static str {
         Cause::Crash => "the node ended before it had noted the calls, or another node uses this wallet",
         Cause::Restored => "the calls were made after the backup that this node was restored from",
         Cause::Earlier => "the calls are older than this ledger",
+        Cause::Refused => "a call was on its way already when this node's ledger refused to store it",
         Cause::Claimed => {
             "the owner claimed it on chain, and no call that this node knows to be charged explains it"
         }

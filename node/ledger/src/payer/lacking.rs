@@ -24,7 +24,9 @@ impl Ledger {
     pub async fn recover_signed(&self, id: ChannelId, signed: Usdc) -> Result<PayerChannelRow> {
         self.write(move |tx| {
             let recover = |row: &mut StoredPayerChannel| {
-                row.may_lack_calls = Some(row.may_lack_calls() || signed > row.signed);
+                if signed > row.signed {
+                    row.lack();
+                }
                 row.recover(Usdc::ZERO, signed);
             };
             update_channel(tx, id, None, Cause::Earlier, recover).map(|observed| observed.row)
@@ -37,7 +39,7 @@ impl Ledger {
     /// # Errors
     /// [`crate::LedgerError::UnknownChannel`].
     pub async fn note_compared(&self, id: ChannelId) -> Result<PayerChannelRow> {
-        let compared = |row: &mut StoredPayerChannel| row.may_lack_calls = None;
+        let compared = StoredPayerChannel::lack_none;
         self.write(move |tx| Ok(update_channel(tx, id, None, Cause::Earlier, compared)?.row)).await
     }
 
@@ -54,7 +56,7 @@ impl Ledger {
 pub(super) fn note_refused(tx: &WriteTransaction, payment: &Payment) -> Result<()> {
     let &Payment::Channel { channel, cumulative, .. } = payment else { return Ok(()) };
     let lacks = |row: &mut StoredPayerChannel| {
-        row.may_lack_calls = Some(true);
+        row.lack_refused();
         row.recover(Usdc::ZERO, cumulative);
     };
     match update_channel(tx, channel, None, Cause::Earlier, lacks) {

@@ -50,14 +50,13 @@ pub(super) fn observe(tx: &WriteTransaction, channel: &PayerChannelFacts) -> Res
         return Ok(observed);
     }
     let stored = channel_in(&tx.open_table(PAYER_CHANNELS)?, id)?;
-    let promised_secs = stored.as_ref().and_then(|row| row.promised_secs);
-    let is_whole = stored.is_some_and(|row| !row.may_lack_calls()) && promised_secs.is_some();
+    let is_whole = stored.as_ref().is_some_and(|row| !row.may_lack_calls() && row.promised_secs.is_some());
     // What calls in doubt are believed to have cost is believed once: an owner that empties the channel again has to be
     // explained by others.
     let is_put_down_to_doubts = !channel.stopped && end_doubts(tx, id, unexplained)?;
     let cause = match channel.stopped || is_put_down_to_doubts || is_whole {
         true => Cause::Claimed,
-        false => adjustment::why_missing(adjustment::restored_secs(tx)?, promised_secs),
+        false => adjustment::why_missing(adjustment::restored_secs(tx)?, stored.as_ref()),
     };
     let carried = update_channel(tx, id, None, cause, |row| {
         row.carry(row.acknowledged.saturating_add(unexplained));

@@ -38,15 +38,16 @@ pub(crate) fn time_key(time_secs: u64, call_id: CallId) -> [u8; 24] {
     tables::join(&[&time_secs.to_be_bytes(), call_id.as_bytes()])
 }
 
-/// Marks every channel as one of which calls may be lacking. Whether a channel was marked that was not.
+/// Marks every channel as one of which calls may be lacking, for whatever reason. Whether a channel was marked that was not.
 pub(crate) fn mark_all(tx: &WriteTransaction) -> Result<bool> {
     let mut table = tx.open_table(PAYER_CHANNELS)?;
     let mut marked = Vec::new();
     for entry in table.iter()? {
         let (id, bytes) = entry?;
-        let row: StoredPayerChannel = tables::decode("payer_channels", bytes.value())?;
-        if !row.may_lack_calls() {
-            marked.push((*id.value(), row.lacking()));
+        let mut row: StoredPayerChannel = tables::decode("payer_channels", bytes.value())?;
+        if !row.may_lack_calls() || row.lacks_refused() {
+            row.lack();
+            marked.push((*id.value(), row));
         }
     }
     for (id, row) in &marked {

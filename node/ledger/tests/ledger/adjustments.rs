@@ -183,12 +183,16 @@ async fn a_refused_promise_whose_voucher_left_is_signed_and_may_be_charged() {
     let refused = ledger.promise(promise(1, 2, twice)).await.unwrap().await;
     assert!(matches!(refused, Err(LedgerError::ChannelStopped(_))), "{refused:?}");
     assert_eq!(state(&ledger), (twice, true, PRICE));
+    let why = |ledger: &Ledger| ledger.why_calls_are_missing(channel(1)).unwrap();
+    assert_eq!(why(&ledger), Cause::Refused, "nothing crashed");
 
     ledger.release(call_id(1), "never served", NOW_SECS).await.unwrap();
     let emptied = PayerChannelFacts { claimed: twice, deposited: twice, ..payer_channel(1) };
     ledger.put_payer_channel(emptied).await.unwrap();
-    assert_eq!(shown(&ledger), [(Side::Payer, twice, Cause::Crash)], "no crime of the owner's");
+    assert_eq!(shown(&ledger), [(Side::Payer, twice, Cause::Refused)], "no crime of the owner's");
     assert_eq!(ledger.audit(None).unwrap().violations, []);
+    ledger.note_loss().await.unwrap();
+    assert_eq!(why(&ledger), Cause::Crash, "what is lacking from now on may be of either");
 }
 
 #[tokio::test]

@@ -99,7 +99,7 @@ pub fn judge(row: &PayerChannelRow, told: Option<&ChannelSync>, domain: &Domain)
 /// The reason that the books of a channel are not compared now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unrest {
-    /// An earlier run of this node signed as much and did not live to note it.
+    /// This wallet signed as much for calls that the ledger lacks.
     Forgotten(Usdc),
     /// Promised, and not ended.
     InFlight(Usdc),
@@ -111,8 +111,8 @@ impl std::fmt::Display for Unrest {
         match self {
             Self::Forgotten(signed) => write!(
                 f,
-                "this node ended without notice and forgot that it had signed {signed} USDC; what of it was charged is \
-                 known {} minutes after it was started at the latest",
+                "this node signed {signed} USDC for calls that it has not stored; what of it was charged is \
+                 known within {} minutes",
                 FORGOTTEN_MAX.as_secs().div_ceil(60)
             ),
             Self::InFlight(promised) => {

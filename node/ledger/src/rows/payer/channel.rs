@@ -46,7 +46,10 @@ pub(crate) struct StoredPayerChannel {
     pub(crate) round: Option<u32>,
     /// Set while calls may be lacking ([`super::mark_all`]); `None` for no.
     #[n(14)]
-    pub(crate) may_lack_calls: Option<bool>,
+    may_lack_calls: Option<bool>,
+    /// Set while it lacks none but calls whose promises this ledger refused; `None` for no.
+    #[n(15)]
+    lacks_refused: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, Encode, Decode)]
@@ -76,6 +79,7 @@ impl StoredPayerChannel {
             carried: None,
             round: None,
             may_lack_calls: None,
+            lacks_refused: None,
         }
     }
 
@@ -83,8 +87,26 @@ impl StoredPayerChannel {
         self.may_lack_calls == Some(true)
     }
 
-    pub(crate) fn lacking(self) -> Self {
-        Self { may_lack_calls: Some(true), ..self }
+    /// Tells whether none are lacking but calls whose promises this ledger refused.
+    pub(crate) fn lacks_refused(&self) -> bool {
+        self.lacks_refused == Some(true)
+    }
+
+    /// Notes that calls may be lacking, for whatever reason.
+    pub(crate) fn lack(&mut self) {
+        (self.may_lack_calls, self.lacks_refused) = (Some(true), None);
+    }
+
+    /// Notes that a call is lacking whose promise is refused; others may be for another reason.
+    pub(crate) fn lack_refused(&mut self) {
+        if !self.may_lack_calls() {
+            (self.may_lack_calls, self.lacks_refused) = (Some(true), Some(true));
+        }
+    }
+
+    /// Notes that none is lacking any more.
+    pub(crate) fn lack_none(&mut self) {
+        (self.may_lack_calls, self.lacks_refused) = (None, None);
     }
 
     /// Takes over what the chain says.
