@@ -35,6 +35,7 @@ use crate::{
 mod closed;
 mod elsewhere;
 mod levels;
+mod lost;
 mod signature;
 mod silent;
 mod watch;
@@ -55,6 +56,7 @@ use farthing_control::{
 };
 use farthing_os::clock;
 use levels::LevelsStore;
+use lost::EarningsLost;
 use silent::{SilentOwner, silent_owners};
 
 /// A day's budget that is used up to this part is told before it stops the calls.
@@ -128,12 +130,15 @@ struct NodeFacts {
     closed_unasked: Vec<ClosedUnasked>,
     /// Money on channels that the settings do not reach.
     elsewhere: Vec<MoneyElsewhere>,
+    /// Withdrawn by payers before it was claimed.
+    lost: Option<EarningsLost>,
 }
 
 /// Lists what is amiss, in a fixed order; the time is filled in by [`Alerts`].
 fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
     let mut alerts = of_the_machine(facts);
     alerts.extend(facts.elsewhere.iter().map(elsewhere::alert));
+    alerts.extend(facts.lost.as_ref().map(lost::alert));
     alerts.extend(facts.stopped.map(stopped));
     alerts.extend(of_the_wallet(facts, levels));
     alerts.extend(budget(facts));
@@ -432,8 +437,10 @@ impl Alerts {
     fn facts(&self) -> NodeFacts {
         let parts = &self.0.parts;
         let balances = *parts.readiness.chain.balances().borrow();
-        let unclaimed =
-            parts.book.all().iter().map(|(_, channel)| channel.state.unclaimed()).collect::<Vec<_>>();
+        let paid_on = parts.book.all();
+        let unclaimed = paid_on.iter().map(|(_, channel)| channel.state.unclaimed()).collect::<Vec<_>>();
+        let gas = chain_view::gas(&parts.readiness.chain, 1);
+        let is_worth_gas = |amount| gas.as_ref().is_none_or(|gas| gas.is_paid_by(amount));
         // Whoever emptied a channel that was stopped for it is not bought from any more.
         let counts = |channel: &PayerChannel| channel.holds_deposit() || channel.state.stopped;
         let channels = parts.channels.all();
@@ -467,6 +474,7 @@ impl Alerts {
             disk: Space::of(&parts.data_dir),
             closed_unasked: closed_unasked(&parts.funding),
             elsewhere: parts.elsewhere.clone(),
+            lost: lost::lately(&parts.ledger, &paid_on, clock::now_secs(), is_worth_gas),
             unaffordable: chain_view::means(&parts.readiness.chain).left_behind(unclaimed.iter().copied()),
             refused: refused(&parts.book),
             without_gas_max: parts.terms.without_gas_max,

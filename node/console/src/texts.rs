@@ -37,6 +37,7 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
         AlertKind::MoneyElsewhere => {
             ("Money is where the settings do not lead", "Set the chain back and restart the node", None)
         }
+        AlertKind::EarningsLost => ("Payers withdrew what you had earned", "See the history", FINANCE),
         AlertKind::SpendingStopped => ("All spending is stopped", "See the limits", LIMITS),
         AlertKind::UsdcLow => ("USDC runs out", "See Finance", FINANCE),
         AlertKind::ClaimUnaffordable => {

@@ -53,6 +53,8 @@ fn each_level_raises_its_alert_below_it_and_not_at_it() {
     assert_eq!(kinds(&NodeFacts { paying: vec![paying(9)], ..well() }), ["channel-low"]);
     assert_eq!(kinds(&NodeFacts { spent_today: usdc(799), ..well() }), [""; 0]);
     assert_eq!(kinds(&NodeFacts { spent_today: usdc(800), ..well() }), ["budget-low"]);
+    let lost = Some(EarningsLost { amount: usdc(1), channels: 1 });
+    assert_eq!(kinds(&NodeFacts { lost, ..well() }), ["earnings-lost"]);
     let none =
         Levels { usdc_below: Usdc::ZERO, eth_below: Eth { wei: 0 }, channel_below: Usdc::ZERO, ..levels() };
     let poor = NodeFacts { usdc: Some(Usdc::ZERO), wei: Some(0), paying: vec![paying(0)], ..well() };

@@ -33,6 +33,8 @@ words! {
         WalletTwice = "wallet-twice",
         /// Money is on channels of another chain, contract or token than the settings name; the subject says of which.
         MoneyElsewhere = "money-elsewhere",
+        /// Payers withdrew what was earned, before it was claimed.
+        EarningsLost = "earnings-lost",
         SpendingStopped = "spending-stopped",
         UsdcLow = "usdc-low",
         /// The contract refuses claims.
