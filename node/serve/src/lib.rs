@@ -1,6 +1,6 @@
 //! The HTTP ports: our own accept loop, with a bound on everything a stranger can hold.
 //!
-//! 1. A connection that has said something gets a place ([`lobby`]) when there is room for it, in all and per subscriber
+//! 1. A connection that has asked for something gets a place ([`lobby`]) when there is room for it, in all and per subscriber
 //!    ([`Limits`]); one that does nothing makes room, and otherwise it waits ([`places`]).
 //! 2. On a TLS port the first byte tells TLS from plain HTTP, which gets a helpful answer; then the handshake.
 //! 3. Requests with too long an address or too many headers are refused before routing.
@@ -22,7 +22,7 @@ pub mod tls;
 use std::{
     convert::Infallible,
     io,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     pin::pin,
     sync::Arc,
@@ -39,7 +39,7 @@ use hyper_util::{
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
-    net::{TcpStream, UnixStream},
+    net::TcpStream,
     time::{Instant, timeout},
 };
 use tokio_rustls::TlsAcceptor;
@@ -74,7 +74,7 @@ pub struct Limits {
     pub connections_max: usize,
     /// Of one subscriber: an IPv4 address, a /64 of IPv6, or this machine.
     pub connections_per_ip_max: usize,
-    /// First byte and TLS handshake.
+    /// The first line of a connection or its hello of TLS, and then the TLS handshake.
     pub handshake: Duration,
     /// From the first byte of a request to the end of its head.
     pub head: Duration,
@@ -166,23 +166,17 @@ impl Port {
                 accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok(Newcomer::Unix(stream)) => {
+                Ok(newcomer) if newcomer.is_stranger_to(&shared.port.trusted_proxies) => {
+                    tracing::debug!(address = %newcomer.address(), "not a trusted proxy");
+                }
+                Ok(newcomer) => {
                     let stay = tokio::select! {
                         () = stop.cancelled() => break,
-                        stay = lobby.enter(THIS_MACHINE.ip()) => stay,
+                        stay = lobby.enter(newcomer.address().ip()) => stay,
                     };
                     let shared = Arc::clone(&shared);
-                    tasks.spawn(async move { shared.arrive_by_socket(stream, stay).await });
+                    tasks.spawn(async move { shared.arrive(newcomer, stay).await });
                 }
-                Ok(Newcomer::Tcp(stream, address)) if shared.is_welcome(address.ip()) => {
-                    let stay = tokio::select! {
-                        () = stop.cancelled() => break,
-                        stay = lobby.enter(address.ip()) => stay,
-                    };
-                    let shared = Arc::clone(&shared);
-                    tasks.spawn(async move { shared.arrive(stream, address, stay).await });
-                }
-                Ok(Newcomer::Tcp(_, address)) => tracing::debug!(%address, "not a trusted proxy"),
                 Err(error) => {
                     // Usually too many open files; connections that end make room again.
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -198,9 +192,6 @@ impl Port {
     }
 }
 
-/// The address of whoever connects by a socket.
-const THIS_MACHINE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-
 struct Shared {
     port: Port,
     places: Arc<Places>,
@@ -208,34 +199,30 @@ struct Shared {
 }
 
 impl Shared {
-    fn is_welcome(&self, ip: IpAddr) -> bool {
-        let proxies = &self.port.trusted_proxies;
-        proxies.is_empty() || proxies.contains(&ip.to_canonical())
+    /// Serves a newcomer once it has asked for something and has a place.
+    async fn arrive(&self, newcomer: Newcomer, stay: Stay) {
+        let address = newcomer.address();
+        let Some((place, activity)) = self.admit(&newcomer, address, stay).await else { return };
+        match newcomer {
+            Newcomer::Tcp(stream, _) => self.connection(stream, address, activity, place).await,
+            // Whatever the port speaks to others.
+            Newcomer::Unix(stream) => self.http1(stream, address, activity, &place).await,
+        }
     }
 
-    /// Serves a newcomer once it has said something and has a place.
-    async fn arrive(&self, stream: TcpStream, address: SocketAddr, stay: Stay) {
-        let speaks = async { stream.peek(&mut [0]).await.map(drop) };
-        let Some((place, activity)) = self.after_first_byte(speaks, address, stay).await else { return };
-        self.connection(stream, address, activity, place).await;
-    }
-
-    /// Serves a program of this machine, whatever the port speaks to others.
-    async fn arrive_by_socket(&self, stream: UnixStream, stay: Stay) {
-        let entered = self.after_first_byte(listener::said_something(&stream), THIS_MACHINE, stay).await;
-        let Some((place, activity)) = entered else { return };
-        self.http1(stream, THIS_MACHINE, activity, &place).await;
-    }
-
-    /// A place for a newcomer that has said something; `None` when it has to go before.
-    async fn after_first_byte(
+    /// A place for a newcomer that has asked for something; `None` when it has to go before.
+    async fn admit(
         &self,
-        speaks: impl Future<Output = io::Result<()>>,
+        newcomer: &Newcomer,
         address: SocketAddr,
         stay: Stay,
     ) -> Option<(Place, Arc<Activity>)> {
+        let asks = match newcomer {
+            Newcomer::Tcp(..) if self.port.tls.is_some() => newcomer.says(lobby::has_greeted),
+            _ => newcomer.says(lobby::has_asked),
+        };
         let entered = async {
-            timeout(self.port.limits.handshake, speaks).await.ok()?.ok()?;
+            timeout(self.port.limits.handshake, asks).await.ok()?.ok()?;
             stay.speaks();
             self.enter(address.ip().to_canonical()).await
         };
@@ -250,8 +237,8 @@ impl Shared {
         entered
     }
 
-    /// A place, as soon as there is one. `None` when others of its subscriber are at work for too long, or too many of it
-    /// wait.
+    /// A place, as soon as there is one. `None` when others of its subscriber are at work for too long, or so many of it
+    /// came since that it may wait no longer.
     async fn enter(&self, ip: IpAddr) -> Option<(Place, Arc<Activity>)> {
         let Port { trusted_proxies, limits, .. } = &self.port;
         let ip = (!trusted_proxies.contains(&ip)).then_some(ip);
@@ -262,8 +249,9 @@ impl Shared {
             let activity = Activity::new(limits);
             match (self.places.enter(ip, &activity, turn.as_ref(), now), ip) {
                 (Ok(place), _) => return Some((place, activity)),
+                (Err(Full::Displaced), _) => return None,
                 (Err(Full::Subscriber), _) if now >= waited_out => return None,
-                (Err(Full::Subscriber), Some(ip)) if turn.is_none() => turn = Some(self.places.wait(ip)?),
+                (Err(Full::Subscriber), Some(ip)) if turn.is_none() => turn = Some(self.places.wait(ip)),
                 (Err(_), _) => self.places.room().await,
             }
         }

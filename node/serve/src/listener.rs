@@ -1,12 +1,19 @@
 //! The sockets that a port takes connections from.
 
-use std::{io, mem::MaybeUninit, net::SocketAddr, path::Path};
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    os::fd::AsFd,
+    path::Path,
+};
 
-use socket2::SockRef;
+use rustix::net::{RecvFlags, recv};
 use tokio::{
     io::Interest,
     net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream},
 };
+
+use super::lobby::OPENING_BYTES;
 
 /// Connections that the system holds until they are accepted. The usual 128 are fewer than one program opens; what the queue
 /// has no room for tries again after seconds only.
@@ -45,10 +52,48 @@ pub(crate) enum Newcomer {
     Unix(UnixStream),
 }
 
-/// Waits until the other side has said something, and leaves that to be read.
-pub(crate) async fn said_something(stream: &UnixStream) -> io::Result<()> {
-    let peek = || SockRef::from(stream).peek(&mut [MaybeUninit::uninit()]);
-    stream.async_io(Interest::READABLE, peek).await.map(drop)
+impl Newcomer {
+    /// The address it came from; who connects by a socket is a program of this machine.
+    pub(crate) fn address(&self) -> SocketAddr {
+        match self {
+            Self::Tcp(_, address) => *address,
+            Self::Unix(_) => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
+        }
+    }
+
+    /// Returns whether it is none of `proxies`, when only they may connect; whom the socket's mode lets connect may.
+    pub(crate) fn is_stranger_to(&self, proxies: &[IpAddr]) -> bool {
+        let Self::Tcp(_, address) = self else { return false };
+        !proxies.is_empty() && !proxies.contains(&address.ip().to_canonical())
+    }
+
+    /// Waits until what the other side has said is enough, and leaves that to be read. An error when no more will come.
+    pub(crate) async fn says(&self, is_enough: fn(&[u8]) -> bool) -> io::Result<()> {
+        loop {
+            let (ready, looked) = match self {
+                Self::Tcp(stream, _) => {
+                    let ready = stream.ready(Interest::READABLE).await?;
+                    (ready, stream.try_io(Interest::READABLE, || look(stream, is_enough)))
+                }
+                Self::Unix(stream) => {
+                    let ready = stream.ready(Interest::READABLE).await?;
+                    (ready, stream.try_io(Interest::READABLE, || look(stream, is_enough)))
+                }
+            };
+            match looked {
+                // The end of what it says stays ready for ever: waiting for more would go in circles.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && !ready.is_read_closed() => {}
+                looked => return looked,
+            }
+        }
+    }
+}
+
+/// Looks at what has come. What is not enough is as good as nothing: tokio waits until more comes then.
+fn look(stream: impl AsFd, is_enough: fn(&[u8]) -> bool) -> io::Result<()> {
+    let mut said = [0; OPENING_BYTES];
+    let (_, bytes) = recv(stream, &mut said, RecvFlags::PEEK)?;
+    if is_enough(&said[..bytes]) { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
 }
 
 /// Listens on an address.

@@ -1,8 +1,8 @@
-//! A lobby where a connection waits until it has said something, and then for its place.
+//! A lobby where a connection waits until it has asked for something, and then for its place.
 //!
-//! A place is for whoever asks, and a connection that has not sent a byte has asked nothing: it costs a file descriptor and
-//! nothing else. When the lobby is full, the one that has been silent for longest goes, of the subscriber with the most of
-//! them; a client sends its first bytes at once. Those that have spoken stay until they get a place.
+//! A place is for whoever asks: with the first line of a request, or with the hello of TLS. A connection that has sent less
+//! costs a file descriptor and nothing else. When the lobby is full, the one that has not asked for longest goes, of the
+//! subscriber with the most of them; a client asks at once. Those that have asked stay until they get a place.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -21,6 +21,30 @@ const LOBBY_MAX: usize = 512;
 /// After one had to go, the next is let in so much later: whoever opens connections anew as fast as they are closed
 /// gets no more than a thousand a second.
 const BREATH: Duration = Duration::from_millis(1);
+/// As much of what a connection says first as is looked at.
+pub(super) const OPENING_BYTES: usize = 1024;
+/// The head of a TLS record: its type, its version and its length (RFC 8446, 5.1).
+const RECORD_HEAD_BYTES: usize = 5;
+/// What a record holds that begins a hello: the head of that at least.
+const RECORD_BYTES: std::ops::RangeInclusive<usize> = 4..=16 * 1024;
+
+/// Returns whether the first line of a request has come, or as much as is looked at.
+pub(super) fn has_asked(said: &[u8]) -> bool {
+    said.len() >= OPENING_BYTES || said.contains(&b'\n')
+}
+
+/// Returns whether the record with a client's hello has come, or as much as is looked at; whoever speaks plain HTTP on a
+/// port of TLS is told so once it [has asked](has_asked).
+pub(super) fn has_greeted(said: &[u8]) -> bool {
+    match said {
+        [22, 3, _, high, low, record @ ..] => {
+            let bytes = usize::from(u16::from_be_bytes([*high, *low]));
+            RECORD_BYTES.contains(&bytes) && record.len() >= bytes.min(OPENING_BYTES - RECORD_HEAD_BYTES)
+        }
+        [22, ..] => false,
+        _ => has_asked(said),
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Lobby {
@@ -78,7 +102,7 @@ impl Lobby {
 }
 
 impl Stay {
-    /// It has sent its first byte.
+    /// It has asked for something.
     pub(super) fn speaks(&self) {
         self.lobby.silent.lock().retain(|one| !Arc::ptr_eq(one, &self.one));
     }
@@ -105,6 +129,31 @@ mod tests {
     const SOON: Duration = Duration::from_secs(20);
     const FEW: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(9, 9, 9, 9));
     const MANY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(8, 8, 8, 8));
+
+    #[test]
+    fn who_has_sent_less_than_a_line_or_a_hello_has_not_asked() {
+        let long = [b'x'; OPENING_BYTES];
+        for (said, asked, greeted) in [
+            (&b""[..], false, false),
+            (b"G", false, false),
+            (b"GET / HTTP/1.1\r", false, false),
+            (b"GET / HTTP/1.1\r\n", true, true),
+            (&long[1..], false, false),
+            (&long, true, true),
+            (&[22], false, false),
+            (&[22, 3, 1, 2, 0], false, false),
+            (&[22, 3, 1, 0, 5, 1, 0, 0, b'\n'], true, false),
+            (&[22, 3, 1, 0, 5, 1, 0, 0, 1, 0], false, true),
+            (&[22, 3, 1, 0, 0], false, false),
+            (&[22, 9, 1, 0, 4, 1, 0, 0, 0], false, false),
+        ] {
+            assert_eq!((has_asked(said), has_greeted(said)), (asked, greeted), "{said:?}");
+        }
+        let large = [&[22, 3, 1, 0x40, 0][..], &long[RECORD_HEAD_BYTES..]].concat();
+        assert!(has_greeted(&large) && !has_greeted(&large[..OPENING_BYTES - 1]));
+        let too_large = [&[22, 3, 1, 0x40, 1][..], &long[..]].concat();
+        assert!(!has_greeted(&too_large));
+    }
 
     fn must_go(stay: &Stay) -> bool {
         stay.evicted().now_or_never().is_some()

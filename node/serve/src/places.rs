@@ -20,7 +20,10 @@ use super::activity::{Activity, Standing};
 
 /// A connection that is at work now may be idle soon, which nobody tells.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// Newcomers of one subscriber that wait for a place; the lobby bounds those of all.
+/// Newcomers of one subscriber that wait for a place; the lobby bounds those of all. They are served in their order, so that
+/// one comes to its turn beside any number that are opened anew as they are closed. When one more comes than may wait, the first
+/// of them goes: it has waited for nearly as long as it may, and its client may have given up. To send the newcomer away
+/// would leave the queue to whoever filled it once, and to serve the last first would leave it to whoever comes most often.
 const WAITING_PER_SUBSCRIBER_MAX: usize = 384;
 /// A secret has at most so many times the connections that are left to others: three quarters when it is alone, and the less
 /// the more others have.
@@ -39,7 +42,7 @@ pub(super) struct Places {
 struct HeldPlaces {
     next: u64,
     connections: Vec<Connection>,
-    /// The first of a subscriber's comes first.
+    /// In the order in which they came, which is that of their numbers.
     waiting: VecDeque<(u64, IpAddr)>,
 }
 
@@ -75,6 +78,8 @@ pub(super) enum Full {
     All,
     /// All of this subscriber's are at work or have just come, or others of it wait for one.
     Subscriber,
+    /// It waited, and so many of its subscriber came since that it may wait no longer.
+    Displaced,
 }
 
 impl Places {
@@ -92,9 +97,13 @@ impl Places {
         now: Instant,
     ) -> Result<Place, Full> {
         let subscriber = ip.map(subscriber);
+        let turn = turn.map(|turn| turn.0.number);
         let mut held = self.held.lock();
+        if turn.is_some_and(|turn| !held.waits(turn)) {
+            return Err(Full::Displaced);
+        }
         let first = held.waiting.iter().find(|(_, waits)| Some(*waits) == subscriber);
-        if first.is_some_and(|(number, _)| Some(*number) != turn.map(|turn| turn.0.number)) {
+        if first.is_some_and(|(number, _)| Some(*number) != turn) {
             return Err(Full::Subscriber);
         }
         let is_own = |connection: &Connection| subscriber.is_some() && connection.subscriber == subscriber;
@@ -111,17 +120,19 @@ impl Places {
         Ok(Place(Numbered { places: Arc::clone(self), number }))
     }
 
-    /// A turn for a newcomer from `ip`, behind the others of its subscriber; `None` when too many wait.
-    pub(super) fn wait(self: &Arc<Self>, ip: IpAddr) -> Option<Waiting> {
+    /// A turn for a newcomer from `ip`, behind the others of its subscriber; the first of them goes when too many wait.
+    pub(super) fn wait(self: &Arc<Self>, ip: IpAddr) -> Waiting {
         let subscriber = subscriber(ip);
         let mut held = self.held.lock();
-        let own = held.waiting.iter().filter(|(_, waits)| *waits == subscriber).count();
-        if own >= WAITING_PER_SUBSCRIBER_MAX {
-            return None;
+        let own = held.waiting.iter().enumerate().filter(|(_, (_, waits))| *waits == subscriber);
+        let own: Vec<usize> = own.map(|(place, _)| place).collect();
+        if own.len() >= WAITING_PER_SUBSCRIBER_MAX {
+            // It notices when it looks for room next.
+            held.waiting.remove(own[0]);
         }
         let number = held.number();
         held.waiting.push_back((number, subscriber));
-        Some(Waiting(Numbered { places: Arc::clone(self), number }))
+        Waiting(Numbered { places: Arc::clone(self), number })
     }
 
     /// Returns when there may be room again.
@@ -160,6 +171,10 @@ impl HeldPlaces {
     fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
+    }
+
+    fn waits(&self, number: u64) -> bool {
+        self.waiting.binary_search_by_key(&number, |(waiting, _)| *waiting).is_ok()
     }
 
     fn evict(
@@ -365,7 +380,8 @@ mod tests {
         let (slow, idle) = (connection(), connection());
         let _held = (places.enter_late(ip(), &slow).unwrap(), places.enter_late(ip(), &idle).unwrap());
         drop(Activity::work(&idle));
-        let after = |secs| places.enter(ip(), &connection(), None, Instant::now() + Duration::from_secs(secs));
+        let after =
+            |secs| places.enter(ip(), &connection(), None, Instant::now() + Duration::from_secs(secs));
         let _next = after(3).unwrap();
         assert!(is_gone(&idle) && !is_gone(&slow));
         let _next = after(3).unwrap();
@@ -421,9 +437,15 @@ mod tests {
         let working = connection();
         let place = places.enter_late(Some(here), &working).unwrap();
         let work = Activity::work(&working);
-        let turns: Vec<_> = std::iter::from_fn(|| places.wait(here)).take(1_000).collect();
-        assert_eq!(turns.len(), WAITING_PER_SUBSCRIBER_MAX);
         let enter = |turn| places.enter(Some(here), &connection(), turn, Instant::now());
+        let stranger = places.wait("9.9.9.9".parse().unwrap());
+        let mut turns: Vec<_> = (0..WAITING_PER_SUBSCRIBER_MAX).map(|_| places.wait(here)).collect();
+        assert_eq!(enter(Some(&turns[0])).unwrap_err(), Full::Subscriber, "all may wait");
+        turns.push(places.wait(here));
+        assert_eq!(enter(Some(&turns[0])).unwrap_err(), Full::Displaced, "one more came");
+        turns.remove(0);
+        assert_eq!(places.held.lock().waiting.len(), turns.len() + 1, "no other goes");
+        drop(stranger);
         assert_eq!(enter(Some(&turns[0])).unwrap_err(), Full::Subscriber, "it is at work still");
         assert!(places.enter_late(other, &connection()).is_ok(), "others wait for nothing");
         drop((work, place));

@@ -36,7 +36,15 @@ async fn connections_that_are_opened_anew_as_they_are_closed_shut_nobody_out() {
     let patient = Limits { head: minute, handshake: minute, idle: minute, ..Limits::default() };
     let setup = start_tls_with(b"http/1.1", patient).await;
     let address = setup.running.address;
-    for (connections, sent) in [(900, &b""[..]), (200, &[22, 3, 1, 2, 0, 1][..])] {
+    for (connections, sent) in [
+        // More than wait in the lobby, since these have not asked.
+        (900, &b""[..]),
+        (900, &[22]),
+        (900, &[22, 3, 1, 2, 0]),
+        (900, &[22, 3, 1, 2, 0, 1]),
+        // A whole record, for which there is a place, with the beginning of a hello.
+        (200, &[22, 3, 1, 0, 4, 1, 0, 2, 0]),
+    ] {
         let stop = CancellationToken::new();
         let mut flood = flood(address, connections, sent, &stop);
         let is_at_it = flood.closed.wait_for(|closed| *closed > 50);
@@ -53,8 +61,8 @@ async fn connections_that_are_opened_anew_as_they_are_closed_shut_nobody_out() {
                 Ok::<_, io::Error>(answer)
             };
             let answer = timeout(Duration::from_secs(20), exchange).await;
-            let answer = answer.unwrap_or_else(|_| panic!("no answer in time: {asked} beside {connections}"));
-            let answer = answer.unwrap_or_else(|error| panic!("{asked} beside {connections}: {error}"));
+            let answer = answer.unwrap_or_else(|_| panic!("no answer in time: {asked} beside {sent:?}"));
+            let answer = answer.unwrap_or_else(|error| panic!("{asked} beside {sent:?}: {error}"));
             assert!(answer.ends_with("hello"), "{answer}");
         }
         stop.cancel();
@@ -63,7 +71,7 @@ async fn connections_that_are_opened_anew_as_they_are_closed_shut_nobody_out() {
 }
 
 #[tokio::test]
-async fn silent_connections_to_a_socket_make_room_for_one_that_asks() {
+async fn connections_to_a_socket_that_say_less_than_a_line_make_room_for_one_that_asks() {
     farthing_os::process::allow_open_files();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("call.sock");
@@ -73,17 +81,22 @@ async fn silent_connections_to_a_socket_make_room_for_one_that_asks() {
     let port = Port { router: router(), tls, trusted_proxies, limits, budget, wording };
     let stop = CancellationToken::new();
     let task = tokio::spawn(port.serve(Listener::unix(&path).unwrap(), stop.clone()));
-    let mut silent = Vec::new();
-    // More than have a place and wait for one.
-    for _ in 0..600 {
-        silent.push(UnixStream::connect(&path).await.unwrap());
-    }
-    for _ in 0..3 {
-        let mut stream = UnixStream::connect(&path).await.unwrap();
-        stream.write_all(&get_request("/")).await.unwrap();
-        let mut answer = String::new();
-        let read = timeout(Duration::from_secs(20), stream.read_to_string(&mut answer)).await;
-        assert!(read.is_ok() && answer.ends_with("hello"), "{read:?}: {answer}");
+    for sent in [&b""[..], b"G"] {
+        let mut silent = Vec::new();
+        // More than have a place and wait for one.
+        for _ in 0..600 {
+            let mut stream = UnixStream::connect(&path).await.unwrap();
+            // One that had to go hears nothing.
+            let _ = stream.write_all(sent).await;
+            silent.push(stream);
+        }
+        for _ in 0..3 {
+            let mut stream = UnixStream::connect(&path).await.unwrap();
+            stream.write_all(&get_request("/")).await.unwrap();
+            let mut answer = String::new();
+            let read = timeout(Duration::from_secs(20), stream.read_to_string(&mut answer)).await;
+            assert!(read.is_ok() && answer.ends_with("hello"), "after {sent:?}: {read:?}: {answer}");
+        }
     }
     stop.cancel();
     task.await.unwrap();

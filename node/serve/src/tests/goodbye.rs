@@ -15,3 +15,15 @@ async fn an_idle_connection_is_closed_with_a_goodbye() {
     let ended = timeout(Duration::from_secs(30), stream.read_to_end(&mut answer)).await.unwrap();
     assert!(ended.is_ok() && answer.ends_with(b"hello"), "{ended:?}");
 }
+
+#[tokio::test]
+async fn whoever_ends_before_it_has_asked_is_not_waited_for() {
+    let minute = Duration::from_secs(60);
+    let running = start(Limits { handshake: minute, head: minute, idle: minute, ..limits() }).await;
+    let mut stream = TcpStream::connect(running.address).await.unwrap();
+    stream.write_all(b"G").await.unwrap();
+    stream.shutdown().await.unwrap();
+    // A reset is an end as well.
+    let ended = timeout(Duration::from_secs(20), stream.read(&mut [0])).await;
+    assert!(ended.is_ok(), "it is waited for");
+}
