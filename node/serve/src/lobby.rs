@@ -25,7 +25,7 @@ const BREATH: Duration = Duration::from_millis(1);
 pub(super) const OPENING_BYTES: usize = 1024;
 /// The head of a TLS record: its type, its version and its length (RFC 8446, 5.1).
 const RECORD_HEAD_BYTES: usize = 5;
-/// What a record holds that begins a hello: the head of that at least.
+/// The sizes of a record that begins a hello: the head of that at least.
 const RECORD_BYTES: std::ops::RangeInclusive<usize> = 4..=16 * 1024;
 
 /// Returns whether the first line of a request has come, or as much as is looked at.

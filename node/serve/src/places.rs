@@ -437,7 +437,7 @@ mod tests {
         let working = connection();
         let place = places.enter_late(Some(here), &working).unwrap();
         let work = Activity::work(&working);
-        let enter = |turn| places.enter(Some(here), &connection(), turn, Instant::now());
+        let enter = |turn: Option<&Waiting>| places.enter(Some(here), &connection(), turn, Instant::now());
         let stranger = places.wait("9.9.9.9".parse().unwrap());
         let mut turns: Vec<_> = (0..WAITING_PER_SUBSCRIBER_MAX).map(|_| places.wait(here)).collect();
         assert_eq!(enter(Some(&turns[0])).unwrap_err(), Full::Subscriber, "all may wait");

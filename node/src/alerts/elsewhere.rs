@@ -39,7 +39,7 @@ pub struct MoneyElsewhere {
     /// `None` where no chain and contract that this node knows of makes the ids.
     escrow: Option<Escrow>,
     token: Address,
-    /// What the settings name.
+    /// The place that the settings name.
     configured: (Escrow, Address),
     channels: usize,
     /// Earned and not claimed.

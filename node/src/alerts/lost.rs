@@ -10,7 +10,7 @@ use farthing_ledger::{Ledger, Settlement, SettlementState};
 use farthing_owner::book::PayeeChannel;
 use farthing_protocol::{ChannelId, Usdc};
 
-/// What is older is told by the history alone.
+/// The time for which a loss is told here; what is older is told by the history alone.
 const TOLD_FOR_SECS: u64 = 7 * 86_400;
 /// Entries of the history that are looked at, the newest.
 const LOOKED_AT_MAX: usize = 256;

@@ -56,7 +56,7 @@ impl Bounds {
     }
 }
 
-/// What an owner accepts, for whoever cannot pay so: of this node's own chain, with what differs.
+/// The payment that an owner accepts, for whoever cannot pay so: of this node's own chain, with what differs.
 pub fn offered(accept: &Accept, spec: &ChainSpec) -> String {
     let mut offered = format!("{} on chain {}", accept.scheme, accept.chain_id);
     if accept.scheme == SCHEME_CHANNEL && accept.chain_id == spec.chain_id {
