@@ -84,7 +84,7 @@ async fn check_contract(node: &Handles, told: &mut Audit) -> Result<(), Failed> 
         checked;
     if left_out > 0 {
         let text = format!(
-            "M2, and M3 in the contract, of {}: of an earlier contract, or too many",
+            "M2, and M3 in the contract, of {}: of another contract or token than the settings name, or too many",
             counted(left_out, "channel")
         );
         told.not_checked.push(text);

@@ -9,7 +9,7 @@ use std::{collections::HashMap, time::Duration};
 
 use farthing_chain::{ChainError, ChannelState, ContractBooks};
 use farthing_ledger::{Ledger, LedgerError};
-use farthing_protocol::{ChannelId, Domain, Usdc};
+use farthing_protocol::{Address, ChannelConfig, ChannelId, Domain, Usdc};
 use farthing_shared::{
     chain_view::{self, NotReady},
     disk::aside,
@@ -62,7 +62,7 @@ pub struct Checked {
     pub waiting: Vec<String>,
     pub violations: Vec<String>,
     pub violations_total: u64,
-    /// Channels of an earlier contract, and those beyond the bound.
+    /// Channels of another contract or token than the settings name, and those beyond the bound.
     pub left_out: u64,
 }
 
@@ -146,14 +146,14 @@ fn ids_of(booked: &[Booked]) -> Vec<ChannelId> {
     ids
 }
 
-/// The channels of this contract, and how many are left out.
+/// The channels of this contract and token, and how many are left out.
 async fn booked(intake: &ChainIntake) -> Result<(Vec<Booked>, u64), LedgerError> {
     let (chain, ledger) = intake.parts();
-    let (domain, ledger) = (chain.domain(), ledger.clone());
-    aside(move || booked_in(&ledger, &domain)).await
+    let (domain, token, ledger) = (chain.domain(), chain.spec().token, ledger.clone());
+    aside(move || booked_in(&ledger, &domain, token)).await
 }
 
-fn booked_in(ledger: &Ledger, domain: &Domain) -> Result<(Vec<Booked>, u64), LedgerError> {
+fn booked_in(ledger: &Ledger, domain: &Domain, token: Address) -> Result<(Vec<Booked>, u64), LedgerError> {
     let paying = ledger.payer_channels()?.into_iter().map(|row| {
         (row.config, Booked { id: row.id, side: Side::Payer, deposited: row.deposited, claimed: row.claimed })
     });
@@ -162,7 +162,11 @@ fn booked_in(ledger: &Ledger, domain: &Domain) -> Result<(Vec<Booked>, u64), Led
     });
     let all: Vec<_> = paying.chain(paid).collect();
     let total = all.len();
-    let here = all.into_iter().filter(|(config, channel)| config.id(domain) == channel.id);
+    // An id binds chain and contract; what the contract holds is told of one token.
+    let is_here = |(config, channel): &(ChannelConfig, Booked)| {
+        config.token == token && config.id(domain) == channel.id
+    };
+    let here = all.into_iter().filter(is_here);
     let mut booked: Vec<Booked> = here.map(|(_, channel)| channel).collect();
     // Those that hold money come first, should there be more than are looked at.
     booked.sort_by_key(|channel| (channel.deposited <= channel.claimed, channel.id));
