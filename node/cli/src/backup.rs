@@ -199,12 +199,26 @@ async fn forget(context: &Context, name: &str, yes: bool) -> Result<(), Failure>
     if let Some(found) = all.iter().find(|found| found.name == name)
         && !yes
     {
-        let wallet = found.wallet.as_deref().unwrap_or("that cannot be read");
-        context.output.confirm(&format!("Remove {name} and the wallet {wallet} in it for good?"))?;
+        let own = node.ask(endpoint::Status).await?.address.to_string();
+        context.output.confirm(&question(found, &own))?;
     }
     let name: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
     let gone = node.ask(endpoint::RemoveReplacedNode.of(name)).await?;
     context.output.data(&gone, |gone| replaced(std::slice::from_ref(gone)))
+}
+
+/// Asks about the wallet that goes with the files of a replaced node; `own` is that of the node that runs.
+fn question(found: &ReplacedNode, own: &str) -> String {
+    let wallet = found.wallet.as_deref().unwrap_or("that cannot be read");
+    let is_another = found.wallet.as_deref().is_some_and(|wallet| wallet != own);
+    let lost = match is_another {
+        false => "",
+        true => {
+            " It is not this node's wallet: without its phrase or a backup, nobody reaches what it holds, what it earned \
+             and did not claim, and what it has in channels."
+        }
+    };
+    format!("Remove {} and the wallet {wallet} in it for good?{lost}", found.name)
 }
 
 /// With or without a node that runs on the folder, which is looked through before anything is written there.
@@ -272,5 +286,26 @@ impl ShownBackup {
             ("Channels", self.channels.to_string()),
             ("Violations", self.violations.to_string()),
         ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_question_says_that_money_goes_with_a_wallet_that_is_not_the_nodes() {
+        let found = ReplacedNode {
+            name: "replaced-x".to_owned(),
+            path: String::new(),
+            bytes: 1,
+            replaced_secs: 1,
+            wallet: Some("0xA".to_owned()),
+        };
+        assert_eq!(question(&found, "0xA"), "Remove replaced-x and the wallet 0xA in it for good?");
+        let asked = question(&found, "0xB");
+        assert!(asked.contains("wallet 0xA in it for good? It is not this node's wallet"), "{asked}");
+        let unread = question(&ReplacedNode { wallet: None, ..found }, "0xB");
+        assert_eq!(unread, "Remove replaced-x and the wallet that cannot be read in it for good?");
     }
 }

@@ -223,7 +223,9 @@ async fn restore(
     .await?;
     tracing::warn!(wallet = facts.wallet, "the node is replaced by the one of a backup, and restarts");
     running.restart.cancel();
-    Ok(Json(Restoring { facts, kept_in: kept_in.display().to_string() }))
+    let is_another = facts.wallet != running.node.wallet.to_string();
+    let left = is_another.then(|| super::money::balance(&running.node));
+    Ok(Json(Restoring { facts, kept_in: kept_in.display().to_string(), left }))
 }
 
 /// Checks that the node would start with the settings file of a backup. One that is named elsewhere stays.

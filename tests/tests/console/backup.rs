@@ -124,9 +124,12 @@ async fn a_backup_is_made_downloaded_and_restored_in_the_place_of_another_node()
     ensure!(page.body.contains("its books add up") && page.body.contains(&wallet.to_string()), "{page:?}");
     let page = browser.post(&place, &[("passphrase", PASSPHRASE), ("go", "restore")]).await?;
     ensure!(page.status == 422 && page.body.contains("runs nowhere else"), "{page:?}");
+    ensure!(page.body.contains("in channels, 0.00 earned and not claimed"), "{page:?}");
     ensure!(new.process.status().await?.address.0 == own, "nothing was restored");
     let page = browser.post(&place, &[("passphrase", PASSPHRASE), ("go", "restore"), ("alone", "1")]).await?;
     ensure!(page.status == 200 && page.body.contains("The node restarts"), "{page:?}");
+    let left = format!("the wallet <code>{own}</code>, whose money nobody looks after now");
+    ensure!(page.body.contains(&left), "{page:?}");
     ensure!(page.header("refresh").contains("/panel"), "{page:?}");
     eventually("the restored node runs", async || {
         let status = new.process.control().ask(endpoint::Status).await;
@@ -170,6 +173,7 @@ async fn commands_remove_what_was_replaced(node: &Node, kept: &Path, wallet: &st
     // There is nobody to ask.
     let asked = farthing(&node.process, &forget).await?;
     ensure!(asked.code != 0 && asked.err.contains("--yes") && older.exists(), "{asked:?}");
+    ensure!(asked.err.contains("not this node's wallet"), "{asked:?}");
     let wrong = farthing(&node.process, &["backup", "forget", "../node", "--yes"]).await?;
     ensure!(wrong.ends_with(1)?.err.contains("farthing backup replaced"), "{wrong:?}");
     let gone = farthing(&node.process, &[&forget[..], &["--yes"]].concat()).await?;

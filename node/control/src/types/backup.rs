@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, fmt};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::WalletBalance;
+
 /// The oldest go first; whoever wants to keep one puts it elsewhere, which is the point of it.
 pub const BACKUPS_KEPT_MAX: usize = 31;
 
@@ -91,6 +93,9 @@ pub struct Restoring {
     pub facts: BackupFacts,
     /// The folder that keeps the files of the present node, on the node's machine.
     pub kept_in: String,
+    /// The money of the present node where the backup is of another wallet: nobody follows its channels from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<WalletBalance>,
 }
 
 /// The means to get the wallet back.

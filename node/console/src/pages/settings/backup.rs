@@ -7,7 +7,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
 };
 use farthing_control::endpoint;
-use farthing_control::types::{BACKUPS_KEPT_MAX, Backup, BackupFacts, BackupRequest};
+use farthing_control::types::{BACKUPS_KEPT_MAX, Backup, BackupFacts, BackupRequest, WalletBalance};
 use farthing_os::clock;
 use serde::Deserialize;
 
@@ -258,6 +258,8 @@ struct RestartingPage {
 struct Restored {
     wallet: String,
     kept_in: String,
+    /// Of the wallet that was here, where it is another.
+    left: Option<WalletBalance>,
 }
 
 /// Checks a backup, or restores it.
@@ -284,6 +286,7 @@ pub(in crate::pages) async fn open(Path(name): Path<String>, form: Form<OpenFiel
             let restored = Restored {
                 wallet: show::visible(&restoring.facts.wallet),
                 kept_in: show::visible(&restoring.kept_in),
+                left: restoring.left,
             };
             Ok(restarting(frame, Some(restored)))
         }
