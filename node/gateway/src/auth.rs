@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::{
-    extract::FromRequestParts,
-    http::{header, request::Parts},
-};
+use axum::{extract::FromRequestParts, http::request::Parts};
 use farthing_node::consumer::spending::Grant;
 use farthing_serve::Desk;
 
-use super::{Gateway, problem::Problem};
+use super::{Gateway, own_headers, problem::Problem};
 
 /// Proof that the caller presented a consumer secret, with what it may do.
 #[derive(Clone, Debug)]
@@ -19,7 +16,8 @@ impl FromRequestParts<Gateway> for Authenticated {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
-        let header = parts.headers.get(header::AUTHORIZATION);
+        let header = own_headers::only(&parts.headers, "Authorization")
+            .map_err(|twice| Problem::unauthorized(twice.detail))?;
         let header = header.ok_or_else(|| Problem::unauthorized("the header `Authorization` is missing"))?;
         let secret = header
             .to_str()

@@ -151,8 +151,7 @@ pub(super) fn id_of(
     in_body: Option<String>,
     http_headers: &HeaderMap,
 ) -> Result<CallId, Problem> {
-    let in_header = http_headers
-        .get("idempotency-key")
+    let in_header = own_headers::only(http_headers, "Idempotency-Key")?
         .map(|value| value.to_str().map(str::to_owned))
         .transpose()
         .map_err(|_| Problem::malformed("`Idempotency-Key` must be printable ASCII"))?;
@@ -456,6 +455,11 @@ mod tests {
                 .detail
                 .contains("differ")
         );
+        // Neither of two counts: a repeat under the other would be charged again.
+        headers.append("idempotency-key", HeaderValue::from_static("order-8"));
+        let refused = read_order(Arc::new(Grant::unlimited("default")), &headers, body.as_bytes());
+        let told = refused.unwrap_err().detail;
+        assert_eq!(told, "`Idempotency-Key` is there more than once; send it once");
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! Headers of this network in a request: `x-farthing-…`.
+//! Headers that are for the gateway itself: `x-farthing-…`, the caller's secret and the id of the call.
 //!
-//! A caller sends one to guard its money. So one that does not exist, or is there twice, is refused: a limit that is
-//! passed over in silence guards nothing.
+//! A caller sends one to guard its money. So one of this network's that does not exist, and any that is there twice, is
+//! refused: a limit that is passed over in silence guards nothing.
 
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use farthing_bridge::shown;
 use farthing_protocol::Usdc;
 
@@ -27,14 +27,23 @@ pub(super) fn max_price(headers: &HeaderMap) -> Result<Option<Usdc>, Problem> {
             shown(unknown)
         )));
     }
-    let mut values = headers.get_all(MAX_PRICE).iter();
-    let Some(value) = values.next() else { return Ok(None) };
-    if values.next().is_some() {
-        return Err(Problem::malformed(format!("`{MAX_PRICE}` is there more than once; send it once")));
-    }
+    let Some(value) = only(headers, MAX_PRICE)? else { return Ok(None) };
     let text =
         value.to_str().map_err(|_| Problem::malformed(format!("`{MAX_PRICE}` must be printable ASCII")))?;
     text.parse::<Usdc>().map(Some).map_err(|e| Problem::malformed(format!("`{MAX_PRICE}`: {e}")))
+}
+
+/// The value of a header that a request may have once.
+///
+/// # Errors
+/// A [`Problem`] that names the header, when it is there more than once.
+pub(super) fn only<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h HeaderValue>, Problem> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next();
+    match values.next() {
+        None => Ok(value),
+        Some(_) => Err(Problem::malformed(format!("`{name}` is there more than once; send it once"))),
+    }
 }
 
 /// Tells whether a name is one of this network's; some programs write `_` for `-`.
@@ -44,8 +53,6 @@ fn is_own(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
-
     use super::*;
 
     fn read(sent: &[(&'static str, &'static str)]) -> Result<Option<Usdc>, String> {
