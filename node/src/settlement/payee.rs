@@ -73,6 +73,8 @@ impl Payee {
         let mut retry_closes = tokio::time::interval(RETRY_BUSY_EVERY);
         retry_closes.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut views = self.chain.channels();
+        // The chain may have shown before this task began to listen that a close is done, and say nothing new for long.
+        views.mark_changed();
         loop {
             tokio::select! {
                 Some(request) = requests.recv() => self.carry_out(request).await,
@@ -341,11 +343,13 @@ impl Payee {
 
     /// A channel is served again once the close that was signed is done, or void because nobody brought it in time.
     async fn serve_again(&self) {
-        let Some(block_secs) = chain_view::time_secs(&self.chain) else { return };
+        // The first views come before the first head.
+        let block_secs = chain_view::time_secs(&self.chain);
         let is_local = self.chain.spec().kind == ChainKind::Local;
         for close in self.book.signed_away() {
             let channel = close.channel;
-            let is_void = is_void(close.until_secs, block_secs, clock::now_secs(), is_local);
+            let is_void =
+                block_secs.is_some_and(|secs| is_void(close.until_secs, secs, clock::now_secs(), is_local));
             let is_shown = close.done_for.is_some_and(|shown| is_believed(&self.chain, shown));
             // Before it counts, it is read once more: an endpoint that has fallen silent shows for long what it said last.
             let is_over = is_void || (is_shown && self.is_still_brought(channel).await);

@@ -314,6 +314,23 @@ async fn a_call_in_doubt_outlasts_one_reading_of_a_public_chain_that_shows_it_pa
     }
 }
 
+fn payee(owner: &ChainHandle, ledger: &Ledger, book: &Book, intake: ChainIntake) -> Payee {
+    let (closing, ordered, kept, unshown) = Default::default();
+    Payee {
+        chain: owner.clone(),
+        ledger: ledger.clone(),
+        book: book.clone(),
+        intake,
+        policy: Policy::default(),
+        closing,
+        ordered,
+        kept,
+        retry_refused: Instant::now(),
+        is_probe_due: false,
+        unshown,
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_promise_to_close_outlasts_one_reading_of_a_public_chain_that_shows_it_kept() {
     let chain = LocalChain::start().await.unwrap();
@@ -324,20 +341,7 @@ async fn a_promise_to_close_outlasts_one_reading_of_a_public_chain_that_shows_it
         let (_, id) = open(&payer, &owner, 5_000).await;
         owner.base_fee().wait_for(Option::is_some).await.unwrap();
         assert!(intake.catch_up().await.is_stored);
-        let (closing, ordered, kept, unshown) = Default::default();
-        let payee = Payee {
-            chain: owner.clone(),
-            ledger: ledger.clone(),
-            book: book.clone(),
-            intake,
-            policy: Policy::default(),
-            closing,
-            ordered,
-            kept,
-            retry_refused: Instant::now(),
-            is_probe_due: false,
-            unshown,
-        };
+        let payee = payee(&owner, &ledger, &book, intake);
         let ((requests, receiver), (_closes, asked)) = (mpsc::channel(1), mpsc::channel(1));
         let task = tokio::spawn(payee.run(receiver, asked, Duration::from_secs(60)));
         let (answer, done) = oneshot::channel();

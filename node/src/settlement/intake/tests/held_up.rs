@@ -1,4 +1,5 @@
-//! What waits for nothing: a payer that takes its deposit back, and one that asks for its close.
+//! What waits for nothing: a payer that takes its deposit back, one that asks for its close, and one whose channel was closed
+//! before its owner started.
 
 use farthing_ledger::Served;
 use farthing_network::{Network, NetworkConfig};
@@ -158,5 +159,32 @@ async fn a_payers_close_is_carried_out_while_another_owner_leaves_this_node_wait
     let view = owner.channel(&unused).unwrap();
     assert_eq!(view.close_at_secs, None, "only once the other owner was given up");
     drop(question);
+    task.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_that_starts_after_its_signed_close_was_brought_serves_the_channel_before_a_tick() {
+    let chain = LocalChain::start().await.unwrap();
+    let ((_, payer), (_, owner)) = (wallet(&chain, 2).await, wallet(&chain, 1).await);
+    let Books { ledger, accounts, intake, .. } = Books::of(&owner);
+    let (config, id) = open(&payer, &owner, 5_000).await;
+    assert!(intake.catch_up().await.is_stored);
+    ledger.end_payee_channel(id, Ending::SignedAway { until_secs: u64::MAX, round: 0 }).await.unwrap();
+    let (cumulative, signature) = (Usdc::ZERO, Signature::from_bytes([0; 65]));
+    owner.close(ClaimRow { config, cumulative, amount: cumulative, signature }).await.unwrap();
+    let is_over = || owner.channel(&id).is_some_and(|view| view.round.min(view.safe_round) > 0);
+    until("the chain shows the next round", is_over).await;
+
+    // As after a start: the books are of the ledger alone, and the chain has nothing new to show.
+    let book = Book::with_places(1);
+    let row = || ledger.payee_channel(id).unwrap().unwrap();
+    book.restore(&row(), None);
+    let intake =
+        ChainIntake::new(owner.wallet(), owner.clone(), ledger.clone(), book.clone(), accounts, terms());
+    let ((_requests, receiver), (_closes, asked)) = (mpsc::channel(1), mpsc::channel(1));
+    let payee = payee(&owner, &ledger, &book, intake);
+    let task = tokio::spawn(payee.run(receiver, asked, Duration::from_secs(3_600)));
+    until("the channel is served again", || row().ending == Ending::None).await;
+    until("calls may begin", || book.get(id).is_some_and(|entry| !entry.state.closing)).await;
     task.abort();
 }
