@@ -269,7 +269,8 @@ impl Promised {
             let since = self.done_since.lock().get(&channel).copied();
             let lasted = since.map_or(Duration::ZERO, DoneSince::lasted);
             let wait = word.lasts_for(kind).saturating_sub(lasted);
-            return (!wait.is_zero()).then(|| AwaitedClose::Signed { wait_secs: wait.as_secs() + 1 });
+            let (wait_secs, has_begun) = (wait.as_secs() + 1, since.is_some());
+            return (!wait.is_zero()).then_some(AwaitedClose::Signed { wait_secs, has_begun });
         }
         if word.is_before(Some(round)) {
             return None;
@@ -380,7 +381,7 @@ mod tests {
         let promised = Promised::restore(ledger).unwrap();
         assert_eq!(promised.all(), [(ID, word)]);
         let awaited = |round, at| promised.awaited(ID, round, at, ChainKind::Testnet);
-        let waits = Some(AwaitedClose::Signed { wait_secs: 181 });
+        let waits = Some(AwaitedClose::Signed { wait_secs: 181, has_begun: false });
         assert_eq!(
             [2, 3, 4].map(|round| awaited(round, 1)),
             [None, waits, waits],
@@ -403,13 +404,16 @@ mod tests {
         assert!(!seen.is_done(&view(10, 3, None)), "it was taken back all the same");
         promised.see(ID, word, true).await;
         let begun = Instant::now();
-        while awaited(4, 1) == waits {
+        while matches!(awaited(4, 1), Some(AwaitedClose::Signed { wait_secs: 181, .. })) {
             assert!(begun.elapsed() < Duration::from_secs(10), "the wait goes by");
             tokio::task::yield_now().await;
         }
         // As far as this thread is let run.
         let left = awaited(4, 1);
-        assert!(matches!(left, Some(AwaitedClose::Signed { wait_secs: 170..=180 })), "{left:?}");
+        assert!(
+            matches!(left, Some(AwaitedClose::Signed { wait_secs: 170..=180, has_begun: true })),
+            "{left:?}"
+        );
     }
 
     #[tokio::test]
@@ -433,7 +437,7 @@ mod tests {
             let earlier = CloseWord { done_secs: Some(now_secs - passed_secs), ..word };
             promised.note(ID, earlier).await;
             let wait_secs = match start().awaited(ID, 4, 1, ChainKind::Testnet) {
-                Some(AwaitedClose::Signed { wait_secs }) => wait_secs,
+                Some(AwaitedClose::Signed { wait_secs, .. }) => wait_secs,
                 other => {
                     assert_eq!(other, None);
                     0
@@ -445,7 +449,7 @@ mod tests {
         let (restarted, last) = (start(), start().all()[0].1);
         assert_eq!(restarted.see(ID, last, false).await, None);
         assert_eq!(start().all(), [(ID, word)]);
-        let full = Some(AwaitedClose::Signed { wait_secs: 181 });
+        let full = Some(AwaitedClose::Signed { wait_secs: 181, has_begun: false });
         assert_eq!(restarted.awaited(ID, 4, 1, ChainKind::Testnet), full);
         // A word that came meanwhile stays.
         let next = CloseWord { round: Some(4), ..word };

@@ -42,8 +42,9 @@ pub enum AwaitedClose {
     Soon,
     /// Its owner has promised it a while ago, and has until then.
     Overdue { until_secs: u64, left_secs: u64 },
-    /// Its owner signed it and serves the channel again once the close has stood for so long.
-    Signed { wait_secs: u64 },
+    /// Its owner signed it and serves the channel again once the close has stood for so long, which begins when the chain shows
+    /// it for good.
+    Signed { wait_secs: u64, has_begun: bool },
 }
 
 impl AwaitedClose {
@@ -52,7 +53,7 @@ impl AwaitedClose {
         match self {
             Self::Soon => 3,
             Self::Overdue { left_secs, .. } => left_secs.clamp(1, 60),
-            Self::Signed { wait_secs } => wait_secs,
+            Self::Signed { wait_secs, .. } => wait_secs,
         }
     }
 
@@ -69,11 +70,19 @@ impl AwaitedClose {
                  gives the rest back after the channel's delay",
                 clock::timestamp(until_secs)
             ),
-            Self::Signed { wait_secs } => format!(
-                "the channel with the owner {owner} was closed by a close that the owner signed, and it serves nothing before \
-                 that close has stood in the chain for two minutes; nothing was sent or deposited. It is worth trying in \
-                 {wait_secs} s"
-            ),
+            Self::Signed { wait_secs, has_begun } => {
+                let when = if has_begun {
+                    format!("It is worth trying in {wait_secs} s")
+                } else {
+                    format!(
+                        "The chain does not show it for good yet: it is worth trying {wait_secs} s after it does"
+                    )
+                };
+                format!(
+                    "the channel with the owner {owner} was closed by a close that the owner signed, and it serves nothing \
+                     before that close has stood in the chain for two minutes; nothing was sent or deposited. {when}"
+                )
+            }
         }
     }
 
@@ -84,7 +93,13 @@ impl AwaitedClose {
                 "Repeat it later, or look for another service with `farthing catalog search`: the owner may lack ETH for \
                  gas. When its time is over, this node asks the chain by itself."
             }
-            Self::Signed { .. } => "Repeat it in three minutes: a call opens the channel anew then.",
+            Self::Signed { has_begun: true, .. } => {
+                "Repeat it in three minutes: a call opens the channel anew then."
+            }
+            Self::Signed { has_begun: false, .. } => {
+                "Repeat it later: the wait of three minutes begins once the chain shows the close for good, and a call opens \
+                 the channel anew after that."
+            }
         }
     }
 }
@@ -191,6 +206,20 @@ mod tests {
                 assert!(text.contains(part), "{text}");
             }
             assert!(!next.contains("seconds"), "{next}");
+        }
+    }
+
+    #[test]
+    fn a_wait_that_has_not_begun_is_not_told_as_one_that_goes_by() {
+        let (owner, channel) = (Address::from_bytes([7; 20]), ChannelId::from_bytes([9; 32]));
+        for (has_begun, when, next) in [
+            (true, "It is worth trying in 181 s", "Repeat it in three minutes"),
+            (false, "it is worth trying 181 s after it does", "the wait of three minutes begins once"),
+        ] {
+            let close = AwaitedClose::Signed { wait_secs: 181, has_begun };
+            let error = BuyError::CloseAwaited { owner, channel, close };
+            assert!(error.to_string().ends_with(when), "{error}");
+            assert!(error.next_step().contains(next), "{}", error.next_step());
         }
     }
 
