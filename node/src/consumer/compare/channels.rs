@@ -267,7 +267,7 @@ mod tests {
                 &busy,
                 Some(&busy),
                 4,
-                "had signed 0.000004 USDC; what of it was charged is known 10 minutes after",
+                "signed 0.000004 USDC for calls that it has not stored; what of it was charged is known within",
             ),
         ] {
             let told = unrest(row, again, usdc(forgotten)).unwrap().to_string();
