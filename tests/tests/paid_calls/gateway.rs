@@ -150,7 +150,8 @@ async fn a_refused_request_is_free_and_reaches_no_upstream() -> Result<()> {
         world.post(with(good, "call_id", "one").to_string(), |r| r.header("idempotency-key", "two")).await?;
     expect_free("two ids", &both, 400, "malformed")?;
     let body = world.body("GET", "/ok").to_string();
-    let both = world.post(body.clone(), |r| r.header("idempotency-key", "one").header("idempotency-key", "two"));
+    let both =
+        world.post(body.clone(), |r| r.header("idempotency-key", "one").header("idempotency-key", "two"));
     expect_free("two keys", &both.await?, 400, "malformed")?;
     let both = world.post(body, |r| r.header("authorization", "Bearer another"));
     expect_refused("two secrets", &both.await?, 401, "unauthorized")?;
