@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
 use farthing_tests::{
     calls::{cost, expect_served},
@@ -63,10 +63,14 @@ async fn close_and_fill(world: &World) -> Result<()> {
         let open = ["channel", "open", &service, "--deposit", "0.1"];
         // An owner that is busy asks to be asked again.
         for (what, command) in [("closed", &close[..]), ("filled", &open[..])] {
-            eventually(&format!("the channel is {what}, round {round}"), async || {
-                Ok(farthing(&world.consumer, command).await?.code == 0)
-            })
-            .await?;
+            let (what, mut last) = (format!("the channel is {what}, round {round}"), None);
+            let done = eventually(&what, async || {
+                let ran = farthing(&world.consumer, command).await?;
+                let is_done = ran.code == 0;
+                last = Some(ran);
+                Ok(is_done)
+            });
+            done.await.with_context(|| format!("{last:?}"))?;
         }
     }
     Ok(())

@@ -62,6 +62,7 @@ impl Payer {
         let mut last = CloseReply::Nothing;
         loop {
             let left = until.saturating_duration_since(Instant::now());
+            let acknowledged = self.acknowledged(channel.id);
             let asked = self.network.call(owner, question.clone(), bytes::Bytes::new(), left).await;
             let asked = asked.map(|(reply, ..)| reply);
             *may_close |= may_be_closed_for(&asked);
@@ -71,9 +72,14 @@ impl Payer {
                     Some(close) if self.is_fair(channel, books, &close).await => {
                         return CloseReply::Signed(close);
                     }
-                    Some(close) => {
+                    Some(SignedClose { consent, .. })
+                        if self.is_behind(channel.id, &consent) || self.is_ahead(acknowledged, &consent) =>
+                    {
+                        true
+                    }
+                    Some(_) => {
                         tracing::warn!(%owner, "an owner signed a close that is void, or takes more than it is owed");
-                        self.is_behind(channel.id, &close.consent)
+                        false
                     }
                 },
                 Ok(CallReply::Refused(refusal)) => {
@@ -98,6 +104,17 @@ impl Payer {
         view.is_some_and(|view| (consent.round, consent.deposited) < (view.round, view.deposited))
     }
 
+    /// Tells whether an owner signed for calls that this node promised, and whose receipts were on their way when it was asked:
+    /// they are known soon.
+    fn is_ahead(&self, acknowledged: Usdc, consent: &CloseConsent) -> bool {
+        let signed = self.channels.get(consent.channel).map_or(Usdc::ZERO, |now| now.state.signed);
+        acknowledged < consent.amount && consent.amount <= signed
+    }
+
+    fn acknowledged(&self, channel: ChannelId) -> Usdc {
+        self.channels.get(channel).map_or(Usdc::ZERO, |now| now.state.acknowledged)
+    }
+
     /// Tells whether a close takes no more than receipts explain, and beyond that what this wallet's own signature shows
     /// to be paid out: an endpoint says alone what was, and may say it for the owner.
     async fn is_fair(&self, channel: &PayerChannel, books: &ChannelSync, close: &SignedClose) -> bool {
@@ -105,7 +122,7 @@ impl Payer {
         if self.accounts.prove_carried(channel.config.payee, channel.id, Some(books)).await.is_err() {
             return false;
         }
-        let acknowledged = self.channels.get(channel.id).map_or(Usdc::ZERO, |now| now.state.acknowledged);
+        let acknowledged = self.acknowledged(channel.id);
         let proven = self.accounts.proven(channel.id, books).unwrap_or_default();
         let owed = acknowledged.max(channel.claimed.min(proven));
         let signed = consent.verify(self.signer.domain(), *signature, channel.config.payee);

@@ -128,6 +128,7 @@ impl Owner {
             Ok(network.connected_peers().await.contains(&consumer))
         })
         .await?;
+        world.wait_until_owner_is_met().await?;
         Ok((owner, network))
     }
 
