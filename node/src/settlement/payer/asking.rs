@@ -72,14 +72,10 @@ impl Payer {
                     Some(close) if self.is_fair(channel, books, &close).await => {
                         return CloseReply::Signed(close);
                     }
-                    Some(SignedClose { consent, .. })
-                        if self.is_behind(channel.id, &consent) || self.is_ahead(acknowledged, &consent) =>
-                    {
-                        true
-                    }
-                    Some(_) => {
+                    Some(close) if self.is_ahead(acknowledged, &close.consent) => true,
+                    Some(close) => {
                         tracing::warn!(%owner, "an owner signed a close that is void, or takes more than it is owed");
-                        false
+                        self.is_behind(channel.id, &close.consent)
                     }
                 },
                 Ok(CallReply::Refused(refusal)) => {
