@@ -95,6 +95,27 @@ impl ChannelConfig {
     }
 }
 
+/// The place of channels: one token in one contract on one chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Escrow {
+    pub chain_id: u64,
+    pub contract: Address,
+    pub token: Address,
+}
+
+impl Escrow {
+    /// Returns the domain that its channels' ids are of.
+    pub fn domain(&self) -> Domain {
+        Domain::new(self.chain_id, self.contract)
+    }
+
+    /// Tells whether the channel of this id and these terms lies here: the id binds chain and contract, the terms name the
+    /// token.
+    pub fn holds(&self, id: ChannelId, config: &ChannelConfig) -> bool {
+        config.token == self.token && config.id(&self.domain()) == id
+    }
+}
+
 /// A promise that up to `cumulative` of the channel's deposit may be claimed, ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Voucher {
@@ -321,4 +342,25 @@ pub enum ReceiptMismatch {
     ChargedAbovePrice { charged: Usdc, price: Usdc },
     #[error("the owner counts {spent_total} USDC spent, receipts explain {explained} USDC")]
     UnexplainedTotal { spent_total: Usdc, explained: Usdc },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_lies_on_its_chain_in_its_contract_and_of_its_token_alone() {
+        let [payer, payee, contract, token, other] = [1, 2, 3, 4, 5].map(|n| Address::from_bytes([n; 20]));
+        let escrow = Escrow { chain_id: 1, contract, token };
+        let config = ChannelConfig { payer, payee, token, signer: payer, close_delay_secs: 1, salt: [0; 32] };
+        let id = config.id(&escrow.domain());
+        assert!(escrow.holds(id, &config));
+        for elsewhere in [
+            Escrow { chain_id: 2, ..escrow },
+            Escrow { contract: other, ..escrow },
+            Escrow { token: other, ..escrow },
+        ] {
+            assert!(!elsewhere.holds(id, &config), "{elsewhere:?}");
+        }
+    }
 }

@@ -35,7 +35,7 @@ pub mod sync;
 pub mod wire;
 
 pub use call::{CallMessage, CallReply, CallRequest, CallResponse};
-pub use channel::{ChannelConfig, ChannelId, Receipt, Voucher};
+pub use channel::{ChannelConfig, ChannelId, Escrow, Receipt, Voucher};
 pub use consent::{CloseConsent, CloseRequest, SignedClose};
 pub use eip712::Domain;
 pub use id::{CallId, ServiceId, ServiceNonce};

@@ -3,7 +3,7 @@
 //! A spec is plain data. What it claims about the token's EIP-712 name is only a hint for messages: the
 //! chain's own answers decide (see [`crate::ChainStatus`]).
 
-use farthing_protocol::{Address, Usdc, limits::CLOSE_DELAY_SECS_DEFAULT};
+use farthing_protocol::{Address, Escrow, Usdc, limits::CLOSE_DELAY_SECS_DEFAULT};
 
 use crate::contracts;
 
@@ -81,6 +81,13 @@ pub struct ChainSpec {
     /// The time after which a channel that this wallet fills, and that the contract never had, is followed no more: an
     /// endpoint told of it, and others do not.
     pub absent_forgotten_ms: u64,
+}
+
+impl ChainSpec {
+    /// The place of the channels that are followed.
+    pub const fn escrow(&self) -> Escrow {
+        Escrow { chain_id: self.chain_id, contract: self.contract, token: self.token }
+    }
 }
 
 /// The blocks that a node without records searches for its channels: a week of two-second blocks. Older channels

@@ -1,8 +1,8 @@
 //! Money on channels of another chain, contract or token than the settings name: while they do, this node does not follow
 //! such a channel, so it neither claims what it earned there nor takes its deposit back.
 //!
-//! A channel's terms name its token, and its id binds chain and contract. These cannot be read from an id; they are known
-//! where one that this node knows of makes the same id.
+//! Chain and contract cannot be read from a channel's id; they are known where those that this node knows of make the same
+//! id.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,14 +15,7 @@ use farthing_control::{
     },
 };
 use farthing_ledger::{Ledger, LedgerError};
-use farthing_protocol::{Address, ChannelConfig, ChannelId, Domain, Usdc};
-
-/// The chain and the contract that the ids of channels bind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Escrow {
-    chain_id: u64,
-    contract: Address,
-}
+use farthing_protocol::{Address, ChannelConfig, ChannelId, Escrow, Usdc};
 
 /// A channel of the ledger, and what it holds for this node.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +33,7 @@ pub struct MoneyElsewhere {
     escrow: Option<Escrow>,
     token: Address,
     /// The place that the settings name.
-    configured: (Escrow, Address),
+    configured: Escrow,
     channels: usize,
     /// Earned and not claimed.
     earned: Usdc,
@@ -66,36 +59,31 @@ impl MoneyElsewhere {
             earned: Usdc::ZERO,
             deposited: row.deposited.saturating_sub(row.claimed),
         });
-        let configured = (Escrow { chain_id: spec.chain_id, contract: spec.contract }, spec.token);
         let mut chains = former;
         chains.extend(preset_names().filter_map(preset).map(|spec| spec.chain_id));
-        Ok(by_place(paid.chain(paying), configured, &chains))
+        Ok(by_place(paid.chain(paying), spec.escrow(), &chains))
     }
 }
 
 /// Adds up the money of the channels that are not of the configured place. Their contract may be any that `chains` have.
 fn by_place(
     channels: impl Iterator<Item = OnChannel>,
-    configured: (Escrow, Address),
+    configured: Escrow,
     chains: &BTreeSet<u64>,
 ) -> Vec<MoneyElsewhere> {
-    let mut escrows = vec![configured.0];
-    for chain_id in chains.iter().copied().chain([configured.0.chain_id]) {
-        let contracts = [configured.0.contract, pay_channels_address()];
-        escrows.extend(contracts.map(|contract| Escrow { chain_id, contract }));
+    let mut escrows = vec![configured];
+    for chain_id in chains.iter().copied().chain([configured.chain_id]) {
+        let contracts = [configured.contract, pay_channels_address()];
+        escrows.extend(contracts.map(|contract| Escrow { chain_id, contract, ..configured }));
     }
-    let domains: Vec<(Escrow, Domain)> =
-        escrows.into_iter().map(|escrow| (escrow, Domain::new(escrow.chain_id, escrow.contract))).collect();
     let mut elsewhere = BTreeMap::new();
     for OnChannel { id, config, earned, deposited } in channels {
-        if earned.is_zero() && deposited.is_zero() {
+        if (earned.is_zero() && deposited.is_zero()) || configured.holds(id, &config) {
             continue;
         }
-        let (escrow, token) =
-            (domains.iter().find(|(_, domain)| config.id(domain) == id).map(|found| found.0), config.token);
-        if (escrow, token) == (Some(configured.0), configured.1) {
-            continue;
-        }
+        let token = config.token;
+        let mut of_token = escrows.iter().map(|escrow| Escrow { token, ..*escrow });
+        let escrow = of_token.find(|escrow| escrow.holds(id, &config));
         let money = elsewhere.entry((escrow, token)).or_insert_with(|| MoneyElsewhere {
             escrow,
             token,
@@ -127,7 +115,7 @@ pub(super) fn alert(money: &MoneyElsewhere) -> Alert {
          claims and closes nothing there{threat}",
         counted(*channels, "channel"),
         sums.join(" and "),
-        self::place(Some(configured.0), configured.1),
+        self::place(Some(*configured), configured.token),
     );
     let action = format!(
         "set {}, restart the node, and run `farthing settle now` and `farthing channel close`; change the chain after that",
@@ -138,7 +126,7 @@ pub(super) fn alert(money: &MoneyElsewhere) -> Alert {
 
 fn place(escrow: Option<Escrow>, token: Address) -> String {
     match escrow {
-        Some(Escrow { chain_id, contract }) => {
+        Some(Escrow { chain_id, contract, .. }) => {
             format!("token {token} in the contract {contract} on chain {chain_id}")
         }
         None => format!("token {token} in a contract or on a chain that this node does not know"),
@@ -147,7 +135,7 @@ fn place(escrow: Option<Escrow>, token: Address) -> String {
 
 /// The settings that have to be as they were.
 fn back(money: &MoneyElsewhere) -> String {
-    let (escrow, token) = money.configured;
+    let escrow = money.configured;
     let mut settings = Vec::new();
     match money.escrow {
         None => settings
@@ -168,7 +156,7 @@ fn back(money: &MoneyElsewhere) -> String {
             }
         }
     }
-    if money.token != token {
+    if money.token != escrow.token {
         settings.push(format!("`chain.token` back to {}", money.token));
     }
     settings.join(", ")
@@ -181,16 +169,16 @@ mod tests {
     const TOKEN: Address = Address::from_bytes([1; 20]);
     const OTHER: Address = Address::from_bytes([2; 20]);
 
-    fn channel(escrow: Escrow, token: Address, earned: u64, deposited: u64) -> OnChannel {
+    fn channel(escrow: Escrow, earned: u64, deposited: u64) -> OnChannel {
         let config = ChannelConfig {
             payer: Address::from_bytes([3; 20]),
             payee: Address::from_bytes([4; 20]),
-            token,
+            token: escrow.token,
             signer: Address::from_bytes([3; 20]),
             close_delay_secs: 86_400,
             salt: [0; 32],
         };
-        let id = config.id(&Domain::new(escrow.chain_id, escrow.contract));
+        let id = config.id(&escrow.domain());
         let (earned, deposited) = (Usdc::from_micros(earned), Usdc::from_micros(deposited));
         OnChannel { id, config, earned, deposited }
     }
@@ -198,30 +186,27 @@ mod tests {
     #[test]
     fn money_of_another_token_contract_or_chain_is_told_with_the_settings_that_reach_it() {
         let usual = pay_channels_address();
-        let here = Escrow { chain_id: 31_337, contract: usual };
+        let here = Escrow { chain_id: 31_337, contract: usual, token: TOKEN };
+        let other = Escrow { token: OTHER, ..here };
         let chains = BTreeSet::from([8_453, 777]);
         let told = |channels: &[OnChannel], configured| {
             let found = by_place(channels.iter().copied(), configured, &chains);
             found.iter().map(alert).collect::<Vec<_>>()
         };
-        for (money, configured) in [
-            (channel(here, TOKEN, 5, 0), (here, TOKEN)),
-            (channel(here, TOKEN, 0, 5), (here, TOKEN)),
-            (channel(here, OTHER, 0, 0), (here, TOKEN)),
-        ] {
-            assert_eq!(told(&[money], configured), [], "{money:?}");
+        for money in [channel(here, 5, 0), channel(here, 0, 5), channel(other, 0, 0)] {
+            assert_eq!(told(&[money], here), [], "{money:?}");
         }
         let moved = Escrow { contract: OTHER, ..here };
-        let on = |chain_id| Escrow { chain_id, contract: usual };
+        let on = |chain_id| Escrow { chain_id, ..here };
         let former = TOKEN.to_string();
-        for (was, token, configured, settings) in [
-            (here, TOKEN, (here, OTHER), format!("set `chain.token` back to {former}, restart")),
-            (here, TOKEN, (moved, TOKEN), format!("set `chain.contract` back to {usual}, restart")),
-            (on(8_453), TOKEN, (here, TOKEN), "set `chain.preset` back to base, restart".to_owned()),
-            (on(777), TOKEN, (here, TOKEN), "back to those of chain 777, restart".to_owned()),
-            (moved, TOKEN, (here, OTHER), format!("back to what they were, `chain.token` back to {former}")),
+        for (was, configured, settings) in [
+            (here, other, format!("set `chain.token` back to {former}, restart")),
+            (here, moved, format!("set `chain.contract` back to {usual}, restart")),
+            (on(8_453), here, "set `chain.preset` back to base, restart".to_owned()),
+            (on(777), here, "back to those of chain 777, restart".to_owned()),
+            (moved, other, format!("back to what they were, `chain.token` back to {former}")),
         ] {
-            let alerts = told(&[channel(was, token, 40_000, 0)], configured);
+            let alerts = told(&[channel(was, 40_000, 0)], configured);
             assert_eq!(alerts.len(), 1, "{was:?}");
             let (cause, action) = (&alerts[0].cause, &alerts[0].action);
             assert!(action.contains(&settings), "{action}");
@@ -232,9 +217,10 @@ mod tests {
 
     #[test]
     fn money_of_one_place_is_one_alert_and_deposits_alone_are_a_warning() {
-        let here = Escrow { chain_id: 31_337, contract: pay_channels_address() };
-        let channels = [channel(here, OTHER, 0, 7), channel(here, TOKEN, 2, 0), channel(here, OTHER, 0, 3)];
-        let found = by_place(channels.into_iter(), (Escrow { chain_id: 1, ..here }, TOKEN), &[31_337].into());
+        let here = Escrow { chain_id: 31_337, contract: pay_channels_address(), token: TOKEN };
+        let other = Escrow { token: OTHER, ..here };
+        let channels = [channel(other, 0, 7), channel(here, 2, 0), channel(other, 0, 3)];
+        let found = by_place(channels.into_iter(), Escrow { chain_id: 1, ..here }, &[31_337].into());
         let alerts: Vec<Alert> = found.iter().map(alert).collect();
         assert_eq!(alerts.len(), 2, "{alerts:?}");
         assert_eq!((alerts[0].severity, alerts[1].severity), (Error, Warning));

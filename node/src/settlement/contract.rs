@@ -9,7 +9,7 @@ use std::{collections::HashMap, time::Duration};
 
 use farthing_chain::{ChainError, ChannelState, ContractBooks};
 use farthing_ledger::{Ledger, LedgerError};
-use farthing_protocol::{Address, ChannelConfig, ChannelId, Domain, Usdc};
+use farthing_protocol::{ChannelId, Escrow, Usdc};
 use farthing_shared::{
     chain_view::{self, NotReady},
     disk::aside,
@@ -149,11 +149,11 @@ fn ids_of(booked: &[Booked]) -> Vec<ChannelId> {
 /// The channels of this contract and token, and how many are left out.
 async fn booked(intake: &ChainIntake) -> Result<(Vec<Booked>, u64), LedgerError> {
     let (chain, ledger) = intake.parts();
-    let (domain, token, ledger) = (chain.domain(), chain.spec().token, ledger.clone());
-    aside(move || booked_in(&ledger, &domain, token)).await
+    let (escrow, ledger) = (chain.spec().escrow(), ledger.clone());
+    aside(move || booked_in(&ledger, &escrow)).await
 }
 
-fn booked_in(ledger: &Ledger, domain: &Domain, token: Address) -> Result<(Vec<Booked>, u64), LedgerError> {
+fn booked_in(ledger: &Ledger, escrow: &Escrow) -> Result<(Vec<Booked>, u64), LedgerError> {
     let paying = ledger.payer_channels()?.into_iter().map(|row| {
         (row.config, Booked { id: row.id, side: Side::Payer, deposited: row.deposited, claimed: row.claimed })
     });
@@ -162,11 +162,7 @@ fn booked_in(ledger: &Ledger, domain: &Domain, token: Address) -> Result<(Vec<Bo
     });
     let all: Vec<_> = paying.chain(paid).collect();
     let total = all.len();
-    // An id binds chain and contract; what the contract holds is told of one token.
-    let is_here = |(config, channel): &(ChannelConfig, Booked)| {
-        config.token == token && config.id(domain) == channel.id
-    };
-    let here = all.into_iter().filter(is_here);
+    let here = all.into_iter().filter(|(config, channel)| escrow.holds(channel.id, config));
     let mut booked: Vec<Booked> = here.map(|(_, channel)| channel).collect();
     // Those that hold money come first, should there be more than are looked at.
     booked.sort_by_key(|channel| (channel.deposited <= channel.claimed, channel.id));

@@ -1,6 +1,7 @@
 //! What is told apart when the books are held against the contract: differences, and what is not confirmed.
 
 use farthing_ledger::{PayeeChannelFacts, PayerChannelFacts};
+use farthing_protocol::{Address, ChannelConfig};
 use redb::backends::InMemoryBackend;
 
 use super::*;
@@ -116,21 +117,21 @@ fn what_an_endpoint_has_just_begun_to_show_is_no_failure_of_storage() {
 
 #[tokio::test]
 async fn channels_of_another_token_or_contract_are_left_out() {
-    let [payer, payee, token, other] = [1, 2, 3, 4].map(|n| Address::from_bytes([n; 20]));
-    let [here, elsewhere] = [5, 6].map(|n| Domain::new(31_337, Address::from_bytes([n; 20])));
+    let [payer, payee, token, contract, other] = [1, 2, 3, 4, 5].map(|n| Address::from_bytes([n; 20]));
+    let here = Escrow { chain_id: 31_337, contract, token };
     let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
     let config =
         |token| ChannelConfig { payer, payee, token, signer: payer, close_delay_secs: 86_400, salt: [0; 32] };
     let (deposited, claimed) = (usdc(10), usdc(4));
-    for (token, domain) in [(token, &here), (other, &here), (token, &elsewhere)] {
-        let config = config(token);
-        let id = config.id(domain);
+    for escrow in [here, Escrow { token: other, ..here }, Escrow { contract: other, ..here }] {
+        let config = config(escrow.token);
+        let id = config.id(&escrow.domain());
         let paying = PayerChannelFacts { id, config, deposited, claimed, round: Some(0), stopped: false };
         ledger.put_payer_channel(paying).await.unwrap();
         let paid = PayeeChannelFacts { id, config, deposited, claimed, closing: false };
         ledger.put_payee_channel(paid).await.unwrap();
     }
-    let id = config(token).id(&here);
+    let id = config(token).id(&here.domain());
     let kept = [Side::Payer, Side::Payee].map(|side| Booked { id, ..booked(side, 10, 4) });
-    assert_eq!(booked_in(&ledger, &here, token).unwrap(), (kept.to_vec(), 4));
+    assert_eq!(booked_in(&ledger, &here).unwrap(), (kept.to_vec(), 4));
 }

@@ -1,9 +1,10 @@
-//! Channels that this wallet promised something on, which the watcher follows whatever an endpoint says of them.
+//! Channels of the settings' chain, contract and token that this wallet promised something on, which the watcher follows
+//! whatever an endpoint says of them.
 
 use std::collections::HashSet;
 
 use farthing_chain::ChainHandle;
-use farthing_ledger::{Ledger, PayerChannelRow};
+use farthing_ledger::Ledger;
 use farthing_protocol::ChannelId;
 
 /// Has each of them followed, once.
@@ -12,10 +13,8 @@ pub(super) async fn keep_what_is_used(chain: &ChainHandle, ledger: &Ledger, kept
         tracing::warn!(%error, "the ledger's channels cannot be read");
         Vec::new()
     });
-    let domain = chain.domain();
-    // Those of an earlier contract are on no chain that is followed.
-    let is_of_now = |row: &PayerChannelRow| row.config.id(&domain) == row.id;
-    for row in rows.into_iter().filter(|row| row.is_promised_on && is_of_now(row)) {
+    let escrow = chain.spec().escrow();
+    for row in rows.into_iter().filter(|row| row.is_promised_on && escrow.holds(row.id, &row.config)) {
         if kept.insert(row.id) {
             // It fails only when the chain is shut down.
             let _ = chain.track(row.config).await;
@@ -29,7 +28,9 @@ mod tests {
 
     use farthing_chain::{Chain, ChainSpec, MemoryJournal};
     use farthing_ledger::PayerChannelFacts;
-    use farthing_protocol::{Address, CallId, ChannelConfig, SecretKey, Usdc, Voucher, call::Payment};
+    use farthing_protocol::{
+        Address, CallId, ChannelConfig, Escrow, SecretKey, Usdc, Voucher, call::Payment,
+    };
     use farthing_testnet::{LocalChain, anvil::Anvil};
     use redb::backends::InMemoryBackend;
 
@@ -46,41 +47,39 @@ mod tests {
         let spec = ChainSpec { poll_interval_ms: 50, absent_forgotten_ms: 0, ..spec };
         let payer = Chain::start(spec, key.clone(), Arc::new(MemoryJournal::default())).await.unwrap();
         let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
-        let config = |salt| ChannelConfig {
-            payer: key.address(),
-            payee: Address::from_bytes([9; 20]),
-            token: chain.token,
-            signer: key.address(),
-            close_delay_secs: 86_400,
-            salt: [salt; 32],
+        let [owner, other] = [9, 8].map(|n| Address::from_bytes([n; 20]));
+        let here = payer.spec().escrow();
+        let facts = |escrow: Escrow, salt| {
+            let (payer, token) = (key.address(), escrow.token);
+            let salt = [salt; 32];
+            let config =
+                ChannelConfig { payer, payee: owner, token, signer: payer, close_delay_secs: 86_400, salt };
+            let (id, claimed, round) = (config.id(&escrow.domain()), Usdc::ZERO, Some(0));
+            PayerChannelFacts { id, config, deposited: PRICE, claimed, round, stopped: false }
         };
-        let [unused, used] = [1, 2].map(|salt| config(salt).id(&payer.domain()));
-        for (salt, id) in [(1, unused), (2, used)] {
-            let facts = PayerChannelFacts {
-                id,
-                config: config(salt),
-                deposited: PRICE,
-                claimed: Usdc::ZERO,
-                round: Some(0),
-                stopped: false,
-            };
+        let former = [
+            Escrow { chain_id: 1, ..here },
+            Escrow { contract: other, ..here },
+            Escrow { token: other, ..here },
+        ];
+        let [unused, used] = [1, 2].map(|salt| facts(here, salt));
+        ledger.put_payer_channel(unused).await.unwrap();
+        for (n, facts) in (1..).zip([used].into_iter().chain(former.map(|escrow| facts(escrow, 3)))) {
             ledger.put_payer_channel(facts).await.unwrap();
+            let (channel, cumulative) = (facts.id, PRICE);
+            let signature = Some(Voucher { channel, cumulative }.sign(&payer.domain(), &key));
+            let payment = Payment::Channel { channel, cumulative, signature, receipted: None };
+            let promised = promise_of(CallId::from_bytes([n; 16]), owner, PRICE, payment);
+            ledger.promise(promised).await.unwrap().await.unwrap();
         }
-        let signature = Voucher { channel: used, cumulative: PRICE }.sign(&payer.domain(), &key);
-        let payment = Payment::Channel {
-            channel: used,
-            cumulative: PRICE,
-            signature: Some(signature),
-            receipted: None,
-        };
-        let promised = promise_of(CallId::from_bytes([1; 16]), Address::from_bytes([9; 20]), PRICE, payment);
-        ledger.promise(promised).await.unwrap().await.unwrap();
 
-        keep_what_is_used(&payer, &ledger, &mut HashSet::new()).await;
+        let mut kept = HashSet::new();
+        keep_what_is_used(&payer, &ledger, &mut kept).await;
+        assert_eq!(kept, HashSet::from([used.id]), "and none of another chain, contract or token");
         for _ in 0..3 {
             payer.refresh().await.unwrap();
         }
-        assert!(payer.channel(&used).is_some(), "something was promised on it");
-        assert!(payer.channel(&unused).is_none(), "nothing was ever promised on it");
+        assert!(payer.channel(&used.id).is_some(), "something was promised on it");
+        assert!(payer.channel(&unused.id).is_none(), "nothing was ever promised on it");
     }
 }
