@@ -6,7 +6,8 @@
 //! across an await.
 //!
 //! An owner that changed its terms has a second channel, and another program with the same wallet may open any. Each is
-//! counted by its own id; new calls are promised on one of them.
+//! counted by its own id; new calls are promised on one of them, and on none of another chain, contract or token than the
+//! settings name.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -28,6 +29,8 @@ mod shown;
 pub struct PayerChannel {
     pub id: ChannelId,
     pub config: ChannelConfig,
+    /// True if it is on another chain, in another contract or of another token than the settings name.
+    pub is_elsewhere: bool,
     pub state: PayerState,
     /// The part of what is in flight that this node signed and then forgot.
     pub forgotten: Usdc,
@@ -157,7 +160,7 @@ pub struct PayerChannels {
 #[derive(Debug, Default)]
 struct Channels {
     by_id: HashMap<ChannelId, PayerChannel>,
-    /// The channels with each owner; the first one is in use.
+    /// The channels with each owner; the first one that is not elsewhere is in use.
     by_owner: HashMap<Address, Vec<ChannelId>>,
 }
 
@@ -167,18 +170,21 @@ impl Channels {
     }
 
     fn in_use(&self, owner: Address) -> Option<&PayerChannel> {
-        self.with(owner).next()
+        self.with(owner).find(|channel| !channel.is_elsewhere)
     }
 
     fn in_use_mut(&mut self, owner: Address) -> Option<&mut PayerChannel> {
-        self.by_owner.get(&owner).and_then(|ids| self.by_id.get_mut(ids.first()?))
+        let id = self.in_use(owner)?.id;
+        self.by_id.get_mut(&id)
     }
 
     /// Puts the channel first that new calls are promised on: of those with a deposit the one with the longest delay,
     /// because an owner serves no shorter one than it asks for; of equals the one in use.
     fn choose(&mut self, owner: Address) {
-        let rank =
-            |channel: &PayerChannel| channel.holds_deposit().then_some(channel.config.close_delay_secs);
+        let rank = |channel: &PayerChannel| {
+            let may_pay = channel.holds_deposit() && !channel.is_elsewhere;
+            may_pay.then_some(channel.config.close_delay_secs)
+        };
         let best = self.with(owner).map(rank).max().flatten();
         let first = self.with(owner).position(|channel| rank(channel) == best);
         if let (Some(first), Some(ids)) = (first, self.by_owner.get_mut(&owner)) {
@@ -188,7 +194,7 @@ impl Channels {
 }
 
 impl PayerChannels {
-    /// Takes over a channel of the ledger, at start or after the chain confirmed a change. What runs in
+    /// Takes over a channel of the ledger after the chain confirmed a change. What runs in
     /// memory (calls in flight, receipts whose commit is under way) stays as it is.
     pub fn apply(&self, row: &PayerChannelRow, close_at_secs: Option<u64>) {
         let now_secs = farthing_os::clock::now_secs();
@@ -204,6 +210,7 @@ impl PayerChannels {
         let channel = by_id.entry(row.id).or_insert_with(|| PayerChannel {
             id: row.id,
             config: row.config,
+            is_elsewhere: false,
             state: PayerState { deposited: Usdc::ZERO, in_flight: Usdc::ZERO, ..row.state() },
             forgotten: Usdc::ZERO,
             forgettable: Usdc::ZERO,

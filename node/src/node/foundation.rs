@@ -26,7 +26,7 @@ use farthing_owner::{
     told::{BooksLimiter, GivenAgain},
     upstream::{OwnPorts, UpstreamOptions},
 };
-use farthing_protocol::{Address, ChannelId, Domain, wire::NetworkName};
+use farthing_protocol::{Address, ChannelId, Escrow, wire::NetworkName};
 use farthing_shared::call_ends::CallEnds;
 use farthing_wallet::{Signer, Wallet};
 use tokio::sync::mpsc;
@@ -87,7 +87,7 @@ impl Foundation {
     ) -> anyhow::Result<(Self, Inbound, mpsc::Receiver<News>)> {
         let spec = chain_spec(&config)?;
         let terms = terms(&config);
-        let signer = wallet.signer(Domain::new(spec.chain_id, spec.contract));
+        let signer = wallet.signer(spec.escrow().domain());
         let journal = Arc::new(LedgerJournal(ledger.clone()));
         let chain = Chain::start(spec.clone(), wallet.secret_for_chain(), journal).await?;
 
@@ -110,7 +110,7 @@ impl Foundation {
 
         let channels = Arc::new(PayerChannels::default());
         let book = Book::new(terms.unsafe_max, terms.without_gas_max);
-        restore(&ledger, &signer, &channels, &book)?;
+        restore(&ledger, &spec.escrow(), &channels, &book)?;
         let elsewhere = MoneyElsewhere::read(&ledger, &spec, home::chains(&config.node.data_dir))?;
 
         let store = open_catalog(&learned, &network_name, signer.address()).await?;
@@ -321,12 +321,12 @@ async fn start_network(
 }
 
 /// Brings the ledger's channels into memory. Calls that were in progress were neither charged nor answered.
-fn restore(ledger: &Ledger, signer: &Signer, channels: &PayerChannels, book: &Book) -> anyhow::Result<()> {
+fn restore(ledger: &Ledger, escrow: &Escrow, channels: &PayerChannels, book: &Book) -> anyhow::Result<()> {
     for row in ledger.payer_channels()? {
-        channels.apply(&row, None);
+        channels.restore(&row, escrow);
     }
     for row in ledger.payee_channels()? {
-        book.restore(&row, book::proof(&row, signer.domain()));
+        book.restore(&row, book::proof(&row, &escrow.domain()));
     }
     for settlement in ledger.settlements_under_way()? {
         tracing::info!(
@@ -335,4 +335,29 @@ fn restore(ledger: &Ledger, signer: &Signer, channels: &PayerChannels, book: &Bo
         );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_ledger::PayerChannelFacts;
+    use farthing_protocol::{ChannelConfig, Usdc};
+    use redb::backends::InMemoryBackend;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn after_a_change_of_the_token_no_channel_of_the_former_one_is_in_use() {
+        let [payer, payee, contract, token, other] = [1, 2, 3, 4, 5].map(|n| Address::from_bytes([n; 20]));
+        let escrow = Escrow { chain_id: 1, contract, token };
+        let config = ChannelConfig { payer, payee, token, signer: payer, close_delay_secs: 1, salt: [0; 32] };
+        let (id, deposited, claimed) = (config.id(&escrow.domain()), Usdc::from_micros(1), Usdc::ZERO);
+        let facts = PayerChannelFacts { id, config, deposited, claimed, round: Some(0), stopped: false };
+        let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+        ledger.put_payer_channel(facts).await.unwrap();
+        for (settings, in_use) in [(escrow, Some(id)), (Escrow { token: other, ..escrow }, None)] {
+            let channels = PayerChannels::default();
+            restore(&ledger, &settings, &channels, &Book::with_places(1)).unwrap();
+            assert_eq!(channels.in_use(payee).map(|channel| channel.id), in_use, "{settings:?}");
+        }
+    }
 }

@@ -382,6 +382,7 @@ mod tests {
                 close_delay_secs: 0,
                 salt: [0; 32],
             },
+            is_elsewhere: false,
             state: PayerState {
                 deposited: usdc(deposited),
                 acknowledged: usdc(acknowledged),

@@ -1,11 +1,22 @@
-//! Changes of channels as the chain shows them: what is less counts at once, and what waits for a change is told of it.
+//! Channels as the ledger has them at the start, and their changes as the chain shows them: what is less counts at once, and
+//! what waits for a change is told of it.
 
-use farthing_ledger::PayerChannelFacts;
-use farthing_protocol::ChannelId;
+use farthing_ledger::{PayerChannelFacts, PayerChannelRow};
+use farthing_protocol::{ChannelId, Escrow};
 
 use super::{PayerChannel, PayerChannels};
 
 impl PayerChannels {
+    /// Takes over a channel of the ledger at the start. What is not in `escrow` is counted, and nothing is promised on it.
+    pub fn restore(&self, row: &PayerChannelRow, escrow: &Escrow) {
+        self.apply(row, None);
+        let mut channels = self.channels.lock();
+        if let Some(channel) = channels.by_id.get_mut(&row.id) {
+            channel.is_elsewhere = !escrow.holds(row.id, &row.config);
+        }
+        channels.choose(row.config.payee);
+    }
+
     /// Takes note that a channel holds less, before the ledger does: nothing is reserved meanwhile on what is gone, and no
     /// promise follows that the ledger refuses.
     pub fn lower(&self, shown: &PayerChannelFacts) {

@@ -1,5 +1,7 @@
 //! One channel with one owner, in sums of micros.
 
+use farthing_protocol::Escrow;
+
 use super::*;
 
 const OWNER: Address = Address::from_bytes([2; 20]);
@@ -312,6 +314,38 @@ fn of_two_channels_with_deposits_the_one_that_the_owner_serves_is_used_and_both_
     assert_eq!(shown, [usdc(50), usdc(120)]);
     channels.apply(&row(config, 0), None);
     assert_eq!(channels.all().len(), 1, "an empty one that is not used is not shown");
+}
+
+#[test]
+fn no_call_is_promised_on_a_channel_of_another_chain_contract_or_token() {
+    let [contract, token, other] = [3, 4, 5].map(|n| Address::from_bytes([n; 20]));
+    let settings = Escrow { chain_id: 1, contract, token };
+    let terms = funded(1).in_use(OWNER).unwrap().config;
+    let channel_in = |escrow: Escrow, close_delay_secs: u64| {
+        let config = ChannelConfig { token: escrow.token, close_delay_secs, ..terms };
+        PayerChannelRow { id: config.id(&escrow.domain()), ..row(config, 100) }
+    };
+    let [short, long] = [1, 2].map(|delay_secs| channel_in(settings, delay_secs));
+    for former in [
+        Escrow { chain_id: 2, ..settings },
+        Escrow { contract: other, ..settings },
+        Escrow { token: other, ..settings },
+    ] {
+        // Its delay speaks for it.
+        let elsewhere = channel_in(former, 3);
+        let channels = PayerChannels::default();
+        channels.restore(&elsewhere, &settings);
+        assert!(channels.in_use(OWNER).is_none(), "{former:?}");
+        assert_eq!(channels.reserve(OWNER, usdc(1), 0), Err(Shortage::NotOpen), "{former:?}");
+        channels.restore(&short, &settings);
+        channels.apply(&elsewhere, None);
+        channels.restore(&long, &settings);
+        assert_eq!(channels.in_use(OWNER).unwrap().id, long.id, "{former:?}");
+        assert_eq!(channels.reserve(OWNER, usdc(1), 0).unwrap().channel, long.id, "{former:?}");
+        assert_eq!(channels.all().len(), 3, "its money is told all the same");
+        channels.stop(elsewhere.id);
+        assert_eq!(channels.reserve(OWNER, usdc(1), 0), Err(Shortage::Distrusted), "it is the same owner");
+    }
 }
 
 #[test]
