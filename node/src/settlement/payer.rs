@@ -241,6 +241,10 @@ impl Payer {
                 self.funding.promised().forget(id).await;
                 continue;
             };
+            // The word is kept for when the settings lead there again.
+            if channel.is_elsewhere {
+                continue;
+            }
             // The owner said so, and the chain as well.
             if let Some(round) = word.round.filter(|round| self.round(id) > Some(*round)) {
                 self.funding.closed_for_us(channel.config, round).await;
@@ -346,7 +350,7 @@ enum Way {
 fn way_back(channel: &PayerChannel, policy: &Policy, gas: Usdc, now_secs: u64) -> Option<Way> {
     let paid = channel.state.acknowledged.max(channel.claimed);
     let left = channel.state.deposited.saturating_sub(paid);
-    if left <= gas || channel.close_at_secs.is_some() {
+    if left <= gas || channel.close_at_secs.is_some() || channel.is_elsewhere {
         return None;
     }
     let idle_secs = now_secs.saturating_sub(channel.last_used_secs);
@@ -426,10 +430,11 @@ mod tests {
             assert_eq!((way(&idle, secs), way(&undecided, secs)), (of_idle, of_undecided), "{secs} s");
             assert_eq!(way(&stopped, secs), Some(Way::Chain), "{secs} s");
         }
-        // Nothing that the chain shows as asked for or over, and nothing below its gas, is asked for.
+        // Nothing that the chain shows as asked for or over, nothing below its gas, and nothing elsewhere is asked for.
         for channel in [&idle, &undecided, &stopped] {
             let closing = PayerChannel { close_at_secs: Some(1), ..channel.clone() };
             assert_eq!(way(&closing, 100), None);
+            assert_eq!(way(&PayerChannel { is_elsewhere: true, ..channel.clone() }, 100), None);
             let mut claimed = PayerChannel { claimed: usdc(7), ..channel.clone() };
             assert_eq!(way(&claimed, 100), None, "3 are left");
             claimed.claimed = usdc(6);

@@ -105,8 +105,13 @@ impl Funding {
     /// Asks the chain for the deposit back.
     ///
     /// # Errors
-    /// When the chain does not take the request.
+    /// When the chain does not take the request, or [`ChainError::Invalid`] where the settings do not lead to the channel.
     pub async fn request_close(&self, channel: &PayerChannel) -> Result<TxReport, ChainError> {
+        // In this contract the same terms are another channel, which the next call may need.
+        if channel.is_elsewhere {
+            let why = "the channel is of another chain, contract or token than the settings name";
+            return Err(ChainError::Invalid(why.to_owned()));
+        }
         self.asks_to_close(channel).await;
         self.0.chain.request_close(channel.config).await
     }

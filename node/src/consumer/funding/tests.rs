@@ -248,6 +248,21 @@ async fn an_owner_that_closes_after_a_request_to_the_chain_was_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_channel_of_a_former_contract_closes_none_of_the_same_terms_in_this_one() {
+    let chain = LocalChain::start().await.unwrap();
+    let payer = wallet(&chain, 1, u128::MAX / 4).await;
+    let funding = funding(payer.clone()).await;
+    let config = funding.terms(&accept(&payer, Address::from_bytes([2; 20])));
+    payer.deposit_onto(config, (0, Usdc::ZERO), usdc(1_000)).await.unwrap();
+    let former = ChannelId::from_bytes([3; 32]);
+    booked(&funding.0.channels, former, config, (usdc(1_000), 0));
+    let former = PayerChannel { is_elsewhere: true, ..funding.0.channels.get(former).unwrap() };
+    let refused = funding.request_close(&former).await;
+    assert!(matches!(refused, Err(ChainError::Invalid(_))), "{refused:?}");
+    assert!(payer.read_channel(config).await.unwrap().close_at_secs.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_close_that_is_over_before_it_is_asked_for_excuses_no_later_one() {
     let chain = LocalChain::start().await.unwrap();
     let (payer, owner) = (wallet(&chain, 1, u128::MAX / 4).await, wallet(&chain, 2, u128::MAX / 4).await);
