@@ -34,6 +34,7 @@ use crate::{
 
 mod closed;
 mod elsewhere;
+mod left;
 mod levels;
 mod lost;
 mod signature;
@@ -42,6 +43,7 @@ mod watch;
 mod webhook;
 
 pub use elsewhere::MoneyElsewhere;
+pub use left::MoneyLeft;
 pub use levels::{Levels, LevelsError};
 pub use signature::WebhookSecret;
 pub use webhook::{Delivery, WebhookAddress, WebhookError};
@@ -130,6 +132,8 @@ struct NodeFacts {
     closed_unasked: Vec<ClosedUnasked>,
     /// Money on channels that the settings do not reach.
     elsewhere: Vec<MoneyElsewhere>,
+    /// Money of wallets that a restored backup replaced.
+    left: Vec<MoneyLeft>,
     /// Withdrawn by payers before it was claimed.
     lost: Option<EarningsLost>,
 }
@@ -138,6 +142,7 @@ struct NodeFacts {
 fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
     let mut alerts = of_the_machine(facts);
     alerts.extend(facts.elsewhere.iter().map(elsewhere::alert));
+    alerts.extend(facts.left.iter().map(left::alert));
     alerts.extend(facts.lost.as_ref().map(lost::alert));
     alerts.extend(facts.stopped.map(stopped));
     alerts.extend(of_the_wallet(facts, levels));
@@ -352,6 +357,8 @@ pub struct AlertsParts {
     pub terms: Terms,
     /// As read at the start: nothing moves it while this node runs.
     pub elsewhere: Vec<MoneyElsewhere>,
+    /// The same.
+    pub left: Vec<MoneyLeft>,
     pub backups: Automatic,
     pub health: Health,
     pub data_dir: PathBuf,
@@ -372,13 +379,14 @@ struct AlertsInner {
 }
 
 impl Alerts {
-    /// Continues with the levels that were set before the last stop, and logs the money that the settings do not reach.
+    /// Continues with the levels that were set before the last stop, and logs the money that this node does not reach.
     ///
     /// # Errors
     /// When the ledger cannot be read.
     pub fn restore(parts: AlertsParts) -> Result<Self, LedgerError> {
         let levels = LevelsStore::restore(parts.ledger.clone())?;
-        for Alert { cause, action, .. } in parts.elsewhere.iter().map(elsewhere::alert) {
+        let elsewhere = parts.elsewhere.iter().map(elsewhere::alert);
+        for Alert { cause, action, .. } in elsewhere.chain(parts.left.iter().map(left::alert)) {
             tracing::warn!("{cause}; {action}");
         }
         Ok(Self(Arc::new(AlertsInner { parts, levels, since: Mutex::default(), delivery: Mutex::default() })))
@@ -474,6 +482,7 @@ impl Alerts {
             disk: Space::of(&parts.data_dir),
             closed_unasked: closed_unasked(&parts.funding),
             elsewhere: parts.elsewhere.clone(),
+            left: parts.left.iter().filter(|left| left.is_kept(&parts.data_dir)).cloned().collect(),
             lost: lost::lately(&parts.ledger, &paid_on, clock::now_secs(), is_worth_gas),
             unaffordable: chain_view::means(&parts.readiness.chain).left_behind(unclaimed.iter().copied()),
             refused: refused(&parts.book),

@@ -38,7 +38,7 @@ pub struct Head {
     pub seen_at: Instant,
     pub(crate) kind: ChainKind,
     /// The number of times that the chain took back blocks since the start.
-    pub(crate) reorganisations: u64,
+    pub reorganisations: u64,
 }
 
 impl Head {

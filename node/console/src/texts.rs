@@ -37,6 +37,9 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
         AlertKind::MoneyElsewhere => {
             ("Money is where the settings do not lead", "Set the chain back and restart the node", None)
         }
+        AlertKind::MoneyLeft => {
+            ("A replaced wallet has money in channels", "See backups", Some("/panel/settings/backup"))
+        }
         AlertKind::EarningsLost => ("Payers withdrew what you had earned", "See the history", FINANCE),
         AlertKind::SpendingStopped => ("All spending is stopped", "See the limits", LIMITS),
         AlertKind::UsdcLow => ("USDC runs out", "See Finance", FINANCE),

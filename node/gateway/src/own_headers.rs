@@ -33,7 +33,7 @@ pub(super) fn max_price(headers: &HeaderMap) -> Result<Option<Usdc>, Problem> {
     text.parse::<Usdc>().map(Some).map_err(|e| Problem::malformed(format!("`{MAX_PRICE}`: {e}")))
 }
 
-/// The value of a header that a request may have once.
+/// The value of a header that a request may have once, also of one that is for the service.
 ///
 /// # Errors
 /// A [`Problem`] that names the header, when it is there more than once.

@@ -132,7 +132,7 @@ impl ServiceRequest<'_> {
         let params = match known.api().operation_at(method.as_str(), &self.path) {
             Some(operation) => {
                 self.check_headers(operation).map_err(|problem| problem.with_call_id(call_id))?;
-                self.with_headers(operation, params)?
+                self.with_headers(operation, params).map_err(|problem| problem.with_call_id(call_id))?
             }
             None => params,
         };
@@ -142,15 +142,16 @@ impl ServiceRequest<'_> {
             service,
             method,
             params,
-            headers: self.passed_on()?,
+            headers: self.passed_on().map_err(|problem| problem.with_call_id(call_id))?,
             path: self.path,
             body,
             max_price,
         })
     }
 
+    /// A header's text. Of two the service would get the first alone, and whoever sent the other counts on it.
     fn text(&self, name: &str) -> Result<Option<&str>, Problem> {
-        let value = self.headers.get(name).map(|value| value.to_str());
+        let value = own_headers::only(self.headers, name)?.map(|value| value.to_str());
         value
             .transpose()
             .map_err(|_| Problem::malformed(format!("the header `{name}` must be printable ASCII")))

@@ -19,6 +19,7 @@ use crate::{
         payee::{self, CallRow, ServedRow, StoredCall},
         payer::{self, Purchase, StoredPurchase, day_of},
     },
+    settlement,
     tables::{self, CALLS, CALLS_BY_TIME, DAY_FIGURES, PURCHASES, PURCHASES_BY_TIME, TRANSACTIONS},
 };
 
@@ -133,6 +134,12 @@ pub enum Standing {
     /// A block has it, and it did nothing but cost its fee.
     #[n(2)]
     Failed,
+}
+
+impl Transaction {
+    fn is_dropped(&self) -> bool {
+        self.standing == Some(Standing::Nowhere)
+    }
 }
 
 impl Ledger {
@@ -275,12 +282,23 @@ impl Ledger {
         .await
     }
 
-    /// Replaces what is noted of a transaction.
+    /// Replaces what is noted of a transaction. Where no block has it any more, or one has it again, so does the claim that it
+    /// was sent for.
     ///
     /// # Errors
     /// Only failures of storage.
     pub async fn correct_transaction(&self, transaction: Transaction) -> Result<()> {
-        self.write(move |tx| put_transaction(&mut tx.open_table(TRANSACTIONS)?, &transaction)).await
+        self.write(move |tx| {
+            let mut table = tx.open_table(TRANSACTIONS)?;
+            let noted: Option<Transaction> = tables::get(&table, "transactions", &key_of(&transaction))?;
+            put_transaction(&mut table, &transaction)?;
+            let is_dropped = transaction.is_dropped();
+            match noted.is_some_and(|noted| noted.is_dropped()) == is_dropped {
+                true => Ok(()),
+                false => settlement::note_dropped(tx, &transaction.hash, is_dropped),
+            }
+        })
+        .await
     }
 
     /// Returns the figures of the days from `first` to `last`, the earliest first; days without calls are left out.
@@ -303,9 +321,12 @@ fn put_transaction(
     table: &mut redb::Table<'_, &'static [u8; 40], &'static [u8]>,
     transaction: &Transaction,
 ) -> Result<()> {
-    let key: [u8; 40] = tables::join(&[&transaction.time_secs.to_be_bytes(), &transaction.hash]);
-    table.insert(&key, tables::encode(transaction).as_slice())?;
+    table.insert(&key_of(transaction), tables::encode(transaction).as_slice())?;
     Ok(())
+}
+
+fn key_of(transaction: &Transaction) -> [u8; 40] {
+    tables::join(&[&transaction.time_secs.to_be_bytes(), &transaction.hash])
 }
 
 /// Reads a table whose keys begin with the time, from its end.

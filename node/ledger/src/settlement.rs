@@ -8,6 +8,8 @@
 //!    round shows it.
 //! 5. What a payer withdrew although it was charged is a settlement of its own, made when the chain shows it, and taken
 //!    back when the chain pays it after all.
+//! 6. A claim whose transaction no block has any more is told so, whatever paid it in the end: see
+//!    [`Ledger::correct_transaction`].
 //!
 //! Invariant M3: claimed never exceeds what was charged, and a confirmed settlement is final, unless the chain replaces the
 //! block that had it: then it is under way again.
@@ -78,6 +80,8 @@ pub struct Settlement {
     /// Seconds since the Unix epoch, of the last change.
     pub time_secs: u64,
     pub state: SettlementState,
+    /// True while no block has its transaction any more: it is due again, or another one paid it.
+    pub is_dropped: bool,
 }
 
 impl Ledger {
@@ -89,7 +93,7 @@ impl Ledger {
         self.write(move |tx| {
             check_rows(tx, &rows)?;
             let (id, state) = (next_id(tx)?, SettlementState::Pending);
-            let settlement = Settlement { id, transaction: None, rows, time_secs, state };
+            let settlement = Settlement { id, transaction: None, rows, time_secs, state, is_dropped: false };
             insert(tx, &settlement)?;
             Ok(settlement)
         })
@@ -142,7 +146,9 @@ fn record_claim(tx: &WriteTransaction, settlement: Settlement) -> Result<Settlem
         true => SettlementState::Pending,
         false => settlement.state,
     };
-    insert(tx, &Settlement { state, ..settlement })?;
+    // What became of its transaction is not for whoever made it to say.
+    let is_dropped = known.is_dropped && known.transaction == settlement.transaction;
+    insert(tx, &Settlement { state, is_dropped, ..settlement })?;
     Ok(state)
 }
 
@@ -175,6 +181,13 @@ pub(crate) fn reopen(
         insert(tx, &Settlement { state: SettlementState::Pending, ..settlement })?;
     }
     Ok(())
+}
+
+/// Notes on the claim that a transaction was sent for whether no block has that transaction any more. What paid it instead is
+/// not known by any hash: the channels' states show it.
+pub(crate) fn note_dropped(tx: &WriteTransaction, transaction: &Hash, is_dropped: bool) -> Result<()> {
+    let found = with_transaction(&tx.open_table(SETTLEMENTS)?, transaction)?;
+    found.map_or(Ok(()), |claim| insert(tx, &Settlement { is_dropped, ..claim }))
 }
 
 /// Notes what a channel's state shows as paid and no claim of this ledger stands for: a close paid it, or a claim that
@@ -297,6 +310,20 @@ fn settlement_in(table: &impl ReadableTable<u64, &'static [u8]>, id: u64) -> Res
     Ok(stored.map(|stored| stored.into_settlement(id)))
 }
 
+/// Looks through all settlements, because hardly any transaction is ever asked for.
+fn with_transaction(
+    table: &impl ReadableTable<u64, &'static [u8]>,
+    transaction: &Hash,
+) -> Result<Option<Settlement>> {
+    for settlement in newest_first(table)? {
+        let settlement = settlement?;
+        if settlement.transaction.as_ref() == Some(transaction) {
+            return Ok(Some(settlement));
+        }
+    }
+    Ok(None)
+}
+
 /// Reads the settlements that name a channel, the newest first.
 fn of_channel(tx: &WriteTransaction, channel: ChannelId) -> Result<Vec<Settlement>> {
     let (numbers, table) = (index::numbers_of(tx, channel)?, tx.open_table(SETTLEMENTS)?);
@@ -323,7 +350,8 @@ fn check_rows(tx: &WriteTransaction, rows: &[SettlementRow]) -> Result<()> {
 
 /// Adds what the chain shows and no transaction of this node stands for.
 fn add(tx: &WriteTransaction, row: SettlementRow, time_secs: u64, state: SettlementState) -> Result<()> {
-    insert(tx, &Settlement { id: next_id(tx)?, transaction: None, rows: vec![row], time_secs, state })
+    let (id, rows) = (next_id(tx)?, vec![row]);
+    insert(tx, &Settlement { id, transaction: None, rows, time_secs, state, is_dropped: false })
 }
 
 fn insert(tx: &WriteTransaction, settlement: &Settlement) -> Result<()> {
@@ -353,6 +381,8 @@ pub(crate) struct StoredSettlement {
     time_secs: u64,
     #[n(3)]
     state: SettlementState,
+    #[n(4)]
+    dropped: Option<bool>,
 }
 
 impl From<&Settlement> for StoredSettlement {
@@ -362,6 +392,7 @@ impl From<&Settlement> for StoredSettlement {
             rows: settlement.rows.clone(),
             time_secs: settlement.time_secs,
             state: settlement.state,
+            dropped: settlement.is_dropped.then_some(true),
         }
     }
 }
@@ -374,6 +405,7 @@ impl StoredSettlement {
             rows: self.rows,
             time_secs: self.time_secs,
             state: self.state,
+            is_dropped: self.dropped.unwrap_or_default(),
         }
     }
 }

@@ -86,6 +86,7 @@ mod tests {
             rows: vec![SettlementRow { channel: ChannelId::from_bytes([channel; 32]), from, to }],
             time_secs: NOW_SECS - ago_secs,
             state,
+            is_dropped: false,
         }
     }
 

@@ -1,6 +1,6 @@
 //! What raises which alert, below, at and above its level.
 
-use farthing_control::types::NodePart;
+use farthing_control::types::{NodePart, WalletBalance};
 use farthing_protocol::ServiceId;
 
 use super::*;
@@ -55,6 +55,16 @@ fn each_level_raises_its_alert_below_it_and_not_at_it() {
     assert_eq!(kinds(&NodeFacts { spent_today: usdc(800), ..well() }), ["budget-low"]);
     let lost = Some(EarningsLost { amount: usdc(1), channels: 1 });
     assert_eq!(kinds(&NodeFacts { lost, ..well() }), ["earnings-lost"]);
+    let balance = WalletBalance {
+        address: Address::ZERO.into(),
+        usdc: None,
+        eth: None,
+        in_channels: usdc(1).into(),
+        unclaimed: Usdc::ZERO.into(),
+        stale: None,
+    };
+    let left = vec![MoneyLeft { folder: "replaced-x".to_owned(), balance }];
+    assert_eq!(kinds(&NodeFacts { left, ..well() }), ["money-left"]);
     let none =
         Levels { usdc_below: Usdc::ZERO, eth_below: Eth { wei: 0 }, channel_below: Usdc::ZERO, ..levels() };
     let poor = NodeFacts { usdc: Some(Usdc::ZERO), wei: Some(0), paying: vec![paying(0)], ..well() };

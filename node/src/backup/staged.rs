@@ -11,6 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use farthing_control::types::WalletBalance;
 use farthing_os::{
     clock,
     file_names::{self, BACKED_UP},
@@ -29,10 +30,14 @@ struct StagedPlan {
     kept_in: String,
     /// The files that the backup has.
     files: Vec<String>,
+    /// The money of the replaced node, where the backup is of another wallet: its ledger is opened by nobody any more.
+    #[serde(default)]
+    left: Option<WalletBalance>,
 }
 
 /// Makes a backup ready to replace the node of `data_dir` at its next start. `check_settings` is told where the restored
-/// `farthing.toml` lies, and says what is wrong with it. Takes its time: call it outside of async tasks.
+/// `farthing.toml` lies, and says what is wrong with it. `own` is the present node's money, which is kept with its files where
+/// the backup is of another wallet. Takes its time: call it outside of async tasks.
 ///
 /// Answers with what is in the backup, and where the present node's files will be.
 ///
@@ -43,6 +48,7 @@ pub fn stage(
     passphrase: &SecretText,
     wallet_passphrase: Option<&SecretText>,
     data_dir: &Path,
+    own: WalletBalance,
     check_settings: impl FnOnce(&Path) -> Result<(), String>,
 ) -> Result<(BackupSummary, PathBuf), BackupError> {
     let facts = verify(bytes, passphrase, data_dir)?;
@@ -56,7 +62,8 @@ pub fn stage(
     let kept_in =
         format!("{}{}", file_names::REPLACED_PREFIX, clock::timestamp(clock::now_secs()).replace(':', ""));
     let ready = prepare(&contents, &folder, wallet_passphrase, check_settings).and_then(|()| {
-        write_plan(&folder, &StagedPlan { kept_in: kept_in.clone(), files: facts.files.clone() })
+        let left = Some(own).filter(|own| own.address.to_string() != facts.wallet);
+        write_plan(&folder, &StagedPlan { kept_in: kept_in.clone(), files: facts.files.clone(), left })
     });
     if let Err(error) = ready {
         // Without `ready` it is nothing but a leftover.
@@ -112,6 +119,10 @@ pub fn apply(data_dir: &Path) -> Result<Option<PathBuf>, BackupError> {
     };
     let kept_in = data_dir.join(&plan.kept_in);
     make_folder(&kept_in)?;
+    if let Some(left) = &plan.left {
+        let (path, json) = (kept_in.join(file_names::LEFT), serde_json::to_vec(left).unwrap_or_default());
+        files::replace_private(&path, &json).map_err(failed(&path))?;
+    }
     let mut changed = BTreeSet::from([kept_in.clone(), data_dir.to_owned()]);
     for name in BACKED_UP {
         let is_brought = plan.files.iter().any(|file| file == name);
@@ -154,6 +165,7 @@ mod tests {
         let plan = StagedPlan {
             kept_in: "replaced-x".into(),
             files: plan.iter().map(ToString::to_string).collect(),
+            left: None,
         };
         write_plan(&folder.path().join(file_names::RESTORE), &plan).unwrap();
         folder
@@ -220,6 +232,29 @@ mod tests {
             assert_eq!(read(&folder, name).as_deref(), Some("new"), "{name}");
             assert_eq!(read(&folder, &format!("replaced-x/{name}")).as_deref(), Some("old"), "{name}");
         }
+    }
+
+    #[test]
+    fn the_money_of_another_wallet_is_noted_beside_its_files_also_after_an_interruption() {
+        let folder = folder_with(&[("wallet.json", "new"), ("replaced-x/left.json", "half of")], &[]);
+        let amount = farthing_protocol::Usdc::from_micros(7);
+        let left = WalletBalance {
+            address: farthing_protocol::Address::ZERO.into(),
+            usdc: None,
+            eth: None,
+            in_channels: amount.into(),
+            unclaimed: amount.into(),
+            stale: None,
+        };
+        let restore = folder.path().join(file_names::RESTORE);
+        fs::remove_file(restore.join(file_names::RESTORE_READY)).unwrap();
+        let files = vec!["wallet.json".to_owned()];
+        write_plan(&restore, &StagedPlan { kept_in: "replaced-x".into(), files, left: Some(left.clone()) })
+            .unwrap();
+        apply(folder.path()).unwrap();
+        let noted = read(&folder, "replaced-x/left.json").unwrap();
+        assert_eq!(serde_json::from_str::<WalletBalance>(&noted).unwrap(), left);
+        assert_eq!(read(&folder, "wallet.json").as_deref(), Some("new"));
     }
 
     #[test]

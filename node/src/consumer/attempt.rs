@@ -7,6 +7,7 @@ use std::{
 
 use farthing_discovery::{CallPlan, KnownService};
 use farthing_ledger::Promise;
+use farthing_network::NotStarted;
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
     Address, CallRequest, ChannelId, Hash, Listing, Refusal, RefusalCode, Usdc, Voucher,
@@ -122,7 +123,7 @@ impl Consumer {
                         ) =>
                 {
                     self.0.accounts.release(&attempt, refusal.code.name(), &turn).await;
-                    self.heal_for_a_call(attempt.expected.owner).await?;
+                    self.heal_for_a_call(attempt.expected.owner, deadline).await?;
                 }
                 exchanged => {
                     let bought = BoughtVersion::of(&service);
@@ -416,10 +417,11 @@ impl Consumer {
         for _ in 0..RESERVE_TRIES_MAX {
             // Each time: what the channel holds may have been another wallet folder's, of which nothing is known here.
             if let Some(channel) = self.0.channels.in_use(owner) {
-                self.compare_books(owner, channel.id).await.map_err(BuyError::before_promise)?;
+                let compared = self.compare_books_for_a_call(owner, channel.id, deadline).await;
+                compared.map_err(BuyError::before_promise)?;
             }
             if !self.0.channels.unexplained(owner).is_zero() {
-                self.heal_for_a_call(owner).await?;
+                self.heal_for_a_call(owner, deadline).await?;
             }
             match self.0.channels.reserve(owner, price, clock::now_secs()) {
                 Ok(reservation) => {
@@ -439,7 +441,9 @@ impl Consumer {
                 }
                 Err(Shortage::NotOpen | Shortage::Low { .. }) => {
                     may_fill()?;
-                    let there = self.0.network.connect(owner).await;
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    let there = timeout(left, self.0.network.connect(owner)).await;
+                    let there = there.unwrap_or(Err(NotStarted::Deadline));
                     there.map_err(|reason| BuyError::OwnerUnreachable(reason.into()))?;
                     // A deposit goes on when its first caller has no more time.
                     let (funding, accept) = (self.0.funding.clone(), accept.clone());

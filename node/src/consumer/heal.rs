@@ -70,14 +70,15 @@ impl Accusations {
 }
 
 impl Consumer {
-    /// As [`Consumer::heal`], before a call: an owner that answers slowly holds up no caller for longer than a call may
-    /// take. What was begun goes on.
+    /// As [`Consumer::heal`], before a call: an owner, or a chain's endpoint, that answers slowly holds up no caller beyond its
+    /// deadline. What was begun goes on.
     ///
     /// # Errors
     /// As [`BuyError::before_promise`] says, while the books cannot be compared.
-    pub(super) async fn heal_for_a_call(&self, owner: Address) -> Result<(), BuyError> {
+    pub(super) async fn heal_for_a_call(&self, owner: Address, deadline: Instant) -> Result<(), BuyError> {
         let unseen = |why| BuyError::before_promise(BooksError::Unexplained(why));
-        let patience = self.0.settings.owner_deadline(None);
+        let left = deadline.saturating_duration_since(Instant::now());
+        let patience = self.0.settings.owner_deadline(None).min(left);
         let Some(alone) = self.0.healing.try_take(owner) else {
             // Who heals does it for all that wait.
             let healed = timeout(patience, self.0.healing.take(owner)).await.is_ok();

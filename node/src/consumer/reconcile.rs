@@ -15,9 +15,10 @@ use std::{
 use farthing_os::clock;
 use farthing_protocol::{Address, ChannelId, call::ChannelSync, limits, resolution::COPY_LIFETIME};
 use parking_lot::Mutex;
+use tokio::time::timeout;
 
 use super::{
-    BooksError, Consumer,
+    BooksError, Consumer, Unseen,
     accounts::{self, Attempt},
     pauses::{ASK_EVERY_FIRST, ASK_EVERY_MAX},
 };
@@ -75,6 +76,13 @@ impl ComparisonProgress {
         }
     }
 
+    /// Tells whether there is nothing to ask and nobody to wait for.
+    fn is_seen(&self, channel: ChannelId) -> bool {
+        let Some(turn) = self.turn(channel) else { return true };
+        let asks_again = accounts::tells_of_all(clock::uptime());
+        turn.try_lock().is_ok_and(|compared| compared.next(Instant::now(), asks_again) == Next::Nothing)
+    }
+
     fn finish(&self, channel: ChannelId) {
         self.0.lock().insert(channel, BookProgress::Done);
     }
@@ -116,7 +124,29 @@ impl Consumer {
         self.compare(owner, channel, false).await
     }
 
-    /// The same, of the channel that a call was promised on.
+    /// The same, before a call: an owner that is slow to tell holds up no caller beyond its deadline. What was begun goes on.
+    ///
+    /// # Errors
+    /// As [`Consumer::compare_books`]; [`BooksError::Slow`] once the time is over.
+    pub(super) async fn compare_books_for_a_call(
+        &self,
+        owner: Address,
+        channel: ChannelId,
+        deadline: Instant,
+    ) -> Result<(), BooksError> {
+        if self.0.books.is_seen(channel) {
+            return Ok(());
+        }
+        let consumer = self.clone();
+        let comparing = self.0.tasks.spawn(async move { consumer.compare_books(owner, channel).await });
+        match timeout(deadline.saturating_duration_since(Instant::now()), comparing).await {
+            Ok(Ok(compared)) => compared,
+            Ok(Err(_)) => Err(BooksError::Unexplained(Unseen::Failed)),
+            Err(_) => Err(BooksError::Slow),
+        }
+    }
+
+    /// As [`Consumer::compare_books`], of the channel that a call was promised on.
     ///
     /// # Errors
     /// [`BooksError`] when the owner does not tell.

@@ -19,6 +19,7 @@ use super::{
     Bought, BuyError, Consumer, LastKnown, NoAnswer, NotTold, Order, Slot, Timing, Turn,
     accounts::{Attempt, Earlier},
     answer::{self, Expected, Mismatch},
+    channels::Reservation,
     exchange::{ASK_TIMEOUT, Exchanged, OwnerWord},
     pauses::{ASK_EVERY_FIRST, ASK_EVERY_MAX},
     spending::Grant,
@@ -67,12 +68,15 @@ impl Consumer {
         }
         turn.doubt(clock::uptime());
         let attempt = Attempt { body: order.body, ..Attempt::of(promise) };
-        self.compare_books_of(&attempt).await.map_err(|error| BuyError::Undecided(error.into()))?;
+        if let Some(Reservation { owner, channel, .. }) = attempt.reservation {
+            let compared = self.compare_books_for_a_call(owner, channel, deadline).await;
+            compared.map_err(|error| BuyError::Undecided(error.into()))?;
+        }
         let sent = Instant::now();
         let mut exchanged = self.exchange(&attempt, deadline, &mut turn, || false).await;
         let is_behind =
             matches!(&exchanged, Exchanged::Refused(refusal) if refusal.code == RefusalCode::BooksBehind);
-        if is_behind && self.heal_for_a_call(attempt.expected.owner).await.is_ok() {
+        if is_behind && self.heal_for_a_call(attempt.expected.owner, deadline).await.is_ok() {
             exchanged = self.exchange(&attempt, deadline, &mut turn, || false).await;
         }
         let Expected { owner, call_id, .. } = attempt.expected;

@@ -193,6 +193,18 @@ pub(super) const fn state_of_settlement(settlement: &Settlement) -> HistoryState
     }
 }
 
+/// Returns what became of a claim whose transaction no block has any more.
+pub(super) const fn reason_of_settlement(settlement: &Settlement) -> Option<&'static str> {
+    match (settlement.is_dropped, settlement.state) {
+        (false, _) => None,
+        (true, SettlementState::Pending) => Some("no block has its transaction any more, so it is due again"),
+        (true, SettlementState::Confirmed) => {
+            Some("no block has its transaction any more, and the chain shows it as paid by another")
+        }
+        (true, _) => Some("no block has its transaction any more"),
+    }
+}
+
 fn state_of_transaction(transaction: &Transaction) -> HistoryState {
     match transaction.standing {
         None | Some(Standing::Stays) => HistoryState::Confirmed,
@@ -275,6 +287,7 @@ fn settled(settlement: &Settlement) -> HistoryEntry {
             _ => None,
         },
         transaction: settlement.transaction.map(|hash| hash_text(&hash)),
+        reason: reason_of_settlement(settlement).map(str::to_owned),
         ..blank(HistoryKind::Settlement, settlement.time_secs, state, id, amount)
     }
 }
@@ -376,6 +389,23 @@ mod tests {
         assert_eq!(why(Some(Fault::WebPage.code()), Outcome::BadAnswer), Fault::WebPage.words());
         for unknown in [None, Some(200)] {
             assert_eq!(why(unknown, Outcome::BadAnswer), "the answer was broken", "{unknown:?}");
+        }
+    }
+
+    #[test]
+    fn a_claim_whose_transaction_no_block_has_tells_what_became_of_it() {
+        let told = |state, is_dropped| {
+            let transaction = Some([7; 32]);
+            let claim = Settlement { id: 1, transaction, rows: Vec::new(), time_secs: 1, state, is_dropped };
+            settled(&claim).reason.unwrap_or_default()
+        };
+        for (state, ends) in [
+            (SettlementState::Pending, "due again"),
+            (SettlementState::Confirmed, "as paid by another"),
+            (SettlementState::Failed, "no block has its transaction any more"),
+        ] {
+            assert!(told(state, true).ends_with(ends), "{state:?}: {}", told(state, true));
+            assert_eq!(told(state, false), "");
         }
     }
 

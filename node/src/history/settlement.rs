@@ -11,7 +11,7 @@ use farthing_protocol::{ChannelId, Usdc};
 
 use super::{
     ServiceNames,
-    read::{SETTLEMENTS_MAX, amount_of, hash_text, state_of_settlement},
+    read::{SETTLEMENTS_MAX, amount_of, hash_text, reason_of_settlement, state_of_settlement},
     served_call,
 };
 
@@ -48,6 +48,7 @@ pub(super) fn shown(
         time_secs: settlement.time_secs,
         state: state_of_settlement(&settlement),
         transaction: settlement.transaction.map(|hash| hash_text(&hash)),
+        reason: reason_of_settlement(&settlement).map(str::to_owned),
         amount: amount.into(),
         channels: channels(ledger, &settlement)?,
         calls,

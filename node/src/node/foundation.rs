@@ -33,7 +33,7 @@ use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    alerts::{AlertsParts, MoneyElsewhere},
+    alerts::{AlertsParts, MoneyElsewhere, MoneyLeft},
     backup::{Automatic, Backups},
     chain_spec::chain_spec,
     consumer::{
@@ -260,6 +260,7 @@ impl Foundation {
             book: self.book.clone(),
             terms: self.terms,
             elsewhere: self.elsewhere.clone(),
+            left: MoneyLeft::read(&self.config.node.data_dir, self.signer.address()),
             backups: backups.clone(),
             health: health.clone(),
             data_dir: self.config.node.data_dir.clone(),

@@ -109,19 +109,27 @@ pub(super) async fn favour(
 }
 
 /// Asks the chain again where the transactions of the last day are: the block that had one may have been replaced, and its
-/// receipt may have been an endpoint's invention.
+/// receipt may have been an endpoint's invention. After a reorganisation, and a start, also about those that were to stay.
 pub(super) async fn hold_against_chain(ledger: Ledger, chain: ChainHandle) {
     let is_local = chain.spec().kind == ChainKind::Local;
     let every = if is_local { ASK_EVERY / 60 } else { ASK_EVERY };
+    let mut all_asked_at = None;
     loop {
         tokio::time::sleep(every).await;
-        if let Err(error) = ask_again(&ledger, &chain).await {
-            tracing::warn!(%error, "earlier transactions are not read or noted");
+        let head = *chain.head().borrow();
+        let Some(head) = head else { continue };
+        let asks_all = all_asked_at != Some(head.reorganisations);
+        match ask_again(&ledger, &chain, asks_all).await {
+            Ok(true) => all_asked_at = Some(head.reorganisations),
+            Ok(false) => {}
+            Err(error) => tracing::warn!(%error, "earlier transactions are not read or noted"),
         }
     }
 }
 
-async fn ask_again(ledger: &Ledger, chain: &ChainHandle) -> Result<(), LedgerError> {
+/// Asks about the transactions on which the chain has not had the last word, or about all. `false` while the chain cannot say
+/// yet of one that was to stay where it is now.
+async fn ask_again(ledger: &Ledger, chain: &ChainHandle, asks_all: bool) -> Result<bool, LedgerError> {
     let window = Window {
         before: Position::start_of(u64::MAX),
         from_secs: clock::now_secs().saturating_sub(ASK_FOR_SECS),
@@ -129,19 +137,32 @@ async fn ask_again(ledger: &Ledger, chain: &ChainHandle) -> Result<(), LedgerErr
         scan_max: usize::MAX,
     };
     // An endpoint that is away is asked again the next time.
-    let Ok(settled) = chain.settled_block().await else { return Ok(()) };
-    for (_, transaction) in ledger.transactions_in(&window, |row| is_asked(row, settled))?.rows {
-        let Ok(landed) = chain.landed(TxHash(transaction.hash)).await else { continue };
+    let Ok(settled) = chain.settled_block().await else { return Ok(false) };
+    let mut are_told = true;
+    let keep = |row: &Transaction| asks_all || is_asked(row, settled);
+    for (_, transaction) in ledger.transactions_in(&window, keep)?.rows {
+        if transaction.block > settled {
+            are_told &= is_open(&transaction);
+            continue;
+        }
+        let Ok(landed) = chain.landed(TxHash(transaction.hash)).await else {
+            are_told = false;
+            continue;
+        };
         if let Some(corrected) = corrected(&transaction, landed) {
             ledger.correct_transaction(corrected).await?;
         }
     }
-    Ok(())
+    Ok(are_told)
 }
 
 /// Returns whether the chain has the last word on a transaction now, and has not said it.
 fn is_asked(transaction: &Transaction, settled: u64) -> bool {
-    transaction.block <= settled && matches!(transaction.standing, None | Some(Standing::Nowhere))
+    transaction.block <= settled && is_open(transaction)
+}
+
+const fn is_open(transaction: &Transaction) -> bool {
+    matches!(transaction.standing, None | Some(Standing::Nowhere))
 }
 
 /// Returns what is to be noted of a transaction instead, if anything. One that is nowhere is asked about on, because an
@@ -162,7 +183,14 @@ fn corrected(transaction: &Transaction, landed: Option<Landed>) -> Option<Transa
 
 #[cfg(test)]
 mod tests {
+    use farthing_chain::{Chain, ChainSpec, ChainStatus};
+    use farthing_protocol::{SecretKey, Usdc};
+    use farthing_testnet::{LocalChain, anvil::Anvil, rpc};
+    use redb::backends::InMemoryBackend;
+    use serde_json::json;
+
     use super::*;
+    use crate::journal::LedgerJournal;
 
     #[test]
     fn what_the_chain_says_for_good_is_told_and_what_is_nowhere_is_asked_about_on() {
@@ -173,7 +201,7 @@ mod tests {
             purpose: "deposit".to_owned(),
             channel: None,
             peer: None,
-            amount: farthing_protocol::Usdc::ZERO,
+            amount: Usdc::ZERO,
             wei: [0; 16],
             fee_wei: 99_u128.to_be_bytes(),
             standing: None,
@@ -191,5 +219,41 @@ mod tests {
         assert!(!is_asked(&stays, 9));
         let failed = corrected(&moved, Some(Landed { block: 9, fee_wei: 5, succeeded: false })).unwrap();
         assert_eq!(failed.standing, Some(Standing::Failed));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_transaction_that_was_to_stay_and_that_the_chain_takes_back_is_told_as_nowhere() {
+        let local = LocalChain::start().await.unwrap();
+        let key = SecretKey::from_bytes(&[1; 32]).unwrap();
+        local.fund(key.address(), Usdc::from_micros(1_000)).await.unwrap();
+        let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+        let spec = farthing_chain::local(local.rpc_url(), Anvil::CHAIN_ID, local.token);
+        let spec = ChainSpec { poll_interval_ms: 50, ..spec };
+        let chain = Chain::start(spec, key, Arc::new(LedgerJournal(ledger.clone()))).await.unwrap();
+        chain.balances().wait_for(Option::is_some).await.unwrap();
+        chain.status().wait_for(|status| *status == ChainStatus::Ready).await.unwrap();
+        chain.send_usdc(Address::from_bytes([2; 20]), Usdc::from_micros(1)).await.unwrap();
+
+        let window = Window {
+            before: Position::start_of(u64::MAX),
+            from_secs: 0,
+            limit: usize::MAX,
+            scan_max: usize::MAX,
+        };
+        let standing = || ledger.transactions_in(&window, |_| true).unwrap().rows[0].1.standing;
+        let until = async |wanted: Standing| {
+            let told = async {
+                while standing() != Some(wanted) {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            };
+            tokio::time::timeout(Duration::from_secs(60), told).await.unwrap();
+        };
+        let holding = tokio::spawn(hold_against_chain(ledger.clone(), chain.clone()));
+        until(Standing::Stays).await;
+        rpc::call(&local.rpc_url(), "anvil_reorg", json!([1, []])).await.unwrap();
+        until(Standing::Nowhere).await;
+        holding.abort();
+        chain.shutdown().await;
     }
 }

@@ -36,6 +36,7 @@ mod ports;
 mod prices;
 mod put_back;
 mod repeats;
+mod replaced_wallet;
 mod same_machine;
 mod settling;
 mod spending;

@@ -77,6 +77,11 @@ async fn a_claim_that_the_chain_takes_back_is_claimed_again() -> Result<()> {
     let shown = shown.ends_with(0)?.json()?;
     let states: Vec<_> = shown.as_array().context("a list")?.iter().map(|row| row["state"].clone()).collect();
     assert_eq!(states, ["confirmed", "failed"], "the newest first");
+    eventually("what became of its transaction is told", async || {
+        let shown = farthing(&world.owner, &["wallet", "history", "--kind", "settlement"]).await?;
+        Ok(shown.ends_with(0)?.out.contains("claim on 1 channel: no block has its transaction any more"))
+    })
+    .await?;
     expect_served(&world.get("/ok").await?)?;
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
     Ok(())

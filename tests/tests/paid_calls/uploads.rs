@@ -352,6 +352,32 @@ async fn a_header_that_would_be_lost_is_refused_at_either_address() -> Result<()
             ensure!(told.contains("did you mean `X-Tenant`?"), "{told}");
         }
     }
+    // Of two copies neither counts, whatever the letters.
+    let body = |twice: &str| {
+        let call =
+            json!({ "api_id_public": api.id.to_string(), "path": "/things", "method": "GET", "params": {} });
+        call.to_string().replacen("{}", twice, 1)
+    };
+    for (twice, problem, told) in [
+        (r#"{"X-Tenant":"blue","X-Tenant":"green"}"#, "malformed", "send `X-Tenant` once"),
+        (r#"{"X-Tenant":"blue","x-tenant":"green"}"#, "bad-parameter", "`x-tenant`"),
+    ] {
+        let answer = world.post(body(twice), |request| request).await?;
+        expect_free(twice, &answer, 400, problem)?;
+        ensure!(answer.json()["detail"].as_str().is_some_and(|detail| detail.contains(told)), "{answer:?}");
+    }
+    for (name, other, shown) in [
+        ("X-Tenant", "x-tenant", "X-Tenant"),
+        ("accept", "Accept", "accept"),
+        ("if-none-match", "If-None-Match", "if-none-match"),
+    ] {
+        let twice = |request: RequestBuilder| request.header(name, "a").header(other, "b");
+        let answer = caller.at_its_address("GET", "/things", twice).await?;
+        expect_free(name, &answer, 400, "malformed")?;
+        let told = format!("`{shown}` is there more than once; send it once");
+        ensure!(answer.json()["detail"] == told, "{answer:?}");
+        ensure!(!answer.header("x-farthing-call-id").is_empty(), "{answer:?}");
+    }
     assert_eq!(recorder.hits(), 0);
     let of_the_client = |request: RequestBuilder| {
         let names = [

@@ -164,10 +164,11 @@ pub(super) async fn settlement(context: &Context, node: &ControlClient, number: 
 }
 
 fn settled(settlement: &SettlementShown) -> String {
+    let state = settlement.state.to_string();
     let facts = pairs([
         ("Settlement", settlement.id.to_string()),
         ("Time", clock::timestamp(settlement.time_secs)),
-        ("State", settlement.state.to_string()),
+        ("State", settlement.reason.as_ref().map_or_else(|| state.clone(), |why| format!("{state}: {why}"))),
         ("Transaction", settlement.transaction.clone().unwrap_or_default()),
         ("Amount", format!("{} USDC", settlement.amount)),
     ]);

@@ -9,8 +9,8 @@ use super::{EthText, UsdcText};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Alert {
     pub kind: AlertKind,
-    /// The one of several of a kind: a part of the node, a channel's or a service's id, an owner's address, a token with its
-    /// contract. Empty where there is only one.
+    /// The one of several of a kind: a part of the node, a channel's or a service's id, an owner's or a wallet's address, a token
+    /// with its contract. Empty where there is only one.
     pub subject: String,
     pub severity: AlertSeverity,
     pub cause: String,
@@ -33,6 +33,8 @@ words! {
         WalletTwice = "wallet-twice",
         /// Money is on channels of another chain, contract or token than the settings name; the subject says of which.
         MoneyElsewhere = "money-elsewhere",
+        /// A wallet that a restored backup replaced has money in channels; the subject is its address.
+        MoneyLeft = "money-left",
         /// Payers withdrew what was earned, before it was claimed.
         EarningsLost = "earnings-lost",
         SpendingStopped = "spending-stopped",

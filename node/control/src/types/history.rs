@@ -46,7 +46,8 @@ pub struct HistoryEntry {
     pub eth: Option<EthText>,
     /// The fee that a transaction paid for gas, in ETH.
     pub fee: Option<EthText>,
-    /// The reason that a call cost nothing, when it was not answered; the cause of an adjustment.
+    /// The reason that a call cost nothing, when it was not answered; the cause of an adjustment; what became of a transaction
+    /// that is in no block any more.
     pub reason: Option<String>,
 }
 
@@ -104,6 +105,9 @@ pub struct SettlementShown {
     pub state: HistoryState,
     /// Hash, `0x…`; none before it was sent.
     pub transaction: Option<String>,
+    /// What became of it where no block has that transaction any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     pub amount: UsdcText,
     pub channels: Vec<SettledChannel>,
     /// The newest first.

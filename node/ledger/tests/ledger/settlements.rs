@@ -1,6 +1,8 @@
 //! However many channels there are, the settlements of each are found, also in a ledger of before.
 
-use farthing_ledger::{Ledger, OpenMode, PayeeChannelFacts, Settlement, SettlementRow, SettlementState};
+use farthing_ledger::{
+    Ledger, OpenMode, PayeeChannelFacts, Settlement, SettlementRow, SettlementState, Standing, Transaction,
+};
 use farthing_protocol::Usdc;
 use redb::{Database, TableDefinition, WriteTransaction};
 
@@ -112,4 +114,51 @@ async fn a_copy_finds_the_settlements_of_a_channel() {
     let copied = Ledger::open(&copy, OpenMode::Existing).unwrap();
     assert_eq!(copied.settlements_under_way().unwrap(), claims);
     assert!(copied.audit(None).unwrap().violations.is_empty());
+}
+
+#[tokio::test]
+async fn a_claim_whose_transaction_no_block_has_says_so_whatever_pays_it() {
+    let ledger = in_memory();
+    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    ledger.serve(served(1, PRICE, call(1))).await.unwrap();
+    let row = SettlementRow { channel: channel(1), from: Usdc::ZERO, to: PRICE };
+    let claim = ledger.open_settlement(vec![row], NOW_SECS).await.unwrap();
+    let mined = Transaction {
+        hash: [7; 32],
+        block: 7,
+        time_secs: NOW_SECS,
+        purpose: "claim".into(),
+        channel: None,
+        peer: None,
+        amount: Usdc::ZERO,
+        wei: [0; 16],
+        fee_wei: [0; 16],
+        standing: None,
+    };
+    ledger.note_transaction(mined.clone()).await.unwrap();
+    let paid = PayeeChannelFacts { claimed: PRICE, ..payee_channel(1) };
+    ledger.put_payee_channel(paid).await.unwrap();
+    let confirmed = Settlement { transaction: Some(mined.hash), state: Confirmed, ..claim };
+    ledger.record_claim(confirmed).await.unwrap();
+    let told = || {
+        let claim = ledger.settlements(1).unwrap().remove(0);
+        (claim.state, claim.is_dropped)
+    };
+    let stands = |standing| ledger.correct_transaction(Transaction { standing, ..mined.clone() });
+    stands(Some(Standing::Stays)).await.unwrap();
+    assert_eq!(told(), (Confirmed, false));
+
+    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    stands(Some(Standing::Nowhere)).await.unwrap();
+    assert_eq!(told(), (Pending, true));
+    // A close pays it, and whoever ends the claim knows nothing of its transaction.
+    ledger.put_payee_channel(paid).await.unwrap();
+    for claim in ledger.settlements_under_way().unwrap() {
+        ledger.record_claim(Settlement { state: Confirmed, is_dropped: false, ..claim }).await.unwrap();
+    }
+    assert_eq!(told(), (Confirmed, true), "paid, and not by that transaction");
+    // An endpoint was wrong, or another block has it now.
+    stands(None).await.unwrap();
+    assert_eq!(told(), (Confirmed, false));
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
 }

@@ -80,8 +80,14 @@ impl Step {
             Self::ConfirmSettlement { id, salt, to } => {
                 let rows = vec![SettlementRow { channel: channel(salt), from: Usdc::ZERO, to }];
                 let state = SettlementState::Confirmed;
-                let settlement =
-                    Settlement { id, transaction: Some([8; 32]), rows, time_secs: NOW_SECS, state };
+                let settlement = Settlement {
+                    id,
+                    transaction: Some([8; 32]),
+                    rows,
+                    time_secs: NOW_SECS,
+                    state,
+                    is_dropped: false,
+                };
                 ledger.record_claim(settlement).await.map(drop)
             }
             Self::Promise { salt, number, prices } => {

@@ -230,6 +230,8 @@ struct SettlementPage {
     good: bool,
     amount: String,
     transaction: String,
+    /// What became of it where no block has that transaction any more.
+    reason: Option<String>,
     /// Channel, payer, amount.
     channels: Vec<(String, String, String)>,
     /// Time, service, operation, amount.
@@ -250,6 +252,7 @@ pub(in crate::pages) async fn settlement(visit: Visit, Path(id): Path<u64>) -> P
         good,
         amount: show::usdc(found.amount.0),
         transaction: found.transaction.unwrap_or_else(|| "not sent yet".to_owned()),
+        reason: found.reason.map(|reason| show::visible(&reason)),
         channels: found
             .channels
             .iter()

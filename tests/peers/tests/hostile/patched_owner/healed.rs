@@ -7,7 +7,7 @@ use farthing_control::{
     types::{AlertKind, ChannelState},
 };
 use farthing_protocol::resolution::COPY_LIFETIME;
-use farthing_tests::calls::{on_a_fixed_port, posing_as_public};
+use farthing_tests::calls::{expect_free, on_a_fixed_port, posing_as_public};
 use futures::future::try_join_all;
 
 use super::*;
@@ -161,6 +161,35 @@ async fn callers_of_an_owner_that_shows_its_books_slowly_wait_for_one_question()
     let asked = state().times_asked - 2;
     ensure!(asked <= together.len() / 2, "{asked} questions");
     assert_eq!(spent(&world).await?, cost(2));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_that_is_slow_to_show_its_books_holds_up_no_caller_beyond_its_time() -> Result<()> {
+    // Where its owner finds it again.
+    let consumer_settings = on_a_fixed_port()?;
+    let mut world = World::with(Setup { consumer_settings, ..Setup::default() }).await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let (owner, _network) = Owner::replaces(&mut world, LOST_OR_REFUSED).await?;
+    let asked = {
+        let mut state = owner.state.lock();
+        state.is_slow = true;
+        state.times_asked
+    };
+    world.consumer.stop().await?;
+    // Each question may take ten seconds.
+    world.consumer.restart(vec![("FARTHING_LIMITS__CALL_TOTAL_MS".to_owned(), "1000".to_owned())]).await?;
+    eventually("its books are asked for", async || Ok(owner.state.lock().times_asked > asked)).await?;
+    let begun = Instant::now();
+    let told = world.get("/ok").await?;
+    let waited = begun.elapsed();
+    expect_free("its time is over", &told, 502, "owner-unreachable")?;
+    ensure!(
+        told.json()["detail"].as_str().is_some_and(|why| why.contains("slow to show its books")),
+        "{told:?}"
+    );
+    ensure!(waited < Duration::from_secs(5), "it waited for {waited:?}");
     Ok(())
 }
 
