@@ -486,4 +486,4 @@ impl PayerChannels {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
