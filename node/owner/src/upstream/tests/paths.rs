@@ -178,12 +178,8 @@ fn operations() -> Api {
     let parameter = |name: &str, place| Parameter {
         name: name.into(),
         place,
-        style: Style::default(),
-        required: false,
         schema: Schema::string(),
-        description: String::new(),
-        deprecated: false,
-        example: None,
+        ..Parameter::default()
     };
     let operations = TEMPLATES.iter().enumerate().map(|(number, (path, _))| Operation {
         method: if number % 2 == 0 { Method::Get } else { Method::Delete },
