@@ -10,15 +10,16 @@ use farthing_control::{
     types::{CatalogPage, CatalogQuery, Charge, PriceRequest, ServiceFile},
 };
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
-use farthing_peers::simulate::{now_secs, report::resident_mib_of};
+use farthing_peers::simulate::{now_secs, report::memory_mib};
 use farthing_protocol::{
     Address, Listing, SecretKey, ServiceNonce, Signed, Usdc, keccak256,
     sync::SyncMessage,
     wire::{self, NetworkName},
 };
-use farthing_testnet::{NodeProcess, anvil::Anvil, demo::metrics};
+use farthing_testnet::anvil::Anvil;
 use farthing_tests::{
     calls::{expect_served, setting},
+    nodes::counted,
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World, service_file},
 };
@@ -171,15 +172,6 @@ async fn answer(inbound: Inbound, catalog: Catalog) {
             else => return,
         }
     }
-}
-
-async fn counted(node: &NodeProcess, name: &str) -> Result<u64> {
-    let counts = metrics(node).await?;
-    counts.get(name).copied().with_context(|| format!("no {name} among {counts:?}"))
-}
-
-fn memory_mib(node: &NodeProcess) -> Result<u64> {
-    resident_mib_of(node.pid().context("the node has ended")?)
 }
 
 /// What the consumer finds for words.
