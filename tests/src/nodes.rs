@@ -149,12 +149,7 @@ pub fn offer(name: &str, upstream: &str) -> ServiceFile {
         tags: vec!["earth".to_owned(), "hazard".to_owned()],
         samples: SamplesFile::Described,
         upstream: upstream.to_owned(),
-        source: Some(SourceFile {
-            kind: SourceKind::Openapi,
-            url: None,
-            text: Some(API.to_owned()),
-            file: "the test's own".to_owned(),
-        }),
+        source: Some(SourceFile::given(SourceKind::Openapi, API.to_owned(), "the test's own".to_owned())),
         ..ServiceFile::priced(PRICE)
     }
 }

@@ -125,12 +125,7 @@ async fn a_service_is_tried_by_keyboard_alone() -> Result<()> {
     let file = ServiceFile {
         name: "Colours".to_owned(),
         upstream: upstream.url(),
-        source: Some(SourceFile {
-            kind: SourceKind::Openapi,
-            url: None,
-            text: Some(document.to_string()),
-            file: "colours.json".to_owned(),
-        }),
+        source: Some(SourceFile::given(SourceKind::Openapi, document.to_string(), "colours.json".to_owned())),
         ..ServiceFile::priced(PRICE)
     };
     let api = node.control().tell(endpoint::AddApi, &file).await?;

@@ -8,6 +8,7 @@ use farthing_control::{
 };
 use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::{
+    upstream::serve,
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World},
 };
@@ -206,10 +207,7 @@ async fn pictures() -> Result<String> {
     let router = Router::new()
         .route("/picture", of("image/png", bytes))
         .route("/drawing", of("image/svg+xml", DRAWING.into()));
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    let url = format!("http://{}", listener.local_addr()?);
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    Ok(url)
+    serve(router).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -306,12 +304,11 @@ fn described(upstream: &str) -> ServiceFile {
     ServiceFile {
         name: "Everything".to_owned(),
         upstream: upstream.to_owned(),
-        source: Some(SourceFile {
-            kind: SourceKind::Openapi,
-            url: None,
-            text: Some(document.to_string()),
-            file: "everything.json".to_owned(),
-        }),
+        source: Some(SourceFile::given(
+            SourceKind::Openapi,
+            document.to_string(),
+            "everything.json".to_owned(),
+        )),
         operations: vec![OperationFile::named(Method::Post, "/notes".to_owned())],
         ..ServiceFile::priced(PRICE)
     }

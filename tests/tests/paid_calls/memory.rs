@@ -19,13 +19,14 @@ use farthing_protocol::call::Method;
 use farthing_testnet::{NodeProcess, demo::metrics};
 use farthing_tests::{
     calls::{cost, expect_free, expect_served, setting, with},
+    upstream::serve,
     wait::eventually,
     world::{Answer, FUNDS, Setup, World, service_file},
 };
 use futures::{StreamExt, TryStreamExt, future::join_all, stream};
 use reqwest::Client;
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, sync::watch};
+use tokio::sync::watch;
 
 use crate::random::{Random, seed};
 
@@ -64,10 +65,7 @@ impl Gated {
             async { "fine" }
         };
         let router = Router::new().route("/large/{bytes}", any(large)).route("/ok", any(ok));
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let url = format!("http://{}", listener.local_addr()?);
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        Ok(Self { url, hits, open })
+        Ok(Self { url: serve(router).await?, hits, open })
     }
 
     fn hits(&self) -> u64 {
