@@ -12,7 +12,6 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use farthing_bridge::{
     description::ApiDescription,
-    read,
     walk::{Then, walk_operations},
 };
 use farthing_sdk::{Language, Options, generate};
@@ -20,7 +19,10 @@ use farthing_tests::tell::tell;
 use serde_json::json;
 use tokio::process::Command;
 
-use super::languages::{folder, is_installed};
+use super::{
+    languages::{folder, is_installed},
+    market::described,
+};
 
 const DESCRIPTIONS: u64 = 1_000;
 
@@ -101,7 +103,7 @@ fn saying(small: &ApiDescription, text: &str) -> (ApiDescription, Options) {
 fn write(file: &Path) -> Result<()> {
     let pieces: Vec<String> =
         serde_json::from_str(include_str!("../../../bridge/sdk/src/tests/pieces.json"))?;
-    let small = read(SMALL.as_bytes()).map_err(|error| anyhow::anyhow!("{error:?}"))?.description;
+    let small = described(SMALL.as_bytes())?;
     let mut out = BufWriter::new(File::create(file)?);
     let mut harmless = HashMap::new();
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
@@ -196,7 +198,7 @@ const EXAMPLES: [&str; 12] = [
 #[tokio::test]
 async fn no_text_of_a_stranger_is_run_as_an_example() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let small = read(SMALL.as_bytes()).map_err(|error| anyhow::anyhow!("{error:?}"))?.description;
+    let small = described(SMALL.as_bytes())?;
     let (mut rust, mut python) = (String::new(), Vec::new());
     for (number, example) in EXAMPLES.into_iter().enumerate() {
         let (description, options) = saying(&small, &example.replace("CODE", "assert!(true)"));
