@@ -31,9 +31,12 @@ impl Sandbox {
     }
 
     pub async fn open_at(world: &World, id: &str) -> Result<Self> {
-        let mut browser = set_up(&world.consumer).await?;
+        Self::of(set_up(&world.consumer).await?, id).await
+    }
+
+    async fn of(mut browser: Browser, id: &str) -> Result<Self> {
         let address = format!("/panel/catalog/{id}/sandbox");
-        eventually("the service is in the consumer's catalog", async || {
+        eventually("the service is in the catalog", async || {
             Ok(browser.get(&address).await?.body.contains("name=\"nonce\""))
         })
         .await?;
@@ -317,15 +320,10 @@ fn described(upstream: &str) -> ServiceFile {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_form_follows_the_description_and_samples_are_free() -> Result<()> {
     let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let browser = node.set_up().await?;
     let upstream = farthing_tests::upstream::Upstream::start().await?;
     let api = node.process.control().tell(endpoint::AddApi, &described(&upstream.url())).await?;
-    let address = format!("/panel/catalog/{}/sandbox", api.id);
-    eventually("the service is in the catalog", async || {
-        Ok(browser.get(&address).await?.body.contains("name=\"nonce\""))
-    })
-    .await?;
-    let mut sandbox = Sandbox { browser, address };
+    let mut sandbox = Sandbox::of(browser, &api.id.to_string()).await?;
     let form = sandbox.form("GET /places/{region}").await?;
     for part in [
         "<code><bdi>region</bdi></code></label>"

@@ -151,14 +151,21 @@ impl Payer {
     }
 
     async fn ask_over(&self, network: &NetworkHandle, message: CallMessage) -> Result<Reply> {
+        match self.answered(network, message).await? {
+            CallReply::Response(response) => Ok(Reply::Served(Box::new(response))),
+            CallReply::Refused(refusal) => Ok(Reply::Refused(refusal)),
+            CallReply::Status(status) => Ok(Reply::Status(status)),
+            other => bail!("an answer to another question: {other:?}"),
+        }
+    }
+
+    /// The first answer that is not that the owner is busy.
+    async fn answered(&self, network: &NetworkHandle, message: CallMessage) -> Result<CallReply> {
         // The owner's node takes a bounded number of streams at once; what it drops was never begun.
         for _ in 0..200 {
             match network.call(self.owner, message.clone(), Bytes::new(), DEADLINE).await {
-                Ok((CallReply::Response(response), ..)) => return Ok(Reply::Served(Box::new(response))),
                 Ok((CallReply::Refused(refusal), ..)) if refusal.code == RefusalCode::Busy => {}
-                Ok((CallReply::Refused(refusal), ..)) => return Ok(Reply::Refused(refusal)),
-                Ok((CallReply::Status(status), ..)) => return Ok(Reply::Status(status)),
-                Ok((other, ..)) => bail!("an answer to another question: {other:?}"),
+                Ok((reply, ..)) => return Ok(reply),
                 Err(CallFailure::NeverStarted(_) | CallFailure::Unknown(_)) => {}
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
