@@ -10,10 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use farthing_bridge::{
-    description::ApiDescription,
-    walk::{Then, walk_operations},
-};
+use farthing_bridge::description::ApiDescription;
 use farthing_sdk::{Language, Options, generate};
 use farthing_tests::tell::tell;
 use serde_json::json;
@@ -22,6 +19,7 @@ use tokio::process::Command;
 use super::{
     languages::{folder, is_installed},
     market::described,
+    texts::replaced,
 };
 
 const DESCRIPTIONS: u64 = 1_000;
@@ -65,28 +63,9 @@ impl Dice {
 
 /// The description with every text for people replaced.
 fn saying(small: &ApiDescription, text: &str) -> (ApiDescription, Options) {
-    let mut description = small.clone();
-    for place in [&mut description.title, &mut description.description, &mut description.version] {
-        text.clone_into(place);
-    }
+    let mut description = replaced(small.clone(), text);
     for operation in &mut description.operations {
-        text.clone_into(&mut operation.summary);
         operation.description = format!("{text} {text}");
-        for parameter in &mut operation.parameters {
-            text.clone_into(&mut parameter.description);
-            parameter.schema.default = Some(text.into());
-            // Longer ones are not shown.
-            parameter.example = Some(text.chars().take(40).collect::<String>().into());
-        }
-        operation.body.iter_mut().for_each(|body| text.clone_into(&mut body.description));
-        operation.responses.iter_mut().for_each(|response| text.clone_into(&mut response.description));
-    }
-    walk_operations(&mut description, &mut |schema, _| {
-        text.clone_into(&mut schema.description);
-        Then::Descend
-    });
-    for named in &mut description.schemas {
-        text.clone_into(&mut named.schema.description);
     }
     let options = Options {
         service_name: text.to_owned(),

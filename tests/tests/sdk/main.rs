@@ -12,6 +12,8 @@ mod pages;
 mod program;
 mod sandbox;
 mod shelf;
+#[path = "../../../bridge/sdk/src/tests/texts.rs"]
+mod texts;
 mod things;
 mod traps;
 mod twins;

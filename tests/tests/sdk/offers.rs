@@ -3,7 +3,6 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use farthing_bridge::description::ApiDescription;
 use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_sdk::{Language, Options, PlainCall, SnippetBody, generate, plain, snippet};
@@ -14,6 +13,7 @@ use serde_json::{Value, json};
 use super::{
     leaving,
     market::{described, until_known, write},
+    texts::many,
     things::{self, Things},
 };
 
@@ -31,19 +31,6 @@ pub struct Offers {
     gateway_url: String,
     /// What every language must print.
     expected: Vec<String>,
-}
-
-/// The same with 300 operations, each with a path and a name of its own.
-fn many(mut description: ApiDescription) -> ApiDescription {
-    let own = description.operations.clone();
-    let missing = OPERATIONS.saturating_sub(own.len());
-    for (index, operation) in own.iter().cycle().take(missing).enumerate() {
-        let mut operation = operation.clone();
-        operation.path = format!("/v{index}{}", operation.path);
-        operation.id = format!("{} {index}", operation.id);
-        description.operations.push(operation);
-    }
-    description
 }
 
 /// `GET path` through port 3000.
@@ -92,7 +79,7 @@ impl Offers {
             ..Options::default()
         };
         write(&generate(&nasty, language, &options("loner", true))?, &folder.join("loner"))?;
-        let many = many(nasty);
+        let many = many(nasty, OPERATIONS);
         ensure!(many.operations.len() == OPERATIONS);
         write(&generate(&many, language, &options("nasty", false))?, &folder.join("nasty"))?;
         self.write_snippets(language, &folder.join("snippets"))
