@@ -9,7 +9,7 @@ use farthing_control::{
     endpoint,
     types::{CatalogPage, CatalogQuery, Charge, PriceRequest, ServiceFile},
 };
-use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
+use farthing_network::{Inbound, NetworkHandle};
 use farthing_peers::simulate::{now_secs, report::memory_mib};
 use farthing_protocol::{
     Address, Listing, SecretKey, ServiceNonce, Signed, Usdc, keccak256,
@@ -25,6 +25,8 @@ use farthing_tests::{
 };
 use serde_json::json;
 use tokio::task::JoinSet;
+
+use crate::stranger::{join, until_connected};
 
 /// Neighbours of one address range, and what each has to tell.
 const FLOODERS: u8 = 4;
@@ -91,19 +93,10 @@ impl Flooder {
         let (catalog, _) = Catalog::open(folder.path(), options)?;
         let verdicts = catalog.offer(junk_of_all.clone(), Source::Own, now_secs()).await;
         ensure!(verdicts.iter().all(|verdict| *verdict == Verdict::Stored), "the junk is not taken");
-        let config = NetworkConfig {
-            listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
-            bootstrap: vec![world.owner.loopback_address().await?, world.consumer.loopback_address().await?],
-            allow_private: true,
-            ..NetworkConfig::new(key, network()?)
-        };
-        let (network, inbound) = Network::start(config).await?;
+        let (network, inbound) = join(key, &[&world.owner, &world.consumer]).await?;
         let nodes = [world.owner_wallet, world.consumer_wallet];
         for node in nodes {
-            eventually("the flooder is a neighbour", async || {
-                Ok(network.connected_peers().await.contains(&node))
-            })
-            .await?;
+            until_connected(&network, node).await?;
         }
         let mut tasks = JoinSet::new();
         tasks.spawn(gossip(network.clone(), junk_of_all));

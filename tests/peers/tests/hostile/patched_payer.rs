@@ -9,14 +9,13 @@ use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use farthing_chain::{Chain, ChainHandle, ChainSpec, MemoryJournal};
 use farthing_control::{endpoint, types::PriceRequest};
-use farthing_network::{CallFailure, Inbound, Network, NetworkConfig, NetworkHandle};
+use farthing_network::{CallFailure, Inbound, NetworkHandle};
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, ChannelId, Listing,
     Receipt, Refusal, RefusalCode, SecretKey, Signature, Usdc, Verified, Voucher,
     books::{CallRecord, CallsAsked, CallsPage},
     call::{CallStatus, Method, Payment},
     info::{InfoRequest, InfoResponse},
-    wire::NetworkName,
 };
 use farthing_testnet::anvil::Anvil;
 use farthing_tests::{
@@ -25,6 +24,8 @@ use farthing_tests::{
     world::{FUNDS, PRICE, Setup, World},
 };
 use futures::{StreamExt, stream};
+
+use crate::stranger::{join, until_connected};
 
 mod closes;
 mod deposits;
@@ -208,17 +209,8 @@ impl Payer {
 
 /// A connection of its own to the owner.
 async fn connect(world: &World, key: SecretKey) -> Result<(NetworkHandle, Inbound)> {
-    let config = NetworkConfig {
-        listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
-        bootstrap: vec![world.owner.loopback_address().await?],
-        allow_private: true,
-        ..NetworkConfig::new(key, NetworkName::new(Anvil::CHAIN_ID.to_string())?)
-    };
-    let (network, inbound) = Network::start(config).await?;
-    eventually("the owner is connected", async || {
-        Ok(network.connected_peers().await.contains(&world.owner_wallet))
-    })
-    .await?;
+    let (network, inbound) = join(key, &[&world.owner]).await?;
+    until_connected(&network, world.owner_wallet).await?;
     Ok((network, inbound))
 }
 
