@@ -33,16 +33,7 @@ fn paths() -> impl Iterator<Item = (Method, String)> {
 }
 
 fn parameter(name: &str, place: Place, style: Style, schema: Schema) -> Parameter {
-    Parameter {
-        name: name.into(),
-        place,
-        style,
-        required: false,
-        schema,
-        description: String::new(),
-        deprecated: false,
-        example: None,
-    }
+    Parameter { name: name.into(), place, style, schema, ..Parameter::default() }
 }
 
 fn rest() -> Api {

@@ -182,7 +182,7 @@ fn hash(value: &Value) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::description::{NamedSchema, Place, SchemaId, Style};
+    use crate::description::{NamedSchema, SchemaId};
 
     fn operation(path: &str, parameters: Vec<Parameter>) -> Operation {
         Operation {
@@ -195,16 +195,7 @@ mod tests {
     }
 
     fn parameter(name: &str, schema: Schema, required: bool) -> Parameter {
-        Parameter {
-            name: name.to_owned(),
-            place: Place::Query,
-            style: Style::default(),
-            required,
-            schema,
-            description: String::new(),
-            deprecated: false,
-            example: None,
-        }
+        Parameter { name: name.to_owned(), required, schema, ..Parameter::default() }
     }
 
     fn api(operations: Vec<Operation>) -> ApiDescription {

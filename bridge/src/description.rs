@@ -163,7 +163,7 @@ impl RootKind {
 }
 
 /// A named value a caller may send, as text under its name in `params`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Parameter {
     pub name: String,
     #[serde(rename = "in")]
@@ -182,9 +182,10 @@ pub struct Parameter {
 }
 
 /// The part of the upstream's request that a parameter travels in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Place {
+    #[default]
     Query,
     Path,
     Header,
@@ -229,7 +230,7 @@ impl Style {
 }
 
 /// The body of a request.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Body {
     pub kind: BodyKind,
     /// Sent upstream as the content type, without parameters: `application/json`, `text/csv`, `image/*`.
@@ -247,7 +248,7 @@ pub struct Body {
 }
 
 /// The way in which a caller's body is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BodyKind {
     /// JSON, checked against the schema and passed on byte by byte.
@@ -257,6 +258,7 @@ pub enum BodyKind {
     /// Passed on as it is: text, or bytes of a media type that is no text. Of `multipart/…` the parts are checked.
     Text,
     /// Nobody described it: passed on as it is, whatever its content type.
+    #[default]
     Any,
 }
 
@@ -304,7 +306,7 @@ impl std::fmt::Display for Status {
 pub const ANYTHING: &str = "*/*";
 
 /// The content of a body.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Content {
     /// Without parameters: `application/json`.
     pub media_type: String,

@@ -4,7 +4,7 @@
 
 use farthing_bridge::{
     Api,
-    description::{ApiDescription, Content, Operation, Response, Schema, Status},
+    description::{ApiDescription, Content, Operation, Response, Status},
     document::{self, Bounds},
     limits::{OPERATIONS_MAX, PATH_SEGMENTS_MAX, UNPACKED_VALUES_MAX},
 };
@@ -37,12 +37,7 @@ fn of_maps(members: usize) -> ApiDescription {
     // A map counts as four values, and is told apart from the next.
     let maps = UNPACKED_VALUES_MAX / 21 * 20 / (members + 4);
     let example = Some(Value::Array(vec![map.into(); maps]));
-    let content = Content {
-        media_type: "application/json".into(),
-        schema: Schema::default(),
-        example,
-        also: Vec::new(),
-    };
+    let content = Content { media_type: "application/json".into(), example, ..Content::default() };
     let response = Response { status: Status::Code(200), description: String::new(), content: Some(content) };
     let operation = Operation { path: "/a".into(), responses: vec![response], ..Operation::default() };
     ApiDescription { operations: vec![operation], ..ApiDescription::default() }

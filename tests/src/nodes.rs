@@ -61,14 +61,7 @@ impl Nodes {
         }
         options.settings.clone_from(&self.settings);
         options.environment = environment;
-        // Nothing listens there: these nodes live without a chain.
-        let chain = [
-            ("chain.preset", "local"),
-            ("chain.rpc_urls", "http://127.0.0.1:9"),
-            ("chain.token", "0x00000000000000000000000000000000000000aa"),
-        ];
-        let chain = chain.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
-        NodeProcess::start_on(chain, options).await
+        NodeProcess::start_on(no_chain(), options).await
     }
 
     /// The next node to join is a copy of the last one, which must be stopped while its folder is copied.
@@ -97,19 +90,45 @@ impl Nodes {
     }
 }
 
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    std::fs::create_dir_all(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        let to = to.join(entry.file_name());
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            copy(&entry.path(), &to)?;
-        } else if kind.is_file() {
-            std::fs::copy(entry.path(), to)?;
+/// Settings of a node that lives without a chain: nothing listens there.
+pub fn no_chain() -> Vec<(String, String)> {
+    let chain = [
+        ("chain.preset", "local"),
+        ("chain.rpc_urls", "http://127.0.0.1:9"),
+        ("chain.token", "0x00000000000000000000000000000000000000aa"),
+    ];
+    chain.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec()
+}
+
+/// Copies a file, or a folder with its files and folders; what is neither, or not there, is left out.
+///
+/// # Errors
+/// When one cannot be read or written.
+pub fn copy(from: &Path, to: &Path) -> Result<()> {
+    if from.is_dir() {
+        std::fs::create_dir_all(to)?;
+        for entry in std::fs::read_dir(from)? {
+            let name = entry?.file_name();
+            copy(&from.join(&name), &to.join(&name))?;
         }
+    } else if from.is_file() {
+        std::fs::copy(from, to)?;
     }
     Ok(())
+}
+
+/// Sums the sizes of all files in a folder.
+///
+/// # Errors
+/// When one cannot be read.
+pub fn bytes_of(folder: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        bytes += if metadata.is_dir() { bytes_of(&entry.path())? } else { metadata.len() };
+    }
+    Ok(bytes)
 }
 
 /// An API of one operation, with an example of its answer.
@@ -130,12 +149,7 @@ pub fn offer(name: &str, upstream: &str) -> ServiceFile {
         tags: vec!["earth".to_owned(), "hazard".to_owned()],
         samples: SamplesFile::Described,
         upstream: upstream.to_owned(),
-        source: Some(SourceFile {
-            kind: SourceKind::Openapi,
-            url: None,
-            text: Some(API.to_owned()),
-            file: "the test's own".to_owned(),
-        }),
+        source: Some(SourceFile::given(SourceKind::Openapi, API.to_owned(), "the test's own".to_owned())),
         ..ServiceFile::priced(PRICE)
     }
 }

@@ -4,7 +4,10 @@ use anyhow::Result;
 use farthing_control::types::{Api, ServiceFile, SourceFile, SourceKind};
 use farthing_demo_services::image_size;
 
-use crate::world::{PRICE, World};
+use crate::{
+    upstream::serve,
+    world::{PRICE, World},
+};
 
 const DESCRIPTION: &str = include_str!("../../demo-services/src/image_size/openapi.json");
 
@@ -20,18 +23,10 @@ pub fn picture(width: u32, height: u32) -> Vec<u8> {
 /// # Errors
 /// When the owner's node does not publish it.
 pub async fn sell_image_size(world: &World) -> Result<Api> {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    let upstream = format!("http://{}", listener.local_addr()?);
-    tokio::spawn(async move { axum::serve(listener, image_size::router()).await });
-    let source = SourceFile {
-        kind: SourceKind::Openapi,
-        url: None,
-        text: Some(DESCRIPTION.to_owned()),
-        file: "image-size.json".to_owned(),
-    };
+    let source = SourceFile::given(SourceKind::Openapi, DESCRIPTION.to_owned(), "image-size.json".to_owned());
     let file = ServiceFile {
         name: "Image size".to_owned(),
-        upstream,
+        upstream: serve(image_size::router()).await?,
         source: Some(source),
         writes: true,
         ..ServiceFile::priced(PRICE)

@@ -1,6 +1,6 @@
 //! An owner's server that answers whatever a test tells it to, and remembers every request.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
 use anyhow::Result;
 use axum::{
@@ -10,8 +10,9 @@ use axum::{
     http::{HeaderMap, Method, Request, Response, StatusCode, Uri},
 };
 use parking_lot::Mutex;
-use tokio::net::TcpListener;
 use tower::ServiceExt;
+
+use crate::upstream::serve;
 
 /// A request as it arrived.
 #[derive(Debug, Clone)]
@@ -41,7 +42,7 @@ impl Scripted {
 /// A running server. It ends with the test's runtime.
 #[derive(Debug, Clone)]
 pub struct Recorder {
-    address: SocketAddr,
+    url: String,
     shared: Arc<Shared>,
 }
 
@@ -78,14 +79,11 @@ impl Recorder {
         });
         let router =
             Router::new().fallback(record).layer(DefaultBodyLimit::disable()).with_state(shared.clone());
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?;
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        Ok(Self { address, shared })
+        Ok(Self { url: serve(router).await?, shared })
     }
 
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        self.url.clone()
     }
 
     pub fn answer_with(&self, answer: Scripted) {

@@ -1,7 +1,6 @@
 //! An owner's server that does what a test asks of it, and counts what reaches it.
 
 use std::{
-    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -27,9 +26,20 @@ use tokio::{
 /// A running server. It ends with the test's runtime.
 #[derive(Debug, Clone)]
 pub struct Upstream {
-    address: SocketAddr,
+    url: String,
     hits: Arc<AtomicU64>,
     fails: Arc<AtomicBool>,
+}
+
+/// Serves a router on a free port until the test's runtime ends; returns its address, without a slash at the end.
+///
+/// # Errors
+/// When no port is free.
+pub async fn serve(router: Router) -> Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    Ok(url)
 }
 
 impl Upstream {
@@ -56,14 +66,11 @@ impl Upstream {
             .route("/redirect", get(redirect))
             .layer(middleware::from_fn_with_state(Arc::clone(&fails), unless_failing))
             .with_state(Arc::clone(&hits));
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?;
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        Ok(Self { address, hits, fails })
+        Ok(Self { url: serve(router).await?, hits, fails })
     }
 
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        self.url.clone()
     }
 
     /// From now on every request is answered with status 503, or none is.

@@ -270,6 +270,17 @@ impl World {
         Ok(())
     }
 
+    /// Sets the ETH of the owner's wallet, and has a block show it.
+    ///
+    /// # Errors
+    /// When the chain does not answer.
+    pub async fn set_eth_of_the_owner(&self, wei: &str) -> Result<()> {
+        let balance = json!([self.owner_wallet.to_string(), wei]);
+        rpc::call(&self.chain.rpc_url(), "anvil_setBalance", balance).await?;
+        rpc::call(&self.chain.rpc_url(), "evm_mine", json!([])).await?;
+        Ok(())
+    }
+
     /// Waits until no call of the consumer is undecided.
     ///
     /// # Errors

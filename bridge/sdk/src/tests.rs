@@ -7,6 +7,7 @@ mod names;
 mod plain;
 #[path = "../../src/testing/samples.rs"]
 mod samples;
+mod texts;
 mod types;
 mod upload;
 
@@ -32,15 +33,7 @@ fn nasty() -> ApiDescription {
 
 /// The same with operations up to this number.
 fn many(count: usize) -> ApiDescription {
-    let mut description = nasty();
-    let own = description.operations.clone();
-    for (index, operation) in own.iter().cycle().take(count.saturating_sub(own.len())).enumerate() {
-        let mut operation = operation.clone();
-        operation.path = format!("/v{index}{}", operation.path);
-        operation.id = format!("{} {index}", operation.id);
-        description.operations.push(operation);
-    }
-    description
+    texts::many(nasty(), count)
 }
 
 fn all_text(sdk: &Sdk) -> String {

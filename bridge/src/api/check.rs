@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use crate::{
     ApiError,
-    description::{ApiDescription, Method, Operation, Parameter, Place, RootKind, Schema, Shape, Style},
+    description::{ApiDescription, Method, Operation, Parameter, Place, RootKind, Schema, Shape},
     headers::header_is_forbidden,
     limits::{
         DOCUMENT_DEPTH_MAX, NAME_BYTES_MAX, OPERATIONS_MAX, PARAMETERS_MAX, REFERENCES_MAX, SCHEMAS_MAX,
@@ -161,12 +161,9 @@ fn complete(operation: &mut Operation, in_path: &[String]) -> Result<(), ApiErro
         operation.parameters.push(Parameter {
             name: name.clone(),
             place: Place::Path,
-            style: Style::default(),
             required: true,
             schema: Schema::string(),
-            description: String::new(),
-            deprecated: false,
-            example: None,
+            ..Parameter::default()
         });
     }
     Ok(())

@@ -13,16 +13,7 @@ use crate::{
 };
 
 fn parameter(name: &str, place: Place, schema: Schema, required: bool) -> Parameter {
-    Parameter {
-        name: name.into(),
-        place,
-        style: Style::default(),
-        required,
-        schema,
-        description: String::new(),
-        deprecated: false,
-        example: None,
-    }
+    Parameter { name: name.into(), place, required, schema, ..Parameter::default() }
 }
 
 fn operation(method: Method, path: &str, parameters: Vec<Parameter>) -> Operation {

@@ -33,8 +33,7 @@ fn note() -> Schema {
 fn api(kind: BodyKind, media_type: &str, required: bool) -> Api {
     let schema = if kind == BodyKind::Text { Schema::string() } else { note() };
     let media_type = media_type.into();
-    let (also, description) = (Vec::new(), String::new());
-    let body = Body { kind, media_type, also, required, schema, description, example: None };
+    let body = Body { kind, media_type, required, schema, ..Body::default() };
     let operation = |path: &str, body| Operation {
         method: Method::Post,
         path: path.into(),

@@ -21,8 +21,8 @@ use super::{
 };
 use crate::{
     description::{
-        ApiDescription, ArrayOf, Body, BodyKind, Content, Method, Operation, Parameter, Place, Response,
-        RootField, RootKind, Schema, Shape, Status, Style,
+        ApiDescription, ArrayOf, Body, BodyKind, Content, Method, Operation, Parameter, Response, RootField,
+        RootKind, Schema, Shape, Status,
     },
     limits::{DESCRIPTION_STEPS_MAX, LISTS_DEPTH_MAX, OPERATIONS_MAX, TYPE_FIELDS_VISITED_MAX},
     report::Report,
@@ -168,13 +168,12 @@ impl Describer<'_> {
         }
         Parameter {
             name: arg.name.clone(),
-            place: Place::Query,
             style: self.inputs.style(&arg.ty),
             required: arg.is_required() && !is_first,
             schema,
             description: described(&arg.description, arg.deprecated.as_deref()),
             deprecated: arg.deprecated.is_some(),
-            example: None,
+            ..Parameter::default()
         }
     }
 
@@ -183,19 +182,16 @@ impl Describer<'_> {
         (!field.args.is_empty()).then(|| Body {
             kind: BodyKind::Json,
             media_type: "application/json".into(),
-            also: Vec::new(),
             required: field.args.iter().any(InputValue::is_required),
             schema: Schema::of(Shape::Object(arguments)),
-            description: String::new(),
-            example: None,
+            ..Body::default()
         })
     }
 
     fn response(&mut self, field: &Field, planned: &plan::OperationPlan) -> Response {
         let selection = planned.default_selection(self.schema, field, &mut self.steps);
         let schema = output(self.schema, &mut self.inputs, &field.ty, selection.as_ref());
-        let content =
-            Content { media_type: "application/json".into(), schema, example: None, also: Vec::new() };
+        let content = Content { media_type: "application/json".into(), schema, ..Content::default() };
         Response {
             status: Status::Code(200),
             description: format!("The value of `{}`.", field.name),
@@ -247,16 +243,13 @@ fn fields_parameter(name: &str, choices: Vec<String>) -> Parameter {
     let array = ArrayOf { items, items_min: Some(1), items_max: None };
     Parameter {
         name: name.to_owned(),
-        place: Place::Query,
-        style: Style::Comma,
-        required: false,
         schema: Schema::of(Shape::Array(Box::new(array))),
         description: "The fields of the answer instead of the usual ones, separated by commas: `name`, \
                       `host.name`, `host(name,mass)`; `*` stands for all plain values of an object. Fewer \
                       fields make a smaller request."
             .into(),
-        deprecated: false,
         example: (!example.is_empty()).then_some(example.into()),
+        ..Parameter::default()
     }
 }
 

@@ -13,16 +13,7 @@ use crate::{
 };
 
 fn parameter(name: &str, place: Place, style: Style, schema: Schema) -> Parameter {
-    Parameter {
-        name: name.into(),
-        place,
-        style,
-        required: false,
-        schema,
-        description: String::new(),
-        deprecated: false,
-        example: None,
-    }
+    Parameter { name: name.into(), place, style, schema, ..Parameter::default() }
 }
 
 fn object(properties: Vec<(&str, bool, Schema)>) -> Schema {

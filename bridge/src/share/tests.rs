@@ -20,8 +20,7 @@ fn object(names: &[&str]) -> Schema {
 /// A description whose operations answer with these schemas.
 fn answering(schemas: Vec<Schema>) -> ApiDescription {
     let operation = |(index, schema)| {
-        let content =
-            Content { media_type: "application/json".into(), schema, example: None, also: Vec::new() };
+        let content = Content { media_type: "application/json".into(), schema, ..Content::default() };
         let response =
             Response { status: Status::Code(200), description: String::new(), content: Some(content) };
         let id = format!("op_{index}");

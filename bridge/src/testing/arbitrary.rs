@@ -39,8 +39,13 @@ pub(crate) fn descriptions() -> impl Strategy<Value = ApiDescription> {
 fn numbered(index: usize, mut operation: Operation) -> Operation {
     operation.id = format!("{}{index}", operation.id);
     operation.path = format!("/things{index}/{{the.id}}.json");
-    let path = Parameter { name: "the.id".into(), place: Place::Path, ..parameter_of(Schema::string()) };
-    operation.parameters.push(Parameter { required: true, ..path });
+    operation.parameters.push(Parameter {
+        name: "the.id".into(),
+        place: Place::Path,
+        required: true,
+        schema: Schema::string(),
+        ..Parameter::default()
+    });
     for (index, parameter) in operation.parameters.iter_mut().enumerate() {
         if parameter.place != Place::Path {
             parameter.name = format!("{}{index}", parameter.name);
@@ -49,19 +54,6 @@ fn numbered(index: usize, mut operation: Operation) -> Operation {
     let mut seen = std::collections::BTreeSet::new();
     operation.responses.retain(|response| seen.insert(response.status));
     operation
-}
-
-fn parameter_of(schema: Schema) -> Parameter {
-    Parameter {
-        name: String::new(),
-        place: Place::Query,
-        style: Style::default(),
-        required: false,
-        schema,
-        description: String::new(),
-        deprecated: false,
-        example: None,
-    }
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -116,8 +108,9 @@ fn parameter() -> impl Strategy<Value = Parameter> {
             style: if place == Place::Query { style } else { Style::Comma },
             required,
             description,
+            schema,
             example,
-            ..parameter_of(schema)
+            ..Parameter::default()
         },
     )
 }
@@ -128,11 +121,10 @@ fn body() -> impl Strategy<Value = Body> {
         |(kind, media_type, required, schema, example)| Body {
             kind,
             media_type,
-            also: Vec::new(),
             required,
             schema,
-            description: String::new(),
             example,
+            ..Body::default()
         },
     )
 }
@@ -140,8 +132,9 @@ fn body() -> impl Strategy<Value = Body> {
 fn response() -> impl Strategy<Value = Response> {
     let statuses = [200, 201, 204, 400, 404, 502, 42].map(Status::Code).into_iter();
     let statuses = statuses.chain([Status::Class(2), Status::Class(4), Status::Class(7), Status::Default]);
-    let content = (media_type(), schema(), option::of(value()))
-        .prop_map(|(media_type, schema, example)| Content { media_type, schema, example, also: Vec::new() });
+    let content = (media_type(), schema(), option::of(value())).prop_map(|(media_type, schema, example)| {
+        Content { media_type, schema, example, ..Content::default() }
+    });
     (select(statuses.collect::<Vec<_>>()), words(), option::of(content))
         .prop_map(|(status, description, content)| Response { status, description, content })
 }

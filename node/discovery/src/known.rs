@@ -410,9 +410,8 @@ mod tests {
         let mut operation = known.api().description().operations[0].clone();
         operation.responses[0].content = Some(Content {
             media_type: "text/csv".to_owned(),
-            schema: farthing_bridge::description::Schema::default(),
-            example: None,
             also: vec!["image/png".to_owned(), "*/*".to_owned()],
+            ..Content::default()
         });
         assert!(
             describes(&operation, "text/csv;q=1, image/png") && !describes(&operation, "text/csv, text/html")

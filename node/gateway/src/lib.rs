@@ -19,6 +19,7 @@ use axum::{
 };
 use farthing_bridge::headers::codings;
 use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_RECEIPT, HEADER_TIMING};
+use farthing_discovery::CatalogError;
 use farthing_node::{
     consumer::{BuyError, Consumer, Order, spending::Grant},
     handles::Handles,
@@ -217,7 +218,7 @@ fn refused(error: &BuyError, call_id: CallId) -> Problem {
         BuyError::BadAnswer { .. }
         | BuyError::Ledger(_)
         | BuyError::Unread(_)
-        | BuyError::Catalog(_)
+        | BuyError::Service(CatalogError::Store(_))
         | BuyError::NotStored(_) => {
             tracing::error!(%call_id, %error, "a call failed");
         }

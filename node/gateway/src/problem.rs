@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED};
-use farthing_discovery::PlanError;
+use farthing_discovery::{CatalogError, PlanError};
 use farthing_node::consumer::{BuyError, Unanswered};
 use farthing_protocol::{CallId, Usdc};
 use farthing_serve::TurnedAway;
@@ -225,11 +225,13 @@ impl IntoResponse for Problem {
 impl From<&BuyError> for Problem {
     fn from(error: &BuyError) -> Self {
         let (status, name, title) = match error {
-            BuyError::UnknownService(_) => (NOT_FOUND, "unknown-service", "No node knows this service"),
-            BuyError::Retired { .. } => {
+            BuyError::Service(CatalogError::Unknown(_) | CatalogError::NotKept { .. }) => {
+                (NOT_FOUND, "unknown-service", "No node knows this service")
+            }
+            BuyError::Service(CatalogError::Retired { .. }) => {
                 (StatusCode::GONE, "service-retired", "The owner has retired this service")
             }
-            BuyError::DetailsUnavailable { .. } => {
+            BuyError::Service(CatalogError::DetailsUnavailable { .. }) => {
                 (BAD_GATEWAY, "owner-unreachable", "The details of the service cannot be had")
             }
             BuyError::OwnerUnreachable(_) => {
@@ -238,7 +240,9 @@ impl From<&BuyError> for Problem {
             BuyError::BooksUnseen(_) => {
                 (BAD_GATEWAY, "owner-unreachable", "The owner's books do not agree, or are not shown")
             }
-            BuyError::NoMemory(_) => (UNAVAILABLE, "no-room", "This node holds too much"),
+            BuyError::Service(CatalogError::NoMemory(_)) => {
+                (UNAVAILABLE, "no-room", "This node holds too much")
+            }
             BuyError::NotScoped { .. } => {
                 (StatusCode::FORBIDDEN, "secret-not-scoped", "The secret is not made for this service")
             }
@@ -293,7 +297,7 @@ impl From<&BuyError> for Problem {
             BuyError::Ledger(error) if !error.is_failure() => {
                 (UNAVAILABLE, "ledger-closed", "The node's ledger does not take the promise")
             }
-            BuyError::Ledger(_) | BuyError::Catalog(_) => {
+            BuyError::Ledger(_) | BuyError::Service(CatalogError::Store(_)) => {
                 (UNAVAILABLE, "ledger-closed", "The node cannot store what it would have to promise")
             }
             BuyError::Unread(_) => {
@@ -303,7 +307,7 @@ impl From<&BuyError> for Problem {
                 (UNAVAILABLE, "ledger-closed", "The node cannot store what it promised")
             }
             BuyError::SpendingStopped(_) => (UNAVAILABLE, "spending-stopped", "Spending is stopped"),
-            BuyError::Failed | BuyError::NotRead(_) => {
+            BuyError::Failed | BuyError::Service(CatalogError::NotRead(_)) => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "internal", "The node failed")
             }
             BuyError::ShuttingDown => (UNAVAILABLE, "shutting-down", "The node is shutting down"),
@@ -340,7 +344,7 @@ impl From<&BuyError> for Problem {
             | BuyError::Unread(_)
             | BuyError::NotStored(_)
             | BuyError::Failed
-            | BuyError::NotRead(_)
+            | BuyError::Service(CatalogError::NotRead(_))
             | BuyError::Undecided(_) => problem.undecided(),
             BuyError::BadAnswer { charged, .. } => problem.charging(*charged),
             BuyError::BodyGone { charged } | BuyError::NotRepeated { charged, .. } => {
@@ -360,7 +364,9 @@ impl From<&BuyError> for Problem {
                 problem.retry_after(Some(error.share_wait_ms().unwrap_or(ROOM_AFTER_MS)))
             }
             // An earlier request of this call may have been charged: an address's service is read before its call id is looked up.
-            BuyError::NoMemory(_) => problem.retry_after(Some(ROOM_AFTER_MS)).undecided(),
+            BuyError::Service(CatalogError::NoMemory(_)) => {
+                problem.retry_after(Some(ROOM_AFTER_MS)).undecided()
+            }
             BuyError::Refused(refusal) => problem.retry_after(refusal.retry_after_ms),
             _ => problem,
         }

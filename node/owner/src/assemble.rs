@@ -6,8 +6,7 @@
 
 use farthing_bridge::{
     description::{
-        ApiDescription, Body, BodyKind, Content, Method, Operation, Parameter, Place, Response, Schema,
-        Status, Style,
+        ApiDescription, Body, Content, Method, Operation, Parameter, Place, Response, Schema, Status,
     },
     graphql,
     headers::answer_header_is_forbidden,
@@ -293,7 +292,7 @@ fn operation(file: &OperationFile) -> Operation {
         id: format!("{} {}", file.method, file.path),
         summary: file.summary.clone(),
         parameters: file.parameters.iter().map(parameter).collect(),
-        body: file.body.then(any_body),
+        body: file.body.then(Body::default),
         responses: answers(&file.answers).into_iter().collect(),
         any_params: file.any_params,
         ..Operation::default()
@@ -303,26 +302,9 @@ fn operation(file: &OperationFile) -> Operation {
 /// The answer of an operation that names its media types, of which nothing more is said.
 fn answers(media_types: &[String]) -> Option<Response> {
     let mut media_types = media_types.iter().map(|media_type| media_type.trim().to_ascii_lowercase());
-    let content = Content {
-        media_type: media_types.next()?,
-        schema: Schema::default(),
-        example: None,
-        also: media_types.collect(),
-    };
+    let content =
+        Content { media_type: media_types.next()?, also: media_types.collect(), ..Content::default() };
     Some(Response { status: Status::Default, description: String::new(), content: Some(content) })
-}
-
-/// A body nobody described: passed on as it is.
-fn any_body() -> Body {
-    Body {
-        kind: BodyKind::Any,
-        media_type: String::new(),
-        also: Vec::new(),
-        required: false,
-        schema: Schema::default(),
-        description: String::new(),
-        example: None,
-    }
 }
 
 fn parameter(file: &ParameterFile) -> Parameter {
@@ -340,12 +322,11 @@ fn parameter(file: &ParameterFile) -> Parameter {
             PlaceFile::Path => Place::Path,
             PlaceFile::Header => Place::Header,
         },
-        style: Style::default(),
         required: file.required,
         schema,
         description: file.description.clone(),
-        deprecated: false,
         example: file.example.as_ref().map(|example| typed(file.kind, example)),
+        ..Parameter::default()
     }
 }
 

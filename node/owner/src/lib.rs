@@ -47,6 +47,9 @@ pub mod node_record;
 pub mod previews;
 mod probe;
 pub mod publish;
+#[cfg(test)]
+#[path = "../../../protocol/tests/support/random.rs"]
+mod random;
 pub mod record;
 pub mod registry;
 pub mod running;

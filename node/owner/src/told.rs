@@ -156,9 +156,9 @@ fn record(row: ServedRow) -> CallRecord {
 #[cfg(test)]
 mod tests {
     use farthing_ledger::{OpenMode, PayeeChannelFacts};
-    use farthing_protocol::ChannelConfig;
 
     use super::*;
+    use crate::book::tests::{ID, terms};
 
     #[tokio::test]
     async fn who_paid_on_a_channel_that_is_closed_is_told_what_no_record_here_explains() {
@@ -167,15 +167,8 @@ mod tests {
         let (payer, stranger) = (Address::from_bytes([1; 20]), Address::from_bytes([3; 20]));
         let paid = Usdc::from_micros(8_000);
         let closed = PayeeChannelFacts {
-            id: ChannelId::from_bytes([1; 32]),
-            config: ChannelConfig {
-                payer,
-                payee: Address::from_bytes([2; 20]),
-                token: Address::ZERO,
-                signer: payer,
-                close_delay_secs: 86_400,
-                salt: [0; 32],
-            },
+            id: ID,
+            config: terms(payer, Address::from_bytes([2; 20])),
             deposited: paid,
             claimed: paid,
             closing: false,

@@ -73,17 +73,16 @@ pub(super) fn alert(owner: &SilentOwner) -> Option<Alert> {
 #[cfg(test)]
 mod tests {
     use farthing_ledger::PayerChannelRow;
-    use farthing_protocol::{Address, ChannelConfig, ChannelId};
+    use farthing_protocol::{Address, ChannelId};
 
     use super::*;
-    use crate::consumer::channels::PayerChannels;
+    use crate::consumer::channels::{
+        PayerChannels,
+        tests::{row, terms, usdc},
+    };
 
     const OWNER: Address = Address::from_bytes([1; 20]);
     const ID: ChannelId = ChannelId::from_bytes([1; 32]);
-
-    const fn usdc(micros: u64) -> Usdc {
-        Usdc::from_micros(micros)
-    }
 
     const fn undecided(sum: u64) -> UndecidedSum {
         UndecidedSum { owner: OWNER, calls: 3, sum: usdc(sum), limit: usdc(100) }
@@ -91,28 +90,15 @@ mod tests {
 
     /// A channel that holds 1000, on which receipts come to 10, and these calls are open.
     fn channel(claimed: u64, in_flight: u64) -> PayerChannel {
-        let config = ChannelConfig {
-            payer: Address::ZERO,
-            payee: OWNER,
-            token: Address::ZERO,
-            signer: Address::ZERO,
-            close_delay_secs: 86_400,
-            salt: [0; 32],
-        };
         let row = PayerChannelRow {
             id: ID,
-            config,
-            deposited: usdc(1_000),
             claimed: usdc(claimed),
-            round: None,
-            stopped: false,
             acknowledged: usdc(10),
             receipted: usdc(10),
             signed: usdc(10),
-            in_flight: usdc(0),
             used_secs: Some(1),
-            is_promised_on: true,
             may_lack_calls: false,
+            ..row(terms(Address::ZERO, OWNER), 1_000)
         };
         let channels = PayerChannels::default();
         channels.apply(&row, None);

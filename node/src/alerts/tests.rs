@@ -4,11 +4,7 @@ use farthing_control::types::{NodePart, WalletBalance};
 use farthing_protocol::ServiceId;
 
 use super::*;
-use crate::consumer::conduct::Flag;
-
-const fn usdc(micros: u64) -> Usdc {
-    Usdc::from_micros(micros)
-}
+use crate::consumer::{channels::tests::usdc, conduct::Flag};
 
 fn levels() -> Levels {
     Levels {

@@ -493,4 +493,4 @@ impl PayerChannels {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

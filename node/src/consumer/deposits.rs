@@ -94,40 +94,25 @@ impl DepositPolicy {
 #[cfg(test)]
 mod tests {
     use farthing_ledger::PayerChannelRow;
-    use farthing_protocol::{Address, ChannelConfig, ChannelId};
+    use farthing_protocol::{Address, ChannelId};
 
     use super::*;
-    use crate::consumer::channels::PayerChannels;
-
-    const fn usdc(micros: u64) -> Usdc {
-        Usdc::from_micros(micros)
-    }
+    use crate::consumer::channels::{
+        PayerChannels,
+        tests::{row, terms, usdc},
+    };
 
     /// A channel that got this deposit in one go, all of it but `left` charged, and this part of it paid out.
     fn channel(deposited: u64, left: u64, claimed: u64) -> PayerChannel {
-        let config = ChannelConfig {
-            payer: Address::ZERO,
-            payee: Address::ZERO,
-            token: Address::ZERO,
-            signer: Address::ZERO,
-            close_delay_secs: 86_400,
-            salt: [0; 32],
-        };
         let charged = usdc(deposited - left);
         let row = PayerChannelRow {
-            id: ChannelId::NONE,
-            config,
-            deposited: usdc(deposited),
             claimed: usdc(claimed),
-            round: None,
-            stopped: false,
             acknowledged: charged,
             receipted: charged,
             signed: charged,
-            in_flight: usdc(0),
             used_secs: Some(1),
-            is_promised_on: true,
             may_lack_calls: false,
+            ..row(terms(Address::ZERO, Address::ZERO), deposited)
         };
         let channels = PayerChannels::default();
         channels.apply(&row, None);

@@ -1,5 +1,6 @@
 //! The end of a bought call, as the access log and `/metrics` tell it.
 
+use farthing_discovery::CatalogError;
 use farthing_protocol::Usdc;
 use farthing_shared::call_ends::{BegunCall, End, EndedCall, Half};
 
@@ -51,13 +52,10 @@ const fn end_of(error: &BuyError) -> End {
         BuyError::BadAnswer { .. } => End::Disputed,
         BuyError::BodyGone { .. } | BuyError::NotRepeated { .. } => End::Gone,
         BuyError::Undecided(_) | BuyError::NotStored(_) | BuyError::Failed => End::Undecided,
-        BuyError::OwnerUnreachable(_) | BuyError::BooksUnseen(_) | BuyError::DetailsUnavailable { .. } => {
-            End::Unreached
-        }
-        BuyError::UnknownService(_)
-        | BuyError::Retired { .. }
-        | BuyError::NoMemory(_)
-        | BuyError::NotRead(_)
+        BuyError::OwnerUnreachable(_)
+        | BuyError::BooksUnseen(_)
+        | BuyError::Service(CatalogError::DetailsUnavailable { .. }) => End::Unreached,
+        BuyError::Service(_)
         | BuyError::NotScoped { .. }
         | BuyError::Plan(_)
         | BuyError::OutOfBounds(_)
@@ -80,7 +78,6 @@ const fn end_of(error: &BuyError) -> End {
         | BuyError::Unsigned(_)
         | BuyError::Ledger(_)
         | BuyError::Unread(_)
-        | BuyError::Catalog(_)
         | BuyError::SpendingStopped(_)
         | BuyError::ShuttingDown
         | BuyError::PriceChanged { .. }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use farthing_catalog as store;
 use farthing_chain::ChainError;
 use farthing_discovery::{CatalogError, ContentError, PlanError};
 use farthing_ledger::LedgerError;
@@ -25,24 +24,8 @@ pub use causes::{AwaitedClose, AwaitedDeposit, LastKnown, NoAnswer, NoRoom};
 /// Every way a purchase can fail. Unless the text says otherwise nothing was charged.
 #[derive(Debug, thiserror::Error)]
 pub enum BuyError {
-    #[error("no connected node knows the service {0}")]
-    UnknownService(ServiceId),
-    /// `on_secs` is by the owner's clock.
-    #[error("the service {service} was retired by its owner {owner} on {}", clock::date(*.on_secs))]
-    Retired { service: ServiceId, owner: Address, on_secs: u64 },
-    #[error("the details of this service cannot be had from its owner {owner}: {reason}")]
-    DetailsUnavailable {
-        owner: Address,
-        #[source]
-        reason: ContentError,
-    },
-    #[error(
-        "calls and pages under way, and services that were paid for, fill the memory that this node has for large descriptions, \
-         and the one of the service {0} found no room"
-    )]
-    NoMemory(ServiceId),
-    #[error("this node failed while it read the description of the service {0}; the call was not sent")]
-    NotRead(ServiceId),
+    #[error("{}", unusable(.0))]
+    Service(#[from] CatalogError),
     #[error("the secret `{secret}` is not made for the service {service}")]
     NotScoped { secret: String, service: ServiceId },
     #[error(transparent)]
@@ -93,8 +76,6 @@ pub enum BuyError {
     /// Nothing was sent this time.
     #[error("{0}; the call was not sent, and whether it was charged before is learned after a restart")]
     Unread(#[source] LedgerError),
-    #[error(transparent)]
-    Catalog(store::CatalogError),
     /// The call was sent, and what it promised could not be stored.
     #[error("{}", not_stored(.0))]
     NotStored(#[source] LedgerError),
@@ -166,21 +147,21 @@ impl BuyError {
     /// The step to take next, for people.
     pub const fn next_step(&self) -> &'static str {
         match self {
-            Self::UnknownService(_) => {
+            Self::Service(CatalogError::Unknown(_) | CatalogError::NotKept { .. }) => {
                 "Check api_id_public; if the service is new, its owner may be offline."
             }
-            Self::Retired { .. } => "Look for another one with `farthing catalog search`.",
-            Self::DetailsUnavailable {
+            Self::Service(retired @ CatalogError::Retired { .. }) => retired.next_step(),
+            Self::Service(CatalogError::DetailsUnavailable {
                 reason: ContentError::OtherContent | ContentError::Unreadable(_),
                 ..
-            } => "Its owner has to publish the service again; nothing was sent.",
-            Self::DetailsUnavailable { .. } | Self::OwnerUnreachable(_) | Self::BooksUnseen(_) => {
-                "Try again later; nothing was sent."
-            }
-            Self::NoMemory(_) => {
+            }) => "Its owner has to publish the service again; nothing was sent.",
+            Self::Service(CatalogError::DetailsUnavailable { .. })
+            | Self::OwnerUnreachable(_)
+            | Self::BooksUnseen(_) => "Try again later; nothing was sent.",
+            Self::Service(CatalogError::NoMemory(_)) => {
                 "Wait as Retry-After says, then send it again with the same call_id; nothing was done this time."
             }
-            Self::NotRead(_) => {
+            Self::Service(CatalogError::NotRead(_)) => {
                 "The node's log says more; restart the node, then send the call again with the same call_id."
             }
             Self::NotScoped { .. } => {
@@ -234,7 +215,9 @@ impl BuyError {
                 "See the reason above; `farthing doctor` checks wallet and chain."
             }
             Self::Ledger(error) => error.next_step(),
-            Self::Catalog(_) => "Free disk space or repair the disk, then restart the node.",
+            Self::Service(CatalogError::Store(_)) => {
+                "Free disk space or repair the disk, then restart the node."
+            }
             Self::Unread(error)
             | Self::NotStored(error)
             | Self::Undecided(NoAnswer::Books(BooksError::Ledger(error))) => repeat_after(error),
@@ -330,6 +313,21 @@ pub enum Cap {
     MaxPrice(Usdc),
     /// The node's.
     Limit(OverLimit),
+}
+
+/// The words for a caller: for it the network is searched, and its call was not sent.
+fn unusable(error: &CatalogError) -> String {
+    match error {
+        CatalogError::Unknown(service) | CatalogError::NotKept { service, .. } => {
+            format!("no connected node knows the service {service}")
+        }
+        CatalogError::DetailsUnavailable { owner, reason } => {
+            format!("the details of this service cannot be had from its owner {owner}: {reason}")
+        }
+        CatalogError::NotRead(_) => format!("{error}; the call was not sent"),
+        CatalogError::Store(error) => error.to_string(),
+        CatalogError::Retired { .. } | CatalogError::NoMemory(_) => error.to_string(),
+    }
 }
 
 fn above(cap: Option<&Cap>) -> String {
@@ -440,21 +438,6 @@ impl From<ChainError> for BuyError {
         match error {
             ChainError::Unreachable { .. } => Self::ChainUnreachable(error),
             other => Self::OpenFailed(other),
-        }
-    }
-}
-
-impl From<CatalogError> for BuyError {
-    fn from(error: CatalogError) -> Self {
-        match error {
-            CatalogError::Unknown(service) | CatalogError::NotKept { service, .. } => {
-                Self::UnknownService(service)
-            }
-            CatalogError::Retired { service, owner, on_secs } => Self::Retired { service, owner, on_secs },
-            CatalogError::Store(error) => Self::Catalog(error),
-            CatalogError::DetailsUnavailable { owner, reason } => Self::DetailsUnavailable { owner, reason },
-            CatalogError::NoMemory(service) => Self::NoMemory(service),
-            CatalogError::NotRead(service) => Self::NotRead(service),
         }
     }
 }

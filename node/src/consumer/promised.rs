@@ -296,20 +296,14 @@ mod tests {
     use redb::backends::InMemoryBackend;
 
     use super::*;
+    use crate::consumer::channels::tests::terms;
 
     const ID: ChannelId = ChannelId::from_bytes([1; 32]);
 
     fn view(deposited: u64, round: u32, close_at_secs: Option<u64>) -> ChannelView {
         ChannelView {
             id: ID,
-            config: ChannelConfig {
-                payer: Address::ZERO,
-                payee: Address::ZERO,
-                token: Address::ZERO,
-                signer: Address::ZERO,
-                close_delay_secs: 0,
-                salt: [0; 32],
-            },
+            config: terms(Address::ZERO, Address::ZERO),
             role: Role::Payer,
             deposited: Usdc::from_micros(deposited),
             safe_deposited: Usdc::ZERO,

@@ -100,10 +100,7 @@ impl fmt::Display for Resting {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const fn usdc(micros: u64) -> Usdc {
-        Usdc::from_micros(micros)
-    }
+    use crate::consumer::channels::tests::usdc;
 
     const fn resting(shown: u64, coming: u64, returned: u64) -> Resting {
         Resting {

@@ -248,10 +248,7 @@ mod tests {
     use farthing_ledger::OpenMode;
 
     use super::*;
-
-    const fn usdc(micros: u64) -> Usdc {
-        Usdc::from_micros(micros)
-    }
+    use crate::consumer::channels::tests::usdc;
 
     const CONFIGURED: SpendingCaps =
         SpendingCaps { price_max: usdc(10), per_day: usdc(30), per_secret_day: usdc(20) };

@@ -246,10 +246,7 @@ pub fn is_welcome(used: Option<Usdc>, newer: Option<Usdc>, max_price: Option<Usd
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const fn usdc(micros: u64) -> Usdc {
-        Usdc::from_micros(micros)
-    }
+    use crate::consumer::channels::tests::usdc;
 
     const LIMITS: SpendingCaps =
         SpendingCaps { price_max: usdc(10), per_day: usdc(30), per_secret_day: usdc(20) };

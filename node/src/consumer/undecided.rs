@@ -301,15 +301,11 @@ mod tests {
     use farthing_protocol::{Listing, SecretKey, ServiceNonce, Signed};
 
     use super::*;
-    use crate::consumer::unjudged::BoughtVersion;
+    use crate::consumer::{channels::tests::usdc, unjudged::BoughtVersion};
 
     const OWNER: Address = Address::from_bytes([1; 20]);
     const OTHER: Address = Address::from_bytes([2; 20]);
     const MOST: Usdc = usdc(100);
-
-    const fn usdc(micros: u64) -> Usdc {
-        Usdc::from_micros(micros)
-    }
 
     const fn call_id(number: u8) -> CallId {
         CallId::from_bytes([number; 16])

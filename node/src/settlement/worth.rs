@@ -106,12 +106,9 @@ fn sum(rows: &[&Row]) -> Usdc {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::consumer::channels::tests::usdc;
 
     const GAS: Gas = Gas { base: usdc(50), row: usdc(50), is_dear: false };
-
-    const fn usdc(micros: u64) -> Usdc {
-        Usdc::from_micros(micros)
-    }
 
     const fn id(n: u8) -> ChannelId {
         ChannelId::from_bytes([n; 32])

@@ -1,4 +1,11 @@
-//! Random numbers that a seed repeats (SplitMix64, Steele, Lea and Flood 2014), and how many seeds to try.
+//! Random numbers that a seed repeats (SplitMix64, Steele, Lea and Flood 2014), and the seeds to try.
+
+#![allow(dead_code, reason = "no test program uses all of it")]
+
+use std::{
+    env,
+    hash::{BuildHasher, RandomState},
+};
 
 /// A generator; the same seed gives the same numbers on every machine.
 pub struct Random(u64);
@@ -21,13 +28,20 @@ impl Random {
         usize::try_from(self.next() % bound as u64).unwrap()
     }
 
+    pub const fn u64_below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    pub fn one_in(&mut self, chances: usize) -> bool {
+        self.below(chances) == 0
+    }
+
     /// True in `percent` of 100 cases.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
     /// Takes an item out of `items`; order is lost on purpose.
-    #[allow(dead_code, reason = "not every test program takes things out")]
     pub fn take<T>(&mut self, items: &mut Vec<T>) -> Option<T> {
         if items.is_empty() {
             return None;
@@ -39,8 +53,18 @@ impl Random {
 
 /// Seeds to run: `FARTHING_SEEDS`, or `default`.
 pub fn seeds(default: u64) -> std::ops::Range<u64> {
-    let count = std::env::var("FARTHING_SEEDS").map_or(default, |text| {
+    let count = env::var("FARTHING_SEEDS").map_or(default, |text| {
         text.parse().expect("FARTHING_SEEDS is the number of seeds to run, such as 1000000")
     });
     0..count
+}
+
+/// The seed of this run, which is printed: `FARTHING_TEST_SEED`, or another one every time.
+pub fn seed() -> u64 {
+    let seed = env::var("FARTHING_TEST_SEED").map_or_else(
+        |_| RandomState::new().hash_one("a seed"),
+        |text| text.parse().expect("FARTHING_TEST_SEED is a whole number"),
+    );
+    println!("repeat this run with FARTHING_TEST_SEED={seed}");
+    seed
 }

@@ -8,7 +8,10 @@ use std::{collections::BTreeMap, fs, path::Path, time::Instant};
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
 use farthing_testnet::{NodeOptions, NodeProcess};
-use farthing_tests::full::{self, CALLS, LISTINGS};
+use farthing_tests::{
+    full::{self, CALLS, LISTINGS},
+    nodes::no_chain,
+};
 use hdrhistogram::Histogram;
 use reqwest::{Certificate, Client, header};
 use serde::Serialize;
@@ -50,14 +53,8 @@ async fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let data_dir = folder.path().join("node");
     let options = NodeOptions::new(&data_dir).set("network.name", &full::NETWORK);
-    // Nothing listens there; a full node shows its pages without a chain as well.
-    let chain = [
-        ("chain.preset", "local"),
-        ("chain.rpc_urls", "http://127.0.0.1:9"),
-        ("chain.token", "0x00000000000000000000000000000000000000aa"),
-    ];
-    let chain = chain.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
-    let mut node = NodeProcess::start_on(chain, options).await?;
+    // A full node shows its pages without a chain as well.
+    let mut node = NodeProcess::start_on(no_chain(), options).await?;
     let wallet = node.status().await?.address.0;
     node.stop().await?;
     println!("Filling a node with {LISTINGS} listings and {CALLS} calls …");

@@ -3,11 +3,11 @@
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
-use axum::Router;
 use farthing_testnet::program;
 use farthing_tests::command::Ran;
+pub use farthing_tests::upstream::serve;
 use serde_json::{Value, json};
-use tokio::{io::AsyncWriteExt, net::TcpListener, process::Command};
+use tokio::{io::AsyncWriteExt, process::Command};
 
 /// Runs `farthing bridge inspect`, without a home to write to.
 pub async fn inspect(arguments: &[&str]) -> Result<Ran> {
@@ -43,14 +43,6 @@ pub fn file(name: &str, text: &str) -> Result<(tempfile::TempDir, String)> {
     let path = folder.path().join(name);
     std::fs::write(&path, text)?;
     Ok((folder, path.display().to_string()))
-}
-
-/// A server that ends with the test. Its address has no slash at the end.
-pub async fn serve(router: Router) -> Result<String> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let url = format!("http://{}", listener.local_addr()?);
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    Ok(url)
 }
 
 /// A small API: `GET /things` with `limit` and `X-Trace`, `GET` and `DELETE /things/{id}`, `POST /things`.

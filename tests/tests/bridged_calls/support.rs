@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 
 /// A service whose source is a text.
 pub fn described_by(kind: SourceKind, text: &str) -> ServiceFile {
-    let source =
-        SourceFile { kind, url: None, text: Some(text.to_owned()), file: "the test's own".to_owned() };
+    let source = SourceFile::given(kind, text.to_owned(), "the test's own".to_owned());
     ServiceFile { name: name(kind), source: Some(source), ..ServiceFile::priced(PRICE) }
 }
 
@@ -23,7 +22,7 @@ fn name(kind: SourceKind) -> String {
 
 /// A service whose source is fetched.
 pub fn described_at(kind: SourceKind, url: String) -> ServiceFile {
-    let source = SourceFile { kind, url: Some(url), text: None, file: String::new() };
+    let source = SourceFile::at(kind, url);
     ServiceFile { name: name(kind), source: Some(source), ..ServiceFile::priced(PRICE) }
 }
 

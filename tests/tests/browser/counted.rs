@@ -3,8 +3,8 @@
 
 use anyhow::{Result, ensure};
 use axum::{Router, response::Html, routing::get};
+use farthing_tests::upstream::serve;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 use crate::browser::{Browser, START_PAGE, STRANGER, Tools};
 
@@ -47,11 +47,8 @@ fn what_the_browsers_own_pages_ask_for_is_not_counted_and_what_ours_ask_for_is()
 #[tokio::test(flavor = "multi_thread")]
 async fn a_browser_begins_on_an_empty_page_and_its_new_tab_page_is_nobodys_request() -> Result<()> {
     let Some(tools) = Tools::find() else { return Ok(()) };
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let origin = format!("http://{}", listener.local_addr()?);
     let page = format!("<link rel=icon href=data:,><img src=http://{STRANGER}:9/x.png>");
-    let router = Router::new().route("/", get(async || Html(page)));
-    tokio::spawn(async move { axum::serve(listener, router).await });
+    let origin = serve(Router::new().route("/", get(async || Html(page)))).await?;
     let browser = Browser::open(&tools, &origin, true).await?;
     ensure!(browser.client.current_url().await?.as_str() == START_PAGE);
     browser.client.goto("chrome://new-tab-page/").await?;

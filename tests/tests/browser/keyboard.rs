@@ -11,6 +11,7 @@ use farthing_testnet::{
     demo::{Demo, Setup},
 };
 use farthing_tests::{
+    nodes::no_chain,
     upstream::Upstream,
     wait::eventually,
     world::{PRICE, service_file},
@@ -27,14 +28,7 @@ use crate::{
 /// A node that lives without a chain, and where its console is.
 pub async fn node(folder: &tempfile::TempDir) -> Result<(NodeProcess, String)> {
     let options = NodeOptions::new(folder.path().join("node"));
-    // Nothing listens there.
-    let chain = [
-        ("chain.preset", "local"),
-        ("chain.rpc_urls", "http://127.0.0.1:9"),
-        ("chain.token", "0x00000000000000000000000000000000000000aa"),
-    ];
-    let chain = chain.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
-    let node = NodeProcess::start_on(chain, options).await?;
+    let node = NodeProcess::start_on(no_chain(), options).await?;
     let console = node.control().ask(endpoint::ShowConsole).await?;
     let origin = console.origin().to_owned();
     Ok((node, origin))
@@ -131,12 +125,7 @@ async fn a_service_is_tried_by_keyboard_alone() -> Result<()> {
     let file = ServiceFile {
         name: "Colours".to_owned(),
         upstream: upstream.url(),
-        source: Some(SourceFile {
-            kind: SourceKind::Openapi,
-            url: None,
-            text: Some(document.to_string()),
-            file: "colours.json".to_owned(),
-        }),
+        source: Some(SourceFile::given(SourceKind::Openapi, document.to_string(), "colours.json".to_owned())),
         ..ServiceFile::priced(PRICE)
     };
     let api = node.control().tell(endpoint::AddApi, &file).await?;

@@ -227,12 +227,11 @@ fn own_service(url: &str) -> ServiceFile {
         tags: vec!["tides".to_owned(), "sea".to_owned()],
         upstream: url.to_owned(),
         charge: Charge::Success,
-        source: Some(SourceFile {
-            kind: SourceKind::Openapi,
-            url: None,
-            text: Some(tides::document(tides::NAME, url).to_string()),
-            file: "tides.json".to_owned(),
-        }),
+        source: Some(SourceFile::given(
+            SourceKind::Openapi,
+            tides::document(tides::NAME, url).to_string(),
+            "tides.json".to_owned(),
+        )),
         ..ServiceFile::priced(OWN_PRICE)
     }
 }

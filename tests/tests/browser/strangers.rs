@@ -59,12 +59,7 @@ fn hostile() -> ServiceFile {
         tags: vec!["<b onclick=1>".to_owned(), "e".repeat(32)],
         description: long_markdown(),
         upstream: "http://127.0.0.1:9".to_owned(),
-        source: Some(SourceFile {
-            kind: SourceKind::Openapi,
-            url: None,
-            text: Some(document.to_string()),
-            file: "evil.json".to_owned(),
-        }),
+        source: Some(SourceFile::given(SourceKind::Openapi, document.to_string(), "evil.json".to_owned())),
         operations: vec![OperationFile::named(Method::Get, "/a/{id}".to_owned())],
         ..ServiceFile::priced(PRICE)
     }

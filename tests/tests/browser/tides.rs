@@ -1,7 +1,5 @@
 //! A server that somebody could have, with its description: what is offered in these tests.
 
-use std::net::SocketAddr;
-
 use anyhow::Result;
 use axum::{
     Json, Router,
@@ -10,8 +8,8 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
+use farthing_tests::upstream::serve;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 /// What registering begins with.
 pub const NAME: &str = "Harbour tides";
@@ -32,10 +30,7 @@ pub async fn start() -> Result<String> {
     let router = Router::new()
         .route("/v1/harbours", get(|| async { Json(harbours()) }))
         .route("/v1/tides/{harbour}", get(tides_of));
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let address: SocketAddr = listener.local_addr()?;
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    Ok(format!("http://{address}"))
+    serve(router).await
 }
 
 async fn tides_of(Path(harbour): Path<String>) -> Response {

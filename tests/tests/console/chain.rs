@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use axum::{Json, Router, routing::post};
 use farthing_control::endpoint;
 use farthing_testnet::{LocalChain, NodeOptions, NodeProcess};
-use farthing_tests::{command::farthing, wait::eventually};
+use farthing_tests::{command::farthing, upstream::serve, wait::eventually};
 use serde_json::{Value, json};
 
 use crate::support::{Node, set_up};
@@ -20,10 +20,7 @@ async fn another_chain() -> Result<String> {
             None => one(&asked),
         })
     };
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    let url = format!("http://{}/v2/very-secret-key", listener.local_addr()?);
-    tokio::spawn(async move { axum::serve(listener, Router::new().fallback(post(answer))).await });
-    Ok(url)
+    Ok(serve(Router::new().fallback(post(answer))).await? + "/v2/very-secret-key")
 }
 
 #[tokio::test(flavor = "multi_thread")]

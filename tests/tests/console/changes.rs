@@ -129,8 +129,7 @@ async fn a_price_set_while_a_description_is_read_again_is_not_undone_by_it() -> 
     let ((asked, mut asked_now), (let_go, held)) = (watch::channel(0), watch::channel(false));
     let router = Router::new().route("/openapi.json", get(description)).with_state((asked, held));
     let server = Recorder::before(router).await?;
-    let url = Some(format!("{}/openapi.json", server.url()));
-    let source = SourceFile { kind: SourceKind::Openapi, url, text: None, file: String::new() };
+    let source = SourceFile::at(SourceKind::Openapi, format!("{}/openapi.json", server.url()));
     let file = ServiceFile { upstream: server.url(), source: Some(source), ..ServiceFile::priced(PRICE) };
     let control = node.process.control();
     let api = control.tell(endpoint::AddApi, &file).await?;

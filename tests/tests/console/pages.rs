@@ -201,12 +201,7 @@ async fn the_catalog_narrows_to_services_with_free_samples() -> Result<()> {
     let with = |name: &str, samples| ServiceFile {
         name: name.to_owned(),
         upstream: "http://127.0.0.1:9".to_owned(),
-        source: Some(SourceFile {
-            kind: SourceKind::Openapi,
-            url: None,
-            text: Some(document.to_string()),
-            file: "a.json".to_owned(),
-        }),
+        source: Some(SourceFile::given(SourceKind::Openapi, document.to_string(), "a.json".to_owned())),
         samples,
         ..ServiceFile::priced(PRICE)
     };

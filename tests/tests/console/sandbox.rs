@@ -8,6 +8,7 @@ use farthing_control::{
 };
 use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::{
+    upstream::serve,
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World},
 };
@@ -30,9 +31,12 @@ impl Sandbox {
     }
 
     pub async fn open_at(world: &World, id: &str) -> Result<Self> {
-        let mut browser = set_up(&world.consumer).await?;
+        Self::of(set_up(&world.consumer).await?, id).await
+    }
+
+    async fn of(mut browser: Browser, id: &str) -> Result<Self> {
         let address = format!("/panel/catalog/{id}/sandbox");
-        eventually("the service is in the consumer's catalog", async || {
+        eventually("the service is in the catalog", async || {
             Ok(browser.get(&address).await?.body.contains("name=\"nonce\""))
         })
         .await?;
@@ -206,10 +210,7 @@ async fn pictures() -> Result<String> {
     let router = Router::new()
         .route("/picture", of("image/png", bytes))
         .route("/drawing", of("image/svg+xml", DRAWING.into()));
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    let url = format!("http://{}", listener.local_addr()?);
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    Ok(url)
+    serve(router).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -306,12 +307,11 @@ fn described(upstream: &str) -> ServiceFile {
     ServiceFile {
         name: "Everything".to_owned(),
         upstream: upstream.to_owned(),
-        source: Some(SourceFile {
-            kind: SourceKind::Openapi,
-            url: None,
-            text: Some(document.to_string()),
-            file: "everything.json".to_owned(),
-        }),
+        source: Some(SourceFile::given(
+            SourceKind::Openapi,
+            document.to_string(),
+            "everything.json".to_owned(),
+        )),
         operations: vec![OperationFile::named(Method::Post, "/notes".to_owned())],
         ..ServiceFile::priced(PRICE)
     }
@@ -320,15 +320,10 @@ fn described(upstream: &str) -> ServiceFile {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_form_follows_the_description_and_samples_are_free() -> Result<()> {
     let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let browser = node.set_up().await?;
     let upstream = farthing_tests::upstream::Upstream::start().await?;
     let api = node.process.control().tell(endpoint::AddApi, &described(&upstream.url())).await?;
-    let address = format!("/panel/catalog/{}/sandbox", api.id);
-    eventually("the service is in the catalog", async || {
-        Ok(browser.get(&address).await?.body.contains("name=\"nonce\""))
-    })
-    .await?;
-    let mut sandbox = Sandbox { browser, address };
+    let mut sandbox = Sandbox::of(browser, &api.id.to_string()).await?;
     let form = sandbox.form("GET /places/{region}").await?;
     for part in [
         "<code><bdi>region</bdi></code></label>"

@@ -107,12 +107,7 @@ async fn the_last_step_shows_a_sample_of_a_service_and_asks_nobody() -> Result<(
         name: "Colours".to_owned(),
         // Nothing listens there.
         upstream: "http://127.0.0.1:9".to_owned(),
-        source: Some(SourceFile {
-            kind: SourceKind::Openapi,
-            url: None,
-            text: Some(document.to_string()),
-            file: "colours.json".to_owned(),
-        }),
+        source: Some(SourceFile::given(SourceKind::Openapi, document.to_string(), "colours.json".to_owned())),
         ..ServiceFile::priced(PRICE)
     };
     let api = node.process.control().tell(endpoint::AddApi, &file).await?;

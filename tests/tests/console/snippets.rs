@@ -7,12 +7,11 @@ use farthing_protocol::Usdc;
 use farthing_tests::{
     pictures::{picture, sell_image_size},
     tell::tell,
-    wait::eventually,
     world::{FUNDS, PRICE, World},
 };
 use tokio::process::Command;
 
-use crate::support::{Page, set_up};
+use crate::{sandbox::Sandbox, support::Page};
 
 /// The languages whose code needs no compiler: the program that runs it, and the file that it takes.
 const RUN: [(&str, &str, &str); 3] =
@@ -27,12 +26,7 @@ const TYPED_WORD: &str = "äöü";
 #[tokio::test(flavor = "multi_thread")]
 async fn the_code_of_the_sandbox_runs_and_gets_the_answer() -> Result<()> {
     let world = World::start().await?;
-    let mut browser = set_up(&world.consumer).await?;
-    let address = format!("/panel/catalog/{}/sandbox", world.api.id);
-    eventually("the service is in the consumer's catalog", async || {
-        Ok(browser.get(&address).await?.body.contains("name=\"nonce\""))
-    })
-    .await?;
+    let Sandbox { mut browser, address } = Sandbox::open_at(&world, &world.api.id.to_string()).await?;
     let body = format!("{{ \"said\": {}, \"n\": [1, true, null] }}", serde_json::Value::from(TYPED));
     let fields = [("operation", "POST /echo"), ("body", body.as_str()), ("act", "code")];
     let page = browser.post(&address, &fields).await?;
@@ -64,12 +58,7 @@ async fn the_code_of_the_sandbox_runs_and_gets_the_answer() -> Result<()> {
 async fn the_code_of_an_upload_runs_sends_the_file_and_gets_the_answer() -> Result<()> {
     let world = World::start().await?;
     let api = sell_image_size(&world).await?;
-    let mut browser = set_up(&world.consumer).await?;
-    let address = format!("/panel/catalog/{}/sandbox", api.id);
-    eventually("the service is in the consumer's catalog", async || {
-        Ok(browser.get(&address).await?.body.contains("name=\"nonce\""))
-    })
-    .await?;
+    let Sandbox { mut browser, address } = Sandbox::open_at(&world, &api.id.to_string()).await?;
     let folder = tempfile::tempdir()?;
     std::fs::write(folder.path().join("picture.png"), picture(640, 48))?;
     // A text that begins so names a file in curl's words for a part.

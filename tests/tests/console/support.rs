@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use farthing_control::{endpoint, types::Console};
 use farthing_testnet::{NodeOptions, NodeProcess};
+use farthing_tests::nodes::no_chain;
 use reqwest::{Certificate, Client, Method, Response, header, redirect::Policy};
 
 pub const PASSWORD: &str = "four random words";
@@ -23,14 +24,7 @@ impl Node {
         let folder = tempfile::tempdir()?;
         let mut options = NodeOptions::new(folder.path().join("node"));
         options.settings = settings;
-        // Nothing listens there.
-        let chain = [
-            ("chain.preset", "local"),
-            ("chain.rpc_urls", "http://127.0.0.1:9"),
-            ("chain.token", "0x00000000000000000000000000000000000000aa"),
-        ];
-        let chain = chain.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
-        let process = NodeProcess::start_on(chain, options).await?;
+        let process = NodeProcess::start_on(no_chain(), options).await?;
         let console = process.control().ask(endpoint::ShowConsole).await?;
         let url = console.origin().to_owned();
         Ok(Self { process, url, _folder: folder })

@@ -10,7 +10,7 @@ use reqwest::StatusCode;
 use crate::support::{
     Lasting, agreed_spent,
     proxy::{Mood, Proxy},
-    tail, until_answered,
+    tail, until_all_is_well, until_answered,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -38,11 +38,7 @@ async fn a_node_starts_without_its_chain_says_so_and_recovers_by_itself() -> Res
         proxy.set(Mood::Pass);
         world.consumer.wait_until_ready().await.with_context(|| format!("{mood:?}"))?;
     }
-    let body = world.body("GET", "/ok");
-    until_answered(world, &body).await?;
-    let spent = agreed_spent(world).await?;
-    ensure!(world.settle_and_check(FUNDS).await? == spent);
-    Ok(())
+    until_all_is_well(world, &world.body("GET", "/ok")).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -94,9 +90,5 @@ async fn an_owner_without_a_fresh_view_of_the_chain_takes_on_no_new_value() -> R
     .with_context(|| tail(&world.owner))?;
     ensure!(world.upstream.hits() == hits, "nothing is served on a view of nothing");
     proxy.set(Mood::Pass);
-    let body = world.body("GET", "/ok");
-    until_answered(world, &body).await?;
-    let spent = agreed_spent(world).await?;
-    ensure!(world.settle_and_check(FUNDS).await? == spent);
-    Ok(())
+    until_all_is_well(world, &world.body("GET", "/ok")).await
 }

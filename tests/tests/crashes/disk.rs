@@ -15,6 +15,7 @@ use farthing_control::{endpoint, types::AlertKind};
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
     command::farthing,
+    nodes::bytes_of,
     tell::tell,
     wait::eventually,
     world::{Answer, FUNDS, PRICE, World},
@@ -22,7 +23,7 @@ use farthing_tests::{
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::{Lasting, agreed_spent, body_with_id, spent, tail, until_answered};
+use crate::support::{Lasting, agreed_spent, body_with_id, spent, tail, until_all_is_well, until_answered};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_consumer_whose_disk_is_full_promises_nothing_and_recovers() -> Result<()> {
@@ -47,13 +48,8 @@ async fn a_consumer_whose_disk_is_full_promises_nothing_and_recovers() -> Result
     ensure!(told["code"] == "failure" && told.to_string().contains("nothing was sent"), "{told}");
     says_what_is_wrong(&world.consumer).await?;
 
-    disk.make_room()?;
-    world.consumer.restart(Vec::new()).await?;
-    world.consumer.wait_until_ready().await?;
-    until_answered(world, &body).await?;
-    let spent = agreed_spent(world).await?;
-    ensure!(world.settle_and_check(FUNDS).await? == spent);
-    Ok(())
+    disk.make_room_for(&mut world.consumer).await?;
+    until_all_is_well(world, &body).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,17 +70,11 @@ async fn a_call_that_its_owner_never_got_is_free_though_its_promise_cannot_be_st
     })
     .await?;
 
-    disk.make_room()?;
     world.owner.restart(Vec::new()).await?;
     world.owner.wait_until_ready().await?;
-    world.consumer.restart(Vec::new()).await?;
-    world.consumer.wait_until_ready().await?;
+    disk.make_room_for(&mut world.consumer).await?;
     until_found(world).await?;
-    let body = world.body("GET", "/ok");
-    until_answered(world, &body).await?;
-    let spent = agreed_spent(world).await?;
-    ensure!(world.settle_and_check(FUNDS).await? == spent);
-    Ok(())
+    until_all_is_well(world, &world.body("GET", "/ok")).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -114,18 +104,14 @@ async fn charges_of_promises_that_were_lost_are_taken_over_while_new_calls_run()
             if attempt > ATTEMPTS_MAX {
                 tell("\n  SKIPPED: a full disk while promises were stored, because it never failed then.\n");
                 // The books are compared before their disk goes.
-                disk.make_room()?;
-                world.consumer.restart(Vec::new()).await?;
-                world.consumer.wait_until_ready().await?;
+                disk.make_room_for(&mut world.consumer).await?;
                 until_found(world).await?;
                 agreed_spent(world).await?;
                 world.settle_and_check(FUNDS).await?;
                 return Ok(());
             }
             // It failed while a receipt was stored, and the ledger is closed: another promise is not lost now.
-            disk.make_room()?;
-            world.consumer.restart(Vec::new()).await?;
-            world.consumer.wait_until_ready().await?;
+            disk.make_room_for(&mut world.consumer).await?;
             until_found(world).await?;
             world.wait_until_decided().await?;
             disk.fill()?;
@@ -134,9 +120,7 @@ async fn charges_of_promises_that_were_lost_are_taken_over_while_new_calls_run()
     let before = spent(&world.owner).await?;
     ensure!(before > spent(&world.consumer).await?, "the owner charged calls the consumer does not know");
 
-    disk.make_room()?;
-    world.consumer.restart(Vec::new()).await?;
-    world.consumer.wait_until_ready().await?;
+    disk.make_room_for(&mut world.consumer).await?;
     let body = world.body("GET", "/ok");
     until_found(world).await?;
     let answers = futures::future::try_join_all([(); AT_ONCE].map(|()| world.call(&body))).await?;
@@ -178,9 +162,7 @@ async fn an_owner_whose_disk_is_full_answers_nothing_and_recovers() -> Result<()
     ensure!(world.upstream.hits() == hits, "an owner that cannot record a call does not serve it");
     says_what_is_wrong(&world.owner).await?;
 
-    disk.make_room()?;
-    world.owner.restart(Vec::new()).await?;
-    world.owner.wait_until_ready().await?;
+    disk.make_room_for(&mut world.owner).await?;
     until_answered(world, &body).await?;
     let spent = agreed_spent(world).await?;
     ensure!(spent >= PRICE.saturating_mul(2));
@@ -234,7 +216,7 @@ impl SmallDisk {
         node.stop().await?;
         std::fs::rename(&folder, &aside)?;
         std::fs::create_dir(&folder)?;
-        let size = size_of(&aside)? + 4 * 1024 * 1024;
+        let size = bytes_of(&aside)? + 4 * 1024 * 1024;
         let mounted =
             run("mount", &["-t", "tmpfs", "-o", &format!("size={size},mode=0700"), "tmpfs", text(&folder)?]);
         if let Err(error) = mounted {
@@ -259,8 +241,11 @@ impl SmallDisk {
         Ok(())
     }
 
-    fn make_room(&self) -> Result<()> {
-        Ok(std::fs::remove_file(&self.filler)?)
+    /// Makes room, and starts the node again.
+    async fn make_room_for(&self, node: &mut NodeProcess) -> Result<()> {
+        std::fs::remove_file(&self.filler)?;
+        node.restart(Vec::new()).await?;
+        node.wait_until_ready().await
     }
 }
 
@@ -269,16 +254,6 @@ impl Drop for SmallDisk {
         // Lazily: the node may still have files open there.
         let _ = Command::new("umount").arg("-l").arg(&self.folder).status();
     }
-}
-
-fn size_of(folder: &Path) -> Result<u64> {
-    let mut bytes = 0;
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let metadata = entry.metadata()?;
-        bytes += if metadata.is_dir() { size_of(&entry.path())? } else { metadata.len() };
-    }
-    Ok(bytes)
 }
 
 fn text(path: &Path) -> Result<&str> {

@@ -3,8 +3,6 @@
 //! Every run takes a seed of its own for the order of victims and moments, and prints it; `FARTHING_TEST_SEED` repeats one.
 
 use std::{
-    env,
-    hash::{BuildHasher, RandomState},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -18,7 +16,10 @@ use reqwest::StatusCode;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use crate::support::{Lasting, agreed_spent, body_with_id, tail};
+use crate::{
+    random::{Random, seed},
+    support::{Lasting, agreed_spent, body_with_id, tail},
+};
 
 const WORKERS: u64 = 8;
 const KILLS: u64 = 10;
@@ -29,11 +30,7 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(90);
 /// is asked for again under its id until it is answered.
 #[tokio::test(flavor = "multi_thread")]
 async fn random_kills_under_load_neither_lose_nor_double_a_single_call() -> Result<()> {
-    let mut random: u64 = match env::var("FARTHING_TEST_SEED") {
-        Ok(seed) => seed.parse().context("FARTHING_TEST_SEED must be a whole number")?,
-        Err(_) => RandomState::new().hash_one("a seed"),
-    };
-    println!("repeat this run with FARTHING_TEST_SEED={random}");
+    let mut random = Random::new(seed());
     let mut lasting = Lasting::warm().await?;
     let world = &mut lasting.world;
     let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(1)));
@@ -82,8 +79,7 @@ async fn random_kills_under_load_neither_lose_nor_double_a_single_call() -> Resu
         });
     }
     for kill in 0..KILLS {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let (pause_ms, is_owner) = (100 + (random >> 33) % 400, random >> 63 == 1 || kill == 0);
+        let (pause_ms, is_owner) = (100 + random.u64_below(400), random.one_in(2) || kill == 0);
         // Only a crash in the middle of calls is worth something.
         let before = answered.load(Ordering::SeqCst);
         while answered.load(Ordering::SeqCst) < before + WORKERS {

@@ -2,6 +2,9 @@
 //!
 //! Every test ends with the books of both nodes and the chain agreeing to the last micro.
 
+#[path = "../../../protocol/tests/support/random.rs"]
+mod random;
+
 mod chain_down;
 mod disk;
 mod environment;

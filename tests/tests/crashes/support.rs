@@ -10,7 +10,7 @@ pub use farthing_tests::world::tail;
 use farthing_tests::{
     agreement,
     wait::eventually,
-    world::{Answer, Setup, World},
+    world::{Answer, FUNDS, Setup, World},
 };
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -111,6 +111,14 @@ pub async fn agreed_spent(world: &World) -> Result<Usdc> {
     );
     agreement::check(&[&world.owner, &world.consumer]).await.context(tail(&world.consumer))?;
     Ok(owner)
+}
+
+/// A call is answered, both sides count the same, and the chain brings that to the owner.
+pub async fn until_all_is_well(world: &World, body: &Value) -> Result<()> {
+    until_answered(world, body).await?;
+    let spent = agreed_spent(world).await?;
+    ensure!(world.settle_and_check(FUNDS).await? == spent);
+    Ok(())
 }
 
 /// The environment that ends a node at a place.

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use anyhow::Result;
 use farthing_testnet::{NodeOptions, NodeProcess};
+use farthing_tests::nodes::no_chain;
 
 use crate::{
     lab::{Lab, Place},
@@ -14,19 +15,12 @@ use crate::{
 async fn two_nodes_of_a_lan_find_each_other_without_a_bootstrap_node() -> Result<()> {
     let Some(lab) = Lab::build()? else { return Ok(()) };
     let folder = tempfile::tempdir()?;
-    // Nothing listens there: these nodes live without a chain.
-    let chain = [
-        ("chain.preset", "local"),
-        ("chain.rpc_urls", "http://127.0.0.1:9"),
-        ("chain.token", "0x00000000000000000000000000000000000000aa"),
-    ];
-    let chain: Vec<_> = chain.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let start = |place: Place| {
         let mut options = NodeOptions::new(folder.path().join(format!("{place:?}")))
             .set("network.listen", &addresses_at(Ipv4Addr::UNSPECIFIED).join(","))
             .set("network.mdns", &true);
         options.launcher = lab.launcher(place);
-        NodeProcess::start_on(chain.clone(), options)
+        NodeProcess::start_on(no_chain(), options)
     };
     let (one, other) = tokio::try_join!(start(Place::Owner), start(Place::Neighbour))?;
     until("each is connected to the other", PATIENCE, async || {

@@ -8,6 +8,7 @@ use farthing_control::endpoint;
 use farthing_tests::{
     calls::{cost, expect_served},
     command::farthing,
+    upstream::serve,
     wait::eventually,
     world::{FUNDS, World},
 };
@@ -30,11 +31,8 @@ struct Heard {
 
 impl Heard {
     async fn listen(&self) -> Result<String> {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-        let url = format!("http://{}/hook/very-secret-token", listener.local_addr()?);
         let router = Router::new().route("/hook/{token}", post(hear)).with_state(self.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        Ok(url)
+        Ok(serve(router).await? + "/hook/very-secret-token")
     }
 
     /// Whether a message raised or cleared an alert of this kind.

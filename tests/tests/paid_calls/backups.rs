@@ -12,6 +12,7 @@ use farthing_testnet::{NodeOptions, NodeProcess};
 use farthing_tests::{
     calls::{back_up, cost, expect_served, fixed_owner, on_a_fixed_port, restore, restore_owner, setting},
     command::{farthing, run},
+    nodes::no_chain,
     wait::eventually,
     world::{FUNDS, Setup, World},
 };
@@ -329,11 +330,7 @@ async fn a_backup_is_made_every_day_over_restarts_which_the_node_itself_cannot_o
     std::fs::write(&passphrase, format!("{PASSPHRASE}\n"))?;
     std::fs::write(&wrong, "five quite random words there\n")?;
     let options = NodeOptions::new(folder.path().join("node"));
-    let chain = [("chain.preset", "local"), ("chain.rpc_urls", "http://127.0.0.1:9")];
-    let token = ("chain.token", "0x00000000000000000000000000000000000000aa");
-    let chain = chain.into_iter().chain([token]);
-    let chain = chain.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-    let mut node = NodeProcess::start_on(chain, options).await?;
+    let mut node = NodeProcess::start_on(no_chain(), options).await?;
     let data_dir = node.data_dir().to_owned();
     let auto = |verb: &'static [&'static str]| [&["backup", "auto"][..], verb].concat();
 

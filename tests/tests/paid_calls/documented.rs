@@ -22,10 +22,11 @@ use farthing_tests::{
     calls::cost,
     command::{Ran, farthing},
     pictures::picture,
+    upstream,
     wait::eventually,
     world::{FUNDS, PRICE, World},
 };
-use tokio::{net::TcpListener, process::Command};
+use tokio::process::Command;
 
 /// Blocks that are not run here: the document, how the block begins, and what tries the same.
 const ELSEWHERE: [(&str, &str, &str); 15] = [
@@ -137,18 +138,11 @@ async fn serve() -> Result<String> {
         .route("/orders", post(anything))
         .route("/photos", post(anything))
         .route("/images", post(anything));
-    served(router).await
+    upstream::serve(router).await
 }
 
 async fn description() -> impl IntoResponse {
     ([(CONTENT_TYPE, "application/json")], DESCRIPTION)
-}
-
-async fn served(router: Router) -> Result<String> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let url = format!("http://{}", listener.local_addr()?);
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    Ok(url)
 }
 
 /// Puts what the examples name into the folder where they are typed.
@@ -168,7 +162,8 @@ fn lay_out(folder: &Path, world: &World) -> Result<()> {
 async fn every_block_of_commands_in_a_document_runs_as_it_stands() -> Result<()> {
     let blocks = run_here()?;
     let world = World::start().await?;
-    let (server, graphql) = (serve().await?, served(exoplanets::router(exoplanets::embedded()?)).await?);
+    let (server, graphql) =
+        (serve().await?, upstream::serve(exoplanets::router(exoplanets::embedded()?)).await?);
     let source = SourceFile::at(SourceKind::Openapi, format!("{server}/openapi.json"));
     let file = ServiceFile {
         name: "Earthquakes".to_owned(),

@@ -1,7 +1,7 @@
 //! Services that sell garbage or fail: flagged by what this node bought of them itself, shown, told, and stopped where
 //! a rule says so.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use axum::{Router, extract::State, response::IntoResponse, routing::get};
@@ -13,6 +13,7 @@ use farthing_control::types::{
 use farthing_tests::{
     calls::{cost, expect_free, expect_served, setting},
     command::farthing,
+    upstream::serve,
     wait::eventually,
     world::{Answer, FUNDS, PRICE, Setup, World},
 };
@@ -46,17 +47,9 @@ impl Moody {
     /// A server that describes itself and is well.
     async fn sold_in(world: &World) -> Result<(Self, Api)> {
         let moody = Self(Arc::new(Mutex::new((WELL.0, WELL.1, 0))));
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-        let address: SocketAddr = listener.local_addr()?;
         let router = Router::new().route("/planet", get(answer)).with_state(moody.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        let source = SourceFile {
-            kind: SourceKind::Openapi,
-            url: None,
-            text: Some(PLANETS.to_owned()),
-            file: "the test's own".to_owned(),
-        };
-        let upstream = format!("http://{address}");
+        let source = SourceFile::given(SourceKind::Openapi, PLANETS.to_owned(), "the test's own".to_owned());
+        let upstream = serve(router).await?;
         let file = ServiceFile { upstream, source: Some(source), ..ServiceFile::priced(PRICE) };
         Ok((moody, world.publish(&file).await?))
     }

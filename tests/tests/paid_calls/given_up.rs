@@ -16,13 +16,14 @@ use farthing_protocol::Usdc;
 use farthing_tests::{
     calls::{cost, expect_free, expect_refused, expect_served, setting},
     nodes::{self, show},
+    upstream::serve,
     wait::eventually,
     world::{Answer, FUNDS, PRICE, Setup, World},
 };
 use futures::future::try_join;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::sync::Semaphore;
 
 use crate::{flagged::counted, spending::send_with};
 
@@ -47,11 +48,8 @@ impl Sluice {
             answers: Arc::new(Semaphore::new(0)),
             body: Arc::new(Mutex::new(GARBAGE)),
         };
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let url = format!("http://{}", listener.local_addr()?);
         let router = Router::new().route("/tides", any(answer)).with_state(sluice.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        Ok((sluice, url))
+        Ok((sluice, serve(router).await?))
     }
 
     /// One that lets every request through, to a good answer.
@@ -98,12 +96,7 @@ async fn sell(
         "info": { "title": "Tides", "version": "1" },
         "paths": { "/tides": { (method): operation } },
     });
-    let source = SourceFile {
-        kind: SourceKind::Openapi,
-        url: None,
-        text: Some(text.to_string()),
-        file: "the test's own".to_owned(),
-    };
+    let source = SourceFile::given(SourceKind::Openapi, text.to_string(), "the test's own".to_owned());
     let file = ServiceFile {
         upstream: upstream.to_owned(),
         source: Some(source),

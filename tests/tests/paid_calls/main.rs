@@ -4,6 +4,9 @@
 //! both nodes compared with the chain to the last micro-USDC. One binary, because linking takes longer than most of these
 //! tests.
 
+#[path = "../../../protocol/tests/support/random.rs"]
+mod random;
+
 mod access_log;
 mod alerts;
 mod answers_late;

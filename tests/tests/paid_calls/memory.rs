@@ -1,7 +1,6 @@
 //! One memory for all bodies: many callers, large answers, and readers that stop reading.
 
 use std::{
-    hash::{BuildHasher, RandomState},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -20,13 +19,16 @@ use farthing_protocol::call::Method;
 use farthing_testnet::{NodeProcess, demo::metrics};
 use farthing_tests::{
     calls::{cost, expect_free, expect_served, setting, with},
+    upstream::serve,
     wait::eventually,
     world::{Answer, FUNDS, Setup, World, service_file},
 };
 use futures::{StreamExt, TryStreamExt, future::join_all, stream};
 use reqwest::Client;
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, sync::watch};
+use tokio::sync::watch;
+
+use crate::random::{Random, seed};
 
 /// The least that a node can be given.
 const BODIES_MAX: u64 = 16 * 1024 * 1024;
@@ -63,10 +65,7 @@ impl Gated {
             async { "fine" }
         };
         let router = Router::new().route("/large/{bytes}", any(large)).route("/ok", any(ok));
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let url = format!("http://{}", listener.local_addr()?);
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        Ok(Self { url, hits, open })
+        Ok(Self { url: serve(router).await?, hits, open })
     }
 
     fn hits(&self) -> u64 {
@@ -340,13 +339,12 @@ async fn whatever_callers_break_off_gives_its_memory_back() -> Result<()> {
     let setup = Setup { owner_settings: settings.clone(), consumer_settings: settings, ..Setup::default() };
     let world = World::with(setup).await?;
     expect_served(&world.get("/ok").await?)?;
-    let seed = RandomState::new().hash_one(0);
-    println!("seed {seed}");
-    let random = Random(AtomicU64::new(seed));
+    let mut random = Random::new(seed());
     let callers = Callers::new(&world).await?;
     for _ in 0..4 {
-        let plans: Vec<(u64, u64, u64)> =
-            (0..24).map(|_| (random.below(4), random.below(400), random.below(3_000_000) + 1)).collect();
+        let plans: Vec<(u64, u64, u64)> = (0..24)
+            .map(|_| (random.u64_below(4), random.u64_below(400), random.u64_below(3_000_000) + 1))
+            .collect();
         join_all(plans.into_iter().map(|plan| break_off(&callers, plan))).await;
     }
     // Some may be undecided for a while; recovery asks for them.
@@ -355,19 +353,6 @@ async fn whatever_callers_break_off_gives_its_memory_back() -> Result<()> {
     expect_served(&world.get("/ok").await?)?;
     world.settle_and_check(FUNDS).await?;
     Ok(())
-}
-
-/// Numbers that a seed repeats (splitmix64).
-struct Random(AtomicU64);
-
-impl Random {
-    fn below(&self, bound: u64) -> u64 {
-        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-        let mut z = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound
-    }
 }
 
 async fn break_off(callers: &Callers<'_>, (what, millis, bytes): (u64, u64, u64)) {

@@ -238,7 +238,7 @@ fn described(paths: &[(&str, Option<&str>)]) -> SourceFile {
         r#"{{"openapi":"3.1.0","info":{{"title":"Renamed","version":"1"}},"paths":{{{}}}}}"#,
         paths.join(",")
     );
-    SourceFile { kind: SourceKind::Openapi, url: None, text: Some(text), file: "openapi.json".to_owned() }
+    SourceFile::given(SourceKind::Openapi, text, "openapi.json".to_owned())
 }
 
 #[tokio::test]

@@ -1,7 +1,5 @@
 //! A disk that is put back to an earlier state, without the word of a backup that this was done.
 
-use std::path::Path;
-
 use anyhow::Result;
 use farthing_control::{
     endpoint,
@@ -11,6 +9,7 @@ use farthing_protocol::Usdc;
 use farthing_tests::{
     calls::{expect_served, fixed_owner},
     command::farthing,
+    nodes::copy,
     wait::eventually,
     world::World,
 };
@@ -99,18 +98,4 @@ async fn what_was_dearer_before_a_disk_was_put_back_is_not_sold_for_less_until_i
         Ok(world.get("/ok").await?.problem() == "owner-unavailable")
     })
     .await
-}
-
-/// A file, or a folder with its files.
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    if from.is_dir() {
-        std::fs::create_dir_all(to)?;
-        for entry in std::fs::read_dir(from)? {
-            let entry = entry?;
-            copy(&entry.path(), &to.join(entry.file_name()))?;
-        }
-    } else if from.exists() {
-        std::fs::copy(from, to)?;
-    }
-    Ok(())
 }

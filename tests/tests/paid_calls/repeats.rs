@@ -10,6 +10,7 @@ use axum::{Router, http::StatusCode, routing::any};
 use farthing_control::types::Charge;
 use farthing_tests::{
     calls::{cost, expect_free, expect_served, fixed_owner, with},
+    upstream::serve,
     wait::eventually,
     world::{Answer, FUNDS, PRICE, World, service_file},
 };
@@ -184,8 +185,5 @@ async fn failing_twice(hits: Arc<AtomicU64>) -> Result<String> {
         let n = hits.fetch_add(1, Ordering::SeqCst);
         async move { if n < 2 { (StatusCode::BAD_GATEWAY, "not yet") } else { (StatusCode::OK, "now") } }
     };
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    let url = format!("http://{}", listener.local_addr()?);
-    tokio::spawn(async move { axum::serve(listener, Router::new().route("/ok", any(answer))).await });
-    Ok(url)
+    serve(Router::new().route("/ok", any(answer))).await
 }

@@ -14,14 +14,6 @@ use farthing_tests::{
 };
 use serde_json::json;
 
-/// Sets the ETH of the owner's wallet, and has a block show it.
-async fn set_eth_of_the_owner(world: &World, wei: &str) -> Result<()> {
-    let url = world.chain.rpc_url();
-    rpc::call(&url, "anvil_setBalance", json!([world.owner_wallet.to_string(), wei])).await?;
-    rpc::call(&url, "evm_mine", json!([])).await?;
-    Ok(())
-}
-
 async fn alerts_of_the_owner(world: &World) -> Result<Vec<AlertKind>> {
     let alerts = world.owner.control().ask(endpoint::Alerts).await?;
     Ok(alerts.into_iter().map(|alert| alert.kind).collect())
@@ -34,7 +26,7 @@ async fn an_owner_without_eth_takes_on_no_more_than_a_float_and_goes_on_when_it_
     expect_served(&world.get("/ok").await?)?;
     ensure!(!alerts_of_the_owner(&world).await?.contains(&AlertKind::ClaimUnaffordable));
 
-    set_eth_of_the_owner(&world, "0x0").await?;
+    world.set_eth_of_the_owner("0x0").await?;
     eventually("the owner knows it", async || {
         Ok(alerts_of_the_owner(&world).await?.contains(&AlertKind::ClaimUnaffordable))
     })
@@ -49,7 +41,7 @@ async fn an_owner_without_eth_takes_on_no_more_than_a_float_and_goes_on_when_it_
     ensure!(!refused.header("retry-after").is_empty(), "{refused:?}");
     assert_eq!(world.upstream.hits(), 2);
 
-    set_eth_of_the_owner(&world, "0xde0b6b3a7640000").await?;
+    world.set_eth_of_the_owner("0xde0b6b3a7640000").await?;
     eventually("it serves again", async || Ok(world.get("/ok").await?.status.is_success())).await?;
     ensure!(!alerts_of_the_owner(&world).await?.contains(&AlertKind::ClaimUnaffordable));
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));

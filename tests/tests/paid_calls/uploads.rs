@@ -44,8 +44,7 @@ const KEY: &str = "the-owners-own-key";
 /// The service, for sale, and the server behind it.
 async fn uploads(world: &World) -> Result<(Recorder, Api)> {
     let recorder = Recorder::start().await?;
-    let text = Some(DESCRIPTION.to_owned());
-    let source = SourceFile { kind: SourceKind::Openapi, url: None, text, file: String::new() };
+    let source = SourceFile::given(SourceKind::Openapi, DESCRIPTION.to_owned(), String::new());
     let mut file = ServiceFile {
         upstream: recorder.url(),
         source: Some(source),

@@ -9,9 +9,8 @@ use anyhow::{Context, Result, bail, ensure};
 use axum::{Router, http::header::CONTENT_TYPE, response::IntoResponse, routing::get};
 use farthing_control::endpoint;
 use farthing_protocol::Usdc;
-use farthing_tests::wait::eventually;
+use farthing_tests::{upstream::serve, wait::eventually};
 use serde_json::json;
-use tokio::net::TcpListener;
 
 use document::{Commands, Manner, Step};
 use posing::{Posing, USDC_GIVEN};
@@ -40,7 +39,7 @@ const BOUGHT: Usdc = Usdc::from_micros(4_000);
 async fn whoever_follows_the_quickstarts_sells_and_buys() -> Result<()> {
     let posing = Posing::start().await?;
     let mut seller = Reader::new(&posing).await?;
-    let server = serve_tides().await?;
+    let server = serve(Router::new().route("/tides", get(tides))).await?;
     std::fs::write(seller.folder().join("openapi.json"), description(&server))?;
     seller.fill(SERVER, server);
     let mut steps = document::read(SELLER)?.into_iter();
@@ -100,15 +99,6 @@ async fn by_hand(what: &str, posing: &Posing, reader: &Reader) -> Result<()> {
         }
         _ => bail!("nobody knows how to do this by hand: {what}"),
     }
-}
-
-/// Starts the API that is sold; returns where it is. It ends with the test's runtime.
-async fn serve_tides() -> Result<String> {
-    let router = Router::new().route("/tides", get(tides));
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let url = format!("http://{}", listener.local_addr()?);
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    Ok(url)
 }
 
 async fn tides() -> impl IntoResponse {

@@ -10,17 +10,17 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use farthing_bridge::{
-    description::ApiDescription,
-    read,
-    walk::{Then, walk_operations},
-};
+use farthing_bridge::description::ApiDescription;
 use farthing_sdk::{Language, Options, generate};
 use farthing_tests::tell::tell;
 use serde_json::json;
 use tokio::process::Command;
 
-use super::languages::{folder, is_installed};
+use super::{
+    languages::{folder, is_installed},
+    market::described,
+    texts::replaced,
+};
 
 const DESCRIPTIONS: u64 = 1_000;
 
@@ -63,28 +63,9 @@ impl Dice {
 
 /// The description with every text for people replaced.
 fn saying(small: &ApiDescription, text: &str) -> (ApiDescription, Options) {
-    let mut description = small.clone();
-    for place in [&mut description.title, &mut description.description, &mut description.version] {
-        text.clone_into(place);
-    }
+    let mut description = replaced(small.clone(), text);
     for operation in &mut description.operations {
-        text.clone_into(&mut operation.summary);
         operation.description = format!("{text} {text}");
-        for parameter in &mut operation.parameters {
-            text.clone_into(&mut parameter.description);
-            parameter.schema.default = Some(text.into());
-            // Longer ones are not shown.
-            parameter.example = Some(text.chars().take(40).collect::<String>().into());
-        }
-        operation.body.iter_mut().for_each(|body| text.clone_into(&mut body.description));
-        operation.responses.iter_mut().for_each(|response| text.clone_into(&mut response.description));
-    }
-    walk_operations(&mut description, &mut |schema, _| {
-        text.clone_into(&mut schema.description);
-        Then::Descend
-    });
-    for named in &mut description.schemas {
-        text.clone_into(&mut named.schema.description);
     }
     let options = Options {
         service_name: text.to_owned(),
@@ -101,7 +82,7 @@ fn saying(small: &ApiDescription, text: &str) -> (ApiDescription, Options) {
 fn write(file: &Path) -> Result<()> {
     let pieces: Vec<String> =
         serde_json::from_str(include_str!("../../../bridge/sdk/src/tests/pieces.json"))?;
-    let small = read(SMALL.as_bytes()).map_err(|error| anyhow::anyhow!("{error:?}"))?.description;
+    let small = described(SMALL.as_bytes())?;
     let mut out = BufWriter::new(File::create(file)?);
     let mut harmless = HashMap::new();
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
@@ -196,7 +177,7 @@ const EXAMPLES: [&str; 12] = [
 #[tokio::test]
 async fn no_text_of_a_stranger_is_run_as_an_example() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let small = read(SMALL.as_bytes()).map_err(|error| anyhow::anyhow!("{error:?}"))?.description;
+    let small = described(SMALL.as_bytes())?;
     let (mut rust, mut python) = (String::new(), Vec::new());
     for (number, example) in EXAMPLES.into_iter().enumerate() {
         let (description, options) = saying(&small, &example.replace("CODE", "assert!(true)"));

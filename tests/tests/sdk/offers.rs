@@ -3,16 +3,17 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use farthing_bridge::{description::ApiDescription, read};
 use farthing_control::endpoint;
 use farthing_protocol::Usdc;
-use farthing_sdk::{Language, Options, PlainCall, Sdk, SnippetBody, generate, plain, snippet};
+use farthing_sdk::{Language, Options, PlainCall, SnippetBody, generate, plain, snippet};
 use farthing_testnet::demo::Demo;
-use farthing_tests::{command::farthing, wait::eventually};
+use farthing_tests::command::farthing;
 use serde_json::{Value, json};
 
 use super::{
     leaving,
+    market::{described, until_known, write},
+    texts::many,
     things::{self, Things},
 };
 
@@ -32,23 +33,6 @@ pub struct Offers {
     expected: Vec<String>,
 }
 
-fn described(text: &[u8]) -> Result<ApiDescription> {
-    Ok(read(text).map_err(|error| anyhow::anyhow!("{error:?}"))?.description)
-}
-
-/// The same with 300 operations, each with a path and a name of its own.
-fn many(mut description: ApiDescription) -> ApiDescription {
-    let own = description.operations.clone();
-    let missing = OPERATIONS.saturating_sub(own.len());
-    for (index, operation) in own.iter().cycle().take(missing).enumerate() {
-        let mut operation = operation.clone();
-        operation.path = format!("/v{index}{}", operation.path);
-        operation.id = format!("{} {index}", operation.id);
-        description.operations.push(operation);
-    }
-    description
-}
-
 /// `GET path` through port 3000.
 async fn bought(demo: &Demo, id: &str, path: &str, params: Value) -> Result<Vec<u8>> {
     let client = demo.consumer.https_client()?;
@@ -64,10 +48,7 @@ impl Offers {
         let keeper = Things::start().await?;
         let api = demo.earthquakes.node.control().tell(endpoint::AddApi, &keeper.service_file()).await?;
         let things = api.id.to_string();
-        eventually("the consumer knows the new service", async || {
-            Ok(farthing(&demo.consumer, &["catalog", "show", &things]).await?.code == 0)
-        })
-        .await?;
+        until_known(&demo.consumer, &things).await?;
         let (quakes, planets) = (demo.earthquakes.api.id.to_string(), demo.planets.api.id.to_string());
         let events = bought(demo, &quakes, "/v1/earthquakes/recent", json!({ "limit": "3" })).await?;
         let found = json!({ "discoveryMethod": "Transit", "limit": "2" });
@@ -98,7 +79,7 @@ impl Offers {
             ..Options::default()
         };
         write(&generate(&nasty, language, &options("loner", true))?, &folder.join("loner"))?;
-        let many = many(nasty);
+        let many = many(nasty, OPERATIONS);
         ensure!(many.operations.len() == OPERATIONS);
         write(&generate(&many, language, &options("nasty", false))?, &folder.join("nasty"))?;
         self.write_snippets(language, &folder.join("snippets"))
@@ -176,15 +157,6 @@ pub fn spent_by(language: Language) -> Usdc {
     let quakes = 5 + u64::from(Language::PLAIN.contains(&language));
     let planets = 3 + u64::from(takes_any_value(language));
     Usdc::from_micros(quakes * 2_000 + planets * 3_000 + things * things::PRICE.micros())
-}
-
-fn write(sdk: &Sdk, folder: &Path) -> Result<()> {
-    for file in &sdk.files {
-        let path = folder.join(&file.path);
-        fs::create_dir_all(path.parent().context("no folder")?)?;
-        fs::write(path, &file.text)?;
-    }
-    Ok(())
 }
 
 /// The lines of programs that heard what the services say.

@@ -6,9 +6,10 @@ use anyhow::{Context, Result, ensure};
 use farthing_sdk::Language;
 use farthing_tests::{
     command::{farthing, run},
-    wait::eventually,
     world::World,
 };
+
+use super::market::until_known;
 
 /// Every file below a folder, by its path there.
 fn files(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
@@ -32,10 +33,7 @@ async fn the_command_lists_languages_writes_the_same_bytes_twice_and_takes_ones_
 {
     let world = World::start().await?;
     let id = world.api.id.to_string();
-    eventually("the consumer knows the service", async || {
-        Ok(farthing(&world.consumer, &["catalog", "show", &id]).await?.code == 0)
-    })
-    .await?;
+    until_known(&world.consumer, &id).await?;
 
     let listed = farthing(&world.consumer, &["sdk", "languages", "--json"]).await?.json()?;
     let listed: Vec<&str> =

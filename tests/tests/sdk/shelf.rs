@@ -8,9 +8,9 @@ use farthing_control::{
 };
 use farthing_protocol::Usdc;
 use farthing_testnet::demo::Demo;
+use farthing_tests::upstream::serve;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 pub const PRICE: Usdc = Usdc::from_micros(1_000);
 
@@ -97,15 +97,7 @@ pub async fn publish(demo: &Demo) -> Result<Api> {
         .route("/by-cursor", get(by_cursor))
         .route("/by-page", get(by_page))
         .route("/by-offset", get(by_offset));
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?;
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    let source = SourceFile {
-        kind: SourceKind::Openapi,
-        url: Some(format!("http://{address}/openapi.json")),
-        text: None,
-        file: String::new(),
-    };
+    let source = SourceFile::at(SourceKind::Openapi, serve(router).await? + "/openapi.json");
     let file = ServiceFile {
         name: "Shelf".to_owned(),
         summary: "Five books on three kinds of pages".to_owned(),

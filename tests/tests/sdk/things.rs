@@ -13,9 +13,9 @@ use axum::{
 };
 use farthing_control::types::{Charge, ServiceFile, SourceFile, SourceKind};
 use farthing_protocol::Usdc;
+use farthing_tests::upstream::serve;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 pub const DESCRIPTION: &str = include_str!("../../sdk/things.json");
 pub const PRICE: Usdc = Usdc::from_micros(4_000);
@@ -45,20 +45,12 @@ impl Things {
             .route("/things", post(keep))
             .route("/things/{id}", get(thing))
             .with_state(Arc::clone(&kept));
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let url = format!("http://{}", listener.local_addr()?);
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        Ok(Self { url, kept })
+        Ok(Self { url: serve(router).await?, kept })
     }
 
     /// As its owner publishes it: what is missing is paid for, too.
     pub fn service_file(&self) -> ServiceFile {
-        let source = SourceFile {
-            kind: SourceKind::Openapi,
-            url: None,
-            text: Some(DESCRIPTION.to_owned()),
-            file: String::new(),
-        };
+        let source = SourceFile::given(SourceKind::Openapi, DESCRIPTION.to_owned(), String::new());
         ServiceFile {
             name: "Things".to_owned(),
             upstream: self.url.clone(),

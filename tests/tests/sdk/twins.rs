@@ -3,12 +3,14 @@
 use std::{fs, process::Stdio};
 
 use anyhow::{Context, Result, ensure};
-use farthing_bridge::read;
 use farthing_sdk::{Language, Options, generate};
 use farthing_tests::tell::tell;
 use tokio::process::Command;
 
-use super::languages::{folder, is_installed};
+use super::{
+    languages::{folder, is_installed},
+    market::described,
+};
 
 /// Lines without their indentation; what differs for good is left out: remarks on who wrote them, and the type of a
 /// constant.
@@ -27,8 +29,7 @@ const DOCUMENTS: [&[u8]; 2] = [
 ];
 
 fn text_of(document: &[u8], language: Language, path: &str) -> Result<String> {
-    let description = read(document).map_err(|error| anyhow::anyhow!("{error:?}"))?.description;
-    let sdk = generate(&description, language, &Options::default())?;
+    let sdk = generate(&described(document)?, language, &Options::default())?;
     let file = sdk.files.into_iter().find(|file| file.path == path);
     Ok(file.with_context(|| format!("no {path} in {language}"))?.text)
 }

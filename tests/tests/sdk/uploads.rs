@@ -5,7 +5,7 @@
 use std::{fs, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use farthing_bridge::{description::ApiDescription, read};
+use farthing_bridge::description::ApiDescription;
 use farthing_control::{
     endpoint,
     types::{ServiceFile, SourceFile, SourceKind},
@@ -13,12 +13,15 @@ use farthing_control::{
 use farthing_demo_services::image_size;
 use farthing_protocol::Usdc;
 use farthing_sdk::{Language, Options, generate};
-use farthing_testnet::demo::{Demo, Setup};
-use farthing_tests::{command::farthing, wait::eventually};
+use farthing_testnet::demo::Demo;
+use farthing_tests::upstream::serve;
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, task::JoinSet};
 
-use super::{languages::Toolchain, sandbox};
+use super::{
+    languages::Toolchain,
+    market::{self, Variables, in_every_language},
+    sandbox,
+};
 
 const PRICE: Usdc = Usdc::from_micros(1_000);
 /// What a language's own program pays for: a form, a raw image, and one call that is sent twice.
@@ -73,10 +76,7 @@ fn described() -> Result<String> {
 
 /// Starts the service and sells it from the earthquakes' node.
 async fn publish(demo: &Demo) -> Result<String> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let url = format!("http://{}/openapi.json", listener.local_addr()?);
-    tokio::spawn(async move { axum::serve(listener, image_size::router()).await });
-    let source = SourceFile { kind: SourceKind::Openapi, url: Some(url), text: None, file: String::new() };
+    let source = SourceFile::at(SourceKind::Openapi, serve(image_size::router()).await? + "/openapi.json");
     let file = ServiceFile {
         name: "Sizes".to_owned(),
         source: Some(source),
@@ -84,35 +84,23 @@ async fn publish(demo: &Demo) -> Result<String> {
         ..ServiceFile::priced(PRICE)
     };
     let id = demo.earthquakes.node.control().tell(endpoint::AddApi, &file).await?.id.to_string();
-    eventually("the consumer knows the service", async || {
-        Ok(farthing(&demo.consumer, &["catalog", "show", &id]).await?.code == 0)
-    })
-    .await?;
+    market::until_known(&demo.consumer, &id).await?;
     Ok(id)
 }
 
 /// Writes the client and what is uploaded with it.
 fn write(sizes: &ApiDescription, language: Language, options: &Options, folder: &Path) -> Result<()> {
-    for file in generate(sizes, language, options)?.files {
-        let path = folder.join("sizes").join(file.path);
-        fs::create_dir_all(path.parent().context("no folder")?)?;
-        fs::write(path, file.text)?;
-    }
+    market::write(&generate(sizes, language, options)?, &folder.join("sizes"))?;
     for name in [FILE, PLAIN_FILE] {
         fs::write(folder.join(name), IMAGE)?;
     }
     Ok(())
 }
 
-/// Compiles and runs the language's program with the client, and the sandbox's code. The calls that were paid.
-async fn upload(
-    toolchain: Toolchain,
-    id: String,
-    gateway: String,
-    mut variables: Vec<(&'static str, String)>,
-) -> Result<u64> {
+/// Compiles and runs the language's program with the client, and the sandbox's code. What they cost.
+async fn upload(toolchain: Toolchain, id: String, gateway: String, mut variables: Variables) -> Result<Usdc> {
     let language = Language::parse(toolchain.language).context("no such language")?;
-    let sizes = read(described()?.as_bytes()).map_err(|error| anyhow::anyhow!("{error:?}"))?.description;
+    let sizes = market::described(described()?.as_bytes())?;
     let address = format!("{gateway}/services/{id}");
     let options = Options { service_id: id, package: Some("sizes".to_owned()), ..Options::default() };
     let folder = tempfile::tempdir()?;
@@ -134,41 +122,17 @@ async fn upload(
         }
         paid += program.calls;
     }
-    Ok(if toolchain.is_parsed_only { 0 } else { paid })
+    Ok(if toolchain.is_parsed_only { Usdc::ZERO } else { PRICE.saturating_mul(paid) })
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_language_uploads_an_image_in_a_form_and_as_a_body_and_pays_a_repeated_form_once() -> Result<()>
 {
-    let toolchains = Toolchain::all_here()?;
     let folder = tempfile::tempdir()?;
-    let demo =
-        Demo::start(folder.path(), Setup { gateway_port: 0, panel_port: 0, ..Setup::default() }).await?;
+    let demo = market::open(folder.path()).await?;
     let id = publish(&demo).await?;
-    let spent_before = demo.consumer.status().await?.spent_today.0;
-    let variables = vec![
-        ("FARTHING_URL", demo.gateway_url.clone()),
-        ("CONSUMER_SECRET", demo.secret.clone()),
-        ("FARTHING_CA_FILE", demo.consumer.ca_file().display().to_string()),
-    ];
-    let mut running = JoinSet::new();
-    for toolchain in toolchains {
-        let (id, gateway, variables) = (id.clone(), demo.gateway_url.clone(), variables.clone());
-        running.spawn(async move {
-            upload(toolchain, id, gateway, variables).await.with_context(|| toolchain.language)
-        });
-    }
-    let (mut paid, mut problems) = (0, Vec::new());
-    while let Some(ended) = running.join_next().await {
-        match ended? {
-            Ok(calls) => paid += calls,
-            Err(problem) => problems.push(format!("{problem:#}")),
-        }
-    }
-    ensure!(problems.is_empty(), "{}", problems.join("\n\n"));
-    let due = Usdc::from_micros(PRICE.micros() * paid);
-    let spent =
-        demo.consumer.status().await?.spent_today.0.checked_sub(spent_before).context("less than before")?;
-    ensure!(spent == due, "{paid} calls spent {spent} USDC, and not {due}");
+    let variables = market::variables(&demo);
+    let upload = |toolchain| upload(toolchain, id.clone(), demo.gateway_url.clone(), variables.clone());
+    in_every_language(&demo, upload).await?;
     farthing_tests::agreement::end(demo).await
 }

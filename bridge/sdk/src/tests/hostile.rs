@@ -17,29 +17,7 @@ fn hostile() -> impl Strategy<Value = String> {
 
 /// The nasty description with every text for people replaced.
 fn saying(text: &str) -> (ApiDescription, Options) {
-    let mut description = many(8);
-    description.title = text.to_owned();
-    description.description = text.to_owned();
-    description.version = text.to_owned();
-    for operation in &mut description.operations {
-        operation.summary = text.to_owned();
-        operation.description = text.to_owned();
-        for parameter in &mut operation.parameters {
-            parameter.description = text.to_owned();
-            parameter.schema.default = Some(text.into());
-            // Longer ones are not shown.
-            parameter.example = Some(text.chars().take(40).collect::<String>().into());
-        }
-        operation.body.iter_mut().for_each(|body| body.description = text.to_owned());
-        operation.responses.iter_mut().for_each(|response| response.description = text.to_owned());
-    }
-    farthing_bridge::walk::walk_operations(&mut description, &mut |schema, _| {
-        schema.description = text.to_owned();
-        farthing_bridge::walk::Then::Descend
-    });
-    for named in &mut description.schemas {
-        named.schema.description = text.to_owned();
-    }
+    let description = texts::replaced(many(8), text);
     let text = text.to_owned();
     let options = Options {
         service_name: text.clone(),

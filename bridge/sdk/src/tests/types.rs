@@ -249,8 +249,7 @@ fn a_chain_of_thousands_of_types_is_no_danger() {
     let answer = description::Content {
         media_type: "application/json".into(),
         schema: description::Schema::reference(description::SchemaId(0)),
-        example: None,
-        also: Vec::new(),
+        ..Default::default()
     };
     description.operations.push(description::Operation {
         path: "/a".into(),

@@ -14,15 +14,7 @@ fn a_description_that_is_hostile_is_refused() {
     let nested = (0..200).fold(Schema::string(), |schema, _| Schema::array(schema));
     let with_body = |schema| {
         let (kind, media_type) = (BodyKind::Json, "application/json".into());
-        let body = Body {
-            kind,
-            media_type,
-            also: Vec::new(),
-            required: false,
-            schema,
-            description: String::new(),
-            example: None,
-        };
+        let body = Body { kind, media_type, schema, ..Body::default() };
         described(vec![Operation { body: Some(body), ..get("/a") }])
     };
     let with_schemas = |schemas| ApiDescription { schemas, ..described(vec![get("/a")]) };

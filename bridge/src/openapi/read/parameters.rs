@@ -188,12 +188,9 @@ impl<'d> DocumentReader<'d> {
                 parameters.push(Parameter {
                     name: name.to_owned(),
                     place: Place::Path,
-                    style: Style::Comma,
                     required: true,
                     schema: Schema::string(),
-                    description: String::new(),
-                    deprecated: false,
-                    example: None,
+                    ..Parameter::default()
                 });
             }
         }

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use crate::{
     proxy::{Mode, Proxy},
-    world::{Deposits, World, new_key, start, start_ready, until_true, usdc},
+    world::{Deposits, World, new_key, opening, sending, start, start_ready, until_true, usdc},
 };
 
 /// A journal in which the process ends: its call for a transaction never returns.
@@ -178,10 +178,7 @@ async fn a_deposit_asked_for_again_after_a_restart_counts_once() {
     let journal = Arc::new(CrashingJournal::new(CrashPoint::Stored));
     let chain = start_ready(world.spec(), &world.payer, journal.clone()).await;
     let config = world.terms(1);
-    let opening = tokio::spawn({
-        let chain = chain.clone();
-        async move { chain.open_or_top_up(config, usdc(250_000)).await }
-    });
+    let opening = opening(&chain, config);
     journal.reached.notified().await;
     chain.shutdown().await;
     let _ = opening.await;
@@ -215,10 +212,7 @@ async fn a_stuck_transaction_is_replaced_by_a_dearer_one_with_the_same_nonce() {
     world.anvil.rpc("evm_setAutomine", json!([false])).await;
     let chain = world.payer_chain().await;
     let config = world.terms(1);
-    let opening = tokio::spawn({
-        let chain = chain.clone();
-        async move { chain.open_or_top_up(config, usdc(250_000)).await }
-    });
+    let opening = opening(&chain, config);
     let (first, first_fee) = waiting_form(&world).await;
     // Not mined: another form with the same nonce takes its place.
     until_true(|| async { waiting_form(&world).await.0 != first }).await;
@@ -241,10 +235,7 @@ async fn a_transaction_that_is_withheld_offers_no_tip_beyond_what_a_busy_chain_a
     let spec = ChainSpec { resend_after_ms: 50, ..world.spec_at(&[proxy.url()]) };
     let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
     let config = world.terms(1);
-    let opening = tokio::spawn({
-        let chain = chain.clone();
-        async move { chain.open_or_top_up(config, usdc(250_000)).await }
-    });
+    let opening = opening(&chain, config);
     let tip = async || wei(&waiting(&world).await, "maxPriorityFeePerGas");
     // The endpoint says that a tip of 1 gwei is usual. A first one has at most 0.01 gwei, and one that is raised twice that.
     let (first, most) = (tip().await, 20_000_000);
@@ -290,10 +281,7 @@ async fn transactions_that_never_arrive_are_sent_until_one_does() {
     let chain =
         start_ready(world.spec_at(&[proxy.url()]), &world.payer, Arc::new(MemoryJournal::default())).await;
     let friend = new_key().address();
-    let sending = tokio::spawn({
-        let chain = chain.clone();
-        async move { chain.send_usdc(friend, usdc(7)).await }
-    });
+    let sending = sending(&chain, friend);
     until_true(|| async { proxy.transactions() >= 2 }).await;
     proxy.set(Mode::Pass);
     sending.await.unwrap().unwrap();
@@ -307,10 +295,7 @@ async fn a_deposit_that_was_signed_is_never_told_as_one_that_the_wallet_cannot_p
     let proxy = Proxy::to(world.anvil.port(), Mode::LoseTransactions).await;
     let spec = ChainSpec { resend_after_ms: 3_600_000, ..world.spec_at(&[proxy.url()]) };
     let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
-    let operation = tokio::spawn({
-        let (chain, config) = (chain.clone(), world.terms(1));
-        async move { chain.open_or_top_up(config, usdc(250_000)).await }
-    });
+    let operation = opening(&chain, world.terms(1));
     until_true(|| async { proxy.transactions() >= 1 }).await;
     // Its nonce is taken, and with it the money for another.
     let elsewhere = world.payer_chain().await;
@@ -417,10 +402,7 @@ async fn a_journal_that_fails_later_keeps_the_fee_as_it_is_and_the_transaction_i
     let journal = Arc::new(Filling::default());
     let chain = start_ready(world.spec(), &world.payer, journal.clone()).await;
     let friend = new_key().address();
-    let sending = tokio::spawn({
-        let chain = chain.clone();
-        async move { chain.send_usdc(friend, usdc(7)).await }
-    });
+    let sending = sending(&chain, friend);
     let (first, _) = waiting_form(&world).await;
     journal.2.notified().await;
     assert_eq!(waiting_form(&world).await.0, first, "an unstored form is never sent");

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{
     proxy::{Mode, Proxy},
-    world::{World, new_key, start_ready, until_true, usdc},
+    world::{World, new_key, sending, start_ready, until_true, usdc},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -17,10 +17,7 @@ async fn a_transfer_whose_receipt_comes_late_is_never_called_unsent() {
     let chain =
         start_ready(world.spec_at(&[proxy.url()]), &world.payer, Arc::new(MemoryJournal::default())).await;
     let friend = new_key().address();
-    let sending = tokio::spawn({
-        let chain = chain.clone();
-        async move { chain.send_usdc(friend, usdc(7)).await }
-    });
+    let sending = sending(&chain, friend);
     // Mined, and asked about more often than a lagging endpoint was once believed.
     until_true(|| async { world.nonce(&world.payer).await == 1 && proxy.receipts_hidden() >= 7 }).await;
     assert!(!sending.is_finished());
@@ -77,10 +74,7 @@ async fn a_transfer_that_is_under_way_at_the_end_of_the_wait_or_of_the_node_is_t
         let journal = Arc::new(MemoryJournal::default());
         let chain = start_ready(spec.clone(), &world.payer, journal.clone()).await;
         let friend = new_key().address();
-        let sending = tokio::spawn({
-            let chain = chain.clone();
-            async move { chain.send_usdc(friend, usdc(7)).await }
-        });
+        let sending = sending(&chain, friend);
         until_true(|| async { proxy.transactions() >= 1 }).await;
         match end {
             End::Stopped => chain.shutdown().await,
@@ -115,10 +109,7 @@ async fn a_transfer_that_waits_for_another_when_the_node_stops_is_never_made_and
     let journal = Arc::new(MemoryJournal::default());
     let chain = start_ready(world.spec(), &world.payer, journal.clone()).await;
     let (first, second) = (new_key().address(), new_key().address());
-    let first_told = tokio::spawn({
-        let chain = chain.clone();
-        async move { chain.send_usdc(first, usdc(7)).await }
-    });
+    let first_told = sending(&chain, first);
     until_true(|| async { world.waiting_transactions().await == 1 }).await;
     let mut second_told = std::pin::pin!(chain.send_usdc(second, usdc(7)));
     // Polled once, it stands in the queue.
@@ -147,10 +138,7 @@ async fn a_transfer_that_waits_for_another_for_too_long_is_never_made_and_told_a
     let spec = ChainSpec { transfer_told_within_ms: 2_000, ..world.spec() };
     let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
     let (first, second) = (new_key().address(), new_key().address());
-    let first_told = tokio::spawn({
-        let chain = chain.clone();
-        async move { chain.send_usdc(first, usdc(7)).await }
-    });
+    let first_told = sending(&chain, first);
     until_true(|| async { world.waiting_transactions().await == 1 }).await;
     let error = chain.send_usdc(second, usdc(7)).await.unwrap_err();
     assert!(matches!(error, ChainError::Busy { .. }) && !error.may_have_been_made(), "{error}");

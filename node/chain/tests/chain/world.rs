@@ -16,7 +16,7 @@ use farthing_chain::{
 };
 use farthing_protocol::{Address, ChannelConfig, ChannelId, SecretKey, Usdc, Voucher};
 use serde_json::json;
-use tokio::sync::watch;
+use tokio::{sync::watch, task::JoinHandle};
 
 use crate::anvil::Anvil;
 
@@ -123,6 +123,21 @@ impl Deposits for ChainHandle {
         let before = self.channel(&id).map_or((0, Usdc::ZERO), |view| (view.round, view.deposited));
         self.deposit_onto(config, before, amount).await
     }
+}
+
+/// A transfer of 7 that is made beside the test.
+pub(crate) fn sending(chain: &ChainHandle, to: Address) -> JoinHandle<Result<TxReport, ChainError>> {
+    let chain = chain.clone();
+    tokio::spawn(async move { chain.send_usdc(to, usdc(7)).await })
+}
+
+/// A deposit of 250,000 that is made beside the test.
+pub(crate) fn opening(
+    chain: &ChainHandle,
+    config: ChannelConfig,
+) -> JoinHandle<Result<TxReport, ChainError>> {
+    let chain = chain.clone();
+    tokio::spawn(async move { chain.open_or_top_up(config, usdc(250_000)).await })
 }
 
 pub(crate) async fn deployer(anvil: &Anvil, account: u32) -> Deployer {

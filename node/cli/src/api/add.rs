@@ -172,7 +172,7 @@ pub(super) fn source_at(place: &str, kind: SourceKind) -> Result<SourceFile, Fai
     let text = text.map_err(|error| {
         input::unreadable(place, &error).next("check the path, or give a URL with http://")
     })?;
-    Ok(SourceFile { kind, url: None, text: Some(text), file })
+    Ok(SourceFile::given(kind, text, file))
 }
 
 fn is_url(place: &str) -> bool {

@@ -172,7 +172,7 @@ pub(crate) fn failure(error: &MultipartError) -> Failure {
 
 /// A description that was given as text; what kind it is, the node finds out.
 pub(crate) const fn document(text: String, file: String) -> SourceFile {
-    SourceFile { kind: SourceKind::Openapi, url: None, text: Some(text), file }
+    SourceFile::given(SourceKind::Openapi, text, file)
 }
 
 fn not_text(name: &str, file_name: &str) -> Failure {

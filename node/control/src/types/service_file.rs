@@ -94,6 +94,11 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
+    /// A description that comes as its text.
+    pub const fn given(kind: SourceKind, text: String, file: String) -> Self {
+        Self { kind, url: None, text: Some(text), file }
+    }
+
     /// A description that the node fetches.
     pub const fn at(kind: SourceKind, url: String) -> Self {
         Self { kind, url: Some(url), text: None, file: String::new() }

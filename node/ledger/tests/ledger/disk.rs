@@ -9,6 +9,8 @@ use std::{io, sync::Arc};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use redb::StorageBackend;
 
+use crate::random::Random;
+
 /// What reached the disk, in order.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
@@ -158,36 +160,19 @@ pub(crate) fn cut(durable: &[u8], unsynced: &[Event], survival: Survival) -> Vec
     let mut random = match survival {
         Survival::None => return bytes,
         Survival::All => None,
-        Survival::Some(seed) => Some(Random(seed)),
+        Survival::Some(seed) => Some(Random::new(seed)),
     };
     for event in unsynced {
         match (event, random.as_mut().map(|random| (random.below(4), random))) {
             (event, None | Some((0 | 1, _))) => apply(&mut bytes, event),
             (Event::Write(offset, data), Some((2, random))) => {
                 // Torn: a range inside it arrived. No byte outside it changes.
-                let start = random.below(data.len() as u64) as usize;
-                let end = start + 1 + random.below((data.len() - start) as u64) as usize;
+                let start = random.below(data.len());
+                let end = start + 1 + random.below(data.len() - start);
                 apply(&mut bytes, &Event::Write(offset + start as u64, data[start..end].to_vec()));
             }
             _ => {}
         }
     }
     bytes
-}
-
-/// SplitMix64: small, seeded, the same everywhere.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
 }

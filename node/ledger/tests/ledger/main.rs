@@ -1,5 +1,8 @@
 //! The ledger's promises, each test a sentence.
 
+#[path = "../../../../protocol/tests/support/random.rs"]
+mod random;
+
 mod adjustments;
 mod books;
 mod disk;

@@ -12,7 +12,7 @@ use std::{
 use farthing_bounds::ByteBudget;
 use farthing_bridge::{
     Api, Call,
-    description::{ApiDescription, Body, BodyKind, Method, Operation, Parameter, Place, Schema, Style},
+    description::{ApiDescription, Body, Method, Operation, Parameter, Place, Schema},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -40,27 +40,15 @@ fn api() -> Api {
         path: "/items/{id}".into(),
         id: method.to_string(),
         parameters,
-        body: (method == Method::Post).then(|| Body {
-            kind: BodyKind::Any,
-            media_type: String::new(),
-            also: Vec::new(),
-            required: false,
-            schema: Schema::default(),
-            description: String::new(),
-            example: None,
-        }),
+        body: (method == Method::Post).then(Body::default),
         any_params: true,
         ..Operation::default()
     };
     let header = Parameter {
         name: "x-tenant".into(),
         place: Place::Header,
-        style: Style::default(),
-        required: false,
         schema: Schema::string(),
-        description: String::new(),
-        deprecated: false,
-        example: None,
+        ..Parameter::default()
     };
     let operations = vec![operation(Method::Get, vec![header]), operation(Method::Post, vec![])];
     Api::new(ApiDescription { operations, ..ApiDescription::default() }).unwrap()

@@ -6,25 +6,23 @@ use super::*;
 
 const OWNER: Address = Address::from_bytes([2; 20]);
 
-const fn usdc(micros: u64) -> Usdc {
+pub(crate) const fn usdc(micros: u64) -> Usdc {
     Usdc::from_micros(micros)
 }
 
+pub(crate) const fn terms(payer: Address, payee: Address) -> ChannelConfig {
+    let token = Address::ZERO;
+    ChannelConfig { payer, payee, token, signer: payer, close_delay_secs: 86_400, salt: [0; 32] }
+}
+
 fn funded(micros: u64) -> PayerChannels {
-    let config = ChannelConfig {
-        payer: Address::from_bytes([1; 20]),
-        payee: OWNER,
-        token: Address::ZERO,
-        signer: Address::from_bytes([1; 20]),
-        close_delay_secs: 86_400,
-        salt: [0; 32],
-    };
     let channels = PayerChannels::default();
-    channels.apply(&row(config, micros), None);
+    channels.apply(&row(terms(Address::from_bytes([1; 20]), OWNER), micros), None);
     channels
 }
 
-fn row(config: ChannelConfig, micros: u64) -> PayerChannelRow {
+/// A channel on which nothing was charged, nor paid out.
+pub(crate) fn row(config: ChannelConfig, micros: u64) -> PayerChannelRow {
     PayerChannelRow {
         id: ChannelId::NONE,
         config,

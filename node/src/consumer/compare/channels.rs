@@ -194,13 +194,10 @@ impl BookComparer<'_> {
 
 #[cfg(test)]
 mod tests {
-    use farthing_protocol::{ChannelConfig, SecretKey};
+    use farthing_protocol::SecretKey;
 
     use super::*;
-
-    fn usdc(micros: u64) -> Usdc {
-        Usdc::from_micros(micros)
-    }
+    use crate::consumer::channels::tests::{self, terms, usdc};
 
     fn domain() -> Domain {
         Domain::new(31_337, Address::from_bytes([9; 20]))
@@ -212,22 +209,13 @@ mod tests {
 
     fn row() -> PayerChannelRow {
         let [payer, payee] = [1, 2].map(|n| key(n).address());
-        let config =
-            ChannelConfig { payer, payee, token: payee, signer: payer, close_delay_secs: 1, salt: [1; 32] };
+        let config = terms(payer, payee);
         PayerChannelRow {
             id: config.id(&domain()),
-            config,
-            deposited: usdc(100),
             claimed: usdc(3),
-            round: None,
-            stopped: false,
             acknowledged: usdc(5),
-            receipted: Usdc::ZERO,
             signed: usdc(7),
-            in_flight: Usdc::ZERO,
-            used_secs: None,
-            is_promised_on: true,
-            may_lack_calls: true,
+            ..tests::row(config, 100)
         }
     }
 

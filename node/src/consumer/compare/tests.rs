@@ -1,13 +1,10 @@
 //! The comparison of both books as a pure decision: every difference is named, and nothing else is.
 
 use super::*;
+use crate::consumer::channels::tests::usdc;
 
 const ID: CallId = CallId::from_bytes([7; 16]);
 const CHANNEL: ChannelId = ChannelId::from_bytes([3; 32]);
-
-const fn usdc(micros: u64) -> Usdc {
-    Usdc::from_micros(micros)
-}
 
 fn theirs(outcome: Option<Outcome>, charged: u64) -> CallRecord {
     let charged = usdc(charged);

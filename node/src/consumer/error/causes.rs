@@ -139,10 +139,10 @@ pub enum NoAnswer {
 mod tests {
     use std::{error::Error, sync::Arc};
 
-    use farthing_discovery::ContentError;
+    use farthing_discovery::{CatalogError, ContentError};
     use farthing_ledger::LedgerError;
     use farthing_network::CallFailure;
-    use farthing_protocol::{Address, listing::DetailsError};
+    use farthing_protocol::{Address, ServiceId, listing::DetailsError};
 
     use super::*;
 
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn details_that_their_owner_has_to_mend_are_told_as_that_and_not_as_its_silence() {
         let owner = Address::from_bytes([7; 20]);
-        let failed = |reason| BuyError::DetailsUnavailable { owner, reason };
+        let failed = |reason| BuyError::from(CatalogError::DetailsUnavailable { owner, reason });
         let later = failed(ContentError::Gone).next_step();
         let unreadable = ContentError::Unreadable(Arc::new(DetailsError::OutOfBounds.into()));
         for reason in [unreadable, ContentError::OtherContent] {
@@ -169,6 +169,23 @@ mod tests {
             assert_ne!(error.next_step(), later);
             let told = format!("the details of this service cannot be had from its owner {owner}: {why}");
             assert_eq!(error.to_string(), told);
+        }
+    }
+
+    #[test]
+    fn a_service_that_is_not_found_is_told_in_a_callers_words() {
+        let service = ServiceId::from_bytes([3; 16]);
+        let told = |error: CatalogError| BuyError::from(error).to_string();
+        let retired = CatalogError::Retired { service, owner: Address::ZERO, on_secs: 0 };
+        let own = || farthing_catalog::CatalogError::Closed;
+        let not_read = format!("this node failed while it read the description of the service {service}");
+        for (error, words) in [
+            (CatalogError::Unknown(service), format!("no connected node knows the service {service}")),
+            (retired.clone(), retired.to_string()),
+            (CatalogError::NotRead(service), format!("{not_read}; the call was not sent")),
+            (CatalogError::Store(own()), own().to_string()),
+        ] {
+            assert_eq!(told(error), words);
         }
     }
 

@@ -10,11 +10,10 @@ use redb::backends::InMemoryBackend;
 use tokio::runtime::Handle;
 
 use super::*;
-use crate::consumer::rest::PlacedDeposit;
-
-const fn usdc(micros: u64) -> Usdc {
-    Usdc::from_micros(micros)
-}
+use crate::consumer::{
+    channels::tests::{row, usdc},
+    rest::PlacedDeposit,
+};
 
 /// A funded wallet's handle of the chain, which pays so much for gas.
 async fn wallet(chain: &LocalChain, seed: u8, gas_price_cap_wei: u128) -> ChainHandle {
@@ -62,18 +61,10 @@ fn emptied(channels: &PayerChannels, config: ChannelConfig, id: ChannelId, round
 fn booked(channels: &PayerChannels, id: ChannelId, config: ChannelConfig, (deposited, round): (Usdc, u32)) {
     let row = PayerChannelRow {
         id,
-        config,
-        deposited,
-        claimed: Usdc::ZERO,
         round: Some(round),
-        stopped: false,
-        acknowledged: Usdc::ZERO,
-        receipted: Usdc::ZERO,
-        signed: Usdc::ZERO,
-        in_flight: Usdc::ZERO,
-        used_secs: None,
         is_promised_on: false,
         may_lack_calls: false,
+        ..row(config, deposited.micros())
     };
     channels.apply(&row, None);
 }

@@ -1,13 +1,9 @@
 //! Deposits into channels of owners that are numbered, in sums of micros.
 
 use farthing_ledger::PayerChannelRow;
-use farthing_protocol::ChannelConfig;
 
 use super::*;
-
-const fn usdc(micros: u64) -> Usdc {
-    Usdc::from_micros(micros)
-}
+use crate::consumer::channels::tests::{row, terms, usdc};
 
 const fn owner(n: u8) -> Address {
     Address::from_bytes([n; 20])
@@ -29,28 +25,14 @@ fn holding(channels: &PayerChannels, n: u8, deposited: u64, claimed: u64) {
 
 /// Has the books show a channel that was emptied so often.
 fn holding_in(channels: &PayerChannels, n: u8, round: u32, [deposited, claimed]: [u64; 2]) {
-    let config = ChannelConfig {
-        payer: Address::ZERO,
-        payee: owner(n),
-        token: Address::ZERO,
-        signer: Address::ZERO,
-        close_delay_secs: 86_400,
-        salt: [0; 32],
-    };
     let row = PayerChannelRow {
         id: ChannelId::from_bytes([n; 32]),
-        config,
-        deposited: usdc(deposited),
         claimed: usdc(claimed),
         round: Some(round),
-        stopped: false,
         acknowledged: usdc(claimed),
         receipted: usdc(claimed),
         signed: usdc(claimed),
-        in_flight: usdc(0),
-        used_secs: None,
-        is_promised_on: true,
-        may_lack_calls: true,
+        ..row(terms(Address::ZERO, owner(n)), deposited)
     };
     channels.apply(&row, None);
 }

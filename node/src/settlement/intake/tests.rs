@@ -15,7 +15,10 @@ use super::*;
 use crate::{
     consumer::{
         accounts::tests::promise_of,
-        channels::PayerChannels,
+        channels::{
+            PayerChannels,
+            tests::{terms as channel_terms, usdc},
+        },
         promised::{CloseWord, Promised},
     },
     settlement::{SettlementRequest, payee::Payee, policy::Policy},
@@ -23,10 +26,6 @@ use crate::{
 
 mod between_calls;
 mod held_up;
-
-const fn usdc(micros: u64) -> Usdc {
-    Usdc::from_micros(micros)
-}
 
 const fn terms() -> Terms {
     Terms { deposit_min: usdc(1), close_delay_secs: 0, unsafe_max: Usdc::ZERO, without_gas_max: Usdc::ZERO }
@@ -48,14 +47,7 @@ async fn wallet_on(chain: &LocalChain, kind: ChainKind, seed: u8) -> (SecretKey,
 }
 
 async fn open(payer: &ChainHandle, payee: &ChainHandle, deposit: u64) -> (ChannelConfig, ChannelId) {
-    let config = ChannelConfig {
-        payer: payer.wallet(),
-        payee: payee.wallet(),
-        token: payer.spec().token,
-        signer: payer.wallet(),
-        close_delay_secs: 86_400,
-        salt: [0; 32],
-    };
+    let config = ChannelConfig { token: payer.spec().token, ..channel_terms(payer.wallet(), payee.wallet()) };
     payer.deposit_onto(config, (0, Usdc::ZERO), usdc(deposit)).await.unwrap();
     let id = config.id(&payer.domain());
     payee
@@ -119,14 +111,7 @@ async fn a_channel_that_found_no_place_enters_the_book_when_there_is_one() {
 fn a_channel_without_a_place_is_looked_at_once_it_holds_as_much_as_a_place_takes() {
     let view = |n: u8, micros: u64| ChannelView {
         id: ChannelId::from_bytes([n; 32]),
-        config: ChannelConfig {
-            payer: Address::from_bytes([n; 20]),
-            payee: Address::ZERO,
-            token: Address::ZERO,
-            signer: Address::ZERO,
-            close_delay_secs: 0,
-            salt: [0; 32],
-        },
+        config: channel_terms(Address::from_bytes([n; 20]), Address::ZERO),
         role: Role::Payee,
         deposited: usdc(micros + 5),
         safe_deposited: usdc(0),
@@ -390,12 +375,9 @@ async fn a_channel_of_ones_own_that_the_chain_never_had_is_forgotten() {
     // An endpoint told of them in an earlier run, and this wallet has promised something on the second.
     let before = Chain::start(spec.clone(), key.clone(), journal.clone()).await.unwrap();
     let config = |salt| ChannelConfig {
-        payer: key.address(),
-        payee: Address::from_bytes([9; 20]),
         token: chain.token,
-        signer: key.address(),
-        close_delay_secs: 86_400,
         salt: [salt; 32],
+        ..channel_terms(key.address(), Address::from_bytes([9; 20]))
     };
     for salt in [1, 2] {
         before.track(config(salt)).await.unwrap();

@@ -19,7 +19,7 @@ use farthing_protocol::{Address, ChannelId, Domain, Usdc, channel::PayeeState};
 
 use crate::{
     claim::ORDER,
-    invariants::{model::Random, seed},
+    random::{Random, seed},
     world::{World, with_signature},
 };
 
@@ -34,8 +34,9 @@ struct Offer {
 
 impl Offer {
     fn random(world: &World, terms: &Channel, random: &mut Random) -> Result<Self> {
-        let damage = random.below(14);
-        let signed = if damage == 10 { DEPOSIT + random.below(3) } else { 1 + random.below(DEPOSIT - 1) };
+        let damage = random.u64_below(14);
+        let signed =
+            if damage == 10 { DEPOSIT + random.u64_below(3) } else { 1 + random.u64_below(DEPOSIT - 1) };
         let channel = if damage == 0 { world.terms_number(9) } else { terms.clone() };
         let signer: &PrivateKeySigner = if damage == 1 { &world.stranger } else { &world.payer };
         let voucher = Voucher { channelId: world.id(&channel), cumulative: u128::from(signed) };
@@ -45,15 +46,15 @@ impl Offer {
             2 => offer.cumulative += 1,
             3 => offer.cumulative -= 1,
             4..6 => {
-                let bit = random.index(512);
+                let bit = random.below(512);
                 offer.signature[bit / 8] ^= 1 << (bit % 8);
             }
             6 => offer.signature[64] = 27 + 28 - offer.signature[64],
-            7 => offer.signature[64] = u8::try_from(random.below(256))?,
+            7 => offer.signature[64] = u8::try_from(random.u64_below(256))?,
             8 => offer.signature = Signature::new(good.r(), ORDER - good.s(), !good.v()).as_bytes(),
             9 => {
-                let odd = [U256::ZERO, U256::from(1), ORDER, ORDER >> 1, U256::MAX][random.index(5)];
-                let half = 32 * random.index(2);
+                let odd = [U256::ZERO, U256::from(1), ORDER, ORDER >> 1, U256::MAX][random.below(5)];
+                let half = 32 * random.below(2);
                 offer.signature[half..half + 32].copy_from_slice(&odd.to_be_bytes::<32>());
             }
             _ => {}
@@ -94,7 +95,7 @@ impl Offer {
 #[tokio::test]
 async fn the_node_accepts_a_voucher_exactly_when_the_contract_pays_it() -> Result<()> {
     let (world, terms) = World::with_channel(DEPOSIT.into()).await?;
-    let mut random = Random(seed()?);
+    let mut random = Random::new(seed());
     let (mut accepted, mut refused, mut without_a_claim) = (0, 0, 0);
     for _ in 0..VOUCHERS / 100 {
         let offers: Vec<Offer> =

@@ -6,11 +6,7 @@
 //! that bars accounts, as USDC may, and one that keeps a fee. Every run takes a seed of its own and prints it;
 //! `FARTHING_TEST_SEED` repeats one.
 
-use std::{
-    collections::BTreeMap,
-    env,
-    hash::{BuildHasher as _, RandomState},
-};
+use std::collections::BTreeMap;
 
 use alloy::{
     primitives::{Address, B256, Bytes, U256},
@@ -25,15 +21,16 @@ use farthing_contract_tests::{
 };
 
 use self::{
-    model::{Close, Model, Modelled, Random, Token},
+    model::{Close, Model, Modelled, Token},
     setting::{channels, mint},
 };
 use crate::{
     consent::{close_consent, close_request},
+    random::{Random, seed},
     world::{HOUR, NEVER, State, U40, World, key},
 };
 
-pub(crate) mod model;
+mod model;
 mod setting;
 
 const STEPS: u64 = 1_000;
@@ -96,13 +93,13 @@ impl Run {
         let time = world.chain.now().await? + HOUR;
         let model = Model { channels, tokens, escrow };
         let (authorizations, closes, requests, counts) = Default::default();
-        Ok(Self { world, model, random: Random(seed), time, authorizations, closes, requests, counts })
+        Ok(Self { world, model, random: Random::new(seed), time, authorizations, closes, requests, counts })
     }
 
     async fn step(&mut self) -> Result<()> {
-        self.time += 1 + self.random.below(HOUR / 4);
-        let index = self.random.index(CHANNELS);
-        match self.random.below(100) {
+        self.time += 1 + self.random.u64_below(HOUR / 4);
+        let index = self.random.below(CHANNELS);
+        match self.random.u64_below(100) {
             0..15 => self.deposit(index).await,
             15..30 => self.authorized_deposit(index).await,
             30..46 => self.claim(index).await,
@@ -129,7 +126,7 @@ impl Run {
     // -------------------------------------------------------------- operations
 
     async fn deposit(&mut self, index: usize) -> Result<()> {
-        let amount = u128::from(self.random.below(4_000));
+        let amount = u128::from(self.random.u64_below(4_000));
         let channel = self.model.channels[index].terms.clone();
         let payer = channel.payer;
         let expected = self.model.deposit(index, amount);
@@ -143,7 +140,7 @@ impl Run {
             return self.deposit(index).await;
         }
         self.authorizations += 1;
-        let amount = u128::from(self.random.below(4_000));
+        let amount = u128::from(self.random.u64_below(4_000));
         let Modelled { terms, payer, .. } = &self.model.channels[index];
         let call = self.world.authorize_by(payer, terms, amount, self.authorizations, 0, NEVER).await?;
         let expected = self.model.deposit(index, amount);
@@ -159,15 +156,15 @@ impl Run {
     fn any_claim(&mut self, index: usize) -> Result<Claim> {
         let random = &mut self.random;
         let channel = &mut self.model.channels[index];
-        let cumulative = match random.below(10) {
-            0 if !channel.signed.is_empty() => channel.signed[random.index(channel.signed.len())],
-            1 if random.one_in(3) => channel.state.deposited + u128::from(random.below(1_000)),
-            _ => channel.state.claimed + u128::from(random.below(600)),
+        let cumulative = match random.u64_below(10) {
+            0 if !channel.signed.is_empty() => channel.signed[random.below(channel.signed.len())],
+            1 if random.one_in(3) => channel.state.deposited + u128::from(random.u64_below(1_000)),
+            _ => channel.state.claimed + u128::from(random.u64_below(600)),
         };
         channel.signed.push(cumulative);
-        let amount = match random.below(12) {
+        let amount = match random.u64_below(12) {
             0 => cumulative + 1,
-            1..4 => cumulative.saturating_sub(u128::from(random.below(300))),
+            1..4 => cumulative.saturating_sub(u128::from(random.u64_below(300))),
             _ => cumulative,
         };
         self.world.voucher_by(&channel.signer, &channel.terms, cumulative, amount)
@@ -232,7 +229,7 @@ impl Run {
     async fn close_by_signature(&mut self, index: usize) -> Result<()> {
         let is_old = !self.closes.is_empty() && self.random.one_in(2);
         let word = if is_old {
-            self.closes[self.random.index(self.closes.len())].clone()
+            self.closes[self.random.below(self.closes.len())].clone()
         } else {
             self.sign_close(index)?
         };
@@ -252,7 +249,7 @@ impl Run {
 
     fn sign_close(&mut self, index: usize) -> Result<SignedClose> {
         let claim_ = self.any_claim(index)?;
-        let deadline_secs = self.time + self.random.below(6 * HOUR);
+        let deadline_secs = self.time + self.random.u64_below(6 * HOUR);
         let Modelled { terms, payee, state, round, .. } = &self.model.channels[index];
         let (deposited, round) = (state.deposited, *round);
         let consent =
@@ -275,7 +272,7 @@ impl Run {
     async fn request_close_by_signature(&mut self, index: usize) -> Result<()> {
         let is_old = !self.requests.is_empty() && self.random.one_in(2);
         let word = if is_old {
-            self.requests[self.random.index(self.requests.len())].clone()
+            self.requests[self.random.below(self.requests.len())].clone()
         } else {
             self.sign_request(index)?
         };
@@ -290,7 +287,7 @@ impl Run {
     }
 
     fn sign_request(&mut self, index: usize) -> Result<SignedRequest> {
-        let deadline_secs = self.time + self.random.below(24 * HOUR);
+        let deadline_secs = self.time + self.random.u64_below(24 * HOUR);
         let Modelled { terms, payer, signer, round, .. } = &self.model.channels[index];
         let by = if self.random.one_in(2) { payer } else { signer };
         let call = close_request(&self.world, by, terms, *round, deadline_secs)?;
@@ -350,7 +347,7 @@ impl Run {
         let Modelled { state, round, .. } = &self.model.channels[index];
         let forged_pays = self.model.channels[index].due(u128::MAX) > 0;
         let by_stranger = &self.world.stranger;
-        let (caller, data) = match self.random.below(8) {
+        let (caller, data) = match self.random.u64_below(8) {
             0 => (stranger, PayChannels::claimCall { claim_ }.abi_encode()),
             1 => (payer, PayChannels::closeCall { claim_ }.abi_encode()),
             2 => {
@@ -373,7 +370,7 @@ impl Run {
 
     fn anyone(&mut self, index: usize) -> Address {
         let terms = &self.model.channels[index].terms;
-        [terms.payer, terms.payee, terms.signer, self.world.stranger.address()][self.random.index(4)]
+        [terms.payer, terms.payee, terms.signer, self.world.stranger.address()][self.random.below(4)]
     }
 
     // ------------------------------------------------------------------ checks
@@ -443,18 +440,9 @@ impl Run {
     }
 }
 
-/// The named seed, or another one at every run. Whoever uses it prints it.
-pub(crate) fn seed() -> Result<u64> {
-    env::var("FARTHING_TEST_SEED").map_or_else(
-        |_| Ok(RandomState::new().hash_one("a seed")),
-        |text| text.parse().context("FARTHING_TEST_SEED must be a whole number"),
-    )
-}
-
 #[tokio::test]
 async fn money_is_conserved_and_claims_are_bounded_over_a_thousand_random_operations() -> Result<()> {
-    let seed = seed()?;
-    println!("repeat this run with FARTHING_TEST_SEED={seed}");
+    let seed = seed();
     let mut run = Run::start(seed).await?;
     let mut states = run.check(&[]).await?;
     for step in 0..STEPS {

@@ -12,6 +12,7 @@ use farthing_catalog::{Catalog, Options, Query, Sort, Source, Step, Verdict};
 use farthing_protocol::{
     Address, Listing, SecretKey, ServiceNonce, Signed, Usdc, listing::ServiceKind, sync::SyncMessage, wire,
 };
+use farthing_tests::nodes::{bytes_of, copy};
 use serde::Serialize;
 
 use super::{
@@ -360,30 +361,6 @@ fn idle_in_a_process_of_its_own(command: &[String], folder: &Path) -> Result<Idl
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let (open_secs, memory_mib) = said.trim().split_once(' ').context("not two numbers")?;
     Ok(Idle { open_secs: open_secs.parse()?, memory_mib: memory_mib.parse()? })
-}
-
-/// Copies a closed catalog.
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
-}
-
-fn bytes_of(folder: &Path) -> Result<u64> {
-    let mut bytes = 0;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        bytes += if entry.file_type()?.is_dir() { bytes_of(&entry.path())? } else { entry.metadata()?.len() };
-    }
-    Ok(bytes)
 }
 
 fn millis(time: Duration) -> f64 {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use farthing_catalog::{Query, Sort};
 use farthing_control::{
     endpoint,
@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::{
     catalog,
     population::Dice,
-    report::{Progress, quantile, resident_mib_of, rounded},
+    report::{Progress, memory_mib, quantile, rounded},
 };
 
 /// Between the start and the look at the memory: what a start allocates has been given back by then.
@@ -92,10 +92,6 @@ pub async fn run(listings: usize, searches: usize) -> Result<Section> {
         search_median_ms: millis(50),
         search_p99_ms: millis(99),
     })
-}
-
-fn memory_mib(node: &NodeProcess) -> Result<u64> {
-    resident_mib_of(node.pid().context("the node has ended")?)
 }
 
 /// The query as the node is asked it.

@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use farthing_testnet::NodeProcess;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -93,11 +94,15 @@ pub fn resident_mib() -> Result<u64> {
     resident_mib_of(std::process::id())
 }
 
-/// Resident memory of a process in MiB.
+/// Resident memory of a node's process in MiB.
 ///
 /// # Errors
 /// When it has ended, and where there is no `/proc`.
-pub fn resident_mib_of(process: u32) -> Result<u64> {
+pub fn memory_mib(node: &NodeProcess) -> Result<u64> {
+    resident_mib_of(node.pid().context("the node has ended")?)
+}
+
+fn resident_mib_of(process: u32) -> Result<u64> {
     let status =
         fs::read_to_string(format!("/proc/{process}/status")).context("memory is read from /proc")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;

@@ -8,7 +8,7 @@ use std::sync::{
 
 use anyhow::{Context, Result, ensure};
 use farthing_bridge::{
-    description::{ApiDescription, Operation, Parameter, Place, Schema, Style},
+    description::{ApiDescription, Operation, Parameter, Schema},
     document,
 };
 use farthing_protocol::{
@@ -35,13 +35,8 @@ fn bomb() -> Result<Details> {
     let choices: Vec<Value> = vec![json!({ "a": 0 }); VALUES];
     let parameter = Parameter {
         name: "p".to_owned(),
-        place: Place::Query,
-        style: Style::default(),
-        required: false,
         schema: Schema { choices, ..Schema::default() },
-        description: String::new(),
-        deprecated: false,
-        example: None,
+        ..Parameter::default()
     };
     let operation = Operation {
         path: "/a".to_owned(),

@@ -9,21 +9,24 @@ use farthing_control::{
     endpoint,
     types::{CatalogPage, CatalogQuery, Charge, PriceRequest, ServiceFile},
 };
-use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
-use farthing_peers::simulate::{now_secs, report::resident_mib_of};
+use farthing_network::{Inbound, NetworkHandle};
+use farthing_peers::simulate::{now_secs, report::memory_mib};
 use farthing_protocol::{
     Address, Listing, SecretKey, ServiceNonce, Signed, Usdc, keccak256,
     sync::SyncMessage,
     wire::{self, NetworkName},
 };
-use farthing_testnet::{NodeProcess, anvil::Anvil, demo::metrics};
+use farthing_testnet::anvil::Anvil;
 use farthing_tests::{
     calls::{expect_served, setting},
+    nodes::counted,
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World, service_file},
 };
 use serde_json::json;
 use tokio::task::JoinSet;
+
+use crate::stranger::{join, until_connected};
 
 /// Neighbours of one address range, and what each has to tell.
 const FLOODERS: u8 = 4;
@@ -90,19 +93,10 @@ impl Flooder {
         let (catalog, _) = Catalog::open(folder.path(), options)?;
         let verdicts = catalog.offer(junk_of_all.clone(), Source::Own, now_secs()).await;
         ensure!(verdicts.iter().all(|verdict| *verdict == Verdict::Stored), "the junk is not taken");
-        let config = NetworkConfig {
-            listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
-            bootstrap: vec![world.owner.loopback_address().await?, world.consumer.loopback_address().await?],
-            allow_private: true,
-            ..NetworkConfig::new(key, network()?)
-        };
-        let (network, inbound) = Network::start(config).await?;
+        let (network, inbound) = join(key, &[&world.owner, &world.consumer]).await?;
         let nodes = [world.owner_wallet, world.consumer_wallet];
         for node in nodes {
-            eventually("the flooder is a neighbour", async || {
-                Ok(network.connected_peers().await.contains(&node))
-            })
-            .await?;
+            until_connected(&network, node).await?;
         }
         let mut tasks = JoinSet::new();
         tasks.spawn(gossip(network.clone(), junk_of_all));
@@ -171,15 +165,6 @@ async fn answer(inbound: Inbound, catalog: Catalog) {
             else => return,
         }
     }
-}
-
-async fn counted(node: &NodeProcess, name: &str) -> Result<u64> {
-    let counts = metrics(node).await?;
-    counts.get(name).copied().with_context(|| format!("no {name} among {counts:?}"))
-}
-
-fn memory_mib(node: &NodeProcess) -> Result<u64> {
-    resident_mib_of(node.pid().context("the node has ended")?)
 }
 
 /// What the consumer finds for words.

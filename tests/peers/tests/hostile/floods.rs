@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
 use farthing_peers::{
     flood::{Flood, Sort},
-    simulate::report::resident_mib_of,
+    simulate::report::memory_mib,
 };
 use farthing_protocol::wire::NetworkName;
 use farthing_testnet::NodeProcess;
@@ -32,10 +32,6 @@ const MEMORY_MIB_MAX: u64 = 48;
 async fn received_kib(node: &NodeProcess) -> Result<u64> {
     let traffic = node.control().ask(endpoint::Traffic).await?;
     Ok(traffic.received_bytes / 1024)
-}
-
-fn memory_mib(node: &NodeProcess) -> Result<u64> {
-    resident_mib_of(node.pid().context("the node has ended")?)
 }
 
 #[tokio::test(flavor = "multi_thread")]

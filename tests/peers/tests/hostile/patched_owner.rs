@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use farthing_control::{endpoint, types::Channel};
 use farthing_ledger::{Ledger, OpenMode, PayeeChannelRow};
-use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
+use farthing_network::{Inbound, NetworkHandle};
 use farthing_protocol::{
     CallId, CallMessage, CallReply, CallRequest, CloseConsent, Domain, Outcome, Receipt, Refusal,
     RefusalCode, SecretKey, SignedClose, Usdc,
@@ -26,6 +26,8 @@ use farthing_tests::{
 use farthing_wallet::Wallet;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+
+use crate::stranger::{join, until_connected};
 
 mod asked;
 mod claimed;
@@ -115,19 +117,9 @@ impl Owner {
     /// Puts an owner with these answers in the place of the real one, whose first call was paid.
     async fn replaces(world: &mut World, answers: Answers) -> Result<(Arc<Self>, NetworkHandle)> {
         let (owner, wallet) = Self::takes_over(world, answers).await?;
-        let config = NetworkConfig {
-            listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
-            bootstrap: vec![world.consumer.loopback_address().await?],
-            allow_private: true,
-            ..NetworkConfig::new(wallet.secret_for_network(), NetworkName::new(Anvil::CHAIN_ID.to_string())?)
-        };
-        let (network, inbound) = Network::start(config).await?;
+        let (network, inbound) = join(wallet.secret_for_network(), &[&world.consumer]).await?;
         tokio::spawn(Arc::clone(&owner).run(inbound));
-        let consumer = world.consumer_wallet;
-        eventually("the consumer is connected", async || {
-            Ok(network.connected_peers().await.contains(&consumer))
-        })
-        .await?;
+        until_connected(&network, world.consumer_wallet).await?;
         world.wait_until_owner_is_met().await?;
         Ok((owner, network))
     }

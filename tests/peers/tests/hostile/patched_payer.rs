@@ -9,14 +9,13 @@ use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use farthing_chain::{Chain, ChainHandle, ChainSpec, MemoryJournal};
 use farthing_control::{endpoint, types::PriceRequest};
-use farthing_network::{CallFailure, Inbound, Network, NetworkConfig, NetworkHandle};
+use farthing_network::{CallFailure, Inbound, NetworkHandle};
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, ChannelId, Listing,
     Receipt, Refusal, RefusalCode, SecretKey, Signature, Usdc, Verified, Voucher,
     books::{CallRecord, CallsAsked, CallsPage},
     call::{CallStatus, Method, Payment},
     info::{InfoRequest, InfoResponse},
-    wire::NetworkName,
 };
 use farthing_testnet::anvil::Anvil;
 use farthing_tests::{
@@ -25,6 +24,8 @@ use farthing_tests::{
     world::{FUNDS, PRICE, Setup, World},
 };
 use futures::{StreamExt, stream};
+
+use crate::stranger::{join, until_connected};
 
 mod closes;
 mod deposits;
@@ -151,14 +152,21 @@ impl Payer {
     }
 
     async fn ask_over(&self, network: &NetworkHandle, message: CallMessage) -> Result<Reply> {
+        match self.answered(network, message).await? {
+            CallReply::Response(response) => Ok(Reply::Served(Box::new(response))),
+            CallReply::Refused(refusal) => Ok(Reply::Refused(refusal)),
+            CallReply::Status(status) => Ok(Reply::Status(status)),
+            other => bail!("an answer to another question: {other:?}"),
+        }
+    }
+
+    /// The first answer that is not that the owner is busy.
+    async fn answered(&self, network: &NetworkHandle, message: CallMessage) -> Result<CallReply> {
         // The owner's node takes a bounded number of streams at once; what it drops was never begun.
         for _ in 0..200 {
             match network.call(self.owner, message.clone(), Bytes::new(), DEADLINE).await {
-                Ok((CallReply::Response(response), ..)) => return Ok(Reply::Served(Box::new(response))),
                 Ok((CallReply::Refused(refusal), ..)) if refusal.code == RefusalCode::Busy => {}
-                Ok((CallReply::Refused(refusal), ..)) => return Ok(Reply::Refused(refusal)),
-                Ok((CallReply::Status(status), ..)) => return Ok(Reply::Status(status)),
-                Ok((other, ..)) => bail!("an answer to another question: {other:?}"),
+                Ok((reply, ..)) => return Ok(reply),
                 Err(CallFailure::NeverStarted(_) | CallFailure::Unknown(_)) => {}
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -201,17 +209,8 @@ impl Payer {
 
 /// A connection of its own to the owner.
 async fn connect(world: &World, key: SecretKey) -> Result<(NetworkHandle, Inbound)> {
-    let config = NetworkConfig {
-        listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
-        bootstrap: vec![world.owner.loopback_address().await?],
-        allow_private: true,
-        ..NetworkConfig::new(key, NetworkName::new(Anvil::CHAIN_ID.to_string())?)
-    };
-    let (network, inbound) = Network::start(config).await?;
-    eventually("the owner is connected", async || {
-        Ok(network.connected_peers().await.contains(&world.owner_wallet))
-    })
-    .await?;
+    let (network, inbound) = join(key, &[&world.owner]).await?;
+    until_connected(&network, world.owner_wallet).await?;
     Ok((network, inbound))
 }
 

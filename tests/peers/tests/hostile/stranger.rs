@@ -4,14 +4,15 @@ use anyhow::Result;
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
 use farthing_peers::simulate::now_secs;
 use farthing_protocol::{
-    Listing, SecretKey, ServiceNonce,
+    Address, Listing, SecretKey, ServiceNonce,
     info::{InfoRequest, InfoResponse},
     listing::Pin,
     wire::NetworkName,
 };
 use farthing_testnet::NodeProcess;
+use farthing_tests::wait::eventually;
 
-/// Of the nodes of [`farthing_tests::nodes::Nodes`].
+/// Of the nodes of all these tests, after the id of their chain.
 pub const NETWORK: &str = "31337";
 
 /// The first version of the wallet's service of this number, free and of one operation.
@@ -27,19 +28,32 @@ pub fn listing(owner: &SecretKey, number: u8, details: Pin) -> Listing {
     }
 }
 
+/// Joins the network of these nodes, whatever it answers then.
+pub async fn join(key: SecretKey, nodes: &[&NodeProcess]) -> Result<(NetworkHandle, Inbound)> {
+    let mut bootstrap = Vec::new();
+    for node in nodes {
+        bootstrap.push(node.loopback_address().await?);
+    }
+    let config = NetworkConfig {
+        listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
+        bootstrap,
+        allow_private: true,
+        ..NetworkConfig::new(key, NetworkName::new(NETWORK)?)
+    };
+    Ok(Network::start(config).await?)
+}
+
+pub async fn until_connected(network: &NetworkHandle, wallet: Address) -> Result<()> {
+    eventually("they are neighbours", async || Ok(network.connected_peers().await.contains(&wallet))).await
+}
+
 /// Joins the node's network with a wallet that answers so.
 pub async fn start(
     key: SecretKey,
     node: &NodeProcess,
     answer: impl Fn(&InfoRequest) -> Option<InfoResponse> + Send + 'static,
 ) -> Result<NetworkHandle> {
-    let config = NetworkConfig {
-        listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
-        bootstrap: vec![node.loopback_address().await?],
-        allow_private: true,
-        ..NetworkConfig::new(key, NetworkName::new(NETWORK)?)
-    };
-    let (handle, Inbound { mut info, .. }) = Network::start(config).await?;
+    let (handle, Inbound { mut info, .. }) = join(key, &[node]).await?;
     // Ends with the handle.
     tokio::spawn(async move {
         while let Some(question) = info.recv().await {

@@ -7,15 +7,15 @@ use std::sync::{
 
 use anyhow::{Context, Result, bail, ensure};
 use farthing_control::endpoint;
-use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
+use farthing_network::{Inbound, NetworkHandle};
 use farthing_protocol::{
     Address, CallReply, Listing, Refusal, RefusalCode, SecretKey, ServiceId, Signed, Usdc,
     info::{InfoRequest, InfoResponse},
     keccak256,
     signed::Document,
-    wire::{self, NetworkName},
+    wire,
 };
-use farthing_testnet::{NodeOptions, NodeProcess, anvil::Anvil, demo::metrics};
+use farthing_testnet::{NodeOptions, NodeProcess, demo::metrics};
 use farthing_tests::{
     agreement,
     calls::{expect_served, fixed_owner},
@@ -23,6 +23,8 @@ use farthing_tests::{
     wait::eventually,
     world::{FUNDS, World},
 };
+
+use crate::stranger::{join, until_connected};
 
 /// A patched node: it answers every question about services with listings of its own under the owner's id.
 struct Thief {
@@ -36,18 +38,9 @@ struct Thief {
 impl Thief {
     async fn join(world: &World) -> Result<Self> {
         let key = SecretKey::from_bytes(&[0x66; 32])?;
-        let config = NetworkConfig {
-            listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
-            bootstrap: vec![world.owner.loopback_address().await?, world.consumer.loopback_address().await?],
-            allow_private: true,
-            ..NetworkConfig::new(key.clone(), NetworkName::new(Anvil::CHAIN_ID.to_string())?)
-        };
-        let (network, inbound) = Network::start(config).await?;
+        let (network, inbound) = join(key.clone(), &[&world.owner, &world.consumer]).await?;
         for node in [world.owner_wallet, world.consumer_wallet] {
-            eventually("the thief is a neighbour", async || {
-                Ok(network.connected_peers().await.contains(&node))
-            })
-            .await?;
+            until_connected(&network, node).await?;
         }
         let question = InfoRequest::Services(vec![world.api.id.0]);
         let answer = network.ask(world.owner_wallet, question).await?;

@@ -322,12 +322,8 @@ mod tests {
                 { "method": "DELETE", "path": "/d", "summary": "", "parameters": [] },
             ],
         }));
-        let source = SourceFile {
-            kind: farthing_control::types::SourceKind::Openapi,
-            url: None,
-            text: Some("{}".to_owned()),
-            file: "api.json".to_owned(),
-        };
+        let kind = farthing_control::types::SourceKind::Openapi;
+        let source = SourceFile::given(kind, "{}".to_owned(), "api.json".to_owned());
         let choices = Choices { price: "0.002".to_owned(), ..Choices::default() };
         Draft::new(source, inspection.unwrap(), choices)
     }

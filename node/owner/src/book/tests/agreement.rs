@@ -5,40 +5,14 @@
 //! each deposit may be taken back by the chain. All of it is counted here, call by call, and not read from the book.
 //! Every run takes a seed of its own and prints it; `FARTHING_TEST_SEED` repeats one.
 
-use std::{
-    env,
-    hash::{BuildHasher, RandomState},
-};
-
 use farthing_protocol::channel::PayerState;
 
 use super::*;
+use crate::random::{Random, seed};
 
 const STEPS: usize = 2_000;
 const PRICE_MAX: u64 = 9;
 const UNSAFE_MAX: u64 = 15;
-
-const fn usdc(micros: u64) -> Usdc {
-    Usdc::from_micros(micros)
-}
-
-/// SplitMix64.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound
-    }
-
-    fn take<T>(&mut self, all: &mut Vec<T>) -> Option<T> {
-        let count = u64::try_from(all.len()).unwrap();
-        (count > 0).then(|| all.swap_remove(usize::try_from(self.below(count)).unwrap()))
-    }
-}
 
 /// One channel: what its payer's books say, and what is counted beside both sides.
 struct PlayedChannel {
@@ -90,7 +64,7 @@ struct Play {
     domain: Domain,
     key: SecretKey,
     channels: [PlayedChannel; 2],
-    dice: Dice,
+    dice: Random,
     /// Calls that were let in, that waited in vain for a deposit to be safe, and that asked for too much.
     counts: [usize; 3],
 }
@@ -102,7 +76,7 @@ impl Play {
             domain: Domain::new(1, Address::ZERO),
             key: SecretKey::from_bytes(&[7; 32]).unwrap(),
             channels: [PlayedChannel::new(1), PlayedChannel::new(2)],
-            dice: Dice(seed),
+            dice: Random::new(seed),
             counts: [0; 3],
         };
         (0..play.channels.len()).for_each(|at| play.show_chain(at));
@@ -167,7 +141,7 @@ impl Play {
 
     /// The payer makes a call, as far as its deposit goes.
     fn send(&mut self, at: usize) {
-        let price = 1 + self.dice.below(PRICE_MAX);
+        let price = 1 + self.dice.u64_below(PRICE_MAX);
         let Some(promised) = self.channels[at].payer.reserve(usdc(price)) else { return };
         let voucher = self.signed(at, promised.micros());
         self.channels[at].sent.push((voucher, price));
@@ -177,7 +151,8 @@ impl Play {
     fn deliver(&mut self, at: usize) {
         let Some((voucher, price)) = self.dice.take(&mut self.channels[at].sent) else { return };
         // Of what promises no more than an earlier one, the signature need not be looked at.
-        let is_looked_at = voucher.cumulative.micros() > self.channels[at].best || self.dice.below(2) == 0;
+        let is_looked_at =
+            voucher.cumulative.micros() > self.channels[at].best || self.dice.u64_below(2) == 0;
         match self.admit(at, is_looked_at.then_some(&voucher), price) {
             Ok(reserved) => {
                 self.channels[at].running.push((reserved, price));
@@ -194,12 +169,12 @@ impl Play {
     /// A call ends, and costs its price, a part of it, or nothing.
     fn end(&mut self, at: usize) {
         let Some((reserved, price)) = self.dice.take(&mut self.channels[at].running) else { return };
-        let charge = match self.dice.below(3) {
+        let charge = match self.dice.u64_below(3) {
             0 => 0,
             1 => price,
-            _ => self.dice.below(price + 1),
+            _ => self.dice.u64_below(price + 1),
         };
-        if charge == 0 && self.dice.below(2) == 0 {
+        if charge == 0 && self.dice.u64_below(2) == 0 {
             drop(reserved);
         } else {
             reserved.settle(usdc(charge));
@@ -224,12 +199,12 @@ impl Play {
 
     /// A payer asks on an earlier voucher, or on none, for whatever it likes, or promises more than there is.
     fn overreach(&mut self, at: usize) {
-        let price = 1 + self.dice.below(4 * PRICE_MAX);
+        let price = 1 + self.dice.u64_below(4 * PRICE_MAX);
         let (best, deposited) = (self.channels[at].best, self.channels[at].deposited());
-        let promised = match self.dice.below(3) {
+        let promised = match self.dice.u64_below(3) {
             0 => None,
-            1 => Some(self.dice.below(best + 1)),
-            _ => Some(deposited + 1 + self.dice.below(PRICE_MAX)),
+            1 => Some(self.dice.u64_below(best + 1)),
+            _ => Some(deposited + 1 + self.dice.u64_below(PRICE_MAX)),
         };
         let voucher = promised.map(|promised| self.signed(at, promised));
         let is_refused = self.admit(at, voucher.as_ref(), price).is_err();
@@ -239,7 +214,7 @@ impl Play {
     /// A deposit, or a block that stays.
     fn see_chain(&mut self, at: usize) {
         // Deposits grow faster than what stays of them, so that calls have to wait for it.
-        let (more, is_deposit) = (self.dice.below(20), self.dice.below(2) == 0);
+        let (more, is_deposit) = (self.dice.u64_below(20), self.dice.u64_below(2) == 0);
         let channel = &mut self.channels[at];
         if is_deposit {
             channel.payer.deposited = usdc(channel.deposited() + more);
@@ -268,12 +243,9 @@ impl Play {
 
 #[test]
 fn what_an_honest_payer_promises_is_let_in_and_paid_by_the_contract_and_its_books_explain_the_charges() {
-    let seed = env::var("FARTHING_TEST_SEED")
-        .map_or_else(|_| RandomState::new().hash_one("a seed"), |text| text.parse().unwrap());
-    println!("repeat this run with FARTHING_TEST_SEED={seed}");
-    let mut play = Play::new(seed);
+    let mut play = Play::new(seed());
     for _ in 0..STEPS {
-        let at = usize::try_from(play.dice.below(2)).unwrap();
+        let at = play.dice.below(2);
         match play.dice.below(20) {
             0..4 => play.send(at),
             4..8 => play.deliver(at),

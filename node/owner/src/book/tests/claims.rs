@@ -2,10 +2,6 @@
 
 use super::*;
 
-const fn usdc(micros: u64) -> Usdc {
-    Usdc::from_micros(micros)
-}
-
 const fn id(n: u8) -> ChannelId {
     ChannelId::from_bytes([n; 32])
 }

@@ -2,10 +2,6 @@
 
 use super::*;
 
-const fn usdc(micros: u64) -> Usdc {
-    Usdc::from_micros(micros)
-}
-
 #[test]
 fn a_late_voucher_takes_the_place_of_no_higher_one() {
     let (domain, key) = (Domain::new(1, Address::ZERO), SecretKey::from_bytes(&[7; 32]).unwrap());

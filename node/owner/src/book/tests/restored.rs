@@ -5,14 +5,9 @@ use std::collections::BTreeMap;
 use farthing_ledger::{Call, OpenMode, PayeeChannelFacts, Served};
 use farthing_protocol::{Address, CallId, Outcome, Receipt, SecretKey, ServiceId, call::Method};
 
-use super::super::*;
+use super::*;
 
-const SAFE: View = View { safe_deposited: Usdc::MAX, close_at_secs: None, round: 0, safe_round: u32::MAX };
 const PRICE: Usdc = usdc(2);
-
-const fn usdc(micros: u64) -> Usdc {
-    Usdc::from_micros(micros)
-}
 
 /// One channel with a ledger and a book behind it.
 struct Channel {
@@ -30,18 +25,10 @@ impl Channel {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger.redb");
         let [key, payee] = [7, 8].map(|n| SecretKey::from_bytes(&[n; 32]).unwrap());
-        let config = ChannelConfig {
-            payer: key.address(),
-            payee: payee.address(),
-            token: Address::ZERO,
-            signer: key.address(),
-            close_delay_secs: 86_400,
-            salt: [0; 32],
-        };
         Self {
             ledger: farthing_ledger::Ledger::open(&path, OpenMode::Create).unwrap(),
             book: Book::new(usdc(0), usdc(0)),
-            config,
+            config: terms(key.address(), payee.address()),
             domain: Domain::new(1, Address::ZERO),
             key,
             payee,

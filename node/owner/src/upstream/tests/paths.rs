@@ -4,15 +4,11 @@
 //! Every run takes a seed of its own and prints it; `FARTHING_TEST_SEED` repeats one. What arrives is judged by its raw
 //! bytes, with decoders of this file's own.
 
-use std::{
-    env,
-    hash::{BuildHasher as _, RandomState},
-};
-
 use farthing_bridge::PlanError;
 use parking_lot::Mutex;
 
 use super::*;
+use crate::random::{Random, seed};
 
 const CALLS: usize = 6_000;
 /// Where the upstream is registered; it has an escape of its own.
@@ -107,26 +103,7 @@ const TEMPLATES: [(&str, &[&str]); 7] = [
     ("/{any}/deep/deeper", &["any"]),
 ];
 
-/// Numbers that differ from run to run (splitmix64).
-struct Random(u64);
-
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % bound as u64).unwrap()
-    }
-
-    fn one_in(&mut self, many: usize) -> bool {
-        self.below(many) == 0
-    }
-
     fn of<'a>(&mut self, all: &[&'a str]) -> &'a str {
         all[self.below(all.len())]
     }
@@ -201,12 +178,8 @@ fn operations() -> Api {
     let parameter = |name: &str, place| Parameter {
         name: name.into(),
         place,
-        style: Style::default(),
-        required: false,
         schema: Schema::string(),
-        description: String::new(),
-        deprecated: false,
-        example: None,
+        ..Parameter::default()
     };
     let operations = TEMPLATES.iter().enumerate().map(|(number, (path, _))| Operation {
         method: if number % 2 == 0 { Method::Get } else { Method::Delete },
@@ -392,16 +365,14 @@ fn check_headers<'a>(
 
 #[tokio::test]
 async fn a_server_reads_the_template_with_one_segment_for_each_value_or_nothing_at_all() {
-    let seed = env::var("FARTHING_TEST_SEED")
-        .map_or_else(|_| RandomState::new().hash_one("a seed"), |text| text.parse().unwrap());
-    println!("repeat this run with FARTHING_TEST_SEED={seed}");
+    let seed = seed();
     let (address, heads) = recording().await;
     let mut secrets = secret_header_of("x-api-key", "owners-own");
     secrets.query.insert("appid".to_owned(), "owners-own".to_owned());
     let base = format!("http://{address}{BASE}");
     let upstream =
         Upstream::new(&base, secrets, UpstreamOptions { body_bytes_max: 1000, ..options() }).unwrap();
-    let (api, mut random) = (operations(), Random(seed));
+    let (api, mut random) = (operations(), Random::new(seed));
     let (mut arrived, mut refused, mut unsent) = (0, 0, 0);
     for number in 0..CALLS {
         let attempt = Attempt::new(&mut random);

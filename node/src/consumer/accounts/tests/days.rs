@@ -1,20 +1,20 @@
 //! A day's limits go on from what the ledger holds of that day, and of no other.
 
 use farthing_ledger::{OpenMode, PayerChannelFacts, Timing};
-use farthing_protocol::{ChannelConfig, Outcome, SecretKey};
+use farthing_protocol::{Outcome, SecretKey};
 
 use super::*;
-use crate::consumer::spending::{Grant, SpendingCaps};
+pub(super) use crate::consumer::channels::tests::usdc;
+use crate::consumer::{
+    channels::tests::terms,
+    spending::{Grant, SpendingCaps},
+};
 
 const SECRET: &str = "laptop";
 const DAY_SECS: u64 = 24 * 3_600;
 /// A price of 10 that is charged with 4 of them, and one that stays open.
 const CHARGED: u64 = 4;
 const OPEN: u64 = 100;
-
-pub(super) const fn usdc(micros: u64) -> Usdc {
-    Usdc::from_micros(micros)
-}
 
 pub(super) fn promise(number: u8, day: u32, price: u64, owner: Address) -> Promise {
     let payment = Payment::Channel { channel: ID, cumulative: usdc(1_000), signature: None, receipted: None };
@@ -45,17 +45,9 @@ impl Books {
     }
 
     pub(super) fn channel(&self) -> PayerChannelFacts {
-        let config = ChannelConfig {
-            payer: WALLET,
-            payee: self.owner.address(),
-            token: Address::ZERO,
-            signer: WALLET,
-            close_delay_secs: 86_400,
-            salt: [0; 32],
-        };
         PayerChannelFacts {
             id: ID,
-            config,
+            config: terms(WALLET, self.owner.address()),
             deposited: usdc(1_000),
             claimed: Usdc::ZERO,
             round: Some(0),

@@ -1,4 +1,4 @@
-//! The contract in plain arithmetic, and the random numbers that exercise both.
+//! The contract in plain arithmetic.
 //!
 //! Every function says what must happen: it changes the books and returns whether the contract accepts. A
 //! refusal changes nothing.
@@ -9,31 +9,6 @@ use alloy::{primitives::Address, signers::local::PrivateKeySigner};
 use farthing_contract_tests::PayChannels::Channel;
 
 use crate::world::State;
-
-/// SplitMix64 (Steele, Lea, Flood 2014): a few lines, and the same numbers everywhere.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    pub(crate) fn one_in(&mut self, chances: u64) -> bool {
-        self.below(chances) == 0
-    }
-
-    pub(crate) fn index(&mut self, length: usize) -> usize {
-        usize::try_from(self.below(length as u64)).expect("an index below a length fits")
-    }
-}
 
 /// A channel as the model sees it.
 pub(crate) struct Modelled {

@@ -22,6 +22,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use farthing_peers::simulate::report::memory_mib;
 use farthing_testnet::demo::tempdir;
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -91,8 +92,8 @@ async fn main() -> Result<()> {
 }
 
 async fn all(market: &mut Market, machine: Machine) -> Result<()> {
-    let consumer_idle_mib = rows::memory_mib(&market.demo.consumer)?;
-    let owner_idle_mib = rows::memory_mib(&market.demo.earthquakes.node)?;
+    let consumer_idle_mib = memory_mib(&market.demo.consumer)?;
+    let owner_idle_mib = memory_mib(&market.demo.earthquakes.node)?;
     let calls = calls::measure(market).await?;
     let report = Report {
         machine,
@@ -102,9 +103,9 @@ async fn all(market: &mut Market, machine: Machine) -> Result<()> {
         bridged_p50: rows::bridged(&market.demo).await?,
         crowded: rows::crowded(&market.demo).await?,
         consumer_idle_mib,
-        consumer_loaded_mib: rows::memory_mib(&market.demo.consumer)?,
+        consumer_loaded_mib: memory_mib(&market.demo.consumer)?,
         owner_idle_mib,
-        owner_loaded_mib: rows::memory_mib(&market.demo.earthquakes.node)?,
+        owner_loaded_mib: memory_mib(&market.demo.earthquakes.node)?,
         starts: rows::starts(&mut market.demo).await?,
     };
     for (name, value) in serde_json::to_value(&report)?.as_object().into_iter().flatten() {

@@ -3,10 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use farthing_peers::{
-    crowd::{Crowd, Slow},
-    simulate::report::resident_mib_of,
-};
+use farthing_peers::crowd::{Crowd, Slow};
 use farthing_protocol::wire::NetworkName;
 use farthing_testnet::{
     NodeProcess,
@@ -229,11 +226,6 @@ impl Paid {
         ensure!(status.is_success(), "{status}: {}", String::from_utf8_lossy(&body));
         Ok((started.elapsed(), timing))
     }
-}
-
-/// Resident memory of a node's process.
-pub fn memory_mib(node: &NodeProcess) -> Result<u64> {
-    resident_mib_of(node.pid().context("the node has ended")?)
 }
 
 /// `name;dur=1.234` in a `server-timing` header.

@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use farthing_control::endpoint;
+use farthing_peers::simulate::report::memory_mib;
 use farthing_testnet::NodeProcess;
 use farthing_tests::agreement::{self, Books};
 
 use crate::{
     calls::Turns,
     market::{Market, Way},
-    rows::memory_mib,
 };
 
 const CALLERS: usize = 64;

@@ -44,6 +44,20 @@ fn refused_with_offer(owner: &Owner, _: &CallRequest, _: usize) -> Option<CallRe
     Some(CallReply::Refused(Refusal { listing: Some(offer.listing), ..refusal }))
 }
 
+/// An owner that refuses every call with the offer that this makes of the one of before, in place of the real one.
+async fn offering(
+    world: &mut World,
+    change: impl FnOnce(Listing) -> Listing,
+) -> Result<(Arc<Owner>, NetworkHandle)> {
+    let (owner, network) = Owner::replaces(world, refused_with_offer).await?;
+    let before = known_offer(world, &network).await?;
+    let now = change(Listing { seq: before.seq + 1, ..Listing::clone(&before) });
+    let listing = Signed::sign(&now, &owner.key)?;
+    let offer = Offer { listing, hash: before.details_hash, details: Vec::new() };
+    owner.state.lock().offer = Some(offer);
+    Ok((owner, network))
+}
+
 /// The service's offer of before, which the consumer has.
 async fn known_offer(world: &World, network: &NetworkHandle) -> Result<Verified<Listing>> {
     let services = network.ask(world.consumer_wallet, InfoRequest::Services(vec![world.api.id.0])).await?;
@@ -56,12 +70,7 @@ async fn a_service_that_an_owner_retires_with_its_refusal_is_told_as_retired() -
     let mut world = World::start().await?;
     expect_served(&world.get("/ok").await?)?;
     world.wait_until_decided().await?;
-    let (owner, network) = Owner::replaces(&mut world, refused_with_offer).await?;
-    let before = known_offer(&world, &network).await?;
-    let retired = Listing { seq: before.seq + 1, tombstone: true, ..Listing::clone(&before) };
-    let listing = Signed::sign(&retired, &owner.key)?;
-    let offer = Offer { listing, hash: before.details_hash, details: Vec::new() };
-    owner.state.lock().offer = Some(offer);
+    let (owner, _network) = offering(&mut world, |before| Listing { tombstone: true, ..before }).await?;
 
     for _ in 0..2 {
         let answer = world.get("/ok").await?;
@@ -80,13 +89,8 @@ async fn a_first_call_does_not_accept_that_failures_are_charged_when_its_refusal
     let capped = with(world.body("GET", "/ok"), "max_price", PRICE.to_string());
     expect_served(&world.call(&capped).await?)?;
     world.wait_until_decided().await?;
-    let (owner, network) = Owner::replaces(&mut world, refused_with_offer).await?;
-    let before = known_offer(&world, &network).await?;
     let charge_policy = ChargePolicy::Answered;
-    let now = Listing { seq: before.seq + 1, charge_policy, ..Listing::clone(&before) };
-    let listing = Signed::sign(&now, &owner.key)?;
-    let offer = Offer { listing, hash: before.details_hash, details: Vec::new() };
-    owner.state.lock().offer = Some(offer);
+    let (owner, _network) = offering(&mut world, |before| Listing { charge_policy, ..before }).await?;
 
     let answer = world.get("/ok").await?;
     ensure!(answer.status == 409 && answer.problem() == "price-changed", "{answer:?}");

@@ -12,20 +12,10 @@ use super::*;
 impl Payer {
     /// Asks the owner to close; the close that it signed, `None` when it closes itself.
     async fn ask_to_close(&self, channel: ChannelId) -> Result<Option<SignedClose>> {
-        for _ in 0..200 {
-            match self
-                .network
-                .call(self.owner, CallMessage::Close(channel, None), Bytes::new(), DEADLINE)
-                .await
-            {
-                Ok((CallReply::Channel(books), ..)) => return Ok(books.close),
-                Ok((CallReply::Refused(refusal), ..)) if refusal.code == RefusalCode::Busy => {}
-                Ok((other, ..)) => bail!("an answer to another question: {other:?}"),
-                Err(CallFailure::NeverStarted(_) | CallFailure::Unknown(_)) => {}
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+        match self.answered(&self.network, CallMessage::Close(channel, None)).await? {
+            CallReply::Channel(books) => Ok(books.close),
+            other => bail!("an answer to another question: {other:?}"),
         }
-        bail!("the owner's node does not answer")
     }
 
     /// Brings a signed close to the chain at this payer's cost.

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::*;
 use axum::{Router, routing::any};
 use farthing_control::endpoint;
-use tokio::{net::TcpListener, sync::Semaphore};
+use farthing_tests::upstream::serve;
+use tokio::sync::Semaphore;
 
 /// More copies of a call than an owner serves calls of one payer at once.
 const COPIES: usize = 80;
@@ -26,10 +27,7 @@ async fn held_back() -> Result<(String, Arc<AtomicU64>, Arc<Semaphore>)> {
             "at last"
         }
     };
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let url = format!("http://{}", listener.local_addr()?);
-    tokio::spawn(async move { axum::serve(listener, Router::new().route("/ok", any(answer))).await });
-    Ok((url, hits, gate))
+    Ok((serve(Router::new().route("/ok", any(answer))).await?, hits, gate))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

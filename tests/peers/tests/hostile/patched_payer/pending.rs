@@ -3,6 +3,7 @@
 use axum::{Router, extract::State, http::StatusCode, routing::post};
 use farthing_control::endpoint;
 use farthing_testnet::rpc;
+use farthing_tests::upstream::serve;
 use serde_json::json;
 
 use super::*;
@@ -75,12 +76,9 @@ impl Instead {
 
 /// An endpoint of the chain that answers some requests by itself, and passes on everything else.
 async fn endpoint_with(chain: String, instead: Instead) -> Result<String> {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    let url = format!("http://{}", listener.local_addr()?);
     let client = reqwest::Client::builder().no_proxy().build()?;
     let router = Router::new().route("/", post(pass_on)).with_state((client, chain, instead));
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    Ok(url)
+    serve(router).await
 }
 
 async fn pass_on(
