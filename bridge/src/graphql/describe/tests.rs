@@ -67,7 +67,7 @@ fn words_of_the_schema_are_shown() {
     let note = &sky.description.operations[sky.index("note")];
     assert_eq!((note.method, note.root.as_ref().unwrap().kind), (Method::Post, RootKind::Mutation));
     assert!(note.body.as_ref().is_some_and(|body| body.required));
-    assert_eq!(note.parameters[0].style, Style::Comma);
+    assert_eq!(note.parameters[0].style, crate::description::Style::Comma);
 }
 
 /// What an upstream could answer to a selection: every list has one item, every nullable value is now and then
