@@ -105,7 +105,7 @@ pub struct SettlementShown {
     pub state: HistoryState,
     /// Hash, `0x…`; none before it was sent.
     pub transaction: Option<String>,
-    /// What became of it where no block has that transaction any more.
+    /// The fate of a claim whose transaction no block has any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub amount: UsdcText,

@@ -230,7 +230,7 @@ struct SettlementPage {
     good: bool,
     amount: String,
     transaction: String,
-    /// What became of it where no block has that transaction any more.
+    /// The fate of a claim whose transaction no block has any more.
     reason: Option<String>,
     /// Channel, payer, amount.
     channels: Vec<(String, String, String)>,
