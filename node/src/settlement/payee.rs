@@ -355,7 +355,20 @@ impl Payee {
             let is_over = is_void || (is_shown && self.is_still_brought(channel).await);
             if is_over {
                 self.end_duty(channel).await;
+            } else {
+                self.store_again(channel).await;
             }
+        }
+    }
+
+    /// Stores a signed close that a block has taken back after its end was stored.
+    async fn store_again(&self, channel: ChannelId) {
+        let Some(PayeeChannel { ending, .. }) = self.book.get(channel) else { return };
+        let stored = self.ledger.payee_channel(channel).ok().flatten();
+        if stored.is_some_and(|row| row.ending == Ending::None)
+            && let Err(error) = self.ledger.end_payee_channel(channel, ending).await
+        {
+            tracing::error!(%channel, %error, "a signed close that a block took back was not stored");
         }
     }
 

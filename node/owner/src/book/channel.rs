@@ -26,6 +26,9 @@ pub struct PayeeChannel {
     pub ending: Ending,
     /// Since when every reading of the chain has shown that the step is done.
     closed_since: Option<Instant>,
+    /// The signed close that the chain has shown as brought: until its term is over it closes the channel again where a block
+    /// takes that back.
+    brought: Option<Ending>,
     /// The round in which it was taken on, as far as the chain was read; a later one is closed by nobody's word.
     ends_in: Option<u32>,
     /// The part of what is spent that the ledger has carried over and no call explains.
@@ -73,6 +76,7 @@ impl PayeeChannel {
             view: None,
             ending: row.ending,
             closed_since: None,
+            brought: None,
             ends_in: if let Ending::Closes { round } = row.ending { round } else { None },
             opening: row.opening,
             opening_version: row.opening_version,
@@ -117,6 +121,12 @@ impl PayeeChannel {
         self.state.claimed = row.claimed;
         self.carry(row, proof);
         self.view = Some(view);
+        if self.ending == Ending::None
+            && let Some(Ending::SignedAway { until_secs, round }) = self.brought
+            && view.round <= round
+        {
+            self.set_ending(Ending::SignedAway { until_secs, round });
+        }
         let is_done = match self.ending {
             Ending::None => false,
             Ending::Closes { .. } => !self.is_to_be_closed(),
@@ -162,6 +172,10 @@ impl PayeeChannel {
 
     /// Takes on a step towards the channel's end, or ends it.
     pub(super) fn set_ending(&mut self, ending: Ending) {
+        if let Ending::SignedAway { .. } = self.ending {
+            // Without a view that shows it as brought, it is void.
+            self.brought = self.closed_since.map(|_| self.ending);
+        }
         let round = self.view.map(|view| view.round);
         let ending = if let Ending::Closes { .. } = ending { Ending::Closes { round } } else { ending };
         (self.ending, self.closed_since, self.ends_in) = (ending, None, round);

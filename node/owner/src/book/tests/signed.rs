@@ -51,3 +51,25 @@ fn a_void_close_is_forgotten_on_an_empty_channel_too() {
     book.set_ending(ID, Ending::None);
     assert!(book.signed_away().is_empty() && !book.get(ID).unwrap().state.closing);
 }
+
+#[test]
+fn a_signed_close_that_a_block_takes_back_keeps_the_channel_from_serving_until_it_is_done_again_or_void() {
+    let book = Book::new(Usdc::ZERO, Usdc::ZERO);
+    let see = |(deposited, claimed): (u64, u64), round: u32| {
+        book.apply(&row(deposited, claimed), None, View { round, ..SAFE });
+        book.get(ID).unwrap().state.closing
+    };
+    see((10, 0), 0);
+    assert!(book.sign_away(ID, 100, 0));
+    for _ in 0..2 {
+        see((20, 10), 1);
+        assert_eq!(done(&book), Some(true));
+        book.set_ending(ID, Ending::None);
+        assert!(!see((20, 10), 1), "it serves again once the close stays");
+        assert!(see((10, 0), 0), "the same words close it again");
+        assert_eq!(book.signed_away()[0].until_secs, 100, "the term is the same");
+        assert_eq!(done(&book), Some(false));
+    }
+    book.set_ending(ID, Ending::None);
+    assert!(!see((10, 0), 0), "nobody can bring what is void");
+}

@@ -188,3 +188,21 @@ async fn an_owner_that_starts_after_its_signed_close_was_brought_serves_the_chan
     until("calls may begin", || book.get(id).is_some_and(|entry| !entry.state.closing)).await;
     task.abort();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signed_close_that_the_book_takes_up_again_is_stored_again() {
+    let chain = LocalChain::start().await.unwrap();
+    let ((_, payer), (_, owner)) = (wallet(&chain, 2).await, wallet(&chain, 1).await);
+    let Books { ledger, book, intake, .. } = Books::of(&owner);
+    let (_, id) = open(&payer, &owner, 5_000).await;
+    assert!(intake.catch_up().await.is_stored);
+    // As after a block that took the close back: by the ledger the duty is over.
+    assert!(book.sign_away(id, u64::MAX, 0));
+    let ((_requests, receiver), (_closes, asked)) = (mpsc::channel(1), mpsc::channel(1));
+    let payee = payee(&owner, &ledger, &book, intake);
+    let task = tokio::spawn(payee.run(receiver, asked, Duration::from_secs(3_600)));
+    let ending = || ledger.payee_channel(id).unwrap().unwrap().ending;
+    let signed = Ending::SignedAway { until_secs: u64::MAX, round: 0 };
+    until("the next start knows of it", || ending() == signed).await;
+    task.abort();
+}
