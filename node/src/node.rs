@@ -32,8 +32,8 @@ use foundation::Foundation;
 use settings::spending_limits;
 use upkeep::{favour, hold_against_chain, keep_uses, prune, rise_above_others, used_before};
 
-/// The longest time that shutdown waits for running calls.
-const DRAIN_MAX: Duration = Duration::from_secs(20);
+/// The longest time that a node which is told to end waits for running calls.
+pub const DRAIN_MAX: Duration = Duration::from_secs(20);
 /// Cooperative closes waiting to be carried out.
 const CLOSES_QUEUED_MAX: usize = 256;
 
@@ -168,12 +168,12 @@ impl Node {
     }
 
     /// Ends the node: running calls finish, what they promised is stored, the network says goodbye. The ports
-    /// have stopped taking calls before.
-    pub async fn shutdown(&self) {
+    /// have stopped taking calls before. What is not done `within` this time is resolved at the next start.
+    pub async fn shutdown(&self, within: Duration) {
         self.end_promises().await;
         self.tasks.close();
         self.stopping.cancel();
-        if tokio::time::timeout(DRAIN_MAX, self.tasks.wait()).await.is_err() {
+        if tokio::time::timeout(within, self.tasks.wait()).await.is_err() {
             tracing::warn!("some calls did not end in time; they are resolved at the next start");
         }
         self.handles.health.store().await;

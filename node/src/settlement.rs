@@ -73,6 +73,10 @@ pub enum SettlementError {
     NotBrought { owner: Address, why: Box<ChainError> },
     #[error("the node is shutting down")]
     ShuttingDown,
+    #[error(
+        "the node stops before the chain has shown the end of what was asked for, which may have been done, or will be"
+    )]
+    LetGo,
 }
 
 impl SettlementError {
@@ -96,6 +100,10 @@ impl SettlementError {
                  delay, usually a day."
             }
             Self::ShuttingDown => "Repeat it when the node runs again.",
+            Self::LetGo => {
+                "Start the node: it goes on with what it has sent. `farthing wallet history` and `farthing channel list` show \
+                 what was done; look there before you repeat it."
+            }
         }
     }
 }
@@ -198,11 +206,7 @@ impl Settlement {
     /// [`SettlementError`]; what was not claimed stays claimable.
     pub async fn claim(&self) -> Result<Claimed, SettlementError> {
         let (answer, result) = oneshot::channel();
-        self.requests
-            .send(SettlementRequest::Claim(answer))
-            .await
-            .map_err(|_| SettlementError::ShuttingDown)?;
-        result.await.map_err(|_| SettlementError::ShuttingDown)?
+        self.ask(SettlementRequest::Claim(answer), result).await
     }
 
     /// Closes a channel this node is paid on: final claim, and the rest goes back to the payer.
@@ -211,9 +215,7 @@ impl Settlement {
     /// [`SettlementError`]; it is tried again by itself.
     pub async fn close_as_payee(&self, channel: ChannelId) -> Result<(), SettlementError> {
         let (answer, result) = oneshot::channel();
-        let request = SettlementRequest::Close(channel, answer);
-        self.requests.send(request).await.map_err(|_| SettlementError::ShuttingDown)?;
-        result.await.map_err(|_| SettlementError::ShuttingDown)?
+        self.ask(SettlementRequest::Close(channel, answer), result).await
     }
 
     /// Gets the rest of a deposit back: cooperatively when the owner answers, else, or with `force`, by starting
@@ -222,7 +224,32 @@ impl Settlement {
     /// # Errors
     /// [`SettlementError`] when neither way works.
     pub async fn close_as_payer(&self, channel: ChannelId, force: bool) -> Result<Closed, SettlementError> {
-        self.payer.close(channel, force).await
+        self.until_let_go(self.payer.close(channel, force)).await
+    }
+
+    async fn ask<T>(
+        &self,
+        request: SettlementRequest,
+        result: oneshot::Receiver<Result<T, SettlementError>>,
+    ) -> Result<T, SettlementError> {
+        let answered = async {
+            self.requests.send(request).await.map_err(|_| SettlementError::ShuttingDown)?;
+            result.await.map_err(|_| SettlementError::ShuttingDown)?
+        };
+        self.until_let_go(answered).await
+    }
+
+    /// Waits for what was asked for until the node stops. Whoever asked is told, and the rest is as after a crash: a transaction
+    /// that was signed stays in the journal, and a claim that was begun in the ledger.
+    async fn until_let_go<T>(
+        &self,
+        asked: impl Future<Output = Result<T, SettlementError>>,
+    ) -> Result<T, SettlementError> {
+        tokio::select! {
+            biased;
+            answered = asked => answered,
+            () = self.payer.chain.until_let_go() => Err(SettlementError::LetGo),
+        }
     }
 
     /// Until when the owner's word to close a channel is trusted, while the chain does not show the close.

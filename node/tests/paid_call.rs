@@ -7,7 +7,7 @@ use farthing_control::types::{OperationFile, ServiceFile};
 use farthing_node::{
     consumer::{Order, spending::Grant},
     home::LockedHome,
-    node::Node,
+    node::{DRAIN_MAX, Node},
 };
 use farthing_owner::{assemble::assemble, new_service::NewService};
 use farthing_protocol::{CallId, Usdc, call::Method};
@@ -105,8 +105,8 @@ async fn a_call_is_bought_served_charged_and_proven_by_a_receipt() {
     assert_eq!(claimed.amount, Usdc::from_micros(10_000));
     assert_eq!(chain.usdc_of(owner.handles.wallet).await.unwrap(), Usdc::from_micros(10_000));
     let _ = Arc::new(());
-    consumer.shutdown().await;
-    owner.shutdown().await;
+    consumer.shutdown(DRAIN_MAX).await;
+    owner.shutdown(DRAIN_MAX).await;
 }
 
 /// One operation, described by hand.

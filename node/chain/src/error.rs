@@ -57,8 +57,8 @@ pub enum ChainError {
         listed(hashes)
     )]
     Contradicted { what: &'static str, hashes: Vec<TxHash> },
-    /// A transfer that was signed, and whose end nobody was here to see. What the journal holds is pursued, after a restart
-    /// too.
+    /// A transfer or a deposit that was signed, and whose end nobody was here to see. What the journal holds is pursued,
+    /// after a restart too.
     #[error("{what} may have been made, or will be: {}", of_forms(hashes))]
     UnderWay { what: &'static str, hashes: Vec<TxHash> },
     #[error("{0}")]

@@ -152,7 +152,7 @@ struct Inner {
     /// Of the journal at the start.
     deposits: Vec<(ChannelConfig, Usdc, Usdc)>,
     stop: CancellationToken,
-    /// Nobody waits for the end of a transfer any more.
+    /// Nobody waits for the chain any more.
     let_go: CancellationToken,
     tasks: TaskTracker,
 }

@@ -3,8 +3,9 @@
 //! The chain has to be chosen, and a first start has to be meant, because it makes a wallet. Then the HTTP ports are bound,
 //! so that a port in use is told before a second is spent on the wallet. A first start writes the chain down.
 //! SIGHUP has the settings read again, and ends nothing.
-//! At the end the ports drain, then the node keeps its promises and stops. When it was to restart, the program then
-//! starts itself again in the same process, so that whoever watches over the process notices nothing.
+//! At the end nobody waits for the chain any more, the ports drain for a while, then the node keeps its promises and stops.
+//! When it was to restart, the program then starts itself again in the same process, so that whoever watches over the process
+//! notices nothing.
 
 use std::{
     io,
@@ -21,12 +22,15 @@ use farthing_node::{
     backup::staged,
     chain_spec,
     home::{self, LockedHome},
-    node::Node,
+    node::{DRAIN_MAX, Node},
 };
 use farthing_os::shell::word;
 use farthing_serve::Listener;
 use farthing_wallet::{Wallet, lock_folder};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    time::Instant,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
@@ -41,6 +45,8 @@ mod ports;
 
 use ports::Ports;
 
+/// The time that is left for the work of ended calls, however long their ports took.
+const RESOLVED_WITHIN: Duration = Duration::from_secs(5);
 /// The time in which running calls may still promise something after the node is told to end.
 const PROMISES_FOR: Duration = Duration::from_secs(3);
 
@@ -110,20 +116,23 @@ pub(super) async fn run(context: &Context, new: bool) -> Result<(), Failure> {
         }
     }
     stop.cancel();
+    let until = Instant::now() + DRAIN_MAX;
     node.handles.chain.let_go();
     let ports = async { tokio::join!(served.wait(), control).1 };
     tokio::pin!(ports);
     // Whoever ends this process may not wait for the slowest call.
     let ended = tokio::time::timeout(PROMISES_FOR, &mut ports).await;
     node.end_promises().await;
-    let control = match ended {
-        Ok(control) => control,
-        Err(_) => ports.await,
+    let ended = match ended {
+        Ok(control) => Ok(control),
+        Err(_) => tokio::time::timeout_at(until, ports).await,
     };
-    if let Err(error) = control.map_err(io::Error::other).flatten() {
-        tracing::warn!(%error, "the control socket ended badly");
+    match ended.map(|control| control.map_err(io::Error::other).flatten()) {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "the control socket ended badly"),
+        Err(_) => tracing::warn!("some calls and commands did not end in time, and hear nothing more"),
     }
-    node.shutdown().await;
+    node.shutdown(until.saturating_duration_since(Instant::now()).max(RESOLVED_WITHIN)).await;
     if restart.is_cancelled() { Err(start_again(context)) } else { Ok(()) }
 }
 

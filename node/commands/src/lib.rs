@@ -15,7 +15,9 @@ use farthing_chain::ChainError;
 use farthing_control::{
     endpoint::Commands as Endpoints,
     sentence,
-    types::{Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Problem, Reach},
+    types::{
+        Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Problem, ProblemName, Reach,
+    },
 };
 use farthing_discovery::documents::WritingFailed;
 use farthing_gateway::{Gateway, problem};
@@ -276,6 +278,11 @@ impl From<SettlementError> for Failed {
             | SettlementError::NotBrought { .. }
             | SettlementError::ShuttingDown
             | SettlementError::Ledger(_) => StatusCode::SERVICE_UNAVAILABLE,
+            SettlementError::LetGo => {
+                let mut failed = Self::new(StatusCode::GATEWAY_TIMEOUT, &error, error.next_step());
+                failed.0.kind = ProblemName::MayHaveBeenMade.kind();
+                return failed;
+            }
         };
         Self::new(status, &error, error.next_step())
     }

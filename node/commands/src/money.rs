@@ -157,10 +157,18 @@ async fn open_channel(State(node): State<Handles>, Json(request): Json<OpenReque
             None => funding.ensure(&accept, price).await,
         }
     });
-    funded.await.map_err(|_| BuyError::Failed)??;
+    funded.await.map_err(|_| BuyError::Failed)?.map_err(unopened)?;
     let opened =
         node.channels.in_use(listing.owner).ok_or(SettlementError::NoSuchChannel(ChannelId::NONE))?;
     channel(&node, opened.id)
+}
+
+/// The node stops while the chain has the deposit, and a second one would be made as well.
+fn unopened(error: BuyError) -> Failed {
+    match error {
+        BuyError::OpenFailed(error @ ChainError::UnderWay { .. }) => unsent(error),
+        error => error.into(),
+    }
 }
 
 answer!(CloseChannel: close_channel);

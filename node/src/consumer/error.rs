@@ -211,6 +211,9 @@ impl BuyError {
             }
             Self::TimeUp(Some(AwaitedDeposit::Made(_))) => "Repeat the call: its channel can pay for it now.",
             Self::TimeUp(_) => "Repeat the call: a deposit that was begun goes on, and pays for it.",
+            Self::OpenFailed(ChainError::UnderWay { .. }) => {
+                "Repeat the call when the node runs again: a deposit that was begun goes on, and pays for it."
+            }
             Self::OpenFailed(_) | Self::Unsigned(_) => {
                 "See the reason above; `farthing doctor` checks wallet and chain."
             }
@@ -437,6 +440,7 @@ impl From<ChainError> for BuyError {
     fn from(error: ChainError) -> Self {
         match error {
             ChainError::Unreachable { .. } => Self::ChainUnreachable(error),
+            ChainError::Stopped => Self::ShuttingDown,
             other => Self::OpenFailed(other),
         }
     }

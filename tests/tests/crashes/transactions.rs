@@ -11,12 +11,13 @@ use farthing_protocol::Usdc;
 use farthing_testnet::{NodeProcess, rpc};
 use farthing_tests::{
     calls::{expect_free, expect_served, setting},
-    command::{farthing, run},
+    command::{Ran, farthing, run},
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World},
 };
 use reqwest::StatusCode;
 use serde_json::json;
+use tokio::task::JoinHandle;
 
 use crate::support::{Lasting, agreed_spent, call_in_background, kill_at, tail, until_answered};
 
@@ -79,6 +80,62 @@ async fn a_transaction_pending_at_the_kill_is_finished_once_after_the_restart() 
     .context(tail(&world.owner))?;
     let again = world.owner.control().ask(endpoint::Settle).await?;
     ensure!(again.claimed.0.is_zero(), "claimed twice: {again:?}");
+    ensure!(world.settle_and_check(FUNDS).await? == spent);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_told_to_end_waits_for_no_block_and_finishes_once_what_it_sent_after_the_restart()
+-> Result<()> {
+    let mut lasting = Lasting::start().await?;
+    let world = &mut lasting.world;
+
+    mine_by_hand(world).await?;
+    let body = world.body("GET", "/ok");
+    let call = call_in_background(world, &body).await?;
+    wait_for_pending(world).await?;
+    world.consumer.stop().await.context("a channel is being opened")?;
+    expect_free("its channel is not open", &call.await??, 503, "channel-not-funded")?;
+    world.consumer.restart(Vec::new()).await?;
+    mine_at_once(world).await?;
+    until_answered(world, &body).await?;
+    ensure!(deposited(world).await? == FIRST_DEPOSIT, "deposited {}", deposited(world).await?);
+    let spent = agreed_spent(world).await?;
+
+    mine_by_hand(world).await?;
+    let settling = in_background(&world.owner, &["settle", "now"]);
+    wait_for_pending(world).await?;
+    world.owner.stop().await.context("a claim is under way")?;
+    told_as_perhaps_done(&settling.await??)?;
+    world.owner.restart(Vec::new()).await?;
+    mine_at_once(world).await?;
+    eventually("the claim is confirmed", async || Ok(only_channel(&world.owner).await?.claimed.0 == spent))
+        .await
+        .context(tail(&world.owner))?;
+    let again = world.owner.control().ask(endpoint::Settle).await?;
+    ensure!(again.claimed.0.is_zero(), "claimed twice: {again:?}");
+    ensure!(world.chain.usdc_of(world.owner_wallet).await? == spent);
+
+    mine_by_hand(world).await?;
+    let channel = payer_channel(world).await?.id.to_string();
+    let closing = in_background(&world.consumer, &["channel", "close", &channel, "--force", "--yes"]);
+    wait_for_pending(world).await?;
+    world.consumer.stop().await.context("a close is asked for")?;
+    told_as_perhaps_done(&closing.await??)?;
+    world.consumer.restart(Vec::new()).await?;
+    mine_at_once(world).await?;
+    eventually("the chain has the request", async || {
+        Ok(payer_channel(world).await?.state == ChannelState::CloseRequested)
+    })
+    .await?;
+    let url = world.chain.rpc_url();
+    rpc::call(&url, "evm_increaseTime", json!([100_000])).await?;
+    rpc::call(&url, "evm_mine", json!([])).await?;
+    let at = endpoint::CloseChannel.of(payer_channel(world).await?.id);
+    eventually("the rest is taken back", async || {
+        Ok(world.consumer.control().ask(at.clone()).await.is_ok_and(|channel| channel.state.is_closed()))
+    })
+    .await?;
     ensure!(world.settle_and_check(FUNDS).await? == spent);
     Ok(())
 }
@@ -241,6 +298,27 @@ async fn a_close_that_was_signed_for_a_node_that_died_is_brought_once_a_call_is_
     ensure!(world.chain.usdc_of(world.owner_wallet).await? == PRICE, "it comes with what was earned");
     ensure!(world.upstream.hits() == 2);
     ensure!(world.settle_and_check(FUNDS).await? == PRICE.saturating_mul(2));
+    Ok(())
+}
+
+/// Runs a command whose end a test waits for later.
+fn in_background(node: &NodeProcess, arguments: &[&str]) -> JoinHandle<Result<Ran>> {
+    let data = node.data_dir().display().to_string();
+    let arguments: Vec<String> = ["--json"].iter().chain(arguments).map(ToString::to_string).collect();
+    tokio::spawn(async move {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        run(&data, &arguments).await
+    })
+}
+
+/// Checks that a command whose node stopped says where to look before it is repeated.
+fn told_as_perhaps_done(ran: &Ran) -> Result<()> {
+    let error = ran.ends_with(7)?.error()?;
+    ensure!(error["code"] == "may-have-been-made", "{error}");
+    let text = error.to_string();
+    for words in ["may have been done, or will be", "wallet history", "before you repeat it"] {
+        ensure!(text.contains(words), "no `{words}` in {text}");
+    }
     Ok(())
 }
 

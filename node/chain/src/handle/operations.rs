@@ -26,7 +26,7 @@ impl ChainHandle {
     ///
     /// # Errors
     /// See [`ChainError`]; with [`ChainError::InsufficientUsdc`] and [`ChainError::InsufficientEth`] nothing
-    /// was sent.
+    /// was sent. [`ChainError::UnderWay`] where it is signed, and the node stops meanwhile.
     pub async fn deposit_onto(
         &self,
         config: ChannelConfig,
@@ -38,7 +38,7 @@ impl ChainHandle {
         let target = target.ok_or_else(|| ChainError::Invalid("the deposit is too large".to_owned()))?;
         self.track(config).await?;
         let intent = Intent::Deposit { config, target, amount_max: amount, terms: None, round: Some(round) };
-        self.operate(intent).await.map(|outcome| report(&outcome))
+        self.pursue(intent, std::future::pending()).await
     }
 
     /// Asks the token whether it has taken an authorization of one decision to deposit, as [`Self::deposit_onto`] makes them:
@@ -290,9 +290,14 @@ impl ChainHandle {
         &self.0.deposits
     }
 
-    /// Tells whoever waits for a transfer how far it is, so that a node which stops does not wait for the chain.
+    /// Tells whoever waits for a transfer or a deposit how far it is, so that a node which stops does not wait for the chain.
     pub fn let_go(&self) {
         self.0.let_go.cancel();
+    }
+
+    /// Waits until the node stops, and nobody is to wait for the chain any more.
+    pub async fn until_let_go(&self) {
+        self.0.let_go.cancelled().await;
     }
 
     /// Ends both tasks. A transaction under way stays in the journal and is reconciled at the next start.
@@ -301,14 +306,23 @@ impl ChainHandle {
         self.0.tasks.wait().await;
     }
 
-    /// Makes a transfer. A signed one is never told as unsent: without a word on its end, its hashes are told.
     async fn transfer(&self, intent: Intent) -> Result<TxReport, ChainError> {
-        let (what, forms) = (intent.what(), Forms::default());
         let patience = Duration::from_millis(self.spec().transfer_told_within_ms);
+        self.pursue(intent, tokio::time::sleep(patience)).await
+    }
+
+    /// Moves money, and waits for it until `patience` is over or the node stops. What was signed is never told as unsent:
+    /// without a word on its end, its hashes are told.
+    async fn pursue(
+        &self,
+        intent: Intent,
+        patience: impl Future<Output = ()>,
+    ) -> Result<TxReport, ChainError> {
+        let (what, forms) = (intent.what(), Forms::default());
         let told = tokio::select! {
             told = self.request(intent, forms.clone()) => told,
             // What waits for its turn for so long is not made behind anybody's back.
-            () = tokio::time::sleep(patience) => match forms.withdraw() {
+            () = patience => match forms.withdraw() {
                 true => Err(ChainError::Busy { waiting: 1 }),
                 false => return Err(ChainError::UnderWay { what, hashes: forms.get() }),
             },
