@@ -13,10 +13,10 @@ use farthing_ledger::{
 use farthing_owner::upstream::Fault;
 use farthing_protocol::{ChannelId, Outcome, Usdc};
 
-use super::{HistoryFilter, SCANNED_MAX, ServiceNames};
-
-/// Settlements are few: one a minute at the very most, and some a day as a rule.
-pub(super) const SETTLEMENTS_MAX: usize = 10_000;
+use super::{
+    HistoryFilter, SCANNED_MAX, ServiceNames,
+    claims::{reason_of_settlement, settlements, state_of_settlement},
+};
 
 /// A place in the history: second, kind, key of the record.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,7 +140,7 @@ fn stretch(
             Stretch { rows: rows.collect(), next: found.next }
         }
         HistoryKind::Settlement => {
-            let all = ledger.settlements(SETTLEMENTS_MAX)?;
+            let all = settlements(ledger)?;
             let mut rows: Vec<(Position, Entry)> = all
                 .into_iter()
                 .filter(|settlement| filter.keeps(state_of_settlement(settlement), None))
@@ -181,27 +181,6 @@ fn state_of(outcome: Outcome, charged: Usdc) -> HistoryState {
         () if !charged.is_zero() => HistoryState::Charged,
         () if outcome.is_the_services_answer() => HistoryState::Free,
         () => HistoryState::Failed,
-    }
-}
-
-pub(super) const fn state_of_settlement(settlement: &Settlement) -> HistoryState {
-    match settlement.state {
-        SettlementState::Pending => HistoryState::Pending,
-        SettlementState::Confirmed | SettlementState::Returned => HistoryState::Confirmed,
-        SettlementState::Failed => HistoryState::Failed,
-        SettlementState::Lost => HistoryState::Lost,
-    }
-}
-
-/// Returns what became of a claim whose transaction no block has any more.
-pub(super) const fn reason_of_settlement(settlement: &Settlement) -> Option<&'static str> {
-    match (settlement.is_dropped, settlement.state) {
-        (false, _) => None,
-        (true, SettlementState::Pending) => Some("no block has its transaction any more, so it is due again"),
-        (true, SettlementState::Confirmed) => {
-            Some("no block has its transaction any more, and the chain shows it as paid by another")
-        }
-        (true, _) => Some("no block has its transaction any more"),
     }
 }
 
