@@ -213,13 +213,7 @@ impl Entry {
 }
 
 fn bought(call: Purchase, names: &ServiceNames) -> HistoryEntry {
-    let (status, reason) = match &call.end {
-        PurchaseEnd::Acknowledged { outcome, status, .. } if outcome.is_the_services_answer() => {
-            (Some(*status), None)
-        }
-        PurchaseEnd::Acknowledged { outcome, .. } => (None, Some(reason(*outcome).to_owned())),
-        PurchaseEnd::Released { reason, .. } => (None, Some(reason.clone())),
-    };
+    let (status, reason) = status_and_reason(&call.end);
     let (state, id) = (state_of_purchase(&call), call.call_id.to_string());
     HistoryEntry {
         service: Some(call.service.into()),
@@ -231,6 +225,15 @@ fn bought(call: Purchase, names: &ServiceNames) -> HistoryEntry {
         channel: channel(call.channel),
         reason,
         ..blank(HistoryKind::Bought, call.promised_secs, state, id, call.charged)
+    }
+}
+
+/// The status of an answer, as far as it is known, or the reason that there is none.
+fn status_and_reason(end: &PurchaseEnd) -> (Option<u16>, Option<String>) {
+    match end {
+        PurchaseEnd::Acknowledged { outcome, .. } if outcome.is_the_services_answer() => (end.status(), None),
+        PurchaseEnd::Acknowledged { outcome, .. } => (None, Some(reason(*outcome).to_owned())),
+        PurchaseEnd::Released { reason, .. } => (None, Some(reason.clone())),
     }
 }
 
@@ -361,6 +364,9 @@ const fn reason(outcome: Outcome) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use farthing_ledger::Timing;
+    use farthing_protocol::{CallId, Receipt, Signature};
+
     use super::*;
 
     #[test]
@@ -386,6 +392,29 @@ mod tests {
             assert!(told(state, true).ends_with(ends), "{state:?}: {}", told(state, true));
             assert_eq!(told(state, false), "");
         }
+    }
+
+    #[test]
+    fn a_call_that_was_charged_late_tells_no_status() {
+        let told = |outcome: Outcome, status| {
+            let receipt = Receipt {
+                channel: ChannelId::NONE,
+                call_id: CallId::from_bytes([1; 16]),
+                request_hash: [0; 32],
+                response_hash: [0; 32],
+                outcome: outcome.code(),
+                charged: Usdc::ZERO,
+                spent_total: Usdc::ZERO,
+                time_secs: 1,
+            };
+            let (receipt, signature) = (Box::new(receipt), Signature::from_bytes([0; 65]));
+            let timing = Timing::default();
+            status_and_reason(&PurchaseEnd::Acknowledged { receipt, signature, outcome, status, timing })
+        };
+        assert_eq!(told(Outcome::Answered, 0), (None, None));
+        assert_eq!(told(Outcome::Answered, 200), (Some(200), None));
+        let failed = Some("the service failed".to_owned());
+        assert_eq!(told(Outcome::ServerError, 502), (None, failed));
     }
 
     fn place(secs: u64, kind: HistoryKind, key: &[u8]) -> HistoryPosition {
