@@ -5,6 +5,7 @@
 //! place of the last entry in the order (time, kind, key), so a step begins exactly where the one before ended,
 //! whatever was added meanwhile.
 
+mod claims;
 mod read;
 mod settlement;
 pub mod tally;

@@ -48,6 +48,7 @@ impl Journal for LedgerJournal {
             wei: mined.wei.to_be_bytes(),
             fee_wei: mined.fee_wei.to_be_bytes(),
             standing: None,
+            chain_id: Some(mined.chain_id),
         };
         Box::pin(async move { self.0.note_transaction(transaction).await.map_err(|error| failed(&error)) })
     }

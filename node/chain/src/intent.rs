@@ -137,8 +137,9 @@ impl Intent {
     }
 
     /// For the history, once it is in a block.
-    pub(crate) fn mined(&self, domain: &Domain, receipt: &Receipt) -> Mined {
+    pub(crate) fn mined(&self, chain_id: u64, domain: &Domain, receipt: &Receipt) -> Mined {
         let mined = |purpose| Mined {
+            chain_id,
             hash: TxHash(receipt.transaction_hash.0),
             block: receipt.block(),
             purpose,

@@ -48,6 +48,8 @@ impl fmt::Debug for TxHash {
 /// A transaction of this wallet that is in a block, and did what it was for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mined {
+    /// Of the chain whose block it is in.
+    pub chain_id: u64,
     pub hash: TxHash,
     pub block: u64,
     /// `deposit`, `claim`, `close`, `request to close`, `withdrawal`, `transfer`, `deployment`

@@ -168,7 +168,8 @@ impl Writer {
             let result = self.pursue(entry).await;
             self.views.under_way.send_replace(None);
             if let Ok(Outcome { receipt: Some(receipt), .. }) = &result {
-                self.store.note(intent.mined(&self.domain, receipt)).await;
+                let chain_id = self.reader.spec.chain_id;
+                self.store.note(intent.mined(chain_id, &self.domain, receipt)).await;
             }
             self.forget(nonce).await;
             match result {

@@ -52,11 +52,9 @@ async fn activity(State(node): State<Handles>, Query(listed): Query<Listed>) -> 
 }
 
 fn bought(purchase: &Purchase, names: &ServiceNames) -> BoughtCall {
-    let (status, timing, reason) = match &purchase.end {
-        PurchaseEnd::Acknowledged { status, timing, .. } => (Some(*status), *timing, None),
-        PurchaseEnd::Released { reason, .. } => {
-            (None, farthing_ledger::Timing::default(), Some(reason.clone()))
-        }
+    let (timing, reason) = match &purchase.end {
+        PurchaseEnd::Acknowledged { timing, .. } => (*timing, None),
+        PurchaseEnd::Released { reason, .. } => (farthing_ledger::Timing::default(), Some(reason.clone())),
     };
     BoughtCall {
         call_id: purchase.call_id.into(),
@@ -65,7 +63,7 @@ fn bought(purchase: &Purchase, names: &ServiceNames) -> BoughtCall {
         owner: purchase.owner.into(),
         operation: format!("{} {}", purchase.method, purchase.path),
         time_secs: purchase.promised_secs,
-        status,
+        status: purchase.end.status(),
         reason,
         charged: purchase.charged.into(),
         total_us: timing.total_us,
@@ -157,8 +155,9 @@ fn measured(purchases: &[Purchase]) -> Vec<Measured> {
 
 /// Returns how long an answer took; `None` when the service did not give one.
 fn took_us(purchase: &Purchase) -> Option<u64> {
+    let is_answered = purchase.end.status().is_some_and(|status| status < 500);
     match &purchase.end {
-        PurchaseEnd::Acknowledged { status, timing, .. } if *status < 500 => Some(timing.total_us),
+        PurchaseEnd::Acknowledged { timing, .. } if is_answered => Some(timing.total_us),
         _ => None,
     }
 }
@@ -169,4 +168,58 @@ fn median(mut values: Vec<u64>) -> Option<u64> {
     let upper = *values.get(values.len() / 2)?;
     let lower = *values.get(values.len().checked_sub(1)? / 2)?;
     Some(lower.midpoint(upper))
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_ledger::Timing;
+    use farthing_protocol::{
+        Address, CallId, ChannelId, Outcome, Receipt, Signature, Usdc,
+        call::{ChargePolicy, Method},
+    };
+
+    use super::*;
+
+    /// An answered call, whose status came with its receipt or did not.
+    fn charged(status: u16, total_us: u64) -> Purchase {
+        let receipt = Receipt {
+            channel: ChannelId::NONE,
+            call_id: CallId::from_bytes([1; 16]),
+            request_hash: [0; 32],
+            response_hash: [0; 32],
+            outcome: Outcome::Answered.code(),
+            charged: Usdc::ZERO,
+            spent_total: Usdc::ZERO,
+            time_secs: 1,
+        };
+        Purchase {
+            call_id: receipt.call_id,
+            service: ServiceId::from_bytes([7; 16]),
+            owner: Address::ZERO,
+            channel: ChannelId::NONE,
+            secret: String::new(),
+            method: Method::Get,
+            path: "/ok".to_owned(),
+            request_hash: [0; 32],
+            price: Usdc::ZERO,
+            charge_policy: ChargePolicy::Answered,
+            charged: Usdc::ZERO,
+            promised_secs: 1,
+            closed_secs: 1,
+            end: PurchaseEnd::Acknowledged {
+                receipt: Box::new(receipt),
+                signature: Signature::from_bytes([0; 65]),
+                outcome: Outcome::Answered,
+                status,
+                timing: Timing { total_us, ..Timing::default() },
+            },
+        }
+    }
+
+    #[test]
+    fn a_call_that_was_charged_late_counts_as_not_answered() {
+        let figures = measured(&[charged(200, 9), charged(0, 0)]);
+        let told: Vec<_> = figures.iter().map(|one| (one.calls, one.answered, one.median_us)).collect();
+        assert_eq!(told, [(2, 1, Some(9))]);
+    }
 }

@@ -120,6 +120,9 @@ pub struct Transaction {
     /// `None` until the chain was asked again, once it could not replace the block any more.
     #[n(9)]
     pub standing: Option<Standing>,
+    /// The chain whose block it is in: no other one's word on it counts. `None` in ledgers of before.
+    #[n(10)]
+    pub chain_id: Option<u64>,
 }
 
 /// The chain's word on a transaction when it was asked again.

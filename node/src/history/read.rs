@@ -13,10 +13,10 @@ use farthing_ledger::{
 use farthing_owner::upstream::Fault;
 use farthing_protocol::{ChannelId, Outcome, Usdc};
 
-use super::{HistoryFilter, SCANNED_MAX, ServiceNames};
-
-/// Settlements are few: one a minute at the very most, and some a day as a rule.
-pub(super) const SETTLEMENTS_MAX: usize = 10_000;
+use super::{
+    HistoryFilter, SCANNED_MAX, ServiceNames,
+    claims::{reason_of_settlement, settlements, state_of_settlement},
+};
 
 /// A place in the history: second, kind, key of the record.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,7 +140,7 @@ fn stretch(
             Stretch { rows: rows.collect(), next: found.next }
         }
         HistoryKind::Settlement => {
-            let all = ledger.settlements(SETTLEMENTS_MAX)?;
+            let all = settlements(ledger)?;
             let mut rows: Vec<(Position, Entry)> = all
                 .into_iter()
                 .filter(|settlement| filter.keeps(state_of_settlement(settlement), None))
@@ -184,27 +184,6 @@ fn state_of(outcome: Outcome, charged: Usdc) -> HistoryState {
     }
 }
 
-pub(super) const fn state_of_settlement(settlement: &Settlement) -> HistoryState {
-    match settlement.state {
-        SettlementState::Pending => HistoryState::Pending,
-        SettlementState::Confirmed | SettlementState::Returned => HistoryState::Confirmed,
-        SettlementState::Failed => HistoryState::Failed,
-        SettlementState::Lost => HistoryState::Lost,
-    }
-}
-
-/// Returns what became of a claim whose transaction no block has any more.
-pub(super) const fn reason_of_settlement(settlement: &Settlement) -> Option<&'static str> {
-    match (settlement.is_dropped, settlement.state) {
-        (false, _) => None,
-        (true, SettlementState::Pending) => Some("no block has its transaction any more, so it is due again"),
-        (true, SettlementState::Confirmed) => {
-            Some("no block has its transaction any more, and the chain shows it as paid by another")
-        }
-        (true, _) => Some("no block has its transaction any more"),
-    }
-}
-
 fn state_of_transaction(transaction: &Transaction) -> HistoryState {
     match transaction.standing {
         None | Some(Standing::Stays) => HistoryState::Confirmed,
@@ -234,13 +213,7 @@ impl Entry {
 }
 
 fn bought(call: Purchase, names: &ServiceNames) -> HistoryEntry {
-    let (status, reason) = match &call.end {
-        PurchaseEnd::Acknowledged { outcome, status, .. } if outcome.is_the_services_answer() => {
-            (Some(*status), None)
-        }
-        PurchaseEnd::Acknowledged { outcome, .. } => (None, Some(reason(*outcome).to_owned())),
-        PurchaseEnd::Released { reason, .. } => (None, Some(reason.clone())),
-    };
+    let (status, reason) = status_and_reason(&call.end);
     let (state, id) = (state_of_purchase(&call), call.call_id.to_string());
     HistoryEntry {
         service: Some(call.service.into()),
@@ -252,6 +225,15 @@ fn bought(call: Purchase, names: &ServiceNames) -> HistoryEntry {
         channel: channel(call.channel),
         reason,
         ..blank(HistoryKind::Bought, call.promised_secs, state, id, call.charged)
+    }
+}
+
+/// The status of an answer, as far as it is known, or the reason that there is none.
+fn status_and_reason(end: &PurchaseEnd) -> (Option<u16>, Option<String>) {
+    match end {
+        PurchaseEnd::Acknowledged { outcome, .. } if outcome.is_the_services_answer() => (end.status(), None),
+        PurchaseEnd::Acknowledged { outcome, .. } => (None, Some(reason(*outcome).to_owned())),
+        PurchaseEnd::Released { reason, .. } => (None, Some(reason.clone())),
     }
 }
 
@@ -382,6 +364,9 @@ const fn reason(outcome: Outcome) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use farthing_ledger::Timing;
+    use farthing_protocol::{CallId, Receipt, Signature};
+
     use super::*;
 
     #[test]
@@ -407,6 +392,29 @@ mod tests {
             assert!(told(state, true).ends_with(ends), "{state:?}: {}", told(state, true));
             assert_eq!(told(state, false), "");
         }
+    }
+
+    #[test]
+    fn a_call_that_was_charged_late_tells_no_status() {
+        let told = |outcome: Outcome, status| {
+            let receipt = Receipt {
+                channel: ChannelId::NONE,
+                call_id: CallId::from_bytes([1; 16]),
+                request_hash: [0; 32],
+                response_hash: [0; 32],
+                outcome: outcome.code(),
+                charged: Usdc::ZERO,
+                spent_total: Usdc::ZERO,
+                time_secs: 1,
+            };
+            let (receipt, signature) = (Box::new(receipt), Signature::from_bytes([0; 65]));
+            let timing = Timing::default();
+            status_and_reason(&PurchaseEnd::Acknowledged { receipt, signature, outcome, status, timing })
+        };
+        assert_eq!(told(Outcome::Answered, 0), (None, None));
+        assert_eq!(told(Outcome::Answered, 200), (Some(200), None));
+        let failed = Some("the service failed".to_owned());
+        assert_eq!(told(Outcome::ServerError, 502), (None, failed));
     }
 
     fn place(secs: u64, kind: HistoryKind, key: &[u8]) -> HistoryPosition {

@@ -11,7 +11,8 @@ use farthing_protocol::{ChannelId, Usdc};
 
 use super::{
     ServiceNames,
-    read::{SETTLEMENTS_MAX, amount_of, hash_text, reason_of_settlement, state_of_settlement},
+    claims::{reason_of_settlement, settlements, state_of_settlement},
+    read::{amount_of, hash_text},
     served_call,
 };
 
@@ -24,7 +25,7 @@ pub(super) fn shown(
     names: &ServiceNames,
     id: u64,
 ) -> Result<Option<SettlementShown>, LedgerError> {
-    let found = ledger.settlements(SETTLEMENTS_MAX)?.into_iter().find(|settlement| settlement.id == id);
+    let found = settlements(ledger)?.into_iter().find(|settlement| settlement.id == id);
     let Some(settlement) = found else { return Ok(None) };
     let parts: HashMap<ChannelId, SettlementRow> =
         settlement.rows.iter().map(|row| (row.channel, *row)).collect();

@@ -109,7 +109,8 @@ pub(super) async fn favour(
 }
 
 /// Asks the chain again where the transactions of the last day are: the block that had one may have been replaced, and its
-/// receipt may have been an endpoint's invention. After a reorganisation, and a start, also about those that were to stay.
+/// receipt may have been an endpoint's invention. After a reorganisation, and a start, also about those that were to stay. No
+/// chain says anything of another one's.
 pub(super) async fn hold_against_chain(ledger: Ledger, chain: ChainHandle) {
     let is_local = chain.spec().kind == ChainKind::Local;
     let every = if is_local { ASK_EVERY / 60 } else { ASK_EVERY };
@@ -139,7 +140,11 @@ async fn ask_again(ledger: &Ledger, chain: &ChainHandle, asks_all: bool) -> Resu
     // An endpoint that is away is asked again the next time.
     let Ok(settled) = chain.settled_block().await else { return Ok(false) };
     let mut are_told = true;
-    let keep = |row: &Transaction| asks_all || is_asked(row, settled);
+    let here = chain.spec().chain_id;
+    let keep = |row: &Transaction| match row.chain_id {
+        Some(chain_id) => chain_id == here && (asks_all || is_asked(row, settled)),
+        None => is_asked(row, settled),
+    };
     for (_, transaction) in ledger.transactions_in(&window, keep)?.rows {
         if transaction.block > settled {
             are_told &= is_open(&transaction);
@@ -149,7 +154,7 @@ async fn ask_again(ledger: &Ledger, chain: &ChainHandle, asks_all: bool) -> Resu
             are_told = false;
             continue;
         };
-        if let Some(corrected) = corrected(&transaction, landed) {
+        if let Some(corrected) = corrected(&transaction, here, landed) {
             ledger.correct_transaction(corrected).await?;
         }
     }
@@ -166,9 +171,13 @@ const fn is_open(transaction: &Transaction) -> bool {
 }
 
 /// Returns what is to be noted of a transaction instead, if anything. One that is nowhere is asked about on, because an
-/// endpoint can be wrong in that, too.
-fn corrected(transaction: &Transaction, landed: Option<Landed>) -> Option<Transaction> {
-    let noted = transaction.clone();
+/// endpoint can be wrong in that, too. One that names no chain is of this one once this one has it.
+fn corrected(transaction: &Transaction, here: u64, landed: Option<Landed>) -> Option<Transaction> {
+    // It may be where the settings pointed before.
+    if landed.is_none() && transaction.chain_id.is_none() {
+        return None;
+    }
+    let noted = Transaction { chain_id: Some(here), ..transaction.clone() };
     let corrected = match landed {
         Some(Landed { block, fee_wei, succeeded }) if block == noted.block => {
             let standing = if succeeded { Standing::Stays } else { Standing::Failed };
@@ -192,58 +201,75 @@ mod tests {
     use super::*;
     use crate::journal::LedgerJournal;
 
-    #[test]
-    fn what_the_chain_says_for_good_is_told_and_what_is_nowhere_is_asked_about_on() {
-        let noted = Transaction {
-            hash: [1; 32],
+    const HERE: u64 = Anvil::CHAIN_ID;
+
+    fn noted(number: u8, chain_id: Option<u64>, standing: Option<Standing>) -> Transaction {
+        Transaction {
+            hash: [number; 32],
             block: 7,
-            time_secs: 0,
+            time_secs: clock::now_secs(),
             purpose: "deposit".to_owned(),
             channel: None,
             peer: None,
             amount: Usdc::ZERO,
             wei: [0; 16],
             fee_wei: 99_u128.to_be_bytes(),
-            standing: None,
-        };
-        let there = |block| Some(Landed { block, fee_wei: 5, succeeded: true });
-        assert!(is_asked(&noted, 7) && !is_asked(&noted, 6), "its block may be replaced yet");
-        let lost = corrected(&noted, None).unwrap();
-        assert!(is_asked(&lost, 7));
-        assert_eq!(lost.standing, Some(Standing::Nowhere));
-        assert_eq!(corrected(&lost, None), None, "nothing is written again");
-        let moved = corrected(&lost, there(9)).unwrap();
-        assert_eq!((moved.block, moved.standing), (9, None));
-        let stays = corrected(&moved, there(9)).unwrap();
-        assert_eq!((stays.fee_wei, stays.standing), (5_u128.to_be_bytes(), Some(Standing::Stays)));
-        assert!(!is_asked(&stays, 9));
-        let failed = corrected(&moved, Some(Landed { block: 9, fee_wei: 5, succeeded: false })).unwrap();
-        assert_eq!(failed.standing, Some(Standing::Failed));
+            standing,
+            chain_id,
+        }
     }
 
-    #[tokio::test(flavor = "multi_thread")]
-    async fn a_transaction_that_was_to_stay_and_that_the_chain_takes_back_is_told_as_nowhere() {
+    /// A chain on which a wallet has sent something, and the wallet's ledger.
+    async fn sent() -> (LocalChain, ChainHandle, Ledger) {
         let local = LocalChain::start().await.unwrap();
         let key = SecretKey::from_bytes(&[1; 32]).unwrap();
         local.fund(key.address(), Usdc::from_micros(1_000)).await.unwrap();
         let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
-        let spec = farthing_chain::local(local.rpc_url(), Anvil::CHAIN_ID, local.token);
+        let spec = farthing_chain::local(local.rpc_url(), HERE, local.token);
         let spec = ChainSpec { poll_interval_ms: 50, ..spec };
         let chain = Chain::start(spec, key, Arc::new(LedgerJournal(ledger.clone()))).await.unwrap();
         chain.balances().wait_for(Option::is_some).await.unwrap();
         chain.status().wait_for(|status| *status == ChainStatus::Ready).await.unwrap();
         chain.send_usdc(Address::from_bytes([2; 20]), Usdc::from_micros(1)).await.unwrap();
+        (local, chain, ledger)
+    }
 
+    fn transactions(ledger: &Ledger) -> Vec<Transaction> {
         let window = Window {
             before: Position::start_of(u64::MAX),
             from_secs: 0,
             limit: usize::MAX,
             scan_max: usize::MAX,
         };
-        let standing = || ledger.transactions_in(&window, |_| true).unwrap().rows[0].1.standing;
+        let rows = ledger.transactions_in(&window, |_| true).unwrap().rows;
+        rows.into_iter().map(|(_, row)| row).collect()
+    }
+
+    #[test]
+    fn what_the_chain_says_for_good_is_told_and_what_is_nowhere_is_asked_about_on() {
+        let noted = noted(1, Some(HERE), None);
+        let there = |block| Some(Landed { block, fee_wei: 5, succeeded: true });
+        assert!(is_asked(&noted, 7) && !is_asked(&noted, 6), "its block may be replaced yet");
+        let lost = corrected(&noted, HERE, None).unwrap();
+        assert!(is_asked(&lost, 7));
+        assert_eq!(lost.standing, Some(Standing::Nowhere));
+        assert_eq!(corrected(&lost, HERE, None), None, "nothing is written again");
+        let moved = corrected(&lost, HERE, there(9)).unwrap();
+        assert_eq!((moved.block, moved.standing), (9, None));
+        let stays = corrected(&moved, HERE, there(9)).unwrap();
+        assert_eq!((stays.fee_wei, stays.standing), (5_u128.to_be_bytes(), Some(Standing::Stays)));
+        assert!(!is_asked(&stays, 9));
+        let failed =
+            corrected(&moved, HERE, Some(Landed { block: 9, fee_wei: 5, succeeded: false })).unwrap();
+        assert_eq!(failed.standing, Some(Standing::Failed));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_transaction_that_was_to_stay_and_that_the_chain_takes_back_is_told_as_nowhere() {
+        let (local, chain, ledger) = sent().await;
         let until = async |wanted: Standing| {
             let told = async {
-                while standing() != Some(wanted) {
+                while transactions(&ledger)[0].standing != Some(wanted) {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
             };
@@ -254,6 +280,47 @@ mod tests {
         rpc::call(&local.rpc_url(), "anvil_reorg", json!([1, []])).await.unwrap();
         until(Standing::Nowhere).await;
         holding.abort();
+        chain.shutdown().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_transaction_of_another_chain_stands_as_it_is_whatever_this_one_has() {
+        let (_local, chain, ledger) = sent().await;
+        let own = transactions(&ledger).remove(0);
+        assert_eq!(own.chain_id, Some(HERE));
+        // As a program of before noted it.
+        ledger.correct_transaction(Transaction { chain_id: None, ..own.clone() }).await.unwrap();
+        let (elsewhere, stays) = (Some(HERE + 1), Some(Standing::Stays));
+        let left = [
+            Transaction { block: 1, ..noted(1, elsewhere, stays) },
+            Transaction { block: 1, ..noted(2, elsewhere, None) },
+            Transaction { block: 1, ..noted(3, None, stays) },
+            Transaction { block: 1, ..noted(4, None, None) },
+            // This chain is shorter.
+            Transaction { block: u64::MAX, ..noted(5, elsewhere, stays) },
+            Transaction { block: u64::MAX, ..noted(6, None, stays) },
+        ];
+        let gone = Transaction { block: 1, ..noted(7, Some(HERE), stays) };
+        for row in left.iter().chain([&gone]) {
+            ledger.note_transaction(row.clone()).await.unwrap();
+        }
+        let now = |hash: [u8; 32]| transactions(&ledger).into_iter().find(|row| row.hash == hash).unwrap();
+        let asked = async {
+            loop {
+                let are_told = ask_again(&ledger, &chain, true).await.unwrap();
+                if now(own.hash).standing.is_some() {
+                    break are_told;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let are_told = tokio::time::timeout(Duration::from_secs(60), asked).await.unwrap();
+        assert!(are_told, "nothing is left to ask");
+        assert_eq!((now(own.hash).standing, now(own.hash).chain_id), (stays, Some(HERE)));
+        assert_eq!(now(gone.hash).standing, Some(Standing::Nowhere));
+        for row in left {
+            assert_eq!(now(row.hash), row);
+        }
         chain.shutdown().await;
     }
 }

@@ -5,6 +5,7 @@ use farthing_ledger::{
     Transaction, Window, day_of,
 };
 use farthing_protocol::{Outcome, Usdc, call::Method};
+use redb::{Database, TableDefinition};
 
 use crate::world::*;
 
@@ -141,6 +142,7 @@ async fn a_transaction_is_noted_once_and_kept_over_restarts() {
         wei: [0; 16],
         fee_wei: 7_u128.to_be_bytes(),
         standing: None,
+        chain_id: Some(u64::from(number)),
     };
     let ledger = Ledger::open(&path, OpenMode::Create).unwrap();
     for number in [1, 2, 1, 3] {
@@ -157,6 +159,46 @@ async fn a_transaction_is_noted_once_and_kept_over_restarts() {
     ledger.correct_transaction(corrected.clone()).await.unwrap();
     let (rows, _) = all(|before| ledger.transactions_in(&window(before, 2, 100), |_| true).unwrap());
     assert_eq!(rows, [transaction(3), corrected, transaction(1)]);
+}
+
+#[test]
+fn a_transaction_of_a_ledger_of_before_names_no_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.redb");
+    drop(Ledger::open(&path, OpenMode::Create).unwrap());
+    let mut row = Vec::new();
+    let mut members = minicbor::Encoder::new(&mut row);
+    members.map(8).unwrap().u8(0).unwrap().bytes(&[9; 32]).unwrap();
+    members.u8(1).unwrap().u64(7).unwrap().u8(2).unwrap().u64(NOW_SECS).unwrap();
+    members.u8(3).unwrap().str("transfer").unwrap().u8(6).unwrap().u64(PRICE.micros()).unwrap();
+    members.u8(7).unwrap().bytes(&[0; 16]).unwrap().u8(8).unwrap().bytes(&[1; 16]).unwrap();
+    // It stays.
+    members.u8(9).unwrap().u8(0).unwrap();
+    let mut key = [9; 40];
+    key[..8].copy_from_slice(&NOW_SECS.to_be_bytes());
+    let database = Database::open(&path).unwrap();
+    let tx = database.begin_write().unwrap();
+    let table = TableDefinition::<&[u8; 40], &[u8]>::new("transactions");
+    tx.open_table(table).unwrap().insert(&key, row.as_slice()).unwrap();
+    tx.commit().unwrap();
+    drop(database);
+
+    let ledger = Ledger::open(&path, OpenMode::Existing).unwrap();
+    let (rows, _) = all(|before| ledger.transactions_in(&window(before, 2, 100), |_| true).unwrap());
+    let expected = Transaction {
+        hash: [9; 32],
+        block: 7,
+        time_secs: NOW_SECS,
+        purpose: "transfer".into(),
+        channel: None,
+        peer: None,
+        amount: PRICE,
+        wei: [0; 16],
+        fee_wei: [1; 16],
+        standing: Some(Standing::Stays),
+        chain_id: None,
+    };
+    assert_eq!(rows, [expected]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

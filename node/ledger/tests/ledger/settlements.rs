@@ -134,6 +134,7 @@ async fn a_claim_whose_transaction_no_block_has_says_so_whatever_pays_it() {
         wei: [0; 16],
         fee_wei: [0; 16],
         standing: None,
+        chain_id: None,
     };
     ledger.note_transaction(mined.clone()).await.unwrap();
     let paid = PayeeChannelFacts { claimed: PRICE, ..payee_channel(1) };

@@ -128,7 +128,7 @@ pub struct Timing {
 #[derive(Clone, Debug)]
 pub struct Acknowledgement {
     pub receipt: Verified<Receipt>,
-    /// As answered by the service.
+    /// As answered by the service; 0 where no answer came with the receipt.
     pub status: u16,
     pub timing: Timing,
     /// Seconds since the Unix epoch.
@@ -151,6 +151,16 @@ pub enum PurchaseEnd {
         /// A copy of the call was lost and may arrive late: a receipt for it is taken later, too.
         in_doubt: bool,
     },
+}
+
+impl PurchaseEnd {
+    /// The status that the service answered; `None` where this node has none, as of a receipt that came late.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Acknowledged { status, .. } => Some(*status).filter(|status| *status != 0),
+            Self::Released { .. } => None,
+        }
+    }
 }
 
 /// A closed promise.
