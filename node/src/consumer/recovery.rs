@@ -122,7 +122,8 @@ impl Consumer {
         // The call is paid for, so nothing here is in doubt: whatever comes instead of its answer is told as it is.
         match self.exchange(&attempt, deadline, &mut Copies::default(), || false).await {
             Exchanged::Response(response, body) => {
-                let receipt = answer::verify(&attempt.expected, self.0.signer.domain(), &response, &body)
+                let domain = self.domain_of(&attempt, response.receipt, response.signature);
+                let receipt = answer::verify(&attempt.expected, &domain, &response, &body)
                     .ok()
                     .filter(|receipt| receipt.charged == charged);
                 let Some(receipt) = receipt else {
@@ -135,7 +136,7 @@ impl Consumer {
                     body,
                     price: purchase.price,
                     charged,
-                    receipt: receipt.digest(self.0.signer.domain()),
+                    receipt: receipt.digest(&domain),
                     timing: Timing { network: sent.elapsed(), ..Timing::default() },
                     is_repeat: true,
                 })
@@ -246,12 +247,13 @@ impl Consumer {
             }
             (End::Open | End::Receipt, _) => return Some(turn),
         };
-        match answer::verify_receipt(&attempt.expected, self.0.signer.domain(), receipt, signature) {
+        let domain = self.domain_of(&attempt, receipt, signature);
+        match answer::verify_receipt(&attempt.expected, &domain, receipt, signature) {
             Ok(receipt) => {
                 tracing::info!(%call_id, charged = %receipt.charged, "an undecided call has its receipt");
                 if let Some(unjudged) = self.0.accounts.undecided().take_unjudged(owner, call_id) {
                     let answer = brought.filter(|(response, body)| {
-                        answer::verify(&attempt.expected, self.0.signer.domain(), response, body).is_ok()
+                        answer::verify(&attempt.expected, &domain, response, body).is_ok()
                     });
                     self.observe_late(&attempt.promise, &receipt, answer, unjudged);
                 }
