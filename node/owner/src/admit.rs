@@ -231,7 +231,11 @@ impl Owner {
         Voucher { channel: means.channel, cumulative: means.cumulative }
             .verify(self.0.signer.domain(), *signature, means.config.signer)
             .map(Some)
-            .map_err(|e| Refusal::new(RefusalCode::BadSignature, e.to_string()))
+            .map_err(|error| {
+                // A payer that did nothing wrong hears of no bad signature.
+                let here = self.check_signs_on(means.channel);
+                here.err().unwrap_or_else(|| Refusal::new(RefusalCode::BadSignature, error.to_string()))
+            })
     }
 }
 

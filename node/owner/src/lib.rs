@@ -36,6 +36,7 @@ pub mod book;
 mod close;
 mod doubts;
 pub mod edit;
+mod elsewhere;
 mod ended;
 pub mod health;
 pub mod inspect;
@@ -281,6 +282,10 @@ impl Owner {
         let Some(entry) = self.0.book.get(channel).filter(|entry| entry.config.payer == payer) else {
             return CallReply::Refused(unknown_channel());
         };
+        // No voucher that is kept of it proves anything here, and without one its total would look invented.
+        if let Err(refusal) = self.check_signs_on(channel) {
+            return CallReply::Refused(refusal);
+        }
         CallReply::Channel(ChannelSync {
             config: entry.config,
             deposited: entry.state.deposited,
@@ -292,7 +297,9 @@ impl Owner {
         })
     }
 
+    /// Signs a receipt, of a call of today or of a stored one.
     fn sign(&self, receipt: &Receipt) -> Result<Signature, Refusal> {
+        self.check_signs_on(receipt.channel)?;
         self.0.signer.sign_receipt(receipt).map_err(|error| {
             tracing::error!(call_id = %receipt.call_id, %error, "a receipt is not signed");
             Refusal::new(RefusalCode::Unavailable, "the owner's books do not add up")

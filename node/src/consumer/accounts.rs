@@ -217,7 +217,10 @@ impl Accounts {
         // Today's promises count before any of them ends.
         drop(self.spending_of(farthing_ledger::day_of(clock::now_secs()))?);
         for promise in open {
-            self.undecided.restore(promise.owner, promise.request.call_id, promise.request.price);
+            // An owner that is not asked is not silent.
+            if !self.channels.is_signed_elsewhere(promise.channel(), &self.domain) {
+                self.undecided.restore(promise.owner, promise.request.call_id, promise.request.price);
+            }
             if let Some(reservation) = Attempt::of(promise.clone()).reservation {
                 self.channels.restore_in_flight(promise.request.call_id, &reservation);
             }

@@ -8,6 +8,7 @@ use farthing_protocol::{
     Address, CallResponse, ChannelId, Domain, Hash, Outcome, Usdc, Verified,
     call::{ChargePolicy, response_hash},
     channel::{Receipt, ReceiptMismatch},
+    listing::Accept,
 };
 
 /// The request, as far as the answer must agree with it.
@@ -95,11 +96,28 @@ pub fn verify_receipt(
     Ok(receipt)
 }
 
+/// Returns the domain that a receipt is to be verified in. A channel binds its calls to this node's; a free call has none and
+/// proves no money, so its receipt may also be of another contract in which its owner is paid.
+pub fn domain_of(
+    expected: &Expected,
+    own: Domain,
+    accepts: impl FnOnce() -> Vec<Accept>,
+    receipt: Receipt,
+    signature: farthing_protocol::Signature,
+) -> Domain {
+    if expected.channel != ChannelId::NONE {
+        return own;
+    }
+    let accepts = accepts().into_iter().map(|accept| Domain::new(accept.chain_id, accept.contract));
+    let mut others = accepts.filter(|other| *other != own);
+    others.find(|other| receipt.verify(other, signature, expected.owner).is_ok()).unwrap_or(own)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use farthing_protocol::{CallId, SecretKey};
+    use farthing_protocol::{CallId, SecretKey, listing::SCHEME_CHANNEL};
 
     use super::*;
 
@@ -175,6 +193,35 @@ mod tests {
             let verified = verify(&expected(), &domain(), &response, &body).map(|receipt| receipt.charged);
             let told = if is_right { Ok(charged) } else { Err(Mismatch::Status { status, outcome }) };
             assert_eq!(verified, told, "{outcome:?} {status}");
+        }
+    }
+
+    #[test]
+    fn a_receipt_of_another_contract_of_its_owners_counts_for_a_free_call_alone() {
+        let contract = Address::from_bytes([5; 20]);
+        let other = Domain::new(31_337, contract);
+        let accept = Accept {
+            scheme: SCHEME_CHANNEL.to_owned(),
+            chain_id: 31_337,
+            asset: Address::ZERO,
+            pay_to: owner().address(),
+            contract,
+            min_deposit: Usdc::ZERO,
+            close_delay_secs: 1,
+        };
+        let free = Expected { channel: ChannelId::NONE, price: Usdc::ZERO, ..expected() };
+        let receipt = honest().0.receipt;
+        let by_owner = receipt.sign(&other, &owner());
+        let by_other = receipt.sign(&other, &SecretKey::from_bytes(&[8; 32]).unwrap());
+        let here = receipt.sign(&domain(), &owner());
+        for (expected, accepts, signature, counts_in) in [
+            (free, vec![accept.clone()], by_owner, other),
+            (free, vec![accept.clone()], by_other, domain()),
+            (free, vec![accept.clone()], here, domain()),
+            (free, Vec::new(), by_owner, domain()),
+            (expected(), vec![accept], by_owner, domain()),
+        ] {
+            assert_eq!(domain_of(&expected, domain(), || accepts, receipt, signature), counts_in);
         }
     }
 

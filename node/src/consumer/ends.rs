@@ -9,7 +9,8 @@ use bytes::Bytes;
 use farthing_ledger::{Acknowledgement, LedgerError, PayerChannelFacts};
 use farthing_os::clock;
 use farthing_protocol::{
-    CallResponse, ChannelId, RefusalCode, Signature, Usdc, Verified, channel::Receipt, listing::ServiceKind,
+    CallResponse, ChannelId, Domain, RefusalCode, Signature, Usdc, Verified, channel::Receipt,
+    listing::ServiceKind,
 };
 use tokio::time::timeout;
 
@@ -149,7 +150,8 @@ impl Consumer {
         network: Duration,
         turn: Turn,
     ) -> Result<Bought, BuyError> {
-        let receipt = match answer::verify(&attempt.expected, self.0.signer.domain(), &response, &body) {
+        let domain = self.domain_of(attempt, response.receipt, response.signature);
+        let receipt = match answer::verify(&attempt.expected, &domain, &response, &body) {
             Ok(receipt) => receipt,
             Err(mismatch) => return Err(self.distrust(attempt, mismatch, turn).await),
         };
@@ -160,7 +162,7 @@ impl Consumer {
             body,
             price: attempt.expected.price,
             charged: receipt.charged,
-            receipt: receipt.digest(self.0.signer.domain()),
+            receipt: receipt.digest(&domain),
             timing: Timing {
                 funding: attempt.funding,
                 network,
@@ -182,6 +184,15 @@ impl Consumer {
         }
     }
 
+    /// The domain that an attempt's receipt is to be verified in.
+    pub(super) fn domain_of(&self, attempt: &Attempt, receipt: Receipt, signature: Signature) -> Domain {
+        let accepts = || {
+            let known = self.0.catalog.in_memory(attempt.promise.request.service);
+            known.map_or_else(Vec::new, |known| known.listing().accepts.clone())
+        };
+        answer::domain_of(&attempt.expected, *self.0.signer.domain(), accepts, receipt, signature)
+    }
+
     /// The call was served earlier and only its receipt is left.
     pub(super) async fn close_without_answer(
         &self,
@@ -190,7 +201,8 @@ impl Consumer {
         signature: Signature,
         turn: Turn,
     ) -> BuyError {
-        match answer::verify_receipt(&attempt.expected, self.0.signer.domain(), receipt, signature) {
+        let domain = self.domain_of(attempt, receipt, signature);
+        match answer::verify_receipt(&attempt.expected, &domain, receipt, signature) {
             Ok(receipt) => {
                 let charged = receipt.charged;
                 match self.acknowledge(attempt, receipt, 0, &Timing::default(), turn) {

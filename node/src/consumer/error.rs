@@ -131,7 +131,7 @@ pub enum BuyError {
         #[source]
         reason: NoAnswer,
     },
-    #[error("whether the call was charged is not known yet ({0}); this node goes on asking")]
+    #[error("{}", not_known(.0))]
     Undecided(#[source] NoAnswer),
 }
 
@@ -260,6 +260,11 @@ impl BuyError {
                 "Repeat the call with the same call_id: it is never charged twice. When that brings no answer either, a new call_id buys \
                  it again; a call with effects has them again then."
             }
+            Self::Undecided(NoAnswer::Elsewhere(_))
+            | Self::NotRepeated { reason: NoAnswer::Elsewhere(_), .. } => {
+                "Set the settings back (`farthing doctor` names them while money is on that channel), restart the node, and \
+                 repeat the call with the same call_id: it is never charged twice."
+            }
             Self::NotRepeated { .. } => {
                 "Repeat the call with the same call_id later: it is never charged twice."
             }
@@ -359,6 +364,11 @@ fn not_stored(error: &LedgerError) -> String {
         true => format!("{error}; whether the call was served is learned after a restart"),
         false => format!("{error}; the call was sent all the same, and its owner may have charged it"),
     }
+}
+
+fn not_known(reason: &NoAnswer) -> String {
+    let goes_on = if let NoAnswer::Elsewhere(_) = reason { "" } else { "; this node goes on asking" };
+    format!("whether the call was charged is not known yet ({reason}){goes_on}")
 }
 
 /// The step before a call is repeated that may have been charged, where this node's ledger did not do its part.

@@ -20,6 +20,7 @@ use tokio::time::timeout;
 use super::{
     BooksError, Consumer, Unseen,
     accounts::{self, Attempt},
+    channels::PayerChannel,
     pauses::{ASK_EVERY_FIRST, ASK_EVERY_MAX},
 };
 
@@ -92,7 +93,11 @@ impl Consumer {
     /// Starts to compare the books of every channel of the ledger. Called once, before the first call.
     pub(super) fn compare_all_books(&self) {
         // Also of an emptied channel with open calls: what is booked of it leaves out what they may have cost.
-        for channel in self.0.channels.all().iter().filter(|channel| channel.holds_something()) {
+        let all = self.0.channels.all();
+        // What an owner shows of a channel in another contract proves nothing in this one.
+        let is_compared =
+            |channel: &&PayerChannel| channel.holds_something() && !self.is_signed_elsewhere(channel.id);
+        for channel in all.iter().filter(is_compared) {
             let (consumer, owner, id) = (self.clone(), channel.config.payee, channel.id);
             self.until_stopped(async move {
                 // An owner that stays away is asked again before the next call to it.

@@ -2,14 +2,14 @@
 //!
 //! A repeat asks the owner again under the same id, which costs nothing more. A promise left open by a lost
 //! connection or a crash is asked for until the owner answers: charged with a receipt, or never served
-//! (invariant C4).
+//! (invariant C4). One on a channel of another contract or chain than the settings name waits until they are set back.
 
 use std::time::{Duration, Instant};
 
 use farthing_ledger::{LedgerError, Promise, Purchase};
 use farthing_os::clock;
 use farthing_protocol::{
-    Address, CallId, Refusal, RefusalCode, Usdc, limits,
+    Address, CallId, ChannelId, Refusal, RefusalCode, Usdc, limits,
     resolution::{Copies, End},
 };
 
@@ -66,6 +66,7 @@ impl Consumer {
         if asked.request_hash(&order.body) != promise.request_hash {
             return Err(BuyError::CallIdConflict);
         }
+        self.check_signed_here(promise.channel()).map_err(BuyError::Undecided)?;
         turn.doubt(clock::uptime());
         let attempt = Attempt { body: order.body, ..Attempt::of(promise) };
         if let Some(Reservation { owner, channel, .. }) = attempt.reservation {
@@ -102,6 +103,9 @@ impl Consumer {
         if request_hash != purchase.request_hash {
             return Err(BuyError::CallIdConflict);
         }
+        let charged = purchase.charged;
+        let not_repeated = |reason| BuyError::NotRepeated { charged, reason };
+        self.check_signed_here(purchase.channel).map_err(not_repeated)?;
         let promise = Promise {
             request,
             request_hash,
@@ -114,12 +118,12 @@ impl Consumer {
         };
         let mut attempt = Attempt { body: order.body, ..Attempt::of(promise) };
         attempt.expected.channel = purchase.channel;
-        let charged = purchase.charged;
         let sent = Instant::now();
         // The call is paid for, so nothing here is in doubt: whatever comes instead of its answer is told as it is.
         match self.exchange(&attempt, deadline, &mut Copies::default(), || false).await {
             Exchanged::Response(response, body) => {
-                let receipt = answer::verify(&attempt.expected, self.0.signer.domain(), &response, &body)
+                let domain = self.domain_of(&attempt, response.receipt, response.signature);
+                let receipt = answer::verify(&attempt.expected, &domain, &response, &body)
                     .ok()
                     .filter(|receipt| receipt.charged == charged);
                 let Some(receipt) = receipt else {
@@ -132,7 +136,7 @@ impl Consumer {
                     body,
                     price: purchase.price,
                     charged,
-                    receipt: receipt.digest(self.0.signer.domain()),
+                    receipt: receipt.digest(&domain),
                     timing: Timing { network: sent.elapsed(), ..Timing::default() },
                     is_repeat: true,
                 })
@@ -161,11 +165,22 @@ impl Consumer {
         let open = self.0.ledger.unresolved()?;
         self.0.accounts.restore(&open)?;
         self.compare_all_books();
-        for promise in &open {
+        for promise in open.iter().filter(|promise| !self.is_signed_elsewhere(promise.channel())) {
             let call_id = promise.request.call_id;
             self.resolve_at(promise.owner, call_id, self.0.turns.slot(call_id));
         }
         Ok(open.len())
+    }
+
+    /// Tells whether nothing that an owner signs on a channel can be verified with the settings as they are.
+    pub(super) fn is_signed_elsewhere(&self, channel: ChannelId) -> bool {
+        self.0.channels.is_signed_elsewhere(channel, self.0.signer.domain())
+    }
+
+    /// Checks that a receipt on a channel can be verified. Where it cannot, nobody is asked for one: it would look like a
+    /// forgery, and the owner that gave it like a liar.
+    fn check_signed_here(&self, channel: ChannelId) -> Result<(), NoAnswer> {
+        if self.is_signed_elsewhere(channel) { Err(NoAnswer::Elsewhere(channel)) } else { Ok(()) }
     }
 
     /// Resolves an undecided call in the background. It counts as one before anybody else may learn its end.
@@ -232,12 +247,13 @@ impl Consumer {
             }
             (End::Open | End::Receipt, _) => return Some(turn),
         };
-        match answer::verify_receipt(&attempt.expected, self.0.signer.domain(), receipt, signature) {
+        let domain = self.domain_of(&attempt, receipt, signature);
+        match answer::verify_receipt(&attempt.expected, &domain, receipt, signature) {
             Ok(receipt) => {
                 tracing::info!(%call_id, charged = %receipt.charged, "an undecided call has its receipt");
                 if let Some(unjudged) = self.0.accounts.undecided().take_unjudged(owner, call_id) {
                     let answer = brought.filter(|(response, body)| {
-                        answer::verify(&attempt.expected, self.0.signer.domain(), response, body).is_ok()
+                        answer::verify(&attempt.expected, &domain, response, body).is_ok()
                     });
                     self.observe_late(&attempt.promise, &receipt, answer, unjudged);
                 }

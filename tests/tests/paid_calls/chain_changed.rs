@@ -1,4 +1,5 @@
-//! A node whose settings name another token than its channels have: it tells of the money there until they are set back.
+//! A node whose settings name another token or contract than its channels have: it tells of the money there until they
+//! are set back, and nobody is accused meanwhile of what cannot be verified.
 
 use anyhow::{Context, Result, ensure};
 use farthing_chain::deploy::{Deployer, dev_account};
@@ -6,12 +7,15 @@ use farthing_control::{
     endpoint,
     types::{Alert, AlertKind, AlertSeverity},
 };
-use farthing_testnet::{NodeProcess, anvil::Anvil};
+use farthing_protocol::Address;
+use farthing_testnet::{NodeProcess, anvil::Anvil, rpc};
 use farthing_tests::{
-    calls::{cost, expect_served, fixed_owner},
+    calls::{cost, expect_served, fixed_owner, with},
     command::farthing,
+    wait::eventually,
     world::{FUNDS, World},
 };
+use serde_json::{Value, json};
 
 async fn told(node: &NodeProcess) -> Result<Option<Alert>> {
     let alerts = node.control().ask(endpoint::Alerts).await?;
@@ -61,5 +65,88 @@ async fn money_on_channels_of_another_token_than_the_settings_name_is_told_until
     }
     world.wait_until_met().await?;
     assert_eq!(world.settle_and_check(FUNDS).await?, earned);
+    Ok(())
+}
+
+/// Another contract with the code of the world's.
+async fn second_contract(world: &World) -> Result<Vec<(String, String)>> {
+    let (url, other) = (world.chain.rpc_url(), Address::from_bytes([0x7a; 20]).to_string());
+    let code = rpc::call(&url, "eth_getCode", json!([world.chain.contract.to_string(), "latest"])).await?;
+    rpc::call(&url, "anvil_setCode", json!([&other, code])).await?;
+    Ok(vec![("FARTHING_CHAIN__CONTRACT".to_owned(), other)])
+}
+
+/// The consumer dies with an answer whose receipt it has not stored: the owner has charged the call.
+async fn leave_open(world: &mut World, call: &Value) -> Result<()> {
+    let kill = vec![("FARTHING_KILL_AT".to_owned(), "consumer.before_acknowledge".to_owned())];
+    world.consumer.restart(kill).await?;
+    world.consumer.wait_until_ready().await?;
+    world.wait_until_met().await?;
+    // As long as it does not know what the owner's listing says after a change, nothing is sent.
+    eventually("the consumer has died", async || {
+        drop(world.call(call).await);
+        Ok(world.consumer.has_ended())
+    })
+    .await
+}
+
+/// Both nodes start anew, the owner first, each with the settings given.
+async fn start_again(world: &mut World, settings: [&[(String, String)]; 2]) -> Result<()> {
+    for (node, settings) in [&mut world.owner, &mut world.consumer].into_iter().zip(settings) {
+        if !node.has_ended() {
+            node.stop().await?;
+        }
+        node.restart(settings.to_vec()).await?;
+    }
+    world.wait_until_met().await
+}
+
+async fn nobody_is_accused(world: &World) -> Result<()> {
+    let alerts = world.consumer.control().ask(endpoint::Alerts).await?;
+    let accused = alerts.iter().find(|alert| alert.kind == AlertKind::ChannelStopped);
+    ensure!(accused.is_none(), "{accused:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_call_that_is_open_when_the_contract_changes_accuses_nobody_and_is_settled_when_it_is_set_back()
+-> Result<()> {
+    let mut world = World::with(fixed_owner()?).await?;
+    let kept = with(world.body("POST", "/ok"), "call_id", "kept");
+    expect_served(&world.call(&kept).await?)?;
+    world.wait_until_decided().await?;
+    let (moved, here) = (second_contract(&world).await?, Vec::new());
+    let (by_owner, by_consumer) =
+        ("the owner's settings name another chain or contract than", "than the settings name");
+    for (id, settings, words) in [
+        ("the owner's alone", [&moved, &here], by_owner),
+        ("the consumer's alone", [&here, &moved], by_consumer),
+        ("both", [&moved, &moved], by_consumer),
+    ] {
+        let open = with(world.body("POST", "/ok"), "call_id", id);
+        leave_open(&mut world, &open).await?;
+        start_again(&mut world, settings.map(Vec::as_slice)).await?;
+        for (call, problem) in [(&open, "undecided"), (&kept, "answer-not-repeated")] {
+            eventually(&format!("{id}: the call is told as {problem}"), async || {
+                let answer = world.call(call).await?;
+                let told = answer.json()["detail"].as_str().is_some_and(|detail| detail.contains(words));
+                Ok(answer.problem() == problem && told)
+            })
+            .await?;
+        }
+        nobody_is_accused(&world).await.context(id)?;
+
+        start_again(&mut world, [&[], &[]]).await?;
+        world.owner.wait_until_ready().await?;
+        world.consumer.wait_until_ready().await?;
+        for call in [&open, &kept] {
+            let what = format!("{id}: the call is answered once the contract is set back");
+            eventually(&what, async || Ok(world.call(call).await?.status.is_success())).await?;
+        }
+        world.wait_until_decided().await?;
+        nobody_is_accused(&world).await.context(id)?;
+    }
+    assert_eq!(world.upstream.hits(), 4, "none is served twice");
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(4));
     Ok(())
 }

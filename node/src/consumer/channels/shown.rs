@@ -2,7 +2,7 @@
 //! what waits for a change is told of it.
 
 use farthing_ledger::{PayerChannelFacts, PayerChannelRow};
-use farthing_protocol::{ChannelId, Escrow};
+use farthing_protocol::{ChannelId, Domain, Escrow};
 
 use super::{PayerChannel, PayerChannels};
 
@@ -15,6 +15,14 @@ impl PayerChannels {
             channel.is_elsewhere = !escrow.holds(row.id, &row.config);
         }
         channels.choose(row.config.payee);
+    }
+
+    /// Tells whether signatures on a channel count in another contract or on another chain than the settings name, so that
+    /// nothing which its owner signs can be verified here. Another token alone changes no signature.
+    pub fn is_signed_elsewhere(&self, id: ChannelId, domain: &Domain) -> bool {
+        let channels = self.channels.lock();
+        let elsewhere = channels.by_id.get(&id).filter(|channel| channel.is_elsewhere);
+        elsewhere.is_some_and(|channel| channel.config.id(domain) != id)
     }
 
     /// Takes note that a channel holds less, before the ledger does: nothing is reserved meanwhile on what is gone, and no

@@ -124,6 +124,12 @@ pub enum NoAnswer {
     NotAsked(Box<BuyError>),
     #[error(transparent)]
     Books(#[from] BooksError),
+    /// No receipt on it can be verified, so the owner is not asked for one.
+    #[error(
+        "it was promised on the channel {0}, which is in another contract or on another chain than the settings name; its \
+         owner is asked once `chain.preset`, `chain.chain_id` and `chain.contract` are set back"
+    )]
+    Elsewhere(ChannelId),
     #[error(transparent)]
     Last(#[from] LastKnown),
     /// The end that counts is that of the copy that may have arrived.
@@ -154,6 +160,23 @@ mod tests {
         assert_eq!(BuyError::Undecided(failed().into()).next_step(), not_stored.next_step());
         let slow = BuyError::Undecided(BooksError::Slow.into());
         assert_ne!(slow.next_step(), not_stored.next_step());
+    }
+
+    #[test]
+    fn a_call_on_a_channel_of_another_contract_is_told_as_this_nodes_settings_and_not_as_its_owners_silence()
+    {
+        let channel = ChannelId::from_bytes([9; 32]);
+        let charged = Usdc::ZERO;
+        for error in [
+            BuyError::Undecided(NoAnswer::Elsewhere(channel)),
+            BuyError::NotRepeated { charged, reason: NoAnswer::Elsewhere(channel) },
+        ] {
+            let (text, next) = (error.to_string(), error.next_step());
+            assert!(text.contains(&channel.to_string()) && text.contains("`chain.contract`"), "{text}");
+            assert!(!text.contains("goes on asking") && next.contains("settings back"), "{text} {next}");
+        }
+        let asked = BuyError::Undecided(LastKnown::Running.into());
+        assert!(asked.to_string().ends_with("; this node goes on asking"), "{asked}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What an attempt holds is given back when it is dropped, and from its promise on stays counted and leaks nothing.
 
+use farthing_protocol::Escrow;
 use futures::FutureExt;
 
 use super::{
@@ -60,6 +61,30 @@ async fn an_undecided_call_counts_until_its_end_whatever_that_is() {
     let receipt = books.receipt(&charged.promise, usdc(4), usdc(4)).receipt;
     let _counted = accounts.count(&charged, &receipt);
     assert_eq!(sum(), None);
+}
+
+#[tokio::test]
+async fn a_call_on_a_channel_of_another_contract_stays_reserved_and_is_held_against_no_owner() {
+    let books = Books::new().await;
+    let owner = books.owner.address();
+    books.ledger.promise(promise(1, 1, 10, owner)).await.unwrap().await.unwrap();
+    let open = books.ledger.unresolved().unwrap();
+    let moved = Escrow { chain_id: 1, contract: Address::from_bytes([9; 20]), token: Address::ZERO };
+    for (settings, is_held_against) in [(None, true), (Some(moved), false)] {
+        let channels = Arc::new(PayerChannels::default());
+        for row in books.ledger.payer_channels().unwrap() {
+            match &settings {
+                Some(settings) => channels.restore(&row, settings),
+                None => channels.apply(&row, None),
+            }
+        }
+        let domain = settings.map_or(books.domain, |settings| settings.domain());
+        let accounts = Accounts::new(books.ledger.clone(), channels.clone(), (WALLET, domain));
+        accounts.restore(&open).unwrap();
+        assert_eq!(channels.get(ID).unwrap().state.in_flight, usdc(10), "{settings:?}");
+        let may_deposit = accounts.undecided().check_deposit(owner, usdc(1), Usdc::ZERO);
+        assert_eq!(may_deposit.is_err(), is_held_against, "{settings:?}");
+    }
 }
 
 /// The channel as the chain shows it after a close.
