@@ -71,6 +71,9 @@ pub struct ReplacedNode {
     pub replaced_secs: u64,
     /// Its wallet, which may hold money.
     pub wallet: Option<String>,
+    /// The money of that wallet at the end of its node, where another wallet's backup took its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<WalletBalance>,
 }
 
 /// The facts that a backup states about itself.
