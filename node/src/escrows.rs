@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use farthing_chain::{pay_channels_address, preset, preset_names};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
-use farthing_protocol::{Address, ChannelConfig, ChannelId, Escrow};
+use farthing_protocol::{Address, ChannelConfig, ChannelId, Domain, Escrow};
 
 /// A document with a line for each chain and contract that the settings have named.
 const USED_KEY: &[u8] = b"escrows-used";
@@ -43,8 +43,7 @@ impl Escrows {
         configured: Escrow,
         chains: &BTreeSet<u64>,
     ) -> Result<Self, LedgerError> {
-        let stored = ledger.get(Namespace::Settings, USED_KEY)?;
-        let mut used = stored.map_or_else(BTreeSet::new, |stored| read(&stored));
+        let mut used = used(ledger)?;
         if used.insert((configured.chain_id, configured.contract)) {
             let lines: Vec<String> =
                 used.iter().map(|(chain_id, contract)| format!("{chain_id} {contract}")).collect();
@@ -101,6 +100,19 @@ impl Escrows {
         }
         settings.join(", ")
     }
+}
+
+/// The domains of all chains and contracts that were noted in a ledger.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn domains(ledger: &Ledger) -> Result<Vec<Domain>, LedgerError> {
+    Ok(used(ledger)?.into_iter().map(|(chain_id, contract)| Domain::new(chain_id, contract)).collect())
+}
+
+fn used(ledger: &Ledger) -> Result<BTreeSet<ChainAndContract>, LedgerError> {
+    let stored = ledger.get(Namespace::Settings, USED_KEY)?;
+    Ok(stored.map_or_else(BTreeSet::new, |stored| read(&stored)))
 }
 
 /// Reads the document. A line that no program wrote is none.

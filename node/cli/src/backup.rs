@@ -269,6 +269,8 @@ struct ShownBackup {
     wallet: String,
     files: Vec<String>,
     channels: usize,
+    /// Channels whose signatures were not verified.
+    unverified: usize,
     violations: u64,
 }
 
@@ -279,6 +281,7 @@ impl From<&BackupSummary> for ShownBackup {
             wallet: facts.wallet.clone(),
             files: facts.files.clone(),
             channels: facts.channels,
+            unverified: facts.unverified,
             violations: facts.violations,
         }
     }
@@ -291,6 +294,7 @@ impl ShownBackup {
             ("Wallet", self.wallet.clone()),
             ("Files", self.files.join(" ")),
             ("Channels", self.channels.to_string()),
+            ("Unverified", self.unverified.to_string()),
             ("Violations", self.violations.to_string()),
         ])
     }

@@ -85,6 +85,9 @@ pub struct BackupFacts {
     pub files: Vec<String>,
     /// On which its node pays, and on which it is paid.
     pub channels: usize,
+    /// Channels whose signatures were not verified: of a contract that their node has not noted, as earlier programs did not.
+    #[serde(default)]
+    pub unverified: usize,
     /// Invariants of its ledger that do not hold.
     pub violations: u64,
 }
