@@ -482,7 +482,7 @@ impl Alerts {
             disk: Space::of(&parts.data_dir),
             closed_unasked: closed_unasked(&parts.funding),
             elsewhere: parts.elsewhere.clone(),
-            left: parts.left.iter().filter(|left| left.is_kept(&parts.data_dir)).cloned().collect(),
+            left: parts.left.iter().filter_map(|left| left.kept(&parts.data_dir)).collect(),
             lost: lost::lately(&parts.ledger, &paid_on, clock::now_secs(), is_worth_gas),
             unaffordable: chain_view::means(&parts.readiness.chain).left_behind(unclaimed.iter().copied()),
             refused: refused(&parts.book),

@@ -19,12 +19,14 @@ use farthing_os::{
     lock::DataFolderError,
     secret::SecretText,
 };
+use farthing_protocol::{ChannelConfig, ChannelId};
 use farthing_wallet::{WalletError, lock_folder};
 use minicbor::{Decode, Encode, bytes::ByteVec};
 use zeroize::Zeroizing;
 
 use crate::{
     consumer::rules,
+    escrows,
     secret::file::{SecretFile, SecretFileError},
 };
 
@@ -287,15 +289,33 @@ fn look(contents: &BackupContents, folder: &Path) -> Result<BackupSummary, Backu
     let path = folder.join(file_names::LEDGER);
     write(&path, file_of(contents, file_names::LEDGER))?;
     let ledger = Ledger::open(&path, OpenMode::Existing).map_err(BackupError::NotOpened)?;
-    let (paying, paid) = (ledger.payer_channels(), ledger.payee_channels());
-    let audit = ledger.audit(None).map_err(BackupError::NotRead)?;
+    let (channels, unverified, violations) = audit(&ledger).map_err(BackupError::NotRead)?;
     Ok(BackupSummary {
         made_secs: contents.made_secs,
         wallet: contents.wallet.clone(),
         files: contents.files.iter().map(|stored| stored.name.clone()).collect(),
-        channels: paying.map_err(BackupError::NotRead)?.len() + paid.map_err(BackupError::NotRead)?.len(),
-        violations: audit.violations_total,
+        channels,
+        unverified,
+        violations,
     })
+}
+
+/// Counts the channels of a ledger, those whose signatures nothing here verifies, and the invariants that do not hold. The
+/// signatures are verified in each contract that the ledger's node noted: the settings here may be another's.
+fn audit(ledger: &Ledger) -> Result<(usize, usize, u64), LedgerError> {
+    let paying = ledger.payer_channels()?.into_iter().map(|row| (row.id, row.config));
+    let paid = ledger.payee_channels()?.into_iter().map(|row| (row.id, row.config));
+    let channels: Vec<(ChannelId, ChannelConfig)> = paying.chain(paid).collect();
+    let domains = escrows::domains(ledger)?;
+    let is_known =
+        |id: ChannelId, config: &ChannelConfig| domains.iter().any(|domain| config.id(domain) == id);
+    let unverified = channels.iter().filter(|(id, config)| !is_known(*id, config)).count();
+    let without = ledger.audit(None)?.violations_total;
+    let mut violations = without;
+    for domain in &domains {
+        violations += ledger.audit(Some(domain))?.violations_total.saturating_sub(without);
+    }
+    Ok((channels.len(), unverified, violations))
 }
 
 fn file_of<'a>(contents: &'a BackupContents, name: &str) -> &'a [u8] {

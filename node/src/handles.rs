@@ -5,6 +5,7 @@ use std::sync::Arc;
 use farthing_bounds::ByteBudget;
 use farthing_chain::ChainHandle;
 use farthing_config::{Config, gateway_url};
+use farthing_control::types::{Eth, WalletBalance};
 use farthing_discovery::Catalog;
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
@@ -12,7 +13,8 @@ use farthing_owner::{
     book::Book, health::Health, intake::IntakeOptions, node_record, previews::Previews, publish::Reader,
     registry::Registry, upstream::UpstreamOptions,
 };
-use farthing_protocol::Address;
+use farthing_protocol::{Address, Usdc};
+use farthing_shared::chain_view;
 use tokio::sync::Mutex;
 
 use crate::{
@@ -64,6 +66,24 @@ impl Handles {
     /// Returns the address at which the gateway can be called from this machine.
     pub fn gateway_url(&self) -> String {
         gateway_url(self.config.gateway.listen, self.config.gateway.tls)
+    }
+
+    /// Returns the money of this node's wallet, in channels and beside them, as the books and the chain show it now.
+    pub fn balance(&self) -> WalletBalance {
+        let balances = *self.chain.balances().borrow();
+        let sum = |amounts: Vec<Usdc>| amounts.into_iter().fold(Usdc::ZERO, Usdc::saturating_add);
+        let unspent = self.channels.all().into_iter();
+        let unspent =
+            unspent.map(|channel| channel.state.deposited.saturating_sub(channel.state.acknowledged));
+        let unclaimed = self.book.all().into_iter().map(|(_, channel)| channel.state.unclaimed());
+        WalletBalance {
+            stale: chain_view::ready(&self.chain).err().map(|reason| reason.to_string()),
+            address: self.wallet.into(),
+            usdc: balances.map(|balances| balances.usdc.into()),
+            eth: balances.map(|balances| Eth { wei: balances.eth_wei }.into()),
+            in_channels: sum(unspent.collect()).into(),
+            unclaimed: sum(unclaimed.collect()).into(),
+        }
     }
 
     /// Returns the history of this node.

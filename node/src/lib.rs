@@ -4,6 +4,7 @@ pub mod alerts;
 pub mod backup;
 pub mod chain_spec;
 pub mod consumer;
+pub mod escrows;
 pub mod handles;
 pub mod history;
 pub mod home;

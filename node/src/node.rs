@@ -11,11 +11,13 @@ use farthing_discovery::{Catalog, News};
 use farthing_network::Inbound;
 use farthing_os::{clock, lock::DataFolder};
 use farthing_owner::{Owner, previews::Previews};
+use farthing_shared::disk::aside;
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     alerts::Alerts,
+    backup::staged,
     consumer::{Consumer, funding::Funding},
     handles::Handles,
     history::tally::Tally,
@@ -182,7 +184,16 @@ impl Node {
         if tokio::time::timeout(Duration::from_secs(5), self.background.wait()).await.is_err() {
             tracing::warn!("background work did not end in time");
         }
+        self.note_what_is_left().await;
         self.handles.chain.shutdown().await;
+    }
+
+    /// Notes the wallet's money for a backup that takes its place. Until now calls went on, and nothing changes it any more.
+    async fn note_what_is_left(&self) {
+        let (config, own) = (self.handles.config.clone(), self.handles.balance());
+        if let Err(error) = aside(move || staged::note_left(&config.node.data_dir, own)).await {
+            tracing::warn!(%error, "what this wallet has is noted as it was when the backup was made ready");
+        }
     }
 
     /// Promises nothing more. From then on whatever ends this process is no crash to the books.

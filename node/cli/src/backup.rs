@@ -196,29 +196,36 @@ fn replaced(all: &[ReplacedNode]) -> String {
 async fn forget(context: &Context, name: &str, yes: bool) -> Result<(), Failure> {
     let node = context.node()?;
     let all = node.ask(endpoint::ReplacedNodes).await?;
+    let own = node.ask(endpoint::Status).await?.address.to_string();
     if let Some(found) = all.iter().find(|found| found.name == name)
         && !yes
     {
-        let own = node.ask(endpoint::Status).await?.address.to_string();
         context.output.confirm(&question(found, &own))?;
     }
     let name: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
     let gone = node.ask(endpoint::RemoveReplacedNode.of(name)).await?;
+    if let Some(had) = had(&gone, &own) {
+        context.output.prose(&format!("Its wallet is gone from here.{had}"));
+    }
     context.output.data(&gone, |gone| replaced(std::slice::from_ref(gone)))
 }
 
 /// Asks about the wallet that goes with the files of a replaced node; `own` is that of the node that runs.
 fn question(found: &ReplacedNode, own: &str) -> String {
     let wallet = found.wallet.as_deref().unwrap_or("that cannot be read");
-    let is_another = found.wallet.as_deref().is_some_and(|wallet| wallet != own);
-    let lost = match is_another {
-        false => "",
-        true => {
-            " It is not this node's wallet: without its phrase or a backup, nobody reaches what it holds, what it earned \
-             and did not claim, and what it has in channels."
-        }
-    };
+    let lost = had(found, own).unwrap_or_default();
     format!("Remove {} and the wallet {wallet} in it for good?{lost}", found.name)
+}
+
+/// Tells what goes with the wallet of a replaced node, where it is another than `own`.
+fn had(found: &ReplacedNode, own: &str) -> Option<String> {
+    found.wallet.as_deref().filter(|wallet| *wallet != own)?;
+    let sums = found.left.as_ref().map(|left| format!(" When it was replaced it had {}.", left.sums()));
+    Some(format!(
+        " It is not this node's wallet: without its phrase or a backup, nobody reaches what it holds, what it earned and \
+         did not claim, and what it has in channels.{}",
+        sums.unwrap_or_default()
+    ))
 }
 
 /// With or without a node that runs on the folder, which is looked through before anything is written there.
@@ -262,6 +269,8 @@ struct ShownBackup {
     wallet: String,
     files: Vec<String>,
     channels: usize,
+    /// Channels whose signatures were not verified.
+    unverified: usize,
     violations: u64,
 }
 
@@ -272,6 +281,7 @@ impl From<&BackupSummary> for ShownBackup {
             wallet: facts.wallet.clone(),
             files: facts.files.clone(),
             channels: facts.channels,
+            unverified: facts.unverified,
             violations: facts.violations,
         }
     }
@@ -284,6 +294,7 @@ impl ShownBackup {
             ("Wallet", self.wallet.clone()),
             ("Files", self.files.join(" ")),
             ("Channels", self.channels.to_string()),
+            ("Unverified", self.unverified.to_string()),
             ("Violations", self.violations.to_string()),
         ])
     }
@@ -291,7 +302,36 @@ impl ShownBackup {
 
 #[cfg(test)]
 mod tests {
+    use farthing_control::types::{Eth, Text, WalletBalance};
+    use farthing_protocol::{Address, Usdc};
+
     use super::*;
+
+    #[test]
+    fn the_question_and_the_answer_name_what_goes_with_a_wallet_that_is_not_the_nodes() {
+        let usdc = |micros| Text(Usdc::from_micros(micros));
+        let left = WalletBalance {
+            address: Text(Address::ZERO),
+            usdc: Some(usdc(322_000)),
+            eth: Some(Text(Eth { wei: 1_000_000_000_000_000 })),
+            in_channels: usdc(40_000),
+            unclaimed: usdc(94_000),
+            stale: None,
+        };
+        let found = ReplacedNode {
+            name: "replaced-x".to_owned(),
+            path: String::new(),
+            bytes: 1,
+            replaced_secs: 1,
+            wallet: Some("0xA".to_owned()),
+            left: Some(left),
+        };
+        let told = had(&found, "0xB").unwrap();
+        assert!(question(&found, "0xB").ends_with(&told), "{told}");
+        let sums = "0.04 USDC in channels, 0.094 USDC earned and not claimed, and 0.322 USDC and 0.001 ETH in the wallet";
+        assert!(told.ends_with(&format!(" When it was replaced it had {sums}.")), "{told}");
+        assert_eq!(had(&found, "0xA"), None, "its own");
+    }
 
     #[test]
     fn the_question_says_that_money_goes_with_a_wallet_that_is_not_the_nodes() {
@@ -301,6 +341,7 @@ mod tests {
             bytes: 1,
             replaced_secs: 1,
             wallet: Some("0xA".to_owned()),
+            left: None,
         };
         assert_eq!(question(&found, "0xA"), "Remove replaced-x and the wallet 0xA in it for good?");
         let asked = question(&found, "0xB");

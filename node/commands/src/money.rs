@@ -16,33 +16,13 @@ use farthing_node::{
     handles::Handles,
     settlement::{Closed, SettlementError},
 };
-use farthing_protocol::{ChannelId, Usdc};
-use farthing_shared::chain_view;
+use farthing_protocol::ChannelId;
 
 use super::{Failed, Reply};
 
-pub(super) fn balance(node: &Handles) -> WalletBalance {
-    let balances = *node.chain.balances().borrow();
-    let sum = |amounts: Vec<Usdc>| amounts.into_iter().fold(Usdc::ZERO, Usdc::saturating_add);
-    WalletBalance {
-        stale: chain_view::ready(&node.chain).err().map(|reason| reason.to_string()),
-        address: node.wallet.into(),
-        usdc: balances.map(|balances| balances.usdc.into()),
-        eth: balances.map(|balances| Eth { wei: balances.eth_wei }.into()),
-        in_channels: sum(node
-            .channels
-            .all()
-            .iter()
-            .map(|channel| channel.state.deposited.saturating_sub(channel.state.acknowledged))
-            .collect())
-        .into(),
-        unclaimed: sum(node.book.all().iter().map(|(_, channel)| channel.state.unclaimed()).collect()).into(),
-    }
-}
-
 answer!(Wallet: wallet);
 async fn wallet(State(node): State<Handles>) -> Json<WalletBalance> {
-    Json(balance(&node))
+    Json(node.balance())
 }
 
 answer!(SendMoney: send);

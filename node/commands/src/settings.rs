@@ -216,20 +216,18 @@ async fn restore(
     let config = running.node.config.clone();
     let bytes = super::backup::read(&Backups::of(&config.node), &name).await?;
     let sources = running.sources.clone();
-    let own = super::money::balance(&running.node);
-    let staged = {
-        let own = own.clone();
-        aside(move || {
-            let check = |file: &Path| check_settings(&sources, file);
-            let wallet_passphrase = config.wallet.passphrase.as_ref();
-            staged::stage(&bytes, &passphrase, wallet_passphrase, &config.node.data_dir, own, check)
-        })
-    };
+    let node = running.node.clone();
+    let staged = aside(move || {
+        let check = |file: &Path| check_settings(&sources, file);
+        let wallet_passphrase = config.wallet.passphrase.as_ref();
+        let own = || node.balance();
+        staged::stage(&bytes, &passphrase, wallet_passphrase, &config.node.data_dir, own, check)
+    });
     let (facts, kept_in) = staged.await?;
     tracing::warn!(wallet = facts.wallet, "the node is replaced by the one of a backup, and restarts");
     running.restart.cancel();
     let is_another = facts.wallet != running.node.wallet.to_string();
-    let left = is_another.then_some(own);
+    let left = is_another.then(|| running.node.balance());
     Ok(Json(Restoring { facts, kept_in: kept_in.display().to_string(), left }))
 }
 

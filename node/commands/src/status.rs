@@ -24,7 +24,7 @@ use farthing_shared::{
     disk::{LOW, LOW_NEXT, Space},
 };
 
-use super::{audit::full_audit, money::balance};
+use super::audit::full_audit;
 
 answer!(Status: status);
 async fn status(State(node): State<Handles>) -> Json<Status> {
@@ -64,7 +64,7 @@ async fn status(State(node): State<Handles>) -> Json<Status> {
             head_age_secs: head.map(|head| head.age().as_secs()),
             problem: chain_view::ready(&node.chain).err().map(|reason| reason.to_string()),
         },
-        balance: balance(&node),
+        balance: node.balance(),
         peers: network.peers as u64,
         services: node.registry.all().len() as u64,
         spending: node.consumer.may_spend().is_ok() && node.ledger.closed().is_none(),

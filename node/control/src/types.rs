@@ -191,6 +191,23 @@ pub struct WalletBalance {
     pub stale: Option<String>,
 }
 
+impl WalletBalance {
+    /// All of it, in words.
+    pub fn sums(&self) -> String {
+        let of = |amount: Option<String>, coin: &str| {
+            let amount = amount.unwrap_or_else(|| "an unknown amount of".to_owned());
+            format!("{amount} {coin}")
+        };
+        format!(
+            "{} USDC in channels, {} USDC earned and not claimed, and {} and {} in the wallet",
+            self.in_channels,
+            self.unclaimed,
+            of(self.usdc.map(|usdc| usdc.to_string()), "USDC"),
+            of(self.eth.map(|eth| eth.to_string()), "ETH"),
+        )
+    }
+}
+
 /// `farthing wallet send`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SendRequest {

@@ -8,6 +8,9 @@ use farthing_serve::Desk;
 
 use super::{Gateway, own_headers, problem::Problem};
 
+/// Neither of two counts, whichever is right.
+const TWICE_NEXT: &str = "Send one `Authorization: Bearer <CONSUMER_SECRET>`, and nothing else by that name.";
+
 /// Proof that the caller presented a consumer secret, with what it may do.
 #[derive(Clone, Debug)]
 pub struct Authenticated(pub Arc<Grant>);
@@ -17,7 +20,7 @@ impl FromRequestParts<Gateway> for Authenticated {
 
     async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
         let header = own_headers::only(&parts.headers, "Authorization")
-            .map_err(|twice| Problem::unauthorized(twice.detail))?;
+            .map_err(|twice| Problem { next: TWICE_NEXT, ..Problem::unauthorized(twice.detail) })?;
         let header = header.ok_or_else(|| Problem::unauthorized("the header `Authorization` is missing"))?;
         let secret = header
             .to_str()

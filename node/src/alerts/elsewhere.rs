@@ -1,12 +1,9 @@
 //! Money on channels of another chain, contract or token than the settings name: while they do, this node does not follow
 //! such a channel, so it neither claims what it earned there nor takes its deposit back.
-//!
-//! Chain and contract cannot be read from a channel's id; they are known where those that this node knows of make the same
-//! id.
+//! Where a channel is, and the settings that reach it, [`Escrows`] knows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use farthing_chain::{ChainSpec, pay_channels_address, preset, preset_names};
 use farthing_control::{
     counted,
     types::{
@@ -16,6 +13,8 @@ use farthing_control::{
 };
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_protocol::{Address, ChannelConfig, ChannelId, Escrow, Usdc};
+
+use crate::escrows::Escrows;
 
 /// A channel of the ledger, and what it holds for this node.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +33,8 @@ pub struct MoneyElsewhere {
     token: Address,
     /// The place that the settings name.
     configured: Escrow,
+    /// The settings that have to be as they were.
+    back: String,
     channels: usize,
     /// Earned and not claimed.
     earned: Usdc,
@@ -42,11 +43,11 @@ pub struct MoneyElsewhere {
 }
 
 impl MoneyElsewhere {
-    /// Reads it from the ledger, by place. `former` are the chains that this node was on.
+    /// Reads it from the ledger, by place.
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub fn read(ledger: &Ledger, spec: &ChainSpec, former: BTreeSet<u64>) -> Result<Vec<Self>, LedgerError> {
+    pub fn read(ledger: &Ledger, escrows: &Escrows) -> Result<Vec<Self>, LedgerError> {
         let paid = ledger.payee_channels()?.into_iter().map(|row| OnChannel {
             id: row.id,
             config: row.config,
@@ -59,35 +60,24 @@ impl MoneyElsewhere {
             earned: Usdc::ZERO,
             deposited: row.deposited.saturating_sub(row.claimed),
         });
-        let mut chains = former;
-        chains.extend(preset_names().filter_map(preset).map(|spec| spec.chain_id));
-        Ok(by_place(paid.chain(paying), spec.escrow(), &chains))
+        Ok(by_place(paid.chain(paying), escrows))
     }
 }
 
-/// Adds up the money of the channels that are not of the configured place. Their contract may be any that `chains` have.
-fn by_place(
-    channels: impl Iterator<Item = OnChannel>,
-    configured: Escrow,
-    chains: &BTreeSet<u64>,
-) -> Vec<MoneyElsewhere> {
-    let mut escrows = vec![configured];
-    for chain_id in chains.iter().copied().chain([configured.chain_id]) {
-        let contracts = [configured.contract, pay_channels_address()];
-        escrows.extend(contracts.map(|contract| Escrow { chain_id, contract, ..configured }));
-    }
+/// Adds up the money of the channels that are not of the configured place.
+fn by_place(channels: impl Iterator<Item = OnChannel>, escrows: &Escrows) -> Vec<MoneyElsewhere> {
+    let configured = escrows.configured;
     let mut elsewhere = BTreeMap::new();
     for OnChannel { id, config, earned, deposited } in channels {
         if (earned.is_zero() && deposited.is_zero()) || configured.holds(id, &config) {
             continue;
         }
-        let token = config.token;
-        let mut of_token = escrows.iter().map(|escrow| Escrow { token, ..*escrow });
-        let escrow = of_token.find(|escrow| escrow.holds(id, &config));
+        let (escrow, token) = (escrows.find(id, &config), config.token);
         let money = elsewhere.entry((escrow, token)).or_insert_with(|| MoneyElsewhere {
             escrow,
             token,
             configured,
+            back: escrows.back_to(escrow, token),
             channels: 0,
             earned: Usdc::ZERO,
             deposited: Usdc::ZERO,
@@ -101,7 +91,7 @@ fn by_place(
 
 /// Tells of one place. It is an error where money was earned: a payer withdraws what is not claimed in time.
 pub(super) fn alert(money: &MoneyElsewhere) -> Alert {
-    let MoneyElsewhere { escrow, token, configured, channels, earned, deposited } = money;
+    let MoneyElsewhere { escrow, token, configured, back, channels, earned, deposited } = money;
     let place = place(*escrow, *token);
     let sums = [(earned, "you earned"), (deposited, "you deposited")];
     let sums = sums.into_iter().filter(|(sum, _)| !sum.is_zero());
@@ -118,8 +108,7 @@ pub(super) fn alert(money: &MoneyElsewhere) -> Alert {
         self::place(Some(*configured), configured.token),
     );
     let action = format!(
-        "set {}, restart the node, and run `farthing settle now` and `farthing channel close`; change the chain after that",
-        back(money)
+        "set {back}, restart the node, and run `farthing settle now` and `farthing channel close`; change the chain after that"
     );
     Alert::new(AlertKind::MoneyElsewhere, severity, cause, action).about(&place)
 }
@@ -133,37 +122,12 @@ fn place(escrow: Option<Escrow>, token: Address) -> String {
     }
 }
 
-/// The settings that have to be as they were.
-fn back(money: &MoneyElsewhere) -> String {
-    let escrow = money.configured;
-    let mut settings = Vec::new();
-    match money.escrow {
-        None => settings
-            .push("`chain.preset`, `chain.chain_id` and `chain.contract` back to what they were".to_owned()),
-        Some(former) => {
-            if former.chain_id != escrow.chain_id {
-                let is_it = |name: &&str| preset(name).is_some_and(|spec| spec.chain_id == former.chain_id);
-                settings.push(match preset_names().find(is_it) {
-                    Some(name) => format!("`chain.preset` back to {name}"),
-                    None => {
-                        let id = former.chain_id;
-                        format!("`chain.preset`, `chain.chain_id` and `chain.rpc_urls` back to those of chain {id}")
-                    }
-                });
-            }
-            if former.contract != escrow.contract {
-                settings.push(format!("`chain.contract` back to {}", former.contract));
-            }
-        }
-    }
-    if money.token != escrow.token {
-        settings.push(format!("`chain.token` back to {}", money.token));
-    }
-    settings.join(", ")
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use farthing_chain::pay_channels_address;
+
     use super::*;
 
     const TOKEN: Address = Address::from_bytes([1; 20]);
@@ -190,7 +154,7 @@ mod tests {
         let other = Escrow { token: OTHER, ..here };
         let chains = BTreeSet::from([8_453, 777]);
         let told = |channels: &[OnChannel], configured| {
-            let found = by_place(channels.iter().copied(), configured, &chains);
+            let found = by_place(channels.iter().copied(), &Escrows::new(configured, &chains));
             found.iter().map(alert).collect::<Vec<_>>()
         };
         for money in [channel(here, 5, 0), channel(here, 0, 5), channel(other, 0, 0)] {
@@ -220,7 +184,8 @@ mod tests {
         let here = Escrow { chain_id: 31_337, contract: pay_channels_address(), token: TOKEN };
         let other = Escrow { token: OTHER, ..here };
         let channels = [channel(other, 0, 7), channel(here, 2, 0), channel(other, 0, 3)];
-        let found = by_place(channels.into_iter(), Escrow { chain_id: 1, ..here }, &[31_337].into());
+        let found =
+            by_place(channels.into_iter(), &Escrows::new(Escrow { chain_id: 1, ..here }, &[31_337].into()));
         let alerts: Vec<Alert> = found.iter().map(alert).collect();
         assert_eq!(alerts.len(), 2, "{alerts:?}");
         assert_eq!((alerts[0].severity, alerts[1].severity), (Error, Warning));

@@ -1,78 +1,113 @@
 //! Money of wallets that a restored backup took the place of: this node does not follow their channels.
 //!
-//! What each of them had in channels is noted beside its files when it is replaced ([`crate::backup::staged`]). It is told until
-//! the files are gone, whoever looks after that wallet meanwhile: this node cannot see it.
+//! What each of them had is noted beside its files when its node ends ([`crate::backup::staged`]). It is told until the files
+//! are gone, whoever looks after that wallet meanwhile: this node cannot see it. A wallet that was replaced more than once has a
+//! ledger in each folder, and the vouchers of an older one may be the better ones: so all of them are told.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use farthing_control::types::{
     Alert, AlertKind,
     AlertSeverity::{Error, Warning},
-    WalletBalance,
+    ReplacedNode, WalletBalance,
 };
-use farthing_os::file_names;
 use farthing_protocol::Address;
 
 use crate::backup::replaced;
 
-/// The money of one wallet, and the folder of the data folder that has its files.
+/// The money of one wallet, as it is noted in the folders of the data folder that have its files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MoneyLeft {
-    pub(super) folder: String,
-    pub(super) balance: WalletBalance,
+    pub(super) wallet: String,
+    /// The newest first.
+    pub(super) folders: Vec<ReplacedNode>,
 }
 
 impl MoneyLeft {
-    /// Reads what each wallet but `own` had when it was replaced last. A note that cannot be read tells nothing.
+    /// Reads what each wallet but `own` had when it was replaced.
     pub fn read(data_dir: &Path, own: Address) -> Vec<Self> {
         let replaced = replaced::all(data_dir).unwrap_or_else(|error| {
             tracing::warn!(%error, "what replaced nodes left is not known");
             Vec::new()
         });
-        let mut wallets = BTreeSet::from([own.to_string()]);
-        let mut left = Vec::new();
+        let own = own.to_string();
+        let mut wallets = BTreeMap::<String, Vec<ReplacedNode>>::new();
         for node in replaced {
-            // The newest come first: of one that was put back and replaced again, the older note is out of date.
-            if node.wallet.is_none_or(|wallet| !wallets.insert(wallet)) {
-                continue;
+            if let Some(wallet) = node.wallet.clone().filter(|wallet| *wallet != own) {
+                wallets.entry(wallet).or_default().push(node);
             }
-            let json = fs::read(data_dir.join(&node.name).join(file_names::LEFT)).unwrap_or_default();
-            let balance = serde_json::from_slice(&json).ok().filter(has_money);
-            left.extend(balance.map(|balance| Self { folder: node.name, balance }));
         }
-        left
+        let left = wallets.into_iter().map(|(wallet, folders)| Self { wallet, folders });
+        left.filter(Self::has_money).collect()
     }
 
-    /// Tells whether its files are there still.
-    pub(super) fn is_kept(&self, data_dir: &Path) -> bool {
-        data_dir.join(&self.folder).is_dir()
+    /// Returns what is there still; `None` once no folder is left that tells of money.
+    pub(super) fn kept(&self, data_dir: &Path) -> Option<Self> {
+        let is_there = |node: &&ReplacedNode| data_dir.join(&node.name).is_dir();
+        let folders = self.folders.iter().filter(is_there).cloned().collect();
+        Some(Self { wallet: self.wallet.clone(), folders }).filter(Self::has_money)
+    }
+
+    fn notes(&self) -> impl Iterator<Item = &WalletBalance> {
+        self.folders.iter().filter_map(|node| node.left.as_ref())
+    }
+
+    fn has_money(&self) -> bool {
+        self.notes().any(has_money)
     }
 }
 
+/// Tells whether there is any. What the chain had not shown may be some.
 fn has_money(balance: &WalletBalance) -> bool {
-    !(balance.in_channels.0.is_zero() && balance.unclaimed.0.is_zero())
+    let WalletBalance { usdc, eth, in_channels, unclaimed, .. } = balance;
+    let is_empty = in_channels.0.is_zero()
+        && unclaimed.0.is_zero()
+        && usdc.is_some_and(|usdc| usdc.0.is_zero())
+        && eth.is_some_and(|eth| eth.0.wei == 0);
+    !is_empty
 }
 
 /// Tells of one wallet. It is an error where money was earned: a payer withdraws what is not claimed in time.
 pub(super) fn alert(money: &MoneyLeft) -> Alert {
-    let MoneyLeft { folder, balance: WalletBalance { address, in_channels, unclaimed, .. } } = money;
-    let (severity, threat) = match unclaimed.0.is_zero() {
+    let MoneyLeft { wallet, folders } = money;
+    let (severity, threat) = match money.notes().all(|balance| balance.unclaimed.0.is_zero()) {
         true => (Warning, ""),
         false => (Error, ", and payers can withdraw what was earned"),
     };
+    let had = folders.iter().map(|node| {
+        let sums = node.left.as_ref().map_or_else(|| "what nobody noted".to_owned(), WalletBalance::sums);
+        format!("{sums}, when its files went into `{}`", node.name)
+    });
     let cause = format!(
-        "a restored backup replaced the wallet {address}, which had {in_channels} USDC in channels and {unclaimed} USDC earned \
-         and not claimed then. This node follows none of its channels{threat}"
+        "a restored backup replaced the wallet {wallet}, which had {}. This node follows none of its channels{threat}",
+        had.collect::<Vec<_>>().join("; and ")
     );
+    let forget = folders.iter().map(|node| format!("`farthing backup forget {}`", node.name));
+    let forget = forget.collect::<Vec<_>>().join(", ");
+    let (files, ends) = match folders.as_slice() {
+        [one] => (
+            format!("its files, which are in `{}` in the data folder,", one.name),
+            format!("{forget} removes that wallet and ends this alert"),
+        ),
+        _ => (
+            "the files of one of these folders of the data folder, the one with the most earned first,"
+                .to_owned(),
+            format!("{forget} remove that wallet, and this alert ends when all are gone"),
+        ),
+    };
     let action = format!(
-        "put its files, which are in `{folder}` in the data folder, into a folder of their own, and run `farthing settle now` and \
-         `farthing channel close` on a node there; `farthing backup forget {folder}` removes that wallet and ends this alert"
+        "put {files} into a folder of their own, and run `farthing settle now` and `farthing channel close` on a node there; \
+         {ends}"
     );
-    Alert::new(AlertKind::MoneyLeft, severity, cause, action).about(address)
+    Alert::new(AlertKind::MoneyLeft, severity, cause, action).about(wallet)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use farthing_control::types::Eth;
+    use farthing_os::file_names;
     use farthing_protocol::Usdc;
 
     use super::*;
@@ -80,46 +115,92 @@ mod tests {
     fn balance(wallet: u8, in_channels: u64, unclaimed: u64) -> WalletBalance {
         WalletBalance {
             address: Address::from_bytes([wallet; 20]).into(),
-            usdc: None,
-            eth: None,
+            usdc: Some(Usdc::ZERO.into()),
+            eth: Some(Eth { wei: 0 }.into()),
             in_channels: Usdc::from_micros(in_channels).into(),
             unclaimed: Usdc::from_micros(unclaimed).into(),
             stale: None,
         }
     }
 
+    fn replaced(data_dir: &Path, name: &str, wallet: u8, note: Option<WalletBalance>) {
+        let folder = data_dir.join(name);
+        fs::create_dir(&folder).unwrap();
+        let address = Address::from_bytes([wallet; 20]);
+        let json = serde_json::json!({ "address": address.to_string() }).to_string();
+        fs::write(folder.join(file_names::WALLET), json).unwrap();
+        if let Some(note) = note {
+            fs::write(folder.join(file_names::LEFT), serde_json::to_vec(&note).unwrap()).unwrap();
+        }
+    }
+
+    const OWN: Address = Address::from_bytes([9; 20]);
+
     #[test]
-    fn what_a_replaced_wallet_has_in_channels_is_told_until_its_files_are_gone() {
+    fn what_a_replaced_wallet_has_is_told_until_its_files_are_gone() {
         let data = tempfile::tempdir().unwrap();
-        let replaced = |name: &str, wallet: u8, note: Option<WalletBalance>| {
-            let folder = data.path().join(name);
-            fs::create_dir(&folder).unwrap();
-            let address = Address::from_bytes([wallet; 20]);
-            let json = serde_json::json!({ "address": address.to_string() }).to_string();
-            fs::write(folder.join(file_names::WALLET), json).unwrap();
-            if let Some(note) = note {
-                fs::write(folder.join(file_names::LEFT), serde_json::to_vec(&note).unwrap()).unwrap();
-            }
-        };
-        let own = Address::from_bytes([9; 20]);
-        assert_eq!(MoneyLeft::read(data.path(), own), []);
-        replaced("replaced-1", 1, Some(balance(1, 40_000, 2_000)));
-        replaced("replaced-2", 2, Some(balance(2, 5, 0)));
-        replaced("replaced-3", 3, Some(balance(3, 0, 0)));
-        replaced("replaced-4", 9, Some(balance(9, 7, 7)));
-        replaced("replaced-5", 4, None);
-        replaced("replaced-6", 2, Some(balance(2, 60, 0)));
-        let left = MoneyLeft::read(data.path(), own);
+        assert_eq!(MoneyLeft::read(data.path(), OWN), []);
+        replaced(data.path(), "replaced-1", 1, Some(balance(1, 40_000, 2_000)));
+        replaced(data.path(), "replaced-2", 2, Some(balance(2, 5, 0)));
+        replaced(data.path(), "replaced-3", 3, Some(balance(3, 0, 0)));
+        replaced(data.path(), "replaced-4", 9, Some(balance(9, 7, 7)));
+        replaced(data.path(), "replaced-5", 4, None);
+        let left = MoneyLeft::read(data.path(), OWN);
         let alerts: Vec<Alert> = left.iter().map(alert).collect();
         assert_eq!(alerts.len(), 2, "neither one's own nor one without money: {alerts:?}");
-        assert_eq!((alerts[0].severity, alerts[1].severity), (Warning, Error));
-        assert!(alerts[0].cause.contains("had 0.00006 USDC in channels"), "as it was last: {alerts:?}");
-        assert!(alerts[1].cause.contains("had 0.04 USDC in channels and 0.002 USDC earned"), "{alerts:?}");
-        assert!(alerts[1].action.contains("`farthing backup forget replaced-1`"), "{alerts:?}");
-        assert_eq!(alerts[1].subject, Address::from_bytes([1; 20]).to_string());
+        assert_eq!((alerts[0].severity, alerts[1].severity), (Error, Warning));
+        assert!(alerts[0].cause.contains("had 0.04 USDC in channels, 0.002 USDC earned"), "{alerts:?}");
+        assert!(alerts[1].cause.contains("had 0.000005 USDC in channels"), "{alerts:?}");
+        assert!(alerts[0].action.contains("`farthing backup forget replaced-1` removes"), "{alerts:?}");
+        assert_eq!(alerts[0].subject, Address::from_bytes([1; 20]).to_string());
 
         fs::remove_dir_all(data.path().join("replaced-1")).unwrap();
-        let kept: Vec<bool> = left.iter().map(|left| left.is_kept(data.path())).collect();
-        assert_eq!(kept, [true, false]);
+        let kept: Vec<bool> = left.iter().map(|left| left.kept(data.path()).is_some()).collect();
+        assert_eq!(kept, [false, true]);
+    }
+
+    #[test]
+    fn money_in_the_wallet_alone_is_told_and_so_is_a_wallet_that_the_chain_had_not_shown() {
+        let data = tempfile::tempdir().unwrap();
+        let with_usdc = WalletBalance { usdc: Some(Usdc::from_micros(322_000).into()), ..balance(1, 0, 0) };
+        replaced(data.path(), "replaced-1", 1, Some(with_usdc));
+        let with_eth =
+            WalletBalance { eth: Some(Eth { wei: 1_000_000_000_000_000 }.into()), ..balance(2, 0, 0) };
+        replaced(data.path(), "replaced-2", 2, Some(with_eth));
+        replaced(
+            data.path(),
+            "replaced-3",
+            3,
+            Some(WalletBalance { usdc: None, eth: None, ..balance(3, 0, 0) }),
+        );
+        let alerts: Vec<Alert> = MoneyLeft::read(data.path(), OWN).iter().map(alert).collect();
+        assert_eq!(alerts.len(), 3, "{alerts:?}");
+        for (alert, sums) in alerts.iter().zip([
+            "and 0.322 USDC and 0 ETH in the wallet",
+            "and 0.00 USDC and 0.001 ETH in the wallet",
+            "and an unknown amount of USDC and an unknown amount of ETH in the wallet",
+        ]) {
+            assert!(alert.severity == Warning && alert.cause.contains(sums), "{sums}: {alert:?}");
+        }
+    }
+
+    #[test]
+    fn all_folders_of_a_wallet_are_told_whatever_the_newest_says() {
+        let data = tempfile::tempdir().unwrap();
+        replaced(data.path(), "replaced-1", 1, Some(balance(1, 0, 94)));
+        replaced(data.path(), "replaced-2", 1, None);
+        replaced(data.path(), "replaced-3", 1, Some(balance(1, 3, 0)));
+        let left = MoneyLeft::read(data.path(), OWN);
+        let told = alert(&left[0]);
+        assert!(left.len() == 1 && told.severity == Error, "{left:?}");
+        for words in ["0.000003 USDC in channels", "0.000094 USDC earned", "what nobody noted"] {
+            assert!(told.cause.contains(words), "{told:?}");
+        }
+        for name in ["replaced-3", "replaced-2", "replaced-1"] {
+            assert!(told.action.contains(&format!("`farthing backup forget {name}`")), "{told:?}");
+            assert!(left[0].kept(data.path()).is_some(), "{name} is there");
+            fs::remove_dir_all(data.path().join(name)).unwrap();
+        }
+        assert_eq!(left[0].kept(data.path()), None);
     }
 }

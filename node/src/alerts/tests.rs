@@ -1,6 +1,6 @@
 //! What raises which alert, below, at and above its level.
 
-use farthing_control::types::{NodePart, WalletBalance};
+use farthing_control::types::{NodePart, ReplacedNode, WalletBalance};
 use farthing_protocol::ServiceId;
 
 use super::*;
@@ -59,7 +59,15 @@ fn each_level_raises_its_alert_below_it_and_not_at_it() {
         unclaimed: Usdc::ZERO.into(),
         stale: None,
     };
-    let left = vec![MoneyLeft { folder: "replaced-x".to_owned(), balance }];
+    let replaced = ReplacedNode {
+        name: "replaced-x".to_owned(),
+        path: String::new(),
+        bytes: 1,
+        replaced_secs: 1,
+        wallet: None,
+        left: Some(balance),
+    };
+    let left = vec![MoneyLeft { wallet: Address::ZERO.to_string(), folders: vec![replaced] }];
     assert_eq!(kinds(&NodeFacts { left, ..well() }), ["money-left"]);
     let none =
         Levels { usdc_below: Usdc::ZERO, eth_below: Eth { wei: 0 }, channel_below: Usdc::ZERO, ..levels() };

@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::Path, time::UNIX_EPOCH};
 
-use farthing_control::types::ReplacedNode;
+use farthing_control::types::{ReplacedNode, WalletBalance};
 use farthing_os::file_names;
 
 use super::BackupError;
@@ -29,6 +29,7 @@ pub fn all(data_dir: &Path) -> Result<Vec<ReplacedNode>, BackupError> {
         all.push(ReplacedNode {
             bytes: bytes_of(&entry.path()).map_err(failed)?,
             wallet: wallet_of(&entry.path()),
+            left: left_in(&entry.path()),
             replaced_secs: since.map_or(0, |since| since.as_secs()),
             path: entry.path().display().to_string(),
             name,
@@ -64,6 +65,11 @@ fn bytes_of(folder: &Path) -> io::Result<u64> {
 
 fn wallet_of(folder: &Path) -> Option<String> {
     wallet_in(&fs::read(folder.join(file_names::WALLET)).ok()?)
+}
+
+/// The money that was noted at the end of the node. A note that cannot be read tells nothing.
+fn left_in(folder: &Path) -> Option<WalletBalance> {
+    serde_json::from_slice(&fs::read(folder.join(file_names::LEFT)).ok()?).ok()
 }
 
 /// The address that a wallet's file says is its own.

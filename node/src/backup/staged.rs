@@ -21,7 +21,7 @@ use farthing_os::{
 use farthing_wallet::Wallet;
 use serde::{Deserialize, Serialize};
 
-use super::{BackupContents, BackupError, BackupSummary, discard, make_folder, open, put_into, verify};
+use super::{BackupContents, BackupError, BackupSummary, discard, make_folder, open, put_into, read, verify};
 
 /// The contents of `ready`.
 #[derive(Serialize, Deserialize)]
@@ -30,14 +30,15 @@ struct StagedPlan {
     kept_in: String,
     /// The files that the backup has.
     files: Vec<String>,
-    /// The money of the replaced node, where the backup is of another wallet: its ledger is opened by nobody any more.
+    /// The money of the replaced node, where the backup is of another wallet: its ledger is opened by nobody any more. It is
+    /// as of now, and from the node's end on as of then.
     #[serde(default)]
     left: Option<WalletBalance>,
 }
 
 /// Makes a backup ready to replace the node of `data_dir` at its next start. `check_settings` is told where the restored
-/// `farthing.toml` lies, and says what is wrong with it. `own` is the present node's money, which is kept with its files where
-/// the backup is of another wallet. Takes its time: call it outside of async tasks.
+/// `farthing.toml` lies, and says what is wrong with it. `own` tells the present node's money once all else is done: it is kept
+/// with its files where the backup is of another wallet. Takes its time: call it outside of async tasks.
 ///
 /// Answers with what is in the backup, and where the present node's files will be.
 ///
@@ -48,7 +49,7 @@ pub fn stage(
     passphrase: &SecretText,
     wallet_passphrase: Option<&SecretText>,
     data_dir: &Path,
-    own: WalletBalance,
+    own: impl FnOnce() -> WalletBalance,
     check_settings: impl FnOnce(&Path) -> Result<(), String>,
 ) -> Result<(BackupSummary, PathBuf), BackupError> {
     let facts = verify(bytes, passphrase, data_dir)?;
@@ -62,7 +63,7 @@ pub fn stage(
     let kept_in =
         format!("{}{}", file_names::REPLACED_PREFIX, clock::timestamp(clock::now_secs()).replace(':', ""));
     let ready = prepare(&contents, &folder, wallet_passphrase, check_settings).and_then(|()| {
-        let left = Some(own).filter(|own| own.address.to_string() != facts.wallet);
+        let left = Some(own()).filter(|own| own.address.to_string() != facts.wallet);
         write_plan(&folder, &StagedPlan { kept_in: kept_in.clone(), files: facts.files.clone(), left })
     });
     if let Err(error) = ready {
@@ -88,7 +89,26 @@ fn prepare(
 fn write_plan(folder: &Path, plan: &StagedPlan) -> Result<(), BackupError> {
     let path = folder.join(file_names::RESTORE_READY);
     let json = serde_json::to_vec(plan).unwrap_or_default();
-    files::create_private(&path, &json).map_err(|source| BackupError::Io { path, source })
+    files::replace_private(&path, &json).map_err(|source| BackupError::Io { path, source })
+}
+
+/// Reads the plan of a restoration that is ready; `None` for one that is not, or that cannot be understood.
+fn read_plan(folder: &Path) -> Result<Option<StagedPlan>, BackupError> {
+    let ready = folder.join(file_names::RESTORE_READY);
+    Ok(read(&ready)?.and_then(|json| serde_json::from_slice(&json).ok()))
+}
+
+/// Notes the money of a node that ends, where the backup of another wallet is ready to take its place: since that was made ready
+/// it has served and bought.
+///
+/// # Errors
+/// [`BackupError::Io`]; the note of before stays.
+pub fn note_left(data_dir: &Path, own: WalletBalance) -> Result<(), BackupError> {
+    let folder = data_dir.join(file_names::RESTORE);
+    match read_plan(&folder)? {
+        Some(plan) if plan.left.is_some() => write_plan(&folder, &StagedPlan { left: Some(own), ..plan }),
+        _ => Ok(()),
+    }
 }
 
 /// Returns whether a backup waits to take the node's place.
@@ -103,17 +123,11 @@ pub fn is_waiting(data_dir: &Path) -> bool {
 /// [`BackupError::Io`]; the next start goes on with it.
 pub fn apply(data_dir: &Path) -> Result<Option<PathBuf>, BackupError> {
     let folder = data_dir.join(file_names::RESTORE);
-    if !is_waiting(data_dir) {
-        discard(&folder)?;
-        return Ok(None);
-    }
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| BackupError::Io { path, source }
     };
-    let ready = folder.join(file_names::RESTORE_READY);
-    let json = fs::read(&ready).map_err(failed(&ready))?;
-    let Ok(plan) = serde_json::from_slice::<StagedPlan>(&json) else {
+    let Some(plan) = read_plan(&folder)? else {
         discard(&folder)?;
         return Ok(None);
     };
@@ -152,6 +166,8 @@ pub fn apply(data_dir: &Path) -> Result<Option<PathBuf>, BackupError> {
 
 #[cfg(test)]
 mod tests {
+    use farthing_protocol::Usdc;
+
     use super::*;
 
     fn folder_with(files: &[(&str, &str)], plan: &[&str]) -> tempfile::TempDir {
@@ -237,7 +253,7 @@ mod tests {
     #[test]
     fn the_money_of_another_wallet_is_noted_beside_its_files_also_after_an_interruption() {
         let folder = folder_with(&[("wallet.json", "new"), ("replaced-x/left.json", "half of")], &[]);
-        let amount = farthing_protocol::Usdc::from_micros(7);
+        let amount = Usdc::from_micros(7);
         let left = WalletBalance {
             address: farthing_protocol::Address::ZERO.into(),
             usdc: None,
@@ -251,10 +267,19 @@ mod tests {
         let files = vec!["wallet.json".to_owned()];
         write_plan(&restore, &StagedPlan { kept_in: "replaced-x".into(), files, left: Some(left.clone()) })
             .unwrap();
+        let at_its_end = WalletBalance { unclaimed: Usdc::from_micros(94).into(), ..left };
+        note_left(folder.path(), at_its_end.clone()).unwrap();
         apply(folder.path()).unwrap();
         let noted = read(&folder, "replaced-x/left.json").unwrap();
-        assert_eq!(serde_json::from_str::<WalletBalance>(&noted).unwrap(), left);
+        assert_eq!(serde_json::from_str::<WalletBalance>(&noted).unwrap(), at_its_end);
         assert_eq!(read(&folder, "wallet.json").as_deref(), Some("new"));
+
+        note_left(folder.path(), at_its_end.clone()).unwrap();
+        assert!(!is_waiting(folder.path()), "nothing takes the place of this one");
+        let same_wallet = folder_with(&[("wallet.json", "new")], &["wallet.json"]);
+        note_left(same_wallet.path(), at_its_end).unwrap();
+        apply(same_wallet.path()).unwrap();
+        assert_eq!(read(&same_wallet, "replaced-x/left.json"), None, "its own money it tells of by itself");
     }
 
     #[test]

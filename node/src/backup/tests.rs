@@ -1,14 +1,23 @@
 //! A backup opens with its passphrase alone, and is restored whole or not at all.
 
-use std::os::unix::fs::PermissionsExt;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    os::unix::fs::PermissionsExt,
+};
 
-use farthing_protocol::Usdc;
+use farthing_ledger::{Call, PayeeChannelFacts, Served};
+use farthing_protocol::{
+    Address, CallId, Escrow, Outcome, SecretKey, ServiceId, Usdc, Voucher, call::Method,
+};
 
 use super::{
     seal::{HEAD_BYTES, fit, seal_under},
     *,
 };
-use crate::consumer::{rules::Rules, spending::SpendingCaps};
+use crate::{
+    consumer::{rules::Rules, spending::SpendingCaps},
+    escrows::Escrows,
+};
 
 const CHEAP: [u8; 3] = [4, 8, 1];
 
@@ -24,13 +33,17 @@ fn made(folder: &Path, lock: Option<&Lock>) -> Vec<u8> {
 /// As a program of that format makes it.
 fn made_in_format(format: u8, folder: &Path, lock: Option<&Lock>) -> Vec<u8> {
     let ledger = Ledger::open(&folder.join(file_names::LEDGER), OpenMode::Create).unwrap();
+    made_of(&ledger, format, folder, lock)
+}
+
+fn made_of(ledger: &Ledger, format: u8, folder: &Path, lock: Option<&Lock>) -> Vec<u8> {
     for name in BACKED_UP.iter().filter(|name| **name != file_names::LEDGER) {
         write(&folder.join(name), format!("{name} of the old node").as_bytes()).unwrap();
     }
     let names = BACKED_UP.iter().filter(|name| format > 1 || **name != file_names::AUTHORITY_PATH);
     let files = names.map(|name| {
         let bytes = match *name {
-            file_names::LEDGER => copy_of(&ledger, folder).unwrap(),
+            file_names::LEDGER => copy_of(ledger, folder).unwrap(),
             name => fs::read(folder.join(name)).unwrap(),
         };
         StoredFile { name: (*name).to_owned(), bytes: bytes.into() }
@@ -115,6 +128,50 @@ fn a_backup_is_looked_at_where_nobody_else_reads_and_an_interrupted_look_leaves_
     fs::write(&all, "in the way").unwrap();
     let refused = verify(&backup, &passphrase(), folder.path()).unwrap_err();
     assert!(refused.to_string().contains("/.verify/"), "it is looked at nowhere else: {refused}");
+}
+
+#[tokio::test]
+async fn signatures_are_verified_in_each_contract_that_the_node_noted_and_counted_where_it_noted_none() {
+    let key = SecretKey::from_bytes(&[1; 32]).unwrap();
+    let payer = key.address();
+    let [payee, token, contract, other] = [2, 3, 4, 5].map(|n| Address::from_bytes([n; 20]));
+    let config = ChannelConfig { payer, payee, token, signer: payer, close_delay_secs: 1, salt: [0; 32] };
+    let noted = Escrow { chain_id: 1, contract, token };
+    let (id, charged) = (config.id(&noted.domain()), Usdc::from_micros(5));
+    for (signed_for, is_noted, unverified, violations) in
+        [(contract, true, 0, 0), (other, true, 0, 1), (other, false, 1, 0)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(&folder.path().join(file_names::LEDGER), OpenMode::Create).unwrap();
+        let facts = PayeeChannelFacts { id, config, deposited: charged, claimed: Usdc::ZERO, closing: false };
+        ledger.put_payee_channel(facts).await.unwrap();
+        let domain = Escrow { contract: signed_for, ..noted }.domain();
+        let voucher = Voucher { channel: id, cumulative: charged };
+        let voucher = voucher.verify(&domain, voucher.sign(&domain, &key), payer).unwrap();
+        let call = Call {
+            call_id: CallId::from_bytes([1; 16]),
+            service: ServiceId::from_bytes([7; 16]),
+            method: Method::Get,
+            path: "/ok".to_owned(),
+            request_hash: [0; 32],
+            response_hash: [0; 32],
+            price: charged,
+            charged,
+            outcome: Outcome::Answered,
+            status: 200,
+            headers: BTreeMap::new(),
+            body: None,
+            fault: None,
+            time_secs: 1,
+        };
+        ledger.serve(Served { payer, channel: id, voucher: Some(voucher), call }).await.unwrap();
+        if is_noted {
+            Escrows::note(&ledger, noted, &BTreeSet::new()).await.unwrap();
+        }
+        let backup = made_of(&ledger, FORMAT, folder.path(), None);
+        let facts = verify(&backup, &passphrase(), folder.path()).unwrap();
+        assert_eq!((facts.channels, facts.unverified, facts.violations), (1, unverified, violations));
+    }
 }
 
 #[test]

@@ -30,6 +30,7 @@ use super::{
     spending::OverLimit,
     terms::{Bounds, Unfit},
 };
+use crate::escrows::Escrows;
 
 /// Gas for opening a channel with room for a dear moment; what the wallet should hold at least.
 const ETH_WEI_MIN: u128 = 20_000_000_000_000;
@@ -72,6 +73,7 @@ pub struct FundingParts {
     pub chain: ChainHandle,
     pub ledger: Ledger,
     pub channels: Arc<PayerChannels>,
+    pub escrows: Escrows,
     pub policy: DepositPolicy,
     pub close_delay_max_secs: u64,
     pub rest_limits: RestLimits,

@@ -44,6 +44,7 @@ use crate::{
         funding::{Funding, FundingParts},
         rules::Rules,
     },
+    escrows::Escrows,
     home,
     journal::LedgerJournal,
     settlement::SettlementParts,
@@ -72,6 +73,7 @@ pub(super) struct Foundation {
     pub(super) budget: ByteBudget,
     pub(super) upstream: UpstreamOptions,
     terms: Terms,
+    escrows: Escrows,
     elsewhere: Vec<MoneyElsewhere>,
     ends: CallEnds,
     pub(super) tasks: TaskTracker,
@@ -111,7 +113,8 @@ impl Foundation {
         let channels = Arc::new(PayerChannels::default());
         let book = Book::new(terms.unsafe_max, terms.without_gas_max);
         restore(&ledger, &spec.escrow(), &channels, &book)?;
-        let elsewhere = MoneyElsewhere::read(&ledger, &spec, home::chains(&config.node.data_dir))?;
+        let escrows = Escrows::note(&ledger, spec.escrow(), &home::chains(&config.node.data_dir)).await?;
+        let elsewhere = MoneyElsewhere::read(&ledger, &escrows)?;
 
         let store = open_catalog(&learned, &network_name, signer.address()).await?;
         let (catalog, news) =
@@ -132,6 +135,7 @@ impl Foundation {
             budget,
             upstream,
             terms,
+            escrows,
             elsewhere,
             ends: CallEnds::default(),
             tasks: TaskTracker::new(),
@@ -146,6 +150,7 @@ impl Foundation {
             chain: self.chain.clone(),
             ledger: self.ledger.clone(),
             channels: self.channels.clone(),
+            escrows: self.escrows.clone(),
             policy: deposits(&self.config),
             close_delay_max_secs: self.config.spending.close_delay_max_secs,
             rest_limits: rest_limits(&self.config),

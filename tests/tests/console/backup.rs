@@ -185,6 +185,7 @@ async fn what_was_replaced_is_removed(browser: &mut Browser, kept: &Path, wallet
     let name = kept.file_name().context("no name")?.to_string_lossy().into_owned();
     let page = browser.get(LIST).await?;
     ensure!(page.body.contains(&name) && page.body.contains(wallet), "{page:?}");
+    ensure!(page.body.contains("It had 0.00 USDC in channels, 0.00 USDC earned and not claimed"), "{page:?}");
     let place = format!("/panel/settings/replaced/{name}");
     let page = browser.post(&place, &[]).await?;
     ensure!(page.status == 422 && page.body.contains("for good") && kept.exists(), "{page:?}");

@@ -48,6 +48,7 @@ async fn a_lost_node_comes_back_from_its_backup_buys_nothing_until_told_and_its_
     let verified = run(&elsewhere, &verify).await?;
     let facts = verified.ends_with(0)?.json()?;
     assert_eq!((&facts["channels"], &facts["violations"]), (&1.into(), &0.into()));
+    assert_eq!(facts["unverified"], 0, "the node has noted its contract");
     run(&elsewhere, &["backup", "verify", &file, "--passphrase-file", &wrong]).await?.ends_with(4)?;
     run(&elsewhere, &["backup", "verify", &passphrase, "--passphrase-file", &passphrase])
         .await?

@@ -53,6 +53,11 @@ async fn money_on_channels_of_another_token_than_the_settings_name_is_told_until
         ensure!(listed.ends_with(0)?.err.contains(&back), "{listed:?}");
         ensure!(node.log().contains(&back), "the log does not say it: {}", node.log());
     }
+    let channels = world.consumer.control().ask(endpoint::Channels).await?;
+    let channel = channels.first().context("no channel")?.id.to_string();
+    let close = ["channel", "close", &channel, "--force", "--yes"];
+    let refused = farthing(&world.consumer, &close).await?;
+    ensure!(refused.code != 0 && refused.err.contains(&back), "{refused:?}");
     let settled = farthing(&world.owner, &["settle", "now"]).await?;
     let out = &settled.ends_with(0)?.out;
     ensure!(out.contains(&back) && !out.contains("nothing to claim"), "{settled:?}");

@@ -153,8 +153,10 @@ async fn a_refused_request_is_free_and_reaches_no_upstream() -> Result<()> {
     let both =
         world.post(body.clone(), |r| r.header("idempotency-key", "one").header("idempotency-key", "two"));
     expect_free("two keys", &both.await?, 400, "malformed")?;
-    let both = world.post(body, |r| r.header("authorization", "Bearer another"));
-    expect_refused("two secrets", &both.await?, 401, "unauthorized")?;
+    let both = world.post(body, |r| r.header("authorization", "Bearer another")).await?;
+    expect_refused("two secrets", &both, 401, "unauthorized")?;
+    let next = both.json()["next"].as_str().unwrap_or_default().to_owned();
+    ensure!(next.starts_with("Send one `Authorization"), "{next}");
     assert_eq!(world.upstream.hits(), 1, "only the good call");
     assert_eq!(world.settle_and_check(FUNDS).await?, PRICE);
     Ok(())

@@ -26,7 +26,7 @@ const ADAPTERS: [&str; 4] = ["farthing-network", "farthing-ledger", "farthing-ch
 
 /// The layers of `node/src`, lowest first. A module may use its own layer and those below.
 const LAYERS: [(&str, &[&str]); 3] = [
-    ("foundation", &["secret"]),
+    ("foundation", &["escrows", "secret"]),
     ("use case", &["alerts", "backup", "consumer", "history", "secrets", "settlement", "status"]),
     ("composition", &["chain_spec", "handles", "home", "journal", "lib", "node"]),
 ];

@@ -71,6 +71,9 @@ pub struct ReplacedNode {
     pub replaced_secs: u64,
     /// Its wallet, which may hold money.
     pub wallet: Option<String>,
+    /// The money of that wallet at the end of its node, where another wallet's backup took its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<WalletBalance>,
 }
 
 /// The facts that a backup states about itself.
@@ -82,6 +85,9 @@ pub struct BackupFacts {
     pub files: Vec<String>,
     /// On which its node pays, and on which it is paid.
     pub channels: usize,
+    /// Channels whose signatures were not verified: of a contract that their node has not noted, as earlier programs did not.
+    #[serde(default)]
+    pub unverified: usize,
     /// Invariants of its ledger that do not hold.
     pub violations: u64,
 }

@@ -109,8 +109,12 @@ impl Funding {
     pub async fn request_close(&self, channel: &PayerChannel) -> Result<TxReport, ChainError> {
         // In this contract the same terms are another channel, which the next call may need.
         if channel.is_elsewhere {
-            let why = "the channel is of another chain, contract or token than the settings name";
-            return Err(ChainError::Invalid(why.to_owned()));
+            let place = self.0.escrows.find(channel.id, &channel.config);
+            let back = self.0.escrows.back_to(place, channel.config.token);
+            return Err(ChainError::Invalid(format!(
+                "the channel is of another chain, contract or token than the settings name: set {back}, restart the node, \
+                 and close it then"
+            )));
         }
         self.asks_to_close(channel).await;
         self.0.chain.request_close(channel.config).await

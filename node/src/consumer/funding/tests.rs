@@ -40,6 +40,7 @@ async fn restored(chain: ChainHandle, ledger: Ledger) -> Funding {
 async fn limited(chain: ChainHandle, ledger: Ledger, per_owner: Usdc) -> Funding {
     Funding::restore(FundingParts {
         wallet: chain.wallet(),
+        escrows: Escrows::new(chain.spec().escrow(), &BTreeSet::new()),
         chain,
         ledger,
         channels: Arc::default(),
@@ -250,6 +251,11 @@ async fn a_channel_of_a_former_contract_closes_none_of_the_same_terms_in_this_on
     let former = PayerChannel { is_elsewhere: true, ..funding.0.channels.get(former).unwrap() };
     let refused = funding.request_close(&former).await;
     assert!(matches!(refused, Err(ChainError::Invalid(_))), "{refused:?}");
+    let told = refused.unwrap_err().to_string();
+    assert!(
+        told.contains("set `chain.preset`, `chain.chain_id` and `chain.contract` back to what they"),
+        "{told}"
+    );
     assert!(payer.read_channel(config).await.unwrap().close_at_secs.is_none());
 }
 

@@ -204,6 +204,7 @@ struct Facts {
     is_own: bool,
     files: String,
     channels: usize,
+    unverified: usize,
     violations: u64,
 }
 
@@ -215,6 +216,7 @@ impl Facts {
             is_own: facts.wallet == own,
             files: show::visible(&facts.files.join(", ")),
             channels: facts.channels,
+            unverified: facts.unverified,
             violations: facts.violations,
         }
     }

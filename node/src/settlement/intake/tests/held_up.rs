@@ -1,6 +1,8 @@
 //! What waits for nothing: a payer that takes its deposit back, one that asks for its close, and one whose channel was closed
 //! before its owner started.
 
+use std::collections::BTreeSet;
+
 use farthing_ledger::Served;
 use farthing_network::{Network, NetworkConfig};
 use farthing_protocol::{CallMessage, wire::NetworkName};
@@ -15,6 +17,7 @@ use crate::{
         funding::{Funding, FundingParts},
         rest::RestLimits,
     },
+    escrows::Escrows,
     settlement::{Settlement, SettlementParts},
 };
 
@@ -123,6 +126,7 @@ async fn a_payers_close_is_carried_out_while_another_owner_leaves_this_node_wait
         chain: owner.clone(),
         ledger: ledger.clone(),
         channels: channels.clone(),
+        escrows: Escrows::new(owner.spec().escrow(), &BTreeSet::new()),
         policy: DepositPolicy::default(),
         close_delay_max_secs: 86_400,
         rest_limits: RestLimits { per_owner: usdc(DEPOSIT), in_all: usdc(DEPOSIT) },

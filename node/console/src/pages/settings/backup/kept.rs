@@ -6,7 +6,7 @@ use axum::{
 };
 use farthing_control::{
     endpoint,
-    types::{AutomaticBackups, AutomaticBackupsRequest, ReplacedNode},
+    types::{AutomaticBackups, AutomaticBackupsRequest, ReplacedNode, WalletBalance},
 };
 use serde::Deserialize;
 
@@ -57,6 +57,8 @@ pub(super) struct Replaced {
     pub(super) size: String,
     pub(super) when: String,
     pub(super) wallet: String,
+    /// What its wallet had at its end, where it is noted.
+    pub(super) had: Option<String>,
 }
 
 impl Replaced {
@@ -66,6 +68,7 @@ impl Replaced {
             size: show::size(replaced.bytes),
             when: show::ago(replaced.replaced_secs, now_secs),
             wallet: replaced.wallet.clone().unwrap_or_else(|| "cannot be read".to_owned()),
+            had: replaced.left.as_ref().map(WalletBalance::sums),
         }
     }
 }
