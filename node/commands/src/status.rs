@@ -190,7 +190,7 @@ fn wallet(node: &Handles) -> Check {
             (true, false) => Trade::Sells,
             (true, true) => Trade::Nothing,
         },
-        unclaimed: balance(node).unclaimed.0,
+        unclaimed: node.balance().unclaimed.0,
     };
     let detail = format!("{} holds {} USDC and {} ETH", node.wallet, held.usdc, Eth { wei: held.eth_wei });
     let mut check = needs.check(detail);
