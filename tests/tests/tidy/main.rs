@@ -26,8 +26,8 @@ const ADAPTERS: [&str; 4] = ["farthing-network", "farthing-ledger", "farthing-ch
 
 /// The layers of `node/src`, lowest first. A module may use its own layer and those below.
 const LAYERS: [(&str, &[&str]); 3] = [
-    ("foundation", &["escrows", "secret"]),
-    ("use case", &["alerts", "backup", "consumer", "history", "secrets", "settlement", "status"]),
+    ("foundation", &["secret"]),
+    ("use case", &["alerts", "backup", "consumer", "escrows", "history", "secrets", "settlement", "status"]),
     ("composition", &["chain_spec", "handles", "home", "journal", "lib", "node"]),
 ];
 /// The half that buys, and the package of the half that sells: each could run without the other.

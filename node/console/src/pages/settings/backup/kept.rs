@@ -57,7 +57,7 @@ pub(super) struct Replaced {
     pub(super) size: String,
     pub(super) when: String,
     pub(super) wallet: String,
-    /// What its wallet had at its end, where it is noted.
+    /// The money that its wallet had at its end, where that is noted.
     pub(super) had: Option<String>,
 }
 
