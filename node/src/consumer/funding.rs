@@ -126,9 +126,10 @@ impl Funding {
                 tracing::warn!(owner = %at.owner, %error, "deposits that have lapsed stay in the ledger");
             }
         }
-        for &(config, deposited, total) in parts.chain.deposits_under_way_at_start() {
-            let at = RestingPlace { owner: config.payee, channel: config.id(&parts.chain.domain()) };
-            at_rest.restore_under_way(at, deposited, total, Instant::now() + COUNTED_FOR);
+        for deposit in parts.chain.deposits_under_way_at_start() {
+            let at = RestingPlace { owner: deposit.config.payee, channel: deposit.channel };
+            let until = Instant::now() + COUNTED_FOR;
+            at_rest.restore_under_way(at, deposit.deposited, deposit.total, until);
         }
         let bounds = Bounds {
             deposit_max: parts.policy.deposit_max,
