@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use farthing_protocol::{Address, ChannelConfig, ChannelId, Domain, SecretKey, Usdc};
+use farthing_protocol::{Address, ChannelId, Domain, SecretKey, Usdc};
 use tokio::sync::{mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -19,7 +19,7 @@ use crate::{
     store::Store,
     views::{BaseFee, ChainStatus, ChannelView, ChannelViews, Head, LogsView, UnderWay, Views},
     watcher::{self, Watcher},
-    writer::{Forms, Request, Writer},
+    writer::{DepositUnderWay, Forms, Request, Writer},
 };
 
 mod deployment;
@@ -127,7 +127,8 @@ impl Chain {
             forms: Forms::default(),
             stop: stop.clone(),
         };
-        let deposits = remembered.entries.iter().filter_map(|entry| entry.intent.deposit()).collect();
+        let deposits =
+            remembered.entries.iter().filter_map(|entry| DepositUnderWay::of(entry, &domain)).collect();
         tasks.spawn(write.run(remembered.entries));
         tasks.close();
         let reader = reader(Purpose::OnDemand);
@@ -150,7 +151,7 @@ struct Inner {
     watcher: mpsc::Sender<watcher::Command>,
     writer: mpsc::Sender<Request>,
     /// Of the journal at the start.
-    deposits: Vec<(ChannelConfig, Usdc, Usdc)>,
+    deposits: Vec<DepositUnderWay>,
     stop: CancellationToken,
     /// Nobody waits for the chain any more.
     let_go: CancellationToken,

@@ -44,4 +44,4 @@ pub use views::{
     BaseFee, ChainStatus, ChannelView, ChannelViews, Head, L1Fee, LogsFailing, LogsView, Role, UnderWay,
     view_age_max,
 };
-pub use writer::{AUTHORIZATION_SECS, CLAIM_ROWS_MAX};
+pub use writer::{AUTHORIZATION_SECS, CLAIM_ROWS_MAX, DepositUnderWay};

@@ -36,8 +36,10 @@ mod plan;
 mod prepare;
 mod pursue;
 mod sign;
+mod under_way;
 
 pub use plan::AUTHORIZATION_SECS;
+pub use under_way::DepositUnderWay;
 
 pub(crate) use plan::{claim_call, deposit_nonce};
 pub(crate) use sign::{Unsigned, sign};

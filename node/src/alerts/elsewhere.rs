@@ -14,7 +14,10 @@ use farthing_control::{
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_protocol::{Address, ChannelConfig, ChannelId, Escrow, Usdc};
 
-use crate::escrows::Escrows;
+use crate::{
+    consumer::rest::{Held, PlacedDeposits, StoredPlaces},
+    escrows::Escrows,
+};
 
 /// A channel of the ledger, and what it holds for this node.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +26,7 @@ struct OnChannel {
     config: ChannelConfig,
     earned: Usdc,
     deposited: Usdc,
+    coming: Usdc,
 }
 
 /// The money on all channels of one place that the settings do not name.
@@ -40,6 +44,8 @@ pub struct MoneyElsewhere {
     earned: Usdc,
     /// Deposited and not claimed by the owner.
     deposited: Usdc,
+    /// Was under way there, or not yet in the books, when this node last followed it.
+    coming: Usdc,
 }
 
 impl MoneyElsewhere {
@@ -53,23 +59,48 @@ impl MoneyElsewhere {
             config: row.config,
             earned: row.state().unclaimed(),
             deposited: Usdc::ZERO,
+            coming: Usdc::ZERO,
         });
-        let paying = ledger.payer_channels()?.into_iter().map(|row| OnChannel {
+        Ok(by_place(paid.chain(paying(ledger)?), escrows))
+    }
+}
+
+/// Lists the channels that this node pays on, with the deposits into them that the books may lack.
+fn paying(ledger: &Ledger) -> Result<impl Iterator<Item = OnChannel> + use<>, LedgerError> {
+    let (mut channels, mut shown) = (BTreeMap::new(), BTreeMap::new());
+    for row in ledger.payer_channels()? {
+        let channel = OnChannel {
             id: row.id,
             config: row.config,
             earned: Usdc::ZERO,
             deposited: row.deposited.saturating_sub(row.claimed),
-        });
-        Ok(by_place(paid.chain(paying), escrows))
+            coming: Usdc::ZERO,
+        };
+        channels.insert(row.id, channel);
+        shown.insert(row.id, Held { round: row.round.unwrap_or_default(), deposited: row.deposited });
     }
+    for StoredPlaces { at, terms, deposits } in PlacedDeposits::new(ledger.clone()).by_channel()? {
+        let id = at.channel;
+        let of_row = || channels.get(&id).map(|channel| channel.config);
+        let Some(config) = terms.or_else(of_row) else { continue };
+        let nothing = Held { round: 0, deposited: Usdc::ZERO };
+        let shown = shown.get(&id).copied().unwrap_or(nothing);
+        let lacking = deposits.iter().filter(|deposit| deposit.may_lack(shown));
+        let coming = lacking.fold(Usdc::ZERO, |sum, deposit| sum.saturating_add(deposit.amount));
+        let (earned, deposited) = (Usdc::ZERO, Usdc::ZERO);
+        let unknown = OnChannel { id, config, earned, deposited, coming };
+        channels.entry(id).or_insert(unknown).coming = coming;
+    }
+    Ok(channels.into_values())
 }
 
 /// Adds up the money of the channels that are not of the configured place.
 fn by_place(channels: impl Iterator<Item = OnChannel>, escrows: &Escrows) -> Vec<MoneyElsewhere> {
     let configured = escrows.configured;
     let mut elsewhere = BTreeMap::new();
-    for OnChannel { id, config, earned, deposited } in channels {
-        if (earned.is_zero() && deposited.is_zero()) || configured.holds(id, &config) {
+    for OnChannel { id, config, earned, deposited, coming } in channels {
+        let is_empty = [earned, deposited, coming].into_iter().all(Usdc::is_zero);
+        if is_empty || configured.holds(id, &config) {
             continue;
         }
         let (escrow, token) = (escrows.find(id, &config), config.token);
@@ -81,19 +112,25 @@ fn by_place(channels: impl Iterator<Item = OnChannel>, escrows: &Escrows) -> Vec
             channels: 0,
             earned: Usdc::ZERO,
             deposited: Usdc::ZERO,
+            coming: Usdc::ZERO,
         });
         money.channels += 1;
         money.earned = money.earned.saturating_add(earned);
         money.deposited = money.deposited.saturating_add(deposited);
+        money.coming = money.coming.saturating_add(coming);
     }
     elsewhere.into_values().collect()
 }
 
 /// Tells of one place. It is an error where money was earned: a payer withdraws what is not claimed in time.
 pub(super) fn alert(money: &MoneyElsewhere) -> Alert {
-    let MoneyElsewhere { escrow, token, configured, back, channels, earned, deposited } = money;
+    let MoneyElsewhere { escrow, token, configured, back, channels, earned, deposited, coming } = money;
     let place = place(*escrow, *token);
-    let sums = [(earned, "you earned"), (deposited, "you deposited")];
+    let sums = [
+        (earned, "you earned"),
+        (deposited, "you deposited"),
+        (coming, "you were depositing and may have arrived since"),
+    ];
     let sums = sums.into_iter().filter(|(sum, _)| !sum.is_zero());
     let sums: Vec<String> = sums.map(|(sum, whence)| format!("{sum} USDC that {whence}")).collect();
     let (severity, threat) = match earned.is_zero() {
@@ -127,8 +164,11 @@ mod tests {
     use std::collections::BTreeSet;
 
     use farthing_chain::pay_channels_address;
+    use farthing_ledger::PayerChannelFacts;
+    use redb::backends::InMemoryBackend;
 
     use super::*;
+    use crate::consumer::rest::{PlacedDeposit, RestingPlace};
 
     const TOKEN: Address = Address::from_bytes([1; 20]);
     const OTHER: Address = Address::from_bytes([2; 20]);
@@ -144,7 +184,7 @@ mod tests {
         };
         let id = config.id(&escrow.domain());
         let (earned, deposited) = (Usdc::from_micros(earned), Usdc::from_micros(deposited));
-        OnChannel { id, config, earned, deposited }
+        OnChannel { id, config, earned, deposited, coming: Usdc::ZERO }
     }
 
     #[test]
@@ -177,6 +217,59 @@ mod tests {
             assert!(cause.contains("1 channel with 0.04 USDC that you earned: ") && cause.contains(&former));
             assert_eq!((alerts[0].severity, alerts[0].subject.is_empty()), (Error, false));
         }
+    }
+
+    #[tokio::test]
+    async fn a_deposit_under_way_when_the_settings_changed_is_told_until_the_books_show_it() {
+        let former = Escrow { chain_id: 31_337, contract: OTHER, token: TOKEN };
+        let escrows =
+            Escrows::new(Escrow { contract: pay_channels_address(), ..former }, &BTreeSet::from([31_337]));
+        let OnChannel { id, config, .. } = channel(former, 0, 0);
+        let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+        let told = || {
+            let found = MoneyElsewhere::read(&ledger, &escrows).unwrap();
+            let sums = found.iter().map(|money| (money.channels, money.deposited, money.coming));
+            (sums.collect::<Vec<_>>(), found.iter().map(alert).map(|alert| alert.cause).collect::<String>())
+        };
+        let place = |deposited, amount| PlacedDeposit {
+            round: 0,
+            deposited: Usdc::from_micros(deposited),
+            amount: Usdc::from_micros(amount),
+            rest_before: Usdc::ZERO,
+            paid_before: Usdc::ZERO,
+            begun_secs: 1,
+            lapses_secs: 2,
+            is_made: None,
+        };
+        let (at, placed) =
+            (RestingPlace { owner: config.payee, channel: id }, PlacedDeposits::new(ledger.clone()));
+        let sums =
+            |deposited, coming| vec![(1_usize, Usdc::from_micros(deposited), Usdc::from_micros(coming))];
+        // An opening that was under way: no row knows the channel.
+        placed.put_of(at, config, || vec![place(0, 400_000)]).await.unwrap();
+        let (found, cause) = told();
+        assert_eq!(found, sums(0, 400_000));
+        assert!(cause.contains("1 channel with 0.40 USDC that you were depositing"), "{cause}");
+        // In the books, then with a top-up under way, then with both in the books, and emptied.
+        let booked = async |deposited, round| {
+            let (deposited, claimed) = (Usdc::from_micros(deposited), Usdc::ZERO);
+            let facts =
+                PayerChannelFacts { id, config, deposited, claimed, round: Some(round), stopped: false };
+            ledger.put_payer_channel(facts).await.unwrap();
+        };
+        booked(400_000, 0).await;
+        assert_eq!(told().0, sums(400_000, 0));
+        placed.put(at, || vec![place(0, 400_000), place(400_000, 1_000_000)]).await.unwrap();
+        let (found, cause) = told();
+        assert_eq!(found, sums(400_000, 1_000_000));
+        assert!(
+            cause.contains("0.40 USDC that you deposited and 1.00 USDC that you were depositing"),
+            "{cause}"
+        );
+        booked(1_400_000, 0).await;
+        assert_eq!(told().0, sums(1_400_000, 0));
+        booked(0, 1).await;
+        assert!(told().0.is_empty());
     }
 
     #[test]

@@ -116,19 +116,22 @@ impl Funding {
     pub async fn restore(parts: FundingParts) -> Result<Self, LedgerError> {
         let at_rest = AtRest::new(parts.channels.clone(), parts.rest_limits);
         let (placed, now_secs) = (PlacedDeposits::new(parts.ledger.clone()), clock::now_secs());
-        let stored = placed.all()?;
+        // No chain is asked what became of those elsewhere: they stay, and are told, until the settings are set back.
+        let (stored, elsewhere) = (placed.all()?, placed.elsewhere(parts.escrows.configured)?);
         for (at, deposit) in &stored {
             at_rest.restore(*at, deposit, now_secs);
         }
-        let lapsed = stored.iter().filter(|(_, deposit)| deposit.lapses_secs <= now_secs);
+        let here = stored.iter().filter(|(at, _)| !elsewhere.contains(&at.channel));
+        let lapsed = here.filter(|(_, deposit)| deposit.lapses_secs <= now_secs);
         for at in lapsed.map(|(at, _)| *at).collect::<HashSet<_>>() {
             if let Err(error) = placed.put(at, || at_rest.placed(at, now_secs)).await {
                 tracing::warn!(owner = %at.owner, %error, "deposits that have lapsed stay in the ledger");
             }
         }
-        for &(config, deposited, total) in parts.chain.deposits_under_way_at_start() {
-            let at = RestingPlace { owner: config.payee, channel: config.id(&parts.chain.domain()) };
-            at_rest.restore_under_way(at, deposited, total, Instant::now() + COUNTED_FOR);
+        for deposit in parts.chain.deposits_under_way_at_start() {
+            let at = RestingPlace { owner: deposit.config.payee, channel: deposit.channel };
+            let until = Instant::now() + COUNTED_FOR;
+            at_rest.restore_under_way(at, deposit.deposited, deposit.total, until);
         }
         let bounds = Bounds {
             deposit_max: parts.policy.deposit_max,
@@ -347,7 +350,8 @@ impl Funding {
             return Err(refused);
         }
         // Whatever comes of it, a restart does not forget it.
-        if let Err(error) = self.store(at).await {
+        let placed = || self.0.at_rest.placed(at, clock::now_secs());
+        if let Err(error) = self.0.placed.put_of(at, config, placed).await {
             self.0.at_rest.give_up(at, held);
             return Err(error.into());
         }
@@ -396,13 +400,10 @@ impl Funding {
         self.0.channels.get(id).map_or(0, |channel| channel.round)
     }
 
-    async fn store(&self, at: RestingPlace) -> Result<(), LedgerError> {
-        self.0.placed.put(at, || self.0.at_rest.placed(at, clock::now_secs())).await
-    }
-
     /// Stores what became of a deposit. It counts longer after a restart where that fails.
     async fn store_again(&self, at: RestingPlace) {
-        if let Err(error) = self.store(at).await {
+        let placed = || self.0.at_rest.placed(at, clock::now_secs());
+        if let Err(error) = self.0.placed.put(at, placed).await {
             tracing::warn!(owner = %at.owner, %error, "what became of a deposit was not stored");
         }
     }

@@ -29,7 +29,7 @@ use super::{
 
 mod stored;
 
-pub use stored::{PlacedDeposit, PlacedDeposits};
+pub use stored::{PlacedDeposit, PlacedDeposits, StoredPlaces};
 
 /// The time for which a deposit counts that was made or failed: for as long an endpoint can bring its authorization.
 pub const COUNTED_FOR: Duration = Duration::from_secs(AUTHORIZATION_SECS);

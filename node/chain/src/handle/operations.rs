@@ -15,7 +15,7 @@ use crate::{
     rpc::RpcError,
     views::{ChainStatus, ChannelView, Role},
     watcher,
-    writer::{CLAIM_ROWS_MAX, Forms, Outcome, Request, claim_call, deposit_nonce},
+    writer::{CLAIM_ROWS_MAX, DepositUnderWay, Forms, Outcome, Request, claim_call, deposit_nonce},
 };
 
 impl ChainHandle {
@@ -284,9 +284,8 @@ impl ChainHandle {
         Ok(ContractBooks { head, block, escrow, confirmed, newest })
     }
 
-    /// Lists deposits that this wallet may have made before the start, and the chain has not shown: channels, what they
-    /// held, and what they are to hold then.
-    pub fn deposits_under_way_at_start(&self) -> &[(ChannelConfig, Usdc, Usdc)] {
+    /// Lists deposits that this wallet may have made before the start, and the chain has not shown.
+    pub fn deposits_under_way_at_start(&self) -> &[DepositUnderWay] {
         &self.0.deposits
     }
 

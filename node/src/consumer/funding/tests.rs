@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 
 use super::*;
 use crate::consumer::{
-    channels::tests::{row, usdc},
+    channels::tests::{row, terms, usdc},
     rest::PlacedDeposit,
 };
 
@@ -293,16 +293,19 @@ async fn places_that_have_lapsed_are_dropped_from_the_ledger_at_the_start() {
         lapses_secs,
         is_made: None,
     };
-    let [lapsed, half] = [1, 2].map(|n| RestingPlace {
+    let [lapsed, half, elsewhere] = [1, 2, 3].map(|n| RestingPlace {
         owner: Address::from_bytes([n; 20]),
         channel: ChannelId::from_bytes([n; 32]),
     });
     placed.put(lapsed, || vec![deposit(0, now_secs)]).await.unwrap();
     placed.put(half, || vec![deposit(0, now_secs), deposit(1, now_secs + 3_600)]).await.unwrap();
+    // Of no channel that the settings name: nobody can tell what became of it.
+    let of_former = terms(payer.wallet(), elsewhere.owner);
+    placed.put_of(elsewhere, of_former, || vec![deposit(0, now_secs)]).await.unwrap();
     let funding = restored(payer, ledger).await;
     let stored = placed.all().unwrap();
     let stored: Vec<_> = stored.iter().map(|(at, deposit)| (*at, deposit.round)).collect();
-    assert_eq!(stored, [(half, 1)]);
+    assert_eq!(stored, [(half, 1), (elsewhere, 0)]);
     assert_eq!(funding.at_rest().total(), usdc(1_000));
 }
 

@@ -1,12 +1,14 @@
 //! Deposits among the money at rest, in the ledger: those of a channel are one document, so that a restart frees none of
 //! their places.
 
+use std::collections::HashSet;
+
 use farthing_ledger::{Ledger, LedgerError, Namespace};
-use farthing_protocol::{Address, ChannelId, Usdc, wire};
+use farthing_protocol::{Address, ChannelConfig, ChannelId, Escrow, Usdc, wire};
 use minicbor::{Decode, Encode};
 use tokio::sync::Mutex;
 
-use super::RestingPlace;
+use super::{Held, ROUND_OF_BEFORE, RestingPlace};
 
 /// A deposit that has a place, as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
@@ -31,6 +33,22 @@ pub struct PlacedDeposit {
     pub is_made: Option<bool>,
 }
 
+impl PlacedDeposit {
+    /// Tells whether the books may lack it, if they show the channel to hold so much: it was decided on no earlier.
+    pub fn may_lack(&self, shown: Held) -> bool {
+        self.round != ROUND_OF_BEFORE && Held { round: self.round, deposited: self.deposited } >= shown
+    }
+}
+
+/// The deposits of a channel, as they are stored.
+#[derive(Clone, Debug)]
+pub struct StoredPlaces {
+    pub at: RestingPlace,
+    /// `None` in documents of before.
+    pub terms: Option<ChannelConfig>,
+    pub deposits: Vec<PlacedDeposit>,
+}
+
 #[derive(Debug, Encode, Decode)]
 #[cbor(map)]
 struct PlacesOfChannel {
@@ -38,6 +56,9 @@ struct PlacesOfChannel {
     owner: Address,
     #[n(1)]
     deposits: Vec<PlacedDeposit>,
+    /// With them the channel is found where the settings name another place; `None` before they were noted.
+    #[n(2)]
+    terms: Option<ChannelConfig>,
 }
 
 /// The documents of all channels: each deposit cost gas, so they are few.
@@ -58,14 +79,25 @@ impl PlacedDeposits {
     /// # Errors
     /// When the ledger cannot be read.
     pub fn all(&self) -> Result<Vec<(RestingPlace, PlacedDeposit)>, LedgerError> {
+        let stored = self.by_channel()?.into_iter();
+        let all = stored.flat_map(|StoredPlaces { at, deposits, .. }| {
+            deposits.into_iter().map(move |deposit| (at, deposit))
+        });
+        Ok(all.collect())
+    }
+
+    /// The same by channel, with the terms.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn by_channel(&self) -> Result<Vec<StoredPlaces>, LedgerError> {
         let mut all = Vec::new();
         for (key, bytes) in self.ledger.list(Namespace::Deposits)? {
             let Ok(channel) = <[u8; 32]>::try_from(&key[..]) else { continue };
             let channel = ChannelId::from_bytes(channel);
             match minicbor::decode(&bytes) {
-                Ok(PlacesOfChannel { owner, deposits }) => {
-                    let at = RestingPlace { owner, channel };
-                    all.extend(deposits.into_iter().map(|deposit| (at, deposit)));
+                Ok(PlacesOfChannel { owner, deposits, terms }) => {
+                    all.push(StoredPlaces { at: RestingPlace { owner, channel }, terms, deposits });
                 }
                 Err(error) => tracing::error!(%channel, %error, "its deposits of the last day are not known"),
             }
@@ -73,7 +105,20 @@ impl PlacedDeposits {
         Ok(all)
     }
 
-    /// Stores the deposits of a channel as they are once it is their turn, in place of those before.
+    /// Lists the channels of another place than the settings name, of those whose terms are stored.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn elsewhere(&self, configured: Escrow) -> Result<HashSet<ChannelId>, LedgerError> {
+        let ids = self.by_channel()?.into_iter().filter_map(|StoredPlaces { at, terms, .. }| {
+            let is_elsewhere = terms.is_some_and(|terms| !configured.holds(at.channel, &terms));
+            is_elsewhere.then_some(at.channel)
+        });
+        Ok(ids.collect())
+    }
+
+    /// Stores the deposits of a channel as they are once it is their turn, in place of those before. The terms stay as they are
+    /// stored.
     ///
     /// # Errors
     /// When the ledger cannot be written.
@@ -82,12 +127,41 @@ impl PlacedDeposits {
         at: RestingPlace,
         deposits: impl FnOnce() -> Vec<PlacedDeposit>,
     ) -> Result<(), LedgerError> {
+        self.write(at, None, deposits).await
+    }
+
+    /// The same with the terms of the channel.
+    ///
+    /// # Errors
+    /// When the ledger cannot be written.
+    pub async fn put_of(
+        &self,
+        at: RestingPlace,
+        terms: ChannelConfig,
+        deposits: impl FnOnce() -> Vec<PlacedDeposit>,
+    ) -> Result<(), LedgerError> {
+        self.write(at, Some(terms), deposits).await
+    }
+
+    async fn write(
+        &self,
+        at: RestingPlace,
+        terms: Option<ChannelConfig>,
+        deposits: impl FnOnce() -> Vec<PlacedDeposit>,
+    ) -> Result<(), LedgerError> {
         let _turn = self.writing.lock().await;
         let (key, deposits) = (at.channel.as_bytes().to_vec(), deposits());
         if deposits.is_empty() {
             return self.ledger.delete(Namespace::Deposits, key).await;
         }
-        let document = PlacesOfChannel { owner: at.owner, deposits };
+        let terms = match terms {
+            Some(_) => terms,
+            None => {
+                let before = self.ledger.get(Namespace::Deposits, &key)?;
+                before.and_then(|bytes| minicbor::decode::<PlacesOfChannel>(&bytes).ok()?.terms)
+            }
+        };
+        let document = PlacesOfChannel { owner: at.owner, deposits, terms };
         self.ledger.put(Namespace::Deposits, key, wire::encode(&document)).await
     }
 }
@@ -95,8 +169,10 @@ impl PlacedDeposits {
 #[cfg(test)]
 mod tests {
     use farthing_ledger::OpenMode;
+    use redb::backends::InMemoryBackend;
 
     use super::*;
+    use crate::consumer::channels::tests::terms;
 
     #[tokio::test]
     async fn deposits_of_a_channel_are_stored_over_restarts_until_it_has_none() {
@@ -125,5 +201,37 @@ mod tests {
         open().put(one, Vec::new).await.unwrap();
         assert_eq!(documents(), 1, "nothing stays of a channel without any");
         assert_eq!(open().all().unwrap(), [(other, deposit(2))]);
+    }
+
+    #[tokio::test]
+    async fn the_terms_of_a_channel_stay_with_its_deposits_and_tell_whether_it_is_elsewhere() {
+        let placed = PlacedDeposits::new(Ledger::with_backend(InMemoryBackend::new()).unwrap());
+        let [contract, later, payee] = [1, 2, 3].map(|n| Address::from_bytes([n; 20]));
+        let config = terms(Address::ZERO, payee);
+        let here = Escrow { chain_id: 1, contract, token: config.token };
+        let at = RestingPlace { owner: payee, channel: config.id(&here.domain()) };
+        let deposit = PlacedDeposit {
+            round: 1,
+            deposited: Usdc::from_micros(5),
+            amount: Usdc::from_micros(2),
+            rest_before: Usdc::ZERO,
+            paid_before: Usdc::ZERO,
+            begun_secs: 5,
+            lapses_secs: 6,
+            is_made: None,
+        };
+        placed.put(at, || vec![deposit]).await.unwrap();
+        let moved = Escrow { contract: later, ..here };
+        assert_eq!(placed.elsewhere(moved).unwrap(), HashSet::new(), "nothing tells its place");
+        placed.put_of(at, config, || vec![deposit]).await.unwrap();
+        placed.put(at, || vec![deposit, deposit]).await.unwrap();
+        let stored = placed.by_channel().unwrap();
+        assert_eq!((stored.len(), stored[0].terms, stored[0].deposits.len()), (1, Some(config), 2));
+        assert_eq!(placed.elsewhere(here).unwrap(), HashSet::new());
+        assert_eq!(placed.elsewhere(moved).unwrap(), HashSet::from([at.channel]));
+        for (round, deposited, lacks) in [(1, 5, true), (1, 7, false), (2, 0, false), (0, 9, true)] {
+            let shown = Held { round, deposited: Usdc::from_micros(deposited) };
+            assert_eq!(deposit.may_lack(shown), lacks, "{shown:?}");
+        }
     }
 }
