@@ -347,12 +347,22 @@ impl Payee {
                 block_secs.is_some_and(|secs| is_void(close.until_secs, secs, clock::now_secs(), is_local));
             let is_shown = close.done_for.is_some_and(|shown| is_believed(&self.chain, shown));
             // Before it counts, it is read once more: an endpoint that has fallen silent shows for long what it said last.
-            let is_over = is_void || (is_shown && self.is_still_brought(channel).await);
-            if is_over {
+            if is_void {
                 self.end_duty(channel).await;
+            } else if is_shown && self.is_still_brought(channel).await {
+                self.end_brought(channel).await;
             } else {
                 self.store_again(channel).await;
             }
+        }
+    }
+
+    /// Ends the duty of a signed close that was brought, which the next start keeps in mind.
+    async fn end_brought(&self, channel: ChannelId) {
+        let Some(PayeeChannel { ending, .. }) = self.book.get(channel) else { return };
+        match self.ledger.end_brought_close(channel, ending).await {
+            Ok(_) => drop(self.book.set_ending(channel, Ending::None)),
+            Err(error) => tracing::warn!(%channel, %error, "the end of a signed close was not stored"),
         }
     }
 
