@@ -27,6 +27,8 @@ use super::{
     worth::{Claim, ClaimReason, Row},
 };
 
+mod here;
+
 /// Ends of claims that are stored at once: the ledger's writer makes one commit of what waits together.
 const CONCLUDED_AT_ONCE: usize = 64;
 /// Calls on a channel end soon; a chain that refuses a close does not change its mind at once.
@@ -50,7 +52,7 @@ pub(super) struct Payee {
     pub closing: BTreeSet<ChannelId>,
     /// Those of them that the user of this node closes, whatever it costs.
     pub ordered: BTreeSet<ChannelId>,
-    /// Channels that the chain's watcher was asked to keep.
+    /// Channels that the chain's watcher was asked to keep, and those from elsewhere that it is not asked to.
     pub kept: HashSet<ChannelId>,
     /// The time to ask the contract again about what it refused.
     pub retry_refused: Instant,
@@ -67,7 +69,7 @@ impl Payee {
         mut closes: mpsc::Receiver<ChannelId>,
         interval: Duration,
     ) {
-        self.closing.extend(self.book.closing());
+        self.closing.extend(self.to_be_closed_here());
         let mut tick = tokio::time::interval(interval);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut retry_closes = tokio::time::interval(RETRY_BUSY_EVERY);
@@ -84,7 +86,7 @@ impl Payee {
                     views.mark_unchanged();
                     self.intake.catch_up().await;
                     // A close that was shown as done, and is not.
-                    self.closing.extend(self.book.closing());
+                    self.closing.extend(self.to_be_closed_here());
                     self.serve_again().await;
                     self.forget_closed().await;
                     self.conclude_paid().await;
@@ -128,15 +130,6 @@ impl Payee {
                 let _ = answer.send(Ok(()));
             }
         }
-    }
-
-    /// Claims that were under way at the last stop, or that the chain has taken back since: this task itself has none while
-    /// it asks.
-    fn interrupted_claims(&self) -> Vec<farthing_ledger::Settlement> {
-        self.ledger.settlements_under_way().unwrap_or_else(|error| {
-            tracing::error!(%error, "earlier claims cannot be read");
-            Vec::new()
-        })
     }
 
     /// An interrupted claim is done when the chain shows all of it paid.
@@ -185,8 +178,8 @@ impl Payee {
         }
     }
 
-    /// Every channel with a voucher to claim by, as the chain has been read; without those whose claims were refused, but
-    /// for what is about to be withdrawn, unless all are asked for.
+    /// Every channel with a voucher to claim by, as the chain has been read, which shows none from elsewhere; without those
+    /// whose claims were refused, but for what is about to be withdrawn, unless all are asked for.
     fn rows(&self, all: bool) -> Vec<Row> {
         let now_secs = clock::now_secs();
         let (refused, now) = (self.book.claims().refused, Instant::now());
@@ -215,6 +208,7 @@ impl Payee {
             return;
         }
         refused.retain(|(_, entry)| entry.proof().is_some() && !entry.state.unclaimed().is_zero());
+        refused.retain(|(id, _)| self.is_here(*id));
         refused.sort_by_key(|(_, entry)| Reverse(entry.state.unclaimed()));
         refused.truncate(PROBED_MAX);
         if refused.is_empty() {
@@ -334,7 +328,8 @@ impl Payee {
     /// A channel that has promised something is followed, however many strangers open larger ones.
     async fn keep_what_pays(&mut self) {
         for (channel, entry) in self.book.all() {
-            if !entry.state.best.is_zero() && self.kept.insert(channel) {
+            // By the terms alone, this chain would follow another channel in the place of one elsewhere.
+            if !entry.state.best.is_zero() && self.kept.insert(channel) && self.is_here(channel) {
                 // It fails only when the chain is shut down.
                 let _ = self.chain.track(entry.config).await;
             }
@@ -346,18 +341,28 @@ impl Payee {
         // The first views come before the first head.
         let block_secs = chain_view::time_secs(&self.chain);
         let is_local = self.chain.spec().kind == ChainKind::Local;
-        for close in self.book.signed_away() {
+        for close in self.signed_away_here() {
             let channel = close.channel;
             let is_void =
                 block_secs.is_some_and(|secs| is_void(close.until_secs, secs, clock::now_secs(), is_local));
             let is_shown = close.done_for.is_some_and(|shown| is_believed(&self.chain, shown));
             // Before it counts, it is read once more: an endpoint that has fallen silent shows for long what it said last.
-            let is_over = is_void || (is_shown && self.is_still_brought(channel).await);
-            if is_over {
+            if is_void {
                 self.end_duty(channel).await;
+            } else if is_shown && self.is_still_brought(channel).await {
+                self.end_brought(channel).await;
             } else {
                 self.store_again(channel).await;
             }
+        }
+    }
+
+    /// Ends the duty of a signed close that was brought, which the next start keeps in mind.
+    async fn end_brought(&self, channel: ChannelId) {
+        let Some(PayeeChannel { ending, .. }) = self.book.get(channel) else { return };
+        match self.ledger.end_brought_close(channel, ending).await {
+            Ok(_) => drop(self.book.set_ending(channel, Ending::None)),
+            Err(error) => tracing::warn!(%channel, %error, "the end of a signed close was not stored"),
         }
     }
 
@@ -374,7 +379,7 @@ impl Payee {
 
     /// Ends what this node took on, once the chain has shown for a while that it is done, and still does.
     async fn forget_closed(&mut self) {
-        for (channel, shown_for) in self.book.closed() {
+        for (channel, shown_for) in self.closed_here() {
             if is_believed(&self.chain, shown_for) && self.is_still_closed(channel).await {
                 self.end_duty(channel).await;
                 self.ordered.remove(&channel);

@@ -46,14 +46,16 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::UnknownChannel`].
     pub async fn end_payee_channel(&self, id: ChannelId, ending: Ending) -> Result<PayeeChannelRow> {
-        self.write(move |tx| {
-            let mut table = tx.open_table(PAYEE_CHANNELS)?;
-            let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
-            row.end(ending);
-            table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
-            Ok(row.into_row(id))
-        })
-        .await
+        self.write(move |tx| change(tx, id, |row| row.end(ending))).await
+    }
+
+    /// Records that the signed close of a channel was brought, which ends the duty, and keeps it in mind until another one is
+    /// taken on or it is void.
+    ///
+    /// # Errors
+    /// [`LedgerError::UnknownChannel`].
+    pub async fn end_brought_close(&self, id: ChannelId, close: Ending) -> Result<PayeeChannelRow> {
+        self.write(move |tx| change(tx, id, |row| row.end_brought(close))).await
     }
 
     /// Forgets a channel on which nothing was ever charged or promised, and whose close this node has not signed; any
@@ -89,6 +91,18 @@ impl Ledger {
     pub fn payee_channel(&self, id: ChannelId) -> Result<Option<PayeeChannelRow>> {
         self.read(|tx| Ok(channel_in(&tx.open_table(PAYEE_CHANNELS)?, id)?.map(|row| row.into_row(id))))
     }
+}
+
+fn change(
+    tx: &WriteTransaction,
+    id: ChannelId,
+    with: impl FnOnce(&mut StoredPayeeChannel),
+) -> Result<PayeeChannelRow> {
+    let mut table = tx.open_table(PAYEE_CHANNELS)?;
+    let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
+    with(&mut row);
+    table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
+    Ok(row.into_row(id))
 }
 
 fn put_channel(tx: &WriteTransaction, channel: PayeeChannelFacts) -> Result<PayeeChannelRow> {

@@ -76,7 +76,7 @@ impl PayeeChannel {
             view: None,
             ending: row.ending,
             closed_since: None,
-            brought: None,
+            brought: row.brought,
             ends_in: if let Ending::Closes { round } = row.ending { round } else { None },
             opening: row.opening,
             opening_version: row.opening_version,

@@ -37,6 +37,7 @@ fn row(deposited: u64, claimed: u64) -> PayeeChannelRow {
         opening_version: claimed,
         ending: Ending::None,
         lost: Usdc::ZERO,
+        brought: None,
     }
 }
 

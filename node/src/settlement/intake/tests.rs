@@ -25,6 +25,7 @@ use crate::{
 };
 
 mod between_calls;
+mod elsewhere;
 mod held_up;
 
 const fn terms() -> Terms {

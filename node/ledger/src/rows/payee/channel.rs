@@ -36,6 +36,8 @@ pub struct PayeeChannelRow {
     pub ending: Ending,
     /// The amount that the payer withdrew although it was charged, as far as it is booked.
     pub lost: Usdc,
+    /// The signed close that was brought, and whose words close the channel again where a block takes that back.
+    pub brought: Option<Ending>,
 }
 
 /// The duty that this node has taken on towards the end of a channel. What one reading of the chain shows never ends it.

@@ -55,6 +55,11 @@ pub(crate) struct StoredPayeeChannel {
     carried: Option<Usdc>,
     #[n(17)]
     opening_version: Option<u64>,
+    /// [`PayeeChannelRow::brought`].
+    #[n(18)]
+    brought_until_secs: Option<u64>,
+    #[n(19)]
+    brought_round: Option<u32>,
 }
 
 impl StoredPayeeChannel {
@@ -76,6 +81,8 @@ impl StoredPayeeChannel {
             signed_round: None,
             carried: None,
             opening_version: None,
+            brought_until_secs: None,
+            brought_round: None,
         }
     }
 
@@ -138,7 +145,16 @@ impl StoredPayeeChannel {
         (lost != booked.unwrap_or_default()).then_some(lost)
     }
 
+    /// Ends the duty of a signed close that was brought, and keeps its words.
+    pub(crate) fn end_brought(&mut self, close: Ending) {
+        self.end(Ending::None);
+        if let Ending::SignedAway { until_secs, round } = close {
+            (self.brought_until_secs, self.brought_round) = (Some(until_secs), Some(round));
+        }
+    }
+
     pub(crate) fn end(&mut self, ending: Ending) {
+        (self.brought_until_secs, self.brought_round) = (None, None);
         (self.closes, self.signed_until_secs, self.signed_round) = match ending {
             Ending::None => (None, None, None),
             Ending::Closes { round } => (Some(true), None, round),
@@ -196,6 +212,10 @@ impl StoredPayeeChannel {
             opening_version: self.opening_version.unwrap_or_default(),
             ending: self.ending(),
             lost: self.lost.unwrap_or_default(),
+            brought: self
+                .brought_until_secs
+                .zip(self.brought_round)
+                .map(|(until_secs, round)| Ending::SignedAway { until_secs, round }),
         }
     }
 }

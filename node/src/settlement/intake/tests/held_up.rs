@@ -191,6 +191,15 @@ async fn an_owner_that_starts_after_its_signed_close_was_brought_serves_the_chan
     until("the channel is served again", || row().ending == Ending::None).await;
     until("calls may begin", || book.get(id).is_some_and(|entry| !entry.state.closing)).await;
     task.abort();
+
+    // A block takes the close back after another start.
+    let book = Book::with_places(1);
+    book.restore(&row(), None);
+    let before = View { safe_deposited: Usdc::ZERO, close_at_secs: None, round: 0, safe_round: 0 };
+    book.apply(&row(), None, before);
+    assert!(book.get(id).unwrap().state.closing, "the same words close the channel again");
+    ledger.end_payee_channel(id, Ending::None).await.unwrap();
+    assert_eq!(row().brought, None, "void");
 }
 
 #[tokio::test(flavor = "multi_thread")]
