@@ -132,7 +132,7 @@ struct NodeFacts {
     closed_unasked: Vec<ClosedUnasked>,
     /// Money on channels that the settings do not reach.
     elsewhere: Vec<MoneyElsewhere>,
-    /// Money of wallets that a restored backup replaced.
+    /// Money of nodes that a restored backup replaced.
     left: Vec<MoneyLeft>,
     /// Withdrawn by payers before it was claimed.
     lost: Option<EarningsLost>,
@@ -386,7 +386,8 @@ impl Alerts {
     pub fn restore(parts: AlertsParts) -> Result<Self, LedgerError> {
         let levels = LevelsStore::restore(parts.ledger.clone())?;
         let elsewhere = parts.elsewhere.iter().map(elsewhere::alert);
-        for Alert { cause, action, .. } in elsewhere.chain(parts.left.iter().map(left::alert)) {
+        let replaced = left::still(&parts.left, &parts.data_dir, &parts.book);
+        for Alert { cause, action, .. } in elsewhere.chain(replaced.iter().map(left::alert)) {
             tracing::warn!("{cause}; {action}");
         }
         Ok(Self(Arc::new(AlertsInner { parts, levels, since: Mutex::default(), delivery: Mutex::default() })))
@@ -482,7 +483,7 @@ impl Alerts {
             disk: Space::of(&parts.data_dir),
             closed_unasked: closed_unasked(&parts.funding),
             elsewhere: parts.elsewhere.clone(),
-            left: parts.left.iter().filter_map(|left| left.kept(&parts.data_dir)).collect(),
+            left: left::still(&parts.left, &parts.data_dir, &parts.book),
             lost: lost::lately(&parts.ledger, &paid_on, clock::now_secs(), is_worth_gas),
             unaffordable: chain_view::means(&parts.readiness.chain).left_behind(unclaimed.iter().copied()),
             refused: refused(&parts.book),

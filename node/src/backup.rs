@@ -31,6 +31,7 @@ use crate::{
 };
 
 pub mod automatic;
+pub mod earned;
 mod folder;
 pub mod replaced;
 mod seal;

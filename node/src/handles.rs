@@ -19,7 +19,10 @@ use tokio::sync::Mutex;
 
 use crate::{
     alerts::Alerts,
-    backup::Automatic,
+    backup::{
+        Automatic,
+        earned::{EarnedOn, MoneyAtEnd},
+    },
     consumer::{Consumer, channels::PayerChannels, funding::Funding},
     history::{History, tally::Tally},
     secrets::Secrets,
@@ -84,6 +87,13 @@ impl Handles {
             in_channels: sum(unspent.collect()).into(),
             unclaimed: sum(unclaimed.collect()).into(),
         }
+    }
+
+    /// Returns that money with what each channel owes: what the files of this node are to tell once others take their place.
+    pub fn money_at_end(&self) -> MoneyAtEnd {
+        let owed = self.book.all().into_iter();
+        let earned = owed.filter_map(|(id, channel)| EarnedOn::of(id, &channel.state)).collect();
+        MoneyAtEnd { balance: self.balance(), earned }
     }
 
     /// Returns the history of this node.

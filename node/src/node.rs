@@ -190,7 +190,7 @@ impl Node {
 
     /// Notes the wallet's money for a backup that takes its place. Until now calls went on, and nothing changes it any more.
     async fn note_what_is_left(&self) {
-        let (config, own) = (self.handles.config.clone(), self.handles.balance());
+        let (config, own) = (self.handles.config.clone(), self.handles.money_at_end());
         if let Err(error) = aside(move || staged::note_left(&config.node.data_dir, own)).await {
             tracing::warn!(%error, "what this wallet has is noted as it was when the backup was made ready");
         }

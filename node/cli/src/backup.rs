@@ -204,8 +204,8 @@ async fn forget(context: &Context, name: &str, yes: bool) -> Result<(), Failure>
     }
     let name: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
     let gone = node.ask(endpoint::RemoveReplacedNode.of(name)).await?;
-    if let Some(had) = had(&gone, &own) {
-        context.output.prose(&format!("Its wallet is gone from here.{had}"));
+    if let Some(told) = told(&gone, &own) {
+        context.output.prose(&told);
     }
     context.output.data(&gone, |gone| replaced(std::slice::from_ref(gone)))
 }
@@ -217,9 +217,28 @@ fn question(found: &ReplacedNode, own: &str) -> String {
     format!("Remove {} and the wallet {wallet} in it for good?{lost}", found.name)
 }
 
-/// Tells what goes with the wallet of a replaced node, where it is another than `own`.
+/// Tells what went.
+fn told(gone: &ReplacedNode, own: &str) -> Option<String> {
+    let had = had(gone, own)?;
+    let what = if is_of(gone, own) { "Its vouchers are" } else { "Its wallet is" };
+    Some(format!("{what} gone from here.{had}"))
+}
+
+fn is_of(found: &ReplacedNode, own: &str) -> bool {
+    found.wallet.as_deref() == Some(own)
+}
+
+/// Tells what goes with the files of a replaced node: the better vouchers of `own`, or another wallet with all that it has.
 fn had(found: &ReplacedNode, own: &str) -> Option<String> {
-    found.wallet.as_deref().filter(|wallet| *wallet != own)?;
+    found.wallet.as_ref()?;
+    if is_of(found, own) {
+        let left = found.left.as_ref().filter(|left| !left.unclaimed.0.is_zero())?;
+        return Some(format!(
+            " It is this node's wallet. When it was replaced it had {} USDC earned and not claimed: what this node does not \
+             know of that is lost with these files, unless its payers come back.",
+            left.unclaimed
+        ));
+    }
     let sums = found.left.as_ref().map(|left| format!(" When it was replaced it had {}.", left.sums()));
     Some(format!(
         " It is not this node's wallet: without its phrase or a backup, nobody reaches what it holds, what it earned and \
@@ -308,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_question_and_the_answer_name_what_goes_with_a_wallet_that_is_not_the_nodes() {
+    fn the_question_and_the_answer_name_what_goes_with_the_files() {
         let usdc = |micros| Text(Usdc::from_micros(micros));
         let left = WalletBalance {
             address: Text(Address::ZERO),
@@ -330,7 +349,21 @@ mod tests {
         assert!(question(&found, "0xB").ends_with(&told), "{told}");
         let sums = "0.04 USDC in channels, 0.094 USDC earned and not claimed, and 0.322 USDC and 0.001 ETH in the wallet";
         assert!(told.ends_with(&format!(" When it was replaced it had {sums}.")), "{told}");
-        assert_eq!(had(&found, "0xA"), None, "its own");
+        assert_eq!(super::told(&found, "0xB").unwrap(), format!("Its wallet is gone from here.{told}"));
+
+        let told = had(&found, "0xA").unwrap();
+        assert!(
+            told.contains("it had 0.094 USDC earned and not claimed: what this node does not know"),
+            "{told}"
+        );
+        assert!(question(&found, "0xA").ends_with(&told), "{told}");
+        assert_eq!(super::told(&found, "0xA").unwrap(), format!("Its vouchers are gone from here.{told}"));
+        let none = found.left.clone().map(|left| WalletBalance { unclaimed: usdc(0), ..left });
+        assert_eq!(
+            had(&ReplacedNode { left: none, ..found }, "0xA"),
+            None,
+            "the rest is this node's as well"
+        );
     }
 
     #[test]

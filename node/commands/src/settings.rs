@@ -220,14 +220,13 @@ async fn restore(
     let staged = aside(move || {
         let check = |file: &Path| check_settings(&sources, file);
         let wallet_passphrase = config.wallet.passphrase.as_ref();
-        let own = || node.balance();
+        let own = || node.money_at_end();
         staged::stage(&bytes, &passphrase, wallet_passphrase, &config.node.data_dir, own, check)
     });
     let (facts, kept_in) = staged.await?;
     tracing::warn!(wallet = facts.wallet, "the node is replaced by the one of a backup, and restarts");
     running.restart.cancel();
-    let is_another = facts.wallet != running.node.wallet.to_string();
-    let left = is_another.then(|| running.node.balance());
+    let left = Some(running.node.balance());
     Ok(Json(Restoring { facts, kept_in: kept_in.display().to_string(), left }))
 }
 

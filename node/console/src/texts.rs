@@ -38,7 +38,7 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
             ("Money is where the settings do not lead", "Set the chain back and restart the node", None)
         }
         AlertKind::MoneyLeft => {
-            ("A replaced wallet has money", "See backups", Some("/panel/settings/backup"))
+            ("Replaced files tell of money", "See backups", Some("/panel/settings/backup"))
         }
         AlertKind::EarningsLost => ("Payers withdrew what you had earned", "See the history", FINANCE),
         AlertKind::SpendingStopped => ("All spending is stopped", "See the limits", LIMITS),

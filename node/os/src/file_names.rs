@@ -41,8 +41,10 @@ pub const RESTORE: &str = ".restore";
 pub const RESTORE_READY: &str = "ready";
 /// The beginning of the name of a folder with the files of a node that a restoration replaced.
 pub const REPLACED_PREFIX: &str = "replaced-";
-/// The file in such a folder that tells of the money of its wallet, where that is another than the restored one.
+/// The file in such a folder that tells of the money of its wallet at the node's end.
 pub const LEFT: &str = "left.json";
+/// The file in such a folder that tells what was earned on each channel and not claimed.
+pub const EARNED: &str = "earned.json";
 /// The authority with its key: all that makes another folder's node one that clients trust.
 pub const AUTHORITY_PATH: &str = "tls/authority.pem";
 /// The files of a backup, in the order in which they are restored: with a wallet the folder is complete, and without one a

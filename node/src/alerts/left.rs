@@ -1,4 +1,5 @@
-//! Money of wallets that a restored backup took the place of: this node does not follow their channels.
+//! Money of nodes that a restored backup took the place of: of other wallets this node follows no channels, and of its own the
+//! files may have better vouchers ([`better`]).
 //!
 //! What each of them had is noted beside its files when its node ends ([`crate::backup::staged`]). It is told until the files
 //! are gone, whoever looks after that wallet meanwhile: this node cannot see it. A wallet that was replaced more than once has a
@@ -11,20 +12,33 @@ use farthing_control::types::{
     AlertSeverity::{Error, Warning},
     ReplacedNode, WalletBalance,
 };
-use farthing_protocol::Address;
+use farthing_owner::book::Book;
+use farthing_protocol::{Address, ChannelId, channel::PayeeState};
 
 use crate::backup::replaced;
+
+mod better;
+
+use better::BetterVouchers;
 
 /// The money of one wallet, as it is noted in the folders of the data folder that have its files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MoneyLeft {
     pub(super) wallet: String,
-    /// The newest first.
+    /// Those of another wallet than the node's own, the newest first.
     pub(super) folders: Vec<ReplacedNode>,
+    /// Those of its own.
+    pub(super) better: Vec<BetterVouchers>,
+}
+
+/// Returns what is there still of `left`, and beyond the books of this node.
+pub(super) fn still(left: &[MoneyLeft], data_dir: &Path, book: &Book) -> Vec<MoneyLeft> {
+    let now = |id| book.get(id).map(|channel| channel.state);
+    left.iter().filter_map(|left| left.kept(data_dir, now)).collect()
 }
 
 impl MoneyLeft {
-    /// Reads what each wallet but `own` had when it was replaced.
+    /// Reads what each wallet had when it was replaced, and of `own` what was earned and not claimed.
     pub fn read(data_dir: &Path, own: Address) -> Vec<Self> {
         let replaced = replaced::all(data_dir).unwrap_or_else(|error| {
             tracing::warn!(%error, "what replaced nodes left is not known");
@@ -32,20 +46,26 @@ impl MoneyLeft {
         });
         let own = own.to_string();
         let mut wallets = BTreeMap::<String, Vec<ReplacedNode>>::new();
+        let mut better = Vec::new();
         for node in replaced {
-            if let Some(wallet) = node.wallet.clone().filter(|wallet| *wallet != own) {
-                wallets.entry(wallet).or_default().push(node);
+            match node.wallet.clone() {
+                Some(wallet) if wallet == own => better.extend(BetterVouchers::read(data_dir, &node)),
+                Some(wallet) => wallets.entry(wallet).or_default().push(node),
+                None => {}
             }
         }
-        let left = wallets.into_iter().map(|(wallet, folders)| Self { wallet, folders });
-        left.filter(Self::has_money).collect()
+        let left = wallets.into_iter().map(|(wallet, folders)| Self { wallet, folders, better: Vec::new() });
+        let own = Self { wallet: own, folders: Vec::new(), better };
+        left.chain([own]).filter(Self::has_money).collect()
     }
 
-    /// Returns what is there still; `None` once no folder is left that tells of money.
-    pub(super) fn kept(&self, data_dir: &Path) -> Option<Self> {
-        let is_there = |node: &&ReplacedNode| data_dir.join(&node.name).is_dir();
-        let folders = self.folders.iter().filter(is_there).cloned().collect();
-        Some(Self { wallet: self.wallet.clone(), folders }).filter(Self::has_money)
+    /// Returns what is there still; `None` once no folder is left that tells of money beyond what the books know `now`.
+    fn kept(&self, data_dir: &Path, now: impl Fn(ChannelId) -> Option<PayeeState>) -> Option<Self> {
+        let is_there = |name: &str| data_dir.join(name).is_dir();
+        let folders = self.folders.iter().filter(|node| is_there(&node.name)).cloned().collect();
+        let better = self.better.iter().filter(|one| is_there(&one.folder));
+        let better = better.filter_map(|one| one.compared(&now)).collect();
+        Some(Self { wallet: self.wallet.clone(), folders, better }).filter(Self::has_money)
     }
 
     fn notes(&self) -> impl Iterator<Item = &WalletBalance> {
@@ -53,7 +73,7 @@ impl MoneyLeft {
     }
 
     fn has_money(&self) -> bool {
-        self.notes().any(has_money)
+        !self.better.is_empty() || self.notes().any(has_money)
     }
 }
 
@@ -69,7 +89,10 @@ fn has_money(balance: &WalletBalance) -> bool {
 
 /// Tells of one wallet. It is an error where money was earned: a payer withdraws what is not claimed in time.
 pub(super) fn alert(money: &MoneyLeft) -> Alert {
-    let MoneyLeft { wallet, folders } = money;
+    let MoneyLeft { wallet, folders, better } = money;
+    if !better.is_empty() {
+        return better::alert(wallet, better);
+    }
     let (severity, threat) = match money.notes().all(|balance| balance.unclaimed.0.is_zero()) {
         true => (Warning, ""),
         false => (Error, ", and payers can withdraw what was earned"),
@@ -111,6 +134,7 @@ mod tests {
     use farthing_protocol::Usdc;
 
     use super::*;
+    use crate::backup::earned::EarnedOn;
 
     fn balance(wallet: u8, in_channels: u64, unclaimed: u64) -> WalletBalance {
         WalletBalance {
@@ -155,7 +179,7 @@ mod tests {
         assert_eq!(alerts[0].subject, Address::from_bytes([1; 20]).to_string());
 
         fs::remove_dir_all(data.path().join("replaced-1")).unwrap();
-        let kept: Vec<bool> = left.iter().map(|left| left.kept(data.path()).is_some()).collect();
+        let kept: Vec<bool> = left.iter().map(|left| left.kept(data.path(), |_| None).is_some()).collect();
         assert_eq!(kept, [false, true]);
     }
 
@@ -198,9 +222,44 @@ mod tests {
         }
         for name in ["replaced-3", "replaced-2", "replaced-1"] {
             assert!(told.action.contains(&format!("`farthing backup forget {name}`")), "{told:?}");
-            assert!(left[0].kept(data.path()).is_some(), "{name} is there");
+            assert!(left[0].kept(data.path(), |_| None).is_some(), "{name} is there");
             fs::remove_dir_all(data.path().join(name)).unwrap();
         }
-        assert_eq!(left[0].kept(data.path()), None);
+        assert_eq!(left[0].kept(data.path(), |_| None), None);
+    }
+
+    #[test]
+    fn better_vouchers_of_its_own_wallet_are_told_until_the_books_know_as_much() {
+        let data = tempfile::tempdir().unwrap();
+        let id = ChannelId::NONE;
+        let state = |claimed, spent| {
+            let [claimed, spent] = [claimed, spent].map(Usdc::from_micros);
+            PayeeState { deposited: Usdc::from_micros(40_000), claimed, spent, ..PayeeState::default() }
+        };
+        // What it has in channels and in the wallet this node has as well.
+        replaced(data.path(), "replaced-1", 9, Some(balance(9, 7, 0)));
+        assert_eq!(MoneyLeft::read(data.path(), OWN), []);
+        replaced(data.path(), "replaced-2", 9, Some(balance(9, 7, 22_000)));
+        let earned = vec![EarnedOn::of(id, &state(0, 22_000)).unwrap()];
+        let note = data.path().join("replaced-2").join(file_names::EARNED);
+        fs::write(note, serde_json::to_vec(&earned).unwrap()).unwrap();
+
+        let left = MoneyLeft::read(data.path(), OWN);
+        let told = |now: Option<PayeeState>| left[0].kept(data.path(), |_| now).as_ref().map(alert);
+        let told_of = |now| told(now).unwrap().cause;
+        assert!(left.len() == 1 && told_of(None).contains("0.022 USDC earned"), "{left:?}");
+        for (now, sum) in [(state(0, 2_000), "0.02 USDC"), (state(2_000, 2_000), "0.02 USDC")] {
+            assert!(told_of(Some(now)).contains(&format!("{sum} earned and not claimed")), "{now:?}");
+        }
+        let alert = told(Some(state(0, 21_999))).unwrap();
+        assert!(alert.severity == Error && alert.subject == OWN.to_string(), "{alert:?}");
+        assert!(alert.cause.contains("0.000001 USDC earned and not claimed, whose vouchers"), "{alert:?}");
+        assert!(alert.cause.starts_with("a restored backup knows less than the files"), "{alert:?}");
+        assert!(alert.action.contains("`farthing backup forget replaced-2` gives it up"), "{alert:?}");
+        for known in [state(0, 22_000), state(22_000, 22_000), state(22_000, 2_000)] {
+            assert_eq!(told(Some(known)), None, "{known:?}");
+        }
+        fs::remove_dir_all(data.path().join("replaced-2")).unwrap();
+        assert_eq!(told(None), None);
     }
 }

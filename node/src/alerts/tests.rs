@@ -67,7 +67,8 @@ fn each_level_raises_its_alert_below_it_and_not_at_it() {
         wallet: None,
         left: Some(balance),
     };
-    let left = vec![MoneyLeft { wallet: Address::ZERO.to_string(), folders: vec![replaced] }];
+    let left =
+        vec![MoneyLeft { wallet: Address::ZERO.to_string(), folders: vec![replaced], better: Vec::new() }];
     assert_eq!(kinds(&NodeFacts { left, ..well() }), ["money-left"]);
     let none =
         Levels { usdc_below: Usdc::ZERO, eth_below: Eth { wei: 0 }, channel_below: Usdc::ZERO, ..levels() };

@@ -21,7 +21,11 @@ use farthing_os::{
 use farthing_wallet::Wallet;
 use serde::{Deserialize, Serialize};
 
-use super::{BackupContents, BackupError, BackupSummary, discard, make_folder, open, put_into, read, verify};
+use super::{
+    BackupContents, BackupError, BackupSummary, discard,
+    earned::{EarnedOn, MoneyAtEnd},
+    make_folder, open, put_into, read, verify,
+};
 
 /// The contents of `ready`.
 #[derive(Serialize, Deserialize)]
@@ -30,15 +34,18 @@ struct StagedPlan {
     kept_in: String,
     /// The files that the backup has.
     files: Vec<String>,
-    /// The money of the replaced node, where the backup is of another wallet: its ledger is opened by nobody any more. It is
-    /// as of now, and from the node's end on as of then.
+    /// The money of the replaced node: its ledger is opened by nobody any more, and the one in its place may know less, also
+    /// of the same wallet. It is as of now, and from the node's end on as of then.
     #[serde(default)]
     left: Option<WalletBalance>,
+    /// What payers owe of it.
+    #[serde(default)]
+    earned: Vec<EarnedOn>,
 }
 
 /// Makes a backup ready to replace the node of `data_dir` at its next start. `check_settings` is told where the restored
 /// `farthing.toml` lies, and says what is wrong with it. `own` tells the present node's money once all else is done: it is kept
-/// with its files where the backup is of another wallet. Takes its time: call it outside of async tasks.
+/// with its files. Takes its time: call it outside of async tasks.
 ///
 /// Answers with what is in the backup, and where the present node's files will be.
 ///
@@ -49,7 +56,7 @@ pub fn stage(
     passphrase: &SecretText,
     wallet_passphrase: Option<&SecretText>,
     data_dir: &Path,
-    own: impl FnOnce() -> WalletBalance,
+    own: impl FnOnce() -> MoneyAtEnd,
     check_settings: impl FnOnce(&Path) -> Result<(), String>,
 ) -> Result<(BackupSummary, PathBuf), BackupError> {
     let facts = verify(bytes, passphrase, data_dir)?;
@@ -63,8 +70,9 @@ pub fn stage(
     let kept_in =
         format!("{}{}", file_names::REPLACED_PREFIX, clock::timestamp(clock::now_secs()).replace(':', ""));
     let ready = prepare(&contents, &folder, wallet_passphrase, check_settings).and_then(|()| {
-        let left = Some(own()).filter(|own| own.address.to_string() != facts.wallet);
-        write_plan(&folder, &StagedPlan { kept_in: kept_in.clone(), files: facts.files.clone(), left })
+        let MoneyAtEnd { balance, earned } = own();
+        let (kept_in, files) = (kept_in.clone(), facts.files.clone());
+        write_plan(&folder, &StagedPlan { kept_in, files, left: Some(balance), earned })
     });
     if let Err(error) = ready {
         // Without `ready` it is nothing but a leftover.
@@ -98,16 +106,17 @@ fn read_plan(folder: &Path) -> Result<Option<StagedPlan>, BackupError> {
     Ok(read(&ready)?.and_then(|json| serde_json::from_slice(&json).ok()))
 }
 
-/// Notes the money of a node that ends, where the backup of another wallet is ready to take its place: since that was made ready
-/// it has served and bought.
+/// Notes the money of a node that ends, where a backup is ready to take its place: since that was made ready it has served and
+/// bought.
 ///
 /// # Errors
 /// [`BackupError::Io`]; the note of before stays.
-pub fn note_left(data_dir: &Path, own: WalletBalance) -> Result<(), BackupError> {
+pub fn note_left(data_dir: &Path, own: MoneyAtEnd) -> Result<(), BackupError> {
     let folder = data_dir.join(file_names::RESTORE);
+    let MoneyAtEnd { balance, earned } = own;
     match read_plan(&folder)? {
-        Some(plan) if plan.left.is_some() => write_plan(&folder, &StagedPlan { left: Some(own), ..plan }),
-        _ => Ok(()),
+        Some(plan) => write_plan(&folder, &StagedPlan { left: Some(balance), earned, ..plan }),
+        None => Ok(()),
     }
 }
 
@@ -134,8 +143,12 @@ pub fn apply(data_dir: &Path) -> Result<Option<PathBuf>, BackupError> {
     let kept_in = data_dir.join(&plan.kept_in);
     make_folder(&kept_in)?;
     if let Some(left) = &plan.left {
-        let (path, json) = (kept_in.join(file_names::LEFT), serde_json::to_vec(left).unwrap_or_default());
-        files::replace_private(&path, &json).map_err(failed(&path))?;
+        let earned = serde_json::to_vec(&plan.earned).unwrap_or_default();
+        let left = serde_json::to_vec(left).unwrap_or_default();
+        for (name, json) in [(file_names::LEFT, left), (file_names::EARNED, earned)] {
+            let path = kept_in.join(name);
+            files::replace_private(&path, &json).map_err(failed(&path))?;
+        }
     }
     let mut changed = BTreeSet::from([kept_in.clone(), data_dir.to_owned()]);
     for name in BACKED_UP {
@@ -166,9 +179,11 @@ pub fn apply(data_dir: &Path) -> Result<Option<PathBuf>, BackupError> {
 
 #[cfg(test)]
 mod tests {
-    use farthing_protocol::Usdc;
+    use farthing_ledger::{Ledger, OpenMode};
+    use farthing_protocol::{ChannelId, Usdc};
 
     use super::*;
+    use crate::backup::{Lock, Recipient, earned::noted_in, make};
 
     fn folder_with(files: &[(&str, &str)], plan: &[&str]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
@@ -182,6 +197,7 @@ mod tests {
             kept_in: "replaced-x".into(),
             files: plan.iter().map(ToString::to_string).collect(),
             left: None,
+            earned: Vec::new(),
         };
         write_plan(&folder.path().join(file_names::RESTORE), &plan).unwrap();
         folder
@@ -251,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_money_of_another_wallet_is_noted_beside_its_files_also_after_an_interruption() {
+    fn the_money_at_the_nodes_end_is_noted_beside_its_files_also_after_an_interruption() {
         let folder = folder_with(&[("wallet.json", "new"), ("replaced-x/left.json", "half of")], &[]);
         let amount = Usdc::from_micros(7);
         let left = WalletBalance {
@@ -265,21 +281,49 @@ mod tests {
         let restore = folder.path().join(file_names::RESTORE);
         fs::remove_file(restore.join(file_names::RESTORE_READY)).unwrap();
         let files = vec!["wallet.json".to_owned()];
-        write_plan(&restore, &StagedPlan { kept_in: "replaced-x".into(), files, left: Some(left.clone()) })
-            .unwrap();
-        let at_its_end = WalletBalance { unclaimed: Usdc::from_micros(94).into(), ..left };
+        let plan =
+            StagedPlan { kept_in: "replaced-x".into(), files, left: Some(left.clone()), earned: Vec::new() };
+        write_plan(&restore, &plan).unwrap();
+        let unclaimed = Usdc::from_micros(94).into();
+        let earned = EarnedOn { channel: ChannelId::NONE.into(), total: unclaimed, unclaimed };
+        let at_its_end = MoneyAtEnd { balance: WalletBalance { unclaimed, ..left }, earned: vec![earned] };
         note_left(folder.path(), at_its_end.clone()).unwrap();
         apply(folder.path()).unwrap();
         let noted = read(&folder, "replaced-x/left.json").unwrap();
-        assert_eq!(serde_json::from_str::<WalletBalance>(&noted).unwrap(), at_its_end);
+        assert_eq!(serde_json::from_str::<WalletBalance>(&noted).unwrap(), at_its_end.balance);
+        assert_eq!(noted_in(&folder.path().join("replaced-x")), at_its_end.earned);
         assert_eq!(read(&folder, "wallet.json").as_deref(), Some("new"));
 
-        note_left(folder.path(), at_its_end.clone()).unwrap();
+        note_left(folder.path(), at_its_end).unwrap();
         assert!(!is_waiting(folder.path()), "nothing takes the place of this one");
-        let same_wallet = folder_with(&[("wallet.json", "new")], &["wallet.json"]);
-        note_left(same_wallet.path(), at_its_end).unwrap();
-        apply(same_wallet.path()).unwrap();
-        assert_eq!(read(&same_wallet, "replaced-x/left.json"), None, "its own money it tells of by itself");
+    }
+
+    #[test]
+    fn the_money_of_the_same_wallet_is_noted_as_well() {
+        let (data, passphrase) = (tempfile::tempdir().unwrap(), SecretText::new("four random words here"));
+        let wallet = Wallet::open_or_create(data.path(), None).unwrap().wallet.address();
+        let ledger = Ledger::open(&data.path().join(file_names::LEDGER), OpenMode::Create).unwrap();
+        let lock = Lock::Recipient(Recipient::with(&passphrase, [4, 8, 1]).unwrap());
+        let bytes = make(data.path(), &ledger, &wallet.to_string(), &lock, 7).unwrap();
+        drop(ledger);
+        let unclaimed = Usdc::from_micros(22).into();
+        let own = MoneyAtEnd {
+            balance: WalletBalance {
+                address: wallet.into(),
+                usdc: None,
+                eth: None,
+                in_channels: Usdc::ZERO.into(),
+                unclaimed,
+                stale: None,
+            },
+            earned: vec![EarnedOn { channel: ChannelId::NONE.into(), total: unclaimed, unclaimed }],
+        };
+        let noted = || own.clone();
+        let (_, kept_in) = stage(&bytes, &passphrase, None, data.path(), noted, |_| Ok(())).unwrap();
+        apply(data.path()).unwrap();
+        let left = fs::read_to_string(kept_in.join(file_names::LEFT)).unwrap();
+        assert_eq!(serde_json::from_str::<WalletBalance>(&left).unwrap(), own.balance);
+        assert_eq!(noted_in(&kept_in), own.earned);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! A node whose place the backup of another wallet takes: it tells of the money of before until its files are put back.
+//! A node whose place a backup takes, of another wallet or an older one of its own: it tells of the money of before until its files
+//! are put back, or its books know of it.
 
 use std::{path::Path, sync::Arc};
 
@@ -168,5 +169,45 @@ async fn what_a_replaced_wallet_earns_until_its_node_ends_is_told_and_named_befo
 
     put_the_owner_back(&mut world, kept).await?;
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
+    Ok(())
+}
+
+#[tokio::test]
+async fn better_vouchers_that_an_older_backup_replaces_are_told_until_their_payer_is_back() -> Result<()> {
+    let mut world = World::with(fixed_owner()?).await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let request = BackupRequest { passphrase: PASSPHRASE.to_owned() };
+    let made = world.owner.control().tell(endpoint::CreateBackup, &request).await?;
+    for _ in 0..2 {
+        expect_served(&world.get("/ok").await?)?;
+    }
+    world.wait_until_decided().await?;
+    world.consumer.kill().await?;
+    restore(&world, &made.name).await?;
+    eventually("the restored node runs", async || {
+        let status = world.owner.control().ask(endpoint::Status).await;
+        Ok(status.is_ok_and(|status| !status.spending))
+    })
+    .await?;
+
+    let beyond = format!("{} USDC earned and not claimed", cost(2));
+    let alert = told(&world.owner).await?.context("no alert")?;
+    ensure!(alert.severity == AlertSeverity::Error && alert.cause.contains(&beyond), "{alert:?}");
+    ensure!(alert.subject == world.owner_wallet.to_string(), "{alert:?}");
+    let replaced = world.owner.control().ask(endpoint::ReplacedNodes).await?;
+    let kept = replaced.first().context("no files are kept")?;
+    // There is nobody to ask.
+    let asked = farthing(&world.owner, &["backup", "forget", &kept.name]).await?;
+    let had = format!("it had {} USDC earned and not claimed", cost(3));
+    ensure!(asked.code != 0 && asked.err.contains(&had), "{asked:?}");
+
+    world.owner.wait_until_ready().await?;
+    world.consumer.restart(Vec::new()).await?;
+    world.consumer.wait_until_ready().await?;
+    eventually("the restored node serves", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    ensure!(told(&world.owner).await?.is_none(), "its payer has shown the newest receipt");
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(4));
+    ensure!(told(&world.owner).await?.is_none(), "what is claimed is known");
     Ok(())
 }

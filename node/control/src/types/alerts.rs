@@ -33,7 +33,8 @@ words! {
         WalletTwice = "wallet-twice",
         /// Money is on channels of another chain, contract or token than the settings name; the subject says of which.
         MoneyElsewhere = "money-elsewhere",
-        /// A wallet that a restored backup replaced has money; the subject is its address.
+        /// A wallet that a restored backup replaced has money, or the files of this node's own have better vouchers than the backup;
+        /// the subject is its address.
         MoneyLeft = "money-left",
         /// Payers withdrew what was earned, before it was claimed.
         EarningsLost = "earnings-lost",

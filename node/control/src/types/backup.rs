@@ -71,7 +71,7 @@ pub struct ReplacedNode {
     pub replaced_secs: u64,
     /// Its wallet, which may hold money.
     pub wallet: Option<String>,
-    /// The money of that wallet at the end of its node, where another wallet's backup took its place.
+    /// The money of that wallet at the end of its node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<WalletBalance>,
 }
@@ -99,7 +99,8 @@ pub struct Restoring {
     pub facts: BackupFacts,
     /// The folder that keeps the files of the present node, on the node's machine.
     pub kept_in: String,
-    /// The money of the present node where the backup is of another wallet: nobody follows its channels from then on.
+    /// The money of the present node. Where the backup is of another wallet, nobody follows its channels from then on; where it
+    /// is of the same, the restored node knows of what was earned and not claimed no more than the backup does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<WalletBalance>,
 }

@@ -262,6 +262,8 @@ struct Restored {
     kept_in: String,
     /// Of the wallet that was here, where it is another.
     left: Option<WalletBalance>,
+    /// Earned by the same wallet and not claimed, where there was any.
+    unclaimed: Option<String>,
 }
 
 /// Checks a backup, or restores it.
@@ -285,10 +287,13 @@ pub(in crate::pages) async fn open(Path(name): Path<String>, form: Form<OpenFiel
     let frame = visit.frame(Section::Settings).await?;
     match mendable(visit.panel.node().tell(endpoint::RestoreBackup.of(&name), &request).await)? {
         Ok(restoring) => {
+            let is_own = restoring.facts.wallet == frame.status.address.to_string();
+            let earned = restoring.left.as_ref().map(|left| left.unclaimed).filter(|_| is_own);
             let restored = Restored {
                 wallet: show::visible(&restoring.facts.wallet),
                 kept_in: show::visible(&restoring.kept_in),
-                left: restoring.left,
+                left: restoring.left.filter(|_| !is_own),
+                unclaimed: earned.filter(|earned| !earned.0.is_zero()).map(|earned| earned.to_string()),
             };
             Ok(restarting(frame, Some(restored)))
         }
