@@ -38,7 +38,7 @@ struct StagedPlan {
     /// of the same wallet. It is as of now, and from the node's end on as of then.
     #[serde(default)]
     left: Option<WalletBalance>,
-    /// What payers owe of it.
+    /// The part of it that payers owe.
     #[serde(default)]
     earned: Vec<EarnedOn>,
 }

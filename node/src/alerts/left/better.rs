@@ -10,7 +10,7 @@ use farthing_protocol::{ChannelId, Usdc, channel::PayeeState};
 
 use crate::backup::earned::{self, EarnedOn};
 
-/// What one folder of the node's own wallet tells of.
+/// The better vouchers in one folder of the node's own wallet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BetterVouchers {
     pub(super) folder: String,
