@@ -74,8 +74,10 @@ async fn a_folder_of_a_node_of_before_is_shared_with_no_other_program_and_goes_o
     let today = NodeOptions::new(folder.path().join("node"));
     let mut before = NodeProcess::start(&chain, NodeOptions { program, ..today.clone() }).await?;
     let wallet = before.status().await?.address.0;
-    let (data, token) = (before.data_dir().display().to_string(), format!("chain.token={}", chain.token));
-    let arguments = ["run", "--set", "chain.preset=local", "--set", &token];
+    let data = before.data_dir().display().to_string();
+    let (token, url) =
+        (format!("chain.token={}", chain.token), format!("chain.rpc_urls={}", chain.rpc_url()));
+    let arguments = ["run", "--set", "chain.preset=local", "--set", &token, "--set", &url];
     let beside = tokio::time::timeout(ENDS_WITHIN, run(&data, &arguments)).await??;
     ensure!(beside.code != 0 && beside.err.contains("is in use by another node"), "{beside:?}");
     ensure!(!before.has_ended(), "the node that was there has ended: {}", before.log());
