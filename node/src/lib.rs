@@ -14,3 +14,5 @@ pub mod secret;
 pub mod secrets;
 pub mod settlement;
 pub mod status;
+#[cfg(test)]
+mod testing;

@@ -326,6 +326,17 @@ mod tests {
 
     use super::*;
 
+    fn replaced(left: Option<WalletBalance>) -> ReplacedNode {
+        ReplacedNode {
+            name: "replaced-x".to_owned(),
+            path: String::new(),
+            bytes: 1,
+            replaced_secs: 1,
+            wallet: Some("0xA".to_owned()),
+            left,
+        }
+    }
+
     #[test]
     fn the_question_and_the_answer_name_what_goes_with_the_files() {
         let usdc = |micros| Text(Usdc::from_micros(micros));
@@ -337,14 +348,7 @@ mod tests {
             unclaimed: usdc(94_000),
             stale: None,
         };
-        let found = ReplacedNode {
-            name: "replaced-x".to_owned(),
-            path: String::new(),
-            bytes: 1,
-            replaced_secs: 1,
-            wallet: Some("0xA".to_owned()),
-            left: Some(left),
-        };
+        let found = replaced(Some(left));
         let told = had(&found, "0xB").unwrap();
         assert!(question(&found, "0xB").ends_with(&told), "{told}");
         let sums = "0.04 USDC in channels, 0.094 USDC earned and not claimed, and 0.322 USDC and 0.001 ETH in the wallet";
@@ -368,14 +372,7 @@ mod tests {
 
     #[test]
     fn the_question_says_that_money_goes_with_a_wallet_that_is_not_the_nodes() {
-        let found = ReplacedNode {
-            name: "replaced-x".to_owned(),
-            path: String::new(),
-            bytes: 1,
-            replaced_secs: 1,
-            wallet: Some("0xA".to_owned()),
-            left: None,
-        };
+        let found = replaced(None);
         assert_eq!(question(&found, "0xA"), "Remove replaced-x and the wallet 0xA in it for good?");
         let asked = question(&found, "0xB");
         assert!(asked.contains("wallet 0xA in it for good? It is not this node's wallet"), "{asked}");

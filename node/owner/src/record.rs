@@ -6,7 +6,7 @@ use bytes::Bytes;
 use farthing_ledger::{Accepted, BODY_BYTES_MAX, Call, CallRow, LedgerError, Recorded, Served, ServedRow};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
-    Address, CallId, CallReply, CallRequest, ChannelId, Hash, Refusal, RefusalCode, Usdc,
+    Address, CallId, CallReply, CallRequest, ChannelId, Hash, Receipt, Refusal, RefusalCode, Signature, Usdc,
     call::CallStatus,
     resolution::{Record, Repeat, repeat},
 };
@@ -189,12 +189,18 @@ impl Owner {
     fn stored_answer(&self, row: &CallRow) -> Result<Option<Arc<Answer>>, Refusal> {
         let given = self.0.given.of((row.payer, row.call.call_id));
         let body = row.call.body.clone().map(|body| self.0.load.hold(row.payer, body)).transpose()?;
-        Answer::stored(row, (body, given), |receipt| self.sign(receipt))
+        Answer::stored(row, (body, given), |receipt| self.sign_stored(receipt))
+    }
+
+    /// Signs the receipt of a stored call, which may be of another contract or chain than the settings name.
+    fn sign_stored(&self, receipt: &Receipt) -> Result<Signature, Refusal> {
+        self.check_signs_on(receipt.channel)?;
+        self.sign(receipt)
     }
 
     /// The receipt alone: the body is gone.
     fn done(&self, row: &CallRow) -> Result<Arc<Answer>, Refusal> {
-        let signature = self.sign(&row.receipt)?;
+        let signature = self.sign_stored(&row.receipt)?;
         Ok(Answer::status(CallStatus::Done { receipt: row.receipt, signature }))
     }
 
@@ -216,7 +222,7 @@ impl Owner {
         if fetched.outcome != row.call.outcome {
             return self.done(row);
         }
-        Answer::repeated(row, fetched, |receipt| self.sign(receipt))
+        Answer::repeated(row, fetched, |receipt| self.sign_stored(receipt))
     }
 }
 

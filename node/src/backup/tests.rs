@@ -1,14 +1,9 @@
 //! A backup opens with its passphrase alone, and is restored whole or not at all.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    os::unix::fs::PermissionsExt,
-};
+use std::{collections::BTreeSet, os::unix::fs::PermissionsExt};
 
-use farthing_ledger::{Call, PayeeChannelFacts, Served};
-use farthing_protocol::{
-    Address, CallId, Escrow, Outcome, SecretKey, ServiceId, Usdc, Voucher, call::Method,
-};
+use farthing_ledger::{PayeeChannelFacts, Served};
+use farthing_protocol::{Address, Escrow, SecretKey, Usdc, Voucher};
 
 use super::{
     seal::{HEAD_BYTES, fit, seal_under},
@@ -17,6 +12,7 @@ use super::{
 use crate::{
     consumer::{rules::Rules, spending::SpendingCaps},
     escrows::Escrows,
+    testing::charged_call,
 };
 
 const CHEAP: [u8; 3] = [4, 8, 1];
@@ -148,22 +144,7 @@ async fn signatures_are_verified_in_each_contract_that_the_node_noted_and_counte
         let domain = Escrow { contract: signed_for, ..noted }.domain();
         let voucher = Voucher { channel: id, cumulative: charged };
         let voucher = voucher.verify(&domain, voucher.sign(&domain, &key), payer).unwrap();
-        let call = Call {
-            call_id: CallId::from_bytes([1; 16]),
-            service: ServiceId::from_bytes([7; 16]),
-            method: Method::Get,
-            path: "/ok".to_owned(),
-            request_hash: [0; 32],
-            response_hash: [0; 32],
-            price: charged,
-            charged,
-            outcome: Outcome::Answered,
-            status: 200,
-            headers: BTreeMap::new(),
-            body: None,
-            fault: None,
-            time_secs: 1,
-        };
+        let call = charged_call(charged);
         ledger.serve(Served { payer, channel: id, voucher: Some(voucher), call }).await.unwrap();
         if is_noted {
             Escrows::note(&ledger, noted, &BTreeSet::new()).await.unwrap();

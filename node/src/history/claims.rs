@@ -61,15 +61,12 @@ pub(super) const fn reason_of_settlement(settlement: &Settlement) -> Option<&'st
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use farthing_ledger::{Call, PayeeChannelFacts, Served, SettlementRow, Standing, Transaction};
-    use farthing_protocol::{
-        Address, CallId, ChannelConfig, Domain, Outcome, SecretKey, ServiceId, Usdc, Voucher, call::Method,
-    };
+    use farthing_ledger::{PayeeChannelFacts, Served, SettlementRow, Standing, Transaction};
+    use farthing_protocol::{Address, ChannelConfig, Domain, SecretKey, Usdc, Voucher};
     use redb::backends::InMemoryBackend;
 
     use super::*;
+    use crate::testing::charged_call;
 
     const fn usdc(micros: u64) -> Usdc {
         Usdc::from_micros(micros)
@@ -94,22 +91,7 @@ mod tests {
         let voucher = Voucher { channel: id, cumulative: spent };
         let signature = voucher.sign(&domain, &key);
         let voucher = Some(voucher.verify(&domain, signature, payer).unwrap());
-        let call = Call {
-            call_id: CallId::from_bytes([1; 16]),
-            service: ServiceId::from_bytes([7; 16]),
-            method: Method::Get,
-            path: "/ok".to_owned(),
-            request_hash: [0; 32],
-            response_hash: [0; 32],
-            price: spent,
-            charged: spent,
-            outcome: Outcome::Answered,
-            status: 200,
-            headers: BTreeMap::new(),
-            body: None,
-            fault: None,
-            time_secs: 1,
-        };
+        let call = charged_call(spent);
         ledger.serve(Served { payer, channel: id, voucher, call }).await.unwrap();
         let row = SettlementRow { channel: id, from: usdc(0), to: spent };
         let claim = ledger.open_settlement(vec![row], 1).await.unwrap();

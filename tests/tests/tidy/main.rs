@@ -27,7 +27,10 @@ const ADAPTERS: [&str; 4] = ["farthing-network", "farthing-ledger", "farthing-ch
 /// The layers of `node/src`, lowest first. A module may use its own layer and those below.
 const LAYERS: [(&str, &[&str]); 3] = [
     ("foundation", &["secret"]),
-    ("use case", &["alerts", "backup", "consumer", "escrows", "history", "secrets", "settlement", "status"]),
+    (
+        "use case",
+        &["alerts", "backup", "consumer", "escrows", "history", "secrets", "settlement", "status", "testing"],
+    ),
     ("composition", &["chain_spec", "handles", "home", "journal", "lib", "node"]),
 ];
 /// The half that buys, and the package of the half that sells: each could run without the other.

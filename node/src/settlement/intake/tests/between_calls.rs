@@ -1,31 +1,9 @@
 //! A payout that a book takes over, and calls that run.
 
-use std::collections::BTreeMap;
-
-use farthing_ledger::{Call, Served};
-use farthing_protocol::{Outcome, ServiceId, call::Method};
+use farthing_ledger::Served;
 
 use super::*;
-
-/// The record of a call that was answered.
-pub(super) fn charged_call(charged: Usdc) -> Call {
-    Call {
-        call_id: CallId::from_bytes([1; 16]),
-        service: ServiceId::from_bytes([7; 16]),
-        method: Method::Get,
-        path: "/ok".to_owned(),
-        request_hash: [0; 32],
-        response_hash: [0; 32],
-        price: charged,
-        charged,
-        outcome: Outcome::Answered,
-        status: 200,
-        headers: BTreeMap::new(),
-        body: None,
-        fault: None,
-        time_secs: 1,
-    }
-}
+use crate::testing::charged_call;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payout_that_no_call_explains_waits_for_calls_in_progress_which_are_charged() {

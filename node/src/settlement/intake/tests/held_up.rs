@@ -10,7 +10,7 @@ use farthing_wallet::Wallet;
 use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{between_calls::charged_call, *};
+use super::*;
 use crate::{
     consumer::{
         deposits::DepositPolicy,
@@ -19,6 +19,7 @@ use crate::{
     },
     escrows::Escrows,
     settlement::{Settlement, SettlementParts},
+    testing::charged_call,
 };
 
 const DEPOSIT: u64 = 900_000;
