@@ -2,7 +2,7 @@
 
 use minicbor::{CborLen, Decode, Encode, bytes::ByteVec};
 
-use crate::{Address, Hash, Listing, NodeRecord, ServiceId, Signed};
+use crate::{Address, Hash, Listing, NodeRecord, ServiceId, Signed, Usdc, listing::ServiceKind};
 
 /// A question. Lists are bounded by [`crate::limits::INFO_ITEMS_MAX`].
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
@@ -25,6 +25,57 @@ pub enum InfoRequest {
     /// Records of some peers you know, to find one's way into the network.
     #[n(5)]
     Peers,
+    /// The listings that fit, best first. Only nodes whose record has [`crate::record::FLAG_KEEPS_ALL`] can read it.
+    #[n(6)]
+    Search(#[n(0)] ListingSearch),
+}
+
+/// The criteria of a search, as a catalog's own.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
+#[cbor(map)]
+pub struct ListingSearch {
+    /// All must occur; the last may be unfinished.
+    #[n(0)]
+    pub words: String,
+    #[n(1)]
+    pub category: Option<String>,
+    #[n(2)]
+    pub tag: Option<String>,
+    #[n(3)]
+    pub kind: Option<ServiceKind>,
+    #[n(4)]
+    pub price_max: Option<Usdc>,
+    /// Only services whose owner is there.
+    #[n(5)]
+    pub online: bool,
+    /// Only services with free samples.
+    #[n(6)]
+    pub samples: bool,
+    #[n(7)]
+    pub owner: Option<Address>,
+    #[n(8)]
+    pub order: ListingOrder,
+    /// Listings wanted.
+    #[n(9)]
+    pub limit: u8,
+}
+
+/// The order of what a search finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
+#[cbor(index_only)]
+pub enum ListingOrder {
+    /// Best match first.
+    #[n(0)]
+    Relevance,
+    /// Cheapest first.
+    #[n(1)]
+    Price,
+    /// Last updated first.
+    #[n(2)]
+    Newest,
+    /// From A to Z.
+    #[n(3)]
+    Name,
 }
 
 /// An answer. What is not known is left out.

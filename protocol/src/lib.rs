@@ -6,9 +6,10 @@
 //! lets both ends of a call, the tests and an offline audit share one opinion.
 //!
 //! Reading order: [`money`], [`identity`], [`id`] → [`signature`], [`signed`] →
-//! `method`, `outcome`, [`plain`], [`listing`], [`refusal`], [`record`], [`channel`], [`consent`], [`books`] → [`call`],
-//! [`call_stream`], [`info`], [`sync`], [`reach`], [`resolution`] → [`wire`], [`limits`].
+//! `method`, `outcome`, [`plain`], [`listing`], [`shards`], [`refusal`], [`record`], [`channel`], [`consent`], [`books`] → [`call`],
+//! [`call_stream`], [`info`], [`reconciliation`], [`sync`], [`agreement`], [`reach`], [`resolution`] → [`wire`], [`limits`].
 
+pub mod agreement;
 pub mod books;
 mod bytes;
 pub mod call;
@@ -26,9 +27,11 @@ pub mod money;
 mod outcome;
 pub mod plain;
 pub mod reach;
+pub mod reconciliation;
 pub mod record;
 pub mod refusal;
 pub mod resolution;
+pub mod shards;
 pub mod signature;
 pub mod signed;
 pub mod sync;
@@ -46,7 +49,7 @@ pub use outcome::Outcome;
 pub use record::NodeRecord;
 pub use refusal::{Refusal, RefusalCode};
 pub use signature::{SecretKey, Signature};
-pub use signed::{Signed, Verified};
+pub use signed::{Packed, Signed, Verified};
 
 /// A 32-byte Keccak-256 hash.
 pub type Hash = [u8; 32];

@@ -13,6 +13,10 @@ pub const FLAG_TCP_VERIFIED: u32 = 1;
 pub const FLAG_QUIC_VERIFIED: u32 = 1 << 1;
 /// Has services to sell. The bit before it is kept for nodes that relay for others.
 pub const FLAG_ACCEPTS_CALLS: u32 = 1 << 3;
+/// Keeps the listings of all shards, and answers searches of those that keep less.
+pub const FLAG_KEEPS_ALL: u32 = 1 << 4;
+/// Takes calls on streams that are kept (`call/2`), so that a first call need not wait for the node to say so.
+pub const FLAG_CALL_STREAMS: u32 = 1 << 5;
 
 /// The record that a node publishes in the directory, keyed by its wallet address. Usually 256 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]

@@ -196,7 +196,6 @@ impl OwnerAnswer {
 /// An owner's record of a call id, when another copy of the same request arrives and none is being served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
-    Nothing,
     /// Given to the service by an earlier run of the node; it may have run.
     Interrupted,
     Finished {
@@ -231,7 +230,6 @@ pub enum Repeat {
 /// payer that lost it may ask once more. An unbounded right would sell a service for ever for one price.
 pub const fn repeat(record: Record, is_safe: bool) -> Repeat {
     match record {
-        Record::Nothing => Repeat::Serve,
         Record::Interrupted => Repeat::MayHaveRun,
         Record::Finished { is_answer: false, is_charged: false, .. } if is_safe => Repeat::Serve,
         Record::Finished { is_kept: true, .. } => Repeat::Answer,
@@ -327,7 +325,6 @@ mod tests {
         assert_eq!(repeat(done(true, true), true), Repeat::Answer);
         assert_eq!(repeat(done(false, false), false), Repeat::Receipt, "what has effects runs once");
         assert_eq!(repeat(Record::Interrupted, false), Repeat::MayHaveRun);
-        assert_eq!(repeat(Record::Nothing, false), Repeat::Serve);
     }
 
     #[test]

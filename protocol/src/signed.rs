@@ -218,6 +218,40 @@ impl<T: Document> Verified<T> {
             Proof::Digest(_) => unreachable!("documents are verified by `Signed::verify` alone"),
         }
     }
+
+    /// The same document in as few bytes as it travels in, for keeping many.
+    pub fn pack(&self) -> Packed<T> {
+        Packed { bytes: wire::encode(&self.to_signed()).into(), document: PhantomData }
+    }
+}
+
+/// A verified document as it travels. Made of a [`Verified`] alone, so that reading it again needs no other check of
+/// its signature.
+pub struct Packed<T> {
+    bytes: Box<[u8]>,
+    document: PhantomData<fn() -> T>,
+}
+
+impl<T> std::fmt::Debug for Packed<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Packed({} bytes)", self.bytes.len())
+    }
+}
+
+impl<T: Document> Packed<T> {
+    /// The bytes of the [`Signed`] document.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Returns what was packed.
+    pub fn unpack(&self) -> Verified<T> {
+        let Signed { bytes, signature, .. }: Signed<T> =
+            wire::decode(&self.bytes).expect("these bytes were written by `pack`");
+        let value: T = wire::decode(&bytes).expect("the document was read when it was verified");
+        let signer = value.signer();
+        Verified { value, signer, proof: Proof::Document(bytes, signature) }
+    }
 }
 
 impl<T> Deref for Verified<T> {

@@ -1,8 +1,9 @@
-//! `/farthing/<net>/sync/1`: two nodes find out which listings only one of them has, and exchange those.
+//! `/farthing/<net>/sync/1` and `sync/2`: two nodes find out which listings only one of them has, and exchange those.
 //!
 //! One side asks, the other answers every message with one message:
 //!
 //! ```text
+//! Shards(own)       → Shards(own)          `sync/2` alone: what follows is about the shards that both keep
 //! Compare(…)        → Compare(…)           rounds of range comparison, until the asking side knows both differences
 //! Fetch(names)      → Listings(batch)      as many as fit into a frame; the rest is asked for again
 //! Offer(names)      → Fetch(names)         what the answering side would like to have of it
@@ -13,7 +14,7 @@
 
 use minicbor::{CborLen, Decode, Encode, bytes::ByteVec};
 
-use crate::{Hash, bytes::byte_array};
+use crate::{Hash, bytes::byte_array, reconciliation::Item};
 
 byte_array!(
     /// Names one version of one listing: the first half of its content hash. Sixteen bytes are enough, because
@@ -23,11 +24,18 @@ byte_array!(
 );
 
 impl ItemName {
-    /// Of the version with this content hash.
+    /// Of the version with this content hash, or with this [`Item`].
     pub fn of(content_hash: &Hash) -> Self {
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&content_hash[..16]);
         Self(bytes)
+    }
+
+    /// Writes the item that stands for it in a comparison. The zeros vanish when the message is compressed, so a name costs half.
+    pub fn item(self) -> Item {
+        let mut item = [0; 32];
+        item[..16].copy_from_slice(&self.0);
+        item
     }
 }
 
@@ -52,4 +60,7 @@ pub enum SyncMessage {
     /// No, and why: one line for a person.
     #[n(5)]
     Refused(#[n(0)] String),
+    /// The shards that I keep, as [`crate::shards::Shards::bits`]. Nodes that speak `sync/1` alone cannot read it.
+    #[n(6)]
+    Shards(#[n(0)] u16),
 }

@@ -136,8 +136,13 @@ named_after_the_network! {
     /// One call after the other on streams that are kept.
     call_stream_protocol = "/farthing/{}/call/2";
     info_protocol = "/farthing/{}/info/1";
+    /// Sessions about whole catalogs: what nodes of before speak.
     sync_protocol = "/farthing/{}/sync/1";
+    /// Sessions about the shards that both nodes keep.
+    shard_sync_protocol = "/farthing/{}/sync/2";
     gossip_protocol = "/farthing/{}/gossip/1";
+    /// Sessions in which two nodes exchange the records that one of them lacks.
+    agreement_protocol = "/farthing/{}/records/1";
     reach_protocol = "/farthing/{}/reach/1";
     kad_protocol = "/farthing/{}/kad/1";
     /// The gossip topic of new node records.

@@ -67,6 +67,11 @@ fn messages_of_sync_keep_their_bytes() {
 }
 
 #[test]
+fn messages_about_records_keep_their_bytes() {
+    check("records_message", &examples::records_messages());
+}
+
+#[test]
 fn messages_of_reach_keep_their_bytes() {
     check("reach_request", &examples::reach_requests());
     check("reach_response", &examples::reach_responses());
@@ -155,5 +160,6 @@ fn every_variant_of_a_message_has_an_example() {
     has_every_variant("info_request", &examples::info_requests());
     has_every_variant("info_response", &examples::info_responses());
     has_every_variant("sync_message", &examples::sync_messages());
+    has_every_variant("records_message", &examples::records_messages());
     has_every_variant("reach_response", &examples::reach_responses());
 }

@@ -52,6 +52,18 @@ fn a_document_of_a_newer_version_keeps_its_signature_when_passed_on() {
 }
 
 #[test]
+fn what_is_packed_is_unpacked_as_it_was_with_every_byte_of_a_newer_version() {
+    let mut bytes = wire::encode(&node_record());
+    bytes[0] += 1;
+    bytes.push(13);
+    bytes.extend(wire::encode(&"of a later day"));
+    let verified = sign_bytes::<NodeRecord>(&bytes, &owner()).verify().unwrap();
+    let packed = verified.pack();
+    assert_eq!(packed.as_bytes(), wire::encode(&verified.to_signed()));
+    assert_eq!(packed.unpack(), verified);
+}
+
+#[test]
 fn a_signature_covers_every_byte_and_the_kind_of_document() {
     let verified = signed_listing().verify().unwrap();
     assert_eq!((verified.signer(), &*verified), (owner().address(), &listing()));

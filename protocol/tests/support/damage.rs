@@ -23,6 +23,7 @@ pub fn valid() -> Vec<Vec<u8>> {
     all.extend(examples::info_requests().iter().map(|(_, value)| wire::encode(value)));
     all.extend(examples::info_responses().iter().map(|(_, value)| wire::encode(value)));
     all.extend(examples::sync_messages().iter().map(|(_, value)| wire::encode(value)));
+    all.extend(examples::records_messages().iter().map(|(_, value)| wire::encode(value)));
     all
 }
 

@@ -7,9 +7,10 @@ use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, CloseConsent,
     CloseRequest, Domain, Hash, Listing, NodeRecord, Outcome, Receipt, Refusal, RefusalCode, SecretKey,
     ServiceId, ServiceNonce, Signature, Signed, SignedClose, Usdc, Voucher,
+    agreement::RecordsMessage,
     books::{CallRecord, CallsAsked, CallsPage, Shown},
     call::{CallStatus, ChannelSync, ChargePolicy, Method, Payment, response_hash},
-    info::{InfoRequest, InfoResponse},
+    info::{InfoRequest, InfoResponse, ListingOrder, ListingSearch},
     listing::{Accept, Details, OperationPrice, Pin, SCHEME_CHANNEL, ServiceKind},
     reach::{DialBack, ReachRequest, ReachResponse},
     record::{FLAG_ACCEPTS_CALLS, FLAG_TCP_VERIFIED},
@@ -336,6 +337,21 @@ pub fn info_requests() -> Vec<(&'static str, InfoRequest)> {
         ("listings of the owner", InfoRequest::OwnListings),
         ("content by hash", InfoRequest::Blob(listing().details_hash)),
         ("peers", InfoRequest::Peers),
+        (
+            "a search",
+            InfoRequest::Search(ListingSearch {
+                words: "quakes".to_owned(),
+                category: Some("science".to_owned()),
+                tag: None,
+                kind: Some(ServiceKind::Rest),
+                price_max: Some(Usdc::from_micros(2_000)),
+                online: true,
+                samples: false,
+                owner: None,
+                order: ListingOrder::Price,
+                limit: 20,
+            }),
+        ),
     ]
 }
 
@@ -359,6 +375,18 @@ pub fn sync_messages() -> Vec<(&'static str, SyncMessage)> {
         ("listings, compressed", SyncMessage::Listings(ByteVec::from(vec![0x28, 0xb5, 0x2f, 0xfd]))),
         ("done", SyncMessage::Done),
         ("refused", SyncMessage::Refused("too many questions".to_owned())),
+        ("shards that are kept", SyncMessage::Shards(0x00f0)),
+    ]
+}
+
+pub fn records_messages() -> Vec<(&'static str, RecordsMessage)> {
+    let wallets = vec![Address::from_bytes([0x1c; 20]), Address::from_bytes([0x5a; 20])];
+    vec![
+        ("a comparison, compressed", RecordsMessage::Compare(ByteVec::from(vec![0x28, 0xb5, 0x2f, 0xfd]))),
+        ("records wanted", RecordsMessage::Fetch(wallets)),
+        ("records, compressed", RecordsMessage::Records(ByteVec::from(vec![0x28, 0xb5, 0x2f, 0xfd]))),
+        ("done", RecordsMessage::Done),
+        ("refused", RecordsMessage::Refused("too many questions".to_owned())),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 use farthing_protocol::{
     CallMessage, CallReply, ChannelConfig, Listing, NodeRecord, Receipt, Refusal, Signed,
+    agreement::RecordsMessage,
     info::{InfoRequest, InfoResponse},
     listing::Details,
     reach::{ReachRequest, ReachResponse},
@@ -10,34 +11,40 @@ use farthing_protocol::{
 };
 use minicbor::{Decode, Encode};
 
-/// One reader of bytes, and what it is called.
-pub type Reader = (&'static str, fn(&[u8]));
+/// One reader of bytes, and what it is called. It tells whether it accepts them.
+pub type Reader = (&'static str, fn(&[u8]) -> bool);
 
 /// Every reader. What one accepts is written and read once more, and must stay the same.
-pub const READERS: [Reader; 14] = [
-    ("CallMessage", read::<CallMessage>),
-    ("CallReply", read::<CallReply>),
-    ("Refusal", read::<Refusal>),
-    ("InfoRequest", read::<InfoRequest>),
-    ("InfoResponse", read::<InfoResponse>),
-    ("SyncMessage", read::<SyncMessage>),
-    ("ReachRequest", read::<ReachRequest>),
-    ("ReachResponse", read::<ReachResponse>),
-    ("Signed<NodeRecord>", read::<Signed<NodeRecord>>),
-    ("Signed<Listing>", read::<Signed<Listing>>),
-    ("NodeRecord", read::<NodeRecord>),
-    ("Listing", read::<Listing>),
-    ("Details", read::<Details>),
+pub const READERS: [Reader; 15] = [
+    ("CallMessage", reads::<CallMessage>),
+    ("CallReply", reads::<CallReply>),
+    ("Refusal", reads::<Refusal>),
+    ("InfoRequest", reads::<InfoRequest>),
+    ("InfoResponse", reads::<InfoResponse>),
+    ("SyncMessage", reads::<SyncMessage>),
+    ("RecordsMessage", reads::<RecordsMessage>),
+    ("ReachRequest", reads::<ReachRequest>),
+    ("ReachResponse", reads::<ReachResponse>),
+    ("Signed<NodeRecord>", reads::<Signed<NodeRecord>>),
+    ("Signed<Listing>", reads::<Signed<Listing>>),
+    ("NodeRecord", reads::<NodeRecord>),
+    ("Listing", reads::<Listing>),
+    ("Details", reads::<Details>),
     ("payment types", |bytes| {
-        read::<Receipt>(bytes);
-        read::<ChannelConfig>(bytes);
+        let is_receipt = reads::<Receipt>(bytes);
+        reads::<ChannelConfig>(bytes) || is_receipt
     }),
 ];
 
-fn read<T: Encode<()> + for<'b> Decode<'b, ()> + PartialEq + std::fmt::Debug>(bytes: &[u8]) {
-    if let Ok(value) = wire::decode::<T>(bytes) {
-        let canonical = wire::encode(&value);
-        assert!(canonical.len() <= bytes.len(), "a canonical encoding is the shortest");
-        assert_eq!(wire::decode::<T>(&canonical).as_ref(), Ok(&value));
-    }
+fn reads<T: Encode<()> + for<'b> Decode<'b, ()> + PartialEq + std::fmt::Debug>(bytes: &[u8]) -> bool {
+    read::<T>(bytes).is_some()
+}
+
+/// Reads a value. What is accepted is written and read once more, and must stay the same.
+pub fn read<T: Encode<()> + for<'b> Decode<'b, ()> + PartialEq + std::fmt::Debug>(bytes: &[u8]) -> Option<T> {
+    let value = wire::decode::<T>(bytes).ok()?;
+    let canonical = wire::encode(&value);
+    assert!(canonical.len() <= bytes.len(), "a canonical encoding is the shortest");
+    assert_eq!(wire::decode::<T>(&canonical).as_ref(), Ok(&value));
+    Some(value)
 }
