@@ -123,7 +123,7 @@ impl Catalog {
         // Not waited for: it is a cache.
         tokio::task::spawn_blocking(move || {
             if let Err(error) = store.put_blob(pin.hash, &kept) {
-                tracing::warn!(%error, "content is not kept");
+                tracing::warn!(%error, "content could not be stored");
             }
         });
         Ok(content)

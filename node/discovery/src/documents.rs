@@ -114,7 +114,7 @@ impl WritingFailed {
     /// Returns the step to take next.
     #[must_use]
     pub const fn next_step(self) -> &'static str {
-        "The node's log says more; please report it."
+        "Read the node's log, and please report the problem."
     }
 }
 

@@ -18,7 +18,7 @@ pub enum ContentError {
     Silent,
     #[error("the owner no longer has them")]
     Gone,
-    #[error("the owner sent other content than its listing names")]
+    #[error("the owner sent content that does not match its listing")]
     OtherContent,
     #[error(transparent)]
     Unreadable(Arc<KnownError>),
@@ -29,20 +29,19 @@ pub enum ContentError {
 pub enum CatalogError {
     #[error("the service {0} is not in the catalog, and no connected node knows it")]
     Unknown(ServiceId),
-    #[error("the service {service} exists, but its listing is not kept here: {reason}")]
+    #[error("the service {service} exists, but this node does not keep its listing: {reason}")]
     NotKept { service: ServiceId, reason: store::Reason },
     /// `on_secs` is by the owner's clock.
     #[error("the service {service} was retired by its owner {owner} on {}", clock::date(*.on_secs))]
     Retired { service: ServiceId, owner: Address, on_secs: u64 },
-    #[error("the details of the service cannot be had: {reason}")]
+    #[error("the details of the service are not available: {reason}")]
     DetailsUnavailable {
         owner: Address,
         #[source]
         reason: ContentError,
     },
     #[error(
-        "calls and pages under way, and services that were paid for, fill the memory that this node has for large descriptions, \
-         and the one of the service {0} found no room"
+        "the memory for large descriptions is full, so the description of the service {0} could not be read"
     )]
     NoMemory(ServiceId),
     /// A mistake in this program ended it, or it has no thread to read with.
@@ -65,17 +64,17 @@ impl CatalogError {
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::Unknown(_) => "Search for it with `farthing catalog search WORDS`.",
-            Self::NotKept { .. } => "Its owner has to mend that; `farthing call` works without the catalog.",
-            Self::Retired { .. } => "Look for another one with `farthing catalog search`.",
+            Self::NotKept { .. } => "The owner must correct that; `farthing call` works without the catalog.",
+            Self::Retired { .. } => "Find another service with `farthing catalog search`.",
             Self::DetailsUnavailable {
                 reason: ContentError::OtherContent | ContentError::Unreadable(_),
                 ..
-            } => "Its owner has to publish the service again.",
+            } => "The owner must publish the service again.",
             Self::DetailsUnavailable { .. } => {
-                "Try again when the owner's node or one that knows it is connected."
+                "Try again when the owner's node, or a node that knows it, is connected."
             }
-            Self::NoMemory(_) => "Try again in a moment, when fewer are under way.",
-            Self::NotRead(_) => "The node's log says more; restart the node, and please report it.",
+            Self::NoMemory(_) => "Try again in a moment.",
+            Self::NotRead(_) => "Read the node's log, restart the node, and please report it.",
             Self::Store(_) => "`farthing doctor` checks the data folder.",
         }
     }

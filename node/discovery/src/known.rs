@@ -55,7 +55,7 @@ pub enum KnownError {
     Document(#[from] DocumentError),
     #[error(transparent)]
     Api(#[from] ApiError),
-    #[error("there is a price for {method} {path}, which is no operation of the service")]
+    #[error("there is a price for {method} {path}, which is not an operation of the service")]
     PriceOfNothing { method: Method, path: String },
     #[error("the listing says {listed} and the details describe {described}")]
     Kind { listed: CatalogKind, described: CatalogKind },
@@ -143,7 +143,7 @@ impl KnownService {
 
     /// The same with a listing that pins the same details.
     pub fn with_listing(self, listing: Verified<Listing>) -> Self {
-        debug_assert_eq!(self.listing.details_hash, listing.details_hash, "the details are other ones");
+        debug_assert_eq!(self.listing.details_hash, listing.details_hash, "the details are different");
         Self { listing: Arc::new(listing), ..self }
     }
 
@@ -278,7 +278,7 @@ fn check_header(method: Method, name: &str, value: &str) -> Result<(), PlanError
     if !HEADERS_ALLOWED.contains(&name) {
         let shown: String = name.chars().filter(|c| !c.is_control()).take(60).collect();
         return Err(PlanError::BadParameter(format!(
-            "the header `{shown}` is not passed on; `headers` may have {}, and declared headers are `params`",
+            "the header `{shown}` is not passed on; `headers` may have {}, and declared headers go into `params`",
             HEADERS_ALLOWED.join(", ")
         )));
     }
@@ -293,7 +293,7 @@ fn check_condition(method: Method, name: &str, value: &str) -> Result<(), PlanEr
     let names_any = || value.split(',').any(|tag| tag.trim() == "*");
     if method.is_safe() && name.eq_ignore_ascii_case("if-none-match") && names_any() {
         return Err(PlanError::BadParameter(format!(
-            "the header `{name}` must name what you have, as an earlier answer's `etag` did; `*` is any"
+            "the header `{name}` must have the `etag` of an earlier answer; `*` is not allowed"
         )));
     }
     Ok(())

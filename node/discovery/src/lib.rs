@@ -2,7 +2,8 @@
 //!
 //! 1. Listings arrive by gossip and by comparing catalogs with neighbours ([`neighbours`]), and are kept by the
 //!    store (`farthing-catalog`), which verifies and bounds them.
-//! 2. A search asks the store alone, so it works without a connection.
+//! 2. A search asks the store, so it works without a connection; a node that keeps some of the network's shards asks nodes
+//!    that keep all besides ([`searches`]).
 //! 3. A call needs a service's details: [`content`] fetches them by hash, from the owner or whoever has them, and
 //!    [`KnownService`] checks and indexes them. Nothing found here is believed without its owner's signature.
 
@@ -23,6 +24,7 @@ use farthing_os::{clock, files};
 use farthing_protocol::{
     Address, Listing, ServiceId, Signed, Verified,
     info::{InfoRequest, InfoResponse},
+    shards::shard_of,
 };
 use farthing_shared::{keyed_mutex::KeyedMutex, keyed_semaphore::SharedPlaces};
 use futures::{StreamExt, stream::FuturesUnordered};
@@ -38,6 +40,7 @@ mod content;
 pub mod documents;
 mod error;
 mod in_use;
+mod index_nodes;
 pub mod known;
 mod liveness;
 mod memory;
@@ -47,6 +50,7 @@ mod own;
 mod reader;
 mod recent;
 pub mod sdk;
+mod searches;
 mod versions;
 
 pub use asker::{Asker, Queuer};
@@ -56,6 +60,7 @@ pub use known::{
     CallPlan, KnownError, KnownService, PlanError, answers_html, kind_of, method_of, operation_name, time_of,
 };
 pub use own::{OwnService, OwnServices};
+pub use searches::{AskedNodes, SearchScope, Searched};
 pub use versions::{add_note, note_of, told};
 
 use documents::Writer;
@@ -63,6 +68,7 @@ use in_use::{InUse, InUseBytes};
 use memory::DescriptionMemory;
 use reader::Reader;
 use recent::{Displaced, Recent};
+use searches::Elsewhere;
 
 /// Look-ups at once. A peer that stays silent holds one for seconds, and anybody may ask for what nobody has.
 const LOOKUPS_MAX: usize = 64;
@@ -100,6 +106,7 @@ struct CatalogInner {
     lookups: SharedPlaces<Queuer>,
     reading: KeyedMutex<(ServiceId, Queuer), Option<ReadVersion>>,
     reader: Reader,
+    elsewhere: Elsewhere,
     memory: DescriptionMemory,
     writer: Writer,
     /// Newer versions that were read and are not in use yet, say because they are dearer than what was accepted: reading
@@ -168,6 +175,7 @@ impl Catalog {
             lookups: SharedPlaces::new(LOOKUPS_MAX, LOOKUPS_OF_ONE_MAX),
             reading: KeyedMutex::default(),
             reader: Reader::start(),
+            elsewhere: Elsewhere::new(),
             memory: DescriptionMemory::new(),
             writer: Writer::default(),
             unused: Mutex::new(Recent::new(UNUSED_IN_MEMORY_MAX, bytes_of, memory::UNPAID_BYTES_MAX)),
@@ -183,14 +191,6 @@ impl Catalog {
     /// Queues news for the neighbours; when many wait, they hear of this one with them.
     fn tell(&self, news: News) {
         let _ = self.0.news.try_send(news);
-    }
-
-    /// Finds services among all listings this node has, without asking anybody.
-    ///
-    /// # Errors
-    /// [`CatalogError::Store`] when the index cannot be read.
-    pub async fn search(&self, query: store::Query) -> Result<store::Page, CatalogError> {
-        Ok(self.0.store.search(query, clock::now_secs()).await?)
     }
 
     /// Returns how much of the network this node knows.
@@ -233,7 +233,13 @@ impl Catalog {
                 let listing = self.listing(id, Queuer::User).await?;
                 match self.0.store.get(id, now_secs)? {
                     Some(entry) => entry,
-                    None => return Err(self.why_not_kept(&listing).await),
+                    None if self.keeps(listing.owner) => return Err(self.why_not_kept(&listing).await),
+                    None => store::CatalogEntry {
+                        state: self.0.store.state(listing.owner, now_secs),
+                        listing,
+                        first_seen_secs: now_secs,
+                        look_alike: None,
+                    },
                 }
             }
         };
@@ -300,7 +306,7 @@ impl Catalog {
             let file = file.clone();
             let stored = tokio::task::spawn_blocking(move || files::replace_private(&file, &bytes)).await;
             if let Ok(Err(error)) = stored {
-                tracing::warn!(%error, "what was seen of services' versions was not stored");
+                tracing::warn!(%error, "the versions seen of services could not be stored");
             }
         }
     }
@@ -312,8 +318,8 @@ impl Catalog {
             tracing::warn!(%error, "the catalog cannot be read");
             None
         });
-        let listing = match stored {
-            Some(entry) => entry.listing,
+        let listing = match stored.map(|entry| entry.listing).or_else(|| self.found_before(id)) {
+            Some(listing) => listing,
             None => {
                 let _place = self.0.lookups.take(queuer).await;
                 self.ask_peers(id).await.ok_or(CatalogError::Unknown(id))?
@@ -370,6 +376,11 @@ impl Catalog {
         self.0.store.offer(offered, store::Source::Pushed(from.into()), clock::now_secs()).await.pop()
     }
 
+    /// Returns whether this owner's listings are kept, whether or not this node has to do with it.
+    fn keeps(&self, owner: Address) -> bool {
+        self.shards().has(shard_of(owner))
+    }
+
     async fn why_not_kept(&self, listing: &Verified<Listing>) -> CatalogError {
         match self.keep(listing, listing.owner).await {
             Some(store::Verdict::Refused(reason)) => {
@@ -382,7 +393,10 @@ impl Catalog {
     /// The newest listing any connected peer has. Waits for all who answer in time, because one of them may
     /// hold an old version.
     async fn ask_peers(&self, id: ServiceId) -> Option<Verified<Listing>> {
-        let peers = self.0.network.connected_peers().await;
+        let mut peers = self.index_nodes().await;
+        let mut connected = self.0.network.connected_peers().await;
+        connected.retain(|peer| !peers.contains(peer));
+        peers.append(&mut connected);
         let questions: FuturesUnordered<_> = peers
             .into_iter()
             .take(PEERS_ASKED_MAX)

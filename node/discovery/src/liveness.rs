@@ -44,9 +44,15 @@ impl Catalog {
         }
     }
 
-    /// A call of the service was paid for and answered.
-    pub fn completed(&self, service: ServiceId) {
+    /// A call of the service was paid for and answered. From now on its listing is kept, also where those of its owner's
+    /// shard are not.
+    pub async fn completed(&self, service: ServiceId) {
         self.0.store.completed([(service, 1)]);
+        let Some(known) = self.in_memory(service) else { return };
+        let listing = known.listing();
+        if !self.keeps(listing.owner) && self.0.store.seq(service).is_none() {
+            self.keep(listing, listing.owner).await;
+        }
     }
 
     /// The same for what was bought before the start.

@@ -40,7 +40,7 @@ enum CatalogSessionError {
     NotStarted(#[from] farthing_network::NotStarted),
     #[error(transparent)]
     Ended(#[from] farthing_network::SyncEnded),
-    #[error("the neighbour ended it without a word")]
+    #[error("the neighbour ended it without a reason")]
     Silent,
     #[error("a message cannot be read: {0}")]
     Malformed(String),
@@ -66,7 +66,7 @@ impl Catalog {
         let listings = match self.0.own.listings() {
             Ok(listings) => listings,
             Err(error) => {
-                tracing::warn!(%error, "the own listings cannot be read");
+                tracing::warn!(%error, "this node's listings cannot be read");
                 return Vec::new();
             }
         };
@@ -80,7 +80,7 @@ impl Catalog {
                 }
                 store::Verdict::Known => {}
                 store::Verdict::Refused(reason) => {
-                    tracing::warn!(%reason, "an own listing is not kept");
+                    tracing::warn!(%reason, "one of this node's listings could not be stored");
                     overtaken.extend(self.later_version(listing));
                 }
             }
@@ -114,6 +114,8 @@ impl Catalog {
                     add(&self.0.ways.gossiped);
                     Verdict::New
                 }
+                // Who keeps its shard is to hear of it; the same version is passed on once.
+                Some(store::Verdict::Refused(store::Reason::OtherShard)) => Verdict::New,
                 Some(refused) if refused.is_hostile() => Verdict::Refused,
                 _ => Verdict::Known,
             });
@@ -130,7 +132,7 @@ impl Catalog {
             tokio::select! {
                 _ = look.tick() => {
                     let neighbours = self.0.network.neighbours().await;
-                    let neighbours: Vec<Neighbour> = neighbours.iter().map(neighbour).collect();
+                    let neighbours: Vec<Neighbour> = neighbours.iter().filter_map(neighbour).collect();
                     agenda.connected(&neighbours, Instant::now());
                 }
                 Some(news) = news.recv() => match news {
@@ -190,7 +192,11 @@ impl Catalog {
     ) -> Result<store::Summary, CatalogSessionError> {
         let mut stream = self.0.network.sync(peer).await?;
         let neighbour = store::Neighbour { wallet: peer, range: stream.range() };
-        let (mut session, mut message) = self.0.store.initiator(neighbour, clock::now_secs())?;
+        let now_secs = clock::now_secs();
+        let (mut session, mut message) = match stream.knows_shards() {
+            true => self.0.store.initiator_of_shards(neighbour, now_secs).await?,
+            false => self.0.store.initiator(neighbour, now_secs).await?,
+        };
         loop {
             stream.send(wire::encode(&message).into()).await?;
             let answer = receive(&mut stream).await?.ok_or(CatalogSessionError::Silent)?;
@@ -253,6 +259,10 @@ impl Catalog {
                     InfoResponse::Listings(own.into_iter().take(limits::INFO_ITEMS_MAX).collect())
                 }
                 InfoRequest::Blob(hash) => InfoResponse::Blob(self.at_hand(hash).map(Into::into)),
+                InfoRequest::Search(search) => {
+                    self.answer_search(question.peer, search.clone(), question.reply);
+                    continue;
+                }
                 InfoRequest::Records(_) | InfoRequest::Push(_) | InfoRequest::Peers => {
                     InfoResponse::Refused("answered by the network itself".to_owned())
                 }
@@ -261,7 +271,7 @@ impl Catalog {
         }
     }
 
-    fn signed_listing(&self, id: ServiceId) -> Option<Signed<Listing>> {
+    pub(super) fn signed_listing(&self, id: ServiceId) -> Option<Signed<Listing>> {
         match self.0.own.service(id) {
             Some(own) => Some(own.known().listing().to_signed()),
             None => self.0.store.listing_signed(id).ok().flatten(),
@@ -285,9 +295,10 @@ fn add(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-const fn neighbour(peer: &farthing_network::Neighbour) -> Neighbour {
-    let &farthing_network::Neighbour { address, was_sought, came, since } = peer;
-    Neighbour { wallet: address, was_sought, came, since }
+/// Somebody with whom catalogs can be compared: no one that a relay alone leads to.
+fn neighbour(peer: &farthing_network::Neighbour) -> Option<Neighbour> {
+    let &farthing_network::Neighbour { address, was_sought, came, since, is_relayed, .. } = peer;
+    (!is_relayed).then_some(Neighbour { wallet: address, was_sought, came, since })
 }
 
 async fn exchange(

@@ -33,7 +33,7 @@ impl Reader {
             }
         });
         if let Err(error) = started {
-            tracing::error!(%error, "services of others cannot be read: there is no thread for it");
+            tracing::error!(%error, "services of others cannot be read: no thread could be started");
         }
         Self { jobs, turns: KeyedMutex::default() }
     }

@@ -1,5 +1,7 @@
 //! Multiaddresses that may be listened on, published, learned and dialled. Pure.
 
+pub(crate) mod circuit;
+
 use std::{
     collections::BTreeSet,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -12,6 +14,8 @@ use crate::NetworkError;
 
 /// RFC 1035, section 2.3.4, as text.
 const NAME_BYTES_MAX: usize = 253;
+/// True where nodes of one process can be connected: in a simulation, and in no program that is shipped.
+const HAS_QUEUES: bool = cfg!(feature = "memory");
 
 /// The purpose of an address in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +23,8 @@ pub enum AddressUse {
     Listen,
     Announce,
     Bootstrap,
+    /// Of the public DHT in which nodes find each other.
+    Entrance,
 }
 
 impl AddressUse {
@@ -29,6 +35,7 @@ impl AddressUse {
             Self::Listen => "listen",
             Self::Announce => "announce",
             Self::Bootstrap => "bootstrap",
+            Self::Entrance => "rendezvous_entrance",
         }
     }
 }
@@ -69,15 +76,17 @@ fn parse(text: &str, usage: AddressUse, allow_private: bool) -> Result<Multiaddr
     if bare.iter().any(|part| matches!(part, Protocol::Tcp(0) | Protocol::Udp(0)))
         && usage != AddressUse::Listen
     {
-        return wrong("has no port: 0 is none; write the port where it is reached, mostly 3001");
+        return wrong(
+            "has port 0, which is not a port; write the port on which the node is reached, usually 3001",
+        );
     }
     if ip(&bare).is_some_and(|ip| ip.is_unspecified() || ip.is_multicast()) && usage != AddressUse::Listen {
-        return wrong("is nobody's address: it stands for all or many; write the one the machine has");
+        return wrong("stands for many addresses; write the machine's own address");
     }
     let is_right = match usage {
         AddressUse::Listen => is_listenable(&bare),
         AddressUse::Announce => may_be_announced(&bare, true),
-        AddressUse::Bootstrap => {
+        AddressUse::Bootstrap | AddressUse::Entrance => {
             may_be_announced(&bare, true) || matches!(bare.iter().next(), Some(Protocol::Dnsaddr(_)))
         }
     };
@@ -96,8 +105,8 @@ fn parse(text: &str, usage: AddressUse, allow_private: bool) -> Result<Multiaddr
     let is_of_this_machine = !allow_private && is_named_for_this_machine(&bare);
     if usage == AddressUse::Announce && (is_of_this_machine || !may_be_announced(&bare, allow_private)) {
         return wrong(
-            "is no public address, and nobody on a public network connects to it; name the public address, or set \
-             `network.allow_private` on a network of your own",
+            "is not a public address, so nobody on a public network can connect to it; write the public address, or \
+             set `network.allow_private` on your own network",
         );
     }
     Ok(address)
@@ -106,12 +115,12 @@ fn parse(text: &str, usage: AddressUse, allow_private: bool) -> Result<Multiaddr
 /// TCP or QUIC of an IP, port 0 for a free one; or a place within this process.
 fn is_listenable(address: &Multiaddr) -> bool {
     let parts: Vec<Protocol<'_>> = address.iter().collect();
-    matches!(
-        parts.as_slice(),
-        [Protocol::Memory(_)]
-            | [Protocol::Ip4(_) | Protocol::Ip6(_), Protocol::Tcp(_)]
-            | [Protocol::Ip4(_) | Protocol::Ip6(_), Protocol::Udp(_), Protocol::QuicV1]
-    )
+    match parts.as_slice() {
+        [Protocol::Memory(_)] => HAS_QUEUES,
+        [Protocol::Ip4(_) | Protocol::Ip6(_), Protocol::Tcp(_)]
+        | [Protocol::Ip4(_) | Protocol::Ip6(_), Protocol::Udp(_), Protocol::QuicV1] => true,
+        _ => false,
+    }
 }
 
 /// The address's IP, when it begins with one.
@@ -126,7 +135,7 @@ pub(crate) fn ip(address: &Multiaddr) -> Option<IpAddr> {
 /// The socket address of an address that is TCP on an IP.
 pub(crate) fn tcp(address: &Multiaddr) -> Option<SocketAddr> {
     match address.iter().nth(1)? {
-        Protocol::Tcp(port) => Some((ip(address)?, port).into()),
+        Protocol::Tcp(port) if !circuit::is_circuit(address) => Some((ip(address)?, port).into()),
         _ => None,
     }
 }
@@ -172,17 +181,23 @@ pub(crate) fn public_network(address: &Multiaddr) -> Option<IpAddr> {
     ip(address).filter(|ip| is_global(*ip)).map(|ip| network_of(ip.to_canonical()))
 }
 
-/// The peer an address names with `/p2p/…`.
+/// The peer an address leads to and names with `/p2p/…`; a relay on the way is another one.
 pub(crate) fn peer(address: &Multiaddr) -> Option<PeerId> {
-    address.iter().find_map(|part| match part {
+    address.iter().fold(None, |named, part| match part {
         Protocol::P2p(peer) => Some(peer),
-        _ => None,
+        Protocol::P2pCircuit => None,
+        _ => named,
     })
 }
 
-/// The address without `/p2p/…`, as it is stored and compared.
+/// The address without the `/p2p/…` of the peer it leads to, as it is stored and compared. A relay on the way keeps its own.
 pub(crate) fn without_peer(address: &Multiaddr) -> Multiaddr {
-    address.iter().filter(|part| !matches!(part, Protocol::P2p(_))).collect()
+    let relay_ends = address.iter().position(|part| matches!(part, Protocol::P2pCircuit)).unwrap_or(0);
+    let parts = address.iter().enumerate();
+    parts
+        .filter(|(at, part)| *at < relay_ends || !matches!(part, Protocol::P2p(_)))
+        .map(|(_, part)| part)
+        .collect()
 }
 
 /// The range of a public address; whoever has one address often has many. See [`crate::admission::Visitor`].
@@ -228,13 +243,14 @@ fn is_global_v6(ip: Ipv6Addr) -> bool {
 }
 
 /// May an address that a stranger told us be dialled? It must be TCP or QUIC to a fixed IP, and a public
-/// one unless private networks are allowed, as is another node of this process then. A name is none: what it leads to
-/// has to be asked first.
+/// one unless private networks are allowed, as is another node of this process then, in a simulation. A name is none: what it
+/// leads to has to be asked first.
 pub(crate) fn is_dialable(address: &Multiaddr, allow_private: bool) -> bool {
     let mut parts = address.iter();
     let ip: IpAddr = match parts.next() {
         Some(Protocol::Memory(port)) => {
-            return allow_private && port != 0 && parts.all(|part| matches!(part, Protocol::P2p(_)));
+            let is_alone = parts.all(|part| matches!(part, Protocol::P2p(_)));
+            return HAS_QUEUES && allow_private && port != 0 && is_alone;
         }
         Some(Protocol::Ip4(ip)) => ip.into(),
         Some(Protocol::Ip6(ip)) => ip.into(),
@@ -269,7 +285,8 @@ fn is_named_for_this_machine(address: &Multiaddr) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-fn has_name(address: &Multiaddr) -> bool {
+/// Returns whether an address begins with a name in place of an IP.
+pub(crate) fn has_name(address: &Multiaddr) -> bool {
     matches!(
         address.iter().next(),
         Some(Protocol::Dns(name) | Protocol::Dns4(name) | Protocol::Dns6(name))
@@ -300,15 +317,13 @@ pub(crate) fn to_publish(
     published
 }
 
-/// The addresses of a record that may be dialled, in the record's order.
+/// The addresses of a record that may be dialled, in the record's order, those through a relay last.
 pub(crate) fn of_record(record: &farthing_protocol::NodeRecord, allow_private: bool) -> Vec<Multiaddr> {
-    record
-        .addresses
-        .iter()
-        .filter_map(|bytes| Multiaddr::try_from(bytes.to_vec()).ok())
-        .filter(|address| may_be_announced(address, allow_private))
-        .map(|address| without_peer(&address))
-        .collect()
+    let read = record.addresses.iter().filter_map(|bytes| Multiaddr::try_from(bytes.to_vec()).ok());
+    let (circuits, direct): (Vec<Multiaddr>, Vec<_>) = read.partition(circuit::is_circuit);
+    let direct = direct.into_iter().filter(|address| may_be_announced(address, allow_private));
+    let circuits = circuits.into_iter().filter(|address| circuit::is_dialable(address, allow_private));
+    direct.chain(circuits).map(|address| without_peer(&address)).collect()
 }
 
 #[cfg(test)]
@@ -348,11 +363,12 @@ mod tests {
             "/ip6/64:ff9b::c0a8:101/tcp/80",
             "/ip6/2002:c0a8:101::1/tcp/80",
             "/ip6/2001::c0a8:101/tcp/80",
-            "/memory/7",
         ] {
             assert!(!is_dialable(&address(inside), false), "{inside}");
             assert!(is_dialable(&address(inside), true), "{inside}");
         }
+        assert!(!is_dialable(&address("/memory/7"), false));
+        assert_eq!(is_dialable(&address("/memory/7"), true), HAS_QUEUES, "but in a simulation");
         for never in [
             "/ip4/0.0.0.0/tcp/80",
             "/ip4/224.0.0.1/tcp/80",
@@ -430,7 +446,7 @@ mod tests {
 
     #[test]
     fn an_address_that_cannot_be_right_is_refused_with_what_is_wrong() {
-        use AddressUse::{Announce, Bootstrap, Listen};
+        use AddressUse::{Announce, Bootstrap, Entrance, Listen};
         for (usage, text, words) in [
             (Listen, "/foo", "not a multiaddress"),
             (Listen, "/ip4/0.0.0.0/udp/3001", "neither TCP nor QUIC"),
@@ -438,15 +454,16 @@ mod tests {
             (Bootstrap, "/ip4/1.2.3.4/tcp/99999", "not a multiaddress"),
             (Bootstrap, "/ip4/1.2.3.4/tcp/3001/p2p/abc", "not a multiaddress"),
             (Bootstrap, "/ip4/1.2.3.4", "neither TCP nor QUIC"),
-            (Bootstrap, "/ip4/1.2.3.4/tcp/0", "has no port"),
-            (Bootstrap, "/ip4/0.0.0.0/tcp/3001", "nobody's address"),
-            (Announce, "/ip4/0.0.0.0/tcp/0", "has no port"),
-            (Announce, "/ip6/::/tcp/3001", "nobody's address"),
+            (Bootstrap, "/ip4/1.2.3.4/tcp/0", "has port 0"),
+            (Bootstrap, "/ip4/0.0.0.0/tcp/3001", "stands for many addresses"),
+            (Entrance, "/ip4/1.2.3.4", "neither TCP nor QUIC"),
+            (Announce, "/ip4/0.0.0.0/tcp/0", "has port 0"),
+            (Announce, "/ip6/::/tcp/3001", "stands for many addresses"),
             (Announce, "/dns4/node.example", "neither TCP nor QUIC"),
             (Announce, "/ip4/203.0.113.7/udp/3001", "neither TCP nor QUIC"),
-            (Announce, "/ip4/192.168.1.20/tcp/3001", "is no public address"),
-            (Announce, "/dns4/localhost/tcp/3001", "is no public address"),
-            (Announce, "/dns/a.LOCALHOST./tcp/3001", "is no public address"),
+            (Announce, "/ip4/192.168.1.20/tcp/3001", "is not a public address"),
+            (Announce, "/dns4/localhost/tcp/3001", "is not a public address"),
+            (Announce, "/dns/a.LOCALHOST./tcp/3001", "is not a public address"),
         ] {
             let problem = check_address(text, usage, false).unwrap_err();
             assert!(problem.contains(text) && problem.contains(words), "{usage:?} {text}: {problem}");
@@ -459,6 +476,7 @@ mod tests {
             (Announce, "/ip4/9.9.9.9/udp/3001/quic-v1"),
             (Bootstrap, "/ip4/192.168.1.20/tcp/3001"),
             (Bootstrap, "/dnsaddr/node.example"),
+            (Entrance, "/dnsaddr/node.example/p2p/QmNnooDu7bfjPFoTZYxMNLWUQJyrVwtbZg5gBMjTezGAJN"),
             (
                 Bootstrap,
                 "/dns/node.example/tcp/3001/p2p/16Uiu2HAmPLe7Mzm8TsYUubgCAW1aJoeFScxrLj8ppHFivPo97bUZ",

@@ -1,9 +1,12 @@
 //! Limits of what may be under way at once: in all, per peer, and of strangers, per address range.
 
-use std::{collections::HashMap, net::IpAddr, sync::Arc};
+use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
 
 use farthing_protocol::Address;
 use parking_lot::Mutex;
+use tokio::time::timeout;
+
+use crate::{line::Line, partners::Partners};
 
 /// A peer that asks for a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +17,13 @@ pub(crate) struct Visitor {
     pub(crate) range: Option<IpAddr>,
     /// True if a channel is open with it. Everybody else is a stranger: wallets cost nothing.
     pub(crate) is_partner: bool,
+}
+
+impl Visitor {
+    /// The peer that opened this stream, as it stands now.
+    pub(crate) fn of(wallet: Address, line: &Line, partners: &Partners) -> Self {
+        Self { wallet, range: line.range(), is_partner: partners.contains(&wallet) }
+    }
 }
 
 /// The division of places among visitors.
@@ -148,6 +158,17 @@ fn one_less<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
 pub(crate) struct Permit {
     admission: Arc<Admission>,
     visitor: Visitor,
+}
+
+impl Permit {
+    /// Serves on a task of its own for `within` at most, and gives the place back.
+    pub(crate) fn spawn(self, within: Duration, serving: impl Future<Output = ()> + Send + 'static) {
+        tokio::spawn(async move {
+            // A peer that is too slow for the deadline finds its stream closed.
+            let _ = timeout(within, serving).await;
+            drop(self);
+        });
+    }
 }
 
 impl Drop for Permit {

@@ -6,26 +6,23 @@ use farthing_protocol::wire::NetworkName;
 use libp2p::{
     PeerId, StreamProtocol, Swarm, Transport as _,
     connection_limits::{self, ConnectionLimits},
-    core::{
-        transport::{Boxed, timeout::TransportTimeout},
-        upgrade::Version,
-    },
+    core::{transport::timeout::TransportTimeout, upgrade::Version},
     identify,
     identity::Keypair,
-    kad, mdns, memory_connection_limits, ping, quic,
+    mdns, memory_connection_limits, ping, quic,
     swarm::{self, NetworkBehaviour, behaviour::toggle::Toggle},
     yamux,
 };
 
 use crate::{
-    NetworkConfig, NetworkError, NetworkLimits, gate, gossip, handshakes, keep, memory, memory_limit,
+    NetworkConfig, NetworkError, NetworkLimits, gate, gossip, handshakes, keep, memory_limit,
     names::{self, Led},
-    outbound::{self, Connected, Vouched},
+    outbound::{self, Vouched},
     partners::Partners,
     portmap,
-    records::DirectoryStore,
+    relay::{self, PunchBehaviour, RelayClientBehaviour, RelayServerBehaviour},
     status::Counters,
-    streams::{self, Accept},
+    streams::{Accept, StreamsBehaviour},
     traffic,
     usage::Usage,
 };
@@ -44,15 +41,6 @@ const STREAMS_MAX: usize = 256;
 /// QUIC windows per stream and connection. Bodies are read in pieces, so more would only be memory.
 const QUIC_STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
 const QUIC_CONNECTION_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
-/// The time between two refreshes of all parts of the routing table, as in the Kademlia paper (section 2.3). Each takes
-/// connections to about a hundred nodes, so more often would be most of what an idle node sends.
-const DIRECTORY_REFRESH_INTERVAL: Duration = Duration::from_secs(3600);
-const DIRECTORY_QUERY_TIMEOUT: Duration = Duration::from_secs(8);
-/// Questions of one look-up under way at once. With the usual three, a look-up that meets three silent nodes waits for
-/// them until its time is over: when 30 % of 400 simulated nodes went silent, one look-up of six found what it sought.
-const DIRECTORY_QUESTIONS_AT_ONCE: NonZeroUsize = NonZeroUsize::new(8).expect("8 is not zero");
-/// The longest wait for the answer to one of them: less than the four seconds of a look-up, far more than a round trip.
-const DIRECTORY_ANSWER_WITHIN: Duration = Duration::from_secs(3);
 
 /// Everything that happens on a connection. Limits and the gate come first: what they deny, the others
 /// never see.
@@ -64,23 +52,31 @@ pub(crate) struct NodeBehaviour {
     pub(crate) keep: keep::KeepAliveBehaviour,
     pub(crate) identify: names::IdentifyBehaviour,
     pub(crate) ping: ping::Behaviour,
-    pub(crate) kad: kad::Behaviour<DirectoryStore>,
-    pub(crate) call: streams::StreamsBehaviour,
-    pub(crate) call_stream: streams::StreamsBehaviour,
-    pub(crate) info: streams::StreamsBehaviour,
-    pub(crate) sync: streams::StreamsBehaviour,
+    pub(crate) directory: StreamsBehaviour,
+    pub(crate) call: StreamsBehaviour,
+    pub(crate) call_stream: StreamsBehaviour,
+    pub(crate) info: StreamsBehaviour,
+    pub(crate) sync: StreamsBehaviour,
+    pub(crate) shard_sync: StreamsBehaviour,
+    pub(crate) agreement: StreamsBehaviour,
     pub(crate) gossip: Toggle<gossip::GossipBehaviour>,
-    pub(crate) reach: streams::StreamsBehaviour,
+    pub(crate) reach: StreamsBehaviour,
     pub(crate) portmap: Toggle<portmap::PortMappingBehaviour>,
+    pub(crate) relay: RelayServerBehaviour,
+    pub(crate) relay_client: RelayClientBehaviour,
+    pub(crate) punch: PunchBehaviour,
     pub(crate) mdns: Toggle<mdns::tokio::Behaviour>,
 }
 
 /// The handlers of the streams that peers open, by protocol.
 pub(crate) struct Accepts {
+    pub(crate) directory: Accept,
     pub(crate) call: Accept,
     pub(crate) call_stream: Accept,
     pub(crate) info: Accept,
     pub(crate) sync: Accept,
+    pub(crate) shard_sync: Accept,
+    pub(crate) agreement: Accept,
     pub(crate) reach: Accept,
 }
 
@@ -95,7 +91,6 @@ pub(crate) struct Crowd {
 pub(crate) fn build(
     config: &NetworkConfig,
     keypair: &Keypair,
-    store: DirectoryStore,
     topics: &gossip::Topics,
     accept: Accepts,
     counters: Arc<Counters>,
@@ -104,53 +99,50 @@ pub(crate) fn build(
     let Crowd { partners, usage, vouched } = crowd;
     let own = keypair.public().to_peer_id();
     let led = Led::default();
+    let (circuits, relay_client) =
+        relay::circuits(keypair, yamux_config(), led.clone()).map_err(|_| NetworkError::Key)?;
+    let network = &config.network;
+    let streams = |name: String, accept: Accept| {
+        protocol(network, name).map(|protocol| StreamsBehaviour::new(protocol, accept, usage.clone()))
+    };
     let behaviour = NodeBehaviour {
         limits: connection_limits::Behaviour::new(connection_limits(&config.limits)),
         memory: memory_limit::connection_bytes_max()
             .map(memory_connection_limits::Behaviour::with_max_bytes)
             .into(),
-        gate: gate::GateBehaviour::new(&config.limits, partners, usage.clone()),
+        gate: gate::GateBehaviour::new(&config.limits, partners.clone(), usage.clone()),
         keep: keep::KeepAliveBehaviour::new(config.limits.connection_kept),
         identify: names::IdentifyBehaviour::new(identify_config(config, keypair), led.clone()),
         ping: ping::Behaviour::new(
             ping::Config::new().with_interval(PING_INTERVAL).with_timeout(PING_TIMEOUT),
         ),
-        kad: directory(own, store, config)?,
-        call: streams::StreamsBehaviour::new(
-            protocol(&config.network, config.network.call_protocol())?,
-            accept.call,
-            usage.clone(),
-        )
-        .keeping(config.limits.connection_kept),
-        call_stream: streams::StreamsBehaviour::new(
-            protocol(&config.network, config.network.call_stream_protocol())?,
-            accept.call_stream,
-            usage.clone(),
-        )
-        .keeping(config.limits.connection_kept)
-        .taking_turns(),
-        info: streams::StreamsBehaviour::new(
-            protocol(&config.network, config.network.info_protocol())?,
-            accept.info,
-            usage.clone(),
-        ),
-        sync: streams::StreamsBehaviour::new(
-            protocol(&config.network, config.network.sync_protocol())?,
-            accept.sync,
-            usage.clone(),
-        ),
+        directory: streams(network.kad_protocol(), accept.directory)?,
+        call: streams(network.call_protocol(), accept.call)?.keeping(config.limits.connection_kept),
+        call_stream: streams(network.call_stream_protocol(), accept.call_stream)?
+            .keeping(config.limits.connection_kept)
+            .taking_turns(),
+        info: streams(network.info_protocol(), accept.info)?,
+        sync: streams(network.sync_protocol(), accept.sync)?,
+        shard_sync: streams(network.shard_sync_protocol(), accept.shard_sync)?,
+        agreement: streams(network.agreement_protocol(), accept.agreement)?,
         gossip: gossip::behaviour(config, topics)?,
-        reach: streams::StreamsBehaviour::new(
-            protocol(&config.network, config.network.reach_protocol())?,
-            accept.reach,
-            usage,
-        ),
+        reach: streams(network.reach_protocol(), accept.reach)?,
         portmap: config.reach.upnp.then(portmap::PortMappingBehaviour::default).into(),
+        relay: RelayServerBehaviour::new(own, &config.relay, partners, usage, Arc::clone(&counters)),
+        relay_client,
+        punch: PunchBehaviour::new(own),
         mdns: neighbourhood(own, config.mdns),
     };
-    let transport = transport(config, keypair, counters)?;
+    let quic = quic_config(quic::Config::new(keypair));
+    let transport = traffic::sockets(keypair, yamux_config(), quic, Arc::clone(&counters))
+        .map_err(|_| NetworkError::Key)?;
+    #[cfg(feature = "memory")]
+    let transport = crate::memory::beside(transport, keypair, yamux_config(), config.allow_private, counters)
+        .map_err(|_| NetworkError::Key)?;
     let transport = outbound::guarded(transport, vouched, led, config.allow_private)
         .map_err(|source| NetworkError::Resolver { source })?;
+    // A relay itself is dialled as everybody else is, behind the check.
+    let transport = circuits.or_transport(transport).map(|either, _| either.into_inner()).boxed();
     let swarm_config = swarm::Config::with_tokio_executor()
         .with_idle_connection_timeout(config.limits.contact_idle_max)
         .with_substream_upgrade_protocol_override(Version::V1Lazy)
@@ -161,29 +153,17 @@ pub(crate) fn build(
     Ok(Swarm::new(transport, behaviour, own, swarm_config))
 }
 
-/// TCP, QUIC, and queues within this process where those are allowed.
-fn transport(
-    config: &NetworkConfig,
-    keypair: &Keypair,
-    counters: Arc<Counters>,
-) -> Result<Boxed<Connected>, NetworkError> {
-    let quic = quic_config(quic::Config::new(keypair));
-    let sockets = traffic::sockets(keypair, yamux_config(), quic, Arc::clone(&counters))
-        .map_err(|_| NetworkError::Key)?;
-    let memory = memory::transport(keypair, yamux_config(), config.allow_private, counters)
-        .map_err(|_| NetworkError::Key)?;
-    Ok(sockets.or_transport(memory).map(|either, _| either.into_inner()).boxed())
-}
-
 fn protocol(network: &NetworkName, name: String) -> Result<StreamProtocol, NetworkError> {
     StreamProtocol::try_from_owned(name).map_err(|_| NetworkError::Network(network.to_string()))
 }
 
 fn connection_limits(limits: &NetworkLimits) -> ConnectionLimits {
+    // So many of a peer may come through relays, and as many directly beside them.
+    let per_peer_max = 2 * limits.connections_per_peer_max + CLOSING_PER_PEER_MAX;
     // The gate keeps to the limit by closing what does nothing, which takes a moment.
     ConnectionLimits::default()
         .with_max_established(Some(limits.connections_max + CLOSING_MAX))
-        .with_max_established_per_peer(Some(limits.connections_per_peer_max + CLOSING_PER_PEER_MAX))
+        .with_max_established_per_peer(Some(per_peer_max))
         .with_max_pending_incoming(Some(limits.connections_pending_max + CLOSING_MAX))
         .with_max_pending_outgoing(Some(limits.connections_pending_max))
 }
@@ -202,36 +182,12 @@ fn identify_config(config: &NetworkConfig, keypair: &Keypair) -> identify::Confi
 fn neighbourhood(own: PeerId, wanted: bool) -> Toggle<mdns::tokio::Behaviour> {
     let start = || {
         mdns::tokio::Behaviour::new(mdns::Config::default(), own)
-            .inspect_err(|error| tracing::warn!(%error, "nodes of the local network are not looked for"))
+            .inspect_err(
+                |error| tracing::warn!(%error, "this node does not look for nodes on the local network"),
+            )
             .ok()
     };
     wanted.then(start).flatten().into()
-}
-
-/// Routing entries come only from identify, so a peer of another network never enters the table. Records
-/// are filtered by us, and published again by their owners alone.
-fn directory(
-    own: PeerId,
-    store: DirectoryStore,
-    config: &NetworkConfig,
-) -> Result<kad::Behaviour<DirectoryStore>, NetworkError> {
-    let mut kad = kad::Config::new(protocol(&config.network, config.network.kad_protocol())?);
-    kad.set_kbucket_inserts(kad::BucketInserts::Manual)
-        .set_record_filtering(kad::StoreInserts::FilterBoth)
-        .set_caching(kad::Caching::Disabled)
-        .set_replication_interval(None)
-        .set_publication_interval(None)
-        .set_provider_publication_interval(None)
-        .set_periodic_bootstrap_interval(Some(DIRECTORY_REFRESH_INTERVAL))
-        .set_query_timeout(DIRECTORY_QUERY_TIMEOUT)
-        .set_parallelism(DIRECTORY_QUESTIONS_AT_ONCE)
-        .set_substreams_timeout(DIRECTORY_ANSWER_WITHIN);
-    let mut directory = kad::Behaviour::with_config(own, store, kad);
-    if config.allow_private {
-        // Otherwise the mode follows the known external addresses.
-        directory.set_mode(Some(kad::Mode::Server));
-    }
-    Ok(directory)
 }
 
 fn yamux_config() -> yamux::Config {

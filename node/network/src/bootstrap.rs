@@ -4,14 +4,14 @@ mod state;
 
 use std::time::{Duration, Instant};
 
-use farthing_protocol::{Address, keccak256};
+use farthing_protocol::Address;
 use libp2p::{
     Multiaddr, PeerId,
     swarm::{ConnectionId, DialError},
 };
 
 pub use self::state::{BootstrapPeer, BootstrapState};
-use crate::identity;
+use crate::{backoff::pause, identity};
 
 /// The first retry comes soon, because nodes that start together miss each other by moments.
 const RETRY_FIRST: Duration = Duration::from_millis(250);
@@ -157,17 +157,9 @@ impl BootstrapEntry {
     }
 
     fn retry(&mut self, own: Address, now: Instant) {
-        self.due = now + retry_after(own, self.failures);
+        self.due = now + pause(own, self.failures, RETRY_FIRST, RETRY_MAX);
         self.failures = self.failures.saturating_add(1);
     }
-}
-
-/// Doubles up to a maximum, and differs by up to a half between nodes, so that a bootstrap peer that comes
-/// back is not met by everybody at once.
-fn retry_after(own: Address, failures: u32) -> Duration {
-    let base = RETRY_FIRST.saturating_mul(1 << failures.min(16)).min(RETRY_MAX);
-    let hash = keccak256(&[own.as_bytes(), &failures.to_be_bytes()]);
-    base / 2 + base.mul_f64(f64::from(hash[0]) / 510.0)
 }
 
 #[cfg(test)]
@@ -203,12 +195,6 @@ mod tests {
         let mut bootstrap = Bootstrap::new(OWN, vec![address.clone(), address.clone()], now);
         bootstrap.dialing(&address, ConnectionId::new_unchecked(1));
         assert_eq!(bootstrap.due(now, NOBODY), None);
-    }
-
-    #[test]
-    fn nodes_do_not_retry_in_step() {
-        let other = Address::from_bytes([2; 20]);
-        assert!((0..8).any(|n| retry_after(OWN, n) != retry_after(other, n)));
     }
 
     #[test]

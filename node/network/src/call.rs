@@ -28,6 +28,8 @@ pub struct InboundCall {
     pub peer: Address,
     /// True if a channel is open with it.
     pub is_partner: bool,
+    /// True if it came through a relay: its answer has [`RELAYED_BODY_BYTES_MAX`](crate::RELAYED_BODY_BYTES_MAX) at most.
+    pub is_relayed: bool,
     pub origin: Origin,
     pub message: CallMessage,
     pub body: Bytes,
@@ -84,7 +86,7 @@ pub enum NotStarted {
     OwnWallet(Address),
     #[error("no node record of {0} was found; its node may be offline or on another network")]
     NotFound(Address),
-    #[error("{0} was looked for a moment ago and not found; try again in {retry_secs} s", retry_secs = .1.as_secs() + 1)]
+    #[error("{0} was not found a moment ago; try again in {retry_secs} s", retry_secs = .1.as_secs() + 1)]
     NotFoundLately(Address, Duration),
     #[error("{0} could not be reached a moment ago; try again in {retry_secs} s", retry_secs = .1.as_secs() + 1)]
     NotReachedLately(Address, Duration),
@@ -92,13 +94,19 @@ pub enum NotStarted {
     NotConnected(Address),
     #[error("{0} has gone offline")]
     Offline(Address),
+    #[error(
+        "{peer} can only be reached through a relay, which carries bodies of at most {max} bytes, and this one has \
+         {bytes}; send less, or forward port 3001 on either side (`farthing net reach` shows how)",
+        max = crate::RELAYED_BODY_BYTES_MAX
+    )]
+    Relayed { peer: Address, bytes: usize },
     #[error("{peer} cannot be reached: {reason}")]
     Unreachable { peer: Address, reason: String },
-    #[error("the peer takes part in another network")]
+    #[error("the peer is on another network")]
     OtherNetwork,
     #[error("the peer does not speak this protocol")]
     Unsupported,
-    #[error("too much is under way to this peer or in all; wait for an answer first")]
+    #[error("too many requests are under way; wait for an answer first")]
     LocalLimit,
     #[error("this node has no memory left for an answer: too many large bodies are under way")]
     NoRoom,

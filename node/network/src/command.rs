@@ -2,13 +2,14 @@
 
 use std::net::IpAddr;
 
+use farthing_directory::wire::{Request, Response};
 use farthing_protocol::{Address, Hash, NodeRecord, Verified, reach::ReachResponse};
 use libp2p::{PeerId, swarm::ConnectionId};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    Neighbour, NetworkError, NotStarted, PeerInfo, Reachability, gossip::Subject, line::Line,
-    publisher::Publication,
+    Neighbour, NetworkError, NotStarted, PeerInfo, Reachability, agreement::Agreed, gossip::Subject,
+    line::Line, publisher::Publication,
 };
 
 /// The protocol of a stream.
@@ -17,6 +18,9 @@ pub(crate) enum Protocol {
     Call,
     Info,
     Sync,
+    /// The same between nodes that know of shards.
+    ShardSync,
+    Records,
     Reach,
 }
 
@@ -36,15 +40,23 @@ pub(crate) enum Command {
         protocol: Protocol,
         reply: oneshot::Sender<Result<Line, NoStream>>,
     },
-    /// A connection to the node of a record, identified as of this network.
+    /// A connection to the node of a record, identified as of this network; for a call, its record's word for that is enough.
     Connect {
         record: Box<Verified<NodeRecord>>,
+        for_call: bool,
         reply: oneshot::Sender<Result<(), NotStarted>>,
     },
-    /// The values that the directory holds under a wallet's key, as they come in.
+    /// The records of a wallet that the directory holds, each newer than the one before, and at the end who took part.
     Lookup {
         owner: Address,
-        found: mpsc::Sender<Vec<u8>>,
+        found: mpsc::Sender<Verified<NodeRecord>>,
+        ended: oneshot::Sender<Turnout>,
+    },
+    /// A peer asks the directory; no reply is none.
+    AskDirectory {
+        peer: Address,
+        request: Request,
+        reply: oneshot::Sender<Response>,
     },
     Publish {
         publication: Publication,
@@ -61,6 +73,12 @@ pub(crate) enum Command {
     },
     Neighbours {
         reply: oneshot::Sender<Vec<Neighbour>>,
+    },
+    /// Connected peers, up to `count`: those whose place in the directory is closest to the wallet's first.
+    Closest {
+        owner: Address,
+        count: usize,
+        reply: oneshot::Sender<Vec<Address>>,
     },
     /// The identity of a connected peer, and the IPs of its connections.
     Asker {
@@ -87,6 +105,10 @@ pub(crate) enum Command {
     LookForTwin {
         reply: oneshot::Sender<bool>,
     },
+    /// A session about records is over, with what came of it if it did not end early.
+    Agreed {
+        agreed: Option<Agreed>,
+    },
     /// Nothing comes over this connection any more.
     GiveUp {
         connection: ConnectionId,
@@ -94,6 +116,13 @@ pub(crate) enum Command {
     Shutdown {
         reply: oneshot::Sender<()>,
     },
+}
+
+/// The number of those asked who have answered, and of those who have said nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Turnout {
+    pub(crate) answered: usize,
+    pub(crate) silent: usize,
 }
 
 /// A connected peer, with the IPs of its connections.

@@ -12,8 +12,9 @@ const BODY_BYTES_MAX: usize = 128 * 1024 * 1024;
 
 /// The settings with which one node takes part in the network.
 ///
-/// Multiaddresses are text, such as `/ip4/203.0.113.7/tcp/3001` or `/dns4/node.example/udp/3001/quic-v1`. Nodes
-/// of one process may use `/memory/7` where private addresses are allowed; `/memory/0` takes a free number.
+/// Multiaddresses are text, such as `/ip4/203.0.113.7/tcp/3001` or `/dns4/node.example/udp/3001/quic-v1`. With
+/// the feature `memory`, nodes of one process may use `/memory/7` where private addresses are allowed; `/memory/0` takes a free
+/// number.
 #[derive(Clone, Debug)]
 pub struct NetworkConfig {
     /// The wallet's key is the node's network key: connections prove the wallet.
@@ -38,9 +39,12 @@ pub struct NetworkConfig {
     /// `farthing/0.1.0`
     pub agent: String,
     /// The highest sequence number this wallet ever published; the next record goes above it. Persist
-    /// [`crate::NetworkStatus::record_seq`] and hand it back here.
+    /// what [`crate::NetworkHandle::publish`] returns and hand it back here.
     pub record_seq_start: u64,
     pub reach: ReachConfig,
+    /// Set to find others in the public IPFS DHT, and to be found there. Nobody is asked there, or told anything, without.
+    pub rendezvous: Option<RendezvousConfig>,
+    pub relay: RelayConfig,
     pub limits: NetworkLimits,
     /// Memory for bodies, shared with whatever else of the node holds some.
     pub budget: ByteBudget,
@@ -69,6 +73,8 @@ impl NetworkConfig {
             agent: concat!("farthing/", env!("CARGO_PKG_VERSION")).to_owned(),
             record_seq_start: 0,
             reach: ReachConfig::default(),
+            rendezvous: None,
+            relay: RelayConfig::default(),
             limits: NetworkLimits::default(),
             budget: ByteBudget::new(BODY_BYTES_MAX),
         }
@@ -107,6 +113,72 @@ impl Default for ReachConfig {
             peers: 3,
             asker_interval: Duration::from_secs(60),
             dial_deadline: Duration::from_secs(5),
+        }
+    }
+}
+
+/// The way into the public DHT in which nodes that know nobody find each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RendezvousConfig {
+    /// Nodes of that DHT to begin with, as multiaddresses.
+    pub entrance: Vec<String>,
+    /// From the start to the first visit: whom the node knows has been found by then.
+    pub first: Duration,
+    /// From a question in vain to the next one, at first; and from the loss of company to a question.
+    pub retry: Duration,
+}
+
+impl RendezvousConfig {
+    /// The pauses that nodes make unless tests want others.
+    pub const fn new(entrance: Vec<String>) -> Self {
+        Self { entrance, first: Duration::from_secs(5), retry: Duration::from_secs(20) }
+    }
+}
+
+/// Settings by which this node is reached through others, and others through it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RelayConfig {
+    /// Set to be reached through relays while this node sells and nobody can connect to it.
+    pub used: bool,
+    /// Set to relay others while this node can be reached.
+    pub serves: bool,
+    /// Others that have a place here, in all and of one address range. A place costs a connection. A quarter of them is kept for
+    /// wallets with which channels are open, whatever their range.
+    pub reservations_max: usize,
+    pub reservations_per_range_max: usize,
+    /// The time for which a place is given. Guests renew it after three quarters by the relay's clock, so that it is more than
+    /// clocks differ by.
+    pub reservation_max: Duration,
+    /// Connections through this node, in all, of one peer and of one address range. Each holds a stream and two buffers of
+    /// 8 KiB.
+    pub circuits_max: usize,
+    pub circuits_per_peer_max: usize,
+    pub circuits_per_range_max: usize,
+    /// Connections that lead to one guest, and those of them that it has not taken yet: whoever has many wallets and addresses
+    /// fills no more than these, and a guest that answers nothing keeps few waiting.
+    pub circuits_per_guest_max: usize,
+    pub circuits_awaited_per_guest_max: usize,
+    /// The bytes that a circuit carries, both ways together: enough to find a direct way, and for some small calls where there
+    /// is none.
+    pub circuit_bytes_max: u64,
+    pub circuit_max: Duration,
+}
+
+impl Default for RelayConfig {
+    fn default() -> Self {
+        Self {
+            used: true,
+            serves: true,
+            reservations_max: 32,
+            reservations_per_range_max: 4,
+            reservation_max: Duration::from_secs(2 * 3600),
+            circuits_max: 128,
+            circuits_per_peer_max: 8,
+            circuits_per_range_max: 16,
+            circuits_per_guest_max: 32,
+            circuits_awaited_per_guest_max: 8,
+            circuit_bytes_max: 2 * 1024 * 1024,
+            circuit_max: Duration::from_secs(5 * 60),
         }
     }
 }
@@ -151,10 +223,10 @@ pub struct NetworkLimits {
     pub outbound_calls_max: usize,
     /// A response body that is accepted.
     pub response_body_bytes_max: usize,
-    /// Node records remembered; about 1 KiB each.
+    /// Node records remembered, in memory and on the disk; about 600 bytes each.
     pub records_max: usize,
-    /// Node records remembered from one source, so that no peer can fill the store alone.
-    pub records_per_source_max: usize,
+    /// Beside those, kept in memory for the directory: the nearest to this node, which others look for here.
+    pub records_near_max: usize,
     /// A head must arrive within this time of its stream.
     pub head_deadline: Duration,
     /// The longest silence between two pieces of a body.
@@ -172,6 +244,8 @@ pub struct NetworkLimits {
     /// what it lacks comes with the next one.
     pub sync_quiet_max: Duration,
     pub sync_turn_max: Duration,
+    /// The time between two sessions in which this node compares records with a neighbour.
+    pub agreement_interval: Duration,
     /// The longest silence in a catalog session, and its longest duration.
     pub sync_idle_max: Duration,
     pub sync_session_max: Duration,
@@ -202,8 +276,8 @@ impl Default for NetworkLimits {
             outbound_calls_per_peer_max: 128,
             outbound_calls_max: 256,
             response_body_bytes_max: limits::RESPONSE_BODY_BYTES_MAX,
-            records_max: 10_000,
-            records_per_source_max: 2_000,
+            records_max: 100_000,
+            records_near_max: 1_000,
             head_deadline: Duration::from_secs(5),
             body_idle_max: Duration::from_secs(15),
             body_bytes_per_sec_min: 16 * 1024,
@@ -212,6 +286,7 @@ impl Default for NetworkLimits {
             inbound_syncs_per_range_max: 2,
             sync_quiet_max: Duration::from_secs(3),
             sync_turn_max: Duration::from_secs(20),
+            agreement_interval: Duration::from_secs(300),
             sync_idle_max: Duration::from_secs(15),
             sync_session_max: Duration::from_secs(60),
             stream_rest_max: Duration::from_secs(60),
@@ -231,7 +306,8 @@ fn how_to_listen(error: &std::io::Error) -> &'static str {
     use std::io::ErrorKind::{AddrNotAvailable, PermissionDenied, Unsupported};
     match error.kind() {
         AddrNotAvailable => {
-            "it is no address of this machine: name one that it has in `network.listen`, or 0.0.0.0 for all of them"
+            "it is not an address of this machine: set one of this machine's addresses in `network.listen`, or 0.0.0.0 \
+             for all of them"
         }
         PermissionDenied => {
             "this user may not use that port: choose one from 1024 on in `network.listen`, such as 3001"

@@ -3,68 +3,44 @@
 use std::{
     io,
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll},
 };
 
 use futures::{AsyncRead, AsyncWrite};
 use libp2p::core::muxing::{StreamMuxer, StreamMuxerEvent};
 
-use crate::status::Counters;
-
 /// A counter of bytes. Cheap to clone.
-#[derive(Clone)]
-pub(crate) enum Meter {
-    /// Of the streams of a connection over sockets: without what encryption and the wire add.
-    Streams(Arc<Counters>),
-    /// Of a queue within this process, which carries whole connections: handshakes and framing included.
-    Queue(Arc<Counters>),
-}
-
-impl Meter {
-    fn received(&self, bytes: usize) {
-        match self {
-            Self::Streams(counters) => Counters::add_many(&counters.stream_bytes_received, bytes),
-            Self::Queue(counters) => Counters::add_many(&counters.memory_bytes_received, bytes),
-        }
-    }
-
-    fn sent(&self, bytes: usize) {
-        match self {
-            Self::Streams(counters) => Counters::add_many(&counters.stream_bytes_sent, bytes),
-            Self::Queue(counters) => {
-                Counters::add(&counters.memory_messages_sent);
-                Counters::add_many(&counters.memory_bytes_sent, bytes);
-            }
-        }
-    }
+pub(crate) trait Meter: Clone + Unpin {
+    fn received(&self, bytes: usize);
+    fn sent(&self, bytes: usize);
 }
 
 /// A connection, or a stream, that is metered.
-pub(crate) struct Counted<T> {
+pub(crate) struct Counted<T, M> {
     inner: T,
-    meter: Meter,
+    meter: M,
 }
 
-impl<T> Counted<T> {
-    pub(crate) const fn new(inner: T, meter: Meter) -> Self {
+impl<T, M> Counted<T, M> {
+    pub(crate) const fn new(inner: T, meter: M) -> Self {
         Self { inner, meter }
     }
 }
 
-impl<M: StreamMuxer + Unpin> Counted<M> {
-    fn stream(&self, stream: M::Substream) -> Counted<M::Substream> {
+impl<T: StreamMuxer + Unpin, M: Meter> Counted<T, M> {
+    fn stream(&self, stream: T::Substream) -> Counted<T::Substream, M> {
         Counted::new(stream, self.meter.clone())
     }
 }
 
-impl<M> StreamMuxer for Counted<M>
+impl<T, M> StreamMuxer for Counted<T, M>
 where
-    M: StreamMuxer + Unpin,
-    M::Substream: Unpin,
+    T: StreamMuxer + Unpin,
+    T::Substream: Unpin,
+    M: Meter,
 {
-    type Substream = Counted<M::Substream>;
-    type Error = M::Error;
+    type Substream = Counted<T::Substream, M>;
+    type Error = T::Error;
 
     fn poll_inbound(
         mut self: Pin<&mut Self>,
@@ -89,7 +65,7 @@ where
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
+impl<T: AsyncRead + Unpin, M: Meter> AsyncRead for Counted<T, M> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -103,7 +79,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
+impl<T: AsyncWrite + Unpin, M: Meter> AsyncWrite for Counted<T, M> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write(cx, bytes);
         if let Poll::Ready(Ok(bytes)) = &written {

@@ -23,7 +23,7 @@ const RETRY_FIRST: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(600);
 /// The same for a node that has nobody: the fault may have been its own line.
 const RETRY_ALONE_MAX: Duration = Duration::from_secs(15);
-/// Peers whose tries are remembered: those of a full book and a full record store.
+/// Peers whose tries are remembered: more than can be dialled until the first may be tried again.
 const TRIES_MAX: usize = 12_000;
 
 /// Somebody who could be dialled.

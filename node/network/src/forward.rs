@@ -16,11 +16,26 @@ macro_rules! forward {
             self.$field.handle_established_inbound_connection(connection, peer, local, remote)
         }
     };
+    (@outbound $field:tt) => {
+        fn handle_established_outbound_connection(
+            &mut self,
+            connection: libp2p::swarm::ConnectionId,
+            peer: libp2p::PeerId,
+            address: &libp2p::Multiaddr,
+            role: libp2p::core::Endpoint,
+            port_use: libp2p::core::transport::PortUse,
+        ) -> Result<libp2p::swarm::THandler<Self>, libp2p::swarm::ConnectionDenied> {
+            self.$field.handle_established_outbound_connection(connection, peer, address, role, port_use)
+        }
+    };
     (@events $field:tt) => {
         fn on_swarm_event(&mut self, event: libp2p::swarm::FromSwarm<'_>) {
             self.$field.on_swarm_event(event);
         }
 
+        $crate::forward::forward!(@handler_events $field);
+    };
+    (@handler_events $field:tt) => {
         fn on_connection_handler_event(
             &mut self,
             peer: libp2p::PeerId,
@@ -36,6 +51,21 @@ macro_rules! forward {
             context: &mut std::task::Context<'_>,
         ) -> std::task::Poll<libp2p::swarm::ToSwarm<Self::ToSwarm, libp2p::swarm::THandlerInEvent<Self>>> {
             self.$field.poll(context)
+        }
+    };
+    // The library declares addresses external on the word of others; here a test decides that.
+    (@poll_without_addresses $field:tt) => {
+        fn poll(
+            &mut self,
+            context: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<libp2p::swarm::ToSwarm<Self::ToSwarm, libp2p::swarm::THandlerInEvent<Self>>> {
+            use libp2p::swarm::ToSwarm::{ExternalAddrConfirmed, ExternalAddrExpired};
+            loop {
+                match self.$field.poll(context) {
+                    std::task::Poll::Ready(ExternalAddrConfirmed(_) | ExternalAddrExpired(_)) => {}
+                    other => return other,
+                }
+            }
         }
     };
 }

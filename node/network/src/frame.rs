@@ -22,7 +22,7 @@ pub(crate) enum FrameError {
     TooLarge { part: &'static str, bytes: u64, bytes_max: usize },
     #[error("the stream ended {missing} bytes early")]
     Truncated { missing: usize },
-    #[error("it moves too slowly")]
+    #[error("it is too slow")]
     TooSlow,
     #[error("no room for {bytes} bytes")]
     NoRoom { bytes: usize },
@@ -264,6 +264,12 @@ where
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        io,
+        pin::Pin,
+        task::{Context, Poll, ready},
+    };
+
     use futures::io::Cursor;
 
     use super::*;
@@ -297,27 +303,21 @@ mod tests {
 
     impl AsyncWrite for Writes {
         fn poll_write(
-            mut self: std::pin::Pin<&mut Self>,
-            _: &mut std::task::Context<'_>,
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
             bytes: &[u8],
-        ) -> std::task::Poll<std::io::Result<usize>> {
+        ) -> Poll<io::Result<usize>> {
             self.of_bytes.push(bytes.len());
-            std::task::Poll::Ready(Ok(bytes.len()))
+            Poll::Ready(Ok(bytes.len()))
         }
 
-        fn poll_flush(
-            mut self: std::pin::Pin<&mut Self>,
-            _: &mut std::task::Context<'_>,
-        ) -> std::task::Poll<std::io::Result<()>> {
+        fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
             self.flushes += 1;
-            std::task::Poll::Ready(Ok(()))
+            Poll::Ready(Ok(()))
         }
 
-        fn poll_close(
-            self: std::pin::Pin<&mut Self>,
-            _: &mut std::task::Context<'_>,
-        ) -> std::task::Poll<std::io::Result<()>> {
-            std::task::Poll::Ready(Ok(()))
+        fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
         }
     }
 
@@ -374,12 +374,8 @@ mod tests {
     struct Silent;
 
     impl AsyncRead for Silent {
-        fn poll_read(
-            self: std::pin::Pin<&mut Self>,
-            _: &mut std::task::Context<'_>,
-            _: &mut [u8],
-        ) -> std::task::Poll<std::io::Result<usize>> {
-            std::task::Poll::Pending
+        fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut [u8]) -> Poll<io::Result<usize>> {
+            Poll::Pending
         }
     }
 
@@ -392,52 +388,42 @@ mod tests {
     /// The other end moves one byte each hundredth of a second, and never pauses for much longer.
     #[derive(Default)]
     struct Trickle {
-        next: Option<std::pin::Pin<Box<tokio::time::Sleep>>>,
+        next: Option<Pin<Box<tokio::time::Sleep>>>,
         bytes: usize,
     }
 
     impl Trickle {
-        fn one(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<std::io::Result<usize>> {
+        fn one(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
             let pause = || Box::pin(tokio::time::sleep(Duration::from_millis(10)));
             let next = self.next.get_or_insert_with(pause);
-            std::task::ready!(next.as_mut().poll(cx));
+            ready!(next.as_mut().poll(cx));
             self.next = None;
             self.bytes += 1;
-            std::task::Poll::Ready(Ok(1))
+            Poll::Ready(Ok(1))
         }
     }
 
     impl AsyncRead for Trickle {
         fn poll_read(
-            mut self: std::pin::Pin<&mut Self>,
-            cx: &mut std::task::Context<'_>,
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
             _: &mut [u8],
-        ) -> std::task::Poll<std::io::Result<usize>> {
+        ) -> Poll<io::Result<usize>> {
             self.one(cx)
         }
     }
 
     impl AsyncWrite for Trickle {
-        fn poll_write(
-            mut self: std::pin::Pin<&mut Self>,
-            cx: &mut std::task::Context<'_>,
-            _: &[u8],
-        ) -> std::task::Poll<std::io::Result<usize>> {
+        fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
             self.one(cx)
         }
 
-        fn poll_flush(
-            self: std::pin::Pin<&mut Self>,
-            _: &mut std::task::Context<'_>,
-        ) -> std::task::Poll<std::io::Result<()>> {
-            std::task::Poll::Ready(Ok(()))
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
         }
 
-        fn poll_close(
-            self: std::pin::Pin<&mut Self>,
-            _: &mut std::task::Context<'_>,
-        ) -> std::task::Poll<std::io::Result<()>> {
-            std::task::Poll::Ready(Ok(()))
+        fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
         }
     }
 

@@ -25,7 +25,13 @@ use libp2p::{
     },
 };
 
-use crate::{NetworkLimits, addresses, identity, partners::Partners, usage::Usage};
+use crate::{
+    NetworkLimits,
+    addresses::{self, circuit},
+    identity,
+    partners::Partners,
+    usage::Usage,
+};
 
 /// The peer's key is not a wallet's.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +48,7 @@ pub(crate) struct TooManyFromIp(IpAddr);
 
 /// The last places are for peers with open channels.
 #[derive(Debug, thiserror::Error)]
-#[error("no place for strangers")]
+#[error("no room for unknown peers")]
 pub(crate) struct NoPlace;
 
 /// Peers blocked at one time. The longest-blocked is let go above this; it must misbehave again.
@@ -71,7 +77,8 @@ struct Open {
     came_from: Option<Came>,
 }
 
-/// The origin of a connection: its subscriber and its address range; both `None` within this process.
+/// The origin of a connection: its subscriber and its address range; both `None` within this process. Whoever comes through
+/// a relay counts as of the relay's, because nothing else is known of where it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Came {
     subscriber: Option<IpAddr>,
@@ -233,12 +240,12 @@ impl NetworkBehaviour for GateBehaviour {
     fn handle_pending_inbound_connection(
         &mut self,
         _: ConnectionId,
-        _: &Multiaddr,
+        local: &Multiaddr,
         remote: &Multiaddr,
     ) -> Result<(), ConnectionDenied> {
         // Who it is shows after the handshake, which is not worth its cost when only a partner could get in; but a
         // partner may be who comes.
-        let came = Came::of(remote);
+        let came = Came::of(circuit::came_from(local, remote));
         let could_yield =
             || self.victim(|other| other.subscriber == came.subscriber, Claim::Due, Instant::now());
         match came.subscriber {
@@ -253,11 +260,11 @@ impl NetworkBehaviour for GateBehaviour {
         &mut self,
         connection: ConnectionId,
         peer: PeerId,
-        _: &Multiaddr,
+        local: &Multiaddr,
         remote: &Multiaddr,
     ) -> Result<THandler<Self>, ConnectionDenied> {
         self.check_peer(&peer)?;
-        self.make_place(&peer, Came::of(remote), Instant::now())?;
+        self.make_place(&peer, Came::of(circuit::came_from(local, remote)), Instant::now())?;
         self.usage.opened(connection, Instant::now());
         Ok(dummy::ConnectionHandler)
     }
@@ -290,7 +297,7 @@ impl NetworkBehaviour for GateBehaviour {
             FromSwarm::ConnectionEstablished(event) => {
                 if let Some(wallet) = identity::wallet(&event.peer_id) {
                     let came_from =
-                        event.endpoint.is_listener().then(|| Came::of(event.endpoint.get_remote_address()));
+                        event.endpoint.is_listener().then(|| Came::of(circuit::way(event.endpoint)));
                     let open = Open { peer: event.peer_id, wallet, came_from };
                     self.open.insert(event.connection_id, open);
                 }
@@ -308,7 +315,7 @@ impl NetworkBehaviour for GateBehaviour {
 
     fn poll(&mut self, _: &mut Context<'_>) -> Poll<ToSwarm<Self::ToSwarm, THandlerInEvent<Self>>> {
         self.closing.pop_front().map_or(Poll::Pending, |(peer_id, connection)| {
-            tracing::debug!(peer = ?identity::wallet(&peer_id), "a stranger's connection makes room");
+            tracing::debug!(peer = ?identity::wallet(&peer_id), "an unknown peer's connection was closed to make room");
             Poll::Ready(ToSwarm::CloseConnection { peer_id, connection: CloseConnection::One(connection) })
         })
     }
@@ -317,6 +324,7 @@ impl NetworkBehaviour for GateBehaviour {
 #[cfg(test)]
 mod tests {
     use farthing_protocol::SecretKey;
+    use libp2p::{core::ConnectedPoint, swarm::behaviour::ConnectionEstablished as Opened};
 
     use super::*;
 
@@ -380,6 +388,23 @@ mod tests {
         let mut scene = Scene::new();
         let admitted = (0..20).filter_map(|n| scene.come(1, &format!("/ip6/2620:fe::{n:x}/tcp/1"))).count();
         assert_eq!(admitted, 16);
+    }
+
+    #[test]
+    fn all_who_come_through_one_relay_count_as_one_address() {
+        let mut gate = Scene::new().gate;
+        let relay: Multiaddr = format!("/ip4/9.9.9.9/tcp/1/p2p/{}/p2p-circuit", peer(1)).parse().unwrap();
+        let admitted = (2..22_u8).filter(|n| {
+            let (peer_id, connection_id) = (peer((*n).into()), ConnectionId::new_unchecked((*n).into()));
+            let remote: Multiaddr = format!("/p2p/{peer_id}").parse().unwrap();
+            let came = gate.handle_established_inbound_connection(connection_id, peer_id, &relay, &remote);
+            let endpoint = &ConnectedPoint::Listener { local_addr: relay.clone(), send_back_addr: remote };
+            let (failed_addresses, other_established) = (&[][..], 0);
+            let opened = Opened { peer_id, connection_id, endpoint, failed_addresses, other_established };
+            gate.on_swarm_event(FromSwarm::ConnectionEstablished(opened));
+            came.is_ok()
+        });
+        assert_eq!(admitted.count(), 16);
     }
 
     #[test]

@@ -19,8 +19,9 @@ use tokio::{
 };
 
 use crate::{
-    CallFailure, CallTiming, CounterSnapshot, Interrupted, Lookup, Neighbour, NetworkConfig, NetworkError,
-    NetworkLimits, NetworkStatus, NotStarted, PeerInfo, Reachability, SyncStream,
+    CallFailure, CallTiming, CounterSnapshot, IndexNode, Interrupted, Lookup, Neighbour, NetworkConfig,
+    NetworkError, NetworkLimits, NetworkStatus, NotStarted, PeerInfo, RELAYED_BODY_BYTES_MAX, Reachability,
+    SyncStream,
     admission::Admission,
     call::{AskingStream, KeptStreams, Missed},
     command::{Command, NoStream, Protocol},
@@ -44,6 +45,10 @@ const ANSWER_BYTES_MIN: usize = 64 * 1024;
 /// Neighbours that are asked for a twin, and for how long somebody waits for them.
 const TWIN_ASKED_MAX: usize = 8;
 const TWIN_DEADLINE: Duration = Duration::from_secs(2);
+
+/// The longest wait for a direct connection beside one through a relay; most that come are there by then.
+const DIRECT_WITHIN: Duration = Duration::from_secs(3);
+const DIRECT_LOOKED_FOR_EVERY: Duration = Duration::from_millis(100);
 
 /// A share in the network. Cheap to clone; the network stops when it is shut down or the last one is dropped.
 #[derive(Clone, Debug)]
@@ -128,12 +133,12 @@ impl NetworkHandle {
         deadline: Duration,
     ) -> Result<(CallReply, Bytes, CallTiming), CallFailure> {
         let result = self.call_once(owner, &message, &body, deadline).await;
-        Counters::add(match &result {
-            Ok(_) => &self.0.counters.calls_sent,
-            Err(CallFailure::Unknown(_)) => &self.0.counters.calls_unknown,
-            Err(CallFailure::NeverStarted(_)) => &self.0.counters.calls_not_started,
-        });
-        result
+        result.inspect_err(|failure| {
+            Counters::add(match failure {
+                CallFailure::Unknown(_) => &self.0.counters.calls_unknown,
+                CallFailure::NeverStarted(_) => &self.0.counters.calls_not_started,
+            });
+        })
     }
 
     async fn call_once(
@@ -147,7 +152,7 @@ impl NetworkHandle {
         let head = check_message(message, body).map_err(CallFailure::NeverStarted)?;
         let _place = self.0.calling.admit(owner).ok_or(CallFailure::NeverStarted(NotStarted::LocalLimit))?;
         let room = self.0.room_for(message).ok_or(CallFailure::NeverStarted(NotStarted::NoRoom))?;
-        let stream = timeout(deadline, self.0.call_stream(owner)).await;
+        let stream = timeout(deadline, self.0.call_stream(owner, body.len())).await;
         let (mut stream, warm) =
             stream.unwrap_or(Err(NotStarted::Deadline)).map_err(CallFailure::NeverStarted)?;
         let connect = started.elapsed();
@@ -156,11 +161,12 @@ impl NetworkHandle {
         if left.is_zero() {
             return Err(CallFailure::NeverStarted(NotStarted::Deadline));
         }
+        self.0.counters.count_sent(stream.line().is_relayed());
         let line = stream.line().traffic();
         let exchange = stream.exchange(&head, body, &self.0.limits, room);
         let watched = self.0.over_watched_line(owner, line, body.len(), exchange);
         let answer = timeout(left, watched).await;
-        let answer = answer.unwrap_or(Err(Interrupted::Deadline));
+        let answer = answer.unwrap_or(Err(CallFailure::Unknown(Interrupted::Deadline)));
         self.0.missed.note(message, &answer);
         match &answer {
             Ok(_) => self.0.kept.keep(owner, stream, Instant::now()),
@@ -168,7 +174,7 @@ impl NetworkHandle {
             // that comes over an older one.
             Err(_) => self.0.kept.forget(owner),
         }
-        let (reply, body) = answer.map_err(CallFailure::Unknown)?;
+        let (reply, body) = answer?;
         let exchange = started.elapsed().saturating_sub(connect);
         Ok((reply, body, CallTiming { connect, exchange, warm }))
     }
@@ -203,8 +209,9 @@ impl NetworkHandle {
         let asked = wallets.len();
         let answer = self.0.ask(peer, &InfoRequest::Records(wallets)).await?;
         let InfoResponse::Records(records) = answer else { return Ok(0) };
-        let take =
-            |record| info::take_record(&self.0.records, &self.0.network, &self.0.counters, record, peer);
+        let take = |record| {
+            info::take_record(&self.0.records, &self.0.network, &self.0.counters, record, (peer, None))
+        };
         Ok(records.into_iter().take(asked).map(take).filter(Result::is_ok).count())
     }
 
@@ -248,7 +255,12 @@ impl NetworkHandle {
 
     /// Every live record this node knows, its own included; at most [`NetworkLimits::records_max`].
     pub fn records(&self) -> Vec<Verified<NodeRecord>> {
-        self.0.records.lock().alive(crate::now_secs()).cloned().collect()
+        self.0.records.lock().alive(crate::now_secs()).collect()
+    }
+
+    /// Those of `named` whose records say that they keep all listings, and `count` of all such at most, drawn by lot.
+    pub fn index_nodes(&self, named: &[Address], count: usize) -> Vec<IndexNode> {
+        self.0.records.lock().index_nodes(named, count, crate::now_secs())
     }
 
     /// Owners of whom a newer record came since this was last asked, and when it expires, in seconds since the Unix
@@ -280,8 +292,11 @@ impl NetworkHandle {
     /// # Errors
     /// [`NotStarted`], naming why there is none. A peer that has no room closes the session at once.
     pub async fn sync(&self, peer: Address) -> Result<SyncStream, NotStarted> {
-        let (stream, _) = self.0.stream(peer, Protocol::Sync).await?;
-        Ok(SyncStream::outbound(peer, stream, &self.0.limits))
+        let (stream, knows_shards) = match self.0.stream(peer, Protocol::ShardSync).await {
+            Err(NotStarted::Unsupported) => (self.0.stream(peer, Protocol::Sync).await?.0, false),
+            opened => (opened?.0, true),
+        };
+        Ok(SyncStream::outbound(peer, stream, &self.0.limits).knowing_shards(knows_shards))
     }
 
     /// Tells neighbours of a listing that is new. Returns whether there was anybody to tell; those who were
@@ -388,12 +403,25 @@ impl Inner {
         self.open(owner, protocol).await?.map(|stream| (stream, false)).ok_or_else(lost)
     }
 
-    /// A stream for a call to `owner`, one that rests if there is one.
-    async fn call_stream(self: &Arc<Self>, owner: Address) -> Result<(AskingStream, bool), NotStarted> {
+    /// A stream for a call to `owner`, one that rests if there is one. What is too large for a relay waits a moment for a
+    /// direct connection.
+    async fn call_stream(
+        self: &Arc<Self>,
+        owner: Address,
+        body_bytes: usize,
+    ) -> Result<(AskingStream, bool), NotStarted> {
         if let Some(stream) = self.kept.take(owner, Instant::now()) {
             return Ok((stream, true));
         }
-        let (line, warm) = self.stream(owner, Protocol::Call).await?;
+        let (mut line, warm) = self.stream(owner, Protocol::Call).await?;
+        let until = Instant::now() + DIRECT_WITHIN;
+        while line.is_relayed() && body_bytes > RELAYED_BODY_BYTES_MAX {
+            if Instant::now() >= until {
+                return Err(NotStarted::Relayed { peer: owner, bytes: body_bytes });
+            }
+            tokio::time::sleep(DIRECT_LOOKED_FOR_EVERY).await;
+            (line, _) = self.stream(owner, Protocol::Call).await?;
+        }
         Counters::add(&self.counters.call_streams_opened);
         Ok((line.into(), warm))
     }

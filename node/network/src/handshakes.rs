@@ -19,7 +19,11 @@ use libp2p::{
     core::transport::{Boxed, DialOpts, ListenerId, TransportEvent},
 };
 
-use crate::{NetworkLimits, addresses, outbound::Connected};
+use crate::{
+    NetworkLimits,
+    addresses::{self, circuit},
+    outbound::Connected,
+};
 
 /// `inner`, with its inbound handshakes bounded.
 pub(crate) fn bounded(inner: Boxed<Connected>, limits: &NetworkLimits) -> Boxed<Connected> {
@@ -109,7 +113,9 @@ impl Transport for Handshakes {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<TransportEvent<Upgrade, io::Error>> {
         let this = &mut *self;
         let from = |event: &TransportEvent<_, _>| match event {
-            TransportEvent::Incoming { send_back_addr, .. } => addresses::ip(send_back_addr),
+            TransportEvent::Incoming { local_addr, send_back_addr, .. } => {
+                addresses::ip(circuit::came_from(local_addr, send_back_addr))
+            }
             _ => None,
         };
         Pin::new(&mut this.inner).poll(context).map(|event| {

@@ -3,7 +3,7 @@
 //! Questions about records are answered here, from the record store; questions about listings and content
 //! go to the node. A message is one head without a body.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_bounds::ByteBudget;
@@ -13,10 +13,7 @@ use farthing_protocol::{
     limits, wire,
 };
 use futures::AsyncWriteExt;
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::timeout,
-};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     admission::{Admission, Shares, Visitor},
@@ -24,6 +21,7 @@ use crate::{
     clocks,
     frame::{self, FrameError, MinimumPace},
     line::Line,
+    neighbour_origin::NeighbourOrigin,
     partners::Partners,
     records::{self, Rejected, SharedRecords},
     report::{Reporter, Strike},
@@ -43,7 +41,7 @@ const ANSWERS_PART: usize = 4;
 /// Records in an answer to `Peers`: enough to join, little enough that nobody maps the network by asking.
 const PEERS_MAX: usize = 16;
 
-/// A question that the node answers: `Services`, `OwnListings` or `Blob`.
+/// A question that the node answers: `Services`, `OwnListings`, `Blob` or `Search`.
 #[derive(Debug)]
 pub struct InboundInfo {
     /// The wallet that asks, proven by its connection.
@@ -57,6 +55,11 @@ pub struct InboundInfo {
 pub struct InfoResponder(oneshot::Sender<InfoResponse>);
 
 impl InfoResponder {
+    /// Returns whether the answer still has a way back: nobody waits for one that takes too long.
+    pub fn is_awaited(&self) -> bool {
+        !self.0.is_closed()
+    }
+
     /// Returns whether the stream was still there.
     pub fn send(self, response: InfoResponse) -> bool {
         self.0.send(response).is_ok()
@@ -114,23 +117,17 @@ impl InfoServer {
 
     /// Takes a stream that `peer` opened. Runs on its own task from here.
     pub(crate) fn accept(self: &Arc<Self>, peer: Address, stream: Line) {
-        let is_partner = self.partners.contains(&peer);
-        let visitor = Visitor { wallet: peer, range: stream.range(), is_partner };
-        let Some(permit) = self.admission.admit_visitor(visitor) else {
+        let Some(permit) = self.admission.admit_visitor(Visitor::of(peer, &stream, &self.partners)) else {
             return Counters::add(&self.counters.streams_reset);
         };
         let server = Arc::clone(self);
-        tokio::spawn(async move {
-            // A peer that is too slow for the deadline finds its stream closed.
-            let _ = timeout(INFO_DEADLINE, server.serve(peer, stream)).await;
-            drop(permit);
-        });
+        permit.spawn(INFO_DEADLINE, async move { server.serve(peer, stream).await });
     }
 
     async fn serve(&self, peer: Address, mut stream: Line) {
         let response = match frame::read_head(&mut stream, limits::INFO_REQUEST_BYTES_MAX, PACE).await {
             Ok(head) => match wire::decode(&head) {
-                Ok(request) => self.answer(peer, request).await,
+                Ok(request) => self.answer(peer, stream.range(), request).await,
                 Err(error) => {
                     self.reporter.strike(peer, Strike::Malformed);
                     Some(InfoResponse::Refused(error.to_string()))
@@ -153,13 +150,20 @@ impl InfoServer {
         }
     }
 
-    async fn answer(&self, peer: Address, request: InfoRequest) -> Option<InfoResponse> {
+    async fn answer(
+        &self,
+        peer: Address,
+        range: Option<IpAddr>,
+        request: InfoRequest,
+    ) -> Option<InfoResponse> {
         Counters::add(&self.counters.info_received);
         let items = match &request {
             InfoRequest::Records(wallets) => wallets.len(),
             InfoRequest::Push(records) => records.len(),
             InfoRequest::Services(services) => services.len(),
-            InfoRequest::OwnListings | InfoRequest::Blob(_) | InfoRequest::Peers => 0,
+            InfoRequest::OwnListings | InfoRequest::Blob(_) | InfoRequest::Peers | InfoRequest::Search(_) => {
+                0
+            }
         };
         if items > limits::INFO_ITEMS_MAX {
             self.reporter.strike(peer, Strike::TooLarge);
@@ -167,7 +171,7 @@ impl InfoServer {
         }
         match request {
             InfoRequest::Records(wallets) => Some(self.records_of(&wallets)),
-            InfoRequest::Push(records) => Some(self.take(peer, records).await),
+            InfoRequest::Push(records) => Some(self.take((peer, range), records).await),
             InfoRequest::Peers => Some(self.some_peers(peer)),
             request => {
                 let (sender, answer) = oneshot::channel();
@@ -181,20 +185,20 @@ impl InfoServer {
     fn records_of(&self, wallets: &[Address]) -> InfoResponse {
         let records = self.records.lock();
         InfoResponse::Records(
-            wallets.iter().filter_map(|w| records.get(*w)).map(Verified::to_signed).collect(),
+            wallets.iter().filter_map(|w| records.get(*w)).map(|record| record.to_signed()).collect(),
         )
     }
 
     fn some_peers(&self, asker: Address) -> InfoResponse {
-        let records = self.records.lock();
-        let others = records.alive(crate::now_secs()).filter(|record| record.signer() != asker);
-        InfoResponse::Records(others.take(PEERS_MAX).map(Verified::to_signed).collect())
+        let some = self.records.lock().sample(PEERS_MAX, asker, crate::now_secs());
+        InfoResponse::Records(some.iter().map(Verified::to_signed).collect())
     }
 
-    async fn take(&self, peer: Address, pushed: Vec<Signed<NodeRecord>>) -> InfoResponse {
+    async fn take(&self, source: RecordSource, pushed: Vec<Signed<NodeRecord>>) -> InfoResponse {
+        let (peer, _) = source;
         for record in pushed {
             let ahead_secs = ahead_of_us(&record, peer);
-            match take_record(&self.records, &self.network, &self.counters, record, peer) {
+            match take_record(&self.records, &self.network, &self.counters, record, source) {
                 Err(error @ Rejected::Forged) => {
                     self.reporter.strike(peer, Strike::BadSignature);
                     return InfoResponse::Refused(error.to_string());
@@ -220,26 +224,60 @@ fn ahead_of_us(record: &Signed<NodeRecord>, peer: Address) -> Option<u64> {
     record.issued_secs.checked_sub(crate::now_secs()).filter(|ahead| *ahead > limits::CLOCK_SKEW_SECS_MAX)
 }
 
-/// Verifies a record that `source` gave us and stores it.
+/// The giver of a record: the wallet, and its address range unless that is private or not known.
+pub(crate) type RecordSource = (Address, Option<IpAddr>);
+
+/// Verifies a record that `source` gave us unasked, of which it may give few, and stores it.
 pub(crate) fn take_record(
     store: &SharedRecords,
     network: &wire::NetworkName,
     counters: &Counters,
     record: Signed<NodeRecord>,
-    source: Address,
+    source: RecordSource,
+) -> Result<(), Rejected> {
+    let (peer, range) = source;
+    let hear = || store.lock().hear(NeighbourOrigin::of(peer, range), crate::now_secs());
+    match check_news(store, &record).and_then(|()| hear()) {
+        Ok(()) => take_asked(store, network, counters, record, source),
+        Err(rejected) => counted(counters, Err(rejected)),
+    }
+}
+
+/// The same for a record that was asked for.
+pub(crate) fn take_asked(
+    store: &SharedRecords,
+    network: &wire::NetworkName,
+    counters: &Counters,
+    record: Signed<NodeRecord>,
+    source: RecordSource,
+) -> Result<(), Rejected> {
+    match check_news(store, &record).and_then(|()| records::verify(record, None, network)) {
+        Ok(record) => keep(store, counters, &record, source),
+        Err(rejected) => counted(counters, Err(rejected)),
+    }
+}
+
+/// Stores a record that `source` gave us and that was verified.
+pub(crate) fn keep(
+    store: &SharedRecords,
+    counters: &Counters,
+    record: &Verified<NodeRecord>,
+    (peer, range): RecordSource,
 ) -> Result<(), Rejected> {
     let now_secs = crate::now_secs();
-    // Most of what a healthy network says is known; checking a signature costs more than finding that out.
-    let news = record.claimed().map_or(Ok(()), |claimed| store.lock().check_news(&claimed));
-    let heard = news.and_then(|()| store.lock().hear(source, now_secs));
-    let verified = heard.and_then(|()| records::verify(record, None, network));
-    let taken = verified.and_then(|record| {
-        let mut store = store.lock();
-        if record.signer() == source {
-            store.clocks.dated(source, record.issued_secs, now_secs);
-        }
-        store.insert(record, source, now_secs)
-    });
+    let mut store = store.lock();
+    if record.signer() == peer {
+        store.clocks.dated(peer, record.issued_secs, now_secs);
+    }
+    counted(counters, store.insert(record, NeighbourOrigin::of(peer, range), now_secs))
+}
+
+/// Most of what a healthy network says is known; checking a signature costs more than finding that out.
+fn check_news(store: &SharedRecords, record: &Signed<NodeRecord>) -> Result<(), Rejected> {
+    record.claimed().map_or(Ok(()), |claimed| store.lock().check_news(&claimed))
+}
+
+fn counted(counters: &Counters, taken: Result<(), Rejected>) -> Result<(), Rejected> {
     match &taken {
         Ok(()) => Counters::add(&counters.records_accepted),
         // Being told what one knows already is how a healthy network sounds.

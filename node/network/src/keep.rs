@@ -3,13 +3,13 @@
 //! The swarm closes what has been idle for [`NetworkLimits::contact_idle_max`](crate::NetworkLimits). Whoever the
 //! directory asks on its way is such a contact: a look-up meets dozens, each costs memory on both sides, and none
 //! is needed again soon. Others are kept beyond that:
-//! 1. whom this node dialled on purpose — [`KeepAliveBehaviour::wants`] — and whoever dialled it: whether that was on
-//!    purpose only the other side knows, and that side closes it when it was not;
+//! 1. whom this node dialled on purpose — [`KeepAliveBehaviour::wants`], or beside a connection through a relay — and
+//!    whoever dialled it: whether that was on purpose only the other side knows, and that side closes it when it was not;
 //! 2. whom a call was made to or came from, by the handler of [`crate::streams`];
 //! 3. neighbours in gossip, by its own handler.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     convert::Infallible,
     task::{Context, Poll},
     time::{Duration, Instant},
@@ -33,12 +33,14 @@ pub(crate) struct KeepAliveBehaviour {
     wanted: HashSet<ConnectionId>,
     /// The connections that came of them.
     made: HashSet<ConnectionId>,
+    /// Connections through relays.
+    relayed: HashMap<ConnectionId, PeerId>,
 }
 
 impl KeepAliveBehaviour {
     /// Wanted connections are kept for `kept` from their beginning.
     pub(crate) fn new(kept: Duration) -> Self {
-        Self { kept, wanted: HashSet::new(), made: HashSet::new() }
+        Self { kept, wanted: HashSet::new(), made: HashSet::new(), relayed: HashMap::new() }
     }
 
     /// This dial, which is about to be made, is for more than one question of the directory.
@@ -73,12 +75,13 @@ impl NetworkBehaviour for KeepAliveBehaviour {
     fn handle_established_outbound_connection(
         &mut self,
         connection: ConnectionId,
-        _: PeerId,
+        peer: PeerId,
         _: &Multiaddr,
         _: Endpoint,
         _: PortUse,
     ) -> Result<THandler<Self>, ConnectionDenied> {
-        let wanted = self.wanted.remove(&connection);
+        let overtakes = self.relayed.values().any(|relayed| *relayed == peer);
+        let wanted = self.wanted.remove(&connection) || overtakes;
         if wanted {
             self.made.insert(connection);
         }
@@ -87,12 +90,16 @@ impl NetworkBehaviour for KeepAliveBehaviour {
 
     fn on_swarm_event(&mut self, event: FromSwarm<'_>) {
         match event {
+            FromSwarm::ConnectionEstablished(opened) if opened.endpoint.is_relayed() => {
+                self.relayed.insert(opened.connection_id, opened.peer_id);
+            }
             FromSwarm::DialFailure(failure) => {
                 self.wanted.remove(&failure.connection_id);
                 self.made.remove(&failure.connection_id);
             }
             FromSwarm::ConnectionClosed(closed) => {
                 self.made.remove(&closed.connection_id);
+                self.relayed.remove(&closed.connection_id);
             }
             _ => {}
         }

@@ -16,6 +16,8 @@
 
 mod addresses;
 mod admission;
+mod agreement;
+mod backoff;
 mod behaviour;
 mod bootstrap;
 mod call;
@@ -24,6 +26,7 @@ mod command;
 mod config;
 mod counted;
 mod dial_scheduler;
+mod directory;
 mod forward;
 mod frame;
 mod gate;
@@ -32,13 +35,14 @@ mod handle;
 mod handshakes;
 mod identity;
 mod info;
-mod intake;
 mod keep;
 mod line;
 mod line_watch;
+#[cfg(feature = "memory")]
 mod memory;
 mod memory_limit;
 mod names;
+mod neighbour_origin;
 mod outbound;
 mod partners;
 mod peer_book;
@@ -47,6 +51,9 @@ mod publisher;
 mod reach_report;
 mod reachability;
 mod records;
+mod relay;
+mod rendezvous;
+mod rendezvous_report;
 mod report;
 mod saved;
 mod single_flight;
@@ -66,7 +73,7 @@ pub use addresses::{AddressUse, check_address};
 pub use bootstrap::{BootstrapPeer, BootstrapState};
 pub use call::{CallFailure, CallTiming, InboundCall, Interrupted, NotStarted, Responder};
 pub use clocks::ClockSkew;
-pub use config::{NetworkConfig, NetworkError, NetworkLimits, ReachConfig};
+pub use config::{NetworkConfig, NetworkError, NetworkLimits, ReachConfig, RelayConfig, RendezvousConfig};
 pub use gossip::{InboundListing, ListingResponder, Verdict};
 pub use handle::{
     NetworkHandle,
@@ -75,8 +82,12 @@ pub use handle::{
 pub use info::{InboundInfo, InfoResponder};
 pub use line::Origin;
 pub use reach_report::{
-    AddressCheck, AddressSource, CheckFailure, Gateway, ReachState, Reachability, Transport,
+    AddressCheck, AddressSource, CheckFailure, Gateway, ReachState, Reachability, RecordHolders, RelayUse,
+    Transport,
 };
+pub use records::IndexNode;
+pub use relay::RELAYED_BODY_BYTES_MAX;
+pub use rendezvous_report::{RendezvousEnd, RendezvousReport, RendezvousVisit};
 pub use start::{Inbound, Network};
 pub use status::{CounterSnapshot, Direction, DirectoryMode, Neighbour, NetworkStatus, PeerInfo};
 pub use sync::{InboundSync, SyncEnded, SyncStream};

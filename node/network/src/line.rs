@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::{
-    addresses,
+    addresses::{self, circuit},
     usage::{InUse, Usage},
 };
 
@@ -52,6 +52,7 @@ pub(crate) struct ConnectionStreams {
     origin: Origin,
     /// See [`crate::admission::Visitor`].
     range: Option<IpAddr>,
+    is_relayed: bool,
     takes_turns: bool,
     usage: Usage,
     moved: Arc<AtomicUsize>,
@@ -60,12 +61,19 @@ pub(crate) struct ConnectionStreams {
 }
 
 impl ConnectionStreams {
-    /// Of a connection whose other end is at `remote`. `takes_turns`: a stream carries one exchange after the other.
-    pub(crate) fn new(connection: ConnectionId, remote: &Multiaddr, usage: Usage, takes_turns: bool) -> Self {
-        let range = addresses::range(remote);
-        let origin = Origin::of_new_connection();
-        let (moved, used) = (Arc::default(), Arc::default());
-        Self { connection, origin, range, takes_turns, usage, moved, used, alive: watch::Sender::new(()) }
+    /// Of a connection whose other end is at the end of `way`. `takes_turns`: a stream carries one exchange after the other.
+    pub(crate) fn new(connection: ConnectionId, way: &Multiaddr, usage: Usage, takes_turns: bool) -> Self {
+        Self {
+            connection,
+            origin: Origin::of_new_connection(),
+            range: addresses::range(way),
+            is_relayed: circuit::is_circuit(way),
+            takes_turns,
+            usage,
+            moved: Arc::default(),
+            used: Arc::default(),
+            alive: watch::Sender::new(()),
+        }
     }
 
     /// The time at which a stream was opened last, or taken up again after a rest.
@@ -81,8 +89,10 @@ impl ConnectionStreams {
         });
         let traffic = Traffic { connection: self.connection, moved: Arc::clone(&self.moved) };
         let (usage, used) = (self.usage.clone(), Arc::clone(&self.used));
-        let &Self { origin, range, takes_turns, .. } = self;
-        let mut line = Line { stream, traffic, origin, range, takes_turns, end, usage, used, in_use: None };
+        let &Self { origin, range, is_relayed, takes_turns, .. } = self;
+        let in_use = None;
+        let mut line =
+            Line { stream, traffic, origin, range, is_relayed, takes_turns, end, usage, used, in_use };
         line.wake();
         line
     }
@@ -114,6 +124,7 @@ pub(crate) struct Line {
     traffic: Traffic,
     origin: Origin,
     range: Option<IpAddr>,
+    is_relayed: bool,
     takes_turns: bool,
     usage: Usage,
     used: Arc<Mutex<Option<Instant>>>,
@@ -154,7 +165,12 @@ impl Line {
         Pin::new(self).poll_read(&mut context, &mut [0]).is_pending()
     }
 
-    /// The address range of the other end, unless it is private.
+    /// Returns whether it runs through a relay.
+    pub(crate) const fn is_relayed(&self) -> bool {
+        self.is_relayed
+    }
+
+    /// The address range of the other end, or of the relay before it, unless it is private.
     pub(crate) const fn range(&self) -> Option<IpAddr> {
         self.range
     }

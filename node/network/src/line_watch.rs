@@ -56,7 +56,7 @@ impl Inner {
             if self.answers(peer, line).await || line.moved() != before {
                 silence *= 2;
             } else {
-                tracing::debug!(%peer, "nothing comes over a connection; it is given up");
+                tracing::debug!(%peer, "nothing arrives on a connection; closing it");
                 // An error means that the network has stopped, and with it the connection.
                 let _ = self.send(Command::GiveUp { connection: line.connection }).await;
                 return std::future::pending().await;

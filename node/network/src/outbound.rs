@@ -34,7 +34,7 @@ use crate::{addresses, names::Led};
 /// The product of a transport: the peer at the other end, and the connection.
 pub(crate) type Connected = (PeerId, StreamMuxerBox);
 
-const INSIDE: &str = "this leads into a private network, and `network.allow_private` is off";
+const INSIDE: &str = "this leads into a private network, but `network.allow_private` is off";
 
 /// Addresses that may lead anywhere: those the owner configured, and those of the local network, if it is looked at.
 #[derive(Clone, Debug, Default)]
@@ -171,7 +171,7 @@ impl Transport for Exit {
         options: DialOpts,
     ) -> Result<Self::Dial, TransportError<io::Error>> {
         if self.public_only && !addresses::is_dialable(&address, false) {
-            tracing::debug!(%address, "an address of a stranger leads into a private network; not dialled");
+            tracing::debug!(%address, "an unknown peer's address leads into a private network; not dialled");
             return Err(TransportError::Other(inside()));
         }
         let dial = self.inner.lock().dial(address.clone(), options)?;

@@ -44,7 +44,38 @@ impl KnownAddress {
 #[derive(Debug, Default)]
 pub(crate) struct PeerBook {
     peers: HashMap<PeerId, Vec<KnownAddress>>,
+    crowds: Crowds,
     changed: HashSet<PeerId>,
+}
+
+/// The peers that have addresses in each network, so that none is looked for in the whole book.
+#[derive(Debug, Default)]
+struct Crowds(HashMap<IpAddr, HashSet<PeerId>>);
+
+impl Crowds {
+    fn of(&self, network: Option<IpAddr>) -> Option<&HashSet<PeerId>> {
+        self.0.get(&network?)
+    }
+
+    /// The peer has this address.
+    fn enter(&mut self, peer: PeerId, address: &Multiaddr) {
+        if let Some(network) = addresses::public_network(address) {
+            self.0.entry(network).or_default().insert(peer);
+        }
+    }
+
+    /// The peer no longer has this address; those that are `left` may be in its network.
+    fn leave(&mut self, peer: PeerId, address: &Multiaddr, left: &[KnownAddress]) {
+        let network = addresses::public_network(address);
+        let is_in_it = |known: &KnownAddress| addresses::public_network(&known.address) == network;
+        let Some(network) = network.filter(|_| !left.iter().any(is_in_it)) else { return };
+        if let Some(crowd) = self.0.get_mut(&network) {
+            crowd.remove(&peer);
+            if crowd.is_empty() {
+                self.0.remove(&network);
+            }
+        }
+    }
 }
 
 impl PeerBook {
@@ -130,29 +161,27 @@ impl PeerBook {
         }
         if all.len() >= ADDRESSES_MAX {
             let worst = (0..all.len()).max_by_key(|at| all[*at].rank())?;
-            all.swap_remove(worst);
+            let gone = all.swap_remove(worst);
+            self.crowds.leave(peer, &gone.address, all);
         }
+        self.crowds.enter(peer, &address);
         all.push(KnownAddress { address, successes: 0, failures: 0, seen_secs });
         all.last_mut()
     }
 
     fn make_room(&mut self, network: Option<IpAddr>, seen_secs: u64) -> Option<()> {
-        let of_network = |all: &[KnownAddress]| {
-            all.iter().any(|known| addresses::public_network(&known.address) == network)
-        };
-        let crowd: Vec<_> = match network {
-            Some(_) => self.peers.iter().filter(|(_, all)| of_network(all)).map(|(peer, _)| *peer).collect(),
-            None => Vec::new(),
-        };
-        let stalest = if crowd.len() >= PEERS_PER_NETWORK_MAX {
-            crowd.into_iter().min_by_key(|peer| self.seen_secs(peer))
+        let crowd = self.crowds.of(network).filter(|crowd| crowd.len() >= PEERS_PER_NETWORK_MAX);
+        let stalest = if let Some(crowd) = crowd {
+            crowd.iter().copied().min_by_key(|peer| self.seen_secs(peer))
         } else if self.peers.len() >= PEERS_MAX {
             self.peers.keys().copied().min_by_key(|peer| self.seen_secs(peer))
         } else {
             return Some(());
         };
         let stalest = stalest.filter(|peer| self.seen_secs(peer) <= seen_secs)?;
-        self.peers.remove(&stalest);
+        for known in self.peers.remove(&stalest).into_iter().flatten() {
+            self.crowds.leave(stalest, &known.address, &[]);
+        }
         self.changed.insert(stalest);
         Some(())
     }
@@ -235,6 +264,38 @@ mod tests {
             book.reached(PeerId::random(), &address(&format!("/ip4/9.9.{}.{}/tcp/1", n / 256, n % 256)), n);
         }
         assert_eq!(book.len(), PEERS_PER_NETWORK_MAX + 1);
+    }
+
+    /// Every peer is in the crowds of the networks of its addresses, and in no other.
+    fn assert_crowds(book: &PeerBook) {
+        let mut expected: HashMap<IpAddr, HashSet<PeerId>> = HashMap::new();
+        for (peer, all) in &book.peers {
+            for network in all.iter().filter_map(|known| addresses::public_network(&known.address)) {
+                expected.entry(network).or_default().insert(*peer);
+            }
+        }
+        assert_eq!(book.crowds.0, expected);
+    }
+
+    #[test]
+    fn the_crowd_of_a_network_is_known_whoever_comes_moves_and_is_forgotten() {
+        let mut book = PeerBook::default();
+        let peers: Vec<_> = (0..200).map(|_| PeerId::random()).collect();
+        for round in 0..10_u64 {
+            for (n, peer) in (0_u64..).zip(&peers) {
+                // A peer has more addresses than are kept, in networks of its own and in a common one.
+                let own = address(&format!("/ip4/{}.{n}.0.1/tcp/1", 20 + round));
+                let common = address(&format!("/ip4/9.9.{round}.{n}/tcp/1"));
+                book.listens(*peer, if round % 3 == 0 { &common } else { &own }, round);
+                book.failed(*peer, &own);
+            }
+            assert_crowds(&book);
+        }
+        let stored =
+            KnownAddress { address: address("/ip4/9.9.8.7/tcp/1"), successes: 1, failures: 0, seen_secs: 99 };
+        (0..100).for_each(|_| book.restore(PeerId::random(), stored.clone()));
+        assert_crowds(&book);
+        assert!(book.crowds.of(Some([9, 9, 0, 0].into())).is_some_and(|crowd| crowd.len() >= 64));
     }
 
     #[test]

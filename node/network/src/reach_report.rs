@@ -26,14 +26,46 @@ pub struct Reachability {
     /// The public addresses under which peers see this node.
     pub seen: Vec<IpAddr>,
     pub gateway: Gateway,
-    /// Private addresses are published as well: nothing has to be forwarded on such a network.
+    /// Private addresses are published as well. Between two of them there may be a router all the same.
     pub private: bool,
     /// The provider seems to share one public address among several customers.
     pub shared: bool,
     /// Published without a test: where a node of a private network listens, besides what is tested.
     pub untested: Vec<String>,
+    /// The relays that lead here where nobody can connect.
+    pub relays: RelayUse,
+    /// The nodes that keep this node's record, by which callers find it: of the last put that ended while peers are connected.
+    pub record_holders: Option<RecordHolders>,
     /// Told to whoever asks for a test when none can be made now: in how many seconds one can.
     pub again_secs: Option<u64>,
+}
+
+/// The nodes of the directory that verified the own record and keep it, of those that are to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordHolders {
+    pub kept_by: usize,
+    pub wanted: usize,
+}
+
+impl RecordHolders {
+    /// Returns whether all that are to keep the record do: then it is put.
+    #[must_use]
+    pub const fn are_enough(self) -> bool {
+        self.kept_by > 0 && self.kept_by >= self.wanted
+    }
+}
+
+/// The use of relays, by a node that sells and that nobody can connect to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RelayUse {
+    /// True while relays are wanted.
+    pub is_sought: bool,
+    /// The relays through which this node was shown to be reached.
+    pub through: Vec<Address>,
+    /// Relays that were asked for a place, or are being tested.
+    pub asked: usize,
+    /// Relays that gave none, or did not lead here.
+    pub failed: usize,
 }
 
 /// The result of a test for an address or a transport.
@@ -147,7 +179,7 @@ impl Reachability {
             .unwrap_or_default()
     }
 
-    /// Returns whether somebody outside was shown to reach this node.
+    /// Returns whether somebody outside was shown to reach this node without a relay.
     pub fn is_reachable(&self) -> bool {
         self.checks.iter().any(|check| check.state == ReachState::Reachable)
     }

@@ -6,7 +6,7 @@
 //! 2. When a test is due, `testers` are chosen and each gets a request with a nonce of its own.
 //! 3. Each of them (`server`, `dialer`) dials every address under a key that only it and we can compute;
 //!    [`Prober::arrived`] sees who came through, whatever the peer then says.
-//! 4. The `verdict` of a test changes what is published, and `report` with its `sentence` says so.
+//! 4. The `verdict` of a test changes what is published, and `report` says so.
 //!
 //! Architecture invariant: an address is never verified by what a peer says, only by a connection that arrives
 //! under the key of that peer, that test and that address.
@@ -17,7 +17,6 @@ mod limiter;
 mod place;
 mod report;
 mod round;
-mod sentence;
 mod server;
 mod testers;
 mod verdict;
@@ -215,6 +214,11 @@ impl Prober {
         self.round.is_some()
     }
 
+    /// True once somebody took part in a test.
+    pub(crate) const fn is_tested(&self) -> bool {
+        self.checked_secs.is_some()
+    }
+
     /// Begins a test, if there is something to test and somebody to ask. [`Self::next_due`] says when to come
     /// back if not.
     pub(crate) fn begin(
@@ -376,6 +380,16 @@ impl Prober {
                     None => 0,
                 }
         })
+    }
+
+    /// Returns whether nobody was shown to connect to this node, although there was somebody to ask: over IPv4, or over
+    /// IPv6 where it is not seen under an address of IPv4.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        let was_asked = self.checked_secs.is_some() || self.standings.is_empty() && self.testers > 0;
+        let is_reached =
+            |family| self.published().any(|standing| Family::of(&standing.candidate.address) == Some(family));
+        let has_v4 = self.seen.iter().any(|ip| Family::of_ip(*ip) == Family::V4);
+        was_asked && !is_reached(Family::V4) && (has_v4 || !is_reached(Family::V6))
     }
 
     fn published(&self) -> impl Iterator<Item = &Standing> {

@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use self::file::File;
 use crate::{
     peer_book::PeerBook,
-    records::{self, SharedRecords},
+    records::{self, SharedRecords, StoredRecord},
 };
 
 /// The time between two writes of changes: long enough that a busy minute becomes one commit, short enough that a
@@ -63,7 +63,7 @@ impl Saved {
             loop {
                 let is_last = !matches!(stopped.recv_timeout(WRITE_EVERY), Err(RecvTimeoutError::Timeout));
                 if let Err(error) = write_changes(&file, &book, &records) {
-                    tracing::warn!(%error, "known peers are no longer written down; check the disk");
+                    tracing::warn!(%error, "known peers are no longer saved; check the disk");
                     return;
                 }
                 if is_last {
@@ -74,7 +74,7 @@ impl Saved {
         match std::thread::Builder::new().name("network-book".into()).spawn(work) {
             Ok(thread) => Some(Self { stop: Some(stop), thread: Some(thread) }),
             Err(error) => {
-                tracing::warn!(%error, "known peers will not be written down");
+                tracing::warn!(%error, "known peers will not be saved");
                 None
             }
         }
@@ -98,9 +98,9 @@ fn restore_records(file: &File, network: &NetworkName, records: &SharedRecords) 
         Err(error) => return tracing::warn!(%error, "the stored records cannot be read"),
     };
     let now_secs = crate::now_secs();
-    for (owner, value) in stored {
+    for (owner, StoredRecord { value, since_secs }) in stored {
         let record = records::decode(&value, Some(owner), network).ok();
-        records.lock().restore(owner, record, now_secs);
+        records.lock().restore(owner, record.as_ref(), since_secs, now_secs);
     }
 }
 

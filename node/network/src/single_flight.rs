@@ -8,6 +8,7 @@ use futures::{
     future::{BoxFuture, Shared},
 };
 use parking_lot::Mutex;
+use tokio::sync::oneshot;
 
 use crate::NotStarted;
 
@@ -30,34 +31,44 @@ impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
     where
         F: Future<Output = Result<T, NotStarted>> + Send + 'static,
     {
-        let flight = {
+        let (flight, starting) = {
             let mut flights = self.flights.lock();
             match flights.get(&wallet) {
-                Some(flight) => flight.clone(),
+                Some(flight) => (flight.clone(), None),
                 None if flights.len() >= self.flights_max => return Err(NotStarted::LocalLimit),
                 None => {
-                    let flight = self.take_off(wallet, task());
+                    let (landing, landed) = oneshot::channel();
+                    let flight = landed.map(|landed| landed.unwrap_or(Err(NotStarted::Stopped)));
+                    let flight = flight.boxed().shared();
                     flights.insert(wallet, flight.clone());
-                    flight
+                    (flight, Some(landing))
                 }
             }
         };
+        if let Some(landing) = starting {
+            // Unlocked: a runtime that is ending drops the task at once, and its entry with it.
+            let entry = FlightEntry { wallet, flights: Arc::clone(&self.flights) };
+            let task = task();
+            tokio::spawn(async move {
+                let result = task.await;
+                drop(entry);
+                // Whoever asked may not wait any more.
+                let _ = landing.send(result);
+            });
+        }
         flight.await
     }
+}
 
-    /// Must be called with the map locked, so that a task cannot land before it is listed.
-    fn take_off(
-        &self,
-        wallet: Address,
-        task: impl Future<Output = Result<T, NotStarted>> + Send + 'static,
-    ) -> Flight<T> {
-        let flights = Arc::clone(&self.flights);
-        let flying = tokio::spawn(async move {
-            let landed = task.await;
-            flights.lock().remove(&wallet);
-            landed
-        });
-        flying.map(|joined| joined.unwrap_or(Err(NotStarted::Stopped))).boxed().shared()
+/// A flight's place in the map, which ends with the task, also when that panics or is dropped.
+struct FlightEntry<T> {
+    wallet: Address,
+    flights: Arc<Mutex<HashMap<Address, Flight<T>>>>,
+}
+
+impl<T> Drop for FlightEntry<T> {
+    fn drop(&mut self) {
+        self.flights.lock().remove(&self.wallet);
     }
 }
 
@@ -99,5 +110,29 @@ mod tests {
         assert_eq!(started.load(Ordering::SeqCst), 1);
         gate.notify_one();
         assert_eq!(join(B).await, Ok(7), "a landed task makes room");
+    }
+
+    async fn crash() -> Result<u8, NotStarted> {
+        panic!("a task of this test ends badly")
+    }
+
+    #[tokio::test]
+    async fn a_task_that_ends_without_a_result_leaves_no_flight_behind() {
+        let flights = SingleFlight::<u8>::new(1);
+        assert_eq!(flights.join(A, crash).await, Err(NotStarted::Stopped));
+        assert_eq!(flights.join(A, || async { Ok(7) }).await, Ok(7), "the next one flies");
+    }
+
+    #[test]
+    fn a_task_that_is_dropped_with_its_runtime_leaves_no_flight_behind() {
+        let flights = SingleFlight::<u8>::new(1);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let joining = std::pin::pin!(flights.join(A, std::future::pending::<Result<u8, NotStarted>>));
+            assert!(futures::poll!(joining).is_pending());
+        });
+        assert_eq!(flights.flights.lock().len(), 1);
+        drop(runtime);
+        assert_eq!(flights.flights.lock().len(), 0);
     }
 }

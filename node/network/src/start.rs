@@ -18,10 +18,12 @@ use crate::{
     NetworkConfig, NetworkError, NetworkHandle, NetworkStatus,
     addresses::{self, AddressUse},
     admission::Admission,
+    agreement::{Agreement, AgreementServer},
     behaviour::{self, Accepts, Crowd, NodeBehaviour, NodeBehaviourEvent},
     bootstrap::Bootstrap,
     call::{CallServer, InboundCall, KeptStreams},
     command::Command,
+    directory::{self, DirectoryServer, Notary},
     gossip::{InboundListing, JUDGED_MAX, Judge, Judged, Topics},
     handle::Calls,
     identity,
@@ -31,13 +33,15 @@ use crate::{
     partners::Partners,
     publisher::Publisher,
     reachability::{Prober, ReachServer},
-    records::{DirectoryStore, Records, SharedRecords},
+    records::{Records, SharedRecords},
+    relay::Relays,
+    rendezvous::{Agenda, Rendezvous},
     report::Reporter,
     saved::{Saved, SharedBook},
     status::Counters,
     streams::Accept,
-    swarm::{COMMANDS_MAX, Parts, SwarmTask},
-    sync::{InboundSync, SyncServer},
+    swarm::{COMMANDS_MAX, DirectoryDriver, Errands, Parts, SwarmTask},
+    sync::{InboundSync, SessionGate, SyncServer},
     usage::Usage,
 };
 
@@ -79,18 +83,16 @@ impl Network {
         let listen = read(AddressUse::Listen, &config.listen)?;
         let announce = read(AddressUse::Announce, &config.announce)?;
         let bootstrap = read(AddressUse::Bootstrap, &config.bootstrap)?;
+        let entrance =
+            config.rendezvous.as_ref().map(|meeting| read(AddressUse::Entrance, &meeting.entrance));
+        let entrance = entrance.transpose()?;
         let vouched = Vouched::new(&bootstrap);
         let keypair = identity::keypair(&config.key)?;
-        let own = config.key.public_key();
+        let own = config.key.address();
 
         let counters = Arc::new(Counters::default());
         let partners = Partners::default();
-        let records = SharedRecords::new(Records::new(
-            &own,
-            config.limits.records_max,
-            config.limits.records_per_source_max,
-            partners.clone(),
-        ));
+        let records = SharedRecords::new(Records::new(own, config.limits.records_max, partners.clone()));
         let book = SharedBook::default();
         let saved = open_saved(&config, &book, &records).await;
         let (reporter, reports) = Reporter::new();
@@ -102,7 +104,9 @@ impl Network {
             reporter: &reporter,
             counters: &counters,
         };
-        let Servers { accepts, admission, judge, judged, inbound } = parts.servers(commands_in.downgrade());
+        let agreement = parts.agreement();
+        let Servers { accepts, admission, judge, judged, inbound } =
+            parts.servers(commands_in.downgrade(), agreement.clone());
         let topics = Topics::new(&config.network);
         let usage = Usage::default();
         let calling =
@@ -113,7 +117,6 @@ impl Network {
         let mut swarm = behaviour::build(
             &config,
             &keypair,
-            DirectoryStore::new(records.clone(), own.address(), config.network.clone()),
             &topics,
             accepts,
             Arc::clone(&counters),
@@ -131,8 +134,10 @@ impl Network {
             config.record_seq_start,
             RandomState::new().hash_one(()),
         );
+        let notary = Notary::new(records.clone(), config.network.clone());
         let task = SwarmTask::new(Parts {
             swarm,
+            directory: DirectoryDriver::new(directory::machine(&config, notary.clone()), notary),
             commands,
             reports,
             status: status_in,
@@ -143,14 +148,22 @@ impl Network {
             topics,
             judge,
             judged,
-            bootstrap: Bootstrap::new(own.address(), bootstrap, Instant::now()),
+            bootstrap: Bootstrap::new(own, bootstrap, Instant::now()),
+            agreement,
+            errands: config.rendezvous.as_ref().zip(entrance).map(|(meeting, entrance)| {
+                let (network, allow_private) = (&config.network, config.allow_private);
+                let agenda = Agenda::new(own, meeting, Instant::now());
+                Errands::new(agenda, Rendezvous::new(entrance, network, keypair.clone(), own, allow_private))
+            }),
             prober: Prober::new(config.reach.clone(), config.allow_private, announce, Instant::now()),
+            relays: Relays::new(&config.reach),
+            uses_relays: config.relay.used,
             own_commands: commands_in.downgrade(),
             reach_deadline: config.reach.dial_deadline,
             under_way,
             kept: Arc::clone(&kept),
             counters: Arc::clone(&counters),
-            own: own.address(),
+            own,
             network: config.network.clone(),
             named_ports,
             budget: config.budget.clone(),
@@ -194,7 +207,22 @@ struct Servers {
 }
 
 impl ServerParts<'_> {
-    fn servers(&self, commands: mpsc::WeakSender<Command>) -> Servers {
+    fn agreement(&self) -> Agreement {
+        let NetworkConfig { limits, network, .. } = self.config;
+        Agreement::new(
+            self.records.clone(),
+            network.clone(),
+            Arc::clone(self.counters),
+            self.reporter.clone(),
+            limits.clone(),
+        )
+    }
+
+    fn session_gate(&self) -> SessionGate {
+        SessionGate::new(self.config.limits.clone(), self.partners.clone(), self.reporter.clone())
+    }
+
+    fn servers(&self, commands: mpsc::WeakSender<Command>, agreement: Agreement) -> Servers {
         let NetworkConfig { limits, network, budget, .. } = self.config;
         let (calls_in, calls) = mpsc::channel(limits.inbound_calls_max);
         let call_server = CallServer::new(
@@ -215,6 +243,12 @@ impl ServerParts<'_> {
             self.reporter.clone(),
             Arc::clone(self.counters),
         );
+        let directory_server = DirectoryServer::new(
+            commands.clone(),
+            self.partners.clone(),
+            self.reporter.clone(),
+            Arc::clone(self.counters),
+        );
         let reach_server = ReachServer::new(
             &self.config.reach,
             self.config.allow_private,
@@ -223,8 +257,8 @@ impl ServerParts<'_> {
             Arc::clone(self.counters),
         );
         let (syncs_in, syncs) = mpsc::channel(limits.inbound_syncs_max);
-        let sync_server =
-            SyncServer::new(syncs_in, limits.clone(), self.partners.clone(), self.reporter.clone());
+        let sync_server = SyncServer::new(syncs_in, self.session_gate());
+        let agreement_server = AgreementServer::new(agreement, self.session_gate());
         let (listings_in, listings) = mpsc::channel(LISTINGS_MAX);
         let (judged_in, judged) = mpsc::channel(JUDGED_MAX);
         let judge = Judge::new(
@@ -237,11 +271,15 @@ impl ServerParts<'_> {
         );
         let admission = Arc::clone(call_server.admission());
         let call: Accept = Arc::new(move |peer, stream| call_server.accept(peer, stream));
+        let sync: Accept = Arc::new(move |peer, stream| sync_server.accept(peer, stream));
         let accepts = Accepts {
+            directory: Arc::new(move |peer, stream| directory_server.accept(peer, stream)),
             call: Arc::clone(&call),
             call_stream: call,
             info: Arc::new(move |peer, stream| info_server.accept(peer, stream)),
-            sync: Arc::new(move |peer, stream| sync_server.accept(peer, stream)),
+            sync: Arc::clone(&sync),
+            shard_sync: sync,
+            agreement: Arc::new(move |peer, stream| agreement_server.accept(peer, stream)),
             reach: Arc::new(move |peer, stream| reach_server.accept(peer, stream)),
         };
         Servers { accepts, admission, judge, judged, inbound: Inbound { calls, info, syncs, listings } }
@@ -277,7 +315,7 @@ async fn bind_all(swarm: &mut Swarm<NodeBehaviour>, listen: &[Multiaddr]) -> Res
             Err(NetworkError::Listen { source, .. })
                 if is_ipv6_wildcard(address) && source.kind() == io::ErrorKind::TimedOut =>
             {
-                tracing::info!(%address, "no interface has an IPv6 address yet; listening for when one has");
+                tracing::info!(%address, "no interface has an IPv6 address yet; listening as soon as one has");
             }
             Err(NetworkError::Listen { source, .. }) if is_missing_ipv6(address, &source) => {
                 tracing::info!(%address, "this system has no IPv6; not listening there");

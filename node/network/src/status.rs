@@ -2,13 +2,14 @@
 
 use std::{
     collections::BTreeSet,
+    net::IpAddr,
     sync::atomic::{AtomicU64, Ordering},
     time::{Duration, SystemTime},
 };
 
 use farthing_protocol::Address;
 
-use crate::{BootstrapPeer, ClockSkew, Reachability};
+use crate::{BootstrapPeer, ClockSkew, Reachability, RendezvousReport};
 
 /// The network at a glance; a new value whenever something in it changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,8 +28,6 @@ pub struct NetworkStatus {
     pub directory: DirectoryMode,
     /// Peers in the directory's routing table.
     pub directory_peers: usize,
-    /// Highest sequence number published so far. Persist it.
-    pub record_seq: u64,
     /// Node records held for others.
     pub records: usize,
     /// The findings on whether the outside can dial this node.
@@ -41,6 +40,8 @@ pub struct NetworkStatus {
     pub duplicate_identity: bool,
     /// Every configured peer, and what came of it.
     pub bootstrap: Vec<BootstrapPeer>,
+    /// The visits to the public DHT, and what came of them.
+    pub rendezvous: RendezvousReport,
 }
 
 /// The node's part in the directory.
@@ -81,6 +82,10 @@ pub struct Neighbour {
     pub came: bool,
     /// The time since which it has been connected without a gap.
     pub since: SystemTime,
+    /// True while a relay alone leads to it, which carries too little to compare catalogs or records.
+    pub is_relayed: bool,
+    /// The network at the other end of its connection, unless that is private or a relay leads there.
+    pub network: Option<IpAddr>,
 }
 
 /// The side that opened a connection.
@@ -91,38 +96,42 @@ pub enum Direction {
 }
 
 macro_rules! counters {
-    ($($(#[doc = $help:literal])+ $name:ident),+ $(,)?) => {
+    ($($(#[cfg($when:meta)])? $(#[doc = $help:literal])+ $name:ident),+ $(,)?) => {
         /// Counted since the start.
         #[derive(Debug, Default)]
         pub(crate) struct Counters {
-            $(pub(crate) $name: AtomicU64),+
+            $($(#[cfg($when)])? pub(crate) $name: AtomicU64),+
         }
 
         /// The counts since the start; the documentation of a field is its help text.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct CounterSnapshot {
-            $($(#[doc = $help])+ pub $name: u64),+
+            $($(#[cfg($when)])? $(#[doc = $help])+ pub $name: u64),+
         }
 
         impl Counters {
             pub(crate) fn snapshot(&self) -> CounterSnapshot {
-                CounterSnapshot { $($name: self.$name.load(Ordering::Relaxed)),+ }
+                CounterSnapshot { $($(#[cfg($when)])? $name: self.$name.load(Ordering::Relaxed)),+ }
             }
         }
     };
 }
 
 counters! {
-    /// Calls sent to owners.
-    calls_sent,
-    /// Sent calls whose answer was lost.
+    /// Requests sent to owners, calls and what is asked about them, without a relay.
+    calls_sent_directly,
+    /// The same through relays.
+    calls_sent_relayed,
+    /// Those whose answer was lost.
     calls_unknown,
     /// Calls that could not be sent.
     calls_not_started,
     /// Streams opened for calls to owners; a stream carries one call after the other.
     call_streams_opened,
-    /// Calls received from consumers.
-    calls_received,
+    /// Requests received from consumers, calls and what is asked about them, without a relay.
+    calls_received_directly,
+    /// The same through relays.
+    calls_received_relayed,
     /// Received calls refused because too many were being served.
     calls_refused_busy,
     /// Received requests refused because they were too large, too slow or not to be understood.
@@ -153,6 +162,34 @@ counters! {
     dial_backs,
     /// Requests to be dialled back that were refused: too soon again, or not to be understood.
     dial_backs_refused,
+    /// Places given to others, who are reached through this node.
+    relay_reservations,
+    /// Connections of others that began through this node.
+    relay_circuits,
+    /// Those of them that ended.
+    relay_circuits_ended,
+    /// Requests for a place or a connection through this node that were refused.
+    relay_refusals,
+    /// Direct connections made beside one through a relay.
+    punched,
+    /// Attempts at such connections that were given up.
+    punches_failed,
+    /// Questions at the rendezvous after which other nodes are dialled.
+    rendezvous_found,
+    /// Questions at the rendezvous that brought nobody.
+    rendezvous_nobody,
+    /// Visits to ask at the rendezvous that did not get in.
+    rendezvous_ask_no_entrance,
+    /// Questions at the rendezvous that nobody answered.
+    rendezvous_ask_no_answer,
+    /// Visits to the rendezvous after which it lists this node.
+    rendezvous_listed,
+    /// Visits to be listed at the rendezvous that did not get in.
+    rendezvous_list_no_entrance,
+    /// Visits to be listed at the rendezvous where nobody answered.
+    rendezvous_list_no_answer,
+    /// Nodes chosen to be dialled from those that the rendezvous named.
+    rendezvous_nodes,
     /// Look-ups of owners in the directory.
     lookups,
     /// Look-ups that found nothing.
@@ -167,10 +204,13 @@ counters! {
     stream_bytes_sent,
     /// Bytes read from streams on sockets, without what encryption and the wire add.
     stream_bytes_received,
+    #[cfg(feature = "memory")]
     /// Pieces written to connections within one process; a connection's security writes one for each message.
     memory_messages_sent,
+    #[cfg(feature = "memory")]
     /// Bytes written to connections within one process. Those on sockets are counted by the system.
     memory_bytes_sent,
+    #[cfg(feature = "memory")]
     /// Bytes read from connections within one process.
     memory_bytes_received,
 }
@@ -178,6 +218,16 @@ counters! {
 impl Counters {
     pub(crate) fn add(counter: &AtomicU64) {
         counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a request to an owner by its way.
+    pub(crate) fn count_sent(&self, is_relayed: bool) {
+        Self::add(if is_relayed { &self.calls_sent_relayed } else { &self.calls_sent_directly });
+    }
+
+    /// Counts a request of a consumer by its way.
+    pub(crate) fn count_received(&self, is_relayed: bool) {
+        Self::add(if is_relayed { &self.calls_received_relayed } else { &self.calls_received_directly });
     }
 
     pub(crate) fn add_many(counter: &AtomicU64, count: usize) {

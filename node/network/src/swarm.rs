@@ -1,16 +1,21 @@
 //! The task that owns the swarm: it alone dials, listens, publishes and knows who is connected.
 //!
-//! It waits for five things, and treats each with one function that does not wait: a command from a handle,
-//! an event of the swarm, a report about a peer, a judgement of what was gossiped, and the moment when
-//! something is due.
+//! It waits for seven things, and treats each with one function that does not wait: a command from a handle,
+//! an event of the swarm, a report about a peer, a judgement of what was gossiped, an answer to the directory, the end of a
+//! visit to the rendezvous, and the moment when something is due.
 
+mod agreement;
 mod connections;
 mod dial_scheduler;
 mod dials;
 mod directory;
 mod gossip;
 mod peers;
+mod publishing;
 mod reachability;
+mod relays;
+mod rendezvous;
+mod waiting;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -23,15 +28,16 @@ use farthing_protocol::{Address, wire::NetworkName};
 use futures::StreamExt;
 use libp2p::{
     Multiaddr, PeerId, Swarm,
-    kad::{self, QueryId},
     swarm::{ListenError, SwarmEvent},
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
-use self::{dials::Dials, directory::PendingLookup, peers::Peers};
+use self::{dials::Dials, peers::Peers};
+pub(crate) use self::{directory::DirectoryDriver, rendezvous::Errands};
 use crate::{
-    NetworkStatus, Reachability, addresses,
+    DirectoryMode, NetworkStatus, Reachability, addresses,
     admission::Admission,
+    agreement::Agreement,
     behaviour::{NodeBehaviour, NodeBehaviourEvent},
     bootstrap::Bootstrap,
     call::KeptStreams,
@@ -42,6 +48,7 @@ use crate::{
     publisher::Publisher,
     reachability::Prober,
     records::SharedRecords,
+    relay::Relays,
     report::{Strike, Strikes},
     saved::{Saved, SharedBook},
     status::Counters,
@@ -65,6 +72,7 @@ const BLOCKS_TOLD_PER_MINUTE_MAX: u32 = 10;
 /// The parts that the task is made of.
 pub(crate) struct Parts {
     pub(crate) swarm: Swarm<NodeBehaviour>,
+    pub(crate) directory: DirectoryDriver,
     pub(crate) commands: mpsc::Receiver<Command>,
     pub(crate) reports: mpsc::Receiver<(Address, Strike)>,
     pub(crate) status: watch::Sender<NetworkStatus>,
@@ -78,6 +86,11 @@ pub(crate) struct Parts {
     pub(crate) judge: Judge,
     pub(crate) judged: mpsc::Receiver<Judged>,
     pub(crate) prober: Prober,
+    pub(crate) agreement: Agreement,
+    /// Nothing where the rendezvous is off.
+    pub(crate) errands: Option<Errands>,
+    pub(crate) relays: Relays,
+    pub(crate) uses_relays: bool,
     /// This task's own queue, for the tasks it starts. Weak: nobody else holding it ends the task.
     pub(crate) own_commands: mpsc::WeakSender<Command>,
     pub(crate) reach_deadline: Duration,
@@ -103,9 +116,6 @@ pub(crate) struct SwarmTask {
     parts: Parts,
     peers: Peers,
     dials: Dials,
-    lookups: HashMap<QueryId, PendingLookup>,
-    /// The put of the own record that is under way.
-    put: Option<QueryId>,
     /// The newest own record that neighbours were told of.
     gossiped_seq: u64,
     dial_scheduler: DialScheduler,
@@ -118,6 +128,10 @@ pub(crate) struct SwarmTask {
     /// The next time that a peer is asked for our own record, and how many were.
     own_record_due: Instant,
     own_record_asked: usize,
+    /// The next session about records; nothing while one is under way.
+    agreement_due: Option<Instant>,
+    /// Those that ended early since the last that did not.
+    agreements_failed: u32,
     strikes: Strikes,
     blocks_told: Sparing,
     /// The addresses under which peers see this node, and how many said so.
@@ -140,8 +154,6 @@ impl SwarmTask {
             parts,
             peers: Peers::default(),
             dials: Dials::default(),
-            lookups: HashMap::new(),
-            put: None,
             gossiped_seq: 0,
             dial_scheduler,
             nearby: HashMap::new(),
@@ -150,6 +162,8 @@ impl SwarmTask {
             started_secs: crate::now_secs(),
             own_record_due: Instant::now(),
             own_record_asked: 0,
+            agreement_due: Some(Instant::now()),
+            agreements_failed: 0,
             strikes: Strikes::default(),
             blocks_told: Sparing::new(BLOCKS_TOLD_PER_MINUTE_MAX),
             observed: BTreeMap::new(),
@@ -191,6 +205,8 @@ impl SwarmTask {
                 }
                 Some((peer, strike)) = self.parts.reports.recv() => self.on_strike(peer, strike),
                 Some(judged) = self.parts.judged.recv() => self.on_judged(&judged),
+                Some(answered) = self.parts.directory.questions.join_next() => self.on_answered(answered),
+                Some(outcome) = Errands::ended(&mut self.parts.errands) => self.on_errand_ended(outcome),
                 () = tokio::time::sleep_until(due.into()) => turns.waited(),
             }
         }
@@ -203,12 +219,14 @@ impl SwarmTask {
         );
         match command {
             Command::Open { owner, protocol, reply } => self.open(owner, protocol, reply),
-            Command::Connect { record, reply } => self.connect(&record, reply),
-            Command::Lookup { owner, found } => self.look_up(owner, found),
+            Command::Connect { record, for_call, reply } => self.connect(&record, for_call, reply),
+            Command::Lookup { owner, found, ended } => self.look_up(owner, found, ended),
+            Command::AskDirectory { peer, request, reply } => self.on_request(peer, request, reply),
             Command::Publish { publication, reply } => self.publish(publication, reply),
             Command::Gossip { subject, content, reply } => drop(reply.send(self.gossip(subject, content))),
             Command::Peers { reply } => drop(reply.send(self.peers.list())),
             Command::Neighbours { reply } => drop(reply.send(self.peers.neighbours())),
+            Command::Closest { owner, count, reply } => drop(reply.send(self.peers.closest(owner, count))),
             Command::Asker { peer, reply } => drop(reply.send(self.peers.asker(peer))),
             Command::Strangers { not_at, salt, count, reply } => {
                 let _ = reply.send(self.peers.strangers(&not_at, &salt, count));
@@ -220,6 +238,7 @@ impl SwarmTask {
                 self.rise_above_others(now);
                 let _ = reply.send(self.twin.is_suspected(now));
             }
+            Command::Agreed { agreed } => self.on_agreed(agreed, Instant::now()),
             // It may have gone already.
             Command::GiveUp { connection } => drop(self.parts.swarm.close_connection(connection)),
             Command::Shutdown { .. } => unreachable!("the loop takes this one itself"),
@@ -232,7 +251,6 @@ impl SwarmTask {
         match event {
             SwarmEvent::Behaviour(NodeBehaviourEvent::Identify(event)) => self.on_identify(event),
             SwarmEvent::Behaviour(NodeBehaviourEvent::Ping(event)) => self.on_ping(&event),
-            SwarmEvent::Behaviour(NodeBehaviourEvent::Kad(event)) => self.on_directory(event),
             SwarmEvent::Behaviour(NodeBehaviourEvent::Gossip(event)) => self.on_gossip(event),
             SwarmEvent::Behaviour(NodeBehaviourEvent::Mdns(event)) => self.on_nearby(event),
             SwarmEvent::Behaviour(
@@ -240,12 +258,18 @@ impl SwarmTask {
                 | NodeBehaviourEvent::Memory(never)
                 | NodeBehaviourEvent::Gate(never)
                 | NodeBehaviourEvent::Keep(never)
+                | NodeBehaviourEvent::Directory(never)
                 | NodeBehaviourEvent::Call(never)
                 | NodeBehaviourEvent::Info(never)
                 | NodeBehaviourEvent::Sync(never)
+                | NodeBehaviourEvent::Agreement(never)
                 | NodeBehaviourEvent::Reach(never),
             ) => match never {},
             SwarmEvent::Behaviour(NodeBehaviourEvent::Portmap(event)) => self.on_portmap(event),
+            // Counted where it happens.
+            SwarmEvent::Behaviour(NodeBehaviourEvent::Relay(_)) => {}
+            SwarmEvent::Behaviour(NodeBehaviourEvent::RelayClient(event)) => self.on_relay(&event),
+            SwarmEvent::Behaviour(NodeBehaviourEvent::Punch(event)) => self.on_punched(&event),
             SwarmEvent::ConnectionEstablished { peer_id, connection_id, endpoint, .. } => {
                 self.on_connected(peer_id, connection_id, &endpoint);
             }
@@ -264,9 +288,13 @@ impl SwarmTask {
                 }
                 tracing::debug!(%send_back_addr, %error, "an incoming connection failed");
             }
-            SwarmEvent::NewListenAddr { .. }
-            | SwarmEvent::ExpiredListenAddr { .. }
-            | SwarmEvent::ListenerClosed { .. } => self.addresses_changed(),
+            SwarmEvent::NewListenAddr { .. } | SwarmEvent::ExpiredListenAddr { .. } => {
+                self.addresses_changed();
+            }
+            SwarmEvent::ListenerClosed { listener_id, reason, .. } => {
+                self.on_listener_closed(listener_id, reason);
+                self.addresses_changed();
+            }
             SwarmEvent::ListenerError { error, .. } => tracing::warn!(%error, "a listener reports an error"),
             _ => {}
         }
@@ -276,9 +304,9 @@ impl SwarmTask {
     fn next_due(&self) -> Instant {
         let swarm = &self.parts.swarm;
         let bootstrap = self.parts.bootstrap.next_due(|peer| swarm.is_connected(peer));
-        let put = self.parts.publisher.next_due().filter(|_| self.put.is_none());
-        let reach = self.parts.prober.next_due();
-        [bootstrap, put, reach].into_iter().flatten().fold(self.tick_due, Instant::min)
+        let put = self.parts.publisher.next_due().filter(|_| !self.parts.directory.is_putting());
+        let (reach, directory) = (self.parts.prober.next_due(), self.parts.directory.wakes_at());
+        [bootstrap, put, reach, directory].into_iter().flatten().fold(self.tick_due, Instant::min)
     }
 
     fn do_what_is_due(&mut self) {
@@ -286,14 +314,19 @@ impl SwarmTask {
         self.dial_bootstrap(now);
         self.put_if_due(now);
         self.probe_if_due(now);
+        self.wake_directory(now);
         if self.tick_due <= now {
             self.tick_due = now + TICK;
             self.ticks = self.ticks.wrapping_add(1);
-            self.finish_abandoned_lookups();
+            self.tend_directory(now);
             self.parts.kept.sweep(now);
             self.watch_clock(now);
             self.watch_own_record(now);
+            self.agree_if_due(now);
             self.keep_company(now);
+            self.visit_rendezvous(now);
+            self.keep_relays(now);
+            self.close_overtaken(now);
             self.status_is_stale |= self.has_changed_unseen(now);
         }
     }
@@ -334,28 +367,27 @@ impl SwarmTask {
         }
         // Before the status is put together: there the records are locked until it is.
         let clock = self.parts.records.lock().clocks.skew(self.peers.identified_count());
-        let swarm = &mut self.parts.swarm;
+        let (listening, circuits) = (self.listening(), self.parts.relays.published());
+        let reachability = self.reach_report();
+        let swarm = &self.parts.swarm;
         let connections = swarm.network_info().connection_counters().num_established() as usize;
-        let directory = match swarm.behaviour().kad.mode() {
-            kad::Mode::Server => crate::DirectoryMode::Server,
-            kad::Mode::Client => crate::DirectoryMode::Client,
-        };
+        let serves = swarm.behaviour().directory.serves();
         let status = NetworkStatus {
-            listening: swarm.listeners().map(ToString::to_string).collect(),
-            ports: addresses::ports(&self.parts.named_ports, swarm.listeners()),
-            external: swarm.external_addresses().map(ToString::to_string).collect(),
+            listening: listening.iter().map(ToString::to_string).collect(),
+            ports: addresses::ports(&self.parts.named_ports, listening.iter()),
+            external: swarm.external_addresses().chain(&circuits).map(ToString::to_string).collect(),
             observed: self.observed.keys().map(ToString::to_string).collect(),
             connections,
             peers: self.peers.identified_count(),
-            directory,
-            directory_peers: swarm.behaviour_mut().kad.kbuckets().map(|bucket| bucket.num_entries()).sum(),
-            record_seq: self.parts.publisher.seq(),
+            directory: if serves { DirectoryMode::Server } else { DirectoryMode::Client },
+            directory_peers: self.parts.directory.peers(),
             records: self.parts.records.lock().len(),
-            reachability: self.parts.prober.report(),
+            reachability,
             peers_known: self.parts.book.lock().len(),
             clock,
             duplicate_identity: self.twin.is_suspected(Instant::now()),
             bootstrap: self.parts.bootstrap.report(),
+            rendezvous: self.parts.errands.as_ref().map(Errands::report).unwrap_or_default(),
         };
         self.parts.status.send_if_modified(|shown| {
             let changed = *shown != status;
@@ -368,6 +400,7 @@ impl SwarmTask {
     async fn shut_down(&mut self) {
         self.parts.under_way.iter().for_each(|calls| calls.close());
         self.parts.commands.close();
+        self.parts.errands = None;
         self.say_goodbye();
         self.drain().await;
         if let Some(saved) = self.parts.saved.take() {
@@ -379,29 +412,28 @@ impl SwarmTask {
     async fn drain(&mut self) {
         let started = Instant::now();
         loop {
-            let goodbye_over = self.put.is_none() || started.elapsed() >= GOODBYE_DEADLINE;
+            self.wake_directory(Instant::now());
+            let goodbye_over = !self.parts.directory.is_putting() || started.elapsed() >= GOODBYE_DEADLINE;
             let idle = self.parts.under_way.iter().all(|calls| calls.in_flight() == 0);
             if goodbye_over && (idle || started.elapsed() >= self.parts.drain_deadline) {
                 return;
             }
             tokio::select! {
                 event = self.parts.swarm.select_next_some() => self.on_event(event),
+                Some(answered) = self.parts.directory.questions.join_next() => self.on_answered(answered),
                 () = tokio::time::sleep(Duration::from_millis(20)) => {}
             }
         }
     }
 }
 
-/// Returns whether this event may change the status. What an idle node hears all day, pings, gossip and questions of
-/// the directory, changes nothing in it; making it anew for each was a good part of what an idle node did.
+/// Returns whether this event may change the status. What an idle node hears all day, pings and gossip, changes nothing in
+/// it; making it anew for each was a good part of what an idle node did.
 fn may_change_status(event: &SwarmEvent<NodeBehaviourEvent>) -> bool {
-    match event {
+    !matches!(
+        event,
         SwarmEvent::Behaviour(NodeBehaviourEvent::Ping(_) | NodeBehaviourEvent::Gossip(_))
-        | SwarmEvent::Dialing { .. }
-        | SwarmEvent::IncomingConnection { .. } => false,
-        SwarmEvent::Behaviour(NodeBehaviourEvent::Kad(event)) => {
-            !matches!(event, kad::Event::InboundRequest { .. } | kad::Event::OutboundQueryProgressed { .. })
-        }
-        _ => true,
-    }
+            | SwarmEvent::Dialing { .. }
+            | SwarmEvent::IncomingConnection { .. }
+    )
 }

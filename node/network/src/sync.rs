@@ -1,4 +1,4 @@
-//! `/farthing/<net>/sync/1`: sessions in which two nodes bring their catalogs into agreement.
+//! `/farthing/<net>/sync/1` and `sync/2`: sessions in which two nodes bring their catalogs into agreement.
 //!
 //! A session is one stream of frames: a 4-byte big-endian length and so many bytes, whose meaning is the
 //! catalog's business. The opener speaks first. A session ends when either side closes it, breaks a rule,
@@ -37,7 +37,7 @@ pub struct InboundSync {
 
 /// The session is over, whatever ended it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the synchronisation ended early; what is missing comes with the next one")]
+#[error("the synchronisation ended early; the next one brings the rest")]
 pub struct SyncEnded;
 
 /// One session. Dropping it ends it at once, [`Self::close`] after the other side has everything.
@@ -46,6 +46,7 @@ pub struct SyncStream {
     stream: Line,
     ends: Instant,
     limits: NetworkLimits,
+    knows_shards: bool,
     /// Only a session that the peer opened is its fault when it breaks a rule, and takes one of its places.
     inbound: Option<(Reporter, Place)>,
 }
@@ -53,7 +54,16 @@ pub struct SyncStream {
 impl SyncStream {
     pub(crate) fn outbound(peer: Address, stream: Line, limits: &NetworkLimits) -> Self {
         let ends = Instant::now() + limits.sync_session_max;
-        Self { peer, stream, ends, limits: limits.clone(), inbound: None }
+        Self { peer, stream, ends, limits: limits.clone(), knows_shards: false, inbound: None }
+    }
+
+    pub(crate) fn knowing_shards(self, knows_shards: bool) -> Self {
+        Self { knows_shards, ..self }
+    }
+
+    /// Returns whether the other side of a session that this node opened knows of shards.
+    pub const fn knows_shards(&self) -> bool {
+        self.knows_shards
     }
 
     /// The address range of the other end, unless it is private: who has one wallet may have many.
@@ -135,36 +145,48 @@ async fn in_turn<T>(
 
 farthing_os::hidden!(SyncStream { peer });
 
-/// Hands the sessions that peers open to the node, as many as there are places for.
+/// Lets in the sessions that peers open, as many as there are places for.
 #[derive(Debug)]
-pub(crate) struct SyncServer {
+pub(crate) struct SessionGate {
     places: Places,
     partners: Partners,
-    sessions: mpsc::Sender<InboundSync>,
     limits: NetworkLimits,
     reporter: Reporter,
 }
 
-impl SyncServer {
-    pub(crate) fn new(
-        sessions: mpsc::Sender<InboundSync>,
-        limits: NetworkLimits,
-        partners: Partners,
-        reporter: Reporter,
-    ) -> Arc<Self> {
-        Arc::new(Self { places: Places::new(&limits), partners, sessions, limits, reporter })
+impl SessionGate {
+    pub(crate) fn new(limits: NetworkLimits, partners: Partners, reporter: Reporter) -> Self {
+        Self { places: Places::new(&limits), partners, limits, reporter }
     }
 
     /// Takes a stream that `peer` opened. One without a place is dropped, which its opener sees as the end
-    /// of its session; it comes again after a while anyway.
+    /// of its session; it comes again after a while anyway. So is one through a relay, which carries too little.
+    pub(crate) fn admit(&self, peer: Address, stream: Line) -> Option<SyncStream> {
+        if stream.is_relayed() {
+            return None;
+        }
+        let visitor = Visitor::of(peer, &stream, &self.partners);
+        let place = self.places.enter(visitor, std::time::Instant::now())?;
+        let inbound = Some((self.reporter.clone(), place));
+        Some(SyncStream { inbound, ..SyncStream::outbound(peer, stream, &self.limits) })
+    }
+}
+
+/// Hands the catalog sessions that peers open to the node.
+#[derive(Debug)]
+pub(crate) struct SyncServer {
+    gate: SessionGate,
+    sessions: mpsc::Sender<InboundSync>,
+}
+
+impl SyncServer {
+    pub(crate) fn new(sessions: mpsc::Sender<InboundSync>, gate: SessionGate) -> Arc<Self> {
+        Arc::new(Self { gate, sessions })
+    }
+
+    /// Takes a stream that `peer` opened.
     pub(crate) fn accept(&self, peer: Address, stream: Line) {
-        let is_partner = self.partners.contains(&peer);
-        let visitor = Visitor { wallet: peer, range: stream.range(), is_partner };
-        let Some(place) = self.places.enter(visitor, std::time::Instant::now()) else { return };
-        let stream = SyncStream {
-            inbound: Some((self.reporter.clone(), place)),
-            ..SyncStream::outbound(peer, stream, &self.limits)
-        };
+        let Some(stream) = self.gate.admit(peer, stream) else { return };
         // The queue has a place for every admitted session, so this fails only when nobody synchronises.
         let _ = self.sessions.try_send(InboundSync { peer, stream });
     }

@@ -15,6 +15,20 @@ use crate::{
     status::Counters,
 };
 
+/// A counter of what passes on streams: without what encryption and the wire add.
+#[derive(Clone)]
+struct StreamMeter(Arc<Counters>);
+
+impl Meter for StreamMeter {
+    fn received(&self, bytes: usize) {
+        Counters::add_many(&self.0.stream_bytes_received, bytes);
+    }
+
+    fn sent(&self, bytes: usize) {
+        Counters::add_many(&self.0.stream_bytes_sent, bytes);
+    }
+}
+
 /// TCP and QUIC, secured and multiplexed, and every stream counted.
 pub(crate) fn sockets(
     keypair: &Keypair,
@@ -36,5 +50,5 @@ pub(crate) fn sockets(
 
 /// The same connection, counted. Boxed twice, which is little beside its encryption.
 fn counted(muxer: StreamMuxerBox, counters: Arc<Counters>) -> StreamMuxerBox {
-    StreamMuxerBox::new(Counted::new(muxer, Meter::Streams(counters)))
+    StreamMuxerBox::new(Counted::new(muxer, StreamMeter(counters)))
 }

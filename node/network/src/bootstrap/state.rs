@@ -1,4 +1,4 @@
-//! The state of a configured peer, in plain words and with what to do about it. Pure.
+//! The state of a configured peer, and in a few words. Pure.
 
 use std::{error::Error, io};
 
@@ -134,43 +134,6 @@ impl BootstrapState {
             Self::OtherWallet { .. } | Self::OtherNetwork { .. } | Self::UnknownName | Self::Undialable
         )
     }
-
-    /// Returns what to do about it; `None` when all is well or only time is needed.
-    pub const fn next(&self) -> Option<&'static str> {
-        Some(match self {
-            Self::Trying | Self::Connected { .. } => return None,
-            Self::Refused => "start the node there, or correct the port in `network.bootstrap`",
-            Self::TimedOut => {
-                "check the address in `network.bootstrap`, and that the port is forwarded and let through there"
-            }
-            Self::Closed => "it may be full or restarting, and is tried again; name a second node beside it",
-            Self::OtherWallet { .. } => {
-                "write that wallet's peer id after /p2p/ in `network.bootstrap` if it is the right one, or leave \
-                 /p2p/ out"
-            }
-            Self::OwnWallet => {
-                "leave it out of `network.bootstrap`; if another machine is meant, it runs with a copy of this \
-                 node's data folder: stop one of the two"
-            }
-            Self::OtherNetwork { .. } => {
-                "give both nodes the same `network.name` and chain, or name another node in `network.bootstrap`"
-            }
-            Self::UnknownName => {
-                "correct the name in `network.bootstrap`, or write the IP address in its place"
-            }
-            Self::NoResolver => {
-                "check this machine's connection and /etc/resolv.conf, or write the IP address in place of the name"
-            }
-            Self::NoNode => {
-                "check the address and the port in `network.bootstrap`: another program listens there, or a proxy is \
-                 in between"
-            }
-            Self::Undialable => {
-                "write it like /ip4/203.0.113.7/tcp/3001 or /dns4/node.example/udp/3001/quic-v1"
-            }
-            Self::Failed { .. } => "check the address in `network.bootstrap`",
-        })
-    }
 }
 
 /// Follows the address in a sentence: `/ip4/… refuses the connection`.
@@ -183,7 +146,7 @@ impl std::fmt::Display for BootstrapState {
             Self::TimedOut => f.write_str("does not answer"),
             Self::Closed => f.write_str("closed the connection"),
             Self::OtherWallet { expected, found } => {
-                write!(f, "is the node of another wallet: {found} and not {expected}")
+                write!(f, "is the node of another wallet: {found}, expected {expected}")
             }
             Self::OwnWallet => f.write_str("answers with this node's own wallet"),
             Self::OtherNetwork { name: Some(name) } => {
@@ -191,11 +154,11 @@ impl std::fmt::Display for BootstrapState {
                     NetworkName::new(name.as_str()).map_or_else(|_| name.clone(), |name| name.in_words());
                 write!(f, "is a node of another network: {words}")
             }
-            Self::OtherNetwork { name: None } => f.write_str("is no node of this network"),
+            Self::OtherNetwork { name: None } => f.write_str("is not a node of this network"),
             Self::UnknownName => f.write_str("has a name that does not exist"),
             Self::NoResolver => f.write_str("has a name that could not be looked up"),
             Self::NoNode => f.write_str("answers, but not as a node does"),
-            Self::Undialable => f.write_str("is no address that can be dialled"),
+            Self::Undialable => f.write_str("is not an address that can be dialled"),
             Self::Failed { reason } => write!(f, "cannot be reached: {reason}"),
         }
     }
@@ -254,25 +217,5 @@ mod tests {
         assert_eq!(of(&DialError::LocalPeerId { address: address.clone() }), Some(BootstrapState::OwnWallet));
         let stranger = DialError::WrongPeerId { obtained: PeerId::random(), address };
         assert_eq!(of(&stranger), Some(BootstrapState::OtherNetwork { name: None }), "of no wallet at all");
-    }
-
-    #[test]
-    fn every_failure_names_the_next_step() {
-        let wallet = Address::from_bytes([1; 20]);
-        for failure in [
-            BootstrapState::Refused,
-            BootstrapState::TimedOut,
-            BootstrapState::Closed,
-            BootstrapState::OtherWallet { expected: wallet, found: wallet },
-            BootstrapState::OwnWallet,
-            BootstrapState::OtherNetwork { name: Some("84532".to_owned()) },
-            BootstrapState::UnknownName,
-            BootstrapState::NoResolver,
-            BootstrapState::NoNode,
-            BootstrapState::Undialable,
-            BootstrapState::Failed { reason: "the name is unknown".to_owned() },
-        ] {
-            assert!(failure.next().is_some() && !failure.is_connected(), "{failure}");
-        }
     }
 }

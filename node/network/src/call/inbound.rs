@@ -26,7 +26,7 @@ use tokio::{sync::mpsc, time::timeout};
 
 use super::{InboundCall, Responder};
 use crate::{
-    NetworkLimits,
+    NetworkLimits, RELAYED_BODY_BYTES_MAX,
     admission::{Admission, Permit, Shares, Visitor},
     frame::{self, FrameError, MinimumPace},
     line::{Line, Origin},
@@ -50,6 +50,10 @@ const ANSWER_BYTES_MIN: usize = 64 * 1024;
 /// peers with open channels alone. A stream that finds no place ends with its answer, which says so.
 pub(super) const RESTING_PER_PEER_MAX: usize = 64;
 const RESTING_MAX: usize = 1024;
+
+/// The refusal of what is too large for the way that it came.
+const FOR_RELAY: &str = "you are connected through a relay, which carries bodies of at most 64 KiB; send less, or \
+                         connect without a relay";
 
 /// The server of inbound calls.
 #[derive(Debug)]
@@ -142,7 +146,7 @@ impl CallServer {
     /// Takes a stream that `peer` opened. Runs on its own task from here.
     pub(crate) fn accept(self: &Arc<Self>, peer: Address, line: Line) {
         let server = Arc::clone(self);
-        let visitor = self.visitor(peer, &line);
+        let visitor = Visitor::of(peer, &line, &self.partners);
         let mut stream = AnsweringStream::from(line);
         if let Some(permit) = self.streams.admit_visitor(visitor) {
             tokio::spawn(async move { server.serve(visitor, stream, permit).await });
@@ -157,11 +161,6 @@ impl CallServer {
         }
     }
 
-    /// A channel may be opened while a stream rests.
-    fn visitor(&self, wallet: Address, line: &Line) -> Visitor {
-        Visitor { wallet, range: line.range(), is_partner: self.partners.contains(&wallet) }
-    }
-
     /// One request after the other, for as long as the stream is kept.
     async fn serve(&self, mut visitor: Visitor, mut stream: AnsweringStream, mut permit: Permit) {
         let mut head_bytes = None;
@@ -171,7 +170,8 @@ impl CallServer {
             let next = stream.begin(MinimumPace::any(self.limits.stream_rest_max)).await;
             stream.line.wake();
             drop(resting);
-            visitor = self.visitor(visitor.wallet, &stream.line);
+            // A channel may have been opened while the stream rested.
+            visitor = Visitor::of(visitor.wallet, &stream.line, &self.partners);
             head_bytes = match next {
                 Ok(head_bytes) => Some(head_bytes),
                 // That it sends nothing for so long is no offence.
@@ -202,8 +202,9 @@ impl CallServer {
                 return None;
             }
         };
-        Counters::add(&self.counters.calls_received);
-        let (reply, body) = self.serve_one(visitor, stream.line.origin(), message, body).await?;
+        let way = (stream.line.origin(), stream.line.is_relayed());
+        self.counters.count_received(stream.line.is_relayed());
+        let (reply, body) = self.serve_one(visitor, way, message, body).await?;
         // The call was served: its caller learns nothing now, rather than that it was not, and may ask for its receipt.
         let _room = self.room.answer(visitor, &reply, &body)?;
         let resting = self.resting(visitor, stream);
@@ -214,7 +215,7 @@ impl CallServer {
     async fn serve_one(
         &self,
         visitor: &Visitor,
-        origin: Origin,
+        (origin, is_relayed): (Origin, bool),
         message: CallMessage,
         body: Bytes,
     ) -> Option<(CallReply, Bytes)> {
@@ -226,7 +227,7 @@ impl CallServer {
         let patience = Duration::from_millis(limits::CALL_DEADLINE_MS_MAX + limits::LAST_WORD_MS);
         let (reply, receiver) = Responder::new();
         let &Visitor { wallet: peer, is_partner, .. } = visitor;
-        let call = InboundCall { peer, is_partner, origin, message, body, reply };
+        let call = InboundCall { peer, is_partner, is_relayed, origin, message, body, reply };
         // The queue has a place for every admitted call, so this does not wait.
         if self.calls.send(call).await.is_err() {
             return Some((shutting_down(), Bytes::new()));
@@ -261,6 +262,9 @@ impl CallServer {
         let head = timeout(self.limits.head_deadline, head).await.map_err(|_| Unread::SlowHead)??;
         let message: CallMessage =
             wire::decode(&head).map_err(|error| Unread::Malformed(error.to_string()))?;
+        if stream.line.is_relayed() && message.body_bytes() > RELAYED_BODY_BYTES_MAX as u64 {
+            return Err(Unread::ForRelay);
+        }
         let mut room = self.room.request(visitor);
         let (body_bytes, body_max) = (message.body_bytes(), limits::REQUEST_BODY_BYTES_MAX);
         let reserve = |more| room.grow(more);
@@ -292,6 +296,7 @@ impl CallServer {
             }
             Unread::SlowHead => Refusal::new(RefusalCode::Malformed, "the head took too long to arrive"),
             Unread::SlowBody => Refusal::new(RefusalCode::Malformed, "the body took too long to arrive"),
+            Unread::ForRelay => Refusal::new(RefusalCode::TooLarge, FOR_RELAY),
             Unread::Malformed(detail) => {
                 self.reporter.strike(peer, Strike::Malformed);
                 Refusal::new(RefusalCode::Malformed, detail)
@@ -392,6 +397,8 @@ enum Unread {
     NoRoom,
     SlowHead,
     SlowBody,
+    /// It came through a relay, and is too large for that.
+    ForRelay,
     Malformed(String),
     TooLarge(String),
 }

@@ -53,9 +53,10 @@ impl KeptStreams {
         }
     }
 
-    /// Keeps a stream for the next call if it can carry one.
+    /// Keeps a stream for the next call if it can carry one. None through a relay is: the next call may find a direct
+    /// connection.
     pub(crate) fn keep(&self, owner: Address, mut stream: AskingStream, now: Instant) {
-        if !stream.is_at_rest() {
+        if !stream.is_at_rest() || stream.line().is_relayed() {
             return;
         }
         stream.line_mut().rest();

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use farthing_protocol::{CallId, CallMessage, CallReply};
 use parking_lot::Mutex;
 
-use super::Interrupted;
+use super::{CallFailure, Interrupted};
 
 /// Calls remembered; the newest push out the oldest.
 const MISSED_MAX: usize = 1024;
@@ -25,11 +25,11 @@ impl Missed {
     }
 
     /// Learns from what came of `message`.
-    pub(crate) fn note(&self, message: &CallMessage, answer: &Result<(CallReply, Bytes), Interrupted>) {
+    pub(crate) fn note(&self, message: &CallMessage, answer: &Result<(CallReply, Bytes), CallFailure>) {
         let Some(id) = call_of(message) else { return };
         let mut all = self.0.lock();
         match answer {
-            Err(Interrupted::NoRoom { bytes }) => {
+            Err(CallFailure::Unknown(Interrupted::NoRoom { bytes })) => {
                 all.retain(|(missed, _)| *missed != id);
                 all.truncate(MISSED_MAX - 1);
                 all.push_front((id, *bytes));

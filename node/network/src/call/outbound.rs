@@ -13,8 +13,9 @@ use futures::{
     AsyncRead, AsyncReadExt, FutureExt,
     future::{self, Either},
 };
+use libp2p::core::upgrade::NegotiationError;
 
-use super::Interrupted;
+use super::{CallFailure, Interrupted, NotStarted};
 use crate::{
     NetworkLimits,
     frame::{self, FrameError, MinimumPace},
@@ -51,7 +52,7 @@ impl AskingStream {
     }
 
     /// Sends one request and reads its answer, into `room` first. From the first poll on, the request may have been
-    /// delivered.
+    /// delivered, unless the peer says that it does not speak the protocol.
     ///
     /// The answer may come before the request was sent to the end: an owner that refuses does not wait for the
     /// body. Deadlines are the caller's business. A stream that is not [at rest](Self::is_at_rest) afterwards carries no
@@ -62,12 +63,15 @@ impl AskingStream {
         body: &Bytes,
         limits: &NetworkLimits,
         room: HeldBytes,
-    ) -> Result<(CallReply, Bytes), Interrupted> {
+    ) -> Result<(CallReply, Bytes), CallFailure> {
         let Self { line, turns } = self;
-        let bytes = frame::head_bytes(head).map_err(|error| interrupted(&error))?;
+        let bytes = frame::head_bytes(head).map_err(|error| failed(&error))?;
         let beginning = match turns {
             None => bytes.to_be_bytes().to_vec(),
-            Some(turns) => turns.ask(bytes).ok_or(Interrupted::NoAnswer)?.to_bytes().to_vec(),
+            Some(turns) => {
+                let asked = turns.ask(bytes).ok_or(CallFailure::Unknown(Interrupted::NoAnswer))?;
+                asked.to_bytes().to_vec()
+            }
         };
         let (reply, was_written) = {
             let (mut reader, mut writer) = line.split();
@@ -76,12 +80,17 @@ impl AskingStream {
             let reading = std::pin::pin!(read_reply(&mut reader, turns.as_mut(), limits, room));
             match future::select(reading, writing).await {
                 // What was written to the end may be seen a moment after its answer.
-                Either::Left((reply, writing)) => (reply, matches!(writing.now_or_never(), Some(Ok(())))),
+                Either::Left((Ok(reply), writing)) => {
+                    (Ok(reply), matches!(writing.now_or_never(), Some(Ok(()))))
+                }
+                // Nothing more may be written: on a stream whose protocol was refused, that would panic.
+                Either::Left((Err(error), _)) => (Err(error), false),
                 Either::Right((Ok(()), reading)) => (reading.await, true),
                 // The owner stopped listening; what it said before that still counts.
-                Either::Right((Err(error), reading)) => {
-                    (reading.await.map_err(|_| interrupted(&error)), false)
-                }
+                Either::Right((Err(error), reading)) => (
+                    reading.await.map_err(|said| if is_unspoken(&said) { said } else { failed(&error) }),
+                    false,
+                ),
             }
         };
         if let (Some(turns), Ok(_)) = (turns, &reply) {
@@ -96,7 +105,7 @@ async fn read_reply<R>(
     turns: Option<&mut AskingEnd>,
     limits: &NetworkLimits,
     mut room: HeldBytes,
-) -> Result<(CallReply, Bytes), Interrupted>
+) -> Result<(CallReply, Bytes), CallFailure>
 where
     R: AsyncRead + Unpin,
 {
@@ -115,11 +124,11 @@ where
         },
     };
     let head_bytes = head_bytes.map_err(|error| match error {
-        FrameError::Truncated { .. } => Interrupted::NoAnswer,
-        other => interrupted(&other),
+        FrameError::Truncated { .. } => CallFailure::Unknown(Interrupted::NoAnswer),
+        other => failed(&other),
     })?;
     let head = frame::read_bounded(io, head_bytes, patience, |_| true).await;
-    let head = head.map_err(|error| interrupted(&error))?;
+    let head = head.map_err(|error| failed(&error))?;
     let reply: CallReply = wire::decode(&head).map_err(bad)?;
     let (body_bytes, bytes_max) = (reply.body_bytes(), limits.response_body_bytes_max);
     let mut spare = room.bytes();
@@ -129,12 +138,29 @@ where
         room.grow(more - taken)
     };
     let body = frame::read_body(io, body_bytes, bytes_max, limits.pace(), reserve).await;
-    let body = body.map_err(|error| interrupted(&error))?;
+    let body = body.map_err(|error| failed(&error))?;
     Ok((reply, room.attach(body)))
 }
 
-fn bad(error: impl std::error::Error) -> Interrupted {
-    Interrupted::BadAnswer(error.to_string())
+fn bad(error: impl std::error::Error) -> CallFailure {
+    CallFailure::Unknown(Interrupted::BadAnswer(error.to_string()))
+}
+
+/// The end of an exchange that failed. A peer that does not speak the protocol says so before it takes anything of it, and what
+/// was sent ahead of that word is thrown away.
+fn failed(error: &FrameError) -> CallFailure {
+    let is_refused = |error: &std::io::Error| {
+        let refused = error.get_ref().and_then(|inner| inner.downcast_ref::<NegotiationError>());
+        matches!(refused, Some(NegotiationError::Failed))
+    };
+    match error {
+        FrameError::Io(error) if is_refused(error) => CallFailure::NeverStarted(NotStarted::Unsupported),
+        other => CallFailure::Unknown(interrupted(other)),
+    }
+}
+
+const fn is_unspoken(failure: &CallFailure) -> bool {
+    matches!(failure, CallFailure::NeverStarted(_))
 }
 
 fn interrupted(error: &FrameError) -> Interrupted {

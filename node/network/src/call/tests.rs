@@ -1,5 +1,6 @@
 //! Streams that carry one call after the other, with peers that keep to no rule: real libp2p, raw bytes.
 
+mod first;
 mod silent;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

@@ -2,6 +2,7 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
+use farthing_directory::Intake;
 use farthing_protocol::{
     Address, Listing, NodeRecord, Signed,
     signed::DocumentError,
@@ -21,7 +22,7 @@ use super::{InboundListing, ListingResponder, Subject, Verdict};
 use crate::{
     admission::Admission,
     info::take_record,
-    intake::{Intake, NeighbourOrigin},
+    neighbour_origin::NeighbourOrigin,
     records::{Rejected, SharedRecords},
     report::{Reporter, Strike},
     status::Counters,
@@ -140,7 +141,7 @@ impl Judge {
         let judged = self.judged.clone();
         tokio::spawn(async move {
             let acceptance = match subject {
-                Subject::Record => court.record(wallet, &content),
+                Subject::Record => court.record(sender, &content),
                 Subject::Listing => court.listing(sender, &content).await,
             };
             let acceptance = court.if_passed_on(subject, acceptance);
@@ -164,14 +165,15 @@ impl Court {
         }
     }
 
-    fn record(&self, from: Address, content: &[u8]) -> MessageAcceptance {
+    fn record(&self, sender: Sender, content: &[u8]) -> MessageAcceptance {
+        let Sender { wallet: from, range, .. } = sender;
         let Ok(record) = wire::decode::<Signed<NodeRecord>>(content) else {
             return self.refuse(from, Strike::Malformed);
         };
         if !record.has_form() {
             return self.refuse(from, Strike::Malformed);
         }
-        match take_record(&self.records, &self.network, &self.counters, record, from) {
+        match take_record(&self.records, &self.network, &self.counters, record, (from, range)) {
             Ok(()) => MessageAcceptance::Accept,
             Err(Rejected::Forged) => self.refuse(from, Strike::BadSignature),
             Err(Rejected::TooLarge(_)) => self.refuse(from, Strike::TooLarge),
@@ -179,13 +181,9 @@ impl Court {
                 MessageAcceptance::Reject
             }
             // Known, or no room, or clocks that differ: nobody is at fault.
-            Err(
-                Rejected::NotNewer { .. }
-                | Rejected::Time(_)
-                | Rejected::TooMany
-                | Rejected::SourceFull
-                | Rejected::StoreFull,
-            ) => MessageAcceptance::Ignore,
+            Err(Rejected::NotNewer { .. } | Rejected::Time(_) | Rejected::TooMany | Rejected::StoreFull) => {
+                MessageAcceptance::Ignore
+            }
         }
     }
 
@@ -235,11 +233,11 @@ mod tests {
 
     /// A judge with what is reported to the swarm's task; nobody takes listings.
     fn judge() -> (Judge, mpsc::Receiver<(Address, Strike)>, mpsc::Receiver<Judged>) {
-        let own = SecretKey::from_bytes(&[1; 32]).unwrap().public_key();
+        let own = SecretKey::from_bytes(&[1; 32]).unwrap().address();
         let (reporter, reports) = Reporter::new();
         let (sender, judged) = mpsc::channel(JUDGED_MAX);
         let judge = Judge::new(
-            SharedRecords::new(Records::new(&own, 10, 10, Partners::default())),
+            SharedRecords::new(Records::new(own, 10, Partners::default())),
             NetworkName::new("local-test").unwrap(),
             Arc::default(),
             reporter,
@@ -282,10 +280,10 @@ mod tests {
         };
         let newer = wire::encode(&std::collections::BTreeMap::from([(1_u8, "a name"), (77, "what is new")]));
         assert!(matches!(judge.court.listing(sender, &signed(&newer)).await, MessageAcceptance::Reject));
-        assert!(matches!(judge.court.record(NEIGHBOUR, &signed(&newer)), MessageAcceptance::Reject));
+        assert!(matches!(judge.court.record(sender, &signed(&newer)), MessageAcceptance::Reject));
         assert!(strikes(&mut reports).is_empty());
         assert!(matches!(judge.court.listing(sender, &signed(&[7; 8])).await, MessageAcceptance::Reject));
-        assert!(matches!(judge.court.record(NEIGHBOUR, &signed(&[7; 8])), MessageAcceptance::Reject));
+        assert!(matches!(judge.court.record(sender, &signed(&[7; 8])), MessageAcceptance::Reject));
         assert_eq!(strikes(&mut reports), [(NEIGHBOUR, Strike::Malformed); 2]);
     }
 

@@ -11,7 +11,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::intake::NeighbourOrigin;
+use crate::neighbour_origin::NeighbourOrigin;
 
 /// From one frame to the next, of one origin, in the long run: 960 a minute. A neighbour of a network of a million
 /// services tells of a hundred objects a minute, so nine such neighbours in one address range are not held up.

@@ -25,7 +25,12 @@ use libp2p::{
 use tokio::time::Sleep;
 
 use super::pace::Frames;
-use crate::{addresses, forward::forward, identity, intake::NeighbourOrigin};
+use crate::{
+    addresses::{self, circuit},
+    forward::forward,
+    identity,
+    neighbour_origin::NeighbourOrigin,
+};
 
 type Gossipsub = gossipsub::Behaviour<IdentityTransform, WhitelistSubscriptionFilter>;
 type Inner = <Gossipsub as NetworkBehaviour>::ConnectionHandler;
@@ -84,7 +89,7 @@ impl NetworkBehaviour for GossipBehaviour {
         remote: &Multiaddr,
     ) -> Result<THandler<Self>, ConnectionDenied> {
         let inner = self.inner.handle_established_inbound_connection(connection, peer, local, remote)?;
-        self.handler(&peer, remote, inner)
+        self.handler(&peer, circuit::came_from(local, remote), inner)
     }
 
     fn handle_established_outbound_connection(
@@ -189,5 +194,34 @@ impl ConnectionHandler for GossipHandler {
             _ => {}
         }
         self.inner.on_connection_event(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use farthing_protocol::{SecretKey, wire::NetworkName};
+
+    use super::*;
+    use crate::NetworkConfig;
+
+    #[test]
+    fn all_who_come_through_one_relay_share_its_frames() {
+        let key = |n| SecretKey::from_bytes(&[n; 32]).unwrap();
+        let peer = |n| identity::peer_id(&key(n).public_key());
+        let network = NetworkName::new("local-test").unwrap();
+        let topics = crate::gossip::Topics::new(&network);
+        let mut gossip = crate::gossip::behaviour(&NetworkConfig::new(key(1), network), &topics).unwrap();
+        let gossip = gossip.as_mut().expect("gossip is on");
+        let relay: Multiaddr = format!("/ip4/9.9.9.9/tcp/1/p2p/{}/p2p-circuit", peer(2)).parse().unwrap();
+        for n in 3..5 {
+            let remote = format!("/p2p/{}", peer(n)).parse().unwrap();
+            let connection = ConnectionId::new_unchecked(n.into());
+            let handler = gossip.handle_established_inbound_connection(connection, peer(n), &relay, &remote);
+            let relays: IpAddr = [9, 9, 9, 9].into();
+            let origin = handler.ok().map(|handler| handler.pace.origin);
+            assert_eq!(origin, Some(NeighbourOrigin::Range(farthing_bounds::range(relays))));
+        }
     }
 }

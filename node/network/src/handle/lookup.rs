@@ -11,7 +11,7 @@ use std::{
 use farthing_protocol::{Address, NodeRecord, Verified};
 
 use super::{Inner, Purpose};
-use crate::{NotStarted, addresses};
+use crate::{NotStarted, addresses, command::Turnout};
 
 const DIRECTORY: &str = "directory";
 
@@ -60,6 +60,20 @@ pub struct LookupStep {
 pub(crate) struct Sightings {
     pub(crate) directory: SourceAnswers,
     pub(crate) peers: SourceAnswers,
+    /// Of the directory, once its search has ended.
+    pub(crate) directory_turnout: Option<Turnout>,
+    pub(crate) peers_turnout: Turnout,
+}
+
+impl Sightings {
+    /// Tells whether a record that was not found is nowhere: those who were asked answered, or most of them. Silence says
+    /// nothing.
+    pub(crate) fn is_absence(&self) -> bool {
+        let of_peers = self.peers_turnout;
+        self.directory_turnout.is_some_and(|directory| {
+            directory.answered + of_peers.answered > directory.silent + of_peers.silent
+        })
+    }
 }
 
 /// Answers of one source.
@@ -110,7 +124,7 @@ impl SourceAnswers {
         };
         let outcome = match (self.newest, self.first) {
             (Some(seq), Some(first)) => {
-                let worth = if self.is_useful { "" } else { ", of no use any more" };
+                let worth = if self.is_useful { "" } else { ", no longer of use" };
                 format!("record {seq}{worth}{answers}, the first after {} ms", first.as_millis())
             }
             _ => format!("nothing{answers}"),
@@ -149,8 +163,7 @@ impl Inner {
         let searched = self.search(owner, &mut seen).await;
         let took = started.elapsed();
         steps.extend([seen.directory.step(DIRECTORY, took), seen.peers.step("peers", took)]);
-        let found = searched.map_or(None, |(found, _)| found);
-        found.iter().for_each(|record| self.remember(record));
+        let found = searched.ok().flatten();
         let record = [held, found].into_iter().flatten().max_by_key(|record| record.seq);
 
         let started = Instant::now();
@@ -196,27 +209,28 @@ fn describe(record: Option<&Verified<NodeRecord>>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use farthing_protocol::SecretKey;
-
     use super::*;
+    use crate::records::testing::record;
+
+    #[test]
+    fn silence_is_no_absence() {
+        let of = |answered, silent| Turnout { answered, silent };
+        for (directory, peers, is_absence) in [
+            (Some(of(20, 6)), of(3, 0), true),
+            (Some(of(2, 18)), of(3, 0), false),
+            (Some(of(0, 0)), of(1, 0), true),
+            (Some(of(0, 0)), of(0, 0), false),
+            (Some(of(0, 20)), of(0, 3), false),
+            (None, of(3, 0), false),
+        ] {
+            let seen =
+                Sightings { directory_turnout: directory, peers_turnout: peers, ..Sightings::default() };
+            assert_eq!(seen.is_absence(), is_absence, "{directory:?} {peers:?}");
+        }
+    }
 
     #[test]
     fn a_record_of_no_use_says_why() {
-        let record = |issued_secs, expires_secs| NodeRecord {
-            network: "local-test".to_owned(),
-            public_key: SecretKey::from_bytes(&[7; 32]).unwrap().public_key(),
-            net_key: None,
-            seq: 1,
-            issued_secs,
-            expires_secs,
-            flags: 0,
-            protocol_min: 1,
-            protocol_max: 1,
-            addresses: Vec::new(),
-            listings_count: 0,
-            listings_root: [0; 32],
-            agent: String::new(),
-        };
         let now_secs = 10_000;
         for (issued_secs, expires_secs, words) in [
             (now_secs, now_secs + 1, None),
@@ -225,7 +239,7 @@ mod tests {
             (now_secs - 10, now_secs - 10, Some("has left")),
             (now_secs - 10, now_secs, Some("has expired")),
         ] {
-            let told = amiss(&record(issued_secs, expires_secs), now_secs);
+            let told = amiss(&record(1, 1, issued_secs, expires_secs - issued_secs), now_secs);
             assert_eq!(told.is_some(), words.is_some(), "{told:?}");
             assert!(told.is_none_or(|told| words.is_some_and(|words| told.contains(words))), "{told:?}");
         }

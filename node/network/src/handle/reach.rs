@@ -1,9 +1,9 @@
 //! From a wallet address to a connection: find the node's record, dial what it says.
 //!
 //! A record that is known is dialled first. When there is none, or nobody answers there within a second, a
-//! fresh one is looked for: in the directory and, at the same time, at three connected peers. The look-up ends half a
-//! second after the first valid record and takes the newest, which is then dialled. When nothing was found,
-//! the other connected peers are asked as well.
+//! fresh one is looked for: in the directory and, at the same time, at three connected peers. The first valid record is
+//! dialled at once, while the look-up goes on for half a second; a newer one is dialled beside it. When nothing was found
+//! that may be used, the other connected peers are asked as well.
 //!
 //! One wallet is looked for once at a time, whoever waits; what was not found is not looked for again for a while. A
 //! record may name anybody's addresses, so one that led nowhere is not dialled again for a while either: for a
@@ -23,21 +23,22 @@ use farthing_protocol::{
     wire,
 };
 use futures::{
-    StreamExt,
-    future::{self, Either},
+    FutureExt, StreamExt,
+    future::{self, BoxFuture, Either},
     stream::FuturesUnordered,
 };
 use parking_lot::Mutex;
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::{broadcast, mpsc, oneshot},
     time::{timeout, timeout_at},
 };
 
 use self::pauses::Pauses;
 use super::{Inner, Purpose, lookup::Sightings};
 use crate::{
-    NotStarted,
+    CallFailure, Interrupted, NotStarted,
     command::Command,
+    neighbour_origin::NeighbourOrigin,
     records::{self, Rejected},
     single_flight::SingleFlight,
     status::Counters,
@@ -50,15 +51,16 @@ const DIAL_DEADLINE: Duration = Duration::from_secs(4);
 /// A dial that takes longer is not waited for alone: most handshakes are over by then, and an address that has changed
 /// says nothing at all.
 const DIAL_ALONE: Duration = Duration::from_secs(1);
-/// One look-up, and how long it goes on after its first find.
+/// One look-up, and how long it goes on after its first find that may be used, for the sake of a newer one.
 const LOOKUP_DEADLINE: Duration = Duration::from_secs(4);
 const LOOKUP_AFTER_FIRST: Duration = Duration::from_millis(500);
-/// Connected peers that are asked directly, and those that are asked when nobody else knew: whoever fills a
+/// Connected peers that are asked directly, and those that are asked when nobody else knew better: whoever fills a
 /// node's neighbourhood with liars must not silence the one honest neighbour.
 const ASKED_PEERS: usize = 3;
 const ASKED_AGAIN: usize = 64;
-/// Records of one look-up that wait to be checked.
+/// Records of one look-up, and of all, that wait to be taken.
 const FOUND_MAX: usize = 16;
+const SIGHTED_MAX: usize = 64;
 /// Wallets being reached, and being looked for.
 const FLIGHTS_MAX: usize = 64;
 /// The first pause before a wallet that was not found is looked for again: doubling.
@@ -79,6 +81,8 @@ pub(crate) struct Reach {
     /// For questions.
     asking: SingleFlight<()>,
     finding: SingleFlight<Verified<NodeRecord>>,
+    /// The records that look-ups find, as they find them.
+    sighted: broadcast::Sender<Verified<NodeRecord>>,
     absentees: Mutex<Pauses>,
     unreached: Mutex<Pauses>,
 }
@@ -89,6 +93,7 @@ impl Default for Reach {
             calling: SingleFlight::new(FLIGHTS_MAX),
             asking: SingleFlight::new(FLIGHTS_MAX),
             finding: SingleFlight::new(FLIGHTS_MAX),
+            sighted: broadcast::Sender::new(SIGHTED_MAX),
             absentees: Mutex::new(Pauses::new(ABSENT_MIN, ABSENT_MAX)),
             unreached: Mutex::new(Pauses::new(UNREACHED_MIN, UNREACHED_MAX)),
         }
@@ -108,20 +113,21 @@ impl Reach {
     }
 }
 
-/// A dial of one record. Unless it succeeds, and also when nobody waits for it any more, it was in vain.
+/// A dial of one record. Unless it succeeds, and also when nobody waits for it any more, it was in vain; but one for which
+/// this node had no place was none.
 struct RecordDial<'a> {
     reach: &'a Reach,
     owner: Address,
     seq: u64,
-    is_reached: bool,
+    is_reached: Option<bool>,
 }
 
 impl Drop for RecordDial<'_> {
     fn drop(&mut self) {
-        if self.is_reached {
-            self.reach.is_there(self.owner);
-        } else {
-            self.reach.unreached.lock().missed(self.owner, self.seq, Instant::now());
+        match self.is_reached {
+            Some(true) => self.reach.is_there(self.owner),
+            Some(false) => self.reach.unreached.lock().missed(self.owner, self.seq, Instant::now()),
+            None => {}
         }
     }
 }
@@ -149,9 +155,10 @@ impl Inner {
 
     async fn find_and_connect(self: &Arc<Self>, owner: Address, purpose: Purpose) -> Result<(), NotStarted> {
         let Some(known) = self.records.get_alive(owner) else {
-            return self.connect(&self.look_up(owner).await?, purpose).await;
+            let connected = self.connect_anew(owner, None, purpose).await;
+            return connected.map_err(|error| error.unwrap_or(NotStarted::NotFound(owner)));
         };
-        let connect_anew = || self.connect_anew(owner, known.seq, purpose);
+        let connect_anew = || self.connect_anew(owner, Some(known.seq), purpose);
         let mut dial = pin!(self.connect(&known, purpose));
         let first = match timeout(DIAL_ALONE, &mut dial).await {
             Ok(Ok(())) => return Ok(()),
@@ -167,30 +174,62 @@ impl Inner {
         }
     }
 
-    /// Connects by a record newer than `known_seq`.
+    /// Looks for records newer than `known_seq`, and dials by each as it is found, beside the dials before it.
     ///
     /// # Errors
-    /// Why that failed, or that its node has left; nothing when there is no such record.
+    /// Why that failed, or that its node has left; where a record is known already, nothing when there is none newer.
     async fn connect_anew(
         self: &Arc<Self>,
         owner: Address,
-        known_seq: u64,
+        known_seq: Option<u64>,
         purpose: Purpose,
     ) -> Result<(), Option<NotStarted>> {
-        match self.look_up(owner).await {
-            Ok(fresh) if fresh.seq > known_seq => self.connect(&fresh, purpose).await.map_err(Some),
-            Err(NotStarted::Offline(owner)) => Err(Some(NotStarted::Offline(owner))),
-            Ok(_) | Err(_) => Err(None),
+        let mut sighted = self.reach.sighted.subscribe();
+        let mut looking = pin!(self.look_up(owner));
+        let mut dials: FuturesUnordered<BoxFuture<'_, Result<(), NotStarted>>> = FuturesUnordered::new();
+        let (mut dialled_seq, mut is_over, mut failure) = (known_seq, false, None);
+        loop {
+            let found = tokio::select! {
+                // What is missed is found again at the end.
+                sighting = sighted.recv(), if !is_over => sighting.ok(),
+                ended = &mut looking, if !is_over => {
+                    is_over = true;
+                    match &ended {
+                        Err(NotStarted::Offline(_)) => failure = ended.clone().err(),
+                        Err(error) if known_seq.is_none() => {
+                            failure.get_or_insert(error.clone());
+                        }
+                        _ => {}
+                    }
+                    ended.ok()
+                }
+                Some(dialled) = dials.next() => match dialled {
+                    Ok(()) => return Ok(()),
+                    Err(error) => {
+                        failure.get_or_insert(error);
+                        None
+                    }
+                },
+                else => return Err(failure),
+            };
+            let newer = found.filter(|record| record.signer() == owner && dialled_seq < Some(record.seq));
+            if let Some(record) = newer {
+                dialled_seq = Some(record.seq);
+                dials.push(async move { self.connect(&record, purpose).await }.boxed());
+            }
         }
     }
 
-    /// Keeps a record that was found, and forgets that its owner was ever looked for in vain.
+    /// Keeps a record that was found, tells those who wait for one, and forgets that its owner was ever looked for in vain.
     pub(crate) fn remember(&self, record: &Verified<NodeRecord>) {
         let now_secs = crate::now_secs();
         // It may be held already, or the store may be full; neither matters here.
-        let _: Result<(), Rejected> = self.records.lock().insert(record.clone(), self.own, now_secs);
+        let _: Result<(), Rejected> =
+            self.records.lock().insert(record, NeighbourOrigin::Wallet(self.own), now_secs);
         if record.check_time(now_secs).is_ok() {
             self.reach.absentees.lock().found(record.signer());
+            // An error means that nobody waits.
+            let _ = self.reach.sighted.send(record.clone());
         }
     }
 
@@ -205,16 +244,21 @@ impl Inner {
         if let Some(wait) = pause.filter(|_| purpose == Purpose::Question) {
             return Err(NotStarted::NotReachedLately(owner, wait));
         }
-        let mut dial = RecordDial { reach: &self.reach, owner, seq, is_reached: false };
+        let mut dial = RecordDial { reach: &self.reach, owner, seq, is_reached: Some(false) };
         let (reply, answer) = oneshot::channel();
-        self.send(Command::Connect { record: Box::new(record.clone()), reply }).await?;
+        let (record, for_call) = (Box::new(record.clone()), purpose == Purpose::Call);
+        self.send(Command::Connect { record, for_call, reply }).await?;
         let connected = timeout(DIAL_DEADLINE, answer).await.unwrap_or_else(|_| {
             let reason = format!("no answer within {} s", DIAL_DEADLINE.as_secs());
             Ok(Err(NotStarted::Unreachable { peer: owner, reason }))
         });
-        connected.unwrap_or(Err(NotStarted::Stopped))?;
-        dial.is_reached = true;
-        Ok(())
+        let connected = connected.unwrap_or(Err(NotStarted::Stopped));
+        dial.is_reached = match &connected {
+            Ok(()) => Some(true),
+            Err(NotStarted::LocalLimit) => None,
+            Err(_) => Some(false),
+        };
+        connected
     }
 
     /// The newest record of `owner`, from memory or from the network.
@@ -240,17 +284,15 @@ impl Inner {
             return self.records.get_alive(owner).ok_or(NotStarted::NotFoundLately(owner, wait));
         }
         Counters::add(&self.counters.lookups);
-        let (found, anybody) = self.search(owner, &mut Sightings::default()).await?;
-        if let Some(record) = &found {
-            self.remember(record);
-        }
-        match found {
+        let mut seen = Sightings::default();
+        let found = self.search(owner, &mut seen).await?;
+        // A goodbye, for one, may have come in another way.
+        match found.into_iter().chain(self.records.get(owner)).max_by_key(|record| record.seq) {
             Some(record) if record.check_time(crate::now_secs()).is_ok() => Ok(record),
             Some(_) => Err(NotStarted::Offline(owner)),
             None => {
                 Counters::add(&self.counters.lookups_failed);
-                if anybody {
-                    // Without anybody to ask, nothing was learned.
+                if seen.is_absence() {
                     self.reach.absentees.lock().missed(owner, 0, Instant::now());
                 }
                 Err(NotStarted::NotFound(owner))
@@ -258,39 +300,35 @@ impl Inner {
         }
     }
 
-    /// The newest record that the directory and connected peers hold, and whether there was anybody to ask.
+    /// The newest record that the directory and connected peers hold.
     pub(crate) async fn search(
         self: &Arc<Self>,
         owner: Address,
         seen: &mut Sightings,
-    ) -> Result<(Option<Verified<NodeRecord>>, bool), NotStarted> {
-        let mut peers = self.closest_peers(owner).await;
+    ) -> Result<Option<Verified<NodeRecord>>, NotStarted> {
+        // Besides the directory: those who would keep the record if they are of it, which does not always ask the same.
+        let count = ASKED_PEERS + ASKED_AGAIN;
+        let mut peers = self.list(|reply| Command::Closest { owner, count, reply }).await;
         let others = peers.split_off(peers.len().min(ASKED_PEERS));
-        let anybody = !peers.is_empty();
         let (found, mut from_directory) = mpsc::channel(FOUND_MAX);
-        self.send(Command::Lookup { owner, found }).await?;
-        let found = self.newest(owner, peers, &mut from_directory, seen).await;
-        if found.is_some() || others.is_empty() {
-            return Ok((found, anybody));
+        let (ended, mut end) = oneshot::channel();
+        self.send(Command::Lookup { owner, found, ended }).await?;
+        let mut found = self.newest(owner, peers, &mut from_directory, seen).await;
+        // Liars give what has expired as well, long after its owner came back.
+        if !found.as_ref().is_some_and(may_be_used) && !others.is_empty() {
+            // The directory's last word may still come while the others are asked.
+            let of_others = self.newest(owner, others, &mut from_directory, seen).await;
+            found = found.into_iter().chain(of_others).max_by_key(|record| record.seq);
         }
-        // The directory's last word may still come while the others are asked.
-        Ok((self.newest(owner, others, &mut from_directory, seen).await, anybody))
-    }
-
-    /// Whom to ask besides the directory: those closest to the wallet first, which is as good as chance and
-    /// does not always ask the same. The owner itself is the closest of all.
-    async fn closest_peers(&self, owner: Address) -> Vec<Address> {
-        let mut peers: Vec<Address> = self.neighbours().await.into_iter().map(|peer| peer.address).collect();
-        peers.sort_by_key(|peer| distance(*peer, owner));
-        peers.truncate(ASKED_PEERS + ASKED_AGAIN);
-        peers
+        seen.directory_turnout = end.try_recv().ok();
+        Ok(found)
     }
 
     async fn newest(
         self: &Arc<Self>,
         owner: Address,
         asked: Vec<Address>,
-        from_directory: &mut mpsc::Receiver<Vec<u8>>,
+        from_directory: &mut mpsc::Receiver<Verified<NodeRecord>>,
         seen: &mut Sightings,
     ) -> Option<Verified<NodeRecord>> {
         let mut from_peers: FuturesUnordered<_> =
@@ -301,14 +339,20 @@ impl Inner {
         loop {
             let next = async {
                 tokio::select! {
-                    Some(value) = from_directory.recv() => {
-                        let record = records::decode(&value, Some(owner), &self.network).ok();
-                        seen.directory.note(record.as_ref());
-                        Some(record)
+                    Some(record) = from_directory.recv() => {
+                        seen.directory.note(Some(&record));
+                        Some(Some(record))
                     }
-                    Some((peer, record)) = from_peers.next() => {
-                        seen.peers.note(record.as_ref());
-                        holders.extend(record.iter().map(|record| (peer, record.seq)));
+                    Some(told) = from_peers.next() => {
+                        let (peer, record) = told.unzip();
+                        let record = record.flatten();
+                        if peer.is_some() {
+                            seen.peers_turnout.answered += 1;
+                            seen.peers.note(record.as_ref());
+                        } else {
+                            seen.peers_turnout.silent += 1;
+                        }
+                        holders.extend(peer.zip(record.as_ref().map(|record| record.seq)));
                         Some(record)
                     }
                     else => None,
@@ -316,10 +360,11 @@ impl Inner {
             };
             match timeout_at(until, next).await {
                 Ok(Some(Some(record))) => {
-                    if newest.is_none() {
+                    if may_be_used(&record) {
                         until = until.min(tokio::time::Instant::now() + LOOKUP_AFTER_FIRST);
                     }
                     if newest.as_ref().is_none_or(|newest| newest.seq < record.seq) {
+                        self.remember(&record);
                         newest = Some(record);
                     }
                 }
@@ -327,27 +372,38 @@ impl Inner {
                 Ok(None) | Err(_) => break,
             }
         }
+        seen.peers_turnout.silent += from_peers.len();
         if let Some(newest) = &newest {
             self.refresh(holders, newest);
         }
         newest
     }
 
-    async fn who_has(&self, peer: Address, owner: Address) -> (Address, Option<Verified<NodeRecord>>) {
-        let Some(InfoResponse::Records(records)) =
-            self.ask_in_look_up(peer, &InfoRequest::Records(vec![owner])).await
-        else {
-            return (peer, None);
+    /// The record of `owner` that `peer` has, or that it has none; nothing when it says nothing.
+    async fn who_has(
+        &self,
+        peer: Address,
+        owner: Address,
+    ) -> Option<(Address, Option<Verified<NodeRecord>>)> {
+        let records = match self.ask_in_look_up(peer, &InfoRequest::Records(vec![owner])).await? {
+            Ok(InfoResponse::Records(records)) => records,
+            // What is no answer to the question is no silence either.
+            Ok(_) | Err(CallFailure::Unknown(Interrupted::BadAnswer(_))) => Vec::new(),
+            Err(_) => return None,
         };
         // One wallet was asked for; whatever follows the first record is ignored.
         let first = records.first().map(wire::encode);
         let record = first.and_then(|value| records::decode(&value, Some(owner), &self.network).ok());
-        (peer, record)
+        Some((peer, record))
     }
 
-    /// Asks a peer that is connected; connecting to it is not worth while here.
-    async fn ask_in_look_up(&self, peer: Address, question: &InfoRequest) -> Option<InfoResponse> {
-        timeout(LOOKUP_DEADLINE, self.ask_connected(peer, question)).await.ok()?.ok()
+    /// Asks a peer that is connected; connecting to it is not worth while here. Nothing when it takes too long.
+    async fn ask_in_look_up(
+        &self,
+        peer: Address,
+        question: &InfoRequest,
+    ) -> Option<Result<InfoResponse, CallFailure>> {
+        timeout(LOOKUP_DEADLINE, self.ask_connected(peer, question)).await.ok()
     }
 
     /// Tells peers that hold an older record of the newest, so that the next to ask them fares better.
@@ -359,6 +415,21 @@ impl Inner {
     }
 }
 
-fn distance(a: Address, b: Address) -> [u8; 20] {
-    std::array::from_fn(|i| a.as_bytes()[i] ^ b.as_bytes()[i])
+fn may_be_used(record: &Verified<NodeRecord>) -> bool {
+    record.check_time(crate::now_secs()).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dial_for_which_there_was_no_place_here_is_not_held_against_the_record() {
+        let (reach, owner) = (Reach::default(), Address::from_bytes([1; 20]));
+        for (is_reached, waits) in [(None, false), (Some(false), true), (None, true), (Some(true), false)] {
+            drop(RecordDial { reach: &reach, owner, seq: 1, is_reached });
+            let wait = reach.unreached.lock().wait(owner, 1, Instant::now());
+            assert_eq!(wait.is_some(), waits, "{is_reached:?}");
+        }
+    }
 }

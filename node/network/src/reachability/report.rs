@@ -7,7 +7,7 @@ use super::{
     Prober,
     verdict::{Standing, Vote},
 };
-use crate::{AddressCheck, CheckFailure, Gateway, ReachState, Reachability, Transport};
+use crate::{AddressCheck, CheckFailure, Gateway, ReachState, Reachability, RelayUse, Transport};
 
 impl Prober {
     pub(crate) fn report(&self) -> Reachability {
@@ -40,6 +40,9 @@ impl Prober {
                 .filter(|address| !is_tested(address))
                 .map(Multiaddr::to_string)
                 .collect(),
+            // Of the task that asks them.
+            relays: RelayUse::default(),
+            record_holders: None,
             again_secs: None,
         }
     }

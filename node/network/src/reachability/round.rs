@@ -221,7 +221,7 @@ impl Arrival<'_> {
     fn vote(&self, dialled: &Multiaddr, ways: &[Multiaddr]) -> Vote {
         let is_inside = !self.allow_private && !addresses::ip(self.remote).is_some_and(addresses::is_global);
         if ways.iter().any(|way| addresses::without_peer(way) == *self.remote) {
-            Vote::Undecided("it came through a way that our own connection had opened".to_owned())
+            Vote::Undecided("it came over a path that our own connection had opened".to_owned())
         } else if is_inside {
             Vote::Undecided("it came from inside our own network".to_owned())
         } else if !place::are_alike(self.local, dialled) {

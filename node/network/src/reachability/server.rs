@@ -45,6 +45,7 @@ const REQUESTS_PER_PEER_MAX: usize = 1;
 const REQUESTS_MAX: usize = 8;
 /// The time for a request besides its dials: two frames on a slow line.
 const FRAMES_DEADLINE: Duration = Duration::from_secs(5);
+const PACE: MinimumPace = MinimumPace::any(FRAMES_DEADLINE);
 
 /// Neighbours that are asked one after the other to dial as well, while they refuse.
 const STRANGERS_MAX: usize = 4;
@@ -61,13 +62,7 @@ pub(crate) async fn exchange(
 ) -> Result<ReachResponse, String> {
     let patience = dial_deadline + 2 * FRAMES_DEADLINE;
     let exchange = async {
-        frame::write_frame(
-            &mut stream,
-            &wire::encode(request),
-            &Bytes::new(),
-            MinimumPace::any(FRAMES_DEADLINE),
-        )
-        .await?;
+        frame::write_frame(&mut stream, &wire::encode(request), &Bytes::new(), PACE).await?;
         frame::read_head(&mut stream, limits::REACH_FRAME_BYTES_MAX, MinimumPace::any(patience)).await
     };
     let head = timeout(patience, exchange).await.map_err(|_| "it did not answer".to_owned())?;
@@ -136,8 +131,7 @@ impl ReachServer {
     }
 
     async fn serve(&self, peer: Address, mut stream: Line) {
-        let head =
-            frame::read_head(&mut stream, limits::REACH_FRAME_BYTES_MAX, MinimumPace::any(FRAMES_DEADLINE));
+        let head = frame::read_head(&mut stream, limits::REACH_FRAME_BYTES_MAX, PACE);
         let response = match timeout(FRAMES_DEADLINE, head).await {
             Ok(Ok(head)) => self.answer(peer, &head).await,
             Ok(Err(error @ FrameError::TooLarge { .. })) => {
@@ -151,10 +145,7 @@ impl ReachServer {
             Counters::add(&self.counters.dial_backs_refused);
         }
         let head = wire::encode(&response);
-        if frame::write_frame(&mut stream, &head, &Bytes::new(), MinimumPace::any(FRAMES_DEADLINE))
-            .await
-            .is_ok()
-        {
+        if frame::write_frame(&mut stream, &head, &Bytes::new(), PACE).await.is_ok() {
             let _ = timeout(FRAMES_DEADLINE, stream.close()).await;
         }
     }
@@ -190,7 +181,7 @@ impl ReachServer {
             }
             Some(id) => match PeerId::from_bytes(id).ok().filter(|id| identity::wallet(id).is_some()) {
                 Some(id) => ReachResponse::Dialled(self.dial_for_another(&request, id).await, None),
-                None => ReachResponse::Refused("this is no peer id of a wallet".to_owned()),
+                None => ReachResponse::Refused("this is not the peer id of a wallet".to_owned()),
             },
         }
     }
@@ -231,9 +222,9 @@ impl ReachServer {
         let named = request.addresses.iter().filter_map(|bytes| Multiaddr::try_from(bytes.to_vec()).ok());
         let host = named.filter(|address| is_dialable(address)).find_map(|address| addresses::ip(&address));
         let may_be_dialled = |address: &Multiaddr| match addresses::ip(address) {
-            _ if !is_dialable(address) => Err("not dialled: this is no public address".to_owned()),
+            _ if !is_dialable(address) => Err("not dialled: this is not a public address".to_owned()),
             ip if ip == host => Ok(()),
-            _ => Err("not dialled: one host is dialled for another".to_owned()),
+            _ => Err("not dialled: only one host is dialled per request".to_owned()),
         };
         let mut ends = self.dial_all(request, BY_ANOTHER, expected, may_be_dialled).await;
         for end in &mut ends {
@@ -261,7 +252,7 @@ impl ReachServer {
                 let admitted = || {
                     let address = Multiaddr::try_from(bytes.to_vec())
                         .map(|address| addresses::without_peer(&address))
-                        .map_err(|_| "this is no multiaddress".to_owned())?;
+                        .map_err(|_| "this is not a multiaddress".to_owned())?;
                     may_be_dialled(&address)?;
                     let key = dial_back_key(&request.nonce, index)
                         .ok_or_else(|| "this nonce makes no key".to_owned())?;

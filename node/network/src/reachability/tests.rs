@@ -328,6 +328,28 @@ fn without_peers_or_candidates_nothing_is_tested_and_nothing_given_up() {
     assert_eq!(lab.believed(), [TCP, QUIC]);
 }
 
+#[test]
+fn relays_are_wanted_once_a_test_failed_and_until_an_address_works() {
+    let mut lab = Lab::new(&[], 3);
+    assert!(!lab.prober.is_unreachable(), "nobody was asked yet");
+    lab.test(&[]);
+    assert!(lab.prober.is_unreachable());
+    lab.test(&[TCP]);
+    assert!(!lab.prober.is_unreachable(), "over one transport is enough");
+
+    let mut announced = Lab::new(&[TCP], 3);
+    announced.test(&[]);
+    assert!(!announced.prober.is_unreachable(), "it is believed until two tests fail");
+    announced.test(&[]);
+    assert!(announced.prober.is_unreachable());
+
+    let mut nowhere = Lab::new(&[], 3);
+    nowhere.prober.set_listening(Vec::new(), nowhere.now);
+    nowhere.now = nowhere.prober.next_due().unwrap();
+    assert!(nowhere.prober.begin(&nowhere.testers, nowhere.now, || [1; 32]).is_empty());
+    assert!(nowhere.prober.is_unreachable(), "there is nothing to test");
+}
+
 /// `ask`'s peer comes through to everything and says whether its neighbour did, too.
 fn answer_with_stranger(lab: &mut Lab, ask: &Ask, comes_through: bool) {
     let ends = |end: DialBack| vec![end; ask.request.addresses.len()];
@@ -354,7 +376,7 @@ fn an_address_that_only_those_reach_whom_we_wrote_to_is_not_published() {
     let mut lab = Lab::new(&[], 5);
     with_strangers(&mut lab, false);
     assert!(lab.believed().is_empty());
-    assert!(lab.prober.report().checks[0].failures[0].reason.contains("never wrote to"));
+    assert!(lab.prober.report().checks[0].failures[0].reason.contains("never contacted"));
     with_strangers(&mut lab, true);
     assert_eq!(lab.believed(), [TCP, QUIC]);
     // Somebody may dial on behalf of us whom we wrote to all the same.

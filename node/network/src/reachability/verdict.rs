@@ -39,7 +39,7 @@ impl Vote {
                 Some(DialBack::Failed(why)) => Self::Failed(one_line(why)),
                 Some(DialBack::Declined(why)) => Self::Undecided(one_line(why)),
                 Some(DialBack::Reached) => {
-                    Self::Undecided("it says that it came through, but nothing arrived".to_owned())
+                    Self::Undecided("it says that it connected, but nothing arrived".to_owned())
                 }
                 None => Self::Undecided("it did not say".to_owned()),
             },
@@ -51,7 +51,9 @@ impl Vote {
 
     /// A peer that we had written to came through, and its neighbour did not.
     pub(super) fn kept_out(why: &str) -> Self {
-        Self::KeptOut(one_line(&format!("it came through, somebody this node never wrote to did not: {why}")))
+        Self::KeptOut(one_line(&format!(
+            "it connected, but a peer that this node never contacted did not: {why}"
+        )))
     }
 
     pub(super) fn reason(&self) -> Option<&str> {
@@ -250,7 +252,7 @@ mod tests {
         let says = |ends: Vec<DialBack>| Vote::without_arrival(&Ok(ReachResponse::Dialled(ends, None)), 0);
         assert!(matches!(says(vec![DialBack::Reached]), Vote::Undecided(_)));
         assert!(matches!(says(Vec::new()), Vote::Undecided(_)));
-        let declined = DialBack::Declined("not dialled: this is no public address".to_owned());
+        let declined = DialBack::Declined("not dialled: this is not a public address".to_owned());
         assert!(matches!(says(vec![declined]), Vote::Undecided(_)), "nobody tried");
         let hostile = format!("no\n\u{1b}[31m{}", "x".repeat(1000));
         let Vote::Failed(reason) = says(vec![DialBack::Failed(hostile)]) else { panic!() };

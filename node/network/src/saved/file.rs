@@ -1,4 +1,4 @@
-//! The file itself: three tables, opened whatever state they are in.
+//! The file itself: four tables, opened whatever state they are in.
 
 use std::{
     fs, io,
@@ -10,7 +10,10 @@ use farthing_protocol::{Address, wire::NetworkName};
 use libp2p::{Multiaddr, PeerId};
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
 
-use crate::peer_book::KnownAddress;
+use crate::{
+    peer_book::KnownAddress,
+    records::{Change, StoredRecord},
+};
 
 const FILE: &str = "network.redb";
 /// The layout of the tables below, and the network they are about.
@@ -20,6 +23,8 @@ const VERSION: &str = "1";
 const PEERS: TableDefinition<PeerAndAddress, (u32, u32, u64)> = TableDefinition::new("peers");
 /// Wallet → its signed record, as it travels.
 const RECORDS: TableDefinition<[u8; 20], &[u8]> = TableDefinition::new("records");
+/// Wallet → the time since which it has been here. A record of a program that did not write it has none.
+const SINCE: TableDefinition<[u8; 20], u64> = TableDefinition::new("since");
 /// It is read once and written in small pieces.
 const CACHE_BYTES: usize = 1024 * 1024;
 /// Damaged files that are kept for whoever wants to know; more are replaced.
@@ -36,7 +41,7 @@ enum Unusable {
     Foreign,
     #[error("{0}")]
     Damaged(#[from] redb::Error),
-    #[error("reading it failed in an unforeseen way")]
+    #[error("reading it failed unexpectedly")]
     Panicked,
 }
 
@@ -54,7 +59,7 @@ impl File {
         let path = dir.join(FILE);
         if path.metadata().is_ok_and(|about| about.is_file() && about.len() == 0) {
             // As a power cut leaves it; the library takes it for a new one.
-            tracing::warn!(path = %path.display(), "the book of known peers was empty; a new one is begun");
+            tracing::warn!(path = %path.display(), "the file of known peers was empty; a new one is made");
         }
         let why = match fs::create_dir_all(dir).map_err(redb::Error::Io).map_err(Unusable::from) {
             Ok(()) => match try_open(&path, network) {
@@ -64,31 +69,34 @@ impl File {
             Err(why) => why,
         };
         if matches!(why, Unusable::Open) {
-            tracing::warn!(path = %path.display(), %why, "known peers are neither read nor written down");
+            tracing::warn!(path = %path.display(), %why, "known peers are neither read nor saved");
             return None;
         }
         match set_aside(&path).map_err(redb::Error::Io).map_err(Unusable::from) {
             Ok(kept) => {
-                tracing::warn!(kept = %kept.display(), %why, "the book of known peers could not be used; a new one is begun");
+                tracing::warn!(kept = %kept.display(), %why, "the file of known peers could not be used; a new one is \
+                                                              made");
             }
             Err(error) => {
-                tracing::warn!(path = %path.display(), %why, %error, "known peers are neither read nor written down");
+                tracing::warn!(path = %path.display(), %why, %error, "known peers are neither read nor saved");
                 return None;
             }
         }
         try_open(&path, network)
-            .inspect_err(
-                |error| tracing::warn!(path = %path.display(), %error, "known peers are not written down"),
-            )
+            .inspect_err(|error| tracing::warn!(path = %path.display(), %error, "known peers are not saved"))
             .ok()
     }
 
     /// Every stored record. Strangers' bytes: to be verified.
-    pub(super) fn records(&self) -> Result<Vec<(Address, Vec<u8>)>, redb::Error> {
-        let table = self.0.begin_read()?.open_table(RECORDS)?;
+    pub(super) fn records(&self) -> Result<Vec<(Address, StoredRecord)>, redb::Error> {
+        let reading = self.0.begin_read()?;
+        let (table, since) = (reading.open_table(RECORDS)?, reading.open_table(SINCE)?);
+        let now_secs = crate::now_secs();
         let all = table.iter()?.map(|row| {
             let (owner, value) = row?;
-            Ok((Address::from_bytes(owner.value()), value.value().to_vec()))
+            let since_secs = since.get(owner.value())?.map_or(now_secs, |since| since.value());
+            let stored = StoredRecord { value: value.value().to_vec(), since_secs };
+            Ok((Address::from_bytes(owner.value()), stored))
         });
         all.collect()
     }
@@ -97,7 +105,7 @@ impl File {
     pub(super) fn write(
         &self,
         peers: &[(PeerId, Vec<KnownAddress>)],
-        records: &[(Address, Option<Vec<u8>>)],
+        records: &[Change],
     ) -> Result<(), redb::Error> {
         let transaction = self.0.begin_write()?;
         {
@@ -113,10 +121,14 @@ impl File {
                 }
             }
             let mut table = transaction.open_table(RECORDS)?;
-            for (owner, value) in records {
-                match value {
-                    Some(value) => drop(table.insert(*owner.as_bytes(), value.as_slice())?),
-                    None => drop(table.remove(*owner.as_bytes())?),
+            let mut since = transaction.open_table(SINCE)?;
+            for (owner, stored) in records {
+                if let Some(StoredRecord { value, since_secs }) = stored {
+                    table.insert(*owner.as_bytes(), value.as_slice())?;
+                    since.insert(*owner.as_bytes(), since_secs)?;
+                } else {
+                    table.remove(*owner.as_bytes())?;
+                    since.remove(*owner.as_bytes())?;
                 }
             }
         }
@@ -172,6 +184,7 @@ fn prepare(database: &Database, network: &NetworkName) -> Result<(), Unusable> {
         let usable = is_readable && (is_of_network || is_of_former);
         transaction.open_table(PEERS)?;
         transaction.open_table(RECORDS)?;
+        transaction.open_table(SINCE)?;
         Ok::<_, redb::Error>(usable)
     })()?;
     if !usable {

@@ -3,6 +3,7 @@
 use std::{
     collections::VecDeque,
     convert::Infallible,
+    future, option,
     task::{Context, Poll},
     time::Duration,
 };
@@ -10,22 +11,48 @@ use std::{
 use farthing_protocol::Address;
 use libp2p::{
     StreamProtocol,
-    core::upgrade::ReadyUpgrade,
+    core::{InboundUpgrade, UpgradeInfo, upgrade::ReadyUpgrade},
     swarm::{
         ConnectionHandler, ConnectionHandlerEvent, StreamUpgradeError, SubstreamProtocol,
         handler::ConnectionEvent,
     },
 };
 
-use super::{Accept, Opening};
+use super::{Accept, Opening, Order};
 use crate::{NotStarted, command::NoStream, line::ConnectionStreams};
+
+/// The protocol of streams that peers open, which is spoken or not.
+#[derive(Clone, Debug)]
+pub(crate) struct Served {
+    pub(super) protocol: StreamProtocol,
+    pub(super) serves: bool,
+}
+
+impl UpgradeInfo for Served {
+    type Info = StreamProtocol;
+    type InfoIter = option::IntoIter<StreamProtocol>;
+
+    fn protocol_info(&self) -> Self::InfoIter {
+        self.serves.then(|| self.protocol.clone()).into_iter()
+    }
+}
+
+impl<C> InboundUpgrade<C> for Served {
+    type Output = C;
+    type Error = Infallible;
+    type Future = future::Ready<Result<C, Infallible>>;
+
+    fn upgrade_inbound(self, stream: C, _: StreamProtocol) -> Self::Future {
+        future::ready(Ok(stream))
+    }
+}
 
 /// Negotiates the protocol on each stream and hands the stream over.
 pub(crate) struct StreamsHandler {
     peer: Address,
     /// Of this connection's streams, which end with it.
     source: ConnectionStreams,
-    protocol: StreamProtocol,
+    served: Served,
     accept: Accept,
     /// The time for which the connection is kept after a stream was used.
     kept: Duration,
@@ -36,42 +63,46 @@ impl StreamsHandler {
     pub(super) fn new(
         peer: Address,
         source: ConnectionStreams,
-        protocol: StreamProtocol,
+        served: Served,
         accept: Accept,
         kept: Duration,
     ) -> Self {
-        Self { peer, source, protocol, accept, kept, openings: VecDeque::new() }
+        Self { peer, source, served, accept, kept, openings: VecDeque::new() }
     }
 }
 
-type Event<'a> = ConnectionEvent<'a, ReadyUpgrade<StreamProtocol>, ReadyUpgrade<StreamProtocol>, (), Opening>;
+type Event<'a> = ConnectionEvent<'a, Served, ReadyUpgrade<StreamProtocol>, (), Opening>;
 type Action = ConnectionHandlerEvent<ReadyUpgrade<StreamProtocol>, Opening, Infallible>;
 
 impl ConnectionHandler for StreamsHandler {
-    type FromBehaviour = Opening;
+    type FromBehaviour = Order;
     type ToBehaviour = Infallible;
-    type InboundProtocol = ReadyUpgrade<StreamProtocol>;
+    type InboundProtocol = Served;
     type OutboundProtocol = ReadyUpgrade<StreamProtocol>;
     type InboundOpenInfo = ();
     type OutboundOpenInfo = Opening;
 
     fn listen_protocol(&self) -> SubstreamProtocol<Self::InboundProtocol> {
-        SubstreamProtocol::new(ReadyUpgrade::new(self.protocol.clone()), ())
+        SubstreamProtocol::new(self.served.clone(), ())
     }
 
     fn connection_keep_alive(&self) -> bool {
         self.source.last_used().is_some_and(|used| used.elapsed() < self.kept)
     }
 
-    fn on_behaviour_event(&mut self, opening: Opening) {
-        self.openings.push_back(opening);
+    fn on_behaviour_event(&mut self, order: Order) {
+        match order {
+            Order::Open(opening) => self.openings.push_back(opening),
+            Order::Serve(serves) => self.served.serves = serves,
+        }
     }
 
     fn poll(&mut self, _: &mut Context<'_>) -> Poll<Action> {
         while let Some(opening) = self.openings.pop_front() {
             // Whoever asked may have given up since.
             if !opening.0.is_closed() {
-                let protocol = SubstreamProtocol::new(ReadyUpgrade::new(self.protocol.clone()), opening);
+                let upgrade = ReadyUpgrade::new(self.served.protocol.clone());
+                let protocol = SubstreamProtocol::new(upgrade, opening);
                 return Poll::Ready(ConnectionHandlerEvent::OutboundSubstreamRequest { protocol });
             }
         }

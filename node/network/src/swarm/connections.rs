@@ -2,15 +2,17 @@
 
 use std::time::Instant;
 
+use farthing_directory::Input;
 use farthing_protocol::{
     Address, NodeRecord, Verified,
     info::{InfoRequest, InfoResponse},
+    record::FLAG_CALL_STREAMS,
     wire::NetworkName,
 };
 use libp2p::{
     Multiaddr, PeerId,
     core::ConnectedPoint,
-    identify, ping,
+    identify, ping, relay,
     swarm::{
         ConnectionId, DialError, StreamUpgradeError,
         dial_opts::{DialOpts, PeerCondition},
@@ -18,12 +20,19 @@ use libp2p::{
 };
 use tokio::sync::oneshot;
 
-use super::{SwarmTask, directory::place_in_table, peers::Identified};
+use super::{
+    SwarmTask,
+    dials::{DIALLED_ADDRESSES_MAX, is_own_limit},
+    peers::Identified,
+    waiting::Waiter,
+};
 use crate::{
-    BootstrapState, NotStarted, addresses, clocks,
+    BootstrapState, NotStarted,
+    addresses::{self, circuit},
+    clocks,
     command::{NoStream, Protocol},
     dial_scheduler::DialScheduler,
-    identity,
+    directory, identity,
     info::{self, INFO_DEADLINE},
     innermost,
     line::Line,
@@ -31,8 +40,9 @@ use crate::{
     streams::Opening,
 };
 
-/// Addresses of one peer that are dialled or learned.
-const DIALLED_ADDRESSES_MAX: usize = 4;
+/// Ways through relays that are dialled beside a peer's addresses.
+const DIALLED_CIRCUITS_MAX: usize = 2;
+/// Addresses of one peer that are learned.
 const LEARNED_ADDRESSES_MAX: usize = 8;
 /// Addresses under which peers see this node that are shown.
 const OBSERVED_MAX: usize = 16;
@@ -45,16 +55,21 @@ impl SwarmTask {
         protocol: Protocol,
         reply: oneshot::Sender<Result<Line, NoStream>>,
     ) {
+        let behaviour = self.parts.swarm.behaviour_mut();
         let Some((id, identified)) = self.peers.identity(owner) else {
-            let _ = reply.send(Err(NoStream::NotConnected));
+            match self.peers.callable_by_record(owner).filter(|_| protocol == Protocol::Call) {
+                Some(id) => behaviour.call_stream.open(id, Opening(reply)),
+                None => drop(reply.send(Err(NoStream::NotConnected))),
+            }
             return;
         };
-        let behaviour = self.parts.swarm.behaviour_mut();
         let (speaks, exchange) = match protocol {
             Protocol::Call if identified.speaks_call_stream => (true, &mut behaviour.call_stream),
             Protocol::Call => (identified.speaks_call, &mut behaviour.call),
             Protocol::Info => (identified.speaks_info, &mut behaviour.info),
-            Protocol::Sync => (identified.speaks_sync, &mut behaviour.sync),
+            Protocol::Sync => (identified.speaks_sync[0], &mut behaviour.sync),
+            Protocol::ShardSync => (identified.speaks_sync[1], &mut behaviour.shard_sync),
+            Protocol::Records => (identified.speaks_records, &mut behaviour.agreement),
             Protocol::Reach => (identified.speaks_reach, &mut behaviour.reach),
         };
         if speaks {
@@ -64,18 +79,21 @@ impl SwarmTask {
         }
     }
 
-    /// Connects to a record's node, unless it is connected, and replies once it is identified.
+    /// Connects to a record's node, unless it is connected, and replies once it is identified. Who is to be called need not
+    /// be: its wallet, which the connection proves, has signed that it is of this network and takes calls.
     pub(super) fn connect(
         &mut self,
         record: &Verified<NodeRecord>,
+        for_call: bool,
         reply: oneshot::Sender<Result<(), NotStarted>>,
     ) {
         let id = identity::peer_id(&record.public_key);
-        if self.peers.is_identified(&id) {
+        let by_record = for_call && record.flags & FLAG_CALL_STREAMS != 0;
+        if self.peers.is_identified(&id) || by_record && self.peers.call_by_record(&id) {
             let _ = reply.send(Ok(()));
             return;
         }
-        self.peers.wait(id, reply);
+        self.peers.wait(id, Waiter { reply, by_record });
         if let Err(error) = self.dial_known(id, Some(record)) {
             self.give_up(id, &error);
         }
@@ -89,9 +107,12 @@ impl SwarmTask {
     ) -> Result<(), DialError> {
         let announced = record.map_or_else(Vec::new, |r| addresses::of_record(r, self.parts.allow_private));
         let nearby = self.nearby.get(&id).into_iter().flatten().cloned();
-        let announced: Vec<Multiaddr> = nearby.chain(announced).collect();
+        let (circuits, announced): (Vec<Multiaddr>, Vec<_>) =
+            nearby.chain(announced).partition(circuit::is_circuit);
         let mut known = self.parts.book.lock().best_first(&id, &announced);
         known.truncate(DIALLED_ADDRESSES_MAX);
+        // Beside where it was met: it may have moved behind a router since.
+        known.extend(circuits.into_iter().take(DIALLED_CIRCUITS_MAX));
         let known = self.dials.untried(&id, known);
         if known.is_empty() && self.dials.is_dialled(&id) {
             return Ok(());
@@ -145,8 +166,9 @@ impl SwarmTask {
         self.parts.bootstrap.connected(connection, id);
         let is_wanted = self.parts.swarm.behaviour().keep.was_wanted(connection);
         let led = self.parts.swarm.behaviour().identify.led();
-        let reached = led.reached(&id, endpoint.get_remote_address());
+        let reached = led.reached(&id, circuit::way(endpoint));
         self.peers.connected(id, connection, endpoint, reached, is_wanted);
+        self.ask_now(id);
         for surplus in self.peers.surplus(&id, self.parts.connections_per_peer_max) {
             // An error would mean that it has gone already.
             let _ = self.parts.swarm.close_connection(surplus);
@@ -159,6 +181,7 @@ impl SwarmTask {
         self.peers.closed(id, connection, reason);
         if remaining == 0 {
             self.parts.bootstrap.lost(&id, Instant::now());
+            self.drive(Input::Disconnected(directory::place(&id)));
         }
     }
 
@@ -168,8 +191,10 @@ impl SwarmTask {
             self.twin.dialled_own_key(Instant::now());
         }
         self.note_failure(id, error);
-        self.unlearn(id, error);
         self.dials.ended(connection);
+        if let Some(id) = id {
+            self.on_question_not_asked(id, connection, error);
+        }
         self.parts.bootstrap.failed(connection, id, error, Instant::now());
         if let Some(id) = id.filter(|id| self.peers.is_identified(id)) {
             self.parts.bootstrap.confirmed(&id);
@@ -184,14 +209,18 @@ impl SwarmTask {
     }
 
     fn give_up(&mut self, id: PeerId, error: &DialError) {
-        if let Some(peer) = identity::wallet(&id) {
+        if is_own_limit(error) {
+            self.peers.give_up(id, &NotStarted::LocalLimit);
+        } else if let Some(peer) = identity::wallet(&id) {
             self.peers.give_up(id, &NotStarted::Unreachable { peer, reason: brief(error) });
         }
     }
 
     pub(super) fn on_identify(&mut self, event: identify::Event) {
         match event {
-            identify::Event::Received { peer_id, info, .. } => self.on_identified(peer_id, &info),
+            identify::Event::Received { connection_id, peer_id, info } => {
+                self.on_identified(peer_id, connection_id, &info);
+            }
             identify::Event::Error { peer_id, error, .. } => {
                 tracing::debug!(peer = ?self.peers.address_of(&peer_id), %error, "a peer was not identified");
                 if !self.peers.is_identified(&peer_id) {
@@ -205,26 +234,42 @@ impl SwarmTask {
         }
     }
 
-    fn on_identified(&mut self, id: PeerId, info: &identify::Info) {
+    fn on_identified(&mut self, id: PeerId, connection: ConnectionId, info: &identify::Info) {
         if info.protocol_version != self.parts.network.identify_version() {
             Counters::add(&self.parts.counters.peers_of_other_networks);
             let network = NetworkName::of_identify_version(&info.protocol_version);
             self.parts.bootstrap.is_foreign(&id, network.as_ref().map(NetworkName::as_str));
             return self.turn_away(id, &NotStarted::OtherNetwork);
         }
+        if !self.peers.listens_to(&id, connection, Instant::now()) {
+            return;
+        }
         let speaks = |name: String| info.protocols.iter().any(|protocol| protocol.as_ref() == name);
         let network = &self.parts.network;
         let in_directory = speaks(network.kad_protocol());
+        let is_relayed = self.peers.is_relayed(&id, connection);
         let identified = Identified {
             agent: info.agent_version.clone(),
             speaks_call: speaks(network.call_protocol()),
             speaks_call_stream: speaks(network.call_stream_protocol()),
             speaks_info: speaks(network.info_protocol()),
-            speaks_sync: speaks(network.sync_protocol()),
+            speaks_sync: [network.sync_protocol(), network.shard_sync_protocol()].map(speaks),
+            speaks_records: speaks(network.agreement_protocol()),
             speaks_reach: speaks(network.reach_protocol()),
+            // Through a relay nobody offers to be one.
+            relays: info.protocols.contains(&relay::HOP_PROTOCOL_NAME)
+                || is_relayed && self.peers.offers_places(&id),
         };
-        self.observe(&info.observed_addr);
-        self.take_view_of(id, &info.observed_addr);
+        // Through a relay a peer sees the relay.
+        if is_relayed {
+            self.connect_back(id, connection, &info.listen_addrs);
+        } else {
+            self.take_view_of(id, &info.observed_addr);
+            if self.peers.heeds(&id, connection) {
+                self.observe(&info.observed_addr);
+                self.expect_punches_at(id, connection, &info.observed_addr);
+            }
+        }
         if in_directory {
             self.learn_addresses(id, &info.listen_addrs);
         }
@@ -242,10 +287,9 @@ impl SwarmTask {
         let _ = self.parts.swarm.disconnect_peer_id(id);
     }
 
-    /// Puts a peer into the routing table under the addresses it listens on. A peer's loopback addresses
-    /// mean something only to a peer on the same machine.
+    /// Tells the directory of a peer, with the address it was reached at and those it listens on. A peer's loopback
+    /// addresses mean something only to a peer on the same machine.
     fn learn_addresses(&mut self, id: PeerId, listening: &[Multiaddr]) {
-        let has_place = self.has_place_in_table(&id);
         let is_loopback = |address: &Multiaddr| addresses::ip(address).is_some_and(|ip| ip.is_loopback());
         let local = self.peers.remote_of(&id).is_some_and(is_loopback);
         let usable = listening
@@ -258,8 +302,15 @@ impl SwarmTask {
             self.parts.book.lock().listens(id, address, now_secs);
             current.push(addresses::without_peer(address));
         }
-        if has_place && !current.is_empty() {
-            place_in_table(&mut self.parts.swarm.behaviour_mut().kad, id, &current);
+        if current.is_empty() {
+            return;
+        }
+        let reached = self.peers.reached_at(&id);
+        if let Some(reached) = reached.filter(|at| addresses::is_dialable(at, self.parts.allow_private)) {
+            current.insert(0, reached);
+        }
+        if let Some(contact) = directory::contact(&id, &current) {
+            self.drive(Input::Connected(contact));
         }
     }
 
@@ -295,6 +346,7 @@ impl SwarmTask {
         let (records, network) = (self.parts.records.clone(), self.parts.network.clone());
         let counters = std::sync::Arc::clone(&self.parts.counters);
         let budget = self.parts.budget.clone();
+        let source = (peer, self.peers.id_of(peer).and_then(|id| self.peers.range_of(&id)));
         tokio::spawn(async move {
             let Ok(Ok(stream)) = stream.await else { return };
             let answer =
@@ -315,7 +367,7 @@ impl SwarmTask {
             };
             for record in answer.into_iter().take(farthing_protocol::limits::INFO_ITEMS_MAX) {
                 // Counted where it happens; one bad record does not spoil the others.
-                let _ = info::take_record(&records, &network, &counters, record, peer);
+                let _ = info::take_record(&records, &network, &counters, record, source);
             }
         });
     }
@@ -334,7 +386,7 @@ impl SwarmTask {
 /// A dial's failure in a line: libp2p lists every address with its error, over several lines.
 fn brief(error: &DialError) -> String {
     match error {
-        DialError::NoAddresses => "its record names no address that can be dialled".to_owned(),
+        DialError::NoAddresses => "its record has no address that can be dialled".to_owned(),
         DialError::Transport(errors) => {
             let tried = errors
                 .iter()

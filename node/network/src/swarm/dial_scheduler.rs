@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use libp2p::{Multiaddr, PeerId, mdns, swarm::DialError};
 
-use super::SwarmTask;
+use super::{SwarmTask, dials::is_own_limit};
 use crate::{
-    addresses,
+    addresses::{self, circuit},
     dial_scheduler::{DialCandidate, DialScheduler},
     identity,
 };
@@ -24,11 +24,14 @@ impl SwarmTask {
         for _ in 0..DialScheduler::wanted(&connected) {
             let candidates = self.candidates().into_iter();
             let Some(peer) = self.dial_scheduler.choose(&connected, candidates, now) else { return };
-            self.dial_scheduler.tried(peer, now);
             let record = identity::wallet(&peer).and_then(|wallet| self.parts.records.get_alive(wallet));
             if let Err(error) = self.dial_known(peer, record.as_ref()) {
                 tracing::trace!(%peer, %error, "not dialled");
+                if is_own_limit(&error) {
+                    return;
+                }
             }
+            self.dial_scheduler.tried(peer, now);
         }
     }
 
@@ -50,9 +53,11 @@ impl SwarmTask {
         let records = self.parts.records.lock();
         let turns = records.len().div_ceil(RECORDS_LOOKED_AT);
         let turn = self.ticks.checked_rem(turns).unwrap_or(0) * RECORDS_LOOKED_AT;
-        let announced = records.alive(crate::now_secs()).skip(turn).take(RECORDS_LOOKED_AT);
+        let announced = records.part_alive(turn, RECORDS_LOOKED_AT, crate::now_secs());
         let announced = announced.filter(|record| record.signer() != self.parts.own).filter_map(|record| {
-            let address = addresses::of_record(record, self.parts.allow_private).into_iter().next()?;
+            // Whom a relay leads to is no company.
+            let all = addresses::of_record(&record, self.parts.allow_private);
+            let address = all.into_iter().find(|address| !circuit::is_circuit(address))?;
             Some(stranger(identity::peer_id(&record.public_key), &address))
         });
         met.chain(nearby)

@@ -5,7 +5,18 @@
 
 use std::collections::HashMap;
 
-use libp2p::{Multiaddr, PeerId, swarm::ConnectionId};
+use libp2p::{
+    Multiaddr, PeerId, connection_limits,
+    swarm::{ConnectionId, DialError},
+};
+
+/// Addresses of one peer that are dialled.
+pub(super) const DIALLED_ADDRESSES_MAX: usize = 4;
+
+/// Returns whether a dial failed because this node has no place for it, which says nothing of the peer.
+pub(super) fn is_own_limit(error: &DialError) -> bool {
+    matches!(error, DialError::Denied { cause } if cause.downcast_ref::<connection_limits::Exceeded>().is_some())
+}
 
 /// The addresses that are being dialled, and whose they are.
 #[derive(Debug, Default)]
@@ -36,7 +47,29 @@ impl Dials {
 
 #[cfg(test)]
 mod tests {
+    use libp2p::{
+        core::Endpoint,
+        swarm::{ConnectionDenied, NetworkBehaviour},
+    };
+
     use super::*;
+
+    #[test]
+    fn only_a_denial_for_want_of_a_place_says_nothing_of_the_peer() {
+        assert!(!is_own_limit(&DialError::Denied { cause: ConnectionDenied::new(crate::gate::Blocked) }));
+        assert!(!is_own_limit(&DialError::NoAddresses));
+        assert!(!is_own_limit(&DialError::Transport(Vec::new())));
+        let mut limits = connection_limits::Behaviour::new(
+            connection_limits::ConnectionLimits::default().with_max_pending_outgoing(Some(0)),
+        );
+        let denied = limits.handle_pending_outbound_connection(
+            ConnectionId::new_unchecked(1),
+            None,
+            &[],
+            Endpoint::Dialer,
+        );
+        assert!(is_own_limit(&DialError::Denied { cause: denied.unwrap_err() }));
+    }
 
     #[test]
     fn a_fresh_address_is_tried_beside_a_stale_one_and_no_address_twice() {

@@ -1,353 +1,445 @@
-//! The directory in the swarm's task: looking records up, keeping those of others, publishing the own one.
+//! The directory in the swarm's task: the machine of `farthing_directory`, the streams and dials of its questions, and those who
+//! wait for it.
+//!
+//! The machine keeps the records that others look for near this node, as many as it promised to keep. What this node knows
+//! itself is in [`crate::records`], which hears of each record that comes here; requests are answered with the newer of both.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashMap,
+    mem,
+    time::{Duration, Instant},
+};
 
-use farthing_protocol::{Address, NodeRecord, Verified, info::InfoRequest, wire};
+use farthing_directory::{
+    AskId, CommandId, Contact, Directory, Failure, Input, K, Key, Now, Outcome, Output, Token,
+    VerifiedRecord,
+    records::Untrue,
+    wire::{Filed, Name, Request, Response},
+};
+use farthing_protocol::{Address, NodeRecord, Verified};
 use libp2p::{
     Multiaddr, PeerId,
-    kad::{
-        self, GetRecordOk, InboundRequest, PeerRecord, QueryId, QueryResult, QueryStats, Quorum, Record,
-        RecordKey, store::RecordStore,
+    swarm::{
+        ConnectionId, DialError,
+        dial_opts::{DialOpts, PeerCondition},
     },
-    swarm::DialError,
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::{AbortHandle, JoinError, JoinSet},
+};
 
-use super::SwarmTask;
+use super::{SwarmTask, dials::DIALLED_ADDRESSES_MAX};
 use crate::{
-    NetworkError, addresses, info::take_record, publisher::Publication, records::RECORD_VALUE_BYTES_MAX,
-    report::Strike, status::Counters,
+    NotStarted, RecordHolders, addresses,
+    command::{NoStream, Turnout},
+    directory::{self, Notary},
+    info,
+    line::Line,
+    neighbour_origin::NeighbourOrigin,
+    report::Strike,
+    status::Counters,
+    streams::Opening,
 };
 
-/// The time between two questions for the record of ours that a peer holds, each to the next peer. A node with our key
-/// that shares our neighbours is heard of in no other way: to them it is we who speak, and nobody is told by gossip or
-/// at a meeting what he said himself.
-const OWN_RECORD_ASKED_EVERY: Duration = Duration::from_secs(10);
+/// The time between two looks around in all parts of the routing table, as in the Kademlia paper (section 2.3). Each takes
+/// connections to about a hundred nodes, so more often would be most of what an idle node sends.
+const REFRESH_EVERY: Duration = Duration::from_secs(3600);
+/// The wall clock goes on while the machine sleeps, and the task's own clock does not: so much between two ticks is a sleep.
+const SLEPT_SECS: u64 = 60;
 
-/// The same for a node that has just started: if it is a copy of one that runs, that one speaks up now.
-const OWN_RECORD_ASKED_AT_FIRST_EVERY: Duration = Duration::from_secs(3);
-const AT_FIRST: Duration = Duration::from_secs(60);
+/// The answer to a question of ours.
+pub(super) type Answered = Result<(AskId, Result<Response, Failure>), JoinError>;
 
-/// A record that was issued so long after this run began is of this run, or of a twin's: clocks tell seconds, and a
-/// former run may have said goodbye in the second in which this one began.
-const OF_THIS_RUN_SECS: u64 = 2;
+/// A question under way.
+struct OwnQuestion {
+    peer: PeerId,
+    task: AbortHandle,
+}
 
-/// Neighbours that hear at once of a record that goes above a twin's.
-const TOLD_OF_TWIN: usize = 8;
+/// Questions that wait for a connection, each with its way to a stream.
+type Queued = Vec<(AskId, oneshot::Sender<Result<Line, NoStream>>)>;
 
-/// The same after publishing it: others with our key have heard of it then, and spoken.
-const OWN_RECORD_SETTLES: Duration = Duration::from_millis(1500);
+/// One look-up under way: whom its finds go to, and what it took so far.
+struct PendingLookup {
+    found: mpsc::Sender<Verified<NodeRecord>>,
+    ended: oneshot::Sender<Turnout>,
+    asked: usize,
+    answered: usize,
+    has_record: bool,
+}
 
-/// Gives a peer these addresses in the routing table, and no others: kad keeps every address that it was ever told, and
-/// tells all of them in its answers, which have a bound.
-pub(super) fn place_in_table<S>(kad: &mut kad::Behaviour<S>, peer: PeerId, current: &[Multiaddr])
-where
-    S: RecordStore + Send + 'static,
-{
-    for address in current {
-        kad.add_address(&peer, address.clone());
-    }
-    for address in addresses_in_table(kad, peer) {
-        if !current.contains(&addresses::without_peer(&address)) {
-            kad.remove_address(&peer, &address);
+impl PendingLookup {
+    /// Tells the asker that nothing more will come, unless it has gone, and who took part; nothing of one that was not begun.
+    fn end(self, outcome: Outcome) {
+        if outcome != Outcome::Busy {
+            let silent = self.asked.saturating_sub(self.answered);
+            let _ = self.ended.send(Turnout { answered: self.answered, silent });
         }
     }
 }
 
-/// Lists what the routing table has of a peer, with the peer's id in each address.
-fn addresses_in_table<S>(kad: &mut kad::Behaviour<S>, peer: PeerId) -> Vec<Multiaddr>
-where
-    S: RecordStore + Send + 'static,
-{
-    let Some(bucket) = kad.kbucket(peer) else { return Vec::new() };
-    let entry = bucket.iter().find(|entry| *entry.node.key.preimage() == peer);
-    entry.map(|entry| entry.node.value.clone().into_vec()).unwrap_or_default()
+/// The machine, and what it waits for.
+pub(crate) struct DirectoryDriver {
+    machine: Directory<Notary>,
+    notary: Notary,
+    lookups: HashMap<CommandId, PendingLookup>,
+    /// The put of the own record that is under way.
+    put: Option<CommandId>,
+    /// Of commands and of requests.
+    numbers: u64,
+    /// Requests of peers, with the name of the record that each asks for, if it does.
+    requests: HashMap<Token, (Option<Name>, oneshot::Sender<Response>)>,
+    pub(super) questions: JoinSet<(AskId, Result<Response, Failure>)>,
+    under_way: HashMap<AskId, OwnQuestion>,
+    /// Questions to peers that are being dialled, and the dials that were made for them.
+    queued: HashMap<PeerId, Queued>,
+    dials: HashMap<PeerId, ConnectionId>,
+    wakes_at: Option<Instant>,
+    refresh_due: Instant,
+    ticked_secs: u64,
 }
 
-/// One look-up under way: whom its finds go to.
-#[derive(Debug)]
-pub(crate) struct PendingLookup {
-    found: mpsc::Sender<Vec<u8>>,
-    /// Somebody held a record.
-    answered: bool,
+impl DirectoryDriver {
+    pub(crate) fn new(machine: Directory<Notary>, notary: Notary) -> Self {
+        Self {
+            machine,
+            notary,
+            lookups: HashMap::new(),
+            put: None,
+            numbers: 0,
+            requests: HashMap::new(),
+            questions: JoinSet::new(),
+            under_way: HashMap::new(),
+            queued: HashMap::new(),
+            dials: HashMap::new(),
+            wakes_at: None,
+            refresh_due: Instant::now() + REFRESH_EVERY,
+            ticked_secs: crate::now_secs(),
+        }
+    }
+
+    /// The number of peers in the routing table.
+    pub(super) fn peers(&self) -> usize {
+        self.machine.peers()
+    }
+
+    /// Returns whether the own record is being put.
+    pub(super) const fn is_putting(&self) -> bool {
+        self.put.is_some()
+    }
+
+    pub(super) const fn wakes_at(&self) -> Option<Instant> {
+        self.wakes_at
+    }
+
+    fn next_number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    fn lookup_of(&mut self, question: AskId) -> Option<&mut PendingLookup> {
+        self.lookups.get_mut(&question.command()?)
+    }
+
+    /// The newer of the record that is kept under this name and the one that is known otherwise.
+    fn newest(&self, name: &Name, kept: Option<Filed>, known: Option<Verified<NodeRecord>>) -> Option<Filed> {
+        let seq = self.machine.record(name).map(|kept| kept.facts().seq);
+        let newer = known.filter(|known| seq.is_none_or(|seq| known.seq > seq));
+        newer.as_ref().map(directory::filed).or(kept)
+    }
 }
 
 impl SwarmTask {
-    pub(super) fn look_up(&mut self, owner: Address, found: mpsc::Sender<Vec<u8>>) {
-        let key = RecordKey::from(wire::record_key(owner));
-        let query = self.parts.swarm.behaviour_mut().kad.get_record(key);
-        self.lookups.insert(query, PendingLookup { found, answered: false });
+    /// Tells the machine of something, and does what it says.
+    pub(super) fn drive(&mut self, input: Input<Verified<NodeRecord>>) {
+        let now = Now { since: self.started.elapsed(), unix_secs: crate::now_secs() };
+        let peers = self.parts.directory.peers();
+        for output in self.parts.directory.machine.handle(now, input) {
+            self.carry_out(output);
+        }
+        self.status_is_stale |= self.parts.directory.peers() != peers;
     }
 
-    /// A look-up whose asker has what it needs would otherwise go on to the last of twenty peers.
-    pub(super) fn finish_abandoned_lookups(&mut self) {
-        let kad = &mut self.parts.swarm.behaviour_mut().kad;
-        for (query, lookup) in &self.lookups {
-            if lookup.found.is_closed()
-                && let Some(mut query) = kad.query_mut(query)
-            {
-                query.finish();
+    fn carry_out(&mut self, output: Output<Verified<NodeRecord>>) {
+        match output {
+            // The machine abandons what has no answer at its deadline.
+            Output::Ask { id, contact, request, .. } => self.ask_directory(id, &contact, request),
+            Output::Abandon(id) => {
+                self.forget_question(id);
             }
+            Output::Reply(token, response) => self.reply_to(token, response),
+            Output::Refuse(token) => drop(self.parts.directory.requests.remove(&token)),
+            Output::Found(id, record) => self.on_found(id, record.document()),
+            Output::Done { id, outcome, .. } => self.on_done(id, outcome),
+            Output::Heard { record, source, .. } => self.on_heard(record.document(), source),
+            Output::Misbehaved(source, untrue) => self.on_untrue(source, untrue),
+            Output::Wake(at) => self.parts.directory.wakes_at = Some(self.started + at),
         }
     }
 
-    pub(super) fn publish(
-        &mut self,
-        publication: Publication,
-        reply: oneshot::Sender<Result<u64, NetworkError>>,
-    ) {
-        let now = Instant::now();
-        self.rise_above_others(now);
-        let is_first = self.parts.publisher.record().is_none();
-        let signed = self.parts.publisher.publish(publication, now, crate::now_secs());
-        let seq = signed.map_err(NetworkError::from).map(|record| {
-            let seq = record.seq;
-            self.gossip_record(&record);
-            if is_first {
-                // Whom we met before had nothing from us yet; their answers show whether our clock is right.
-                self.push(&record);
-            }
-            self.own_record_due = now + OWN_RECORD_SETTLES;
-            let stored = self.parts.records.lock().insert(record, self.parts.own, crate::now_secs());
-            if let Err(error) = stored {
-                tracing::warn!(%error, "the own record was not stored");
-            }
-            seq
-        });
-        let _ = reply.send(seq);
-    }
-
-    /// The addresses on which this node listens may have changed.
-    pub(super) fn addresses_changed(&mut self) {
-        let listening: Vec<_> = self.parts.swarm.listeners().cloned().collect();
-        self.parts.prober.set_listening(listening, Instant::now());
-        self.publish_addresses();
-    }
-
-    pub(super) fn put_if_due(&mut self, now: Instant) {
-        if self.put.is_some() || self.parts.publisher.next_due().is_none_or(|due| due > now) {
-            return;
-        }
-        self.rise_above_others(now);
-        self.status_is_stale = true;
-        self.parts.publisher.put_started(now);
-        match self.parts.publisher.for_put(crate::now_secs()) {
-            Ok(record) => {
-                self.put(&record);
-                self.gossip_record(&record);
-            }
-            Err(error) => tracing::warn!(%error, "the own record cannot be signed"),
+    pub(super) fn wake_directory(&mut self, now: Instant) {
+        if self.parts.directory.wakes_at.is_some_and(|at| at <= now) {
+            self.parts.directory.wakes_at = None;
+            self.drive(Input::Tick);
         }
     }
 
-    /// After a restore from a backup, others may hold a newer record of ours than we remember.
-    pub(super) fn rise_above_others(&mut self, now: Instant) {
-        let held = self.parts.records.lock().get(self.parts.own).cloned();
-        let own_seq = self.parts.publisher.seq();
-        let Some(held) = held.filter(|held| self.parts.publisher.rise_above(held.seq, now)) else { return };
-        self.status_is_stale = true;
-        tracing::info!(seq = held.seq, "the own record continues above one that others hold");
-        let was_suspected = self.twin.is_suspected(now);
-        if held.expires_secs <= held.issued_secs {
-            self.twin.left();
-        } else {
-            let is_of_this_run = held.issued_secs >= self.started_secs + OF_THIS_RUN_SECS;
-            self.twin.rose(own_seq, held.seq, is_of_this_run, now);
-        }
-        if !was_suspected && self.twin.is_suspected(now) {
-            tracing::warn!("another node runs with this wallet's key; stop one of the two");
-        }
-        if self.twin.is_news() {
-            self.speak_up();
-        }
-    }
-
-    /// Lets a twin know at once that it is not alone, by a record above its own with the neighbours that it may ask.
-    /// The directory is told as always, once a minute at most.
-    fn speak_up(&mut self) {
-        let record = match self.parts.publisher.for_put(crate::now_secs()) {
-            Ok(record) => record,
-            Err(error) => return tracing::warn!(%error, "the own record cannot be signed"),
-        };
-        // It may have been overtaken already; then the next look says so.
-        let _ = self.parts.records.lock().insert(record.clone(), self.parts.own, crate::now_secs());
-        self.gossip_record(&record);
-        self.push(&record);
-    }
-
-    /// Gives neighbours our record, and hears what they say to it.
-    fn push(&mut self, record: &Verified<NodeRecord>) {
-        let push = InfoRequest::Push(vec![record.to_signed()]);
-        let told = self.peers.answering().into_iter().take(TOLD_OF_TWIN);
-        told.for_each(|peer| self.ask_for_records(peer, push.clone()));
-    }
-
-    /// A clock that was ahead and is set right leaves a record behind that nobody takes: a new one is due.
-    pub(super) fn watch_clock(&mut self, now: Instant) {
-        let peers = &self.peers;
-        self.parts.records.lock().clocks.keep(|peer| peers.id_of(peer).is_some());
+    /// Ends look-ups whose askers have what they need, and looks around once in a while.
+    pub(super) fn tend_directory(&mut self, now: Instant) {
+        let lookups = self.parts.directory.lookups.iter();
+        let left: Vec<CommandId> =
+            lookups.filter(|(_, lookup)| lookup.found.is_closed()).map(|(id, _)| *id).collect();
+        left.into_iter().for_each(|id| self.drive(Input::Stop(id)));
         let now_secs = crate::now_secs();
-        if self.parts.publisher.record().is_some_and(|record| record.issued_secs > now_secs + 1) {
-            self.parts.publisher.put_soon(now);
+        let directory = &mut self.parts.directory;
+        let has_slept =
+            now_secs.saturating_sub(mem::replace(&mut directory.ticked_secs, now_secs)) > SLEPT_SECS;
+        if has_slept || directory.refresh_due <= now {
+            directory.refresh_due = now + REFRESH_EVERY;
+            self.drive(Input::Refresh);
         }
     }
 
-    /// Looks whether somebody else publishes under our wallet. Going above costs one record a minute at most.
-    pub(super) fn watch_own_record(&mut self, now: Instant) {
-        self.rise_above_others(now);
-        if self.own_record_due > now || self.parts.publisher.record().is_none() {
+    pub(super) fn look_up(
+        &mut self,
+        owner: Address,
+        found: mpsc::Sender<Verified<NodeRecord>>,
+        ended: oneshot::Sender<Turnout>,
+    ) {
+        let id = CommandId(self.parts.directory.next_number());
+        let lookup = PendingLookup { found, ended, asked: 0, answered: 0, has_record: false };
+        self.parts.directory.lookups.insert(id, lookup);
+        self.drive(Input::Find(id, directory::record_name(owner)));
+    }
+
+    /// Keeps the own record, and gives it to those nearest to it.
+    pub(super) fn put(&mut self, record: &Verified<NodeRecord>) {
+        // It may be held already.
+        let own = NeighbourOrigin::Wallet(self.parts.own);
+        let _ = self.parts.records.lock().insert(record, own, crate::now_secs());
+        match VerifiedRecord::of(&self.parts.directory.notary, directory::filed(record)) {
+            Ok(record) => {
+                let id = CommandId(self.parts.directory.next_number());
+                self.parts.directory.put = Some(id);
+                self.drive(Input::Put(id, record));
+            }
+            Err(error) => tracing::warn!(?error, "this node's record could not be published"),
+        }
+    }
+
+    fn on_found(&mut self, id: CommandId, record: &Verified<NodeRecord>) {
+        let Some(lookup) = self.parts.directory.lookups.get_mut(&id) else { return };
+        // What was kept here is told before anybody is asked.
+        if lookup.asked > 0 && !mem::replace(&mut lookup.has_record, true) {
+            Counters::add(&self.parts.counters.lookups_answered);
+            Counters::add_many(&self.parts.counters.lookup_requests_until_answered, lookup.asked);
+        }
+        // A full queue means that the asker has plenty to choose from already, and one that has gone is ended with the next
+        // tick.
+        let _ = lookup.found.try_send(record.clone());
+    }
+
+    fn on_done(&mut self, id: CommandId, outcome: Outcome) {
+        if self.parts.directory.put == Some(id) {
+            self.parts.directory.put = None;
+            let holders = match outcome {
+                Outcome::Placed { holders } => RecordHolders { kept_by: holders, wanted: holders },
+                Outcome::PartlyPlaced { holders, wanted } => RecordHolders { kept_by: holders, wanted },
+                // There was no place for it.
+                _ => RecordHolders { kept_by: 0, wanted: K },
+            };
+            tracing::debug!(holders.kept_by, holders.wanted, "this node's record was published");
+            self.parts.publisher.put_ended(holders, Instant::now());
+            self.status_is_stale = true;
+        }
+        if let Some(lookup) = self.parts.directory.lookups.remove(&id) {
+            Counters::add_many(&self.parts.counters.lookup_requests, lookup.asked);
+            lookup.end(outcome);
+        }
+    }
+
+    /// A peer asks. Nothing is said to one that has gone, or that puts more than it may.
+    pub(super) fn on_request(&mut self, peer: Address, request: Request, reply: oneshot::Sender<Response>) {
+        let Some(id) = self.peers.id_of(peer) else { return };
+        let Some(contact) = directory::contact(&id, &[]) else { return };
+        let name = match &request {
+            Request::GetValue { name } => Some(name.clone()),
+            Request::FindNode { .. } => None,
+            Request::PutValue(_) => {
+                let origin = NeighbourOrigin::of(peer, self.peers.range_of(&id));
+                if self.parts.records.lock().hear(origin, crate::now_secs()).is_err() {
+                    return Counters::add(&self.parts.counters.records_rejected);
+                }
+                None
+            }
+        };
+        let token = Token(self.parts.directory.next_number());
+        self.parts.directory.requests.insert(token, (name, reply));
+        self.drive(Input::Request(token, contact, request));
+    }
+
+    fn reply_to(&mut self, token: Token, response: Response) {
+        let Some((name, reply)) = self.parts.directory.requests.remove(&token) else { return };
+        let response = match (response, name) {
+            (Response::GetValue { found, closer }, Some(name)) => {
+                let known = directory::owner_of(&name).and_then(|owner| self.parts.records.get(owner));
+                let found = self.parts.directory.newest(&name, found, known);
+                Response::GetValue { found, closer }
+            }
+            (other, _) => other,
+        };
+        // Whoever asked may have gone.
+        let _ = reply.send(response);
+    }
+
+    fn on_heard(&mut self, record: &Verified<NodeRecord>, source: Key) {
+        let Some(id) = self.peers.at(source) else { return };
+        let Some(peer) = self.peers.address_of(&id) else { return };
+        let from = (peer, self.peers.range_of(&id));
+        // Counted where it happens; there may be no room for it.
+        let _ = info::keep(&self.parts.records, &self.parts.counters, record, from);
+    }
+
+    fn on_untrue(&mut self, source: Key, untrue: Untrue) {
+        Counters::add(&self.parts.counters.records_rejected);
+        let peer = self.peers.at(source).and_then(|id| self.peers.address_of(&id));
+        if let Some(peer) = peer {
+            let is_forged = untrue == Untrue::Forged;
+            self.on_strike(peer, if is_forged { Strike::BadSignature } else { Strike::Malformed });
+        }
+    }
+
+    fn ask_directory(&mut self, id: AskId, contact: &Contact, request: Request) {
+        // The machine asks nobody whose id is no wallet's.
+        let Ok(peer) = PeerId::from_bytes(contact.id()) else { return };
+        let directory = &mut self.parts.directory;
+        if let Some(lookup) = directory.lookup_of(id) {
+            lookup.asked += 1;
+        }
+        let (reply, stream) = oneshot::channel();
+        let task = directory.questions.spawn(async move { (id, directory::ask(stream, request).await) });
+        directory.under_way.insert(id, OwnQuestion { peer, task });
+        if self.parts.swarm.is_connected(&peer) {
+            self.parts.swarm.behaviour_mut().directory.open(peer, Opening(reply));
+        } else {
+            directory.queued.entry(peer).or_default().push((id, reply));
+            self.dial_to_ask(peer, contact);
+        }
+    }
+
+    pub(super) fn on_answered(&mut self, answered: Answered) {
+        // A question that was abandoned has no answer.
+        let Ok((id, answer)) = answered else { return };
+        if !self.forget_question(id) {
             return;
         }
-        if let Some(peer) = self.peers.in_turn(self.own_record_asked) {
-            self.own_record_asked = self.own_record_asked.wrapping_add(1);
-            let is_young = now.duration_since(self.started) < AT_FIRST;
-            let pause = if is_young { OWN_RECORD_ASKED_AT_FIRST_EVERY } else { OWN_RECORD_ASKED_EVERY };
-            self.own_record_due = now + pause;
-            let own = self.parts.publisher.record().map(Verified::to_signed);
-            // Whoever refused our record for its date says by that whether the clock is right by now.
-            let refused = self.parts.records.lock().clocks.says_ahead(peer);
-            let question = match own.filter(|_| refused) {
-                Some(own) => InfoRequest::Push(vec![own]),
-                None => InfoRequest::Records(vec![self.parts.own]),
-            };
-            self.ask_for_records(peer, question);
-        }
-    }
-
-    fn put(&mut self, record: &Verified<NodeRecord>) {
-        let key = RecordKey::from(wire::record_key(self.parts.own));
-        let value = Record::new(key, wire::encode(&record.to_signed()));
-        match self.parts.swarm.behaviour_mut().kad.put_record(value, Quorum::One) {
-            Ok(query) => self.put = Some(query),
-            Err(error) => tracing::warn!(%error, "the own record was not stored"),
-        }
-    }
-
-    pub(super) fn say_goodbye(&mut self) {
-        match self.parts.publisher.withdraw(crate::now_secs()) {
-            Ok(Some(record)) => {
-                self.put(&record);
-                self.gossip_record(&record);
-            }
-            Ok(None) => {}
-            Err(error) => tracing::warn!(%error, "the goodbye cannot be signed"),
-        }
-    }
-
-    pub(super) fn on_directory(&mut self, event: kad::Event) {
-        match event {
-            kad::Event::InboundRequest {
-                request: InboundRequest::PutRecord { source, record: Some(record), .. },
-            } => self.on_put(source, &record),
-            kad::Event::OutboundQueryProgressed { id, result, stats, step } => {
-                self.count_requests(id, &result, &stats, step.last);
-                self.on_query(id, result, step.last);
-            }
-            _ => {}
-        }
-    }
-
-    /// Returns whether the routing table has a place for `peer`: a full part of it keeps whom it has, as long as they
-    /// can be reached. (kad would dial the one it has not heard of for longest each time somebody is met.)
-    pub(super) fn has_place_in_table(&mut self, peer: &PeerId) -> bool {
-        let bucket = self.parts.swarm.behaviour_mut().kad.kbucket(*peer);
-        bucket.is_some_and(|bucket| {
-            bucket.num_entries() < kad::K_VALUE.get()
-                || bucket.iter().any(|entry| entry.node.key.preimage() == peer)
-        })
-    }
-
-    /// Whom we cannot reach gives its place in the routing table to somebody else, unless we reach nobody.
-    pub(super) fn unlearn(&mut self, peer: Option<PeerId>, error: &DialError) {
-        if let (Some(peer), DialError::Transport(_)) = (peer, error)
-            && self.peers.identified_count() > 0
-            && !self.parts.swarm.is_connected(&peer)
+        if let Some(lookup) = self.parts.directory.lookup_of(id)
+            && matches!(answer, Ok(_) | Err(Failure::Malformed))
         {
-            self.parts.swarm.behaviour_mut().kad.remove_peer(&peer);
+            // What is no answer to the question is no silence either.
+            lookup.answered += 1;
+        }
+        self.drive(match answer {
+            Ok(response) => Input::Answer(id, response),
+            Err(failure) => Input::Failed(id, failure),
+        });
+    }
+
+    /// Forgets a question, and ends the dial that was made for it alone; false if it was over before.
+    fn forget_question(&mut self, id: AskId) -> bool {
+        let directory = &mut self.parts.directory;
+        let Some(OwnQuestion { peer, task }) = directory.under_way.remove(&id) else { return false };
+        task.abort();
+        if let Some(queued) = directory.queued.get_mut(&peer) {
+            queued.retain(|(other, _)| *other != id);
+            if queued.is_empty() {
+                directory.queued.remove(&peer);
+                self.end_dial_to_ask(peer);
+            }
+        }
+        true
+    }
+
+    /// Dials a peer where it was named, unless it is being dialled; the questions to it wait for what comes of that.
+    fn dial_to_ask(&mut self, peer: PeerId, contact: &Contact) {
+        let named = contact.addresses().iter().filter_map(|bytes| Multiaddr::try_from(bytes.to_vec()).ok());
+        let dialable = named.filter(|address| addresses::is_dialable(address, self.parts.allow_private));
+        let dialled =
+            dialable.map(|address| addresses::without_peer(&address)).take(DIALLED_ADDRESSES_MAX).collect();
+        let condition = PeerCondition::DisconnectedAndNotDialing;
+        let options = DialOpts::peer_id(peer).condition(condition).addresses(dialled).build();
+        let connection = options.connection_id();
+        match self.parts.swarm.dial(options) {
+            Ok(()) => {
+                self.parts.directory.dials.insert(peer, connection);
+            }
+            // Somebody else dials it.
+            Err(DialError::DialPeerConditionFalse(_)) => {}
+            Err(error) => self.fail_questions(peer, &error),
         }
     }
 
-    /// A peer asks us to keep a record. It was acknowledged already; whether it is kept is decided here.
-    fn on_put(&mut self, source: PeerId, record: &Record) {
-        let Some(source) = self.peers.address_of(&source) else { return };
-        if record.value.len() > RECORD_VALUE_BYTES_MAX {
-            return Counters::add(&self.parts.counters.records_rejected);
+    /// Ends a dial that nobody waits for any more, so that there is room for others.
+    fn end_dial_to_ask(&mut self, peer: PeerId) {
+        let was_made = self.parts.directory.dials.remove(&peer).is_some();
+        let is_of_use = self.parts.swarm.is_connected(&peer)
+            || self.dials.is_dialled(&peer)
+            || self.peers.is_awaited(&peer);
+        if was_made && !is_of_use {
+            // An error says that it is not connected, as is known.
+            let _ = self.parts.swarm.disconnect_peer_id(peer);
         }
-        let Ok(signed) = wire::decode(&record.value) else {
-            Counters::add(&self.parts.counters.records_rejected);
-            return self.on_strike(source, Strike::Malformed);
+    }
+
+    /// Asks a peer that has just been connected what waits for that.
+    pub(super) fn ask_now(&mut self, peer: PeerId) {
+        self.parts.directory.dials.remove(&peer);
+        for (_, reply) in self.parts.directory.queued.remove(&peer).unwrap_or_default() {
+            self.parts.swarm.behaviour_mut().directory.open(peer, Opening(reply));
+        }
+    }
+
+    /// A dial failed. Questions go on waiting while there is another one.
+    pub(super) fn on_question_not_asked(
+        &mut self,
+        peer: PeerId,
+        connection: ConnectionId,
+        error: &DialError,
+    ) {
+        let dials = &mut self.parts.directory.dials;
+        if dials.get(&peer) == Some(&connection) {
+            dials.remove(&peer);
+        }
+        let is_dialled = dials.contains_key(&peer) || self.dials.is_dialled(&peer);
+        if !is_dialled && !self.parts.swarm.is_connected(&peer) {
+            self.fail_questions(peer, error);
+        }
+    }
+
+    fn fail_questions(&mut self, peer: PeerId, error: &DialError) {
+        // What our own limits deny, or we ended ourselves, says nothing of the peer.
+        let why = match error {
+            DialError::Denied { .. } | DialError::Aborted => NoStream::Refused(NotStarted::LocalLimit),
+            _ => NoStream::NotConnected,
         };
-        let parts = &self.parts;
-        let taken = take_record(&parts.records, &parts.network, &parts.counters, signed, source);
-        if taken == Err(crate::records::Rejected::Forged) {
-            self.on_strike(source, Strike::BadSignature);
-        }
-    }
-
-    /// Counts the cost of look-ups: requests until somebody held a record, and until the end.
-    fn count_requests(&mut self, id: QueryId, result: &QueryResult, stats: &QueryStats, last: bool) {
-        let Some(lookup) = self.lookups.get_mut(&id) else { return };
-        let (counters, requests) = (&self.parts.counters, stats.num_requests() as usize);
-        let of_a_peer = matches!(
-            result,
-            QueryResult::GetRecord(Ok(GetRecordOk::FoundRecord(PeerRecord { peer: Some(_), .. })))
-        );
-        if of_a_peer && !std::mem::replace(&mut lookup.answered, true) {
-            Counters::add(&counters.lookups_answered);
-            Counters::add_many(&counters.lookup_requests_until_answered, requests);
-        }
-        if last {
-            Counters::add_many(&counters.lookup_requests, requests);
-        }
-    }
-
-    fn on_query(&mut self, id: QueryId, result: QueryResult, last: bool) {
-        match result {
-            QueryResult::GetRecord(Ok(GetRecordOk::FoundRecord(found))) => self.on_found(id, found.record),
-            QueryResult::PutRecord(result) if self.put == Some(id) => {
-                self.put = None;
-                self.parts.publisher.put_ended(result.is_ok(), Instant::now());
-            }
-            _ => {}
-        }
-        if last {
-            // The asker sees that nothing more will come.
-            self.lookups.remove(&id);
-        }
-    }
-
-    fn on_found(&mut self, id: QueryId, record: Record) {
-        let Some(lookup) = self.lookups.get(&id) else { return };
-        // A full queue means that the asker has plenty to choose from already.
-        if let Err(mpsc::error::TrySendError::Closed(_)) = lookup.found.try_send(record.value)
-            && let Some(mut query) = self.parts.swarm.behaviour_mut().kad.query_mut(&id)
-        {
-            query.finish();
+        for (_, reply) in self.parts.directory.queued.remove(&peer).unwrap_or_default() {
+            let _ = reply.send(Err(why.clone()));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use libp2p::kad::store::MemoryStore;
-
     use super::*;
 
-    fn address(port: u16) -> Multiaddr {
-        format!("/ip4/192.0.2.1/tcp/{port}").parse().unwrap()
-    }
-
     #[test]
-    fn however_often_a_peer_tells_of_addresses_the_routing_table_has_the_last_ones_alone() {
-        let (own, peer) = (PeerId::random(), PeerId::random());
-        let mut kad = kad::Behaviour::new(own, MemoryStore::new(own));
-        for first in 0..200 {
-            let told = [address(1 + first), address(2 + first)];
-            place_in_table(&mut kad, peer, &told);
-            let kept = addresses_in_table(&mut kad, peer);
-            let kept: Vec<Multiaddr> = kept.iter().map(addresses::without_peer).collect();
-            assert_eq!(kept.len(), told.len(), "{kept:?}");
-            assert!(told.iter().all(|address| kept.contains(address)), "{kept:?}");
+    fn a_look_up_for_which_there_was_no_place_is_no_absence() {
+        for (outcome, is_told) in [(Outcome::Absent, true), (Outcome::Busy, false)] {
+            let (found, _records) = mpsc::channel(1);
+            let (ended, mut end) = oneshot::channel();
+            PendingLookup { found, ended, asked: 3, answered: 2, has_record: false }.end(outcome);
+            assert_eq!(end.try_recv().is_ok(), is_told, "{outcome:?}");
         }
     }
 }

@@ -25,7 +25,7 @@ impl SwarmTask {
             // It was told a moment ago.
             Err(PublishError::Duplicate) => true,
             Err(error) => {
-                tracing::debug!(%error, ?subject, "nobody was told");
+                tracing::debug!(%error, ?subject, "no peer was reached");
                 false
             }
         }

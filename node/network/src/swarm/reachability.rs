@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::SwarmTask;
 use crate::{
-    Gateway, Reachability, addresses,
+    Gateway, Reachability, Transport, addresses,
     command::{Command, NoStream, Protocol},
     reachability::{self, Ask},
 };
@@ -65,8 +65,9 @@ impl SwarmTask {
 
     fn tell_of_test(&mut self) {
         self.status_is_stale = true;
-        let report = self.parts.prober.report();
-        tracing::info!("{}", report.sentence(crate::now_secs()));
+        let report = self.reach_report();
+        let (tcp, quic) = (report.state(Transport::Tcp), report.state(Transport::Quic));
+        tracing::info!(?tcp, ?quic, peers = report.peers_asked, "tested whether others can connect");
         self.expect_dial_backs();
         self.publish_addresses();
         for waiter in self.awaiting_reach.drain(..) {
@@ -77,14 +78,18 @@ impl SwarmTask {
     /// Notes a peer's dial-back, which has done its work by coming up; false if the new connection is none.
     pub(super) fn is_dial_back(&mut self, id: &PeerId, endpoint: &ConnectedPoint) -> bool {
         let ConnectedPoint::Listener { local_addr, send_back_addr } = endpoint else { return false };
+        if self.came_through_relay(id, local_addr) {
+            return true;
+        }
         let peers = &self.peers;
         let ways = |peer| peers.remotes_of(peer);
         self.parts.prober.arrived(id, local_addr, send_back_addr, ways)
     }
 
-    /// Dial-backs come in whoever else is connected.
-    fn expect_dial_backs(&mut self) {
-        let expected: HashSet<PeerId> = self.parts.prober.expected().collect();
+    /// Dial-backs come in whoever else is connected, and so does this node itself through a relay.
+    pub(super) fn expect_dial_backs(&mut self) {
+        let own = self.parts.relays.expected();
+        let expected: HashSet<PeerId> = self.parts.prober.expected().chain(own).collect();
         self.parts.swarm.behaviour_mut().gate.expect(expected);
     }
 
@@ -103,7 +108,20 @@ impl SwarmTask {
     fn latest(&self) -> Reachability {
         let wait = self.parts.prober.next_due().map(|due| due.saturating_duration_since(Instant::now()));
         let again_secs = wait.map(|wait| wait.as_secs() + u64::from(wait.subsec_nanos() > 0));
-        Reachability { again_secs, ..self.parts.prober.report() }
+        Reachability { again_secs, ..self.reach_report() }
+    }
+
+    /// The findings on addresses, and beside them the relays and who keeps the record. That nobody does is no news while
+    /// nobody is connected.
+    pub(super) fn reach_report(&self) -> Reachability {
+        let is_alone = self.peers.identified_count() == 0;
+        let record_holders = self.parts.publisher.holders().filter(|_| !is_alone);
+        Reachability { relays: self.parts.relays.report(), record_holders, ..self.parts.prober.report() }
+    }
+
+    /// The addresses that the node listens on by itself, and not at a relay.
+    pub(super) fn listening(&self) -> Vec<Multiaddr> {
+        self.parts.swarm.listeners().cloned().collect()
     }
 
     /// Notes how a peer sees this node, which is worth as much as where it looks from.
@@ -134,7 +152,7 @@ impl SwarmTask {
                 prober.mapped(external_addr, Instant::now());
             }
             upnp::Event::ExpiredExternalAddr { external_addr, .. } => {
-                tracing::info!(address = %external_addr, "the router forwards a port no more");
+                tracing::info!(address = %external_addr, "the router no longer forwards a port");
                 prober.unmapped(&external_addr, Instant::now());
             }
             upnp::Event::GatewayNotFound => prober.set_gateway(Gateway::Absent),
@@ -143,8 +161,8 @@ impl SwarmTask {
         self.publish_addresses();
     }
 
-    /// Carries what the prober believes into the swarm, whose external addresses decide the part in the
-    /// directory, and into the node's record.
+    /// Carries what the prober believes into the swarm, whose external addresses decide the part in the directory and
+    /// whether others are relayed, and into the node's record, together with the ways through relays.
     pub(super) fn publish_addresses(&mut self) {
         let believed = self.parts.prober.believed();
         let swarm = &mut self.parts.swarm;
@@ -155,9 +173,12 @@ impl SwarmTask {
         for new in believed.iter().filter(|address| !stated.contains(address)) {
             swarm.add_external_address(new.clone());
         }
-        let listening: Vec<Multiaddr> = swarm.listeners().cloned().collect();
-        let published = addresses::to_publish(&believed, &listening, self.parts.allow_private);
-        let untested = published.iter().filter(|address| !believed.contains(address)).cloned().collect();
+        // Who can be asked serves the directory.
+        let serves = self.parts.allow_private || swarm.external_addresses().next().is_some();
+        swarm.behaviour_mut().directory.serve(serves);
+        let known = [believed, self.parts.relays.published()].concat();
+        let published = addresses::to_publish(&known, &self.listening(), self.parts.allow_private);
+        let untested = published.iter().filter(|address| !known.contains(address)).cloned().collect();
         self.parts.prober.set_untested(untested);
         self.parts.publisher.set_addresses(published, self.parts.prober.flags(), Instant::now());
     }
@@ -178,6 +199,6 @@ fn interface_towards(ip: IpAddr) -> Option<IpAddr> {
 }
 
 /// 32 bytes that nobody can guess; a fresh key has as many.
-fn random() -> Hash {
+pub(super) fn random() -> Hash {
     secp256k1::SecretKey::generate().to_bytes()
 }

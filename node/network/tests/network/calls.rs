@@ -57,7 +57,7 @@ async fn a_call_whose_answer_would_find_no_memory_is_not_sent() {
         async || consumer.handle.call(address, request(5), Bytes::from_static(b"hello"), DEADLINE).await;
     let held = budget.take(100 * 1024);
     assert_eq!(call().await.unwrap_err(), CallFailure::NeverStarted(NotStarted::NoRoom));
-    assert_eq!(asked.counters().calls_received, 0);
+    assert_eq!(asked.counters().calls_received_directly, 0);
     drop(held);
     let (_, answer, _) = call().await.unwrap();
     assert_eq!(answer, "hello");
@@ -82,7 +82,7 @@ async fn a_call_whose_answer_found_no_memory_is_sent_again_when_there_is_enough_
     for _ in 0..3 {
         assert_eq!(call().await.unwrap_err(), CallFailure::NeverStarted(NotStarted::NoRoom));
     }
-    assert_eq!((asked.counters().calls_received, budget.held()), (1, 200 * 1024));
+    assert_eq!((asked.counters().calls_received_directly, budget.held()), (1, 200 * 1024));
     drop(held);
     let (_, answer, _) = call().await.unwrap();
     assert_eq!((answer == pattern(BYTES), budget.held()), (true, BYTES));
@@ -121,8 +121,7 @@ async fn large_bodies_pass_intact_over_quic() {
 
 async fn large_bodies_pass_intact(transport: &str) {
     let mut owner = Node::start(NetworkConfig { listen: vec![transport.into()], ..config() }).await;
-    let consumer = Node::joining(&[&owner]).await;
-    consumer.connected_to(owner.address).await;
+    let consumer = Node::joined(&owner).await;
     let (request_body, response_body) =
         (pattern(limits::REQUEST_BODY_BYTES_MAX), pattern(limits::RESPONSE_BODY_BYTES_DEFAULT));
     let (sent, answered) = (request_body.clone(), response_body.clone());
@@ -141,9 +140,7 @@ async fn large_bodies_pass_intact(transport: &str) {
 
 #[tokio::test]
 async fn the_callers_wallet_is_proven_by_its_connection() {
-    let mut owner = Node::start(config()).await;
-    let consumer = Node::joining(&[&owner]).await;
-    consumer.connected_to(owner.address).await;
+    let (mut owner, consumer) = Node::pair().await;
     let handle = consumer.handle.clone();
     let call =
         tokio::spawn(
@@ -158,9 +155,7 @@ async fn the_callers_wallet_is_proven_by_its_connection() {
 
 #[tokio::test]
 async fn the_65th_concurrent_call_of_one_peer_gets_busy() {
-    let mut owner = Node::start(config()).await;
-    let consumer = Node::joining(&[&owner]).await;
-    consumer.connected_to(owner.address).await;
+    let (mut owner, consumer) = Node::pair().await;
     let call = || {
         let (handle, owner) = (consumer.handle.clone(), owner.address);
         tokio::spawn(async move { handle.call(owner, status_question(), Bytes::new(), DEADLINE).await })
@@ -193,9 +188,7 @@ async fn the_65th_concurrent_call_of_one_peer_gets_busy() {
 
 #[tokio::test]
 async fn an_owner_without_a_record_is_never_called() {
-    let owner = Node::start(config()).await;
-    let consumer = Node::joining(&[&owner]).await;
-    consumer.connected_to(owner.address).await;
+    let (_owner, consumer) = Node::pair().await;
     let nobody = new_key().address();
     let call = || consumer.handle.call(nobody, status_question(), Bytes::new(), DEADLINE);
     assert_eq!(call().await.unwrap_err(), CallFailure::NeverStarted(NotStarted::NotFound(nobody)));
@@ -208,9 +201,7 @@ async fn an_owner_without_a_record_is_never_called() {
 
 #[tokio::test]
 async fn a_call_to_an_unreachable_owner_never_starts() {
-    let neighbour = Node::start(config()).await;
-    let consumer = Node::joining(&[&neighbour]).await;
-    consumer.connected_to(neighbour.address).await;
+    let (neighbour, consumer) = Node::pair().await;
     neighbour.connected_to(consumer.address).await;
     // A record whose node does not listen.
     let (_reserved, port) = reserved_port();
@@ -226,9 +217,7 @@ async fn a_call_to_an_unreachable_owner_never_starts() {
 
 #[tokio::test]
 async fn a_message_out_of_bounds_is_not_sent() {
-    let owner = Node::start(config()).await;
-    let consumer = Node::joining(&[&owner]).await;
-    consumer.connected_to(owner.address).await;
+    let (owner, consumer) = Node::pair().await;
     let CallMessage::Call(asked) = request(0) else { panic!("no call") };
     let too_large = CallMessage::Call(CallRequest { path: "/".repeat(limits::CALL_HEAD_BYTES_MAX), ..asked });
     for (message, body) in
@@ -241,9 +230,7 @@ async fn a_message_out_of_bounds_is_not_sent() {
 
 #[tokio::test]
 async fn an_answer_after_the_deadline_leaves_the_call_unknown() {
-    let mut owner = Node::start(config()).await;
-    let consumer = Node::joining(&[&owner]).await;
-    consumer.connected_to(owner.address).await;
+    let (mut owner, consumer) = Node::pair().await;
     let deadline = std::time::Duration::from_millis(300);
     let call = consumer.handle.call(owner.address, status_question(), Bytes::new(), deadline);
     let (result, inbound) = tokio::join!(call, owner.calls.recv());
@@ -253,9 +240,7 @@ async fn an_answer_after_the_deadline_leaves_the_call_unknown() {
 
 #[tokio::test]
 async fn an_owner_that_does_not_answer_leaves_the_call_unknown() {
-    let mut owner = Node::start(config()).await;
-    let consumer = Node::joining(&[&owner]).await;
-    consumer.connected_to(owner.address).await;
+    let (mut owner, consumer) = Node::pair().await;
     let call = consumer.handle.call(owner.address, status_question(), Bytes::new(), DEADLINE);
     let dropping = async { drop(owner.calls.recv().await.unwrap()) };
     let (result, ()) = tokio::join!(call, dropping);
@@ -264,9 +249,7 @@ async fn an_owner_that_does_not_answer_leaves_the_call_unknown() {
 
 #[tokio::test]
 async fn questions_reach_the_node_and_come_back() {
-    let mut owner = Node::start(config()).await;
-    let consumer = Node::joining(&[&owner]).await;
-    consumer.connected_to(owner.address).await;
+    let (mut owner, consumer) = Node::pair().await;
     let blob = pattern(limits::INFO_RESPONSE_BYTES_MAX - 64).to_vec();
     let answer = InfoResponse::Blob(Some(blob.into()));
     let question = InfoRequest::Blob([7; 32]);
@@ -282,9 +265,7 @@ async fn questions_reach_the_node_and_come_back() {
 
 #[tokio::test]
 async fn calls_one_after_the_other_share_a_stream_and_many_at_once_open_no_more_than_that() {
-    let owner = Node::start(config()).await;
-    let consumer = Node::joining(&[&owner]).await;
-    consumer.connected_to(owner.address).await;
+    let (owner, consumer) = Node::pair().await;
     let address = owner.address;
     let owner = owner.echo();
     let call =
@@ -298,7 +279,7 @@ async fn calls_one_after_the_other_share_a_stream_and_many_at_once_open_no_more_
         assert!(at_once.into_iter().all(|answer| answer.unwrap().1 == "hello"));
     }
     assert!(consumer.handle.counters().call_streams_opened <= 16);
-    assert_eq!(owner.counters().calls_received, 260);
+    assert_eq!(owner.counters().calls_received_directly, 260);
 }
 
 #[tokio::test]
@@ -306,8 +287,7 @@ async fn an_owner_that_ends_streams_at_rest_at_once_loses_no_call() {
     let limits =
         NetworkLimits { stream_rest_max: std::time::Duration::from_millis(1), ..NetworkLimits::default() };
     let owner = Node::start(NetworkConfig { limits, ..config() }).await;
-    let consumer = Node::joining(&[&owner]).await;
-    consumer.connected_to(owner.address).await;
+    let consumer = Node::joined(&owner).await;
     let address = owner.address;
     let _owner = owner.echo();
     for _ in 0..20 {

@@ -133,8 +133,7 @@ async fn records_are_known_again_after_a_restart_unless_somebody_changed_them() 
     let (key, victim) = (new_key(), new_key());
     let genuine = Signed::sign(&record(&key, 5, &[]), &key).unwrap();
     let holder = Node::start(remembering(dir.path())).await;
-    let teller = Node::joining(&[&holder]).await;
-    teller.connected_to(holder.address).await;
+    let teller = Node::joined(&holder).await;
     teller.handle.ask(holder.address, InfoRequest::Push(vec![genuine])).await.unwrap();
     holder.handle.shutdown().await;
     {

@@ -24,7 +24,7 @@ use libp2p::{
 use tokio::sync::Notify;
 
 use crate::{
-    raw::{self, RawBehaviourEvent, Sent, raw_peer_that_calls, wallet_keypair},
+    raw::{self, RawBehaviourEvent, Sent, frame, raw_peer_that_calls, wallet_keypair},
     support::{DEADLINE, Node, config, network, new_key, request, until},
 };
 
@@ -32,10 +32,6 @@ use crate::{
 const STREAMS: usize = 64;
 /// Calls of the honest peer, without and with the others.
 const CALLS: usize = 400;
-
-fn frame(head: &[u8]) -> Vec<u8> {
-    [&u32::try_from(head.len()).unwrap().to_be_bytes()[..], head].concat()
-}
 
 /// The same as the first request on a stream of `call/2`.
 fn first_request(head: &[u8]) -> Vec<u8> {

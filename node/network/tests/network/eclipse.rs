@@ -2,20 +2,19 @@
 
 use std::{sync::Arc, time::Duration};
 
+use farthing_directory::Key;
 use farthing_network::{CallFailure, NetworkConfig, NotStarted};
 use farthing_protocol::{
-    SecretKey, Signed,
+    NodeRecord, SecretKey, Signed,
     info::{InfoRequest, InfoResponse},
     wire,
 };
 use futures::StreamExt;
 use libp2p::{
-    Multiaddr, StreamProtocol, Swarm, SwarmBuilder, identify,
+    Multiaddr, StreamProtocol, Swarm, identify,
     kad::{self, store::RecordStore},
-    noise,
     request_response::{self, ProtocolSupport},
     swarm::{NetworkBehaviour, SwarmEvent},
-    tcp, yamux,
 };
 use tokio::sync::Notify;
 
@@ -56,26 +55,15 @@ fn liar(about: &SecretKey, n: usize) -> Swarm<Liar> {
     let mut directory = kad::Behaviour::with_config(own, kad::store::MemoryStore::new(own), settings);
     directory.set_mode(Some(kad::Mode::Server));
     directory.store_mut().put(kad::Record::new(wire::record_key(about.address()), lie)).unwrap();
-    let behaviour = Liar {
-        identify: identify::Behaviour::new(identify::Config::new(
-            network().identify_version(),
-            keypair.public(),
-        )),
+    raw::swarm(keypair, network().identify_version(), |identify| Liar {
+        identify,
         info: request_response::Behaviour::with_codec(
             RawCodec { answer },
             [(protocol(network().info_protocol()), ProtocolSupport::Full)],
             request_response::Config::default(),
         ),
         kad: directory,
-    };
-    SwarmBuilder::with_existing_identity(keypair)
-        .with_tokio()
-        .with_tcp(tcp::Config::new(), noise::Config::new, yamux::Config::default)
-        .unwrap()
-        .with_behaviour(|_| behaviour)
-        .unwrap()
-        .with_swarm_config(|config| config.with_idle_connection_timeout(Duration::from_secs(60)))
-        .build()
+    })
 }
 
 async fn lie_to(node: String, about: SecretKey, n: usize) {
@@ -116,9 +104,7 @@ async fn fifty_liars_may_hide_an_owner_but_never_forge_it_and_one_honest_peer_is
 
     // An honest peer joins that holds the record.
     let genuine = Signed::sign(&record(&owner, 7, &[]), &owner).unwrap();
-    let honest = Node::start(config()).await;
-    let teller = Node::joining(&[&honest]).await;
-    teller.connected_to(honest.address).await;
+    let (honest, teller) = Node::pair().await;
     teller.handle.ask(honest.address, InfoRequest::Push(vec![genuine])).await.unwrap();
     assert!(honest.handle.find(owner.address()).await.is_ok());
     let meeting = Node::joining(&[&node, &honest]).await;
@@ -133,6 +119,86 @@ async fn fifty_liars_may_hide_an_owner_but_never_forge_it_and_one_honest_peer_is
     assert_eq!((record.seq, record.signer()), (7, owner.address()));
     assert_eq!(node.handle.find(owner.address()).await.unwrap().seq, 7, "and it is not absent any more");
     liars.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+/// A record of long ago, which has expired, and the one that its owner published since.
+fn old_and_current(owner: &SecretKey) -> [NodeRecord; 2] {
+    let current = record(owner, 7, &[]);
+    let issued_secs = current.issued_secs - 7200;
+    let old = NodeRecord { seq: 6, issued_secs, expires_secs: issued_secs + 3600, ..current.clone() };
+    [old, current]
+}
+
+/// A peer that answers whatever `node` asks with this record, as soon as it is served.
+async fn telling(
+    peer: &SecretKey,
+    record: &NodeRecord,
+    owner: &SecretKey,
+    node: &Node,
+) -> Swarm<raw::RawBehaviour> {
+    let said = wire::encode(&InfoResponse::Records(vec![Signed::sign(record, owner).unwrap()]));
+    let answer = [&u32::try_from(said.len()).unwrap().to_be_bytes()[..], &said].concat();
+    let mut swarm = raw_peer(wallet_keypair(peer), network().identify_version(), &answer);
+    raw::connect(&mut swarm, &node.listening()).await;
+    let mut identified = std::pin::pin!(node.connected_to(peer.address()));
+    loop {
+        tokio::select! {
+            () = &mut identified => break,
+            _ = swarm.select_next_some() => {}
+        }
+    }
+    swarm
+}
+
+#[tokio::test]
+async fn those_who_give_a_record_of_long_ago_do_not_hide_that_its_owner_came_back() {
+    let (owner, node) = (new_key(), Node::start(config()).await);
+    let place = |key: &SecretKey| Key::of(&wallet_keypair(key).public().to_peer_id().to_bytes());
+    let target = Key::of(&wire::record_key(owner.address()));
+    // Enough that the node asks nobody who comes after them for records, and the honest one is asked last.
+    let mut peers: Vec<SecretKey> = (0..12).map(|_| new_key()).collect();
+    peers.sort_by_key(|key| target.distance(place(key)));
+    let honest = peers.pop().unwrap();
+    let [old, current] = old_and_current(&owner);
+    let told = peers.iter().map(|liar| (liar, &old)).chain([(&honest, &current)]);
+    let mut serving = Vec::new();
+    for (peer, record) in told {
+        serving.push(tokio::spawn(raw::serve(telling(peer, record, &owner, &node).await)));
+    }
+    assert!(node.handle.records().is_empty(), "nobody told of the owner unasked");
+    assert_eq!(node.handle.find(owner.address()).await.unwrap().seq, 7);
+    serving.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[tokio::test]
+async fn a_record_of_long_ago_leaves_the_current_one_more_than_half_a_second() {
+    let (owner, node) = (new_key(), Node::start(config()).await);
+    let [old, current] = old_and_current(&owner);
+    let lying = tokio::spawn(raw::serve(telling(&new_key(), &old, &owner, &node).await));
+    let slow = telling(&new_key(), &current, &owner, &node).await;
+    let serving = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        raw::serve(slow).await;
+    });
+    assert_eq!(node.handle.find(owner.address()).await.unwrap().seq, 7);
+    lying.abort();
+    serving.abort();
+}
+
+#[tokio::test]
+async fn a_wallet_that_only_silent_peers_were_asked_for_is_looked_for_again() {
+    let node = Node::start(config()).await;
+    let key = new_key();
+    let mut silent = raw_peer(wallet_keypair(&key), network().identify_version(), &[]);
+    raw::connect(&mut silent, &node.listening()).await;
+    // It takes every question and drops it.
+    let silence = tokio::spawn(raw::drive(silent));
+    node.connected_to(key.address()).await;
+    let absent = new_key().address();
+    for _ in 0..2 {
+        assert_eq!(node.handle.find(absent).await.unwrap_err(), NotStarted::NotFound(absent));
+    }
+    silence.abort();
 }
 
 #[tokio::test]
@@ -151,15 +217,10 @@ async fn a_peer_that_finishes_nothing_it_begins_holds_up_nobody_else() {
         behaviour.info.send_request(&peer, half());
         behaviour.sync.send_request(&peer, half());
     }
-    let stalling = tokio::spawn(async move {
-        loop {
-            staller.select_next_some().await;
-        }
-    });
+    let stalling = tokio::spawn(raw::drive(staller));
     assert_eq!(node.syncs.recv().await.unwrap().peer, key.address());
 
-    let honest = Node::joining(&[&node]).await;
-    honest.connected_to(node.address).await;
+    let honest = Node::joined(&node).await;
     let started = std::time::Instant::now();
     assert!(honest.handle.ping(node.address).await.is_ok());
     let mut session = honest.handle.sync(node.address).await.unwrap();
@@ -178,9 +239,7 @@ async fn a_peer_that_finishes_nothing_it_begins_holds_up_nobody_else() {
 
 #[tokio::test]
 async fn a_look_up_tells_what_every_step_brought() {
-    let first = Node::start(config()).await;
-    let owner = Node::joining(&[&first]).await;
-    owner.connected_to(first.address).await;
+    let (first, owner) = Node::pair().await;
     owner.handle.publish(0, 0, [0; 32]).await.unwrap();
     until("the record arrived", async || first.handle.find(owner.address).await.is_ok()).await;
     let searcher = Node::start(NetworkConfig {

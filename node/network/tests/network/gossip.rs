@@ -6,13 +6,12 @@ use farthing_network::{NetworkConfig, NetworkLimits, Verdict};
 use farthing_protocol::{Listing, SecretKey, Signed, record::FLAG_ACCEPTS_CALLS, wire};
 use futures::StreamExt;
 use libp2p::{
-    Multiaddr, Swarm, SwarmBuilder, gossipsub, identify, noise,
+    Multiaddr, Swarm, gossipsub, identify,
     swarm::{NetworkBehaviour, SwarmEvent},
-    tcp, yamux,
 };
 
 use crate::{
-    raw::wallet_keypair,
+    raw::{self, wallet_keypair},
     support::{Node, config, listing, network, new_key, record, signed_listing, until},
 };
 
@@ -83,8 +82,7 @@ async fn a_record_reaches_nodes_that_never_met_its_owner() {
 #[tokio::test]
 async fn a_node_without_gossip_is_a_full_member_otherwise() {
     let plain = Node::start(NetworkConfig { gossip: false, ..config() }).await;
-    let gossiping = Node::joining(&[&plain]).await;
-    gossiping.connected_to(plain.address).await;
+    let gossiping = Node::joined(&plain).await;
     plain.connected_to(gossiping.address).await;
     gossiping.handle.publish(FLAG_ACCEPTS_CALLS, 0, [0; 32]).await.unwrap();
     assert!(plain.handle.find(gossiping.address).await.is_ok());
@@ -120,27 +118,15 @@ struct Gossiper {
 
 /// A peer that gossips whatever a test wants.
 async fn gossiper(key: &SecretKey, to: &Node) -> Swarm<Gossiper> {
-    let keypair = wallet_keypair(key);
     let settings = gossipsub::ConfigBuilder::default()
         .protocol_id(network().gossip_protocol(), gossipsub::Version::V1_1)
         .validation_mode(gossipsub::ValidationMode::Anonymous)
         .message_id_fn(|message| gossipsub::MessageId::new(&message.data))
         .build()
         .unwrap();
-    let behaviour = Gossiper {
-        identify: identify::Behaviour::new(identify::Config::new(
-            network().identify_version(),
-            keypair.public(),
-        )),
-        gossip: gossipsub::Behaviour::new(gossipsub::MessageAuthenticity::Anonymous, settings).unwrap(),
-    };
-    let mut swarm = SwarmBuilder::with_existing_identity(keypair)
-        .with_tokio()
-        .with_tcp(tcp::Config::new(), noise::Config::new, yamux::Config::default)
-        .unwrap()
-        .with_behaviour(|_| behaviour)
-        .unwrap()
-        .build();
+    let gossip = gossipsub::Behaviour::new(gossipsub::MessageAuthenticity::Anonymous, settings).unwrap();
+    let version = network().identify_version();
+    let mut swarm = raw::swarm(wallet_keypair(key), version, |identify| Gossiper { identify, gossip });
     swarm.dial(to.listening().parse::<Multiaddr>().unwrap()).unwrap();
     // Both topics of the node must be known before anything is sent.
     let mut subscriptions = 0;
@@ -204,11 +190,7 @@ async fn a_flood_waits_in_its_own_line_while_an_honest_neighbour_is_heard() {
     for content in flood {
         flooder.behaviour_mut().gossip.publish(topic.clone(), content).unwrap();
     }
-    let driving = tokio::spawn(async move {
-        loop {
-            flooder.select_next_some().await;
-        }
-    });
+    let driving = tokio::spawn(raw::drive(flooder));
     let received = || node.handle.counters().gossip_received;
     until("the flood is under way", async || received() >= 256).await;
     let news = signed_listing(&owner, 1);
@@ -238,11 +220,7 @@ async fn what_belongs_to_another_network_or_breaks_the_rules_goes_no_further() {
     ] {
         stranger.behaviour_mut().gossip.publish(topic(), bytes).unwrap();
     }
-    let driving = tokio::spawn(async move {
-        loop {
-            stranger.select_next_some().await;
-        }
-    });
+    let driving = tokio::spawn(raw::drive(stranger));
     let heard = node.listings.recv().await.unwrap();
     assert_eq!(heard.listing.to_signed(), good, "the only one that is any good");
     assert!(node.listings.try_recv().is_err());

@@ -15,16 +15,12 @@ use libp2p::{Swarm, identity::Keypair, swarm::SwarmEvent};
 use tokio::sync::Notify;
 
 use crate::{
-    raw::{self, RawBehaviour, Sent, raw_peer, wallet_keypair},
+    raw::{self, RawBehaviour, Sent, frame, raw_peer, wallet_keypair},
     support::{
         DEADLINE, Node, config, network, new_key, record, request, response, status_answer, status_question,
         until,
     },
 };
-
-fn frame(head: &[u8]) -> Vec<u8> {
-    [&u32::try_from(head.len()).unwrap().to_be_bytes()[..], head].concat()
-}
 
 /// What the node answered, read as a reply without a body.
 fn reply(answer: &[u8]) -> CallReply {
@@ -211,9 +207,7 @@ async fn a_peer_of_another_network_is_turned_away() {
 
 #[tokio::test]
 async fn forged_expired_and_older_records_are_not_kept() {
-    let node = Node::start(config()).await;
-    let neighbour = Node::joining(&[&node]).await;
-    neighbour.connected_to(node.address).await;
+    let (node, neighbour) = Node::pair().await;
     let push =
         async |record| neighbour.handle.ask(node.address, InfoRequest::Push(vec![record])).await.unwrap();
     let held = async |owner| match neighbour

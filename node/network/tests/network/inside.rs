@@ -1,24 +1,19 @@
 //! Whatever strangers say, a node of the public network does not knock inside its own network.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use farthing_network::{Lookup, LookupStep, NetworkConfig};
 use farthing_protocol::{Signed, info::InfoRequest};
-use futures::StreamExt;
-use libp2p::{
-    StreamProtocol, Swarm, SwarmBuilder, identify, kad, noise, swarm::NetworkBehaviour, tcp, yamux,
-};
+use libp2p::Swarm;
 use tokio::net::TcpListener;
 
 use crate::{
-    raw::wallet_keypair,
-    support::{Node, config, network, new_key, record, until},
+    before::{Before, before},
+    raw::{self, wallet_keypair},
+    support::{Node, config, new_key, record, until},
 };
 
 /// Something of one's own that is not for strangers: it only counts who connects.
@@ -63,9 +58,7 @@ async fn a_strangers_name_that_leads_inside_is_not_dialled() {
         format!("/ip4/127.0.0.1/tcp/{}", door.port),
     ];
     let named = record(&stranger, 1, &named.each_ref().map(String::as_str));
-    let hub = Node::start(config()).await;
-    let teller = Node::joining(&[&hub]).await;
-    teller.connected_to(hub.address).await;
+    let (hub, teller) = Node::pair().await;
     let push = InfoRequest::Push(vec![Signed::sign(&named, &stranger).unwrap()]);
     teller.handle.ask(hub.address, push).await.unwrap();
 
@@ -92,52 +85,24 @@ async fn a_bootstrap_node_may_have_a_name_that_leads_inside() {
     public.connected_to(hub.address).await;
 }
 
-#[derive(NetworkBehaviour)]
-struct Misleading {
-    identify: identify::Behaviour,
-    kad: kad::Behaviour<kad::store::MemoryStore>,
-}
-
-/// A member of the directory that says of a wallet nobody has that its node is behind `door`.
-fn misleading(door: &Door) -> Swarm<Misleading> {
-    let keypair = wallet_keypair(&new_key());
-    let own = keypair.public().to_peer_id();
-    let protocol = StreamProtocol::try_from_owned(network().kad_protocol()).unwrap();
-    let mut kad =
-        kad::Behaviour::with_config(own, kad::store::MemoryStore::new(own), kad::Config::new(protocol));
-    kad.set_mode(Some(kad::Mode::Server));
+/// A member of the directory that says of a wallet nobody has that its node is behind `door`, and where it listens.
+async fn misleading(door: &Door) -> (Swarm<Before>, String) {
+    let (mut swarm, listening) = before().await;
     let nobody = wallet_keypair(&new_key()).public().to_peer_id();
-    kad.add_address(&nobody, format!("/ip4/127.0.0.1/tcp/{}", door.port).parse().unwrap());
-    kad.add_address(&nobody, format!("/dns4/localhost/tcp/{}", door.port).parse().unwrap());
-    let identify =
-        identify::Behaviour::new(identify::Config::new(network().identify_version(), keypair.public()));
-    let mut swarm = SwarmBuilder::with_existing_identity(keypair)
-        .with_tokio()
-        .with_tcp(tcp::Config::new(), noise::Config::new, yamux::Config::default)
-        .unwrap()
-        .with_behaviour(|_| Misleading { identify, kad })
-        .unwrap()
-        .with_swarm_config(|config| config.with_idle_connection_timeout(Duration::from_secs(60)))
-        .build();
+    for inside in ["/ip4/127.0.0.1", "/dns4/localhost"] {
+        let behind = format!("{inside}/tcp/{}", door.port).parse().unwrap();
+        swarm.behaviour_mut().kad.add_address(&nobody, behind);
+    }
     // A public address, so that it gets a place in the directory. Nobody dials it: it is connected.
     swarm.add_external_address("/ip4/9.9.9.9/tcp/3001".parse().unwrap());
-    swarm
+    (swarm, listening)
 }
 
 /// How often the door was knocked at when a node had asked a misleading member of the directory.
 async fn knocks_after_asking(allow_private: bool) -> usize {
     let door = Door::new().await;
-    let mut swarm = misleading(&door);
-    swarm.listen_on("/ip4/127.0.0.1/tcp/0".parse().unwrap()).unwrap();
-    while swarm.listeners().next().is_none() {
-        swarm.select_next_some().await;
-    }
-    let at = swarm.listeners().next().unwrap().to_string();
-    let running = tokio::spawn(async move {
-        loop {
-            swarm.select_next_some().await;
-        }
-    });
+    let (swarm, at) = misleading(&door).await;
+    let running = tokio::spawn(raw::drive(swarm));
     let node = node(allow_private, at).await;
     let status = node.handle.status();
     until("it is in the directory", async || status.borrow().directory_peers > 0).await;

@@ -30,9 +30,7 @@ fn count_knocks(listener: TcpListener) -> Arc<AtomicUsize> {
 
 #[tokio::test]
 async fn nobody_is_dialled_for_a_question_to_who_is_connected() {
-    let neighbour = Node::start(config()).await;
-    let node = Node::joining(&[&neighbour]).await;
-    node.connected_to(neighbour.address).await;
+    let (neighbour, node) = Node::pair().await;
     let nothing = || InfoRequest::Records(Vec::new());
     let answer = node.handle.ask_connected(neighbour.address, nothing()).await.unwrap();
     assert_eq!(answer, InfoResponse::Records(Vec::new()));

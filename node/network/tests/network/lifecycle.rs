@@ -56,8 +56,7 @@ async fn a_bootstrap_peer_that_appears_later_is_found() {
 async fn a_bootstrap_peer_that_comes_back_is_found_again() {
     let first = Node::start(config()).await;
     let address = first.listening();
-    let other = Node::joining(&[&first]).await;
-    other.connected_to(first.address).await;
+    let other = Node::joined(&first).await;
     let (gone, key) = (first.address, new_key());
     first.handle.shutdown().await;
     until("the loss was noticed", async || !other.handle.connected_peers().await.contains(&gone)).await;
@@ -85,15 +84,13 @@ async fn a_node_that_is_its_own_bootstrap_peer_does_not_mind() {
     let node =
         Node::start(NetworkConfig { listen: vec![address.clone()], bootstrap: vec![address], ..config() })
             .await;
-    let other = Node::joining(&[&node]).await;
-    other.connected_to(node.address).await;
+    Node::joined(&node).await;
 }
 
 #[tokio::test]
 async fn peers_are_listed_with_what_is_known_of_them() {
     let owner = Node::start(NetworkConfig { agent: "farthing/9.9".to_owned(), ..config() }).await;
-    let consumer = Node::joining(&[&owner]).await;
-    consumer.connected_to(owner.address).await;
+    let consumer = Node::joined(&owner).await;
     until("a ping was answered", async || consumer.handle.peers().await[0].rtt.is_some()).await;
     let seen = &consumer.handle.peers().await[0];
     assert_eq!((seen.address, seen.direction), (owner.address, Direction::Outbound));
@@ -106,9 +103,7 @@ async fn peers_are_listed_with_what_is_known_of_them() {
 
 #[tokio::test]
 async fn a_shutdown_waits_for_the_calls_being_served() {
-    let mut owner = Node::start(config()).await;
-    let consumer = Node::joining(&[&owner]).await;
-    consumer.connected_to(owner.address).await;
+    let (mut owner, consumer) = Node::pair().await;
     let call = consumer.handle.call(owner.address, status_question(), Bytes::new(), DEADLINE);
     let serving = async {
         let inbound = owner.calls.recv().await.unwrap();

@@ -1,5 +1,6 @@
 //! The network over real loopback connections: calls, the directory, gossip, sessions, hostile peers, coming and going.
 
+mod before;
 mod bootstrap;
 mod calls;
 mod company;
@@ -12,9 +13,13 @@ mod hostile;
 mod inside;
 mod knocking;
 mod lifecycle;
+mod meddling;
 mod proxy;
 mod raw;
 mod reachability;
+mod records;
+mod relays;
+mod rendezvous;
 mod round_trips;
 mod support;
 mod sync;

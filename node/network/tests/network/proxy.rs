@@ -1,13 +1,16 @@
-//! A TCP proxy between two nodes that counts round trips, and can cut the line or let it go dead.
+//! A TCP proxy between two nodes that counts round trips, can hold what passes back for a while, cut the line or let it go dead.
 //!
 //! Every piece of data has a depth: one more than the deepest piece that its sender had received before.
 //! A request has depth 1, an answer to it depth 2, a request that waited for that answer depth 3. So the
 //! deepest piece that came back, halved, is the number of round trips, whatever time they took. Unrelated
 //! traffic can only make a count too high, never too low.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use tokio::{
@@ -36,6 +39,11 @@ pub(crate) struct Proxy {
 impl Proxy {
     /// Passes everything on to `target_port`.
     pub(crate) async fn start(target_port: u16) -> Self {
+        Self::delaying(target_port, Duration::ZERO).await
+    }
+
+    /// The same, each piece after `delay`.
+    pub(crate) async fn delaying(target_port: u16, delay: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let depths = Arc::new(Depths::default());
@@ -49,7 +57,8 @@ impl Proxy {
                 let Ok(server) = TcpStream::connect(("127.0.0.1", target_port)).await else { continue };
                 client.set_nodelay(true).unwrap();
                 server.set_nodelay(true).unwrap();
-                tokio::spawn(pass_both(client, server, Arc::clone(&shared), is_cut.clone(), is_dead.clone()));
+                let (depths, is_cut, is_dead) = (Arc::clone(&shared), is_cut.clone(), is_dead.clone());
+                tokio::spawn(pass_both(client, server, delay, depths, is_cut, is_dead));
             }
         });
         Self { port, depths, cut, dead }
@@ -84,6 +93,7 @@ impl Proxy {
 async fn pass_both(
     client: TcpStream,
     server: TcpStream,
+    delay: Duration,
     depths: Arc<Depths>,
     mut cut: watch::Receiver<bool>,
     dead: watch::Receiver<bool>,
@@ -91,8 +101,8 @@ async fn pass_both(
     let (client_read, client_write) = client.into_split();
     let (server_read, server_write) = server.into_split();
     tokio::select! {
-        () = pass(client_read, server_write, &depths.back, &depths.forth, &dead) => {}
-        () = pass(server_read, client_write, &depths.forth, &depths.back, &dead) => {}
+        () = pass(client_read, server_write, delay, &depths.back, &depths.forth, &dead) => {}
+        () = pass(server_read, client_write, delay, &depths.forth, &depths.back, &dead) => {}
         _ = cut.wait_for(|cut| *cut) => {}
     }
 }
@@ -100,6 +110,7 @@ async fn pass_both(
 async fn pass(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
+    delay: Duration,
     received: &AtomicU64,
     sent: &AtomicU64,
     dead: &watch::Receiver<bool>,
@@ -110,6 +121,9 @@ async fn pass(
         sent.fetch_max(received.load(Ordering::SeqCst) + 1, Ordering::SeqCst);
         if *dead.borrow() {
             return std::future::pending().await;
+        }
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
         }
         if to.write_all(&piece[..n]).await.is_err() {
             return;

@@ -48,6 +48,11 @@ impl From<Vec<u8>> for Sent {
     }
 }
 
+/// A head with its length before it, as a stream of `call/1` begins.
+pub(crate) fn frame(head: &[u8]) -> Vec<u8> {
+    [&u32::try_from(head.len()).unwrap().to_be_bytes()[..], head].concat()
+}
+
 impl request_response::Codec for RawCodec {
     type Protocol = StreamProtocol;
     type Request = Sent;
@@ -130,25 +135,34 @@ pub(crate) fn raw_peer_that_calls(
         let codec = RawCodec { answer: answer.to_vec() };
         request_response::Behaviour::with_codec(codec, [(protocol, ProtocolSupport::Full)], config)
     };
-    let behaviour = RawBehaviour {
-        identify: identify::Behaviour::new(identify::Config::new(identify_version, keypair.public())),
+    swarm(keypair, identify_version, |identify| RawBehaviour {
+        identify,
         call: exchange(call_protocol),
         info: exchange(network().info_protocol()),
         sync: exchange(network().sync_protocol()),
         reach: exchange(network().reach_protocol()),
-    };
+    })
+}
+
+/// A peer with this key, of the network that `identify_version` names, that behaves as is said here.
+pub(crate) fn swarm<B: NetworkBehaviour>(
+    keypair: Keypair,
+    identify_version: String,
+    behaviour: impl FnOnce(identify::Behaviour) -> B,
+) -> Swarm<B> {
+    let identify = identify::Behaviour::new(identify::Config::new(identify_version, keypair.public()));
     SwarmBuilder::with_existing_identity(keypair)
         .with_tokio()
         .with_tcp(tcp::Config::new(), noise::Config::new, yamux::Config::default)
         .unwrap()
-        .with_behaviour(|_| behaviour)
+        .with_behaviour(|_| behaviour(identify))
         .unwrap()
         .with_swarm_config(|config| config.with_idle_connection_timeout(Duration::from_secs(60)))
         .build()
 }
 
 /// Dials a node and waits until the peer is connected.
-pub(crate) async fn connect(swarm: &mut Swarm<RawBehaviour>, to: &str) {
+pub(crate) async fn connect<B: NetworkBehaviour>(swarm: &mut Swarm<B>, to: &str) {
     swarm.dial(to.parse::<Multiaddr>().unwrap()).unwrap();
     while swarm.connected_peers().next().is_none() {
         swarm.select_next_some().await;
@@ -156,7 +170,7 @@ pub(crate) async fn connect(swarm: &mut Swarm<RawBehaviour>, to: &str) {
 }
 
 /// Listens on loopback and says where.
-pub(crate) async fn listen(swarm: &mut Swarm<RawBehaviour>) -> String {
+pub(crate) async fn listen<B: NetworkBehaviour>(swarm: &mut Swarm<B>) -> String {
     swarm.listen_on("/ip4/127.0.0.1/tcp/0".parse().unwrap()).unwrap();
     while swarm.listeners().next().is_none() {
         swarm.select_next_some().await;
@@ -190,6 +204,13 @@ pub(crate) async fn ask_reach(swarm: &mut Swarm<RawBehaviour>, bytes: Vec<u8>) -
     let peer = *swarm.connected_peers().next()?;
     swarm.behaviour_mut().reach.send_request(&peer, bytes.into());
     answer(swarm).await
+}
+
+/// Takes whatever comes, and answers nothing, until it is aborted.
+pub(crate) async fn drive<B: NetworkBehaviour>(mut swarm: Swarm<B>) {
+    loop {
+        swarm.select_next_some().await;
+    }
 }
 
 /// Answers every request until it is aborted.

@@ -10,7 +10,7 @@ use crate::{
     support::{DEADLINE, Node, config, pattern, request, status_answer, status_question},
 };
 
-fn port_of(address: &str) -> u16 {
+pub(crate) fn port_of(address: &str) -> u16 {
     address.rsplit('/').next().unwrap().parse().unwrap()
 }
 

@@ -67,6 +67,20 @@ impl Node {
         Self::start(NetworkConfig { bootstrap, ..config() }).await
     }
 
+    /// A node that is connected to another.
+    pub(crate) async fn joined(other: &Self) -> Self {
+        let node = Self::joining(&[other]).await;
+        node.connected_to(other.address).await;
+        node
+    }
+
+    /// Two nodes, of which the second has joined the first.
+    pub(crate) async fn pair() -> (Self, Self) {
+        let first = Self::start(config()).await;
+        let second = Self::joined(&first).await;
+        (first, second)
+    }
+
     /// The first address it listens on.
     pub(crate) fn listening(&self) -> String {
         self.handle.status().borrow().listening[0].clone()

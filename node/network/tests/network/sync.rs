@@ -13,8 +13,7 @@ use crate::{
 
 async fn pair(limits: NetworkLimits) -> (Node, Node) {
     let answering = Node::start(NetworkConfig { limits, ..config() }).await;
-    let asking = Node::joining(&[&answering]).await;
-    asking.connected_to(answering.address).await;
+    let asking = Node::joined(&answering).await;
     (asking, answering)
 }
 
@@ -96,8 +95,7 @@ async fn eight_silent_wallets_keep_nobody_from_comparing_catalogs() {
     let mut answering = Node::start(NetworkConfig { limits, ..config() }).await;
     let mut silent = Vec::new();
     for _ in 0..8 {
-        let wallet = Node::joining(&[&answering]).await;
-        wallet.connected_to(answering.address).await;
+        let wallet = Node::joined(&answering).await;
         let mut session = wallet.handle.sync(answering.address).await.unwrap();
         session.send(pattern(1)).await.unwrap();
         let mut inbound = answering.syncs.recv().await.unwrap();
@@ -106,8 +104,7 @@ async fn eight_silent_wallets_keep_nobody_from_comparing_catalogs() {
         let waiting = tokio::spawn(async move { inbound.stream.recv().await });
         silent.push((wallet, session, waiting));
     }
-    let honest = Node::joining(&[&answering]).await;
-    honest.connected_to(answering.address).await;
+    let honest = Node::joined(&answering).await;
     let (peer, address) = (honest.handle.clone(), answering.address);
     let asking = tokio::spawn(async move {
         loop {
