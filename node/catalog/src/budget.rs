@@ -195,6 +195,12 @@ impl Refused {
         until_secs.is_some_and(|&until_secs| now_secs < until_secs)
     }
 
+    /// Forgets all refusals: what was refused may be welcome now.
+    pub(crate) fn forget_all(&mut self) {
+        self.young.clear();
+        self.old.clear();
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.young.len() + self.old.len()
     }

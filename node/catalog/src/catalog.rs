@@ -1,17 +1,21 @@
 //! The catalog everyone holds: opening it, offering listings to it, asking it.
 //!
 //! A listing is examined where it is offered, cheapest first: known, refused before, readable, of this network
-//! and time, newer, within its owner's and its neighbour's share, signed. Then the writer takes it.
+//! and time, newer, within its owner's and its neighbour's share, of a shard that is kept, signed. Then the writer takes it.
 
 use std::{
     collections::HashSet,
     fs,
     path::Path,
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use farthing_protocol::{
-    Address, Hash, Listing, ServiceId, Signed, Verified, signed::DocumentError, sync::ItemName,
+    Address, Hash, Listing, ServiceId, Signed, Verified, shards::Shards, signed::DocumentError,
+    sync::ItemName,
 };
 use tokio::{
     sync::{Semaphore, broadcast},
@@ -24,9 +28,9 @@ use crate::{
     index::Index,
     listings::{LookAlike, NamedService, State},
     options::Options,
+    picture::PictureCache,
     search::{self, Page, Query, WORDS_CHARS_MAX},
     shared::Shared,
-    snapshot::SnapshotCache,
     store::Store,
     verdict::{Reason, Source, Verdict},
     writer::{Job, Queue},
@@ -50,9 +54,11 @@ pub(crate) struct Inner {
     pub(crate) shared: Arc<Shared>,
     content: Content,
     examinations: Semaphore,
-    /// The permit to work for sessions that others opened: what they ask for is done one after another.
+    /// The permit to work for sessions: what they take is done one after another.
     pub(crate) sessions: Semaphore,
-    pub(crate) snapshot: SnapshotCache,
+    pub(crate) picture: PictureCache,
+    /// The times at which a full catalog was compared as a whole last: in a session of its own, and of others.
+    pub(crate) whole_secs: [AtomicU64; 2],
 }
 
 /// The result of opening a catalog.
@@ -118,7 +124,8 @@ impl Catalog {
             content,
             examinations: Semaphore::new(EXAMINATIONS_MAX),
             sessions: Semaphore::new(1),
-            snapshot: SnapshotCache::default(),
+            picture: PictureCache::default(),
+            whole_secs: Default::default(),
         };
         Ok((Self { inner: Arc::new(inner) }, opened))
     }
@@ -193,6 +200,16 @@ impl Catalog {
         self.inner.shared.listings.read().find_item(&ItemName::of(content_hash)).is_some()
     }
 
+    /// Returns the shards whose listings are kept.
+    pub fn shards(&self) -> Shards {
+        self.inner.shared.options.shards
+    }
+
+    /// Returns whether all places are taken.
+    pub fn is_full(&self) -> bool {
+        self.inner.shared.listings.read().len() >= self.inner.shared.options.limits.listings_max
+    }
+
     pub fn counts(&self) -> Counts {
         let refused = self.inner.shared.gate.lock().refused.len();
         let listings = self.inner.shared.listings.read();
@@ -217,16 +234,30 @@ impl Catalog {
         self.inner.shared.listings.write().owners.gone(owner, now_secs);
     }
 
+    /// Returns what is known of an owner, whether or not it has a listing here.
+    pub fn state(&self, owner: Address, now_secs: u64) -> State {
+        let listings = self.inner.shared.listings.read();
+        let owner = listings.owners.find(owner);
+        owner.map_or(State::Away, |(_, owner)| listings.owners.state(owner, now_secs))
+    }
+
     /// This node has channels with these owners and no others: their listings never leave for others.
     pub fn set_partners(&self, owners: HashSet<Address>, now_secs: u64) {
         self.inner.shared.listings.write().set_partners(owners, now_secs);
+        self.inner.shared.welcome_again();
     }
 
     /// This node paid for so many more calls of each of these services, and got them: what is used comes first where
     /// nothing else says what is sought. Not stored.
     pub fn completed(&self, calls: impl IntoIterator<Item = (ServiceId, u32)>) {
-        let mut listings = self.inner.shared.listings.write();
-        calls.into_iter().for_each(|(service, calls)| listings.completed(service, calls));
+        let mut is_first = false;
+        {
+            let mut listings = self.inner.shared.listings.write();
+            calls.into_iter().for_each(|(service, calls)| is_first |= listings.completed(service, calls));
+        }
+        if is_first {
+            self.inner.shared.welcome_again();
+        }
     }
 
     /// Owners whose listings are here and whose node record is not known or has expired, at most `owners_max`:
@@ -374,9 +405,16 @@ impl Inner {
         now_secs: u64,
     ) -> Result<Verified<Listing>, Reason> {
         let claimed = listing.claimed().map_err(reason)?;
-        self.shared.listings.read().check(&claimed, item, now_secs)?;
+        let is_kept = {
+            let listings = self.shared.listings.read();
+            listings.check(&claimed, item, now_secs)?;
+            listings.keeps(&claimed)
+        };
         if !self.shared.gate.lock().sources.take(source, now_secs) {
             return Err(Reason::OverBudget);
+        }
+        if !is_kept {
+            return Err(Reason::OtherShard);
         }
         listing.verify().map_err(reason)
     }

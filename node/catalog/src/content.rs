@@ -53,7 +53,7 @@ impl Content {
         let was_empty = is_empty_file(path);
         match attempt(path, || Self::open_existing(path, bytes_max)) {
             Ok(content) => {
-                let notice = "the cache of details was empty, as after a power cut, and is begun anew";
+                let notice = "the cache of details was empty, as after a power cut; a new one is made";
                 Ok((content, was_empty.then(|| notice.to_owned())))
             }
             Err(error @ CatalogError::InUse) => Err(error),
@@ -66,7 +66,7 @@ impl Content {
                 let cause = cause_of(&error);
                 Ok((
                     content,
-                    Some(format!("the cache of details could not be read ({cause}) and is begun anew")),
+                    Some(format!("the cache of details could not be read ({cause}); a new one is made")),
                 ))
             }
         }

@@ -16,7 +16,7 @@ pub enum CatalogError {
     Storage(#[source] Arc<redb::Error>),
     #[error("the catalog holds an entry that cannot be read ({0}); it is rebuilt at the next start")]
     Damaged(String),
-    #[error("it is another program's or another store's file")]
+    #[error("the file belongs to another program or another store")]
     Foreign,
     #[error("the search index failed; it is rebuilt at the next start")]
     Index(#[source] Arc<tantivy::TantivyError>),
@@ -29,7 +29,7 @@ impl CatalogError {
     pub const fn next_step(&self) -> Option<&'static str> {
         match self {
             Self::Folder { .. } => Some("check its permissions and free space"),
-            Self::InUse => Some("stop that one first"),
+            Self::InUse => Some("stop that process first"),
             Self::Storage(_) => Some("free disk space or check the disk, then restart"),
             Self::Damaged(_) | Self::Foreign | Self::Index(_) | Self::Closed => None,
         }

@@ -95,7 +95,7 @@ impl Index {
             let aside = move_aside(folder).map_err(failed())?;
             let opened = Self::open(folder, epoch)?;
             let notice = format!(
-                "{} was no folder and was moved to {}; the search index is rebuilt",
+                "{} was not a folder and was moved to {}; the search index is rebuilt",
                 folder.display(),
                 aside.display()
             );

@@ -15,9 +15,9 @@ mod error;
 mod index;
 mod listings;
 mod options;
+mod picture;
 mod search;
 mod shared;
-mod snapshot;
 mod store;
 mod sync;
 mod verdict;
@@ -30,8 +30,5 @@ pub use options::{Limits, Options};
 pub use search::{
     FACET_VALUES_MAX, Facets, Hit, OFFSET_MAX, PAGE_HITS_MAX, Page, PriceBand, Query, Sort, WORDS_CHARS_MAX,
 };
-pub use sync::{
-    Initiator, Responder, SESSION_MESSAGES_MAX, SESSION_ROUNDS_MAX, SESSION_SECS_MAX, Step, Summary,
-    SyncError,
-};
+pub use sync::{Initiator, Responder, SESSION_MESSAGES_MAX, SESSION_SECS_MAX, Step, Summary, SyncError};
 pub use verdict::{Neighbour, Reason, Source, Verdict};

@@ -9,7 +9,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use farthing_protocol::{Address, Listing, ServiceId, limits, sync::ItemName};
+use farthing_protocol::{
+    Address, Listing, ServiceId, limits,
+    shards::{Shards, shard_of},
+    sync::ItemName,
+};
 
 use crate::{
     budget::{Bucket, Rate},
@@ -84,6 +88,7 @@ pub(crate) struct Placed {
 pub(crate) struct Listings {
     network: String,
     own: Address,
+    shards: Shards,
     limits: Limits,
     slots: Vec<Option<Entry>>,
     /// As many as slots.
@@ -106,6 +111,7 @@ impl Listings {
         Self {
             network: options.network.clone(),
             own: options.own,
+            shards: options.shards,
             limits: options.limits.clone(),
             slots: Vec::new(),
             cards: Vec::new(),
@@ -212,6 +218,13 @@ impl Listings {
             return Err(Reason::OwnerFull);
         }
         Ok(())
+    }
+
+    /// Returns whether the listing belongs here: its owner is in a shard that is kept, or this node has to do with it.
+    pub(crate) fn keeps(&self, listing: &Listing) -> bool {
+        self.shards.has(shard_of(listing.owner))
+            || self.owners.is_related(listing.owner)
+            || self.calls.contains_key(&listing.service)
     }
 
     /// Takes a listing whose signature was checked.
@@ -354,20 +367,26 @@ impl Listings {
         }
     }
 
-    /// This node paid for so many more calls of a service, and got them.
-    pub(crate) fn completed(&mut self, service: ServiceId, calls: u32) {
+    /// This node paid for so many more calls of a service, and got them. Returns whether they are the first.
+    pub(crate) fn completed(&mut self, service: ServiceId, calls: u32) -> bool {
+        let is_first = !self.calls.contains_key(&service);
         let counted = self.calls.entry(service).or_default();
         *counted = counted.saturating_add(calls);
         if let Some(card) = self.by_service.get(&service).and_then(|&slot| self.cards.get_mut(slot as usize))
         {
             card.calls = *counted;
         }
+        is_first
     }
 
     /// Takes over from another listings what the store does not hold.
     pub(crate) fn remember(&mut self, other: &Self) {
-        self.set_partners(other.owners.partners().clone(), 0);
-        other.calls.iter().for_each(|(service, calls)| self.completed(*service, *calls));
+        if let Some(partners) = other.owners.partners() {
+            self.set_partners(partners.clone(), 0);
+        }
+        for (service, calls) in &other.calls {
+            self.completed(*service, *calls);
+        }
     }
 
     /// Moves the listings of an owner to the class that it is in now.
@@ -385,15 +404,34 @@ impl Listings {
         }
     }
 
-    /// Removes what belongs to owners that have been away too long, and finds out who is no newcomer any more.
+    /// Removes what belongs to owners that have been away too long or are in other shards than are kept, and finds out who
+    /// is no newcomer any more.
     pub(crate) fn sweep(&mut self, now_secs: u64) -> Vec<Left> {
         let ids: Vec<OwnerId> = self.owners.iter().map(|(id, _)| id).collect();
         ids.into_iter().for_each(|id| self.classify(id, now_secs));
         let leaving = self.owners.iter().filter(|(_, owner)| self.owners.has_left(owner, now_secs));
-        let slots = leaving.flat_map(|(_, owner)| owner.slots.iter().copied());
-        let left: Vec<Left> = slots.filter_map(|slot| self.left(slot)).collect();
+        let mut slots: Vec<Slot> = leaving.flat_map(|(_, owner)| owner.slots.iter().copied()).collect();
+        slots.extend(self.of_other_shards());
+        slots.sort_unstable();
+        slots.dedup();
+        let left: Vec<Left> = slots.into_iter().filter_map(|slot| self.left(slot)).collect();
         left.iter().for_each(|left| self.remove(left.slot));
         left
+    }
+
+    /// Listings that are here since more shards were kept, or since this node had to do with their owners. Nobody leaves
+    /// before it is told who those are.
+    fn of_other_shards(&self) -> Vec<Slot> {
+        if self.shards == Shards::ALL || self.owners.partners().is_none() {
+            return Vec::new();
+        }
+        let is_other = |entry: &Entry| {
+            let owner = self.owners.get(entry.owner);
+            let is_kept = owner
+                .is_some_and(|owner| self.shards.has(owner.shard) || self.owners.is_related(owner.address));
+            !is_kept && !self.calls.contains_key(&entry.service)
+        };
+        self.iter().filter(|(_, entry)| is_other(entry)).map(|(slot, _)| slot).collect()
     }
 
     const fn update_rate(&self) -> Rate {

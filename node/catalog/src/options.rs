@@ -1,6 +1,9 @@
 //! Options of a catalog that is opened: whose it is, and every bound with its reason.
 
-use farthing_protocol::{Address, limits};
+use farthing_protocol::{Address, limits, shards::Shards};
+
+/// Listings of a catalog, unless its owner wants more of them.
+const LISTINGS_MAX: usize = 200_000;
 
 /// The setup of a catalog.
 #[derive(Clone, Debug)]
@@ -9,13 +12,15 @@ pub struct Options {
     pub network: String,
     /// This node's wallet: its listings are always live and never leave.
     pub own: Address,
+    /// Listings of owners in others leave, unless this node has to do with them.
+    pub shards: Shards,
     pub limits: Limits,
 }
 
 impl Options {
-    /// With the limits of the network.
+    /// Of all shards, with the limits of the network.
     pub fn new(network: impl Into<String>, own: Address) -> Self {
-        Self { network: network.into(), own, limits: Limits::default() }
+        Self { network: network.into(), own, shards: Shards::ALL, limits: Limits::default() }
     }
 }
 
@@ -65,10 +70,27 @@ pub struct Limits {
     pub content_bytes_max: u64,
 }
 
+impl Limits {
+    /// For so many listings: what neighbours may bring and ask for goes with them.
+    pub fn for_listings(listings_max: usize) -> Self {
+        let defaults = Self::default();
+        let times = u32::try_from(listings_max.div_ceil(LISTINGS_MAX)).unwrap_or(u32::MAX);
+        Self {
+            listings_max,
+            strangers_max: listings_max / 5,
+            owners_without_listings_max: listings_max.div_ceil(10),
+            fetched_burst: defaults.fetched_burst.saturating_mul(times),
+            compared_burst: defaults.compared_burst.saturating_mul(times),
+            packed_burst: defaults.packed_burst.saturating_mul(times),
+            ..defaults
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            listings_max: 200_000,
+            listings_max: LISTINGS_MAX,
             strangers_max: 40_000,
             settled_secs: 7 * 24 * 3600,
             per_owner_max: limits::LISTINGS_PER_OWNER_MAX,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use farthing_protocol::{ServiceId, sync::ItemName};
+use farthing_protocol::{ServiceId, shards::Shards, sync::ItemName};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::broadcast;
 
@@ -60,6 +60,13 @@ impl Shared {
         }
     }
 
+    /// This node has to do with others than before, whose listings were refused for the shard that they are in.
+    pub(crate) fn welcome_again(&self) {
+        if self.options.shards != Shards::ALL {
+            self.gate.lock().refused.forget_all();
+        }
+    }
+
     /// Remembers a refused version, so that it is not fetched again soon.
     pub(crate) fn remember(&self, item: ItemName, reason: &Reason, now_secs: u64) {
         let secs = remember_secs(reason);
@@ -73,7 +80,7 @@ impl Shared {
 /// the right one. A stolen service is held against everybody who brings it, so it is looked at each time.
 pub(crate) const fn remember_secs(reason: &Reason) -> u64 {
     match reason {
-        Reason::Malformed(_) | Reason::WrongNetwork | Reason::Superseded => 24 * 3600,
+        Reason::Malformed(_) | Reason::WrongNetwork | Reason::Superseded | Reason::OtherShard => 24 * 3600,
         Reason::FromTheFuture | Reason::OwnerAway => 600,
         Reason::OwnerFull | Reason::Full => 1800,
         Reason::TooOften { retry_secs } => *retry_secs,

@@ -69,7 +69,7 @@ pub enum Verdict {
 pub enum Reason {
     #[error("it is too large, cannot be read or breaks a rule: {0}")]
     Malformed(String),
-    #[error("its signature is not its owner's")]
+    #[error("the signature is not the owner's")]
     BadSignature,
     #[error("it claims a service of another owner: {0}")]
     Stolen(String),
@@ -79,18 +79,20 @@ pub enum Reason {
     FromTheFuture,
     #[error("a newer version is here")]
     Superseded,
-    #[error("it was refused or replaced a while ago")]
+    #[error("it was recently refused or replaced")]
     Refused,
-    #[error("it was here, and its owner has been away for too long")]
+    #[error("it was removed because its owner has been away for too long")]
     OwnerAway,
-    #[error("it changes too often; the next version is taken in {retry_secs} s")]
+    #[error("it changes too often; the next version is accepted in {retry_secs} s")]
     TooOften { retry_secs: u64 },
-    #[error("the neighbour sends more than its share; reconciliation brings it later")]
+    #[error("the neighbour sends more than its share; the listing comes later")]
     OverBudget,
-    #[error("its owner has as many listings as one may have")]
+    #[error("its owner already has the most listings that one owner may have")]
     OwnerFull,
-    #[error("the catalog is full, and nobody in it has more than a share")]
+    #[error("the catalog is full, and no owner in it has more than its share")]
     Full,
+    #[error("its owner is in a shard that this node does not keep (catalog.shards)")]
+    OtherShard,
     #[error("the catalog's storage failed; see the log")]
     Storage,
 }

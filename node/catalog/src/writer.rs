@@ -147,7 +147,7 @@ impl StoreWriter {
         self.rest();
         let owners = self.shared.listings.write().owners.take_unstored();
         if let Err(error) = self.shared.store.apply(&Changes { owners, ..Changes::default() }) {
-            tracing::warn!(cause = ?error, "who was seen since the last sweep is forgotten");
+            tracing::warn!(cause = ?error, "the owners seen since the last sweep could not be stored");
         }
     }
 
@@ -179,7 +179,7 @@ impl StoreWriter {
                 changes.put.iter().for_each(|(service, _)| drop(self.shared.changes.send(*service)));
             }
             Err(error) => {
-                tracing::error!(cause = ?error, "the catalog could not store what it took; it is as it was before");
+                tracing::error!(cause = ?error, "the catalog could not store new listings; it is unchanged");
                 self.shared.reload();
             }
         }
@@ -277,7 +277,7 @@ impl StoreWriter {
                 self.unindexed.retain(|slot| !slots.contains(slot));
             }
             Err(error) => {
-                tracing::error!(cause = ?error, "the search index is behind; it is tried again in a minute");
+                tracing::error!(cause = ?error, "the search index is behind; trying again in a minute");
                 self.index = None;
                 self.index_every = INDEX_RETRY;
                 self.settled(&Err(error));
@@ -319,7 +319,7 @@ impl StoreWriter {
         if let Some(index) = self.index.take()
             && let Err(error) = index.close()
         {
-            tracing::warn!(cause = ?error, "the search index did not finish tidying up");
+            tracing::warn!(cause = ?error, "the search index did not finish its clean-up");
         }
     }
 }

@@ -75,7 +75,8 @@ pub(crate) const MULTICALL3_CODE_HASH: B256 =
 /// deployment proxy, present on every usual chain and on anvil).
 pub(crate) const CREATE2_PROXY: EthAddress = address!("4e59b44847b379578588920cA78FbF26c0B4956C");
 
-pub(crate) fn pay_channels_address() -> Address {
+/// Returns the address of `PayChannels` on every chain: decided by its init code, the salt zero and the CREATE2 proxy.
+pub fn pay_channels_address() -> Address {
     from_eth(CREATE2_PROXY.create2(B256::ZERO, keccak256(&PayChannels::BYTECODE)))
 }
 
@@ -161,14 +162,14 @@ fn pay_channels_reason(error: &PayChannels::PayChannelsErrors) -> &'static str {
         E::NotPayer(_) => "only the channel's payer may do this (NotPayer)",
         E::NotPayee(_) => "only the channel's payee may do this (NotPayee)",
         E::NotPayerOrSigner(_) => "only the channel's payer or signer may do this (NotPayerOrSigner)",
-        E::Expired(_) => "the signed word is past its deadline (Expired)",
+        E::Expired(_) => "the signed message is past its deadline (Expired)",
         E::Outdated(_) => "more was claimed than the signed close says (Outdated)",
         E::BadConsent(_) => {
-            "the signature is not by who may, for the channel as it is now: it was topped up or emptied since, \
-             or somebody else signed (BadConsent)"
+            "the signature does not allow this for the channel as it is now: the channel was topped up or emptied \
+             since, or somebody else signed (BadConsent)"
         }
         E::BadTerms(_) => "the contract does not accept these channel terms (BadTerms)",
-        E::NothingReceived(_) => "the token moved nothing (NothingReceived)",
+        E::NothingReceived(_) => "the token transferred nothing (NothingReceived)",
         E::DepositTooLarge(_) => "the deposit is too large for the contract (DepositTooLarge)",
         E::AmountAboveVoucher(_) => "the claim is above its voucher (AmountAboveVoucher)",
         E::NothingToClaim(_) => "there is nothing left to claim (NothingToClaim)",

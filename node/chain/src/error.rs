@@ -11,12 +11,12 @@ pub enum ChainError {
     #[error("no endpoint of {chain} answers: {reason}")]
     Unreachable { chain: String, reason: String },
     /// The chain is not what the settings say; nothing is signed for it.
-    #[error("{chain} is not used: {reason}")]
+    #[error("{chain} cannot be used: {reason}")]
     Refused { chain: String, reason: String },
     #[error("there is no PayChannels contract at {contract} on {chain}; deploy it first")]
     ContractMissing { chain: String, contract: Address },
     /// Without it the contract cannot get the address that it has everywhere.
-    #[error("the deployer {deployer}, through which the contract gets its address, is not on {chain}")]
+    #[error("{chain} does not have the deployer {deployer}, which gives the contract its address")]
     DeployerMissing { chain: String, deployer: Address },
     #[error(
         "send at least {} ETH on {chain} to {wallet}: the transaction may cost {} ETH and the wallet has {}",
@@ -38,35 +38,35 @@ pub enum ChainError {
     Failed { what: &'static str, reason: String },
     /// Another transaction of the same key took the nonce, and the chain's state shows that this one was not mined.
     #[error(
-        "{what} was replaced by another transaction of this wallet (nonce {nonce}); \
-         is the key in use elsewhere? The chain does not show that it was made"
+        "another transaction of this wallet replaced {what} (nonce {nonce}); does another program use the key? The \
+         chain does not show that it was made"
     )]
     Replaced { what: &'static str, nonce: u64 },
     /// The nonce of a transfer is used, and no receipt of it is found. Nothing else would show whether it was mined.
     #[error(
-        "{what} may have been made: its nonce {nonce} is used, but no endpoint has shown a receipt of {}. Look for it in a \
-         block explorer before you send again; if it is not there, the nonce was used by another program that has \
-         this wallet's key",
+        "{what} may have been made: its nonce {nonce} is used, but no endpoint has shown a receipt of {}. Look for it \
+         in a block explorer before you send again; if it is not there, another program with this wallet's key used \
+         the nonce",
         listed(hashes)
     )]
     Unaccounted { what: &'static str, nonce: u64, hashes: Vec<TxHash> },
     /// The receipt of a transfer says that it failed, and the endpoint that it would succeed. One of both is wrong.
     #[error(
-        "{what} may have been made: an endpoint says that it failed on chain, and that it would succeed ({}). Look for it \
-         in a block explorer before you send again",
+        "{what} may have been made: an endpoint says both that it failed on chain and that it would succeed ({}). Look \
+         for it in a block explorer before you send again",
         listed(hashes)
     )]
     Contradicted { what: &'static str, hashes: Vec<TxHash> },
     /// A transfer or a deposit that was signed, and whose end nobody was here to see. What the journal holds is pursued,
     /// after a restart too.
-    #[error("{what} may have been made, or will be: {}", of_forms(hashes))]
+    #[error("{what} may have been made or may still be made: {}", of_forms(hashes))]
     UnderWay { what: &'static str, hashes: Vec<TxHash> },
     #[error("{0}")]
     Invalid(String),
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error(
-        "transactions of this wallet are waiting already ({waiting}); nothing was sent; try again when they are done"
+        "other transactions of this wallet are waiting ({waiting}); nothing was sent; try again when they are done"
     )]
     Busy { waiting: usize },
     #[error("the chain connection has been shut down")]
@@ -91,16 +91,19 @@ impl ChainError {
     pub const fn next_step(&self) -> &'static str {
         match self {
             _ if self.may_have_been_made() => {
-                "`farthing wallet history` shows it once it is made, and so does a block explorer. Look there before you \
-                 send again: a second transfer is paid, too."
+                "When it is made, `farthing wallet history` and a block explorer show it. Look there before you send \
+                 again: a second transfer costs money again."
             }
-            Self::Invalid(_) => "Correct what is named; nothing was sent.",
-            Self::ContractMissing { .. } => "`farthing contract deploy` shows what that costs, and does it.",
+            Self::Invalid(_) => "Correct the named value. Nothing was sent.",
+            Self::ContractMissing { .. } => {
+                "Deploy it with `farthing contract deploy`, which shows the cost first."
+            }
             Self::DeployerMissing { .. } => {
-                "Nothing was sent. Name another chain, or have the deployer put there by whoever runs this one."
+                "Nothing was sent. Use another chain, or ask the chain's operator to add the deployer."
             }
             Self::Unreachable { .. } => {
-                "Check the connection, or name another endpoint with `farthing chain set`. `farthing doctor` checks both."
+                "Check the connection, or set another endpoint with `farthing chain set`. `farthing doctor` checks \
+                 both."
             }
             Self::Stopped => "Repeat it when the node runs again.",
             _ => "`farthing doctor` checks wallet and chain.",
@@ -112,7 +115,7 @@ fn of_forms(hashes: &[TxHash]) -> String {
     if hashes.is_empty() {
         return "it waits for the transaction before it".to_owned();
     }
-    format!("this node goes on with its transaction {}, after a restart too", listed(hashes))
+    format!("this node continues with its transaction {}, also after a restart", listed(hashes))
 }
 
 fn listed(hashes: &[TxHash]) -> String {

@@ -144,6 +144,7 @@ impl Intent {
             block: receipt.block(),
             purpose,
             channel: None,
+            claims_on: None,
             peer: None,
             amount: Usdc::ZERO,
             wei: 0,
@@ -159,10 +160,13 @@ impl Intent {
                 amount: terms.map_or(*amount_max, |terms| terms.amount),
                 ..of_channel("deposit", config, config.payee)
             },
-            Self::Claim { rows } => match rows.as_slice() {
-                [row] => of_channel("claim", &row.config, row.config.payer),
-                _ => mined("claim"),
-            },
+            Self::Claim { rows } => {
+                let claim = match rows.as_slice() {
+                    [row] => of_channel("claim", &row.config, row.config.payer),
+                    _ => mined("claim"),
+                };
+                Mined { claims_on: rows.first().map(|row| row.id(domain)), ..claim }
+            }
             Self::Close { row } => of_channel("close", &row.config, row.config.payer),
             Self::RelayClose { row, .. } => of_channel("close", &row.config, row.config.payee),
             Self::RequestClose { config } => of_channel("request to close", config, config.payee),

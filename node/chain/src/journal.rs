@@ -56,6 +56,8 @@ pub struct Mined {
     pub purpose: &'static str,
     /// The channel it concerns, when it is one.
     pub channel: Option<ChannelId>,
+    /// The first of the channels that it claims on.
+    pub claims_on: Option<ChannelId>,
     /// The other side of that channel, or who was sent something.
     pub peer: Option<Address>,
     /// USDC that it moved out of the wallet; zero for what it earned or gave back of a deposit, which settlements tell.
@@ -72,10 +74,10 @@ pub const ENTRY_BYTES_MAX: usize = 128 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JournalError {
     /// A refusal to take a record: no restart finds it.
-    #[error("the transaction journal takes nothing, so nothing was sent: {0}")]
+    #[error("the transaction journal cannot store anything, so nothing was sent: {0}")]
     Refused(String),
     /// A failure to store a record, which may be found after a restart all the same.
-    #[error("the transaction journal failed, so nothing is sent before the node starts again: {0}")]
+    #[error("the transaction journal failed, so nothing is sent until the node is restarted: {0}")]
     Failed(String),
 }
 

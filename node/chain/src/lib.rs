@@ -6,7 +6,7 @@
 //! path of a call; [`ChainHandle::request_counts`] shows it.
 //!
 //! Reading order: [`spec`] → `contracts`, `token` → `rpc`, `reader` → `watcher` → `intent`, `entry`, `writer` → `handle` →
-//! [`deploy`].
+//! [`deploy`]; `heard` lends the readers to tests.
 
 mod backoff;
 mod contracts;
@@ -15,6 +15,8 @@ mod entry;
 mod error;
 mod fees;
 mod handle;
+#[doc(hidden)]
+pub mod heard;
 mod intent;
 mod journal;
 mod probe;
@@ -28,6 +30,7 @@ mod views;
 mod watcher;
 mod writer;
 
+pub use contracts::pay_channels_address;
 pub use error::{ChainError, eth};
 pub use fees::gas_limit;
 pub use handle::{
@@ -38,7 +41,7 @@ pub use journal::{ENTRY_BYTES_MAX, Journal, JournalError, MemoryJournal, Mined, 
 pub use probe::{Probed, Served, probe};
 pub use reader::{Balances, ChannelState};
 pub use rpc::RequestCounts;
-pub use spec::{ChainKind, ChainSpec, custom, local, pay_channels_address, preset, preset_names};
+pub use spec::{ChainKind, ChainSpec, custom, local, preset, preset_names};
 pub use verify::ContractCode;
 pub use views::{
     BaseFee, ChainStatus, ChannelView, ChannelViews, Head, L1Fee, LogsFailing, LogsView, Role, UnderWay,

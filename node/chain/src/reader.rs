@@ -153,7 +153,7 @@ impl Reader {
             self.rpc.request(self.purpose, "eth_getBlockByNumber", json!(["latest", false])).await?;
         let (number, timestamp_secs) = (head.number(), head.timestamp_secs());
         if number > BLOCK_MAX || timestamp_secs > TIMESTAMP_SECS_MAX {
-            let told = format!("the newest block is told as {number} of second {timestamp_secs}");
+            let told = format!("the newest block is reported as {number} of second {timestamp_secs}");
             return Err(RpcError::Unreachable(told));
         }
         Ok(head)
@@ -207,7 +207,7 @@ impl Reader {
             self.rpc.request(self.purpose, "eth_getTransactionReceipt", json!([hash])).await?;
         match receipt {
             Some(other) if other.transaction_hash != hash => {
-                let told = format!("the receipt of {hash} is told as that of {}", other.transaction_hash);
+                let told = format!("the receipt of {hash} is reported as that of {}", other.transaction_hash);
                 Err(RpcError::Unreachable(told))
             }
             receipt => Ok(receipt),
@@ -413,12 +413,12 @@ fn eth_call<C: SolCall>(from: Address, to: Address, call: &C, at: At) -> Call {
     Call { method: "eth_call", params: json!([transaction, at.json()]) }
 }
 
-fn decode<C: SolCall>(answer: &[u8]) -> Result<C::Return, RpcError> {
+pub(crate) fn decode<C: SolCall>(answer: &[u8]) -> Result<C::Return, RpcError> {
     C::abi_decode_returns(answer)
         .map_err(|_| RpcError::Unreachable(format!("{} was answered in an unknown form", C::SIGNATURE)))
 }
 
-fn channel_state(state: &PayChannels::stateReturn) -> ChannelState {
+pub(crate) fn channel_state(state: &PayChannels::stateReturn) -> ChannelState {
     let close_at: u64 = state.closeAt.to();
     ChannelState {
         deposited: Usdc::try_from(state.deposited).unwrap_or(Usdc::MAX),

@@ -28,7 +28,7 @@ mod client;
 
 use client::Clients;
 
-pub(crate) use answer::{Answered, Call, Refusal, typed};
+pub(crate) use answer::{Answered, Call, Refusal, read as read_answers, typed};
 
 /// The reason that a request was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +143,7 @@ impl Rpc {
     ) -> Result<(), RpcError> {
         let calls = [Call { method, params }];
         let asked = self.endpoints.iter().map(|endpoint| self.ask(purpose, endpoint, &calls));
-        let mut worst = RpcError::Unreachable("no endpoint takes it".to_owned());
+        let mut worst = RpcError::Unreachable("no endpoint accepts it".to_owned());
         for answers in futures::future::join_all(asked).await.into_iter().flatten() {
             match answers.into_iter().next() {
                 Some(Ok(_)) => return Ok(()),
@@ -227,7 +227,7 @@ impl Rpc {
                 text: format!("serves chain {id}, not chain {}", self.chain_id),
                 wrong_chain: true,
             }),
-            None => Err(Failure::from("does not tell its chain id".to_owned())),
+            None => Err(Failure::from("does not return its chain id".to_owned())),
         }
     }
 
@@ -246,11 +246,11 @@ impl Rpc {
             let status = response.status();
             let bytes = bounded_body(response).await?;
             // Some endpoints send JSON-RPC errors with an error status; any other such answer is a failure.
-            answer::read(calls.len(), &bytes).ok_or_else(|| format!("answers HTTP {status} without JSON-RPC"))
+            read_answers(calls.len(), &bytes).ok_or_else(|| format!("answers HTTP {status} without JSON-RPC"))
         };
         match tokio::time::timeout(self.timeout, exchange).await {
             Ok(answers) => answers.map_err(Failure::from),
-            Err(_) => Err(Failure::from(format!("is silent for {} ms", self.timeout.as_millis()))),
+            Err(_) => Err(Failure::from(format!("did not answer within {} ms", self.timeout.as_millis()))),
         }
     }
 }
@@ -273,7 +273,7 @@ fn endpoint(text: &str, clients: &mut Clients) -> Result<Endpoint, String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err("an RPC endpoint must start with http:// or https://".to_owned());
     }
-    let host = url.host().ok_or("an RPC endpoint names no host")?;
+    let host = url.host().ok_or("an RPC endpoint has no host")?;
     let shown = url.port().map_or_else(|| host.to_string(), |port| format!("{host}:{port}"));
     let http = clients.of_host(&host)?;
     Ok(Endpoint { url, shown, http, checked: AtomicBool::new(false) })
@@ -299,7 +299,7 @@ fn describe(error: &reqwest::Error) -> String {
     if error.is_connect() {
         format!("cannot be reached ({})", innermost(cause, error))
     } else {
-        format!("breaks off ({})", innermost(cause, error))
+        format!("closed the connection early ({})", innermost(cause, error))
     }
 }
 

@@ -1,11 +1,10 @@
 //! The chain that a node settles on: the presets, and the shape of a custom entry.
 //!
-//! A spec is plain data. What it claims about the token's EIP-712 name is only a hint for messages: the
-//! chain's own answers decide (see [`crate::ChainStatus`]).
+//! A spec is plain data. The token's own EIP-712 domain is asked of the chain (see [`crate::ChainStatus`]).
 
 use farthing_protocol::{Address, Escrow, Usdc, limits::CLOSE_DELAY_SECS_DEFAULT};
 
-use crate::contracts;
+use crate::contracts::pay_channels_address;
 
 /// The kind of a chain: whether the money on it is real.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +41,8 @@ pub struct ChainSpec {
     pub rpc_urls: Vec<String>,
     /// The USDC contract.
     pub token: Address,
-    /// The expected EIP-712 name of the token. A hint: the chain decides.
-    pub token_name_hint: String,
+    /// A public site that shows transactions at `/tx/HASH`, for people; none for chains that no preset names.
+    pub explorer: Option<String>,
     /// `PayChannels`. The same on every chain, see [`pay_channels_address`].
     pub contract: Address,
     /// The block from which this wallet's channels are looked for when the journal knows no better; `None`
@@ -110,11 +109,11 @@ pub fn preset_names() -> impl Iterator<Item = &'static str> {
 /// A public chain by its name; `None` for an unknown one.
 pub fn preset(name: &str) -> Option<ChainSpec> {
     let words = presets().find(|words| words[0] == name)?;
-    let &[_, chain_id, kind, layer, rpc_url, token, ref token_name @ ..] = &*words else { return None };
+    let &[_, chain_id, kind, layer, rpc_url, token, explorer] = &*words else { return None };
     let kind =
         [ChainKind::Mainnet, ChainKind::Testnet].into_iter().find(|known| known.to_string() == kind)?;
     let spec = ChainSpec {
-        token_name_hint: token_name.join(" "),
+        explorer: Some(explorer.to_owned()),
         ..layer_2(name, chain_id.parse().ok()?, kind, rpc_url.to_owned(), token.parse().ok()?)
     };
     if layer == "2" {
@@ -160,7 +159,7 @@ fn layer_2(name: &str, chain_id: u64, kind: ChainKind, rpc_url: String, token: A
         kind,
         rpc_urls: vec![rpc_url],
         token,
-        token_name_hint: "USDC".to_owned(),
+        explorer: None,
         contract: pay_channels_address(),
         first_block: None,
         // It has one sequencer, which does not reorder what it published.
@@ -188,11 +187,6 @@ fn layer_2(name: &str, chain_id: u64, kind: ChainKind, rpc_url: String, token: A
     }
 }
 
-/// Returns the address of `PayChannels` on every chain: decided by its init code, the salt zero and the CREATE2 proxy.
-pub fn pay_channels_address() -> Address {
-    contracts::pay_channels_address()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,6 +199,7 @@ mod tests {
             let spec = preset(name).unwrap();
             assert_eq!(names.iter().filter(|other| *other == name).count(), 1);
             assert!(spec.rpc_urls[0].starts_with("https://"));
+            assert!(spec.explorer.is_some_and(|site| site.starts_with("https://") && !site.ends_with('/')));
             assert_eq!(spec.contract, pay_channels_address());
             assert!(spec.confirmations >= 1 && (spec.is_l2 || spec.confirmations == 2));
         }
@@ -221,7 +216,8 @@ mod tests {
             pay_channels_address()
         );
         for words in presets() {
-            let row = format!("\n| `{}` | {} | {} | `{}` |\n", words[0], words[1], words[2], words[5]);
+            let &[name, chain_id, kind, _, _, token, explorer, ..] = &*words else { panic!("{words:?}") };
+            let row = format!("\n| `{name}` | {chain_id} | {kind} | `{token}` | {explorer} |\n");
             assert!(document.contains(&row), "docs/contracts.md lacks {row}");
         }
     }

@@ -18,8 +18,8 @@ pub(crate) struct TokenDomain(Eip712Domain);
 /// The token's separator is not the one that its name and version lead to.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the token {token} calls itself `{name}` version `{version}` but has another EIP-712 domain; \
-     signatures for it would be void. Check the token address in the chain's settings"
+    "the token {token} says that it is `{name}` version `{version}` but has another EIP-712 domain, so signatures for \
+     it would not be valid. Check the token address in the chain's settings"
 )]
 pub(crate) struct WrongSeparator {
     token: Address,

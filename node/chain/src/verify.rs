@@ -70,7 +70,7 @@ pub(crate) async fn token(reader: &Reader) -> Result<TokenDomain, Unfit> {
     }
     let decimals = ask(reader, TestUsdc::decimalsCall {}).await?;
     if decimals != DECIMALS {
-        return Err(Unfit::Wrong(format!("the token {token} has {decimals} decimals and cannot be USDC")));
+        return Err(Unfit::Wrong(format!("the token {token} has {decimals} decimals, so it is not USDC")));
     }
     let name = ask(reader, TestUsdc::nameCall {}).await?;
     let version = ask(reader, TestUsdc::versionCall {}).await?;

@@ -35,6 +35,7 @@ mod step;
 use channels::{Channels, Scope};
 use fees::FeeHistory;
 use finder::{Finder, Found};
+pub(crate) use finder::{address_in, channel_of};
 use step::{STUCK_AFTER, Step, step};
 
 /// A request of others to the watcher.
@@ -161,7 +162,7 @@ impl Watcher {
                     self.views.set_status(ChainStatus::Unreachable { since: SystemTime::now(), reason });
                 }
                 Interrupted::Refused(reason) => {
-                    tracing::error!(chain = self.reader.spec.name, reason, "the chain is not used");
+                    tracing::error!(chain = self.reader.spec.name, reason, "the chain cannot be used");
                     self.views.set_status(ChainStatus::Refused { reason });
                 }
                 Interrupted::Stopped => return,

@@ -140,7 +140,7 @@ impl Writer {
             let (what, nonce) = (entry.intent.what(), entry.nonce);
             tracing::info!(nonce, "reconciling {what} that was under way");
             if let Err(error) = self.finish(entry).await {
-                tracing::warn!(nonce, %error, "{what} of before the restart did not succeed");
+                tracing::warn!(nonce, %error, "{what} from before the restart did not succeed");
             }
             self.refresh_views().await;
         }
@@ -181,7 +181,7 @@ impl Writer {
             let what = intent.what();
             // What was signed may be brought yet, whatever keeps it from being planned anew.
             let replaced = |error| {
-                tracing::warn!(nonce, %error, "{what} cannot be planned anew");
+                tracing::warn!(nonce, %error, "{what} cannot be planned again");
                 ChainError::Replaced { what, nonce }
             };
             let Plan { body, refused } = self.plan(intent).await.map_err(replaced)?;

@@ -80,9 +80,9 @@ fn no_token(chain: &ChainConfig) -> Option<Wrong> {
 fn endpoint_elsewhere(chain: &ChainConfig) -> Option<Wrong> {
     let host = chain.rpc_urls.iter().find_map(|url| host_elsewhere(url))?;
     let what = format!(
-        "{host} may lie elsewhere, and a local chain is on this machine or in a private network: name an address such as \
-         127.0.0.1 or 10.0.0.7, or a name without dots; for another chain set chain.preset to its name, or to custom, and \
-         chain.kind to testnet where its money is worth nothing"
+        "{host} may be somewhere else, but a local chain must be on this machine or in a private network: use an \
+         address such as 127.0.0.1 or 10.0.0.7, or a name without dots; for another chain set chain.preset to its name \
+         or to custom, and chain.kind to testnet if its money is worth nothing"
     );
     Some(("chain.rpc_urls", what))
 }
@@ -99,8 +99,8 @@ fn host_elsewhere(url: &str) -> Option<String> {
 fn public_number(chain: &ChainConfig) -> Option<Wrong> {
     let PublicChain { name, id: given, .. } = public_chain_of(chain.chain_id?)?;
     let what = format!(
-        "{given} is the public chain {name}, and a local chain is your own: set chain.preset to its name, or to custom \
-         where there is none, or give your chain another id"
+        "{given} is the public chain {name}, but a local chain is your own: set chain.preset to its name, or to custom \
+         if it has none, or give your chain another id"
     );
     Some(("chain.chain_id", what))
 }
@@ -110,7 +110,7 @@ fn real_money(chain: &ChainConfig) -> Option<Wrong> {
     let is_called_testnet = chain.kind.as_deref() == Some("testnet");
     let public = public_chain_of(chain.chain_id?).filter(|public| is_called_testnet && !public.is_testnet)?;
     let what = format!(
-        "is testnet, and chain.chain_id {} is the main network {}, whose money is real: remove chain.kind, or correct \
+        "is testnet, but chain.chain_id {} is the main network {}, whose money is real: remove chain.kind, or correct \
          chain.chain_id",
         public.id, public.name
     );
@@ -129,7 +129,7 @@ fn other_number(chain: &ChainConfig) -> Option<Wrong> {
 /// A kind beside a name that says it.
 fn needless_kind(chain: &ChainConfig) -> Option<Wrong> {
     chain.kind.as_ref()?;
-    let what = format!("is for a custom chain alone, and chain.preset is {}: remove it", chain.preset);
+    let what = format!("is for a custom chain only, but chain.preset is {}: remove it", chain.preset);
     Some(("chain.kind", what))
 }
 

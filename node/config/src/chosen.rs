@@ -7,11 +7,11 @@ use farthing_os::{file_names, files};
 
 use super::keys::SettingKey;
 
-const HEAD: &str = "# Written by the node when settings are changed in the console or with `farthing chain set`.\n\
-                    # It wins over farthing.toml; remove a line, or the file, to go back to that.\n";
+const HEAD: &str = "# Written by the node when settings are changed in the console or with `farthing chain set`.\n# It \
+                    overrides farthing.toml; remove a line, or the file, to use farthing.toml again.\n";
 
-const FIRST_HEAD: &str = "# Written by the node's first start, once: what you write here stays.\n\
-                          # `farthing config example` explains every setting.\n";
+const FIRST_HEAD: &str = "# The node's first start wrote this file once; your changes here stay.\n# `farthing config \
+                          example` explains every setting.\n";
 
 /// The settings that were chosen so far.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -26,7 +26,7 @@ impl UserSettings {
         let path = data_dir.join(file_names::CHOSEN_SETTINGS);
         match std::fs::read_to_string(&path) {
             Ok(text) => text.parse().map(Self).map_err(|_| {
-                let problem = format!("{} is not valid TOML; mend or remove it", path.display());
+                let problem = format!("{} is not valid TOML; correct or remove it", path.display());
                 io::Error::new(io::ErrorKind::InvalidData, problem)
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
@@ -97,6 +97,6 @@ mod tests {
         again.set(confirmations, None);
         assert_eq!(again, UserSettings::default());
         std::fs::write(folder.path().join(file_names::CHOSEN_SETTINGS), "[").unwrap();
-        assert!(UserSettings::read(folder.path()).unwrap_err().to_string().contains("mend or remove"));
+        assert!(UserSettings::read(folder.path()).unwrap_err().to_string().contains("correct or remove"));
     }
 }

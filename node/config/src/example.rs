@@ -13,10 +13,10 @@ use super::{
 /// A complete `farthing.toml` in which every line is a comment showing the default.
 pub fn example() -> String {
     let mut text = String::from(
-        "# Settings of a Farthing node, each with its default. Flags win over the environment\n\
-         # (FARTHING_SECTION__KEY), the environment over settings.toml, which the node writes beside this file when\n\
-         # settings are changed in the console or with `farthing chain set`, and that over this file. Amounts are USDC\n\
-         # in quotes.\n",
+        "# Settings of a Farthing node, each with its default. Flags override the environment (FARTHING_SECTION__KEY),\n\
+         # the environment overrides settings.toml, and settings.toml overrides this file. The node writes settings.toml\n\
+         # beside this file when you change settings in the console or with `farthing chain set`. Amounts are USDC in\n\
+         # quotes.\n",
     );
     let mut section = "";
     for key in KEYS.iter().filter(|key| key.name != "node.data_dir") {

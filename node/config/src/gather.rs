@@ -61,6 +61,14 @@ impl Sources {
     }
 }
 
+/// The data folder of a node, as it is found without reading a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeFolder {
+    pub path: PathBuf,
+    /// True if a flag or the environment names it.
+    pub is_chosen: bool,
+}
+
 impl Raw {
     /// Merges all sources and checks the form of every value.
     pub(super) fn gather(sources: &Sources) -> Result<Self, ConfigError> {
@@ -89,10 +97,34 @@ impl Raw {
         Ok(raw)
     }
 
+    /// Finds the data folder of a node that may be running. No file is read; of flags every mistake is told, because the
+    /// command at hand has them.
+    pub(super) fn folder(sources: &Sources) -> Result<NodeFolder, ConfigError> {
+        let mut raw = Self::default();
+        raw.read_defaults(&sources.surroundings);
+        raw.read_variables(&sources.variables);
+        raw.read_flags(sources);
+        let found = raw.settings.get("node.data_dir").cloned();
+        raw.check_folder(found.as_ref())?;
+        raw.check_forms();
+        let is_flag = |origin: &SettingOrigin| matches!(origin, SettingOrigin::Flag(_));
+        raw.problems.retain(|problem| is_flag(&problem.origin) || problem.name == "node.data_dir");
+        match found {
+            Some(Setting { values, origin }) if raw.problems.is_empty() => {
+                let path = values.into_iter().next().unwrap_or_default().into();
+                Ok(NodeFolder { path, is_chosen: origin != SettingOrigin::Default })
+            }
+            _ => Err(ConfigError(raw.problems)),
+        }
+    }
+
     /// Defaults that follow from other settings.
     fn derive_defaults(&mut self) -> Result<(), ConfigError> {
-        let upnp = self.value("network.allow_private") != Some("true");
-        self.set_default("network.upnp", &upnp.to_string());
+        let is_public = self.value("network.allow_private") != Some("true");
+        self.set_default("network.upnp", &is_public.to_string());
+        // Nobody elsewhere could join a chain of one's own, nor a network of private addresses.
+        let is_for_all = is_public && self.value("chain.preset") != Some("local");
+        self.set_default("network.rendezvous", if is_for_all { "ipfs" } else { "off" });
         let deposit_max = if self.value("chain.preset") == Some("ethereum") { "20.00" } else { "1.00" };
         self.set_default("spending.deposit_max", deposit_max);
         let deposit_max = Usdc::read(self, "spending.deposit_max")?;
@@ -121,21 +153,27 @@ impl Raw {
     }
 
     /// A file where the data folder should be, or on the way to it, is said once, and nothing is looked for in it; so is a
-    /// folder that nobody names.
+    /// link to nothing, and a folder that nobody names.
     fn check_folder(&mut self, data_dir: Option<&Setting>) -> Result<(), ConfigError> {
         let Some((setting, path)) = data_dir.and_then(|setting| Some((setting, setting.values.first()?)))
         else {
             let what =
-                "has no default, because neither XDG_DATA_HOME nor HOME names a folder; name one with --data";
+                "has no default, because neither XDG_DATA_HOME nor HOME is set; name a folder with --data";
             self.problem(&SettingOrigin::Unset, "node.data_dir", what.to_owned());
             return Err(ConfigError(std::mem::take(&mut self.problems)));
         };
         let what = match std::fs::metadata(path) {
             Ok(found) if !found.is_dir() => "names a file",
             Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => "leads through a file",
+            Err(error)
+                if error.kind() == std::io::ErrorKind::NotFound
+                    && std::fs::symlink_metadata(path).is_ok() =>
+            {
+                "names a link whose target does not exist"
+            }
             _ => return Ok(()),
         };
-        let what = format!("{what}; it must be a folder, which is made if it is not there");
+        let what = format!("{what}; it must be a folder, which is created if it does not exist");
         self.problem(&setting.origin, "node.data_dir", what);
         Err(ConfigError(std::mem::take(&mut self.problems)))
     }
@@ -147,12 +185,11 @@ impl Raw {
         match read_own(&path) {
             Ok(text) => self.read_toml(&text, &origin),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && sources.file.is_none() => {}
-            Err(error) => {
-                // What the system says names no reason of this node's.
-                let is_ours = error.raw_os_error().is_none();
-                let what = if is_ours { "is not read" } else { "cannot be read" };
-                self.problem(&origin, "file", format!("{what}: {error}"));
+            // What the system says names no reason of this node's.
+            Err(error) if error.raw_os_error().is_none() => {
+                self.unread(&origin, format!("is not read: {error}"), &error);
             }
+            Err(error) => self.unread(&origin, unreadable(&error), &error),
         }
     }
 
@@ -168,7 +205,7 @@ impl Raw {
         match stored {
             Ok(text) => self.read_toml(&text, &origin),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => self.problem(&origin, "file", format!("cannot be read: {error}")),
+            Err(error) => self.unread(&origin, unreadable(&error), &error),
         }
     }
 
@@ -182,11 +219,7 @@ impl Raw {
         };
         for (section, entries) in table {
             let toml::Value::Table(entries) = entries else {
-                self.problem(
-                    origin,
-                    &section,
-                    format!("stands outside a section{}", suggest_section(&section)),
-                );
+                self.problem(origin, &section, format!("is outside a section{}", suggest_section(&section)));
                 continue;
             };
             for (entry, value) in entries {
@@ -197,7 +230,8 @@ impl Raw {
 
     fn read_entry(&mut self, name: &str, value: toml::Value, origin: &SettingOrigin) {
         if name == "node.data_dir" {
-            let what = "is set by --data or FARTHING_NODE__DATA_DIR, because this file is looked for in it";
+            let what = "cannot be set in this file, which is read from that folder; use --data or \
+                        FARTHING_NODE__DATA_DIR";
             return self.problem(origin, name, what.into());
         }
         let Some((key, from_file)) = find(name) else {
@@ -245,13 +279,15 @@ impl Raw {
         for assignment in &sources.set {
             let origin = SettingOrigin::Flag("--set".to_owned());
             let Some((name, value)) = assignment.split_once('=') else {
-                self.problem(&origin, assignment, "is written section.key=value".into());
+                self.problem(&origin, assignment, "must be written as section.key=value".into());
                 continue;
             };
             match find(name.trim()) {
                 Some((key, _)) if key.is_secret() => {
-                    let what =
-                        format!("is secret, and others can read a command line: use {}_FILE", key.variable());
+                    let what = format!(
+                        "is secret, and others can read the command line: use {}_FILE",
+                        key.variable()
+                    );
                     self.problem(&origin, name, what);
                 }
                 Some((key, _)) => self.set(key, false, split(key, value.trim()), origin),
@@ -298,14 +334,23 @@ impl Raw {
                 let Err(expected) = key.form.check(value) else { continue };
                 let what =
                     if key.is_secret() { expected } else { format!("`{}`: {expected}", shortened(value)) };
-                problems.push(ConfigProblem { origin: setting.origin.clone(), name: key.name.into(), what });
+                let (origin, name) = (setting.origin.clone(), key.name.into());
+                problems.push(ConfigProblem { origin, name, what, is_denied: false });
             }
         }
         self.problems.extend(problems);
     }
 
     fn problem(&mut self, origin: &SettingOrigin, name: &str, what: String) {
-        self.problems.push(ConfigProblem { origin: origin.clone(), name: shortened(name), what });
+        let (origin, name) = (origin.clone(), shortened(name));
+        self.problems.push(ConfigProblem { origin, name, what, is_denied: false });
+    }
+
+    /// Says what keeps a file from being read, and remembers whether that is another user's right to it.
+    fn unread(&mut self, origin: &SettingOrigin, what: String, error: &std::io::Error) {
+        let is_denied = error.kind() == std::io::ErrorKind::PermissionDenied;
+        let origin = origin.clone();
+        self.problems.push(ConfigProblem { origin, name: "file".to_owned(), what, is_denied });
     }
 }
 
@@ -337,7 +382,7 @@ fn plain_text(value: toml::Value) -> Result<String, String> {
         toml::Value::String(text) => Ok(text),
         toml::Value::Integer(number) => Ok(number.to_string()),
         toml::Value::Boolean(switch) => Ok(switch.to_string()),
-        toml::Value::Float(_) => Err("fractions are written in quotes, so that no digit is lost".into()),
+        toml::Value::Float(_) => Err("write fractions in quotes, so that no digit is lost".into()),
         other => Err(format!("expected one value, found {}", other.type_str())),
     }
 }
@@ -368,4 +413,28 @@ fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<
     candidates
         .filter(|candidate| distance(candidate) <= distance_max)
         .min_by_key(|candidate| distance(candidate))
+}
+
+/// Says that the system does not let this user read a file, and whom it might let.
+fn unreadable(error: &std::io::Error) -> String {
+    let is_denied = error.kind() == std::io::ErrorKind::PermissionDenied;
+    let next = if is_denied { "; run this command as the file's user, with `sudo -u`" } else { "" };
+    format!("cannot be read: {error}{next}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+
+    use super::unreadable;
+
+    #[test]
+    fn a_file_of_another_user_says_as_whom_to_run_the_command() {
+        let told = |kind: ErrorKind| unreadable(&kind.into());
+        assert!(
+            told(ErrorKind::PermissionDenied)
+                .ends_with("run this command as the file's user, with `sudo -u`")
+        );
+        assert!(!told(ErrorKind::NotFound).contains("sudo"));
+    }
 }

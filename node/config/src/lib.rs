@@ -25,12 +25,12 @@ pub use self::{
     chain::public_chain_id,
     chosen::UserSettings,
     example::{Shown, ShownValue, example},
-    gather::Sources,
+    gather::{NodeFolder, Sources},
     raw::{ConfigError, ConfigProblem},
     reload::ChangedSettings,
     settings::{
-        ChainConfig, Config, GatewayConfig, LOG_FILTER, LimitsConfig, LogConfig, NetworkConfig, NodeConfig,
-        PanelConfig, SettlementConfig, SpendingConfig, WalletConfig,
+        CatalogConfig, ChainConfig, Config, GatewayConfig, LOG_FILTER, LimitsConfig, LogConfig,
+        NetworkConfig, NodeConfig, PanelConfig, SettlementConfig, SpendingConfig, WalletConfig,
     },
     surroundings::Surroundings,
 };
@@ -43,6 +43,14 @@ pub enum TlsMode {
     /// By a certificate from elsewhere: PEM files of the chain and its key.
     Files { cert_file: PathBuf, key_file: PathBuf },
     /// By a trusted proxy in front, or by never leaving the machine.
+    Off,
+}
+
+/// The place where nodes that know nobody find each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rendezvous {
+    /// The public IPFS DHT, or one that is entered in its place.
+    Ipfs,
     Off,
 }
 
@@ -62,6 +70,14 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     let config = Config::read(&raw)?;
     let problems = config.problems(&raw);
     if problems.is_empty() { Ok(Loaded { config, raw }) } else { Err(ConfigError(problems)) }
+}
+
+/// Finds the data folder alone, for commands that ask a running node: a mistake in a settings file stops none of them.
+///
+/// # Errors
+/// [`ConfigError`] with every mistake in flags, or without a folder.
+pub fn node_folder(sources: &Sources) -> Result<NodeFolder, ConfigError> {
+    Raw::folder(sources)
 }
 
 impl Loaded {
@@ -181,29 +197,29 @@ impl Config {
         rule(
             gateway.tls || certificate.is_none() && key.is_none(),
             "gateway.tls",
-            "is off, yet a certificate is named; remove one of them",
+            "is off but a certificate is set; remove one of them",
         );
-        rule(certificate.is_none() || key.is_some(), "gateway.tls_cert_file", "needs tls_key_file beside it");
-        rule(key.is_none() || certificate.is_some(), "gateway.tls_key_file", "needs tls_cert_file beside it");
+        rule(certificate.is_none() || key.is_some(), "gateway.tls_cert_file", "needs tls_key_file too");
+        rule(key.is_none() || certificate.is_some(), "gateway.tls_key_file", "needs tls_cert_file too");
         rule(
             gateway.tls || gateway.listen.ip().is_loopback() || !gateway.trusted_proxies.is_empty(),
             "gateway.tls",
-            "is off on an address others can reach: name the proxy in trusted_proxies, or listen on 127.0.0.1",
+            "is off on an address that others can reach: set the proxy in trusted_proxies, or listen on 127.0.0.1",
         );
         rule(
             gateway.plain.is_none_or(|address| address.ip().is_loopback()),
             "gateway.plain",
-            "is an address others can reach, and what they send there could be read on its way: use 127.0.0.1",
+            "is an address that others can reach, and traffic to it is not encrypted: use 127.0.0.1",
         );
         rule(
             gateway.socket != Some(node.data_dir.join(file_names::CONTROL_SOCKET)),
             "gateway.socket",
-            "is where the node takes commands: choose another name, such as `call.sock` beside it",
+            "is the node's own control socket: choose another name, such as `call.sock` in the same folder",
         );
         rule(
             panel.tls || panel.listen.ip().is_loopback() || !panel.trusted_proxies.is_empty(),
             "panel.tls",
-            "is off on an address others can reach: name the proxy in trusted_proxies, or listen on 127.0.0.1",
+            "is off on an address that others can reach: set the proxy in trusted_proxies, or listen on 127.0.0.1",
         );
         rule(
             panel
@@ -222,6 +238,11 @@ impl Config {
             "must be 1-32 lower-case letters, digits or dashes",
         );
         rule(!network.listen.is_empty(), "network.listen", "must name at least one address");
+        rule(
+            network.rendezvous == Rendezvous::Off || !network.rendezvous_entrance.is_empty(),
+            "network.rendezvous_entrance",
+            "must have at least one address, or set network.rendezvous to \"off\"",
+        );
         rule(
             spending.deposit_min <= spending.deposit_max,
             "spending.deposit_min",

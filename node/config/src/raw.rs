@@ -25,6 +25,8 @@ pub struct ConfigProblem {
     pub origin: SettingOrigin,
     pub name: String,
     pub what: String,
+    /// True if it is about a file that belongs to another user.
+    pub is_denied: bool,
 }
 
 /// Everything there is to mend, one line each.
@@ -32,6 +34,11 @@ pub struct ConfigProblem {
 pub struct ConfigError(pub Vec<ConfigProblem>);
 
 impl ConfigError {
+    /// Returns whether another user has to run the command.
+    pub fn is_denied(&self) -> bool {
+        self.0.iter().any(|problem| problem.is_denied)
+    }
+
     /// Returns the step to take next.
     pub const fn next_step(&self) -> &'static str {
         "`farthing config example` explains every setting"
@@ -42,7 +49,7 @@ impl std::error::Error for ConfigError {}
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the configuration needs mending:")?;
+        f.write_str("the configuration is not valid:")?;
         self.0.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
     }
 }
@@ -76,6 +83,6 @@ impl Raw {
 
     pub(super) fn problem_with(&self, name: &str, what: &str) -> ConfigProblem {
         let origin = self.settings.get(name).map_or(SettingOrigin::Default, |setting| setting.origin.clone());
-        ConfigProblem { origin, name: name.into(), what: what.into() }
+        ConfigProblem { origin, name: name.into(), what: what.into(), is_denied: false }
     }
 }

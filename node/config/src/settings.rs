@@ -14,10 +14,11 @@ use farthing_os::secret::SecretText;
 use farthing_protocol::{
     Address, Usdc,
     limits::{CLOSE_DELAY_SECS_MAX, CLOSE_DELAY_SECS_MIN},
+    shards::ShardCount,
 };
 
 use super::{
-    FlagRule,
+    FlagRule, Rendezvous,
     keys::{
         CHAIN_PRESETS,
         Fallback::{Unset, Value, Values},
@@ -30,6 +31,9 @@ use super::{
 const HOUR_SECS: u64 = 3600;
 const DAY_SECS: u64 = 24 * HOUR_SECS;
 const MINUTE_MS: u64 = 60_000;
+
+const SHARD_COUNTS: &[&str] =
+    &["all", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"];
 
 /// Libraries' own words are for their programmers: what matters of them this program says in its own. Strangers can cause
 /// warnings for every message that they send and, of streams within a connection, errors for every connection: a log that
@@ -84,172 +88,203 @@ macro_rules! key {
 settings! {
     /// The process and what it keeps.
     node: NodeConfig {
-        /// Folder of the wallet, the ledger and everything else worth keeping; unless set, /data in a container, and elsewhere
-        /// farthing in $XDG_DATA_HOME or in ~/.local/share. Not set in the file, which lies in it.
+        /// Folder for the wallet, the ledger and all other data of the node. Default: /data in a container, elsewhere
+        /// farthing in $XDG_DATA_HOME or in ~/.local/share. It cannot be set in this file, which is in that folder.
         data_dir: PathBuf = Path, Unset;
-        /// Folder of backups, better on another disk; it must be there. Unless set, `backups` in the data folder, which
-        /// is made.
+        /// Folder for backups, best on another disk; it must exist. Default: `backups` in the data folder, which is
+        /// created.
         backups_dir: Option<PathBuf> = Path, Unset;
-        /// What other nodes show for this one, at most 40 characters; nothing unless set.
+        /// Name that other nodes show for this one, at most 40 characters. Default: no name.
         name: Option<String> = Text, Unset;
     }
     /// The key of this node.
     wallet: WalletConfig {
-        /// Protects the wallet file. Without one, a random passphrase is stored beside the wallet, which protects
-        /// copies of the wallet file only.
+        /// Passphrase that protects the wallet file. If unset, a random one is stored beside the wallet; it protects
+        /// only copies of the wallet file.
         passphrase: Option<SecretText> = Secret, Unset;
     }
     /// Port 3000, where scripts call.
     gateway: GatewayConfig {
-        /// Where scripts call. Every request needs a secret. In a container it is 0.0.0.0:3000 unless set, and whoever runs
-        /// the container publishes that.
+        /// Address for scripts. Every request needs a secret. Default in a container: 0.0.0.0:3000, which you publish
+        /// when you run the container.
         listen: SocketAddr = Socket, Value("127.0.0.1:3000");
-        /// Names beside localhost under which scripts reach the gateway. Other names are refused, so that no web page
-        /// can reach it by rebinding its own name.
+        /// Host names, besides localhost, under which scripts reach the gateway. Other names are refused, so that no
+        /// web page can reach it by DNS rebinding.
         hosts: Vec<String> = List(Item::Host), Values(&[]);
-        /// "off" only behind a proxy that speaks TLS: it needs trusted_proxies, or a listen address of this machine
-        /// alone.
+        /// Use "off" only behind a proxy that speaks TLS; it requires trusted_proxies, or a listen address on this
+        /// machine only.
         tls: bool = Choice(&["on", "off"]), Value("on");
-        /// An own certificate chain (PEM), with tls_key_file; otherwise the node's own authority issues one.
+        /// File with your own certificate chain (PEM); set tls_key_file too. If unset, the node's own authority issues
+        /// a certificate.
         tls_cert_file: Option<PathBuf> = Path, Unset;
-        /// The private key (PEM) of tls_cert_file.
+        /// File with the private key (PEM) of tls_cert_file.
         tls_key_file: Option<PathBuf> = Path, Unset;
-        /// A second address where scripts call without TLS, of this machine alone: "127.0.0.1:3003".
+        /// Second address for scripts, without TLS and only on this machine: "127.0.0.1:3003".
         plain: Option<SocketAddr> = Socket, Unset;
-        /// A Unix socket where scripts of the node's user or group call without TLS. A file that is there is left alone,
-        /// unless it is a socket at which nobody listens. control.sock in the data folder is refused: the node takes commands
-        /// there.
+        /// Unix socket where scripts of the node's user or group call without TLS. An existing file is not replaced,
+        /// unless it is a socket that nobody uses. control.sock in the data folder is refused, because the node uses it
+        /// for commands.
         socket: Option<PathBuf> = Path, Unset;
-        /// When set, only these addresses may connect.
+        /// If set, only these addresses may connect.
         trusted_proxies: Vec<IpAddr> = List(Item::Ip), Values(&[]);
-        /// Open connections of each of these addresses in all: about 2 MiB of buffers at the most.
+        /// Open connections of each of these addresses in all; each needs at most about 2 MiB of buffers.
         connections_max: usize = integer(1, 65_536), Value("128");
-        /// Open connections from one address: many for a busy script, and never all of them.
+        /// Open connections from one address: enough for a busy script, but never all of them.
         connections_per_ip_max: usize = integer(1, 65_536), Value("96");
     }
     /// Port 3002, the console. Its certificate is the gateway's, or one of the node's own authority.
     panel: PanelConfig {
-        /// Where the console is opened in a browser. It needs a password. In a container it is 0.0.0.0:3002 unless set, and
-        /// whoever runs the container publishes that.
+        /// Address of the console in a browser. It needs a password. Default in a container: 0.0.0.0:3002, which you
+        /// publish when you run the container.
         listen: SocketAddr = Socket, Value("127.0.0.1:3002");
-        /// Names beside localhost under which browsers reach the console. Other names are refused, so that no web page
-        /// can reach it by rebinding its own name.
+        /// Host names, besides localhost, under which browsers reach the console. Other names are refused, so that no
+        /// web page can reach it by DNS rebinding.
         hosts: Vec<String> = List(Item::Host), Values(&[]);
-        /// "off" as for the gateway. The certificate is the gateway's, or one of the node's own authority.
+        /// "off" as for the gateway. The console uses the gateway's certificate, or one from the node's own authority.
         tls: bool = Choice(&["on", "off"]), Value("on");
-        /// When set, only these addresses may connect.
+        /// If set, only these addresses may connect.
         trusted_proxies: Vec<IpAddr> = List(Item::Ip), Values(&[]);
-        /// The console's password, for set-ups without hands; FARTHING_PANEL_PASSWORD_FILE names a file with it.
-        /// Otherwise it is chosen in the browser.
+        /// Password of the console, for unattended setup; FARTHING_PANEL_PASSWORD_FILE names a file with it. If unset,
+        /// you choose it in the browser.
         password: Option<SecretText> = Secret, Unset;
     }
     /// Port 3001 and other nodes.
     network: NetworkConfig {
-        /// Where other nodes connect, as multiaddresses.
+        /// Addresses where other nodes connect, as multiaddresses.
         listen: Vec<String> = List(Item::Multiaddr), Values(&[
             "/ip4/0.0.0.0/tcp/3001",
             "/ip4/0.0.0.0/udp/3001/quic-v1",
             "/ip6/::/tcp/3001",
             "/ip6/::/udp/3001/quic-v1",
         ]);
-        /// Addresses to publish when they differ from what others observe, for instance behind a forwarded port.
-        /// Published at once, withdrawn while peers cannot reach them.
+        /// Addresses to publish if they differ from what others observe, for example behind a forwarded port. Published
+        /// at once, and withdrawn while peers cannot reach them.
         announce: Vec<String> = List(Item::Multiaddr), Values(&[]);
-        /// Nodes through which this one finds the others; /p2p/<peer id> at the end lets nobody else answer there.
+        /// Nodes through which this node finds the others; with /p2p/<peer id> at the end, only that node may answer
+        /// there.
         bootstrap: Vec<String> = List(Item::Multiaddr), Values(&[]);
-        /// Publish and dial private and loopback addresses: for test networks on one machine or LAN.
+        /// Meeting point for nodes that know no other node. "ipfs" asks the public IPFS DHT while fewer than three
+        /// peers are connected, which shows its hosts this node's IP address; while this node can be reached, it is
+        /// also listed there, which shows everybody its addresses and its wallet. Default: "off" on a local chain and
+        /// where private addresses are allowed, "ipfs" elsewhere.
+        rendezvous: Rendezvous = Choice(&["ipfs", "off"]), Unset;
+        /// Nodes of that DHT to connect to first.
+        rendezvous_entrance: Vec<String> = List(Item::Multiaddr), Values(&[
+            "/dnsaddr/bootstrap.libp2p.io/p2p/QmNnooDu7bfjPFoTZYxMNLWUQJyrVwtbZg5gBMjTezGAJN",
+            "/dnsaddr/bootstrap.libp2p.io/p2p/QmQCU2EcMqAqQPR2i9bChDtGNJchTbq5TbXJJ16u19uLTa",
+            "/dnsaddr/bootstrap.libp2p.io/p2p/QmbLHAnMoJPWSCR5Zhtx6BHJX9KiKNN6tpvbUcqanj75Nb",
+            "/dnsaddr/bootstrap.libp2p.io/p2p/QmcZf59bWwK5XFi76CZX8cbJ4BhTzzA3gU1ZjYZcYW3dwt",
+            "/dnsaddr/va1.bootstrap.libp2p.io/p2p/12D3KooWKnDdG3iXw9eTFijk3EWSunZcFi54Zka4wmtqtt6rPxc8",
+        ]);
+        /// Publish and dial private and loopback addresses; for test networks on one machine or LAN.
         allow_private: bool = Switch, Value("false");
-        /// Tell neighbours of new records and listings at once; without it they spread within minutes.
+        /// Send new records and listings to neighbours at once; without it they spread within minutes.
         gossip: bool = Switch, Value("true");
         /// Look for nodes of the same local network by multicast.
         mdns: bool = Switch, Value("false");
-        /// Name of the network, 1-32 lower-case letters, digits or dashes. Nodes meet those of the same name and chain.
+        /// Name of the network, 1-32 lower-case letters, digits or dashes. Nodes connect only to nodes with the same
+        /// network name and chain.
         name: Option<String> = Text, Unset;
-        /// Ask the router by UPnP to forward the ports of network.listen; "true" unless private addresses are allowed.
+        /// Ask the router by UPnP to forward the ports of network.listen. Default: "true", unless private addresses are
+        /// allowed.
         upnp: bool = Switch, Unset;
-        /// From the start until peers are asked for the first time whether they can dial this node,
+        /// Relay for nodes that nobody can connect to, while peers can connect to this node: 32 nodes, and 128
+        /// connections of 2 MiB and 5 minutes. The relayed traffic is encrypted.
+        relay: bool = Switch, Value("true");
+        /// Use the relays of other nodes while this node sells and nobody can connect to it. Relays see who calls and
+        /// when, but not the content.
+        use_relays: bool = Switch, Value("true");
+        /// Time from the start until this node first asks peers whether they can dial it.
         reach_first as "reach_first_ms": Duration = integer(0, 10 * MINUTE_MS), Value("10000");
-        /// and from then on how often; a change of address is tested at once.
+        /// Time between later tests; a changed address is tested at once.
         reach_interval as "reach_interval_secs": Duration = integer(1, DAY_SECS), Value("900");
-        /// How often one peer is asked, and how often one that asks is dialled; lower on test networks only.
+        /// Shortest time between two tests with the same peer, in both directions; use less only on test networks.
         reach_peer_interval as "reach_peer_interval_secs": Duration = integer(1, HOUR_SECS), Value("60");
+    }
+    /// The services of the network that this node knows without asking.
+    catalog: CatalogConfig {
+        /// Part of the network's listings to keep: "all", or a number of its sixteen shards; a hash puts each owner in
+        /// a shard. A node that keeps all is an index node: nodes that keep less ask it when they search. Your own
+        /// listings, and those of owners that this node has a channel with or bought from, are always kept.
+        shards: ShardCount = Choice(SHARD_COUNTS), Value("all");
+        /// Most listings to keep, about 0.6 KiB of memory and 0.5 KiB on disk each. If there are more, keep fewer
+        /// shards or raise this.
+        listings_max: usize = integer(1_000, 10_000_000), Value("200000");
     }
     /// The chain that settles calls. What is unset follows the preset.
     chain: ChainConfig {
-        /// The chain that settles calls; a node starts only where it is chosen, and its first start writes a public one into a
-        /// farthing.toml where there is none. "local" is a chain of your own, on this machine or in a private network. "custom"
-        /// is any other public chain: it needs rpc_urls, chain_id and token, and is taken for a layer 2, at most 5 gwei for a
-        /// unit of gas.
+        /// Chain that settles calls. A node starts only after you choose one; its first start writes a public chain
+        /// into farthing.toml if that file does not exist. "local" is your own chain, on this machine or in a private
+        /// network. "custom" is any other public chain: it needs rpc_urls, chain_id and token, and is treated as a
+        /// layer 2 with at most 5 gwei for a unit of gas.
         preset: String = Choice(CHAIN_PRESETS), Value("base");
-        /// Endpoints of the chain in order of preference; the preset's public one unless set. A proxy that the environment names
-        /// is asked for none on this machine or in a private network.
+        /// Endpoints of the chain in order of preference. Default: the preset's public endpoint. A proxy from the
+        /// environment is not used for endpoints on this machine or in a private network.
         rpc_urls: Vec<String> = List(Item::Url), Values(&[]);
-        /// Id of a local chain (31337 unless set) or a custom one; beside the name of a public chain it is only compared, and
-        /// a node does not start where they differ.
+        /// Id of a local chain (default 31337) or a custom one. With a public chain's name it is only compared, and the
+        /// node does not start if they differ.
         chain_id: Option<u64> = integer(1, u64::MAX), Unset;
-        /// "testnet" where the money of a custom chain is worth nothing, and refused for the id of a known main network; unless
-        /// set, it is real.
+        /// Set "testnet" if the money of a custom chain is worth nothing; refused for the id of a known main network.
+        /// If unset, the money is real.
         kind: Option<String> = Choice(&["mainnet", "testnet"]), Unset;
         /// USDC's address on a local or custom chain.
         token: Option<Address> = Wallet, Unset;
-        /// The channel contract, where it is not at its usual address.
+        /// Address of the channel contract, if it is not the usual one.
         contract: Option<Address> = Wallet, Unset;
-        /// Blocks until a deposit counts; the preset's number unless set.
+        /// Number of blocks until a deposit counts. Default: the preset's number.
         confirmations: Option<u64> = integer(1, 1_000), Unset;
-        /// Whether a deposit counts in full only when the chain's block tag `safe` has reached it; so on public layer
-        /// 2s unless set.
+        /// If true, a deposit counts in full only when the chain's block tag `safe` has reached it. Default: true on
+        /// public layer 2s.
         safe_tag: Option<bool> = Switch, Unset;
-        /// Time an owner has for its claim after a payer asks to close (1 hour to 30 days).
+        /// Time that an owner has for its claim after a payer asks to close (1 hour to 30 days).
         close_delay_secs: u64 = integer(CLOSE_DELAY_SECS_MIN, CLOSE_DELAY_SECS_MAX), Value("86400");
-        /// How often the head of the chain is read: unless set, every 4 s on a layer 2, 12 s on Ethereum itself and 0.2 s
-        /// on a local chain.
+        /// Time between two reads of the chain's head. Default: 4 s on a layer 2, 12 s on Ethereum itself and 0.2 s on
+        /// a local chain.
         poll_interval as "poll_interval_ms": Option<Duration> = integer(50, 10 * MINUTE_MS), Unset;
     }
     /// What this node may spend.
     spending: SpendingConfig {
-        /// "false" stops all spending: no call is paid and no channel opened.
+        /// Set "false" to stop all spending: no call is paid and no channel is opened.
         enabled: bool = Switch, Value("true");
-        /// The most one call may cost, whatever max_price it names; `farthing spending limits` replaces these three
+        /// Highest price of one call, whatever its max_price; `farthing spending limits` changes these three limits
         /// while the node runs.
         price_max: Usdc = Amount, Value("0.01");
-        /// The most this node spends on calls in a day (UTC).
+        /// Most that this node may spend on calls in a day (UTC).
         per_day: Usdc = Amount, Value("5.00");
-        /// The most the holder of one consumer secret spends in a day (UTC).
+        /// Most that may be spent with one consumer secret in a day (UTC).
         per_secret_day: Usdc = Amount, Value("5.00");
-        /// First deposit of a channel, in prices of the call that opens it.
+        /// First deposit of a channel, as a multiple of the price of the call that opens it.
         deposit_prices: u64 = integer(1, 1_000_000), Value("200");
-        /// Smallest deposit: less is not worth its transaction.
+        /// Smallest deposit; less is not worth its transaction.
         deposit_min: Usdc = Amount, Value("0.05");
-        /// Largest deposit at once, and the largest that a listing may ask for; 1.00, or 20.00 on Ethereum itself,
-        /// unless set.
+        /// Largest single deposit, and the largest that a listing may require. Default: 1.00, or 20.00 on Ethereum
+        /// itself.
         deposit_max: Usdc = Amount, Unset;
-        /// The longest that a listing may bind a deposit when its owner does not answer; owners ask for a day as a
-        /// rule.
+        /// Longest time that a listing may bind a deposit if its owner does not answer; most owners ask for a day.
         close_delay_max_secs: u64 = integer(CLOSE_DELAY_SECS_MIN, CLOSE_DELAY_SECS_MAX), Value("604800");
-        /// What becomes of paid calls to a service whose answers break its own description or fail often: they are
-        /// bought with a warning, or refused until it does better; `farthing spending flagged` says otherwise for one
-        /// service.
+        /// Rule for paid calls to a service that fails often or whose answers break its own description: buy them with
+        /// a warning, or refuse them until it improves; `farthing spending flagged` sets the rule for one service.
         flagged: FlagRule = Choice(&["warn", "stop"]), Value("warn");
-        /// How long after its last bad answer one call tries a flagged service that is stopped; twice as long after
-        /// each trial that fails.
+        /// Time after its last bad answer until one call tries a flagged service again; doubled after each failed
+        /// trial.
         flagged_trial as "flagged_trial_secs": Duration = integer(1, 7 * DAY_SECS), Value("600");
-        /// The most that undecided calls to one owner may cost, calls whose end it has not told and that nobody waits for
-        /// any more; ten times the price of a call where that is more. Beyond it calls are refused, but for a trial an
-        /// hour after the last of them, and above half of it nothing is added to the owner's channel.
+        /// Most that undecided calls to one owner may cost: calls that nobody waits for any more and whose end the
+        /// owner has not reported. Ten times the price of a call counts if that is more. Above it calls are refused,
+        /// except a trial an hour after the last of them; above half of it nothing is added to the owner's channel.
         undecided_max: Usdc = Amount, Value("0.10");
-        /// The most that lies in the channel with one owner, deposited and not paid out; 5.00, or five times
-        /// deposit_max where that is more, unless set.
+        /// Most money in the channel with one owner, deposited and not paid out. Default: 5.00, or five times
+        /// deposit_max if that is more.
         at_rest_per_owner: Usdc = Amount, Unset;
-        /// The most that lies in all channels, deposits under way included; four times at_rest_per_owner unless set.
+        /// Most money in all channels, including deposits under way. Default: four times at_rest_per_owner.
         at_rest_max: Usdc = Amount, Unset;
-        /// A channel is topped up when less than this many prices remain,
+        /// A channel is topped up when less than this many prices remain
         topup_prices: u64 = integer(0, 1_000_000), Value("20");
-        /// or less than this part of its deposit.
+        /// or less than this part of its deposit remains.
         topup_percent: u64 = integer(0, 100), Value("25");
     }
     /// When what was earned is claimed, and channels are closed.
     settlement: SettlementConfig {
-        /// How often the books are looked at for something to claim or close.
+        /// Time between two checks for something to claim or close.
         interval as "interval_secs": Duration = integer(1, DAY_SECS), Value("60");
         /// Claim when at least this much is earned and unclaimed,
         claim_min: Usdc = Amount, Value("0.25");
@@ -263,36 +298,36 @@ settings! {
         claim_deposit_percent: u64 = integer(1, 100), Value("90");
         /// Wait while gas costs more than this many times its usual price, unless a close is pending.
         gas_price_factor_max: u64 = integer(1, 1_000), Value("5");
-        /// Close a channel that was not used for this long.
+        /// Close a channel that has not been used for this long.
         idle_close as "idle_close_secs": Duration = integer(60, 365 * DAY_SECS), Value("604800");
-        /// How long an owner may take to answer when asked to close an unused channel; then the chain is asked.
+        /// Time for an owner to answer a request to close an unused channel; after it this node closes it on the chain.
         close_answer as "close_answer_secs": Duration = integer(60, 30 * DAY_SECS), Value("86400");
-        /// How long an owner that promised to close may take; then the chain is asked.
+        /// Time for an owner to close a channel as promised; after it this node closes it on the chain.
         close_promise as "close_promise_secs": Duration = integer(1, 30 * DAY_SECS), Value("3600");
-        /// Least deposit of a channel that this node serves; smaller ones are refused and take no place.
+        /// Smallest deposit of a channel that this node serves; calls on smaller ones are refused.
         channel_min: Usdc = Amount, Value("0.01");
-        /// The most that one payer is served for on deposits that the chain may still take back (chain.safe_tag).
+        /// Most that one payer is served for on deposits that the chain may still take back (chain.safe_tag).
         unsafe_max: Usdc = Amount, Value("1.00");
-        /// The most that is earned and unclaimed while the wallet's ETH does not pay for a claim; then calls are
+        /// Most that may be earned and unclaimed while the wallet's ETH does not pay for a claim; above it calls are
         /// refused.
         without_gas_max: Usdc = Amount, Value("0.25");
     }
     /// How much at once, and for how long.
     limits: LimitsConfig {
-        /// Connecting to an upstream.
+        /// Time to connect to an upstream.
         upstream_connect as "upstream_connect_ms": Duration = integer(10, MINUTE_MS), Value("3000");
-        /// From connecting until the head of the answer.
+        /// Time from the connection until the head of the answer.
         upstream_first_byte as "upstream_first_byte_ms": Duration = integer(10, 5 * MINUTE_MS), Value("10000");
-        /// Between two parts of an answer.
+        /// Time between two parts of an answer.
         upstream_idle as "upstream_idle_ms": Duration = integer(10, 5 * MINUTE_MS), Value("10000");
-        /// The whole exchange; a call's own deadline may be shorter. An operation with timeout_secs in its service file has
-        /// that in place of these three.
+        /// Time for the whole exchange; a call's own deadline may be shorter. An operation with timeout_secs in its
+        /// service file uses that instead of these three.
         upstream_total as "upstream_total_ms": Duration = integer(10, 5 * MINUTE_MS), Value("30000");
-        /// A call that this node buys, where its listing says no longer.
+        /// Time for a call that this node buys, unless its listing allows longer.
         call_total as "call_total_ms": Duration = integer(1_000, 5 * MINUTE_MS), Value("30000");
-        /// Body of an upstream's answer; larger ones are refused and not charged.
+        /// Largest body of an upstream's answer; larger ones are refused and not charged.
         response_bytes_max: usize = integer(1024, 64 * 1024 * 1024), Value("8388608");
-        /// Memory for bodies under way, of requests and answers on all ports together.
+        /// Memory for the bodies of running requests and answers, on all ports together.
         bodies_bytes_max: usize = integer(16 * 1024 * 1024, 64 * 1024 * 1024 * 1024), Value("134217728");
         /// Calls served at once,
         calls_max: usize = integer(1, 65_536), Value("64");
@@ -300,20 +335,20 @@ settings! {
         calls_per_payer_max: usize = integer(1, 65_536), Value("16");
         /// and of one service.
         calls_per_service_max: usize = integer(1, 65_536), Value("32");
-        /// Calls that wait for their turn before others are told to come back.
+        /// Calls that may wait for their turn; further ones are refused for the moment.
         calls_waiting_max: usize = integer(0, 65_536), Value("128");
-        /// Calls of one operation in a minute that one payer makes and that end uncharged. Beyond that one is tried now and
-        /// then, until one is charged. As a consumer this node has its secrets share as many.
+        /// Calls of one operation that one payer may make in a minute and that end uncharged. Above it one is tried now
+        /// and then, until one is charged. As a consumer this node shares the same number among its secrets.
         uncharged_per_minute: u32 = integer(1, 1_000_000), Value("20");
         /// The same of all operations together.
         uncharged_in_all: u32 = integer(1, 1_000_000), Value("100");
-        /// Time between two that are tried.
+        /// Time between two trial calls.
         uncharged_trial as "uncharged_trial_ms": Duration = integer(10, MINUTE_MS), Value("1000");
     }
     /// What the node tells of itself on standard error.
     log: LogConfig {
-        /// What is told: error, warn, info, debug or trace, for parts of the program on their own. FARTHING_LOG is
-        /// another name of its variable.
+        /// Filter for the log: error, warn, info, debug or trace, also for single parts of the program. FARTHING_LOG is
+        /// another name for its variable.
         filter: String = Text, Value(LOG_FILTER);
     }
 }
@@ -340,7 +375,7 @@ macro_rules! read_from_text {
     };
 }
 
-read_from_text!(Address, PathBuf, SecretText, SocketAddr, String, Usdc, u32, u64, usize);
+read_from_text!(Address, PathBuf, SecretText, ShardCount, SocketAddr, String, Usdc, u32, u64, usize);
 
 impl Read for bool {
     fn read(raw: &Raw, name: &str) -> Result<Self, ConfigError> {
@@ -351,6 +386,12 @@ impl Read for bool {
 impl Read for FlagRule {
     fn read(raw: &Raw, name: &str) -> Result<Self, ConfigError> {
         String::read(raw, name).map(|text| if text == "stop" { Self::Stop } else { Self::Warn })
+    }
+}
+
+impl Read for Rendezvous {
+    fn read(raw: &Raw, name: &str) -> Result<Self, ConfigError> {
+        String::read(raw, name).map(|text| if text == "ipfs" { Self::Ipfs } else { Self::Off })
     }
 }
 

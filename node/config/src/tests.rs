@@ -51,11 +51,17 @@ fn origin_of(loaded: &Loaded, name: &str) -> String {
 }
 
 #[test]
-fn a_file_in_place_of_the_data_folder_is_said_to_be_one_and_once() {
+fn a_file_or_a_dead_link_in_place_of_the_data_folder_is_said_to_be_one_and_once() {
     let mut setup = Setup::new();
     let file = setup.folder.path().join("farthing.toml");
     std::fs::write(&file, "").unwrap();
-    for (data_dir, told) in [(file.clone(), "names a file"), (file.join("node"), "leads through a file")] {
+    let link = setup.folder.path().join("link");
+    std::os::unix::fs::symlink("nowhere", &link).unwrap();
+    for (data_dir, told) in [
+        (file.clone(), "names a file"),
+        (file.join("node"), "leads through a file"),
+        (link, "names a link whose target does not exist"),
+    ] {
         setup.sources.data_dir = Some(data_dir);
         let refusal = setup.refusal();
         let told = format!("--data: node.data_dir: {told}; it must be a folder");
@@ -286,7 +292,7 @@ fn all_problems_are_told_at_once() {
         .set("limits.calls_max=0");
     let refusal = setup.refusal();
     for part in [
-        "spending.per_day: fractions are written in quotes",
+        "spending.per_day: write fractions in quotes",
         "spending.price_max: `1e3`: `1e3` is not an amount of USDC",
         "gateway.listen: `3000`: expected an address with a port",
         "gateway.hosts: must be a list",
@@ -338,7 +344,7 @@ fn the_socket_of_calls_is_not_that_of_commands() {
     assert!(named("call.sock").load().is_ok());
     for name in [file_names::CONTROL_SOCKET, &*format!("./{}", file_names::CONTROL_SOCKET)] {
         let refusal = named(name).refusal();
-        assert!(refusal.contains("gateway.socket: is where the node takes commands"), "{refusal}");
+        assert!(refusal.contains("gateway.socket: is the node's own control socket"), "{refusal}");
     }
 }
 
@@ -366,6 +372,26 @@ fn the_limits_of_money_at_rest_follow_the_largest_deposit_and_hold_it() {
     assert!(refusal.contains("spending.at_rest_max: must be at least at_rest_per_owner"), "{refusal}");
     let refusal = Setup::new().set("spending.close_delay_max_secs=2592001").refusal();
     assert!(refusal.contains("spending.close_delay_max_secs"), "{refusal}");
+}
+
+#[test]
+fn the_public_dht_is_used_on_public_chains_alone_unless_set() {
+    let used = |setup: Setup| setup.load().unwrap().config.network.rendezvous;
+    let local = || {
+        let token = format!("chain.token={OWN_TOKEN}");
+        Setup::new().set("chain.preset=local").set("chain.rpc_urls=http://127.0.0.1:8545").set(&token)
+    };
+    assert_eq!(used(Setup::new()), Rendezvous::Ipfs);
+    assert_eq!(used(Setup::new().set("chain.preset=base-sepolia")), Rendezvous::Ipfs);
+    assert_eq!(used(Setup::new().set("network.rendezvous=off")), Rendezvous::Off);
+    assert_eq!(used(Setup::new().set("network.allow_private=true")), Rendezvous::Off);
+    assert_eq!(used(local()), Rendezvous::Off);
+    assert_eq!(used(local().set("network.rendezvous=ipfs")), Rendezvous::Ipfs);
+
+    let closed = || Setup::new().set("network.rendezvous_entrance=");
+    let refusal = closed().refusal();
+    assert!(refusal.contains("network.rendezvous_entrance: must have at least one address"), "{refusal}");
+    assert!(closed().set("network.rendezvous=off").load().is_ok());
 }
 
 #[test]

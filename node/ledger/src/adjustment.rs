@@ -14,7 +14,7 @@ use crate::{
     error::Result,
     history::{self, Stretch, Window},
     rows::{
-        payee,
+        Side, payee,
         payer::{self, day_of},
     },
     tables::{self, ADJUSTMENTS, DAY_TOTALS, META, PAYEE_CHANNELS, PAYER_CHANNELS},
@@ -24,18 +24,6 @@ use crate::{
 const RESTORED_SECS: &str = "restored_secs";
 /// In [`DAY_TOTALS`], what no secret is known for. No secret has this name.
 const NO_SECRET: &str = "";
-
-/// On which side of a channel this node is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
-#[cbor(index_only)]
-pub enum Side {
-    /// It pays.
-    #[n(0)]
-    Payer,
-    /// It is paid.
-    #[n(1)]
-    Payee,
-}
 
 /// The reason that a channel counts what no call here explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]

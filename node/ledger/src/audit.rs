@@ -1,7 +1,7 @@
 //! Checks every invariant that this ledger can show, over all of it, as one consistent snapshot.
 //!
 //! The order is: each channel of the owner's half against its calls, each call against its indexes, then the
-//! same for the consumer's half, then settlements. It reads everything and changes nothing, so it can run
+//! same for the consumer's half, then settlements, then the figures against the calls that are here. It reads everything and changes nothing, so it can run
 //! beside a working node or on a stopped one.
 //!
 //! With the domain of the node's contract it also verifies the signatures that the money rests on. What it cannot see
@@ -9,6 +9,7 @@
 //! O3 as the payer sees it).
 
 mod consumer;
+mod figures;
 mod owner;
 
 use std::collections::HashMap;
@@ -16,10 +17,12 @@ use std::collections::HashMap;
 use farthing_protocol::{Address, CallId, ChannelId, Domain, Usdc};
 use redb::{ReadTransaction, ReadableTable};
 
+use self::figures::Recount;
 use crate::{
     Ledger,
-    adjustment::{Adjustment, Side},
+    adjustment::Adjustment,
     error::Result,
+    rows::Side,
     tables::{self, ADJUSTMENTS},
 };
 
@@ -87,14 +90,15 @@ impl Ledger {
     /// Only when the ledger cannot be read; what it says wrongly is in [`Audit::violations`].
     pub fn audit(&self, domain: Option<&Domain>) -> Result<Audit> {
         self.read(|tx| {
-            let mut audit = Audit::default();
+            let (mut audit, mut recount) = (Audit::default(), Recount::default());
             let adjusted = adjustments(tx, &mut audit)?;
-            let charges = owner::calls(tx, &mut audit)?;
+            let charges = owner::calls(tx, &mut audit, &mut recount)?;
             owner::channels(tx, &mut audit, charges, &adjusted, domain)?;
-            let bought = consumer::purchases(tx, &mut audit, &adjusted, domain)?;
+            let bought = consumer::purchases(tx, &mut audit, &adjusted, &mut recount, domain)?;
             let promised = consumer::promises(tx, &mut audit)?;
             consumer::channels(tx, &mut audit, &bought, &promised, &adjusted)?;
             owner::settlements(tx, &mut audit)?;
+            recount.compare(tx, &mut audit)?;
             Ok(audit)
         })
     }

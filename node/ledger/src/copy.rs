@@ -16,8 +16,9 @@ use crate::{
     opening::open_private,
     tables::{
         ADJUSTMENTS, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, DAY_FIGURES, DAY_LIMITS, DAY_TOTALS,
-        DOCUMENTS, META, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME, SETTLEMENTS,
-        TRANSACTIONS, UNCHARGED_BY_TIME, UNCHARGED_EFFECTS_BY_TIME, UNCHARGED_PURCHASES_BY_TIME,
+        DOCUMENTS, META, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME,
+        SERVICE_DAYS, SERVICE_HOURS, SETTLEMENTS, TRANSACTIONS, UNCHARGED_BY_TIME, UNCHARGED_EFFECTS_BY_TIME,
+        UNCHARGED_PURCHASES_BY_TIME,
     },
 };
 
@@ -55,6 +56,8 @@ fn copy_all(read: &ReadTransaction, write: &WriteTransaction) -> Result<()> {
     copy(read, write, DAY_TOTALS)?;
     copy(read, write, DAY_LIMITS)?;
     copy(read, write, DAY_FIGURES)?;
+    copy(read, write, SERVICE_HOURS)?;
+    copy(read, write, SERVICE_DAYS)?;
     copy(read, write, TRANSACTIONS)?;
     copy(read, write, ADJUSTMENTS)?;
     copy(read, write, DOCUMENTS)?;

@@ -41,6 +41,8 @@ pub enum Namespace {
     Refills = 12,
     /// Deposits of the last day that this node has decided on, by channel.
     Deposits = 13,
+    /// Requests that the user saved, by their ids.
+    Requests = 14,
 }
 
 /// One change of [`Ledger::put_many`]; `value: None` deletes.

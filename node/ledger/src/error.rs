@@ -42,19 +42,17 @@ impl std::fmt::Display for EarlierMoney {
 /// An error that keeps a ledger from opening.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    #[error(
-        "there is no ledger at {path}, beside its wallet, and an empty one would forget what was promised and earned"
-    )]
+    #[error("the ledger at {path} is missing; a new one would not know what was promised and earned")]
     Missing { path: PathBuf },
     #[error("the ledger is open in another process")]
     InUse,
     #[error("the ledger has schema {found} and this program knows schema {supported}")]
     NewerSchema { found: u64, supported: u64 },
-    #[error("the ledger has schema {found}, from which there is no way to schema {supported}")]
+    #[error("the ledger has schema {found}, which cannot be changed to schema {supported}")]
     NoMigration { found: u64, supported: u64 },
     #[error(
-        "the ledger was written by an earlier program, whose channels are in another contract that this one \
-         does not use: {0}. Nothing was changed"
+        "an earlier version of the program wrote the ledger, and its channels are in a contract that this version does \
+         not use: {0}. Nothing was changed"
     )]
     EarlierContract(EarlierMoney),
     #[error("the ledger's {table} holds an entry that cannot be read ({cause})")]
@@ -72,17 +70,17 @@ impl OpenError {
     pub const fn next_step(&self) -> Option<&'static str> {
         Some(match self {
             Self::Missing { .. } => {
-                "restore a backup; without one, `farthing wallet import` begins anew in an empty folder, with the words that \
-                 `farthing wallet export` prints, or with your own of a wallet that you brought. A file of another program \
-                 begins anew there as that program wrote it, without `x-farthing` in it"
+                "restore a backup; without one, start again in an empty folder with `farthing wallet import` and the \
+                 wallet's words (`farthing wallet export` prints them). To start again with a wallet file of another \
+                 program, use the file as that program wrote it, without `x-farthing`"
             }
             Self::NoMigration { .. } | Self::Damaged { .. } => "restore a backup",
-            Self::InUse => "stop that one first",
-            Self::NewerSchema { .. } => "run the newer program that wrote it",
+            Self::InUse => "stop that process first",
+            Self::NewerSchema { .. } => "use the newer version of the program that wrote it",
             Self::EarlierContract(_) => {
-                "Start the program that wrote it, run `farthing settle`, close every channel of `farthing channel \
-                 list` with `farthing channel close`, and when the list shows no money any more stop it and start this \
-                 one. What others deposited for this node is theirs to take back."
+                "Start the version that wrote it, run `farthing settle`, and close every channel of `farthing channel \
+                 list` with `farthing channel close`. When the list shows no more money, stop it and start this \
+                 version. Others can take back their own deposits."
             }
             Self::File { .. } => "check the folder's permissions and free space",
             Self::Storage(_) => "check the disk, then restore a backup if it persists",
@@ -104,7 +102,7 @@ impl<E: Into<redb::Error>> From<E> for OpenError {
 /// before stays readable.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(
-    "the ledger could not store an operation and takes no more; free disk space or check the disk, then restart"
+    "the ledger could not store an operation and accepts no more; free disk space or check the disk, then restart"
 )]
 pub struct Closed {
     #[source]
@@ -127,26 +125,26 @@ pub enum LedgerError {
     UnknownChannel(ChannelId),
     #[error("channel {channel} does not belong to {address}")]
     WrongParty { channel: ChannelId, address: Address },
-    #[error("channel {0} was recorded with other terms")]
+    #[error("channel {0} was recorded with different terms")]
     ChannelConflict(ChannelId),
 
-    #[error("call {0} is finished already; answer from its record")]
+    #[error("call {0} is already finished; answer from its record")]
     AlreadyServed(CallId),
-    #[error("the node is ending, so nothing more is bought")]
+    #[error("the node is stopping, so it buys nothing more")]
     Ending,
     #[error("no finished call {0} is in the ledger")]
     NotServed(CallId),
-    #[error("call {0} was given to its service before and may have run; it is not run again")]
+    #[error("call {0} was sent to its service earlier and may have run; it is not run again")]
     MayHaveRun(CallId),
     #[error("call {0} has an effect and was not recorded before it ran; accept it first")]
     NotAccepted(CallId),
-    #[error("call {0} is known with another request; use a new call id")]
+    #[error("call {0} was used with another request; use a new call id")]
     CallIdConflict(CallId),
     #[error("a charge of {charged} USDC breaks the terms of call {call_id}: {rule}")]
     ChargeNotAllowed { call_id: CallId, charged: Usdc, rule: &'static str },
     #[error("a voucher for {cumulative} USDC exceeds the deposit of {deposited} USDC")]
     VoucherAboveDeposit { cumulative: Usdc, deposited: Usdc },
-    #[error("{spent} USDC spent and {charged} more exceed the {covered} USDC that can be claimed")]
+    #[error("{spent} USDC spent and {charged} USDC more exceed the {covered} USDC that can be claimed")]
     Overdrawn { spent: Usdc, charged: Usdc, covered: Usdc },
     #[error("a claim up to {claimed} USDC on channel {channel} exceeds the {spent} USDC charged")]
     ClaimAboveSpent { channel: ChannelId, claimed: Usdc, spent: Usdc },
@@ -155,7 +153,7 @@ pub enum LedgerError {
     #[error("settlement {0} is confirmed and cannot change")]
     SettlementFinal(u64),
 
-    #[error("channel {0} is stopped; nothing more is promised on it")]
+    #[error("channel {0} is stopped; nothing more is bought on it")]
     ChannelStopped(ChannelId),
     #[error("call {0} was answered already; answer from its record")]
     AlreadyBought(CallId),

@@ -43,8 +43,7 @@ impl Position {
     }
 
     fn of<const N: usize>(key: &[u8; N]) -> Self {
-        let secs = key.first_chunk().map_or(0, |secs| u64::from_be_bytes(*secs));
-        Self { secs, key: key.get(8..).unwrap_or_default().to_vec() }
+        Self { secs: tables::secs_of(key), key: key.get(8..).unwrap_or_default().to_vec() }
     }
 
     /// The lowest key of a table that is not before this place.
@@ -267,11 +266,16 @@ impl Ledger {
         })
     }
 
-    /// Notes a transaction; one that is noted already stays as it is.
+    /// Notes a transaction, also in the claim that it was sent for, by a channel that it claims on; one that is noted already
+    /// stays as it is.
     ///
     /// # Errors
     /// Only failures of storage.
-    pub async fn note_transaction(&self, transaction: Transaction) -> Result<()> {
+    pub async fn note_transaction(
+        &self,
+        transaction: Transaction,
+        claims_on: Option<ChannelId>,
+    ) -> Result<()> {
         self.write(move |tx| {
             let mut table = tx.open_table(TRANSACTIONS)?;
             let hash: &Hash = &transaction.hash;
@@ -280,7 +284,8 @@ impl Ledger {
                     return Ok(());
                 }
             }
-            put_transaction(&mut table, &transaction)
+            put_transaction(&mut table, &transaction)?;
+            claims_on.map_or(Ok(()), |channel| settlement::note_sent(tx, channel, transaction.hash))
         })
         .await
     }

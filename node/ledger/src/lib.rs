@@ -2,7 +2,7 @@
 //! promised and bought, and what was settled on chain.
 //!
 //! Reading order: `ledger` (the handle), `opening` → `writer` (group commit) → `payee`, `payer`, `settlement`
-//! (the rules) → `adjustment`, `allowed`, `documents`, `history`, `retention`, `audit` → `rows`, `backend`, `tables`, `schema`,
+//! (the rules) → `adjustment`, `allowed`, `documents`, `history`, `figures`, `retention`, `audit` → `rows`, `backend`, `tables`, `schema`,
 //! `error`. Tables and forms are listed in `docs/ledger.md`.
 //!
 //! # Durability
@@ -30,6 +30,7 @@ mod copy;
 mod documents;
 mod earlier;
 mod error;
+mod figures;
 mod history;
 mod ledger;
 mod opening;
@@ -42,7 +43,7 @@ mod settlement;
 mod tables;
 mod writer;
 
-pub use adjustment::{Adjustment, Cause, Side};
+pub use adjustment::{Adjustment, Cause};
 pub use allowed::DayLimits;
 pub use audit::{Audit, Violation};
 pub use documents::{DOCUMENT_BYTES_MAX, DOCUMENT_KEY_BYTES_MAX, Document, Namespace};
@@ -54,10 +55,12 @@ pub use payee::{Recorded, Served};
 pub use payer::{Promised, SECRET_NAME_BYTES_MAX};
 pub use retention::{Pruned, Retention};
 pub use rows::{
+    Side,
+    figures::{CallFigures, Latencies, Subject},
     payee::{Accepted, BODY_BYTES_MAX, Call, CallRow, Ending, PayeeChannelFacts, PayeeChannelRow, ServedRow},
     payer::{
         Acknowledgement, Observed, PayerChannelFacts, PayerChannelRow, Promise, Purchase, PurchaseEnd,
-        Timing, day_of,
+        Timing, Uncharged, day_of,
     },
 };
 pub use settlement::{SETTLEMENT_ROWS_MAX, Settlement, SettlementRow, SettlementState};

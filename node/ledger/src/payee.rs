@@ -35,10 +35,13 @@ use self::{
 use crate::{
     Ledger, adjustment,
     error::{LedgerError, Result, within},
-    history,
-    rows::payee::{
-        Accepted, Call, CallRow, ServedRow, StoredCall, StoredState, call_key, channel_in, receipt,
-        split_call_key, time_key,
+    figures, history,
+    rows::{
+        figures::Ended,
+        payee::{
+            Accepted, Call, CallRow, ServedRow, StoredCall, StoredState, call_key, channel_in, receipt,
+            split_call_key, time_key,
+        },
     },
     settlement,
     tables::{self, BODIES, CALLS, CALLS_BY_TIME, PAYEE_CHANNELS},
@@ -174,9 +177,12 @@ fn serve(tx: &WriteTransaction, served: Served) -> Result<Recorded> {
         id => charge(tx, id, payer, voucher.as_ref(), call.charged)?,
     };
     if let Some(known) = known {
+        // It is one call still, whose last end counts.
+        Ended::served(&known).map_or(Ok(()), |ended| figures::uncount(tx, &ended))?;
         forget(tx, &key, &known)?;
     }
     let row = StoredCall::done(&call, channel, spent_total);
+    Ended::served(&row).map_or(Ok(()), |ended| figures::count(tx, &ended))?;
     calls.insert(&key, tables::encode(&row).as_slice())?;
     let by_time = time_key(call.time_secs, &key);
     tx.open_table(CALLS_BY_TIME)?.insert(&by_time, ())?;

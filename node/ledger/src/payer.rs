@@ -27,13 +27,18 @@ use self::{
 };
 use crate::{
     Ledger,
-    adjustment::{self, Cause, Side},
+    adjustment::{self, Cause},
     allowed,
     error::{LedgerError, Result, within},
-    rows::payer::{
-        Acknowledgement, Observed, PayerChannelFacts, PayerChannelRow, Promise, Purchase, PurchaseEnd,
-        StoredEnd, StoredPayerChannel, StoredPromise, StoredPurchase, channel_in, day_of, purchase_in,
-        time_key,
+    figures,
+    rows::{
+        Side,
+        figures::Ended,
+        payer::{
+            Acknowledgement, Observed, PayerChannelFacts, PayerChannelRow, Promise, Purchase, PurchaseEnd,
+            StoredEnd, StoredPayerChannel, StoredPromise, StoredPurchase, Uncharged, channel_in, day_of,
+            purchase_in, time_key,
+        },
     },
     tables::{
         self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME, UNCHARGED_PURCHASES_BY_TIME,
@@ -203,8 +208,8 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::NotPromised`].
-    pub async fn release(&self, call_id: CallId, reason: impl Into<String>, time_secs: u64) -> Result<()> {
-        self.end_uncharged(call_id, reason.into(), false, time_secs).await
+    pub async fn release(&self, call_id: CallId, why: impl Into<Uncharged>, time_secs: u64) -> Result<()> {
+        self.end_uncharged(call_id, why.into(), false, time_secs).await
     }
 
     /// Closes a promise that was not charged by the owner's word, of which a copy was lost on its way. Should it be
@@ -215,21 +220,22 @@ impl Ledger {
     pub async fn release_in_doubt(
         &self,
         call_id: CallId,
-        reason: impl Into<String>,
+        why: impl Into<Uncharged>,
         time_secs: u64,
     ) -> Result<()> {
-        self.end_uncharged(call_id, reason.into(), true, time_secs).await
+        self.end_uncharged(call_id, why.into(), true, time_secs).await
     }
 
     async fn end_uncharged(
         &self,
         call_id: CallId,
-        mut reason: String,
+        Uncharged { mut reason, is_refused }: Uncharged,
         in_doubt: bool,
         time_secs: u64,
     ) -> Result<()> {
         reason.truncate(reason.floor_char_boundary(REFUSAL_DETAIL_BYTES_MAX));
-        let end = StoredEnd::Released { reason, in_doubt: Some(in_doubt) };
+        let (in_doubt, is_refused) = (Some(in_doubt), Some(is_refused));
+        let end = StoredEnd::Released { reason, in_doubt, is_refused };
         self.write(move |tx| close(tx, call_id, time_secs, end)).await
     }
 
@@ -397,6 +403,8 @@ fn record_promise(tx: &WriteTransaction, promise: &Promise) -> Result<Promised> 
         allowed::note(tx, day_of(stored.time_secs), &stored.secret, limits)?;
     }
     if let Some(ended) = ended {
+        // It is one call still, whose last end counts.
+        figures::uncount(tx, &Ended::bought(&ended))?;
         forget(tx, call_id, ended.promised_secs)?;
     }
     promises.insert(call_id.as_bytes(), tables::encode(&stored).as_slice())?;
@@ -442,6 +450,7 @@ fn close(tx: &WriteTransaction, call_id: CallId, closed_secs: u64, end: StoredEn
     tx.open_table(PURCHASES_BY_TIME)?.insert(&by_time, ())?;
     let purchase = StoredPurchase::new(promise, closed_secs, end);
     tx.open_table(PURCHASES)?.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;
+    figures::count(tx, &Ended::bought(&purchase))?;
     // What is in doubt may be charged yet.
     if !purchase.end.charged().is_zero() || purchase.is_in_doubt() {
         return Ok(());

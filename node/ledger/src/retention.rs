@@ -107,7 +107,7 @@ fn prune_bodies(tx: &WriteTransaction, before_secs: u64, bytes_max: u64) -> Resu
     };
     let mut removed = 0;
     for (key, bytes) in oldest {
-        if secs_of(&key) >= before_secs && excess == 0 {
+        if tables::secs_of(&key) >= before_secs && excess == 0 {
             break;
         }
         payee::forget_body(tx, &key)?;
@@ -149,7 +149,7 @@ fn prune_purchases(tx: &WriteTransaction, before_day: u64) -> Result<u64> {
         let call_id = CallId::from_bytes(tables::join(&[&by_time[8..]]));
         let row = rows::payer::purchase_in(&tx.open_table(PURCHASES)?, call_id)?;
         let row = row.ok_or_else(|| dangling("purchases_by_time"))?;
-        payer::forget(tx, call_id, secs_of(by_time))?;
+        payer::forget(tx, call_id, tables::secs_of(by_time))?;
         let charged = row.end.charged();
         if let Some(channel) = row.channel {
             carry_payer(tx, channel, charged)?;
@@ -189,10 +189,6 @@ fn lower_day_total(tx: &WriteTransaction, day: u32, secret: &str, charged: Usdc)
         rest => drop(totals.insert((day, secret), rest)?),
     }
     Ok(())
-}
-
-fn secs_of(by_time: &[u8]) -> u64 {
-    u64::from_be_bytes(tables::join(&[&by_time[..8]]))
 }
 
 fn dangling(table: &'static str) -> LedgerError {

@@ -5,12 +5,12 @@ use redb::{Database, ReadableTable, TableHandle, WriteTransaction};
 use crate::{
     adjustment, earlier,
     error::{LedgerError, OpenError},
-    settlement,
+    figures, settlement,
     tables::{
         ADJUSTMENTS, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, DAY_FIGURES, DAY_LIMITS, DAY_TOTALS,
-        DOCUMENTS, META, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME, SETTLEMENTS,
-        SETTLEMENTS_BY_CHANNEL, SETTLEMENTS_UNDER_WAY, TRANSACTIONS, UNCHARGED_BY_TIME,
-        UNCHARGED_EFFECTS_BY_TIME, UNCHARGED_PURCHASES_BY_TIME,
+        DOCUMENTS, META, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME,
+        SERVICE_DAYS, SERVICE_HOURS, SETTLEMENTS, SETTLEMENTS_BY_CHANNEL, SETTLEMENTS_UNDER_WAY,
+        TRANSACTIONS, UNCHARGED_BY_TIME, UNCHARGED_EFFECTS_BY_TIME, UNCHARGED_PURCHASES_BY_TIME,
     },
     writer,
 };
@@ -72,6 +72,8 @@ fn add_since_schema_1(transaction: &WriteTransaction) -> Result<(), OpenError> {
     transaction.open_table(UNCHARGED_EFFECTS_BY_TIME)?;
     transaction.open_table(UNCHARGED_PURCHASES_BY_TIME)?;
     settlement::index::make(transaction).map_err(while_opening)?;
+    figures::begin(transaction).map_err(while_opening)?;
+    figures::make(transaction).map_err(while_opening)?;
     if transaction.list_tables()?.all(|table| table.name() != ADJUSTMENTS.name()) {
         transaction.open_table(ADJUSTMENTS)?;
         adjustment::explain_earlier(transaction).map_err(while_opening)?;
@@ -102,6 +104,8 @@ fn added_since_schema_1_is_there(transaction: &WriteTransaction) -> Result<bool,
         UNCHARGED_PURCHASES_BY_TIME.name(),
         SETTLEMENTS_BY_CHANNEL.name(),
         SETTLEMENTS_UNDER_WAY.name(),
+        SERVICE_HOURS.name(),
+        SERVICE_DAYS.name(),
     ];
     for table in transaction.list_tables()? {
         missing.retain(|name| *name != table.name());
@@ -110,7 +114,8 @@ fn added_since_schema_1_is_there(transaction: &WriteTransaction) -> Result<bool,
     // Tables of today may have been left as they were by a program of before.
     Ok(missing.is_empty()
         && are_weighed
-        && settlement::index::is_whole(transaction).map_err(while_opening)?)
+        && settlement::index::is_whole(transaction).map_err(while_opening)?
+        && figures::fit(transaction).map_err(while_opening)?)
 }
 
 /// One step of the schema, run inside the transaction that also raises the version.

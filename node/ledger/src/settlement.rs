@@ -1,8 +1,8 @@
 //! Settlements: each claim transaction with its rows and what became of it.
 //!
 //! 1. [`Ledger::open_settlement`] records the rows before the transaction is made.
-//! 2. [`Ledger::record_claim`] records its hash, then its end. It is confirmed once the channels' states show it paid
-//!    ([`Ledger::put_payee_channel`]); a receipt alone does not.
+//! 2. [`Ledger::record_claim`] records its hash, unless [`Ledger::note_transaction`] did, and its end. It is confirmed once the
+//!    channels' states show it paid ([`Ledger::put_payee_channel`]); a receipt alone does not.
 //! 3. What a channel's state shows as paid and none of these stands for is a settlement without a transaction of this node.
 //! 4. What this wallet has back of a deposit on a channel that was emptied is a settlement of its own, as the channel's
 //!    round shows it.
@@ -80,7 +80,7 @@ pub struct Settlement {
     /// Seconds since the Unix epoch, of the last change.
     pub time_secs: u64,
     pub state: SettlementState,
-    /// True while no block has its transaction any more: it is due again, or another one paid it.
+    /// True while its transaction is no longer in any block: it is due again, or another one paid it.
     pub is_dropped: bool,
 }
 
@@ -147,8 +147,9 @@ fn record_claim(tx: &WriteTransaction, settlement: Settlement) -> Result<Settlem
         false => settlement.state,
     };
     // What became of its transaction is not for whoever made it to say.
-    let is_dropped = known.is_dropped && known.transaction == settlement.transaction;
-    insert(tx, &Settlement { state, is_dropped, ..settlement })?;
+    let transaction = settlement.transaction.or(known.transaction);
+    let is_dropped = known.is_dropped && known.transaction == transaction;
+    insert(tx, &Settlement { transaction, state, is_dropped, ..settlement })?;
     Ok(state)
 }
 
@@ -181,6 +182,18 @@ pub(crate) fn reopen(
         insert(tx, &Settlement { state: SettlementState::Pending, ..settlement })?;
     }
     Ok(())
+}
+
+/// Names a transaction in the newest claim on a channel, if that names none: a restart that finishes a claim knows of none, and
+/// may have told the claim's end before.
+pub(crate) fn note_sent(tx: &WriteTransaction, channel: ChannelId, transaction: Hash) -> Result<()> {
+    let is_claim =
+        |one: &Settlement| matches!(one.state, SettlementState::Pending | SettlementState::Confirmed);
+    let newest = of_channel(tx, channel)?.into_iter().find(is_claim);
+    match newest.filter(|claim| claim.transaction.is_none()) {
+        Some(claim) => insert(tx, &Settlement { transaction: Some(transaction), ..claim }),
+        None => Ok(()),
+    }
 }
 
 /// Notes on the claim that a transaction was sent for whether no block has that transaction any more. What paid it instead is

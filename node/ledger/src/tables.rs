@@ -11,7 +11,7 @@ use crate::error::{LedgerError, Result};
 pub(crate) type Table<K, V> = TableDefinition<'static, K, V>;
 type Bytes = &'static [u8];
 
-/// `schema`, `body_bytes`, `losses_weighed`, `closed`, `restored_secs`.
+/// `schema`, `body_bytes`, `losses_weighed`, `closed`, `restored_secs`, `figures_day`.
 pub(crate) const META: Table<&str, u64> = Table::new("meta");
 /// Channel id → what this node is paid on.
 pub(crate) const PAYEE_CHANNELS: Table<&[u8; 32], Bytes> = Table::new("payee_channels");
@@ -49,6 +49,10 @@ pub(crate) const DAY_TOTALS: Table<(u32, &str), u64> = Table::new("day_totals");
 pub(crate) const DAY_LIMITS: Table<(u32, &str), (u64, u64)> = Table::new("day_limits");
 /// Day since the epoch → calls bought, micros spent, calls served, micros earned.
 pub(crate) const DAY_FIGURES: Table<u32, (u64, u64, u64, u64)> = Table::new("day_figures");
+/// Hour since the epoch ‖ side ‖ owner ‖ service → what the calls of that hour came to.
+pub(crate) const SERVICE_HOURS: Table<&[u8; 41], Bytes> = Table::new("service_hours");
+/// Day since the epoch ‖ side ‖ owner ‖ service → what the calls of that day came to, of hours that are no longer kept.
+pub(crate) const SERVICE_DAYS: Table<&[u8; 41], Bytes> = Table::new("service_days");
 /// Seconds ‖ hash → a transaction of this wallet that is in a block.
 pub(crate) const TRANSACTIONS: Table<&[u8; 40], Bytes> = Table::new("transactions");
 /// Seconds ‖ number → what a channel counts and no call explains.
@@ -106,6 +110,11 @@ pub(crate) fn oldest_beyond<const N: usize>(
     let table = tx.open_table(by_time)?;
     let is_beyond = table.len()? > most;
     Ok(table.first()?.filter(|_| is_beyond).map(|(key, _)| *key.value()))
+}
+
+/// The second with which a key in the order of time begins.
+pub(crate) fn secs_of(by_time: &[u8]) -> u64 {
+    by_time.first_chunk().map_or(0, |secs| u64::from_be_bytes(*secs))
 }
 
 /// A key of fixed width made of its parts.

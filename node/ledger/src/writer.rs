@@ -367,7 +367,7 @@ fn serve_queue(waiting: &Waiting, store: &Store) {
     if store.closed().is_none()
         && let Err(error) = store.note_closed()
     {
-        tracing::warn!(%error, "the next start compares books as after a crash");
+        tracing::warn!(%error, "the next start compares ledgers as after a crash");
     }
 }
 

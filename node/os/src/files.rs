@@ -57,9 +57,9 @@ pub fn keep_private(path: &Path) {
     }
     let file = path.display();
     match opened.set_permissions(Permissions::from_mode(0o600)) {
-        Ok(()) => tracing::warn!(%file, "others of this machine could read this file, and no longer can"),
+        Ok(()) => tracing::warn!(%file, "other users could read this file; its permissions are fixed now"),
         Err(error) => {
-            tracing::warn!(%file, %error, "others of this machine can read this file; run chmod 600 on it");
+            tracing::warn!(%file, %error, "other users can read this file; run chmod 600 on it");
         }
     }
 }
@@ -78,7 +78,8 @@ impl AsFd for Folder {
 /// and not everybody. In a container users have other numbers than outside, so whose it is says nothing there.
 ///
 /// # Errors
-/// What the file system says, and [`io::ErrorKind::PermissionDenied`] saying who else may change it.
+/// What the file system says; an error that says who else may change it, [`io::ErrorKind::PermissionDenied`] where that is
+/// another user whose file it is.
 pub fn read_own(path: &Path) -> io::Result<String> {
     // What is looked at is what is read.
     let mut file = File::open(path)?;
@@ -87,21 +88,34 @@ pub fn read_own(path: &Path) -> io::Result<String> {
     let own_group = [0, rustix::process::getegid().as_raw()].contains(&found.gid()) || container::is_here();
     let told = match found.mode() {
         mode if mode & 0o002 != 0 => {
-            "every user of this machine may change it; `chmod o-w` ends that".to_owned()
+            "every user of this machine may change it; forbid that with `chmod o-w`".to_owned()
         }
         mode if mode & 0o020 != 0 && !own_group => {
-            format!("everybody in a group (id {}) may change it; `chmod g-w` ends that", found.gid())
+            format!("everybody in a group (id {}) may change it; forbid that with `chmod g-w`", found.gid())
         }
-        _ if !own => format!(
-            "it belongs to another user (id {}): run this as that user, with `sudo -u`, or `chown` it if it should be yours",
-            found.uid()
-        ),
+        _ if !own => {
+            let told = format!(
+                "it belongs to another user (id {}); run this as that user with `sudo -u`, or use `chown` if the file is \
+                 yours",
+                found.uid()
+            );
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, told));
+        }
         _ => {
             let mut text = String::new();
             return file.read_to_string(&mut text).map(|_| text);
         }
     };
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, told))
+    Err(io::Error::other(told))
+}
+
+/// Returns what to do where a file could not be read or written.
+#[must_use]
+pub fn next_step(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some disk space, then try again",
+        _ => "check that this user owns it",
+    }
 }
 
 /// Tells whether something is there and this user's own.
@@ -127,7 +141,8 @@ impl Folder {
         if user == 0 || user == rustix::process::geteuid().as_raw() {
             return Ok(folder);
         }
-        let told = format!("{} belongs to another user (id {user}) now, who would get it", path.display());
+        let told =
+            format!("{} now belongs to another user (id {user}), who could read the file", path.display());
         Err(io::Error::new(io::ErrorKind::PermissionDenied, told))
     }
 
@@ -206,6 +221,13 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left behind");
+    }
+
+    #[test]
+    fn a_full_disk_is_told_apart_from_a_file_of_somebody_else() {
+        let next = |kind: io::ErrorKind| next_step(&kind.into());
+        assert_eq!(next(io::ErrorKind::StorageFull), "free some disk space, then try again");
+        assert_eq!(next(io::ErrorKind::PermissionDenied), "check that this user owns it");
     }
 
     #[test]

@@ -21,23 +21,23 @@ use crate::{container, file_names, files::Folder, shell::word};
 pub enum DataFolderError {
     #[error("{path} is in use by another node{holder}", path = .path.display())]
     InUse { path: PathBuf, holder: String },
-    #[error("{path} belongs to another user (id {user}), who could change what this node keeps", path = .path.display())]
+    #[error("{path} belongs to another user (id {user}), who could change this node's files", path = .path.display())]
     Foreign { path: PathBuf, user: u32, next: String },
     #[error(
-        "{path} is no node's folder yet and is not empty: `{found}` is there",
+        "{path} is not a node's folder and is not empty: `{found}` is there",
         path = .path.display(), found = .found.display()
     )]
     Occupied { path: PathBuf, found: PathBuf },
     #[error(
-        "{path} is no node's folder yet, and `{found}` in it is a link, where a node makes a folder of its own",
+        "{path} is not a node's folder yet, and `{found}` in it is a link where a node needs a folder",
         path = .path.display(), found = .found.display()
     )]
     Linked { path: PathBuf, found: PathBuf },
     #[error("{path} is not writable for this user", path = .path.display())]
     NotWritable { path: PathBuf, next: String, source: io::Error },
-    #[error("there is no room left where {path} lies", path = .path.display())]
+    #[error("the disk with {path} is full", path = .path.display())]
     Full { path: PathBuf, source: io::Error },
-    #[error("{path} cannot be used as data folder", path = .path.display())]
+    #[error("{path} cannot be used as the data folder", path = .path.display())]
     Io { path: PathBuf, source: io::Error },
 }
 
@@ -45,15 +45,15 @@ impl DataFolderError {
     /// Returns what to do next: the command that helps, where there is one.
     pub fn next_step(&self) -> &str {
         match self {
-            Self::InUse { .. } => "stop that one, or name another folder with --data",
+            Self::InUse { .. } => "stop that node, or name another folder with --data",
             Self::Foreign { next, .. } | Self::NotWritable { next, .. } => next,
             Self::Occupied { .. } => {
-                "a node has its folder to itself, and closes it to other users: name an empty or a new one with --data, \
-                 and restore a backup there if this is a node's that lost its wallet or its ledger; nothing was changed here"
+                "a node needs a folder for itself and closes it to other users: name an empty or a new one with \
+                 --data; if this node lost its wallet or its ledger, restore a backup there; nothing was changed here"
             }
             Self::Linked { .. } => {
-                "remove the link, or name another folder with --data; backups may lie in another folder, which \
-                 node.backups_dir names; nothing was changed here"
+                "remove the link, or name another folder with --data; to keep backups in another folder, set \
+                 node.backups_dir; nothing was changed here"
             }
             Self::Full { .. } => "free some disk space, or name another folder with --data",
             Self::Io { .. } => "name another one with --data",
@@ -84,7 +84,7 @@ impl DataFolder {
         claim(path, is_wallet)?;
         // What was looked through and what is locked are one folder, whoever may move it above.
         if !folder.is_at(path).map_err(|source| failure(path, source))? {
-            let source = io::Error::other("another folder was put in its place meanwhile");
+            let source = io::Error::other("another folder replaced it meanwhile");
             return Err(failure(path, source));
         }
         let mut lock = folder.file(file_names::LOCK).map_err(|source| failure(path, source))?;
@@ -112,7 +112,8 @@ fn claim(path: &Path, is_wallet: fn(&[u8]) -> bool) -> Result<(), DataFolderErro
         NotClaimed::Foreign { path: foreign, user } => {
             let fix = fix(path, io::ErrorKind::PermissionDenied, own, container::is_here());
             let next = format!(
-                "run `{fix}` if it is yours or of a node that you ran before, or name another folder with --data"
+                "run `{fix}` if it is yours or belongs to a node that you ran before, or name another folder with \
+                 --data"
             );
             DataFolderError::Foreign { path: foreign, user, next }
         }
@@ -121,7 +122,7 @@ fn claim(path: &Path, is_wallet: fn(&[u8]) -> bool) -> Result<(), DataFolderErro
     })?;
     if let Some(first) = open.first() {
         let (first, count) = (first.display(), open.len());
-        tracing::warn!(%first, count, "other users could read or change files of the data folder, and no longer can");
+        tracing::warn!(%first, count, "other users could read or change files in the data folder and no longer can");
     }
     Ok(())
 }
@@ -205,7 +206,7 @@ mod tests {
         let outside = fix(Path::new("/data"), io::ErrorKind::PermissionDenied, (1000, 100), false);
         assert_eq!(outside, "sudo mkdir -p /data && sudo chown -R 1000:100 /data");
         let full = failure(Path::new("/data"), io::ErrorKind::StorageFull.into());
-        assert!(full.to_string().contains("no room") && full.next_step().contains("free some"), "{full}");
+        assert!(full.to_string().contains("is full") && full.next_step().contains("free some"), "{full}");
         let read_only = failure(Path::new("/data"), io::ErrorKind::ReadOnlyFilesystem.into());
         assert!(read_only.next_step().contains("-v farthing:/data"), "{read_only}");
     }

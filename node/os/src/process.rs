@@ -8,7 +8,7 @@ pub fn keep_memory_private() {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     if let Err(error) = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
     {
-        tracing::warn!(%error, "the system does not keep other programs out of this one's memory");
+        tracing::warn!(%error, "the system does not protect this program's memory from other programs");
     }
 }
 
@@ -28,7 +28,7 @@ pub fn allow_open_files() {
     if current.is_some_and(|current| current < wanted)
         && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum })
     {
-        tracing::warn!(%error, "the system gives this process few open files");
+        tracing::warn!(%error, "the system allows this process only a few open files");
     }
 }
 

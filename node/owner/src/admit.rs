@@ -46,6 +46,7 @@ pub struct Admitted {
     /// `None` for a free call.
     reserved: Option<Reserved>,
     place: WorkPlace,
+    is_relayed: bool,
 }
 
 /// A finished call whose service may be asked once more, when that is stored.
@@ -103,7 +104,9 @@ impl Owner {
                 Some(reserved.map_err(|code| self.payment_refusal(code, plan.price))?)
             }
         };
-        let admitted = Admitted { payer, request, request_hash, body, service, plan, reserved, place };
+        let is_relayed = caller.is_relayed;
+        let admitted =
+            Admitted { payer, request, request_hash, body, service, plan, reserved, place, is_relayed };
         killpoint::reached("owner.after_reserve");
         if !admitted.method().is_safe() {
             self.accept(&admitted).await?;
@@ -129,7 +132,8 @@ impl Owner {
         let operation = service.known().operation_at(request.method, &request.path);
         let operation = operation.as_deref().map(|operation| (request.service, operation));
         self.0.load.check_uncharged(payer, operation)?;
-        let caller = Caller { wallet: payer, has_channel: !row.call.charged.is_zero() };
+        let has_channel = !row.call.charged.is_zero();
+        let caller = Caller { wallet: payer, has_channel, is_relayed: false };
         let place = self.0.load.enter(caller, request.service, service.upstream().large_bytes()).await?;
         let Ok(plan) = planned(&service, request, body).await? else { return Ok(None) };
         if plan.price > price {
@@ -172,16 +176,16 @@ impl Owner {
             RefusalCode::DepositNotSafe => {
                 let most = self.0.terms.unsafe_max;
                 let detail = format!(
-                    "the chain may still take back what was deposited, and until it cannot this owner serves each \
-                     payer for {most} USDC at most"
+                    "the chain may still take back the deposit; until it is safe, this owner serves each payer for at \
+                     most {most} USDC"
                 );
                 return Refusal::new(code, detail).retry_after_ms(30_000);
             }
             RefusalCode::OwnerCannotClaim => {
                 let most = self.0.terms.without_gas_max;
                 let detail = format!(
-                    "the owner cannot claim what it has earned: its wallet lacks ETH, or the contract refuses. So nothing is \
-                     served beyond {most} USDC that it cannot claim"
+                    "the owner cannot claim its earnings: its wallet lacks ETH, or the contract refuses. It serves no \
+                     calls beyond {most} USDC of earnings that it cannot claim"
                 );
                 return Refusal::new(code, detail).retry_after_ms(60_000);
             }
@@ -206,7 +210,7 @@ impl Owner {
             return Err(Refusal::new(RefusalCode::PaymentRequired, detail));
         };
         if !chain_view::is_fresh(&self.0.chain) {
-            let detail = "the owner's view of the chain is too old to take on new value";
+            let detail = "the owner has not seen a new block for too long to serve paid calls";
             return Err(Refusal::new(RefusalCode::ChainStale, detail).retry_after_ms(5_000));
         }
         let Some((config, deposited, best)) = self.0.book.terms(*channel) else {
@@ -218,7 +222,8 @@ impl Owner {
         }
         self.0.terms.check(&config, deposited)?;
         if *cumulative <= deposited && self.0.book.is_behind(*channel, receipted.unwrap_or_default()) {
-            let detail = "the owner's books lack calls that you hold its receipts of; show it the newest one";
+            let detail =
+                "the owner's ledger lacks calls for which you have its receipts; show it the newest receipt";
             return Err(Refusal::new(RefusalCode::BooksBehind, detail));
         }
         let signature = signature.as_ref().filter(|_| *cumulative > best);
@@ -262,7 +267,7 @@ fn check_price(service: &Registered, request: &CallRequest, price: Option<Usdc>)
     }
     let detail = match price {
         Some(price) => format!("the price is {price} USDC since version {}", listing.seq),
-        None => format!("the service is offered otherwise since version {}", listing.seq),
+        None => format!("the service has changed since version {}", listing.seq),
     };
     let mut refusal = Refusal::new(RefusalCode::PriceChanged, detail);
     refusal.listing = Some(listing.to_signed());
@@ -406,6 +411,10 @@ impl Permit for Admitted {
     fn room(&self) -> Option<HeldBytes> {
         Some(self.place.room())
     }
+
+    fn is_relayed(&self) -> bool {
+        self.is_relayed
+    }
 }
 
 impl Admitted {
@@ -467,7 +476,7 @@ impl Admitted {
 
 /// A channel that has its terms right and found no place all the same.
 fn no_room() -> Refusal {
-    let detail = "all places are taken by channels that hold more or have paid; deposit more";
+    let detail = "the owner has no room for a channel with so small a deposit; deposit more";
     Refusal::new(RefusalCode::DepositTooSmall, detail)
 }
 

@@ -13,9 +13,10 @@ use std::{
 
 use bytes::Bytes;
 use farthing_ledger::{Call, CallRow, Recorded};
+use farthing_network::RELAYED_BODY_BYTES_MAX;
 use farthing_os::clock;
 use farthing_protocol::{
-    CallReply, CallResponse, Receipt, Refusal, Signature,
+    CallReply, CallResponse, Receipt, Refusal, RefusalCode, Signature,
     call::{CallStatus, response_hash},
     limits,
     resolution::OwnerAnswer,
@@ -27,6 +28,11 @@ use super::upstream::UpstreamAnswer;
 /// An answer is given so many times with its body from memory, and from the ledger again; a payer that asks for it once
 /// more is told its receipt. A script that repeats a call every few seconds has it for as long as memory keeps it.
 const GIVEN_MAX: u32 = 256;
+
+/// The refusal of a copy whose recorded answer is too long for the way that the copy came.
+const LONG_FOR_RELAY: &str = "the answer is larger than the 64 KiB that a relay carries, and you are connected through \
+                              a relay; forward port 3001 on either side and repeat the call with its id: nothing is \
+                              charged again";
 
 /// An answer, cheap to send again. Nobody puts one together without the ledger:
 ///
@@ -152,17 +158,42 @@ impl Answer {
         )
     }
 
+    /// Returns what a copy of a call gets that was recorded before it came: a refusal where it came through a relay that does
+    /// not carry the answer, which stays as it is.
+    pub fn for_copy(self: Arc<Self>, is_relayed: bool) -> Arc<Self> {
+        if is_relayed && !self.fits_a_relay() {
+            return Self::refused(Refusal::new(RefusalCode::TooLarge, LONG_FOR_RELAY));
+        }
+        self
+    }
+
+    /// Returns the reply and the body that go over the wire to whoever asks what became of a call: the receipt alone where a
+    /// relay does not carry the body.
+    pub fn to_wire_for_question(&self, is_relayed: bool) -> (CallReply, Bytes) {
+        if is_relayed && !self.fits_a_relay() { self.receipt_to_wire() } else { self.to_wire() }
+    }
+
     /// Returns the reply and the body that go over the wire: the receipt alone once the body was given often enough.
     pub fn to_wire(&self) -> (CallReply, Bytes) {
-        match &self.reply {
-            CallReply::Response(CallResponse { receipt, signature, .. })
-                if !self.body.is_empty() && self.given.fetch_add(1, Relaxed) >= GIVEN_MAX =>
-            {
-                let done = CallStatus::Done { receipt: *receipt, signature: *signature };
-                (CallReply::Status(done), Bytes::new())
-            }
-            reply => (reply.clone(), self.body.clone()),
+        if !self.body.is_empty() && self.given.fetch_add(1, Relaxed) >= GIVEN_MAX {
+            return self.receipt_to_wire();
         }
+        (self.reply.clone(), self.body.clone())
+    }
+
+    /// Returns the receipt without the answer, of the service's own answers, which alone have bodies.
+    fn receipt_to_wire(&self) -> (CallReply, Bytes) {
+        let reply = match &self.reply {
+            CallReply::Response(CallResponse { receipt, signature, .. }) => {
+                CallReply::Status(CallStatus::Done { receipt: *receipt, signature: *signature })
+            }
+            other => other.clone(),
+        };
+        (reply, Bytes::new())
+    }
+
+    const fn fits_a_relay(&self) -> bool {
+        self.body.len() <= RELAYED_BODY_BYTES_MAX
     }
 }
 
@@ -198,15 +229,39 @@ mod tests {
         assert!(!stored_and_given(1, given.of(other)).unwrap().to_wire().1.is_empty(), "another call");
     }
 
+    #[test]
+    fn a_relay_brings_no_stored_answer_that_it_does_not_carry_and_the_answer_stays_for_another_way() {
+        let of = |bytes| stored_answer(1, Bytes::from(vec![b'a'; bytes]), Arc::default()).unwrap();
+        let largest = of(RELAYED_BODY_BYTES_MAX);
+        for (reply, body) in [largest.clone().for_copy(true).to_wire(), largest.to_wire_for_question(true)] {
+            assert!(matches!(reply, CallReply::Response(_)) && body.len() == RELAYED_BODY_BYTES_MAX);
+        }
+        let long = of(RELAYED_BODY_BYTES_MAX + 1);
+        let (reply, body) = long.clone().for_copy(true).to_wire();
+        let CallReply::Refused(refusal) = reply else { panic!("{reply:?}") };
+        assert_eq!(refusal.code, RefusalCode::TooLarge);
+        assert!(refusal.detail.contains("relay") && refusal.detail.contains("nothing is charged again"));
+        assert!(body.is_empty());
+        let (reply, body) = long.to_wire_for_question(true);
+        assert!(matches!(reply, CallReply::Status(CallStatus::Done { .. })) && body.is_empty(), "{reply:?}");
+        for (reply, body) in [long.clone().for_copy(false).to_wire(), long.to_wire_for_question(false)] {
+            assert!(matches!(reply, CallReply::Response(_)) && body.len() == RELAYED_BODY_BYTES_MAX + 1);
+        }
+    }
+
     /// An answer with a header of so many bytes.
     fn stored(bytes: usize) -> Option<Arc<Answer>> {
         stored_and_given(bytes, Arc::default())
     }
 
     fn stored_and_given(bytes: usize, given: Arc<AtomicU32>) -> Option<Arc<Answer>> {
+        stored_answer(bytes, Bytes::from_static(b"{}"), given)
+    }
+
+    fn stored_answer(bytes: usize, body: Bytes, given: Arc<AtomicU32>) -> Option<Arc<Answer>> {
         let headers = BTreeMap::from([("etag".to_owned(), "a".repeat(bytes))]);
         let (id, hash, charged) = (CallId::from_bytes([1; 16]), Hash::from([2; 32]), Usdc::from_micros(2));
-        let response_hash = response_hash(200, &headers, b"{}");
+        let response_hash = response_hash(200, &headers, &body);
         let receipt = Receipt {
             channel: ChannelId::NONE,
             call_id: id,
@@ -229,8 +284,9 @@ mod tests {
             outcome: Outcome::Answered,
             status: 200,
             headers,
-            body: Some(Bytes::from_static(b"{}")),
+            body: Some(body),
             fault: None,
+            upstream_us: None,
             time_secs: 1,
         };
         let row = CallRow { payer: Address::ZERO, call, receipt, body_bytes: 2, repeated_secs: None };

@@ -39,7 +39,7 @@ pub fn assemble(file: ServiceFile, reading: Option<Reading>) -> Result<NewServic
             choose(&mut api, &mut report, &file)?;
             if secrets.is_empty() {
                 for wanted in &reading.security {
-                    let what = format!("wants {wanted}; give it with upstream_headers or upstream_query");
+                    let what = format!("requires {wanted}; add it with upstream_headers or upstream_query");
                     report.warnings.add("your server", what);
                 }
             }
@@ -57,8 +57,8 @@ pub fn assemble(file: ServiceFile, reading: Option<Reading>) -> Result<NewServic
     let name = first_of(&file.name, title, Line::Name, LISTING_NAME_CHARS_MAX);
     if name.is_empty() {
         let problem = format!(
-            "is missing, and the source has no title; say in 1 to {LISTING_NAME_CHARS_MAX} characters what the \
-             service is called"
+            "is missing, and the source has no title; give the service a name of 1 to {LISTING_NAME_CHARS_MAX} \
+             characters"
         );
         return Err(NewServiceError::new("name", problem));
     }
@@ -104,7 +104,7 @@ fn check_answers(file: &ServiceFile) -> Result<(), NewServiceError> {
         let name = name.trim();
         if !is_plain(name) || answer_header_is_forbidden(name) {
             let problem =
-                "is no header that can be passed on: it speaks for a connection, a browser or this network";
+                "cannot be passed on: this header is for the connection, the browser or this network";
             return Err(NewServiceError::new(format!("response_headers[{i}]"), problem));
         }
     }
@@ -165,7 +165,7 @@ fn choose(api: &mut ApiDescription, report: &mut Report, file: &ServiceFile) -> 
             }
             None if !method_of(operation).is_safe() && !file.writes => report.skipped.add(
                 place,
-                "it writes: name it (--include, or `operations` of a service file), or offer all with --writes",
+                "it writes data: name it (--include, or `operations` in a service file), or offer all with --writes",
             ),
             None => return true,
         }
@@ -195,7 +195,7 @@ fn no_such_operation(api: &ApiDescription, chosen: &OperationFile, i: usize) -> 
     };
     NewServiceError::new(
         format!("operations[{i}]"),
-        format!("names {wanted}, which the source has not; {hint}"),
+        format!("has {wanted}, which is not in the source; {hint}"),
     )
 }
 
@@ -239,7 +239,8 @@ fn set_timeouts(api: &mut ApiDescription, file: &ServiceFile) -> Result<(), NewS
     let checked = |field: String, secs: Option<u16>| match secs {
         Some(secs) if !(1..=TIMEOUT_SECS_MAX).contains(&u64::from(secs)) => {
             let problem = format!(
-                "must be 1 to {TIMEOUT_SECS_MAX} seconds, and is {secs}; let a longer job answer with a handle to poll"
+                "must be 1 to {TIMEOUT_SECS_MAX} seconds but is {secs}; for a longer job, answer with an id that the \
+                 caller can poll"
             );
             Err(NewServiceError::new(field, problem))
         }
@@ -397,10 +398,7 @@ mod tests {
             vec![OperationFile { lists: Some(lists), ..OperationFile::named(Called::Get, "/a".to_owned()) }]
         };
         let told = read(Vec::new()).unwrap().report.warnings;
-        assert!(
-            told.list.iter().any(|finding| finding.what.contains("2 lists within each other")),
-            "{told:?}"
-        );
+        assert!(told.list.iter().any(|finding| finding.what.contains("2 nested lists")), "{told:?}");
         assert_eq!(read(of(4)).unwrap().api.operations[0].root.as_ref().unwrap().lists_max(), 4);
         for lists in [0, 8] {
             let error = read(of(lists)).unwrap_err().to_string();

@@ -49,6 +49,12 @@ struct PayeeBooks {
     claims: Claims,
 }
 
+impl PayeeBooks {
+    fn here(&self) -> impl Iterator<Item = (&ChannelId, &PayeeChannel)> {
+        self.channels.iter().filter(|(_, channel)| !channel.is_elsewhere)
+    }
+}
+
 /// The owner's channels.
 #[derive(Debug, Clone)]
 pub struct Book {
@@ -81,8 +87,10 @@ impl Book {
     }
 
     /// Takes over a channel of the ledger at the start. `proof` is of its best voucher.
-    pub fn restore(&self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>) {
-        self.books.lock().channels.insert(row.id, PayeeChannel::new(row, proof));
+    pub fn restore(&self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>, is_elsewhere: bool) {
+        let mut channel = PayeeChannel::new(row, proof);
+        channel.is_elsewhere = is_elsewhere;
+        self.books.lock().channels.insert(row.id, channel);
     }
 
     /// Takes over a channel of the ledger after that has stored what the chain says of it. `proof` is of the stored
@@ -172,21 +180,19 @@ impl Book {
         true
     }
 
-    /// The closes that this node has signed.
+    /// The closes that this node has signed, of channels that are not elsewhere.
     pub fn signed_away(&self) -> Vec<SignedAway> {
-        self.books.lock().channels.iter().filter_map(|(id, channel)| channel.signed_close(*id)).collect()
+        self.books.lock().here().filter_map(|(id, channel)| channel.signed_close(*id)).collect()
     }
 
-    /// Channels that this node closes and has not closed yet.
+    /// Channels, none of them elsewhere, that this node closes and has not closed yet.
     pub fn closing(&self) -> Vec<ChannelId> {
-        let channels = &self.books.lock().channels;
-        channels.iter().filter(|(_, channel)| channel.is_to_be_closed()).map(|(id, _)| *id).collect()
+        self.books.lock().here().filter(|(_, channel)| channel.is_to_be_closed()).map(|(id, _)| *id).collect()
     }
 
     /// Channels that this node has closed as it took on, and for how long every reading of the chain has shown that.
     pub fn closed(&self) -> Vec<(ChannelId, Duration)> {
-        let channels = &self.books.lock().channels;
-        channels.iter().filter_map(|(id, channel)| Some((*id, channel.closed_for()?))).collect()
+        self.books.lock().here().filter_map(|(id, channel)| Some((*id, channel.closed_for()?))).collect()
     }
 
     /// The terms of a channel, its deposit, and the best voucher so far: what a call and its signature are checked

@@ -54,9 +54,7 @@ impl Owner {
             Ending::SignedAway { until_secs, round } if round == view.round => {
                 self.sign_away(&view, until_secs).await.map(Some)
             }
-            Ending::SignedAway { .. } => {
-                Err(busy("the close of before is not in a block that stays yet", 5_000))
-            }
+            Ending::SignedAway { .. } => Err(busy("the earlier close is not in a final block yet", 5_000)),
             Ending::None | Ending::Closes { .. } if !is_paid && !entry.is_to_be_closed() => {
                 let block_secs = parts.chain.head().borrow().as_ref().map_or(0, |head| head.timestamp_secs);
                 let until_secs = signed_until(parts.chain.spec().kind, block_secs, clock::now_secs());
@@ -84,7 +82,7 @@ impl Owner {
         let parts = &self.0;
         let ending = Ending::SignedAway { until_secs, round: view.round };
         if let Err(error) = self.store_ending(view.id, ending).await {
-            tracing::error!(channel = %view.id, %error, "a close is not signed, because it was not stored");
+            tracing::error!(channel = %view.id, %error, "a close is not signed, because it could not be stored");
             return Err(Refusal::new(RefusalCode::Unavailable, "the owner's node cannot store the close"));
         }
         killpoint::reached("owner.after_sign_away");
@@ -118,7 +116,7 @@ impl Owner {
         };
         self.0.signer.sign_close(consent).map_err(|error| {
             tracing::error!(channel = %view.id, %error, "a close is not signed");
-            Refusal::new(RefusalCode::Unavailable, "the owner's books do not add up")
+            Refusal::new(RefusalCode::Unavailable, "the owner's ledger does not add up")
         })
     }
 }

@@ -39,7 +39,8 @@ fn doubts(operation: &Operation, options: &UpstreamOptions) -> Vec<String> {
     if let Some(kind) = kinds.iter().find(|kind| STREAMS.contains(&kind.as_str())) {
         let secs = time_of(operation).unwrap_or(options.total).as_secs();
         doubts.push(format!(
-            "a stream ({kind}) is sent whole when it ends; one that does not end within {secs} s fails and costs nothing"
+            "a stream ({kind}) is sent only when it has ended; a stream that does not end within {secs} s fails and is \
+             free"
         ));
     }
     if let Some(kind) = kinds.iter().find(|kind| is_file(kind)) {
@@ -49,14 +50,13 @@ fn doubts(operation: &Operation, options: &UpstreamOptions) -> Vec<String> {
             "no setting allows more".to_owned()
         };
         doubts.push(format!(
-            "an answer of {kind} may be large; one of more than {} is refused and costs nothing; {most}",
+            "an answer of type {kind} may be large; an answer of more than {} is refused and free; {most}",
             in_words(options.body_bytes_max)
         ));
     }
     if only_redirects(operation) {
         doubts.push(
-            "a redirect is not followed, and counts as a failure; register the address it leads to"
-                .to_owned(),
+            "a redirect is not followed and counts as a failure; register the address it leads to".to_owned(),
         );
     }
     doubts

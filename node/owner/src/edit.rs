@@ -66,7 +66,8 @@ pub(super) fn apply(edit: &EditRequest, file: &mut ServiceFile) -> Result<(), Ne
         headers.retain(|own, _| !own.eq_ignore_ascii_case(name.trim()));
         query.retain(|own, _| own != name.trim());
         if headers.len() + query.len() == before {
-            let problem = format!("names {name}, which is not added; `farthing api show` names what is");
+            let problem =
+                format!("has {name}, which your node does not add; `farthing api show` lists what it adds");
             return Err(NewServiceError::new("remove_secrets", problem));
         }
     }
@@ -81,7 +82,7 @@ pub(super) fn apply(edit: &EditRequest, file: &mut ServiceFile) -> Result<(), Ne
             Some(hidden) if hidden.exclude => hidden.exclude = false,
             None if unnamed => file.operations.push(OperationFile::named(*method, path.clone())),
             _ => {
-                let problem = format!("names {method} {path}, which is not hidden");
+                let problem = format!("has {method} {path}, which is not hidden");
                 return Err(NewServiceError::new("offer", problem));
             }
         }
@@ -127,7 +128,7 @@ pub(super) fn edited(
     };
     if name.is_empty() {
         let problem =
-            format!("is empty; say in 1 to {LISTING_NAME_CHARS_MAX} characters what the service is called");
+            format!("is empty; give the service a name of 1 to {LISTING_NAME_CHARS_MAX} characters");
         return Err(NewServiceError::new("name", problem));
     }
     api.title.clone_from(&name);
@@ -184,8 +185,9 @@ fn hide(
         let before = api.operations.len();
         api.operations.retain(|operation| !is_it(operation));
         if api.operations.len() == before {
-            let problem =
-                format!("names {method} {path}, which is not offered; `farthing api show` lists what is");
+            let problem = format!(
+                "has {method} {path}, which is not offered; `farthing api show` lists the operations on offer"
+            );
             return Err(NewServiceError::new("hide", problem));
         }
         report.skipped.add(format!("{method} {path}"), "not offered, as the owner chose");

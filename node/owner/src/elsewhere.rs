@@ -31,8 +31,8 @@ fn check((book, ledger): (&Book, &Ledger), domain: &Domain, channel: ChannelId) 
 }
 
 fn elsewhere() -> Refusal {
-    let detail = "the owner's settings name another chain or contract than this channel's, and nothing is said of it until \
-                  they are set back";
+    let detail = "the owner's settings name another chain or contract than this channel's; the owner answers for this \
+                  channel only after they are set back";
     Refusal::new(RefusalCode::Unavailable, detail)
 }
 
@@ -61,7 +61,7 @@ mod tests {
         let facts = PayeeChannelFacts { id, config, deposited, claimed, closing: false };
         let row = ledger.put_payee_channel(facts).await.unwrap();
         let (placed, without_place) = (Book::with_places(1), Book::with_places(1));
-        placed.restore(&row, None);
+        placed.restore(&row, None, true);
         for book in [placed, without_place] {
             let code = |domain: &Domain, channel| {
                 check((&book, &ledger), domain, channel).err().map(|refusal| refusal.code)

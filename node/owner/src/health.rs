@@ -86,11 +86,12 @@ impl NotedHealth {
         let heard = health.asked.saturating_sub(health.silent);
         let is_new = health.asked_secs < listing.updated_secs + SPREADS_WITHIN_SECS;
         if heard > 0 && health.current + health.earlier == 0 && !is_new {
-            let cause = format!("none of {heard} nodes that were asked have “{name}”, so nobody finds it");
+            let cause =
+                format!("none of the {heard} nodes that were asked has “{name}”, so nobody can find it");
             ails.push(ailing(
                 AlertKind::ListingUnseen,
                 cause,
-                "see that port 3001 is reached: `farthing net reach`",
+                "check with `farthing net reach` that others can connect to port 3001",
             ));
         }
         ails
@@ -177,7 +178,7 @@ impl Health {
         let bytes = serde_json::to_vec(&found).expect("texts and numbers are always JSON");
         match self.0.ledger.put(Namespace::Settings, STORED_KEY, bytes).await {
             Ok(()) => *self.0.stored.lock() = found,
-            Err(error) => tracing::warn!(%error, "how services do was not stored"),
+            Err(error) => tracing::warn!(%error, "the health of services was not stored"),
         }
     }
 
@@ -204,8 +205,8 @@ impl Health {
             let (name, upstream) = (&service.listing().name, service.upstream_url());
             tracing::warn!(
                 service = %service.listing().service, name, upstream,
-                "a service's server is a port of this node, so its calls are not served; give the service the address of \
-                 your own server, or this node another port"
+                "a service's server is a port of this node, so its calls are not served; give the service the address \
+                 of your own server, or change this node's port"
             );
         }
         self.connect(&lead_here).await;
@@ -323,7 +324,8 @@ struct Away {
 
 /// Checks that something listens where the owner's server should be. No request is sent: it might cost the owner.
 async fn connect(service: &Registered) -> Result<String, Away> {
-    let away = |words: String, leads_here| Away { words: format!("takes no connection{words}"), leads_here };
+    let away =
+        |words: String, leads_here| Away { words: format!("accepts no connection{words}"), leads_here };
     let connecting = async {
         let addresses = service.upstream().addresses().await.map_err(|error| {
             let leads_here = matches!(error, ResolverError::Forbidden(ForbiddenAddress::Own));
@@ -336,7 +338,7 @@ async fn connect(service: &Registered) -> Result<String, Away> {
     };
     let took = tokio::time::timeout(CONNECT_WITHIN, connecting).await;
     let took = took.map_err(|_| away(format!(" within {} s", CONNECT_WITHIN.as_secs()), false))??;
-    Ok(format!("takes connections, in {} ms", took.as_millis().max(1)))
+    Ok(format!("accepts connections, in {} ms", took.as_millis().max(1)))
 }
 
 #[cfg(test)]

@@ -180,7 +180,8 @@ fn first_that_reads(service: &Registered) -> Result<CallPlan, PlanError> {
         reads.filter_map(|(operation, _)| known.plan(Method::Get, &operation.path, &none, &none, &[]).ok());
     planned.next().ok_or_else(|| {
         PlanError::BadParameter(
-            "every operation that reads needs parameters; name one and give them".to_owned(),
+            "every operation that only reads needs parameters; name an operation and give its parameters"
+                .to_owned(),
         )
     })
 }
@@ -214,7 +215,8 @@ fn first_without_parameters(api: &Api) -> Result<(String, farthing_bridge::Reque
         .filter(reads)
         .filter_map(|operation| named(api, Method::Get, &operation.path, &none).ok());
     planned.next().ok_or_else(|| {
-        let problem = "is missing: every one that reads needs parameters; name one and give them";
+        let problem =
+            "is missing: every operation that only reads needs parameters; name one and give its parameters";
         NewServiceError::new("operation", problem)
     })
 }

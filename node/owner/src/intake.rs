@@ -121,7 +121,7 @@ impl Intake {
         let root = places::root(url);
         let mut here = vec![root.clone()];
         if let Some(named) = intake.upstreams.first() {
-            let what = format!("the document names {named}; the server that was searched is taken instead");
+            let what = format!("the document names {named}; the server that was searched is used instead");
             intake.reading.report.warnings.add("servers", what);
             let mut below = root;
             below.set_path(named.path());

@@ -86,7 +86,8 @@ impl ToldFree {
         match payers.iter().find_map(|payers| payers.lock().late_for(payer, call_id, origin, self.ran_secs()))
         {
             Some(wait_secs) => {
-                let detail = "this call was said to cost nothing, and comes again over an older connection";
+                let detail =
+                    "this call was already reported as free, and now arrives again over an older connection";
                 Err(Refusal::new(RefusalCode::Unavailable, detail).retry_after_ms(wait_secs * 1_000))
             }
             None => Ok(()),

@@ -18,13 +18,16 @@ use farthing_chain::ChainHandle;
 use farthing_discovery::NOT_MODIFIED;
 use farthing_ledger::Ledger;
 use farthing_network::{InboundCall, Responder};
-use farthing_os::killpoint;
+use farthing_os::{clock, killpoint};
 use farthing_protocol::{
     Address, CallMessage, CallReply, CallRequest, ChannelId, Receipt, Refusal, RefusalCode, Signature, Usdc,
     call::{CallStatus, ChannelSync, Method, response_hash},
     limits,
 };
-use farthing_shared::call_ends::{BegunCall, CallEnds};
+use farthing_shared::{
+    call_ends::{BegunCall, CallEnds},
+    refused::{RefusedCall, RefusedCalls},
+};
 use farthing_wallet::Signer;
 use tokio::{sync::mpsc, time::MissedTickBehavior};
 use tokio_util::task::TaskTracker;
@@ -52,6 +55,7 @@ pub mod publish;
 #[path = "../../../protocol/tests/support/random.rs"]
 mod random;
 pub mod record;
+mod refusals;
 pub mod registry;
 pub mod running;
 pub mod samples;
@@ -98,6 +102,7 @@ pub struct OwnerParts {
     pub closes: mpsc::Sender<ChannelId>,
     pub tasks: TaskTracker,
     pub ends: CallEnds,
+    pub refused: RefusedCalls,
 }
 
 impl Owner {
@@ -120,17 +125,19 @@ impl Owner {
                 }
             };
             let Some(call) = call else { return };
-            let InboundCall { peer, is_partner, origin, message, body, reply } = call;
+            let InboundCall { peer, is_partner, is_relayed, origin, message, body, reply } = call;
             match message {
                 CallMessage::Call(request) => {
                     let late = self.0.told_free.check(peer, request.call_id, origin);
                     if let Err(refusal) = late {
+                        self.note_refused(refusals::asked(peer, &request), &refusal);
                         reply.send(CallReply::Refused(refusal), Bytes::new());
                         continue;
                     }
                     // Registered before the next message is read, so a status question finds it.
                     let arrival = self.0.calls.arrive((peer, request.call_id));
-                    let (owner, caller) = (self.clone(), Caller { wallet: peer, has_channel: is_partner });
+                    let caller = Caller { wallet: peer, has_channel: is_partner, is_relayed };
+                    let owner = self.clone();
                     let work = async move { owner.respond(caller, request, body, arrival, reply).await };
                     self.0.tasks.spawn(work);
                 }
@@ -144,7 +151,7 @@ impl Owner {
                     }
                     let owner = self.clone();
                     self.0.tasks.spawn(async move {
-                        let (answer, body) = owner.tell((peer, is_partner), known);
+                        let (answer, body) = owner.tell((peer, is_partner), known, is_relayed);
                         reply.send(answer, body);
                     });
                 }
@@ -190,6 +197,7 @@ impl Owner {
     ) {
         let (payer, patience) = (caller.wallet, answer_within(request.method, request.deadline_ms));
         let call = BegunCall::new(request.call_id, request.service, request.method, &request.path);
+        let asked = refusals::asked(payer, &request);
         let mut answering = std::pin::pin!(self.answer(caller, request, body, arrival));
         let answered = match tokio::time::timeout(patience, &mut answering).await {
             Ok(answered) => {
@@ -206,6 +214,10 @@ impl Owner {
             }
         };
         self.note_end(&call, payer, answered.as_ref());
+        if let Some(CallReply::Refused(refusal)) = answered.as_ref().map(|(answer, _)| answer.reply()) {
+            let took_us = clock::micros(call.took());
+            self.note_refused(RefusedCall { took_us, ..asked }, refusal);
+        }
     }
 
     /// The one answer of a call id, and whether it was made now; `None` when there can be none.
@@ -216,6 +228,7 @@ impl Owner {
         body: Bytes,
         arrival: Arrival,
     ) -> Option<FirstOrAgain> {
+        let is_relayed = caller.is_relayed;
         match arrival {
             Arrival::Repeat(joined) => {
                 let answer = match admit::request_hash(&request, &body).await {
@@ -225,7 +238,7 @@ impl Owner {
                     }
                     Err(refusal) => Some(Answer::refused(refusal)),
                 };
-                answer.map(|answer| (answer, false))
+                answer.map(|answer| (answer.for_copy(is_relayed), false))
             }
             Arrival::First(running) => self.first(caller, request, body, running).await,
         }
@@ -251,6 +264,8 @@ impl Owner {
             Err(refusal) => (Answer::refused(refusal), false),
         };
         running.finish(answer.clone(), is_final);
+        // The first answer was bounded where it was fetched.
+        let answer = if is_first { answer } else { answer.for_copy(caller.is_relayed) };
         Some((answer, is_first))
     }
 
@@ -301,7 +316,7 @@ impl Owner {
     fn sign(&self, receipt: &Receipt) -> Result<Signature, Refusal> {
         self.0.signer.sign_receipt(receipt).map_err(|error| {
             tracing::error!(call_id = %receipt.call_id, %error, "a receipt is not signed");
-            Refusal::new(RefusalCode::Unavailable, "the owner's books do not add up")
+            Refusal::new(RefusalCode::Unavailable, "the owner's ledger does not add up")
         })
     }
 }
@@ -327,7 +342,7 @@ fn answer_within(method: Method, deadline_ms: u64) -> Duration {
 
 /// A question about a call whose word could not be kept; asked again later, it can.
 fn too_many_doubts() -> Refusal {
-    Refusal::new(RefusalCode::Busy, "too many of your calls are in doubt; ask again in two minutes")
+    Refusal::new(RefusalCode::Busy, "too many of your calls are undecided; ask again in two minutes")
 }
 
 fn conflict() -> Refusal {
@@ -335,6 +350,9 @@ fn conflict() -> Refusal {
 }
 
 fn unknown_channel() -> Refusal {
-    Refusal::new(RefusalCode::UnknownChannel, "no confirmed deposit of this channel is known here yet")
-        .retry_after_ms(500)
+    Refusal::new(
+        RefusalCode::UnknownChannel,
+        "this node has not seen a confirmed deposit on this channel yet",
+    )
+    .retry_after_ms(500)
 }

@@ -66,12 +66,14 @@ pub struct Load {
     uncharged: Mutex<Uncharged>,
 }
 
-/// The caller, as far as places go.
+/// The caller, as far as places and answers go.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller {
     pub wallet: Address,
     /// Everybody else is a stranger.
     pub has_channel: bool,
+    /// It is connected through a relay, which carries small answers alone.
+    pub is_relayed: bool,
 }
 
 /// Places of everybody, or of strangers.
@@ -213,13 +215,14 @@ impl Load {
 }
 
 fn busy() -> Refusal {
-    Refusal::new(RefusalCode::Busy, "the owner's node works at its limit").retry_after_ms(500)
+    Refusal::new(RefusalCode::Busy, "the owner's node is at its limit").retry_after_ms(500)
 }
 
 fn rate_limited(NotYet { limit, is_in_all, wait }: NotYet) -> Refusal {
     let what = if is_in_all { "in all" } else { "of one operation" };
     let detail = format!(
-        "{limit} uncharged calls {what} a minute are the limit; beyond it one is tried now and then, until one is charged"
+        "at most {limit} uncharged calls {what} per minute are served; beyond that the owner tries one now and then \
+         until one is charged"
     );
     // Rounded up: who comes back then is not told to wait again.
     let wait_ms = u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
@@ -236,11 +239,11 @@ mod tests {
     const SERVICE: ServiceId = ServiceId::from_bytes([0; 16]);
 
     fn customer() -> Caller {
-        Caller { wallet: PAYER, has_channel: true }
+        Caller { wallet: PAYER, has_channel: true, is_relayed: false }
     }
 
     fn stranger(n: u8) -> Caller {
-        Caller { wallet: Address::from_bytes([n; 20]), has_channel: false }
+        Caller { wallet: Address::from_bytes([n; 20]), has_channel: false, is_relayed: false }
     }
 
     fn load() -> Load {
@@ -264,7 +267,7 @@ mod tests {
     async fn payers_that_take_all_they_may_leave_some_places_of_a_service_to_others() {
         let load = load();
         let (mut places, mut waiting) = (Vec::new(), Vec::new());
-        let payer = |n: u8| Caller { wallet: Address::from_bytes([n; 20]), has_channel: true };
+        let payer = |n: u8| Caller { wallet: Address::from_bytes([n; 20]), ..customer() };
         for n in [1, 2].into_iter().flat_map(|n| std::iter::repeat_n(n, 16)) {
             let mut entering = Box::pin(tokio::task::unconstrained(load.enter(payer(n), SERVICE, 0)));
             match entering.as_mut().now_or_never() {
@@ -286,7 +289,7 @@ mod tests {
         let mut unread = slow.room();
         while unread.grow(ANSWER_BYTES_MIN) {}
         assert_eq!(load.enter(customer(), SERVICE, 0).await.unwrap_err().code, RefusalCode::Busy);
-        let payer = Caller { wallet: Address::from_bytes([7; 20]), has_channel: true };
+        let payer = Caller { wallet: Address::from_bytes([7; 20]), ..customer() };
         let other = load.enter(payer, SERVICE, 0).await.unwrap();
         assert!(other.room().grow(2 * ANSWER_BYTES_MIN));
         let few = load.enter(payer, SERVICE, usize::MAX).await.unwrap();

@@ -121,7 +121,7 @@ impl NewService {
             }
         }
         if self.upstream.is_empty() {
-            let problem = "is missing; it is the address of your own server, such as http://127.0.0.1:8080";
+            let problem = "is missing; enter the address of your own server, such as http://127.0.0.1:8080";
             return Err(NewServiceError::new("upstream", problem));
         }
         Ok(())

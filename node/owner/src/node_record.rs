@@ -2,7 +2,7 @@
 
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_network::NetworkHandle;
-use farthing_protocol::record::FLAG_ACCEPTS_CALLS;
+use farthing_protocol::record::{FLAG_ACCEPTS_CALLS, FLAG_KEEPS_ALL};
 
 use super::registry::Registry;
 
@@ -17,10 +17,12 @@ pub fn last_seq(ledger: &Ledger) -> Result<u64, LedgerError> {
     Ok(stored.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok()).map_or(0, u64::from_be_bytes))
 }
 
-/// Publishes the node record with what is offered now, and stores its sequence number.
-pub async fn publish(registry: &Registry, network: &NetworkHandle, ledger: &Ledger) {
+/// Publishes the node record with what is offered now and whether all listings are kept here, and stores its sequence
+/// number.
+pub async fn publish(registry: &Registry, network: &NetworkHandle, ledger: &Ledger, keeps_all: bool) {
     let (count, root) = registry.root();
-    let flags = if count > 0 { FLAG_ACCEPTS_CALLS } else { 0 };
+    let flag = |holds: bool, flag: u32| if holds { flag } else { 0 };
+    let flags = flag(count > 0, FLAG_ACCEPTS_CALLS) | flag(keeps_all, FLAG_KEEPS_ALL);
     match network.publish(flags, count, root).await {
         Ok(seq) => {
             let stored = ledger.put(Namespace::Settings, SEQ_KEY, seq.to_be_bytes().to_vec());

@@ -98,7 +98,7 @@ impl Reader {
         for OperationName { method, path } in &edit.offer {
             let is_it = |operation: &Operation| method_of(operation) == method.0 && operation.path == *path;
             if !new.api.operations.iter().any(is_it) {
-                let problem = format!("names {method} {path}, which the source has not");
+                let problem = format!("has {method} {path}, which is not in the source");
                 return Err(NewServiceError::new("offer", problem).into());
             }
         }
@@ -232,7 +232,7 @@ pub(super) fn source_of(source: &SourceFile) -> Result<Source, NewServiceError> 
     let address = |text: &str| {
         Url::parse(text).map_err(|error| {
             let problem =
-                format!("is `{text}`, which is no address ({error}); write it as http://host:port/");
+                format!("is `{text}`, which is not an address ({error}); write it as http://host:port/");
             NewServiceError::new("source.url", problem)
         })
     };
@@ -245,8 +245,7 @@ pub(super) fn source_of(source: &SourceFile) -> Result<Source, NewServiceError> 
             Ok(Source::Document { name: name.to_owned(), bytes: text.clone().into() })
         }
         (_, None, None) if !source.file.is_empty() => {
-            let problem =
-                format!("was the file {}; give it, or its newer version, with --source", source.file);
+            let problem = format!("was the file {}; name it or a newer version with --source", source.file);
             Err(NewServiceError::new("source", problem))
         }
         _ => Err(NewServiceError::new("source", "needs either `url` or `text`, and a scan needs `url`")),

@@ -84,6 +84,7 @@ impl Owner {
             headers: fetched.headers.clone(),
             body: keep.then(|| fetched.body.clone()),
             fault: fetched.fault.map(Fault::code),
+            upstream_us: Some(clock::micros(fetched.elapsed)),
             time_secs: clock::now_secs(),
         };
         let served = Served {
@@ -95,7 +96,8 @@ impl Owner {
         match self.0.ledger.serve(served).await {
             Ok(recorded) => Some(recorded),
             Err(error) => {
-                tracing::error!(call_id = %admitted.call_id(), %error, "a served call was not stored and is not answered");
+                tracing::error!(call_id = %admitted.call_id(), %error, "a served call could not be stored and is not \
+                                                                        answered");
                 None
             }
         }
@@ -150,7 +152,7 @@ impl Owner {
     }
 
     /// Tells it. That may take a signature and a copy of a body.
-    pub(super) fn tell(&self, payer: (Address, bool), asked: Asked) -> (CallReply, Bytes) {
+    pub(super) fn tell(&self, payer: (Address, bool), asked: Asked, is_relayed: bool) -> (CallReply, Bytes) {
         let answer = match asked {
             Asked::Answered(answer) => Ok(answer),
             Asked::Running => Ok(Answer::status(CallStatus::Running)),
@@ -158,7 +160,7 @@ impl Owner {
             Asked::Refused(refusal) => Err(refusal),
             Asked::Stored(row) => self.tell_stored(payer, *row),
         };
-        answer.unwrap_or_else(Answer::refused).to_wire()
+        answer.unwrap_or_else(Answer::refused).to_wire_for_question(is_relayed)
     }
 
     fn tell_stored(&self, payer: (Address, bool), row: ServedRow) -> Result<Arc<Answer>, Refusal> {
@@ -179,7 +181,7 @@ impl Owner {
         let is_charged = matches!(&row, Some(ServedRow::Done(row)) if !row.call.charged.is_zero());
         if self.0.ledger.closed().is_some() && !is_charged {
             let detail =
-                "the owner's node cannot store calls, and says what became of this one after a restart";
+                "the owner's node cannot store calls; after a restart it can say how this call ended";
             return Err(Refusal::new(RefusalCode::Unavailable, detail));
         }
         Ok(row)

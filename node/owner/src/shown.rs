@@ -36,11 +36,12 @@ impl Owner {
         match parts.ledger.recover_earned(receipt, voucher).await {
             Ok(row) => {
                 looking.recover(&row, book::proof(&row, domain));
-                tracing::warn!(%payer, %channel, %total, "a receipt shows calls that these books lack; they count now");
+                tracing::warn!(%payer, %channel, %total, "a receipt shows calls that are not in this ledger; they \
+                                                          count now");
                 Ok(())
             }
             Err(error) => {
-                tracing::warn!(%payer, %channel, %total, %error, "a receipt shows calls that these books lack");
+                tracing::warn!(%payer, %channel, %total, %error, "a receipt shows calls that are not in this ledger");
                 match error {
                     // Nobody can claim more than the deposit, unless the chain tells of one that is not recorded yet.
                     LedgerError::VoucherAboveDeposit { cumulative, .. }
@@ -48,7 +49,7 @@ impl Owner {
                     {
                         Ok(())
                     }
-                    _ => Err(busy("the owner's books cannot take over what they are shown", 5_000)),
+                    _ => Err(busy("the owner's ledger cannot store the receipt it was shown", 5_000)),
                 }
             }
         }

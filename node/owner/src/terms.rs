@@ -25,15 +25,15 @@ impl Terms {
         if config.close_delay_secs < self.close_delay_secs {
             let (has, asks) = (config.close_delay_secs, self.close_delay_secs);
             let detail = format!(
-                "the channel can be withdrawn from {has} s after a request to close, and this owner lists {asks} s; \
-                 close it and open one with the listed delay"
+                "the deposit can be withdrawn {has} s after a request to close, but this owner requires {asks} s; \
+                 close the channel and open one with the listed delay"
             );
             return Err(Refusal::new(RefusalCode::DelayTooShort, detail));
         }
         if deposited < self.deposit_min {
             let least = self.deposit_min;
             let detail = format!(
-                "{deposited} USDC were deposited in the channel, and this owner serves channels of at least {least}"
+                "the channel has a deposit of {deposited} USDC, but this owner requires at least {least}"
             );
             return Err(Refusal::new(RefusalCode::DepositTooSmall, detail));
         }

@@ -68,7 +68,7 @@ impl BooksLimiter {
             payers.retain(|_, window| window.since.elapsed() < MINUTE);
         }
         if payers.len() >= PAYERS_MAX && !payers.contains_key(&key) {
-            return Err(come_back("many payers compare their books", MINUTE));
+            return Err(come_back("too many payers are comparing ledgers", MINUTE));
         }
         let fresh = BooksWindow { since: Instant::now(), pages: 0 };
         let window = payers.entry(key).or_insert(fresh);
@@ -77,7 +77,7 @@ impl BooksLimiter {
         }
         if window.pages >= PAGES_PER_MINUTE {
             let wait = MINUTE.saturating_sub(window.since.elapsed());
-            return Err(come_back("a payer is told 120 pages of its calls a minute", wait));
+            return Err(come_back("a payer may ask for 120 pages of its calls per minute", wait));
         }
         window.pages += 1;
         Ok(())
@@ -126,7 +126,7 @@ pub fn page(ledger: &Ledger, book: &Book, payer: Address, asked: CallsAsked) -> 
             CallReply::Calls(CallsPage { records, next, kept_since_secs, adjusted })
         }
         Err(error) => {
-            tracing::warn!(%error, "a payer could not be told of its calls");
+            tracing::warn!(%error, "a payer's question about its calls could not be answered");
             CallReply::Refused(Refusal::new(RefusalCode::Unavailable, "the owner's books cannot be read"))
         }
     }
@@ -174,7 +174,7 @@ mod tests {
             closing: false,
         };
         let book = Book::new(Usdc::ZERO, Usdc::ZERO);
-        book.restore(&ledger.put_payee_channel(closed).await.unwrap(), None);
+        book.restore(&ledger.put_payee_channel(closed).await.unwrap(), None, false);
         for (asking, adjusted) in [(payer, Some(paid)), (stranger, None)] {
             let asked = CallsAsked { after: None, since_secs: 0 };
             let CallReply::Calls(page) = page(&ledger, &book, asking, asked) else { panic!("refused") };

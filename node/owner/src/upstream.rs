@@ -38,6 +38,7 @@ use std::{
 use bytes::{Bytes, BytesMut};
 use farthing_bounds::HeldBytes;
 use farthing_bridge::Request;
+use farthing_network::RELAYED_BODY_BYTES_MAX;
 use farthing_protocol::Outcome;
 use http::HeaderMap;
 use tokio::time::timeout;
@@ -72,15 +73,19 @@ pub enum UpstreamError {
     Credentials,
     #[error("the upstream's address may not have a query or fragment; use upstream_headers or parameters")]
     Query,
-    #[error("{0} is never an upstream: link-local, metadata, multicast and unassigned addresses are refused")]
+    #[error(
+        "{0} cannot be an upstream: link-local, metadata, multicast and unassigned addresses are refused"
+    )]
     ForbiddenAddress(IpAddr),
     #[error("port {0} of this machine belongs to this node")]
     OwnPort(u16),
-    #[error("{host} is never an upstream: {why}")]
+    #[error("{host} cannot be an upstream: {why}")]
     Leads { host: String, why: ForbiddenAddress },
     #[error("the header `{0}` cannot be sent to the upstream")]
     Header(String),
-    #[error("no HTTPS client could be made; install the system's certificate authorities (ca-certificates)")]
+    #[error(
+        "the HTTPS client could not be created; install the system's certificate authorities (ca-certificates)"
+    )]
     Client,
 }
 
@@ -241,9 +246,10 @@ impl Upstream {
         let request = permit.request();
         let room = || permit.room().unwrap_or_else(|| self.options.budget.nothing());
         let waits = self.options.begin(&request);
-        let mut answered = self.attempt(&request, room(), &waits).await;
+        let most = self.most(permit.is_relayed());
+        let mut answered = self.attempt(&request, room(), &waits, most).await;
         if answered.as_ref().is_err_and(|failure| failure.silent) && request.is_safe() {
-            answered = self.attempt(&request, room(), &waits).await;
+            answered = self.attempt(&request, room(), &waits, most).await;
         }
         let elapsed = waits.elapsed();
         match answered.and_then(headers::within_a_reply) {
@@ -261,11 +267,21 @@ impl Upstream {
         }
     }
 
+    /// The longest body that is passed on.
+    fn most(&self, is_relayed: bool) -> Most {
+        let bytes = self.options.body_bytes_max;
+        if is_relayed && bytes > RELAYED_BODY_BYTES_MAX {
+            return Most { bytes: RELAYED_BODY_BYTES_MAX, above: Fault::LongForRelay };
+        }
+        Most { bytes, above: Fault::LongBody }
+    }
+
     async fn attempt(
         &self,
         request: &UpstreamRequest,
         room: HeldBytes,
         waits: &Waits,
+        most: Most,
     ) -> Result<Answered, Failure> {
         if base::own_port(&self.base, &self.options).is_some() {
             return Err(Failure::new(Fault::LeadsHere, 0));
@@ -278,18 +294,21 @@ impl Upstream {
             .map_err(|error| failure_of(&error))?;
         let headers = self.passed_back(request, &response);
         let status = response.status().as_u16();
-        self.check_head(request, &response)?;
+        self.check_head(request, &response, most)?;
         match &request.request {
             Request::Http(_) => {
                 let outcome = head::judge(&response, request.html)?;
-                let (body, room) = self.body(response, room, waits).await?;
+                let (body, room) = self.body(response, room, waits, most).await?;
                 Ok((outcome, status, headers, room.attach(body)))
             }
             Request::Graphql(asked) => {
-                let (body, mut room) = self.body(response, room, waits).await?;
+                let (body, mut room) = self.body(response, room, waits, most).await?;
                 let (outcome, said, headers, taken) =
                     graphql::judged(&asked.unwrap, request.call.as_ref(), status, headers, &body).await?;
-                // What was asked under short names has its own, which may be longer.
+                // What was asked under other names has its own, and may be longer written.
+                if taken.len() > most.bytes {
+                    return Err(Failure::new(most.above, status));
+                }
                 if !room.grow(taken.len().saturating_sub(body.len())) {
                     return Err(Failure::new(Fault::NoRoom, status));
                 }
@@ -303,6 +322,7 @@ impl Upstream {
         mut response: reqwest::Response,
         mut room: HeldBytes,
         waits: &Waits,
+        most: Most,
     ) -> Result<(Bytes, HeldBytes), Failure> {
         let status = response.status().as_u16();
         let failure = |fault| Failure::new(fault, status);
@@ -322,11 +342,18 @@ impl Upstream {
                 return Err(failure(Fault::NoRoom));
             }
             whole.push(part);
-            if whole.len() > self.options.body_bytes_max {
-                return Err(failure(Fault::LongBody));
+            if whole.len() > most.bytes {
+                return Err(failure(most.above));
             }
         }
     }
+}
+
+/// The longest body that is passed on, and the reason that a longer one is not.
+#[derive(Clone, Copy, Debug)]
+struct Most {
+    bytes: usize,
+    above: Fault,
 }
 
 /// A body as it comes. One that comes in one piece is not copied.

@@ -14,6 +14,7 @@ use std::{
 
 use farthing_bounds::Sparing;
 use farthing_protocol::{Address, CallId, ServiceId, Usdc, call::Method};
+use minicbor::{Decode, Encode};
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeMetric},
@@ -33,11 +34,14 @@ pub const ACCESS: &str = "access";
 static REFUSED_TOLD: Sparing = Sparing::new(60);
 
 /// The half of the node that a call was for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
+#[cbor(index_only)]
 pub enum Half {
     /// It bought the call.
+    #[n(0)]
     Consumer,
     /// It served the call.
+    #[n(1)]
     Owner,
 }
 
@@ -139,6 +143,11 @@ impl BegunCall {
         Self { call_id, service, method, path, began: Instant::now() }
     }
 
+    /// The time since it began.
+    pub fn took(&self) -> Duration {
+        self.began.elapsed()
+    }
+
     /// The path to look its operation up with; `None` when nobody reads the access log.
     pub fn path(&self) -> Option<&str> {
         self.path.as_deref()
@@ -210,7 +219,7 @@ const fn labels(half: Half, end: End) -> [Label; 2] {
 impl CallEnds {
     /// Notes the end of a call, of each copy on the owner's side: counts it, and writes its line.
     pub fn note(&self, call: &BegunCall, ended: &EndedCall<'_>) {
-        let took = call.began.elapsed();
+        let took = call.took();
         let EndedCall { half, end, charged, .. } = *ended;
         let (of_half, times) = match half {
             Half::Consumer => (&self.0.charged_micros[0], &self.0.bought),
@@ -230,7 +239,7 @@ impl CallEnds {
     /// Names all of it for whoever asks.
     pub fn register(&self, registry: &mut Registry) {
         let EndCounts { calls, bought, served, parts, .. } = &*self.0;
-        registry.register("farthing_calls", "Calls by how they ended", calls.clone());
+        registry.register("farthing_calls", "Calls by outcome", calls.clone());
         let help = "Calls that this node bought, from order to end";
         registry.register_with_unit("farthing_call_bought", help, Unit::Seconds, bought.clone());
         let help = "Copies of calls that this node answered as owner, from arrival to answer";

@@ -21,7 +21,7 @@ pub enum NotReady {
     ContractMissing { chain: String, contract: Address },
     #[error("{chain} does not answer: {reason}")]
     Unreachable { chain: String, reason: String },
-    #[error("{chain} is not used: {reason}")]
+    #[error("{chain} cannot be used: {reason}")]
     Refused { chain: String, reason: String },
     #[error("the wallet's balance is not known yet")]
     BalanceUnknown,
@@ -46,10 +46,10 @@ pub fn ready(chain: &ChainHandle) -> Result<(), NotReady> {
 pub const fn contract_next(kind: ChainKind) -> &'static str {
     match kind {
         ChainKind::Mainnet | ChainKind::Testnet => {
-            "`farthing contract deploy` puts it there for the gas alone, and shows the cost first"
+            "deploy it with `farthing contract deploy`, which costs only gas and shows the cost first"
         }
         ChainKind::Local => {
-            "`farthing contract deploy` puts it there; `farthing testnet up` runs a chain of your own that has it"
+            "deploy it with `farthing contract deploy`; `farthing testnet up` runs a local chain that has it"
         }
     }
 }
@@ -90,7 +90,7 @@ pub fn is_fresh(chain: &ChainHandle) -> bool {
 
 /// The step to take when the chain shows nothing new.
 pub const STALE_NEXT: &str =
-    "name another endpoint in `chain.rpc_urls`; if the chain itself stands still, wait for its next block";
+    "set another endpoint in `chain.rpc_urls`; if the chain itself has stopped, wait for its next block";
 
 /// A view of the chain that grows old while endpoints answer: they stand still, or the chain does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,14 +117,14 @@ impl fmt::Display for Stale {
         let minutes = |time: Duration| time.as_secs() / 60;
         write!(
             f,
-            "the newest block that endpoints of {} show is {} minutes old, ",
+            "the newest block known to the endpoints of {} is {} minutes old, ",
             self.chain,
             minutes(self.age)
         )?;
         if self.is_too_old() {
-            f.write_str("so this node serves no paid call")
+            f.write_str("so this node serves no paid calls")
         } else {
-            write!(f, "and from {} minutes on this node serves no paid call", minutes(self.age_max))
+            write!(f, "and after {} minutes this node serves no paid calls", minutes(self.age_max))
         }
     }
 }
@@ -159,9 +159,9 @@ mod tests {
         let of = |secs| Stale::of("base", Duration::from_secs(secs), Duration::from_secs(600));
         assert_eq!(of(300), None);
         for (secs, words, is_too_old) in [
-            (301, "is 5 minutes old, and from 10 minutes on", false),
-            (600, "is 10 minutes old, and from 10 minutes on", false),
-            (601, "is 10 minutes old, so this node serves no paid call", true),
+            (301, "is 5 minutes old, and after 10 minutes this", false),
+            (600, "is 10 minutes old, and after 10 minutes this", false),
+            (601, "is 10 minutes old, so this node serves no paid calls", true),
         ] {
             let stale = of(secs).unwrap();
             assert!(stale.to_string().contains(words), "{stale}");

@@ -16,7 +16,8 @@ const LITTLE_PART: u64 = 20;
 const LITTLE_BYTES: u64 = 16 * 1024 * MIB;
 
 /// The effect of a full disk, and what to do about it.
-pub const LOW: &str = "once the disk is full nothing is stored, so nothing is served, bought or claimed until the node starts again";
+pub const LOW: &str = "when the disk is full, nothing can be stored, so the node serves, buys and claims nothing until \
+                       it is restarted";
 pub const LOW_NEXT: &str = "free disk space, or give the node a larger disk";
 
 /// The room that a file system has for this user.

@@ -70,7 +70,7 @@ pub struct Opened {
 pub enum WalletError {
     #[error("{path} cannot be read or written", path = .path.display())]
     Io { path: PathBuf, source: io::Error },
-    #[error("{path} is encrypted and no passphrase is known", path = .path.display())]
+    #[error("{path} is encrypted and the node has no passphrase", path = .path.display())]
     NoPassphrase { path: PathBuf },
     #[error("{path} cannot be used with the passphrase from {passphrase_from}: {reason}", path = .path.display())]
     Unusable { path: PathBuf, passphrase_from: String, reason: KeystoreError },
@@ -82,9 +82,9 @@ pub enum WalletError {
 
 impl WalletError {
     /// Returns the step to take next, where there is one.
-    pub const fn next_step(&self) -> Option<&'static str> {
+    pub fn next_step(&self) -> Option<&'static str> {
         match self {
-            Self::Io { .. } => Some("check that this user owns it"),
+            Self::Io { source, .. } => Some(files::next_step(source)),
             Self::NoPassphrase { .. } => Some("set FARTHING_WALLET__PASSPHRASE_FILE"),
             Self::Unusable { reason: KeystoreError::Malformed | KeystoreError::Inconsistent, .. } => {
                 Some("restore it from a backup")

@@ -15,7 +15,7 @@ pub(super) type Entropy = Zeroizing<[u8; ENTROPY_BYTES]>;
 
 /// The text is no valid phrase. It is not repeated here: it may be nearly right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a backup phrase: check that it is all 24 words in order, separated by single spaces")]
+#[error("not a backup phrase: enter all 24 words in order, separated by single spaces")]
 pub struct PhraseError;
 
 /// The words for `entropy`.

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use farthing_protocol::Address;
+use farthing_protocol::{Address, shards::shard_of};
 
 use crate::options::Limits;
 
@@ -40,6 +40,7 @@ pub(crate) enum Class {
 #[derive(Clone, Debug)]
 pub(crate) struct Owner {
     pub(crate) address: Address,
+    pub(crate) shard: u8,
     /// Decided by [`Owners::class_of`] when something changes, so that listings are counted where they were put.
     pub(crate) class: Class,
     /// The time at which the first of its listings that are here came.
@@ -59,8 +60,8 @@ pub(crate) struct Owner {
 pub(crate) struct Owners {
     own: Address,
     limits: Limits,
-    /// Owners with whom this node has channels.
-    partners: HashSet<Address>,
+    /// Owners with whom this node has channels; none until somebody tells who they are.
+    partners: Option<HashSet<Address>>,
     ids: HashMap<Address, OwnerId>,
     owners: Vec<Option<Owner>>,
     free: Vec<OwnerId>,
@@ -69,8 +70,8 @@ pub(crate) struct Owners {
 
 impl Owners {
     pub(crate) fn new(own: Address, limits: Limits) -> Self {
-        let (partners, ids) = (HashSet::new(), HashMap::new());
-        Self { own, limits, partners, ids, owners: Vec::new(), free: Vec::new(), without_listings: 0 }
+        let ids = HashMap::new();
+        Self { own, limits, partners: None, ids, owners: Vec::new(), free: Vec::new(), without_listings: 0 }
     }
 
     pub(crate) fn find(&self, address: Address) -> Option<(OwnerId, &Owner)> {
@@ -89,18 +90,23 @@ impl Owners {
     /// The class of an owner by what is known of it now.
     pub(crate) fn class_of(&self, owner: &Owner, now_secs: u64) -> Class {
         match owner.known {
-            _ if owner.address == self.own || self.partners.contains(&owner.address) => Class::Kept,
+            _ if self.is_related(owner.address) => Class::Kept,
             false => Class::Stranger,
             true if now_secs.saturating_sub(owner.since_secs) >= self.limits.settled_secs => Class::Settled,
             true => Class::Young,
         }
     }
 
+    /// Returns whether this is the node itself, or one with whom it has channels.
+    pub(crate) fn is_related(&self, address: Address) -> bool {
+        address == self.own || self.partners.as_ref().is_some_and(|partners| partners.contains(&address))
+    }
+
     /// The class of whoever has no listing here yet.
     pub(crate) fn class_of_new(&self, address: Address) -> Class {
         match self.find(address) {
             Some((_, owner)) => owner.class,
-            None if address == self.own || self.partners.contains(&address) => Class::Kept,
+            None if self.is_related(address) => Class::Kept,
             None => Class::Stranger,
         }
     }
@@ -114,15 +120,17 @@ impl Owners {
         (before != class).then_some((before, class))
     }
 
-    pub(crate) const fn partners(&self) -> &HashSet<Address> {
-        &self.partners
+    pub(crate) const fn partners(&self) -> Option<&HashSet<Address>> {
+        self.partners.as_ref()
     }
 
     /// Puts these owners in place of the partners of before. Returns all whose class may be another one now.
     pub(crate) fn set_partners(&mut self, partners: HashSet<Address>) -> Vec<OwnerId> {
-        let before = std::mem::replace(&mut self.partners, partners);
-        let changed = before.symmetric_difference(&self.partners);
-        changed.filter_map(|address| self.ids.get(address).copied()).collect()
+        let before = self.partners.take().unwrap_or_default();
+        let changed = before.symmetric_difference(&partners);
+        let changed = changed.filter_map(|address| self.ids.get(address).copied()).collect();
+        self.partners = Some(partners);
+        changed
     }
 
     pub(crate) fn state(&self, owner: &Owner, now_secs: u64) -> State {
@@ -184,7 +192,9 @@ impl Owners {
         let class = self.class_of_new(address);
         let (until_secs, since_secs) = (now_secs, now_secs);
         let slots = Vec::new();
-        let owner = Owner { address, class, since_secs, known: false, until_secs, slots, stored: false };
+        let shard = shard_of(address);
+        let owner =
+            Owner { address, shard, class, since_secs, known: false, until_secs, slots, stored: false };
         let id = self.free.pop().unwrap_or_else(|| {
             self.owners.push(None);
             OwnerId::try_from(self.owners.len() - 1).unwrap_or(OwnerId::MAX)

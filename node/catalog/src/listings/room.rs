@@ -24,6 +24,24 @@ impl Listings {
     ) -> Result<Vec<Left>, Reason> {
         let class = self.owners.class_of_new(owner);
         let owned = self.owners.find(owner).map_or(0, |(_, owner)| owner.slots.len());
+        self.room_for(class, owned, source, now_secs)
+    }
+
+    /// Returns whether a listing of any owner that has none here would find room, coming from this source. Own listings
+    /// and those of owners with channels always do, and so do new versions.
+    pub(crate) fn has_room_for_newcomers(&self, source: Source, now_secs: u64) -> bool {
+        let classes = [Class::Young, Class::Settled, Class::Stranger];
+        classes.into_iter().any(|class| self.room_for(class, 0, source, now_secs).is_ok())
+    }
+
+    /// Chooses the listings that leave for one more of an owner of this class that has `owned` here.
+    fn room_for(
+        &self,
+        class: Class,
+        owned: usize,
+        source: Source,
+        now_secs: u64,
+    ) -> Result<Vec<Left>, Reason> {
         if class == Class::Stranger && self.strangers() >= self.limits.strangers_max {
             let strangers = self.classes.of(class);
             let slot = strangers

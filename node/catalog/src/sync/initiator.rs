@@ -4,14 +4,12 @@ use std::collections::HashSet;
 
 use farthing_protocol::{
     limits,
+    reconciliation::{Comparison, Difference},
+    shards::Shards,
     sync::{ItemName, SyncMessage},
 };
 
-use super::{
-    SESSION_MESSAGES_MAX, SESSION_SECS_MAX, SyncError,
-    compare::{Comparison, Difference},
-    judge, name_of, pack,
-};
+use super::{RECENT_SECS, SESSION_MESSAGES_MAX, SESSION_SECS_MAX, Side, SyncError, name_of, wanted::Wanted};
 use crate::{
     catalog::Catalog,
     verdict::{Neighbour, Source},
@@ -47,16 +45,24 @@ pub struct Initiator {
     began_secs: u64,
     messages: u32,
     phase: Phase,
+    /// False when only what was updated lately is compared.
+    is_whole: bool,
     need: Vec<ItemName>,
     have: Vec<ItemName>,
+    wanted: Wanted,
     summary: Summary,
 }
 
 #[derive(Debug)]
 enum Phase {
-    Comparing(Box<Comparison>),
-    Fetching(HashSet<ItemName>),
-    Offering(HashSet<ItemName>),
+    Introducing,
+    Comparing(Comparison),
+    Fetching,
+    Offering {
+        names: HashSet<ItemName>,
+        /// True once the peer asked for some of them.
+        is_asked: bool,
+    },
 }
 
 impl Catalog {
@@ -64,28 +70,53 @@ impl Catalog {
     ///
     /// # Errors
     /// [`SyncError`] when the catalog cannot be read.
-    pub fn initiator(
+    pub async fn initiator(
         &self,
         peer: impl Into<Neighbour>,
         now_secs: u64,
     ) -> Result<(Initiator, SyncMessage), SyncError> {
-        let mut comparison = Comparison::new(self.snapshot()?)?;
-        let first = SyncMessage::Compare(comparison.begin()?.into());
-        let initiator = Initiator {
-            catalog: self.clone(),
-            peer: peer.into(),
-            began_secs: now_secs,
-            messages: 1,
-            phase: Phase::Comparing(Box::new(comparison)),
-            need: Vec::new(),
-            have: Vec::new(),
-            summary: Summary { rounds: 1, ..Summary::default() },
+        let mut initiator = Initiator::new(self.clone(), peer.into(), now_secs);
+        let first = match self.takes_whole(Side::Own, now_secs) {
+            true => initiator.begin(Shards::ALL).await?,
+            false => initiator.begin_recent(now_secs).await?,
+        };
+        Ok((initiator, first))
+    }
+
+    /// The same with a peer that knows of shards: they compare those that both keep.
+    ///
+    /// # Errors
+    /// [`SyncError`] when the catalog cannot be read.
+    pub async fn initiator_of_shards(
+        &self,
+        peer: impl Into<Neighbour>,
+        now_secs: u64,
+    ) -> Result<(Initiator, SyncMessage), SyncError> {
+        let mut initiator = Initiator::new(self.clone(), peer.into(), now_secs);
+        let first = match self.takes_whole(Side::Own, now_secs) {
+            true => SyncMessage::Shards(self.shards().bits()),
+            false => initiator.begin_recent(now_secs).await?,
         };
         Ok((initiator, first))
     }
 }
 
 impl Initiator {
+    fn new(catalog: Catalog, peer: Neighbour, now_secs: u64) -> Self {
+        Self {
+            catalog,
+            peer,
+            began_secs: now_secs,
+            messages: 1,
+            phase: Phase::Introducing,
+            is_whole: true,
+            need: Vec::new(),
+            have: Vec::new(),
+            wanted: Wanted::new(),
+            summary: Summary::default(),
+        }
+    }
+
     /// Versions that were new here until now.
     pub const fn stored(&self) -> usize {
         self.summary.stored
@@ -103,10 +134,17 @@ impl Initiator {
         }
         match (&mut self.phase, answer) {
             (_, SyncMessage::Refused(reason)) => Err(SyncError::Refused(reason.chars().take(200).collect())),
+            (Phase::Introducing, SyncMessage::Shards(bits)) => {
+                let common = self.catalog.shards().common(Shards::from_bits(bits));
+                if common.bits() == 0 {
+                    return Ok(Step::Done(self.summary));
+                }
+                self.begin(common).await.map(Step::Send)
+            }
             (Phase::Comparing(_), SyncMessage::Compare(message)) => {
                 let (difference, next) = self.learn(message.into()).await?;
-                self.have.extend(difference.have);
-                self.need.extend(difference.need);
+                self.have.extend(difference.only_here.iter().map(ItemName::of));
+                self.need.extend(difference.only_there.iter().map(ItemName::of));
                 // More than a catalog can hold is not worth knowing, of either side.
                 let listings_max = self.catalog.inner.shared.options.limits.listings_max;
                 self.need.truncate(listings_max);
@@ -116,24 +154,58 @@ impl Initiator {
                     return Ok(Step::Send(SyncMessage::Compare(next.into())));
                 }
                 self.summary.lacked = self.need.len();
-                self.catalog.wanted(&mut self.need, now_secs);
+                self.choose(now_secs).await?;
                 Ok(self.next())
             }
-            (Phase::Fetching(_), SyncMessage::Listings(packed)) => self.take(&packed, now_secs).await,
-            (Phase::Offering(offered), SyncMessage::Fetch(names)) => {
+            (Phase::Fetching, SyncMessage::Listings(packed)) => self.take(&packed, now_secs).await,
+            (Phase::Offering { names: offered, is_asked }, SyncMessage::Fetch(names)) => {
                 if names.is_empty() || !names.iter().all(|name| offered.contains(name)) {
-                    return Err(SyncError::Unexpected("a request for what was not offered"));
+                    return Err(SyncError::Unexpected("a request for something not offered"));
                 }
+                *is_asked = true;
                 self.catalog.hand_out(self.peer, names, now_secs).await.map(Step::Send)
             }
-            (Phase::Offering(_), SyncMessage::Done) => Ok(self.next()),
+            (Phase::Offering { is_asked, .. }, SyncMessage::Done) => {
+                if !*is_asked {
+                    // It wants nothing of thousands: it is full, or others told it the rest as well.
+                    self.have.clear();
+                }
+                Ok(self.next())
+            }
             (_, other) => Err(SyncError::Unexpected(name_of(&other))),
         }
     }
 
+    async fn begin(&mut self, shards: Shards) -> Result<SyncMessage, SyncError> {
+        let beginning = move |catalog: &Catalog| {
+            let comparison = Comparison::new(catalog.picture(shards));
+            let first = comparison.begin()?;
+            Ok::<_, SyncError>((comparison, first))
+        };
+        let begun = self.catalog.at_leisure(beginning).await??;
+        Ok(self.compare(begun))
+    }
+
+    /// Begins with what was updated lately, of all shards.
+    async fn begin_recent(&mut self, now_secs: u64) -> Result<SyncMessage, SyncError> {
+        let beginning = move |catalog: &Catalog| {
+            let (since_secs, items) = catalog.recent(now_secs.saturating_sub(RECENT_SECS));
+            Comparison::since(since_secs, &items)
+        };
+        self.is_whole = false;
+        let begun = self.catalog.at_leisure(beginning).await??;
+        Ok(self.compare(begun))
+    }
+
+    fn compare(&mut self, (comparison, first): (Comparison, Vec<u8>)) -> SyncMessage {
+        self.phase = Phase::Comparing(comparison);
+        self.summary.rounds = 1;
+        SyncMessage::Compare(first.into())
+    }
+
     /// Works out what the peer's part of the comparison tells, away from the tasks that serve calls.
     async fn learn(&mut self, message: Vec<u8>) -> Result<(Difference, Option<Vec<u8>>), SyncError> {
-        let phase = std::mem::replace(&mut self.phase, Phase::Fetching(HashSet::new()));
+        let phase = std::mem::replace(&mut self.phase, Phase::Fetching);
         let Phase::Comparing(mut comparison) = phase else {
             return Err(SyncError::Unexpected("a comparison"));
         };
@@ -143,14 +215,26 @@ impl Initiator {
         };
         let (comparison, learned) = self.catalog.at_leisure(learning).await?;
         self.phase = Phase::Comparing(comparison);
-        learned
+        Ok(learned?)
+    }
+
+    /// Decides what to fetch. The peer lacks every version that it has a later one of, so when it lacks none of ours,
+    /// all that it has beyond them is new here, and a full catalog wants none of that.
+    async fn choose(&mut self, now_secs: u64) -> Result<(), SyncError> {
+        let names = std::mem::take(&mut self.need);
+        let (peer, all_new) = (self.peer, self.is_whole && self.have.is_empty());
+        let choosing = move |catalog: &Catalog| match all_new && catalog.is_full_for(peer, now_secs) {
+            true => Vec::new(),
+            false => catalog.wanted(names, now_secs),
+        };
+        self.wanted.want(self.catalog.at_leisure(choosing).await?);
+        Ok(())
     }
 
     /// Fetches what is still lacking, then offers what is left to give.
     fn next(&mut self) -> Step {
-        if !self.need.is_empty() {
-            let names = self.need.split_off(self.need.len().saturating_sub(limits::SYNC_ITEMS_MAX));
-            self.phase = Phase::Fetching(names.iter().copied().collect());
+        if let Some(names) = self.wanted.ask() {
+            self.phase = Phase::Fetching;
             return Step::Send(SyncMessage::Fetch(names));
         }
         let mut names = self.have.split_off(self.have.len().saturating_sub(limits::SYNC_ITEMS_MAX));
@@ -163,21 +247,14 @@ impl Initiator {
             return if self.have.is_empty() { Step::Done(self.summary) } else { self.next() };
         }
         self.summary.offered += names.len();
-        self.phase = Phase::Offering(names.iter().copied().collect());
+        self.phase = Phase::Offering { names: names.iter().copied().collect(), is_asked: false };
         Step::Send(SyncMessage::Offer(names))
     }
 
     async fn take(&mut self, packed: &[u8], now_secs: u64) -> Result<Step, SyncError> {
-        let Phase::Fetching(asked) = &mut self.phase else { return Err(SyncError::Unexpected("listings")) };
-        let listings = pack::unpack_asked(packed, asked)?;
-        let rest: Vec<ItemName> = asked.iter().copied().collect();
+        let listings = self.wanted.unpack(packed)?;
         let verdicts = self.catalog.offer(listings, Source::Fetched(self.peer), now_secs).await;
-        let taken = judge(&verdicts)?;
-        self.summary.stored += taken.stored;
-        if taken.over_budget {
-            self.need.clear();
-            return Ok(self.next());
-        }
-        if rest.is_empty() { Ok(self.next()) } else { Ok(Step::Send(SyncMessage::Fetch(rest))) }
+        self.summary.stored += self.wanted.judge(&verdicts)?;
+        Ok(self.next())
     }
 }

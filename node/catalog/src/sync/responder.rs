@@ -1,12 +1,8 @@
 //! The side that answers: compares, hands out what is asked for, takes what it said it wants.
 
-use std::collections::HashSet;
+use farthing_protocol::{reconciliation::Answers, shards::Shards, sync::SyncMessage};
 
-use farthing_protocol::sync::{ItemName, SyncMessage};
-
-use super::{
-    SESSION_MESSAGES_MAX, SESSION_SECS_MAX, SyncError, check_names, compare::Comparison, judge, name_of, pack,
-};
+use super::{SESSION_MESSAGES_MAX, SESSION_SECS_MAX, Side, SyncError, check_names, name_of, wanted::Wanted};
 use crate::{
     budget::Work,
     catalog::Catalog,
@@ -24,8 +20,10 @@ pub struct Responder {
     peer: Neighbour,
     began_secs: u64,
     messages: u32,
-    comparison: Option<Box<Comparison>>,
-    wanted: HashSet<ItemName>,
+    /// Those that both sides keep, once the peer has told its own.
+    shards: Shards,
+    answers: Answers,
+    wanted: Wanted,
     stored: usize,
 }
 
@@ -37,8 +35,9 @@ impl Catalog {
             peer: peer.into(),
             began_secs: now_secs,
             messages: 0,
-            comparison: None,
-            wanted: HashSet::new(),
+            shards: Shards::ALL,
+            answers: Answers::default(),
+            wanted: Wanted::new(),
             stored: 0,
         }
     }
@@ -58,37 +57,46 @@ impl Responder {
         match message {
             SyncMessage::Compare(message) => self.compare(message.into(), now_secs).await,
             SyncMessage::Fetch(names) => self.catalog.hand_out(self.peer, names, now_secs).await,
-            SyncMessage::Offer(mut names) => {
+            SyncMessage::Offer(names) => {
                 check_names(&names)?;
-                self.catalog.wanted(&mut names, now_secs);
-                self.wanted = names.into_iter().collect();
+                let choosing = move |catalog: &Catalog| catalog.wanted(names, now_secs);
+                self.wanted.want(self.catalog.at_leisure(choosing).await?);
                 Ok(self.ask_on())
             }
             SyncMessage::Listings(packed) => self.take(&packed, now_secs).await,
             SyncMessage::Done => Ok(SyncMessage::Done),
-            other @ SyncMessage::Refused(_) => Err(SyncError::Unexpected(name_of(&other))),
+            SyncMessage::Shards(bits) if self.messages == 1 => {
+                // A full catalog has nothing to compare most of the time; its own sessions bring what is new.
+                let own = match self.catalog.takes_whole(Side::Peer, now_secs) {
+                    true => self.catalog.shards(),
+                    false => Shards::from_bits(0),
+                };
+                self.shards = own.common(Shards::from_bits(bits));
+                Ok(SyncMessage::Shards(own.bits()))
+            }
+            other @ (SyncMessage::Refused(_) | SyncMessage::Shards(_)) => {
+                Err(SyncError::Unexpected(name_of(&other)))
+            }
         }
     }
 
     async fn compare(&mut self, message: Vec<u8>, now_secs: u64) -> Result<SyncMessage, SyncError> {
-        let comparison = self.comparison.take();
-        let before_bytes = comparison.as_ref().map_or(0, |comparison| comparison.bytes());
+        let mut answers = std::mem::take(&mut self.answers);
+        let (shards, before_bytes) = (self.shards, answers.bytes());
+        let is_first = before_bytes == 0;
         // A session may have to take a picture of the catalog first.
-        let least_bytes = if comparison.is_none() { FIRST_BYTES } else { 1 };
+        let least_bytes = if is_first { FIRST_BYTES } else { 1 };
         self.catalog.admit_work(self.peer, Work::Compare, least_bytes, now_secs)?;
         let answering = move |catalog: &Catalog| {
-            let mut comparison = match comparison {
-                Some(comparison) => comparison,
-                None => Box::new(Comparison::new(catalog.snapshot()?)?),
-            };
-            let answer = comparison.answer(&message);
-            Ok::<_, SyncError>((comparison, answer))
+            let picture = if is_first { catalog.picture(shards) } else { catalog.last_picture(shards) };
+            let answer = answers.answer(&picture, &message);
+            (answers, answer)
         };
-        let (comparison, answer) = self.catalog.at_leisure(answering).await??;
-        let done_bytes = (comparison.bytes() - before_bytes).saturating_sub(least_bytes);
+        let (answers, answer) = self.catalog.at_leisure(answering).await?;
+        let done_bytes = (answers.bytes() - before_bytes).saturating_sub(least_bytes);
         // What was done is done; the next message finds out whether it was too much.
         let _ = self.catalog.admit_work(self.peer, Work::Compare, done_bytes, now_secs);
-        self.comparison = Some(comparison);
+        self.answers = answers;
         Ok(SyncMessage::Compare(answer?.into()))
     }
 
@@ -98,20 +106,13 @@ impl Responder {
     }
 
     async fn take(&mut self, packed: &[u8], now_secs: u64) -> Result<SyncMessage, SyncError> {
-        let listings = pack::unpack_asked(packed, &mut self.wanted)?;
+        let listings = self.wanted.unpack(packed)?;
         let verdicts = self.catalog.offer(listings, Source::Given(self.peer), now_secs).await;
-        let taken = judge(&verdicts)?;
-        self.stored += taken.stored;
-        if taken.over_budget {
-            self.wanted.clear();
-        }
+        self.stored += self.wanted.judge(&verdicts)?;
         Ok(self.ask_on())
     }
 
-    fn ask_on(&self) -> SyncMessage {
-        if self.wanted.is_empty() {
-            return SyncMessage::Done;
-        }
-        SyncMessage::Fetch(self.wanted.iter().copied().collect())
+    fn ask_on(&mut self) -> SyncMessage {
+        self.wanted.ask().map_or(SyncMessage::Done, SyncMessage::Fetch)
     }
 }

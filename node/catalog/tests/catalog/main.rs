@@ -9,5 +9,6 @@ mod floods;
 mod reconciling;
 mod searching;
 mod sessions;
+mod shards;
 mod taking;
 mod world;

@@ -1,12 +1,12 @@
 //! Two catalogs become one.
 
-use farthing_catalog::{Limits, SyncError};
+use farthing_catalog::{Limits, Source, SyncError, Verdict};
 use farthing_protocol::{
     limits,
     sync::{ItemName, SyncMessage},
 };
 
-use crate::world::{NOW_SECS, World, fetched, peer, reconcile, signed};
+use crate::world::{NOW_SECS, World, fetched, peer, reconcile, reconcile_shards, signed};
 
 /// Two catalogs that share most listings; each has some of its own.
 async fn pair(shared: u64, only_one: u64, only_other: u64) -> [World; 2] {
@@ -77,7 +77,7 @@ async fn a_peer_that_compares_without_end_is_left() {
     let listings = (0..100).map(|number| signed(number, number, |_| {})).collect();
     world.catalog.offer(listings, fetched(), NOW_SECS).await;
     let mut responder = world.catalog.responder(peer(2), NOW_SECS);
-    let (_, first) = World::new().catalog.initiator(peer(1), NOW_SECS).unwrap();
+    let (_, first) = World::new().catalog.initiator(peer(1), NOW_SECS).await.unwrap();
     let mut rounds = 0;
     let end = loop {
         match responder.on(first.clone(), NOW_SECS).await {
@@ -95,7 +95,7 @@ async fn noise_in_a_comparison_is_an_error_and_never_a_panic() {
     let world = World::new();
     let listings = (0..200).map(|number| signed(number, number, |_| {})).collect();
     world.catalog.offer(listings, fetched(), NOW_SECS).await;
-    let (_, first) = World::new().catalog.initiator(peer(1), NOW_SECS).unwrap();
+    let (_, first) = World::new().catalog.initiator(peer(1), NOW_SECS).await.unwrap();
     let SyncMessage::Compare(first) = first else { panic!("it begins with a comparison") };
     let answer = world.catalog.responder(peer(2), NOW_SECS).on(SyncMessage::Compare(first), NOW_SECS).await;
     let SyncMessage::Compare(packed) = answer.unwrap() else { panic!("and is answered by one") };
@@ -119,7 +119,7 @@ async fn noise_in_a_comparison_is_an_error_and_never_a_panic() {
         }
         let packed = SyncMessage::Compare(zstd::bulk::compress(&noise, 1).unwrap().into());
         let _ = world.catalog.responder(peer(2), NOW_SECS).on(packed.clone(), NOW_SECS).await;
-        let (mut initiator, _) = world.catalog.initiator(peer(2), NOW_SECS).unwrap();
+        let (mut initiator, _) = world.catalog.initiator(peer(2), NOW_SECS).await.unwrap();
         let _ = initiator.on(packed, NOW_SECS).await;
     }
     assert_eq!(world.catalog.counts().listings, 200);
@@ -128,7 +128,7 @@ async fn noise_in_a_comparison_is_an_error_and_never_a_panic() {
 #[tokio::test]
 async fn a_session_ends_when_its_time_is_over() {
     let [one, other] = [World::new(), World::new()];
-    let (mut initiator, first) = one.catalog.initiator(peer(2), NOW_SECS).unwrap();
+    let (mut initiator, first) = one.catalog.initiator(peer(2), NOW_SECS).await.unwrap();
     let mut responder = other.catalog.responder(peer(1), NOW_SECS);
     let late_secs = NOW_SECS + farthing_catalog::SESSION_SECS_MAX + 1;
     assert!(matches!(responder.on(first.clone(), late_secs).await, Err(SyncError::TooLong)));
@@ -149,7 +149,7 @@ async fn listings_nobody_asked_for_are_not_looked_at() {
     let mut responder = victim.catalog.responder(peer(2), NOW_SECS);
     let end = responder.on(unasked.clone(), NOW_SECS).await.unwrap_err();
     assert!(matches!(end, SyncError::Unasked) && end.is_hostile());
-    let (mut initiator, _) = victim.catalog.initiator(peer(2), NOW_SECS).unwrap();
+    let (mut initiator, _) = victim.catalog.initiator(peer(2), NOW_SECS).await.unwrap();
     assert!(initiator.on(unasked, NOW_SECS).await.unwrap_err().is_hostile());
     assert_eq!(victim.catalog.counts().listings, 0);
 
@@ -162,7 +162,7 @@ async fn listings_nobody_asked_for_are_not_looked_at() {
 async fn a_peer_that_names_what_it_does_not_have_gains_nothing() {
     let [one, other] = [World::new(), World::new()];
     other.offer(&signed(1, 1, |_| {}), fetched()).await;
-    let (mut initiator, first) = one.catalog.initiator(peer(2), NOW_SECS).unwrap();
+    let (mut initiator, first) = one.catalog.initiator(peer(2), NOW_SECS).await.unwrap();
     let mut responder = other.catalog.responder(peer(1), NOW_SECS);
     let answer = responder.on(first, NOW_SECS).await.unwrap();
     let farthing_catalog::Step::Send(SyncMessage::Fetch(_)) = initiator.on(answer, NOW_SECS).await.unwrap()
@@ -175,4 +175,75 @@ async fn a_peer_that_names_what_it_does_not_have_gains_nothing() {
     assert!(
         matches!(end, farthing_catalog::Step::Done(summary) if (summary.lacked, summary.stored) == (1, 0))
     );
+}
+
+/// A catalog of forty places, all taken by what this neighbour brought, and one of the neighbour that has so many more.
+async fn full_beside_a_larger_one(more: u64) -> [World; 2] {
+    const DAY_SECS: u64 = 24 * 3600;
+    let full = World::with(Limits { listings_max: 40, strangers_max: 8, ..Limits::default() });
+    let larger = World::new();
+    for owner in 0..40 + more {
+        for world in [&full, &larger] {
+            world.catalog.owner_seen(crate::world::key(owner).address(), crate::world::FOREVER_SECS);
+        }
+    }
+    let then_secs = NOW_SECS - 8 * DAY_SECS;
+    let listings = |numbers: std::ops::Range<u64>| -> Vec<_> {
+        let of_then = |listing: &mut farthing_protocol::Listing| {
+            (listing.created_secs, listing.updated_secs) = (then_secs, then_secs);
+        };
+        numbers.map(|number| signed(number, number, of_then)).collect()
+    };
+    // Three quarters of owners that have been here for long, and the quarter of newcomers.
+    let from = Source::Fetched(peer(2).into());
+    full.catalog.offer(listings(1..31), from, then_secs).await;
+    full.catalog.sweep(NOW_SECS).await.unwrap();
+    full.catalog.offer(listings(31..41), from, NOW_SECS).await;
+    larger.catalog.offer(listings(1..40 + more), fetched(), NOW_SECS).await;
+    assert_eq!(full.catalog.counts().listings, 40);
+    [full, larger]
+}
+
+#[tokio::test]
+async fn a_full_catalog_asks_for_nothing_that_it_has_no_room_for() {
+    let [full, larger] = full_beside_a_larger_one(60).await;
+    let (summary, cost) = reconcile(&full.catalog, &larger.catalog).await.unwrap();
+    // It counts no more than it could hold.
+    assert_eq!((summary.lacked, summary.stored), (40, 0));
+    assert_eq!(cost.messages, 2 * summary.rounds as usize, "it compared, and fetched nothing");
+    assert_eq!(full.catalog.counts().refused, 0);
+}
+
+#[tokio::test]
+async fn a_full_catalog_that_may_miss_a_newer_version_asks_for_a_few_and_no_more() {
+    let [full, larger] = full_beside_a_larger_one(400).await;
+    let newer = signed(31, 31, |listing| (listing.seq, listing.updated_secs) = (2, NOW_SECS));
+    assert_eq!(larger.offer(&newer, fetched()).await, Verdict::Stored);
+    reconcile(&full.catalog, &larger.catalog).await.unwrap();
+    let refused = full.catalog.counts().refused;
+    assert!((1..=160).contains(&refused), "{refused} were fetched to be refused");
+    // And a full neighbour that is offered more takes as little.
+    let [full, larger] = full_beside_a_larger_one(400).await;
+    reconcile(&larger.catalog, &full.catalog).await.unwrap();
+    let refused = full.catalog.counts().refused;
+    assert!(refused <= 160, "{refused} were taken to be refused");
+}
+
+#[tokio::test]
+async fn a_full_catalog_compares_everything_now_and_then_and_what_is_new_in_between() {
+    let [full, larger] = full_beside_a_larger_one(400).await;
+    let (summary, _) = reconcile(&full.catalog, &larger.catalog).await.unwrap();
+    assert_eq!(summary.lacked, 40, "as many as it could hold");
+    let newer = signed(31, 31, |listing| (listing.seq, listing.updated_secs) = (2, NOW_SECS));
+    assert_eq!(larger.offer(&newer, fetched()).await, Verdict::Stored);
+    let (summary, cost) = reconcile(&full.catalog, &larger.catalog).await.unwrap();
+    assert_eq!((summary.lacked, summary.stored), (1, 1), "the newer version alone");
+    assert!(cost.bytes < 2_048, "{cost:?}");
+    // So it is with those who come to compare themselves, and know of shards.
+    reconcile_shards(&larger.catalog, &full.catalog).await.unwrap();
+    let (summary, cost) = reconcile_shards(&larger.catalog, &full.catalog).await.unwrap();
+    assert_eq!((summary.rounds, cost.messages), (0, 2), "nothing is said of what there is no room for");
+    let later_secs = NOW_SECS + 6 * 3600;
+    let (_, first) = full.catalog.initiator_of_shards(peer(2), later_secs).await.unwrap();
+    assert!(matches!(first, SyncMessage::Shards(_)), "everything, after a while");
 }

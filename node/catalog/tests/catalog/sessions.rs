@@ -1,8 +1,11 @@
 //! Sessions of hostile neighbours: as many as they like, with endless ranges and lies. What they may make this node do
 //! is bounded for each address range, in time and in memory, and honest sessions go on.
 
-use farthing_catalog::{Limits, Neighbour, SESSION_ROUNDS_MAX, Step, SyncError};
-use farthing_protocol::sync::{ItemName, SyncMessage};
+use farthing_catalog::{Limits, Neighbour, Step, SyncError};
+use farthing_protocol::{
+    reconciliation::ROUNDS_MAX,
+    sync::{ItemName, SyncMessage},
+};
 
 use crate::world::{NOW_SECS, World, fetched, peer, reconcile, signed};
 
@@ -121,7 +124,7 @@ async fn whoever_asks_a_session_of_this_side_for_the_same_again_uses_up_its_shar
     for wallet in 0..5 {
         let mut peer =
             empty.catalog.responder(crate::world::key(250 + u64::from(wallet)).address(), NOW_SECS);
-        let (mut session, mut message) = world.catalog.initiator(hostile(wallet), NOW_SECS).unwrap();
+        let (mut session, mut message) = world.catalog.initiator(hostile(wallet), NOW_SECS).await.unwrap();
         let names = loop {
             if let SyncMessage::Offer(names) = &message {
                 break names.clone();
@@ -156,7 +159,7 @@ async fn lies_about_ranges_end_the_session_and_are_held_against_their_sender() {
         let mut session = world.catalog.responder(peer(1), NOW_SECS);
         let end = session.on(packed(&lie), NOW_SECS).await;
         assert!(end.as_ref().is_err_and(SyncError::is_hostile), "{lie:?}: {end:?}");
-        let (mut session, _) = world.catalog.initiator(peer(1), NOW_SECS).unwrap();
+        let (mut session, _) = world.catalog.initiator(peer(1), NOW_SECS).await.unwrap();
         let end = session.on(packed(&lie), NOW_SECS).await;
         assert!(end.as_ref().is_err_and(SyncError::is_hostile), "{lie:?}: {end:?}");
     }
@@ -180,7 +183,7 @@ fn invented(round: u32) -> SyncMessage {
 #[tokio::test]
 async fn a_neighbour_that_always_names_more_is_left_after_so_many_rounds() {
     let world = bounded().await;
-    let (mut session, _) = world.catalog.initiator(peer(1), NOW_SECS).unwrap();
+    let (mut session, _) = world.catalog.initiator(peer(1), NOW_SECS).await.unwrap();
     let mut rounds = 0;
     let end = loop {
         rounds += 1;
@@ -191,16 +194,27 @@ async fn a_neighbour_that_always_names_more_is_left_after_so_many_rounds() {
         }
     };
     assert!(matches!(end, SyncError::TooLong), "{end}");
-    assert!(rounds <= SESSION_ROUNDS_MAX + 1, "{rounds}");
+    assert!(rounds <= ROUNDS_MAX + 1, "{rounds}");
 }
 
 /// What sixteen hostile sessions at once, and one that we opened, may add to memory: a few frames each.
 #[cfg(target_os = "linux")]
 const GROWTH_KIB_MAX: u64 = 64 * 1024;
 
+/// One of many wallets of which nothing else is known.
+#[cfg(target_os = "linux")]
+fn stranger(number: u64) -> Neighbour {
+    let mut wallet = [0xee; 20];
+    wallet[12..].copy_from_slice(&number.to_be_bytes());
+    farthing_protocol::Address::from_bytes(wallet).into()
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn sixteen_hostile_sessions_at_once_take_little_memory_and_an_honest_one_goes_on_beside_them() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use crate::alone::{is_alone, resident_kib};
     if !is_alone(
         "sessions::sixteen_hostile_sessions_at_once_take_little_memory_and_an_honest_one_goes_on_beside_them",
@@ -214,21 +228,32 @@ fn sixteen_hostile_sessions_at_once_take_little_memory_and_an_honest_one_goes_on
         let honest = filled(Limits::default(), 150..250).await;
         let endless = endless_ranges();
         let before = resident_kib();
-        let sessions = (0..16).map(|wallet| {
-            let mut session = world.catalog.responder(peer(100 + wallet), NOW_SECS);
-            let endless = endless.clone();
+        // Each goes on, as another wallet once it is refused, until the honest one has ended.
+        let over = Arc::new(AtomicBool::new(false));
+        let begun = Arc::new(tokio::sync::Barrier::new(17));
+        let sessions = (0..16).map(|number| {
+            let (catalog, endless) = (world.catalog.clone(), endless.clone());
+            let (over, begun) = (over.clone(), begun.clone());
             tokio::spawn(async move {
                 let mut most = 0;
-                while session.on(endless.clone(), NOW_SECS).await.is_ok() {
-                    most = resident_kib().max(most);
+                let mut wallets = (0_u64..).map(|turn| stranger(turn * 16 + number));
+                let mut session = catalog.responder(wallets.next().unwrap(), NOW_SECS);
+                assert!(session.on(endless.clone(), NOW_SECS).await.is_ok(), "it is served at first");
+                begun.wait().await;
+                while !over.load(Ordering::Relaxed) {
+                    while session.on(endless.clone(), NOW_SECS).await.is_ok() {
+                        most = resident_kib().max(most);
+                    }
+                    session = catalog.responder(wallets.next().unwrap(), NOW_SECS);
                 }
                 most
             })
         });
         let sessions: Vec<_> = sessions.collect();
+        begun.wait().await;
         let (summary, _) = reconcile(&honest.catalog, &world.catalog).await.unwrap();
         assert_eq!((summary.stored, summary.offered), (150, 50));
-        assert!(sessions.iter().any(|session| !session.is_finished()), "it was not beside them");
+        over.store(true, Ordering::Relaxed);
         let mut most = 0;
         for session in sessions {
             most = session.await.unwrap().max(most);
@@ -236,5 +261,53 @@ fn sixteen_hostile_sessions_at_once_take_little_memory_and_an_honest_one_goes_on
         let grown = most.saturating_sub(before);
         eprintln!("{grown} KiB more");
         assert!(grown <= GROWTH_KIB_MAX, "{grown} KiB more");
+    });
+}
+
+/// As many listings as show a copy for each session beside everything else; sixteen copies of so many take 18 MB.
+#[cfg(target_os = "linux")]
+const MANY: u64 = 30_000;
+#[cfg(target_os = "linux")]
+const HELD_KIB_MAX: u64 = 8 * 1024;
+
+/// A session that compares some shards, and has been told what differs once.
+#[cfg(target_os = "linux")]
+async fn open_about(world: &World, wallet: u8, bits: u16) -> farthing_catalog::Responder {
+    let mut differs = vec![VERSION];
+    range(&mut differs, 0, FINGERPRINT);
+    differs.extend([7; 16]);
+    let mut session = world.catalog.responder(peer(wallet), NOW_SECS);
+    session.on(SyncMessage::Shards(bits), NOW_SECS).await.unwrap();
+    let answer = session.on(packed(&differs), NOW_SECS).await.unwrap();
+    assert!(matches!(answer, SyncMessage::Compare(_)), "{answer:?}");
+    session
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn sixteen_sessions_that_each_name_other_shards_while_listings_change_hold_no_copies_of_the_catalog() {
+    use crate::alone::{is_alone, resident_kib};
+    if !is_alone(
+        "sessions::sixteen_sessions_that_each_name_other_shards_while_listings_change_hold_no_copies_of_the_catalog",
+    ) {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let world = filled(Limits::default(), 0..MANY).await;
+        assert_eq!(world.catalog.counts().listings as u64, MANY);
+        // What every catalog holds, and sorting it takes, is there before.
+        let mut sessions = vec![open_about(&world, 99, u16::MAX).await];
+        world.catalog.settled().await.unwrap();
+        let before = resident_kib();
+        for number in 0..16 {
+            let changed = MANY + u64::from(number);
+            world.catalog.offer(vec![signed(changed, changed, |_| {})], fetched(), NOW_SECS).await;
+            sessions.push(open_about(&world, 100 + number, !(1 << number)).await);
+        }
+        world.catalog.settled().await.unwrap();
+        let grown = resident_kib().saturating_sub(before);
+        eprintln!("{grown} KiB more with {} sessions", sessions.len());
+        assert!(grown <= HELD_KIB_MAX, "{grown} KiB more");
     });
 }

@@ -1,9 +1,11 @@
 //! A catalog in a folder of its own, owners with keys, and listings they sign.
 
-use farthing_catalog::{Catalog, Limits, Opened, Options, Query, Source, Step, Summary, SyncError, Verdict};
+use farthing_catalog::{
+    Catalog, Initiator, Limits, Opened, Options, Query, Source, Step, Summary, SyncError, Verdict,
+};
 use farthing_protocol::{
-    Address, Listing, SecretKey, ServiceId, ServiceNonce, Signed, Usdc, keccak256, signed::Document,
-    sync::SyncMessage, wire,
+    Address, Listing, SecretKey, ServiceId, ServiceNonce, Signed, Usdc, keccak256, shards::Shards,
+    signed::Document, sync::SyncMessage, wire,
 };
 use tempfile::TempDir;
 
@@ -15,6 +17,8 @@ pub const FOREVER_SECS: u64 = NOW_SECS + 365 * 24 * 3600;
 
 pub struct World {
     pub folder: TempDir,
+    /// Those that are kept from the next opening on.
+    pub shards: Shards,
     limits: Limits,
     pub catalog: Catalog,
 }
@@ -25,19 +29,23 @@ impl World {
     }
 
     pub fn with(limits: Limits) -> Self {
+        Self::keeping(Shards::ALL, limits)
+    }
+
+    pub fn keeping(shards: Shards, limits: Limits) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (catalog, opened) = Catalog::open(folder.path(), options(&limits)).unwrap();
+        let (catalog, opened) = Catalog::open(folder.path(), options(shards, &limits)).unwrap();
         assert_eq!(opened, Opened::default());
-        Self { folder, limits, catalog }
+        Self { folder, shards, limits, catalog }
     }
 
     /// Closes the catalog, changes its files by `meanwhile`, and opens it again.
     pub fn reopen(self, meanwhile: impl FnOnce(&std::path::Path)) -> (Self, Opened) {
-        let Self { folder, limits, catalog } = self;
+        let Self { folder, shards, limits, catalog } = self;
         drop(catalog);
         meanwhile(folder.path());
-        let (catalog, opened) = Catalog::open(folder.path(), options(&limits)).unwrap();
-        (Self { folder, limits, catalog }, opened)
+        let (catalog, opened) = Catalog::open(folder.path(), options(shards, &limits)).unwrap();
+        (Self { folder, shards, limits, catalog }, opened)
     }
 
     pub async fn offer(&self, listing: &Signed<Listing>, source: Source) -> Verdict {
@@ -55,8 +63,8 @@ impl World {
     }
 }
 
-fn options(limits: &Limits) -> Options {
-    Options { limits: limits.clone(), ..Options::new(NETWORK, own().address()) }
+fn options(shards: Shards, limits: &Limits) -> Options {
+    Options { shards, limits: limits.clone(), ..Options::new(NETWORK, own().address()) }
 }
 
 /// This node's key.
@@ -152,8 +160,19 @@ pub struct Cost {
 
 /// Reconciles `from` with `with`, message by message, as the network would carry them.
 pub async fn reconcile(from: &Catalog, with: &Catalog) -> Result<(Summary, Cost), SyncError> {
+    exchange(from.initiator(peer(2), NOW_SECS).await?, with).await
+}
+
+/// The same between two that know of shards.
+pub async fn reconcile_shards(from: &Catalog, with: &Catalog) -> Result<(Summary, Cost), SyncError> {
+    exchange(from.initiator_of_shards(peer(2), NOW_SECS).await?, with).await
+}
+
+async fn exchange(
+    (mut initiator, mut message): (Initiator, SyncMessage),
+    with: &Catalog,
+) -> Result<(Summary, Cost), SyncError> {
     let mut cost = Cost::default();
-    let (mut initiator, mut message) = from.initiator(peer(2), NOW_SECS)?;
     let mut responder = with.responder(peer(1), NOW_SECS);
     loop {
         let answer = responder.on(carry(&message, &mut cost), NOW_SECS).await?;

@@ -123,7 +123,7 @@ impl ChainHandle {
                 return Err(ChainError::Refused { chain, reason });
             }
         }
-        let other = "`chain.contract` names an address that no deployment gets; leave it out";
+        let other = "`chain.contract` has an address that cannot be deployed to; remove the setting";
         require(contract == pay_channels_address(), other)?;
         let deployer = from_eth(CREATE2_PROXY);
         let code = self.0.reader.code(deployer).await.map_err(|error| self.unread(error))?;

@@ -119,7 +119,7 @@ pub(super) fn request_body(calls: &[Call]) -> String {
 }
 
 /// The answers in the order of their requests; `None` unless there is exactly one for each.
-pub(super) fn read(expected: usize, body: &[u8]) -> Option<Vec<Answered>> {
+pub(crate) fn read(expected: usize, body: &[u8]) -> Option<Vec<Answered>> {
     let answered = |answer: &Answer<'_>| match &answer.error {
         Some(error) => Err(refusal(error)),
         None => Ok(answer.result.unwrap_or(RawValue::NULL).to_owned()),
@@ -155,10 +155,13 @@ fn refusal(error: &AnswerError<'_>) -> Refusal {
     Refusal { code: error.code, message, data }
 }
 
-/// Reads an answer as the method is documented to give it; anything else is an endpoint's fault.
+/// Reads an answer as the method is documented to give it; anything else is an endpoint's fault. What was not expected is quoted
+/// by its beginning: it may be as long as an answer.
 pub(crate) fn typed<T: DeserializeOwned>(method: &str, answer: &RawValue) -> Result<T, RpcError> {
-    serde_json::from_str(answer.get())
-        .map_err(|error| RpcError::Unreachable(format!("{method} was answered in an unknown form: {error}")))
+    serde_json::from_str(answer.get()).map_err(|error: serde_json::Error| {
+        let told: String = error.to_string().chars().filter(|c| !c.is_control()).take(200).collect();
+        RpcError::Unreachable(format!("{method} was answered in an unknown form: {told}"))
+    })
 }
 
 #[cfg(test)]
@@ -205,6 +208,15 @@ mod tests {
         }
         let body = b"{\"id\":0,\"error\":{\"code\":-32000,\"data\":[[],[]]}}";
         assert_eq!(read(1, body).unwrap().pop().unwrap().unwrap_err().data, None);
+    }
+
+    #[test]
+    fn what_is_answered_in_place_of_what_was_asked_is_quoted_briefly() {
+        let answer = format!("\"{}\\u0007\"", "long".repeat(250_000));
+        let answer = RawValue::from_string(answer).unwrap();
+        let error = typed::<Vec<u8>>("eth_getLogs", &answer).unwrap_err().to_string();
+        assert!(error.starts_with("eth_getLogs was answered in an unknown form: "), "{error}");
+        assert!(error.len() < 300, "{} bytes", error.len());
     }
 
     #[test]

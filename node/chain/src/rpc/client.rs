@@ -80,7 +80,7 @@ enum NotNear {
     #[error("its name is not found: {0}")]
     NotFound(io::Error),
     #[error(
-        "its name leads outside of this machine and its private networks, where a local chain lies; correct \
+        "its name leads outside this machine and its private networks, but a local chain must be there; correct \
          chain.rpc_urls, or set chain.preset to custom"
     )]
     Elsewhere,

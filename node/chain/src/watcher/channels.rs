@@ -270,7 +270,7 @@ impl Channels {
     async fn forget(&mut self, id: ChannelId) {
         self.known.remove(&id);
         if let Err(error) = self.store.delete_channel(id).await {
-            tracing::warn!(%id, %error, "a channel that is followed no more will be found again after a restart");
+            tracing::warn!(%id, %error, "a channel that is no longer followed will be found again after a restart");
         }
     }
 

@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use alloy::sol_types::SolEvent as _;
+use alloy::{primitives::B256, sol_types::SolEvent as _};
 use farthing_protocol::{Address, ChannelConfig, ChannelId};
 use tokio::sync::mpsc;
 
@@ -170,7 +170,7 @@ impl Finder {
         };
         tracing::error!(
             block, %error,
-            "the events of a block cannot be read; a channel that was opened in it may be unknown to this node"
+            "the events of a block cannot be read; this node may not know channels that were opened in it"
         );
         self.views.logs.send_modify(|logs| logs.skip(block));
         Ok(())
@@ -189,31 +189,8 @@ impl Finder {
         Ok(())
     }
 
-    /// The channel that an event is about, with its terms where it tells them. An endpoint that does not keep
-    /// to the question is not believed.
     fn named(&self, log: &Log) -> Option<(ChannelId, Option<ChannelConfig>)> {
-        let [kind, payer, payee, token] = log.topics.as_slice() else { return None };
-        let of = |topic: &alloy::primitives::B256| {
-            Address::from_bytes(topic.0[12..].try_into().unwrap_or_default())
-        };
-        let is_ours = of(payer) == self.wallet || of(payee) == self.wallet;
-        if !is_ours || of(token) != self.reader.spec.token {
-            return None;
-        }
-        let id = ChannelId::from_bytes(log.data.get(..32)?.try_into().ok()?);
-        if *kind != PayChannels::Deposited::SIGNATURE_HASH {
-            return Some((id, None));
-        }
-        let event = PayChannels::Deposited::decode_raw_log(log.topics.iter().copied(), &log.data).ok()?;
-        let config = ChannelConfig {
-            payer: from_eth(event.payer),
-            payee: from_eth(event.payee),
-            token: from_eth(event.token),
-            signer: from_eth(event.signer),
-            close_delay_secs: event.closeDelay.to(),
-            salt: event.salt.0,
-        };
-        Some((id, Some(config)))
+        channel_of(log, self.wallet, self.reader.spec.token)
     }
 
     async fn store_cursor(&mut self, block: u64) {
@@ -242,6 +219,39 @@ impl Finder {
             logs.failing = Some(LogsFailing { since, reason });
         });
     }
+}
+
+/// The channel that an event is about, with its terms where it tells them. An endpoint that does not keep
+/// to the question is not believed.
+pub(crate) fn channel_of(
+    log: &Log,
+    wallet: Address,
+    of_token: Address,
+) -> Option<(ChannelId, Option<ChannelConfig>)> {
+    let [kind, payer, payee, token] = log.topics.as_slice() else { return None };
+    let is_ours = address_in(payer) == wallet || address_in(payee) == wallet;
+    if !is_ours || address_in(token) != of_token {
+        return None;
+    }
+    let id = ChannelId::from_bytes(log.data.get(..32)?.try_into().ok()?);
+    if *kind != PayChannels::Deposited::SIGNATURE_HASH {
+        return Some((id, None));
+    }
+    let event = PayChannels::Deposited::decode_raw_log(log.topics.iter().copied(), &log.data).ok()?;
+    let config = ChannelConfig {
+        payer: from_eth(event.payer),
+        payee: from_eth(event.payee),
+        token: from_eth(event.token),
+        signer: from_eth(event.signer),
+        close_delay_secs: event.closeDelay.to(),
+        salt: event.salt.0,
+    };
+    Some((id, Some(config)))
+}
+
+/// The address that an event has in a topic.
+pub(crate) fn address_in(topic: &B256) -> Address {
+    Address::from_bytes(topic.0[12..].try_into().unwrap_or_default())
 }
 
 /// The reason that a round ended early.

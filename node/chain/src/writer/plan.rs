@@ -164,13 +164,13 @@ impl Writer {
         let decided = target.saturating_sub(amount_max);
         // What is decided on what is not there would use an authorization up that a later deposit needs.
         if round.is_some_and(|round| (state.round, state.deposited) < (round, decided)) {
-            let reason = "the channel holds less than was known when it was decided on";
+            let reason = "the channel holds less than when this was decided";
             return Err(ChainError::Invalid(format!("{what} was not made: {reason}; try again")));
         }
         // Nor is what was to be added to a deposit put in the place of one that has gone back meanwhile.
         let is_over = round.is_some_and(|round| state.round > round) && !decided.is_zero();
         if is_over && terms.is_none() {
-            let reason = "the channel was closed after it was decided on";
+            let reason = "the channel was closed after this was decided";
             return Err(ChainError::Invalid(format!("{what} was not made: {reason}; try again")));
         }
         let now_secs = dated(self.reader.spec.kind, head.timestamp_secs(), SystemTime::now());

@@ -81,11 +81,11 @@ impl Writer {
             if is_near && known.is_none_or(|known| newest.abs_diff(known) <= NONCES_AT_ONCE_MAX) {
                 return Ok(newest);
             }
-            tracing::warn!(newest, confirmed, "the endpoint names a nonce that this wallet can hardly have");
+            tracing::warn!(newest, confirmed, "the endpoint gives a nonce that this wallet cannot have");
             known = Some(confirmed);
             tokio::time::sleep(Duration::from_millis(self.reader.spec.poll_interval_ms)).await;
         }
-        Err(RpcError::Unreachable("it names another nonce of this wallet each time".to_owned()))
+        Err(RpcError::Unreachable("it gives another nonce of this wallet each time".to_owned()))
     }
 
     /// Returns the fees that the next blocks ask for.

@@ -9,8 +9,7 @@ const NEVER: u64 = 100_000_000_000;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payer_brings_the_close_that_its_payee_signed_and_pays_for_the_gas() {
-    let world = World::new().await;
-    let (payer, payee) = (world.payer_chain().await, world.payee_chain().await);
+    let (world, payer, payee) = World::with_both().await;
     let config = world.terms(1);
     let (domain, id) = (payer.domain(), config.id(&payer.domain()));
     payer.open_or_top_up(config, usdc(400_000)).await.unwrap();

@@ -118,8 +118,7 @@ impl Operation {
 /// Runs every operation up to a crash, starts again with the journal that is left, and checks that each came
 /// true once, with one transaction.
 async fn crash_and_restart_at(point: CrashPoint) {
-    let world = World::new().await;
-    let setup = world.payer_chain().await;
+    let (world, setup) = World::with_payer().await;
     for (salt, operation) in (1..).zip([Open, TopUp, Claim, Close, RequestClose]) {
         let config = world.terms(salt);
         if operation != Open {
@@ -199,8 +198,7 @@ async fn a_deposit_asked_for_again_after_a_restart_counts_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transaction_whose_acknowledgement_is_lost_is_found_by_its_effect() {
-    let world = World::new().await;
-    let proxy = Proxy::to(world.anvil.port(), Mode::LoseAnswersToTransactions).await;
+    let (world, proxy) = World::behind(Mode::LoseAnswersToTransactions).await;
     let journal = Arc::new(MemoryJournal::default());
     let chain = start_ready(world.spec_at(&[proxy.url()]), &world.payer, journal.clone()).await;
     let report = chain.open_or_top_up(world.terms(1), usdc(250_000)).await.unwrap();
@@ -238,7 +236,7 @@ async fn a_transaction_that_is_withheld_offers_no_tip_beyond_what_a_busy_chain_a
     world.anvil.rpc("evm_setAutomine", json!([false])).await;
     let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
     let spec = ChainSpec { resend_after_ms: 50, ..world.spec_at(&[proxy.url()]) };
-    let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let chain = world.payer_at(spec).await;
     let config = world.terms(1);
     let opening = opening(&chain, config);
     let tip = async || wei(&waiting(&world).await, "maxPriorityFeePerGas");
@@ -281,10 +279,8 @@ async fn waiting(world: &World) -> serde_json::Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn transactions_that_never_arrive_are_sent_until_one_does() {
-    let world = World::new().await;
-    let proxy = Proxy::to(world.anvil.port(), Mode::LoseTransactions).await;
-    let chain =
-        start_ready(world.spec_at(&[proxy.url()]), &world.payer, Arc::new(MemoryJournal::default())).await;
+    let (world, proxy) = World::behind(Mode::LoseTransactions).await;
+    let chain = world.payer_at(world.spec_at(&[proxy.url()])).await;
     let friend = new_key().address();
     let sending = sending(&chain, friend);
     until_true(|| async { proxy.transactions() >= 2 }).await;
@@ -296,10 +292,9 @@ async fn transactions_that_never_arrive_are_sent_until_one_does() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deposit_that_was_signed_is_never_told_as_one_that_the_wallet_cannot_pay() {
-    let world = World::new().await;
-    let proxy = Proxy::to(world.anvil.port(), Mode::LoseTransactions).await;
+    let (world, proxy) = World::behind(Mode::LoseTransactions).await;
     let spec = ChainSpec { resend_after_ms: 3_600_000, ..world.spec_at(&[proxy.url()]) };
-    let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let chain = world.payer_at(spec).await;
     let operation = opening(&chain, world.terms(1));
     until_true(|| async { proxy.transactions() >= 1 }).await;
     // Its nonce is taken, and with it the money for another.
@@ -321,7 +316,7 @@ async fn a_foreign_transaction_of_the_same_key_replaces_a_transfer_but_only_dela
         spec.receipt_patience_ms = 1_000;
         let proxy = Proxy::to(world.anvil.port(), Mode::LoseTransactions).await;
         spec.rpc_urls = vec![proxy.url()];
-        let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+        let chain = world.payer_at(spec).await;
         let friend = new_key().address();
         let operation = tokio::spawn({
             let (chain, config) = (chain.clone(), world.terms(1));

@@ -62,7 +62,8 @@ impl<'a> Stranger<'a> {
     }
 }
 
-async fn sent(world: &World, transaction: Value) -> Value {
+/// Sends a transaction of the chain's own account, and returns its receipt once it is mined.
+pub(crate) async fn sent(world: &World, transaction: Value) -> Value {
     let hash = world.anvil.rpc("eth_sendTransaction", json!([transaction])).await;
     let receipt = async || world.anvil.rpc("eth_getTransactionReceipt", json!([hash])).await;
     until_true(|| async { !receipt().await.is_null() }).await;
@@ -148,8 +149,7 @@ async fn channels_that_pay_or_are_kept_never_make_room_and_others_only_for_large
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_multicall3_says_is_what_each_channel_says() {
-    let world = World::new().await;
-    let payer = world.payer_chain().await;
+    let (world, payer) = World::with_payer().await;
     for salt in 1..=5 {
         payer.open_or_top_up(world.terms(salt), usdc(u64::from(salt) * 100)).await.unwrap();
     }

@@ -12,8 +12,9 @@ use farthing_protocol::{Address, ChannelConfig, Signature, Usdc};
 use serde_json::{Value, json};
 
 use crate::{
+    dust::sent,
     proxy::{LogsMode, Mode, Proxy},
-    world::{Deposits, World, start_ready, until, until_deposited, until_true, usdc},
+    world::{Deposits, World, start_ready, until, until_deposited, usdc},
 };
 
 sol! {
@@ -44,15 +45,8 @@ async fn a_hundred_thousand_events_about_a_token_of_somebodys_own_reach_no_node(
     let artifact = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/contracts/fixtures/Flood.json");
     let artifact: Value = serde_json::from_str(&std::fs::read_to_string(artifact).unwrap()).unwrap();
     let from = world.anvil.rpc("eth_accounts", json!([])).await[0].clone();
-    let send = async |transaction: Value| {
-        let hash = world.anvil.rpc("eth_sendTransaction", json!([transaction])).await;
-        let receipt = async || world.anvil.rpc("eth_getTransactionReceipt", json!([hash])).await;
-        until_true(|| async { !receipt().await.is_null() }).await;
-        let receipt = receipt().await;
-        assert_eq!(receipt["status"], "0x1", "{receipt}");
-        receipt
-    };
-    let flood = send(json!({ "from": from, "data": artifact["bytecode"] })).await["contractAddress"].clone();
+    let deployed = sent(&world, json!({ "from": from, "data": artifact["bytecode"] })).await;
+    let flood = &deployed["contractAddress"];
     let of = |address: Address| alloy::primitives::Address::from(*address.as_bytes());
     for _ in 0..84 {
         let call = goCall {
@@ -61,10 +55,11 @@ async fn a_hundred_thousand_events_about_a_token_of_somebodys_own_reach_no_node(
             count: alloy::primitives::U256::from(1_200),
         };
         let data = hex::encode_prefixed(call.abi_encode());
-        send(json!({ "from": from, "to": flood, "data": data, "gas": format!("{:#x}", 16_700_000) })).await;
+        let gas = format!("{:#x}", 16_700_000);
+        sent(&world, json!({ "from": from, "to": flood, "data": data, "gas": gas })).await;
     }
     let (proxy, spec) = through(&world, LogsMode::Pass).await;
-    let payer = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let payer = world.payer_at(spec).await;
     until_read(&world, &payer).await;
     assert!(proxy.logs_bytes_most() < 64 * 1024, "{} bytes of events", proxy.logs_bytes_most());
     let logs = payer.logs().borrow().clone();
@@ -101,8 +96,7 @@ pub(crate) fn forged(world: &World, chain: &ChainHandle, numbers: Range<u32>) ->
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_that_the_contracts_state_does_not_confirm_are_not_believed() {
-    let world = World::new().await;
-    let payer = world.payer_chain().await;
+    let (world, payer) = World::with_payer().await;
     let (first, second) = (world.terms(1), world.terms(2));
     let (id, other) = (first.id(&payer.domain()), second.id(&payer.domain()));
     payer.open_or_top_up(first, usdc(400_000)).await.unwrap();
@@ -129,8 +123,8 @@ async fn claims_closes_and_withdrawals_go_on_while_no_events_can_be_read() {
     for mode in [LogsMode::TooLarge, LogsMode::Refuse] {
         let world = World::new().await;
         let (proxy, spec) = through(&world, mode.clone()).await;
-        let payer = start_ready(spec.clone(), &world.payer, Arc::new(MemoryJournal::default())).await;
-        let payee = start_ready(spec, &world.payee, Arc::new(MemoryJournal::default())).await;
+        let payer = world.payer_at(spec.clone()).await;
+        let payee = world.payee_at(spec).await;
         let (config, other) = (world.terms(1), world.terms(2));
         let (id, other_id) = (config.id(&payer.domain()), other.id(&payer.domain()));
         payer.open_or_top_up(config, usdc(400_000)).await.unwrap();
@@ -159,8 +153,7 @@ async fn claims_closes_and_withdrawals_go_on_while_no_events_can_be_read() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_whose_events_cannot_be_read_is_skipped_and_told_and_the_next_ones_are_read() {
-    let world = World::new().await;
-    let payer = world.payer_chain().await;
+    let (world, payer) = World::with_payer().await;
     let (before, inside, after) = (world.terms(1), world.terms(2), world.terms(3));
     payer.open_or_top_up(before, usdc(100_000)).await.unwrap();
     let block = payer.open_or_top_up(inside, usdc(200_000)).await.unwrap().block;
@@ -170,7 +163,7 @@ async fn a_block_whose_events_cannot_be_read_is_skipped_and_told_and_the_next_on
     payer.open_or_top_up(after, usdc(300_000)).await.unwrap();
 
     let (_proxy, spec) = through(&world, LogsMode::TooLargeWith(block)).await;
-    let payee = start_ready(spec, &world.payee, Arc::new(MemoryJournal::default())).await;
+    let payee = world.payee_at(spec).await;
     until_deposited(&payee, before.id(&payer.domain()), 100_000).await;
     until_deposited(&payee, after.id(&payer.domain()), 300_000).await;
     until(payee.logs(), |logs| logs.skipped == [block]).await;
@@ -183,8 +176,7 @@ async fn a_block_whose_events_cannot_be_read_is_skipped_and_told_and_the_next_on
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_that_was_skipped_is_read_and_not_told_any_more_once_an_endpoint_answers_about_it() {
-    let world = World::new().await;
-    let payer = world.payer_chain().await;
+    let (world, payer) = World::with_payer().await;
     let inside = world.terms(1);
     let block = payer.open_or_top_up(inside, usdc(200_000)).await.unwrap().block;
     for _ in 0..3 {
@@ -192,7 +184,7 @@ async fn a_block_that_was_skipped_is_read_and_not_told_any_more_once_an_endpoint
     }
     let (proxy, mut spec) = through(&world, LogsMode::TooLargeWith(block)).await;
     spec.logs_again_ms = 500;
-    let payee = start_ready(spec, &world.payee, Arc::new(MemoryJournal::default())).await;
+    let payee = world.payee_at(spec).await;
     until(payee.logs(), |logs| logs.skipped == [block]).await;
     proxy.set_logs(LogsMode::Pass);
     until(payee.logs(), |logs| logs.skipped.is_empty()).await;
@@ -204,8 +196,8 @@ async fn dust_of_strangers_is_not_followed_and_a_deposit_of_ones_own_is() {
     let world = World::new().await;
     let mut spec = world.spec();
     spec.channel_min = usdc(10_000);
-    let payer = start_ready(spec.clone(), &world.payer, Arc::new(MemoryJournal::default())).await;
-    let payee = start_ready(spec, &world.payee, Arc::new(MemoryJournal::default())).await;
+    let payer = world.payer_at(spec.clone()).await;
+    let payee = world.payee_at(spec).await;
     let (dust, enough) = (world.terms(1), world.terms(2));
     let (dust_id, enough_id) = (dust.id(&payer.domain()), enough.id(&payer.domain()));
     payer.open_or_top_up(dust, usdc(9_999)).await.unwrap();
@@ -222,7 +214,7 @@ async fn a_deposit_and_a_close_are_safe_once_the_safe_block_has_reached_them() {
     let world = World::new().await;
     let mut spec = world.spec();
     spec.safe_tag = true;
-    let payee = start_ready(spec.clone(), &world.payee, Arc::new(MemoryJournal::default())).await;
+    let payee = world.payee_at(spec.clone()).await;
     let payer = world.payer_chain().await;
     let config = world.terms(1);
     let id = config.id(&payer.domain());
@@ -237,7 +229,7 @@ async fn a_deposit_and_a_close_are_safe_once_the_safe_block_has_reached_them() {
     assert_eq!(views[&id].safe_deposited, usdc(400_000), "the top-up is not safe yet");
     // A restart does not forget what is safe.
     payee.shutdown().await;
-    let payee = start_ready(spec, &world.payee, Arc::new(MemoryJournal::default())).await;
+    let payee = world.payee_at(spec).await;
     until(payee.channels(), |views| views.get(&id).is_some_and(|v| v.safe_deposited == usdc(400_000))).await;
     let (nothing, signature) = (Usdc::ZERO, Signature::from_bytes([0; 65]));
     payee.close(ClaimRow { config, cumulative: nothing, amount: nothing, signature }).await.unwrap();
@@ -253,8 +245,7 @@ async fn an_event_in_the_newest_blocks_makes_no_node_ask_without_pause() {
     const WINDOW: Duration = Duration::from_secs(3);
     // Head, events, balances, fees, the channel; and the head again.
     const REQUESTS_PER_POLL_MAX: u64 = 8;
-    let world = World::new().await;
-    let (stranger, payee) = (world.payer_chain().await, world.payee_chain().await);
+    let (world, stranger, payee) = World::with_both().await;
     let spec = world.spec();
     let config = world.terms(1);
     stranger.deposit_onto(config, (0, Usdc::ZERO), usdc(1)).await.unwrap();

@@ -15,15 +15,14 @@ use crate::{
 /// A payee whose endpoint is the proxy, and which soon sends again what is not mined.
 async fn payee_behind(world: &World, proxy: &Proxy) -> ChainHandle {
     let spec = ChainSpec { resend_after_ms: 100, ..world.spec_at(&[proxy.url()]) };
-    start_ready(spec, &world.payee, Arc::new(MemoryJournal::default())).await
+    world.payee_at(spec).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_false_nonce_burns_nothing_and_keeps_no_claim_from_the_chain() {
     // At the newest block alone, and at the confirmed one as well.
     for (salt, times) in [(1, 1), (2, 2)] {
-        let world = World::new().await;
-        let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+        let (world, proxy) = World::behind(Mode::Pass).await;
         let (payer, payee) = (world.payer_chain().await, payee_behind(&world, &proxy).await);
         let config = world.terms(salt);
         payer.open_or_top_up(config, usdc(100_000)).await.unwrap();
@@ -38,8 +37,7 @@ async fn a_false_nonce_burns_nothing_and_keeps_no_claim_from_the_chain() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_no_wallet_can_pay_for_is_planned_anew() {
-    let world = World::new().await;
-    let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+    let (world, proxy) = World::behind(Mode::Pass).await;
     let (payer, payee) = (world.payer_chain().await, payee_behind(&world, &proxy).await);
     let config = world.terms(1);
     payer.open_or_top_up(config, usdc(100_000)).await.unwrap();
@@ -56,10 +54,9 @@ async fn what_no_wallet_can_pay_for_is_planned_anew() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_head_without_measure_ends_no_watcher_and_no_writer() {
     for (number, timestamp) in [("0xffffffffffffffff", "0x1"), ("0x1", "0xffffffffffffffff")] {
-        let world = World::new().await;
-        let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+        let (world, proxy) = World::behind(Mode::Pass).await;
         let spec = world.spec_at(&[proxy.url()]);
-        let payer = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+        let payer = world.payer_at(spec).await;
         let word = format!("0x{}", "ab".repeat(32));
         let head = json!({
             "number": number, "timestamp": timestamp, "hash": word, "parentHash": word, "baseFeePerGas": "0x1",
@@ -76,15 +73,14 @@ async fn a_head_without_measure_ends_no_watcher_and_no_writer() {
 async fn a_false_name_of_the_token_is_forgotten_with_the_answer_that_told_it() {
     const NAME: &str = "06fdde03";
     const SEPARATOR: &str = "3644e515";
-    let world = World::new().await;
-    let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+    let (world, proxy) = World::behind(Mode::Pass).await;
     let spec = world.spec_at(&[proxy.url()]);
     let domain = eip712_domain! {
         name: "Evil", version: "2", chain_id: spec.chain_id, verifying_contract: spec.token.as_bytes().into(),
     };
     proxy.lie(NAME, json!(format!("0x{:064x}{:064x}{:0<64}", 32, 4, hex::encode("Evil"))), 1);
     proxy.lie(SEPARATOR, json!(domain.separator()), 1);
-    let payer = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let payer = world.payer_at(spec).await;
     assert_eq!(proxy.lies_left(), 0, "it was believed");
     // What is signed counts for the token as it is; and a connection that begins anew finds nothing changed.
     for (salt, mode) in [(1, Mode::Pass), (2, Mode::Silent)] {
@@ -100,8 +96,7 @@ async fn a_false_name_of_the_token_is_forgotten_with_the_answer_that_told_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_false_head_keeps_no_new_channel_from_being_found() {
-    let world = World::new().await;
-    let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+    let (world, proxy) = World::behind(Mode::Pass).await;
     proxy.set_logs(LogsMode::NoneFrom(1_000));
     let payer = world.payer_chain().await;
     let payee = payee_behind(&world, &proxy).await;
@@ -120,8 +115,7 @@ async fn a_false_head_keeps_no_new_channel_from_being_found() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transfer_that_is_withheld_is_never_raised_beyond_what_the_wallet_has() {
-    let world = World::new().await;
-    let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+    let (world, proxy) = World::behind(Mode::Pass).await;
     let payee = payee_behind(&world, &proxy).await;
     let (friend, wallet) = (new_key().address(), world.payee.address());
     let has_wei = payee.balances_of(wallet).await.unwrap().eth_wei;
@@ -143,11 +137,10 @@ async fn a_transfer_that_is_withheld_is_never_raised_beyond_what_the_wallet_has(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_that_one_endpoint_keeps_to_itself_is_brought_by_another() {
-    let world = World::new().await;
-    let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+    let (world, proxy) = World::behind(Mode::Pass).await;
     let spec = world.spec_at(&[proxy.url(), world.anvil.url()]);
     let spec = ChainSpec { resend_after_ms: 100, ..spec };
-    let payee = start_ready(spec, &world.payee, Arc::new(MemoryJournal::default())).await;
+    let payee = world.payee_at(spec).await;
     let config = world.terms(1);
     world.payer_chain().await.open_or_top_up(config, usdc(100_000)).await.unwrap();
     proxy.lie("eth_sendRawTransaction", json!(format!("0x{}", "ab".repeat(32))), usize::MAX);

@@ -26,8 +26,7 @@ sol! {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_contract_computes_the_ids_and_domain_that_the_protocol_does() {
-    let world = World::new().await;
-    let chain = world.payer_chain().await;
+    let (world, chain) = World::with_payer().await;
     let config = ChannelConfig { close_delay_secs: 1_234_567, ..world.terms(9) };
     let of = |address: Address| alloy::primitives::Address::from(*address.as_bytes());
     let channel = Channel {
@@ -51,8 +50,7 @@ async fn ask(world: &World, data: Vec<u8>) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_channel_is_opened_topped_up_claimed_and_closed() {
-    let world = World::new().await;
-    let (payer, payee) = (world.payer_chain().await, world.payee_chain().await);
+    let (world, payer, payee) = World::with_both().await;
     let config = world.terms(1);
     let id = config.id(&payer.domain());
 
@@ -141,8 +139,7 @@ impl Journal for NotingJournal {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_already_so_on_chain_takes_no_transaction() {
-    let world = World::new().await;
-    let (payer, payee) = (world.payer_chain().await, world.payee_chain().await);
+    let (world, payer, payee) = World::with_both().await;
     let config = world.terms(1);
     let (first, second) = tokio::join!(
         payer.deposit_onto(config, (0, Usdc::ZERO), usdc(200_000)),
@@ -164,8 +161,7 @@ async fn what_is_already_so_on_chain_takes_no_transaction() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_bad_row_is_left_out_of_a_batch_and_named() {
-    let world = World::new().await;
-    let (payer, payee) = (world.payer_chain().await, world.payee_chain().await);
+    let (world, payer, payee) = World::with_both().await;
     let mut rows = Vec::new();
     for salt in 1..=5 {
         payer.open_or_top_up(world.terms(salt), usdc(100_000)).await.unwrap();
@@ -187,8 +183,7 @@ async fn one_bad_row_is_left_out_of_a_batch_and_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn usdc_and_eth_are_sent_once_for_each_time_it_is_asked() {
-    let world = World::new().await;
-    let payer = world.payer_chain().await;
+    let (_world, payer) = World::with_payer().await;
     let friend = new_key().address();
     for _ in 0..2 {
         payer.send_usdc(friend, usdc(1_000_000)).await.unwrap();
@@ -224,8 +219,7 @@ async fn a_poor_wallet_hears_what_to_send_where() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_this_wallets_to_do_is_refused_before_any_request() {
-    let world = World::new().await;
-    let payer = world.payer_chain().await;
+    let (world, payer) = World::with_payer().await;
     let config = world.terms(1);
     let foreign_token = ChannelConfig { token: new_key().address(), ..config };
     let not_ours = ChannelConfig { payer: new_key().address(), ..config };
@@ -310,8 +304,7 @@ async fn a_contract_is_deployed_neither_without_the_deployer_nor_beside_other_co
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_takes_one_transaction_up_to_a_hundred_rows_and_two_above() {
-    let world = World::new().await;
-    let (payer, payee) = (world.payer_chain().await, world.payee_chain().await);
+    let (world, payer, payee) = World::with_both().await;
     let mut rows = Vec::new();
     for salt in 1..=101 {
         payer.open_or_top_up(world.terms(salt), usdc(10_000)).await.unwrap();
@@ -338,14 +331,14 @@ async fn a_top_up_never_pays_again_what_an_unseen_close_refunded() {
     proxy.set_logs(LogsMode::Refuse);
     let mut spec = world.spec_at(&[proxy.url()]);
     spec.poll_interval_ms = 3_600_000;
-    let payer = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let payer = world.payer_at(spec).await;
     payer.open_or_top_up(config, usdc(500_000)).await.unwrap();
     payee.close(world.row(&payee, config, 100_000)).await.unwrap();
     assert_eq!(payer.channel(&id).unwrap().deposited, usdc(500_000));
 
     let refused = payer.open_or_top_up(config, usdc(50_000)).await.unwrap_err();
     assert!(
-        matches!(&refused, ChainError::Invalid(reason) if reason.contains("closed after it was decided on")),
+        matches!(&refused, ChainError::Invalid(reason) if reason.contains("closed after this was decided")),
         "{refused}"
     );
     // Decided on what the chain shows now, it is made.
@@ -357,8 +350,7 @@ async fn a_top_up_never_pays_again_what_an_unseen_close_refunded() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_that_the_eth_does_not_pay_for_is_made_in_parts_the_first_rows_first() {
-    let world = World::new().await;
-    let (payer, payee) = (world.payer_chain().await, world.payee_chain().await);
+    let (world, payer, payee) = World::with_both().await;
     let configs: Vec<ChannelConfig> = (1..=10).map(|salt| world.terms(salt)).collect();
     for config in &configs {
         payer.open_or_top_up(*config, usdc(100_000)).await.unwrap();
@@ -389,8 +381,7 @@ async fn a_claim_that_the_eth_does_not_pay_for_is_made_in_parts_the_first_rows_f
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_known_of_the_bid_is_what_the_next_transaction_asks_the_wallet_to_hold() {
-    let world = World::new().await;
-    let (payer, payee) = (world.payer_chain().await, world.payee_chain().await);
+    let (world, payer, payee) = World::with_both().await;
     let config = world.terms(1);
     payer.open_or_top_up(config, usdc(100_000)).await.unwrap();
     let row = world.row(&payee, config, 1_000);
@@ -417,8 +408,7 @@ async fn what_is_known_of_the_bid_is_what_the_next_transaction_asks_the_wallet_t
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_that_runs_out_of_time_says_nothing_of_what_the_contract_pays() {
-    let world = World::new().await;
-    let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+    let (world, proxy) = World::behind(Mode::Pass).await;
     let payer = world.payer_chain().await;
     let journal = Arc::new(MemoryJournal::default());
     let payee = start_ready(world.spec_at(&[proxy.url()]), &world.payee, journal).await;

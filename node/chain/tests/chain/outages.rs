@@ -38,7 +38,7 @@ struct Both {
 
 impl Both {
     async fn at(spec: &farthing_chain::ChainSpec, world: &World) -> Self {
-        let payer = start_ready(spec.clone(), &world.payer, Arc::new(MemoryJournal::default())).await;
+        let payer = world.payer_at(spec.clone()).await;
         let journal = Arc::new(MemoryJournal::default());
         let payee = start_ready(spec.clone(), &world.payee, journal.clone()).await;
         Self { payer, payee, journal }
@@ -150,7 +150,7 @@ async fn what_is_due_when_the_endpoint_returns_after_an_hour_is_done_then() {
     let id = terms.id(&both.payer.domain());
     until_deposited(&both.payee, id, 500_000).await;
     // The payer has another endpoint, and asks for its money as soon as the owner's is away.
-    let other = start_ready(world.spec(), &world.payer, Arc::new(MemoryJournal::default())).await;
+    let other = world.payer_at(world.spec()).await;
     other.track(terms).await.expect("the chain runs");
     until_deposited(&other, id, 500_000).await;
     proxy.set(Mode::Silent);

@@ -9,8 +9,7 @@ use crate::world::{Deposits, World, new_key, start_ready, until, until_deposited
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deposit_that_the_chain_takes_back_is_no_longer_counted() {
-    let world = World::new().await;
-    let (payer, payee) = (world.payer_chain().await, world.payee_chain().await);
+    let (world, payer, payee) = World::with_both().await;
     let config = world.terms(1);
     let id = config.id(&payer.domain());
     let snapshot = world.anvil.rpc("evm_snapshot", json!([])).await;
@@ -28,8 +27,7 @@ async fn a_deposit_that_the_chain_takes_back_is_no_longer_counted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn blocks_replaced_by_as_many_others_are_noticed() {
-    let world = World::new().await;
-    let (payer, payee) = (world.payer_chain().await, world.payee_chain().await);
+    let (world, payer, payee) = World::with_both().await;
     let config = world.terms(1);
     let id = config.id(&payer.domain());
     payer.open_or_top_up(config, usdc(400_000)).await.unwrap();
@@ -48,7 +46,7 @@ async fn where_a_transaction_is_shows_once_its_block_cannot_be_replaced_any_more
     let world = World::new().await;
     let mut spec = world.spec();
     spec.confirmations = 2;
-    let payer = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let payer = world.payer_at(spec).await;
     let config = world.terms(1);
     let operation = {
         let payer = payer.clone();
@@ -77,7 +75,7 @@ async fn with_two_confirmations_money_waits_but_a_close_is_seen_at_once() {
     let world = World::new().await;
     let mut spec = world.spec();
     spec.confirmations = 2;
-    let payee = start_ready(spec, &world.payee, Arc::new(MemoryJournal::default())).await;
+    let payee = world.payee_at(spec).await;
     let payer = world.payer_chain().await;
     let config = world.terms(1);
     let id = config.id(&payer.domain());
@@ -95,8 +93,7 @@ async fn with_two_confirmations_money_waits_but_a_close_is_seen_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_lost_its_records_finds_its_channels_in_the_logs() {
-    let world = World::new().await;
-    let payer = world.payer_chain().await;
+    let (world, payer) = World::with_payer().await;
     let (first, second) = (world.terms(1), world.terms(2));
     payer.open_or_top_up(first, usdc(400_000)).await.unwrap();
     payer.open_or_top_up(second, usdc(500_000)).await.unwrap();
@@ -105,15 +102,14 @@ async fn a_node_that_lost_its_records_finds_its_channels_in_the_logs() {
     let mut spec = world.spec();
     // A range that several queries are needed for.
     spec.logs_range_blocks = 2;
-    let found = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let found = world.payer_at(spec).await;
     until_deposited(&found, first.id(&found.domain()), 400_000).await;
     until_deposited(&found, second.id(&found.domain()), 500_000).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_channel_older_than_the_look_back_is_followed_when_the_node_names_it_and_after_a_restart() {
-    let world = World::new().await;
-    let payer = world.payer_chain().await;
+    let (world, payer) = World::with_payer().await;
     let config = world.terms(1);
     let id = config.id(&payer.domain());
     payer.open_or_top_up(config, usdc(400_000)).await.unwrap();
@@ -135,8 +131,7 @@ async fn a_channel_older_than_the_look_back_is_followed_when_the_node_names_it_a
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gap_left_by_a_transaction_that_a_reorganisation_dropped_is_filled() {
-    let world = World::new().await;
-    let payer = world.payer_chain().await;
+    let (world, payer) = World::with_payer().await;
     let friend = new_key().address();
     payer.send_usdc(friend, usdc(1)).await.unwrap();
     world.anvil.rpc("evm_setAutomine", json!([false])).await;

@@ -6,16 +6,14 @@ use farthing_chain::{ChainError, ChainSpec, MemoryJournal};
 use serde_json::json;
 
 use crate::{
-    proxy::{Mode, Proxy},
+    proxy::Mode,
     world::{World, new_key, sending, start_ready, until_true, usdc},
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transfer_whose_receipt_comes_late_is_never_called_unsent() {
-    let world = World::new().await;
-    let proxy = Proxy::to(world.anvil.port(), Mode::HideReceipts).await;
-    let chain =
-        start_ready(world.spec_at(&[proxy.url()]), &world.payer, Arc::new(MemoryJournal::default())).await;
+    let (world, proxy) = World::behind(Mode::HideReceipts).await;
+    let chain = world.payer_at(world.spec_at(&[proxy.url()])).await;
     let friend = new_key().address();
     let sending = sending(&chain, friend);
     // Mined, and asked about more often than a lagging endpoint was once believed.
@@ -29,10 +27,9 @@ async fn a_transfer_whose_receipt_comes_late_is_never_called_unsent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transfer_whose_receipt_never_comes_is_told_with_its_hash_as_one_that_may_have_been_made() {
-    let world = World::new().await;
-    let proxy = Proxy::to(world.anvil.port(), Mode::HideReceipts).await;
+    let (world, proxy) = World::behind(Mode::HideReceipts).await;
     let spec = ChainSpec { receipt_patience_ms: 1_000, ..world.spec_at(&[proxy.url()]) };
-    let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let chain = world.payer_at(spec).await;
     let friend = new_key().address();
     let error = chain.send_usdc(friend, usdc(7)).await.unwrap_err();
     assert_eq!(chain.balances_of(friend).await.unwrap().usdc, usdc(7), "it was made");
@@ -45,10 +42,8 @@ async fn a_transfer_whose_receipt_never_comes_is_told_with_its_hash_as_one_that_
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transfer_that_only_its_receipt_calls_failed_is_told_with_its_hash_as_one_that_may_have_been_made()
 {
-    let world = World::new().await;
-    let proxy = Proxy::to(world.anvil.port(), Mode::FailReceipts).await;
-    let chain =
-        start_ready(world.spec_at(&[proxy.url()]), &world.payer, Arc::new(MemoryJournal::default())).await;
+    let (world, proxy) = World::behind(Mode::FailReceipts).await;
+    let chain = world.payer_at(world.spec_at(&[proxy.url()])).await;
     let friend = new_key().address();
     let error = chain.send_usdc(friend, usdc(7)).await.unwrap_err();
     assert_eq!(chain.balances_of(friend).await.unwrap().usdc, usdc(7), "it was made");
@@ -67,8 +62,7 @@ async fn a_transfer_that_is_under_way_at_the_end_of_the_wait_or_of_the_node_is_t
         Waited,
     }
     for end in [End::Stopped, End::LetGo, End::Waited] {
-        let world = World::new().await;
-        let proxy = Proxy::to(world.anvil.port(), Mode::LoseTransactions).await;
+        let (world, proxy) = World::behind(Mode::LoseTransactions).await;
         let mut spec = ChainSpec { resend_after_ms: 3_600_000, ..world.spec_at(&[proxy.url()]) };
         spec.transfer_told_within_ms = if matches!(end, End::Waited) { 1_000 } else { 3_600_000 };
         let journal = Arc::new(MemoryJournal::default());
@@ -96,7 +90,7 @@ async fn a_transfer_that_is_under_way_at_the_end_of_the_wait_or_of_the_node_is_t
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transfer_that_was_not_signed_when_the_node_stops_is_told_as_unsent() {
     let world = World::new().await;
-    let chain = start_ready(world.spec(), &world.payer, Arc::new(MemoryJournal::default())).await;
+    let chain = world.payer_at(world.spec()).await;
     chain.shutdown().await;
     let error = chain.send_usdc(new_key().address(), usdc(7)).await.unwrap_err();
     assert!(error == ChainError::Stopped && !error.may_have_been_made(), "{error}");
@@ -136,7 +130,7 @@ async fn a_transfer_that_waits_for_another_for_too_long_is_never_made_and_told_a
     let world = World::new().await;
     world.anvil.rpc("evm_setAutomine", json!([false])).await;
     let spec = ChainSpec { transfer_told_within_ms: 2_000, ..world.spec() };
-    let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let chain = world.payer_at(spec).await;
     let (first, second) = (new_key().address(), new_key().address());
     let first_told = sending(&chain, first);
     until_true(|| async { world.waiting_transactions().await == 1 }).await;

@@ -7,8 +7,8 @@ use farthing_protocol::ChannelConfig;
 use serde_json::{Value, json};
 
 use crate::{
-    proxy::{Mode, Proxy},
-    world::{Deposits, World, deployer, start, start_ready, until, until_deposited, usdc},
+    proxy::Mode,
+    world::{Deposits, World, deployer, start, until, until_deposited, usdc},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -82,10 +82,9 @@ async fn a_channel_in_another_token_is_not_counted_as_money() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_the_authorizations_of_deposits_that_failed_one_can_be_used_at_most() {
-    let world = World::new().await;
-    let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+    let (world, proxy) = World::behind(Mode::Pass).await;
     let spec = ChainSpec { gas_price_cap_wei: 1, ..world.spec_at(&[proxy.url()]) };
-    let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let chain = world.payer_at(spec).await;
     let config = world.terms(1);
     for amount in [250_000, 300_000, 300_001] {
         let error = chain.open_or_top_up(config, usdc(amount)).await.unwrap_err();
@@ -125,10 +124,9 @@ async fn brought(world: &World, handed_out: Vec<String>) -> u64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_decision_to_deposit_has_one_authorization_whatever_the_channel_is_said_to_hold_meanwhile() {
-    let world = World::new().await;
-    let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+    let (world, proxy) = World::behind(Mode::Pass).await;
     let spec = ChainSpec { gas_price_cap_wei: 1, ..world.spec_at(&[proxy.url()]) };
-    let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let chain = world.payer_at(spec).await;
     let (config, decided) = (world.terms(1), (0, usdc(0)));
     assert!(chain.deposit_onto(config, decided, usdc(250_000)).await.is_err());
     // The channel holds something else when the same decision is tried again.
@@ -143,10 +141,9 @@ async fn one_decision_to_deposit_has_one_authorization_whatever_the_channel_is_s
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deposit_onto_more_than_a_channel_holds_is_refused_before_it_is_signed() {
-    let world = World::new().await;
-    let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+    let (world, proxy) = World::behind(Mode::Pass).await;
     let spec = world.spec_at(&[proxy.url()]);
-    let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let chain = world.payer_at(spec).await;
     for decided in [(0, usdc(1)), (1, usdc(0))] {
         let refused = chain.deposit_onto(world.terms(1), decided, usdc(250_000)).await.unwrap_err();
         assert!(
@@ -161,8 +158,7 @@ async fn a_deposit_onto_more_than_a_channel_holds_is_refused_before_it_is_signed
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_channel_that_another_key_signs_for_is_neither_followed_nor_filled() {
-    let world = World::new().await;
-    let payer = world.payer_chain().await;
+    let (world, payer) = World::with_payer().await;
     let own = world.terms(1);
     let other = ChannelConfig { signer: world.payee.address(), ..own };
     payer.track(other).await.unwrap();

@@ -18,7 +18,10 @@ use farthing_protocol::{Address, ChannelConfig, ChannelId, SecretKey, Usdc, Vouc
 use serde_json::json;
 use tokio::{sync::watch, task::JoinHandle};
 
-use crate::anvil::Anvil;
+use crate::{
+    anvil::Anvil,
+    proxy::{Mode, Proxy},
+};
 
 pub(crate) const CHAIN_ID: u64 = 31_337;
 pub(crate) const ETH: u128 = 1_000_000_000_000_000_000;
@@ -36,6 +39,27 @@ impl World {
     /// Payer and payee have 1 ETH each, the payer 100 USDC.
     pub(crate) async fn new() -> Self {
         Self::with(&[]).await
+    }
+
+    /// The same, and the payer's chain.
+    pub(crate) async fn with_payer() -> (Self, ChainHandle) {
+        let world = Self::new().await;
+        let payer = world.payer_chain().await;
+        (world, payer)
+    }
+
+    /// The same, and the chains of payer and payee.
+    pub(crate) async fn with_both() -> (Self, ChainHandle, ChainHandle) {
+        let (world, payer) = Self::with_payer().await;
+        let payee = world.payee_chain().await;
+        (world, payer, payee)
+    }
+
+    /// The same, and a proxy before the chain.
+    pub(crate) async fn behind(mode: Mode) -> (Self, Proxy) {
+        let world = Self::new().await;
+        let proxy = Proxy::to(world.anvil.port(), mode).await;
+        (world, proxy)
     }
 
     pub(crate) async fn with(arguments: &[&str]) -> Self {
@@ -64,11 +88,19 @@ impl World {
     }
 
     pub(crate) async fn payer_chain(&self) -> ChainHandle {
-        start_ready(self.spec(), &self.payer, Arc::new(MemoryJournal::default())).await
+        self.payer_at(self.spec()).await
     }
 
     pub(crate) async fn payee_chain(&self) -> ChainHandle {
-        start_ready(self.spec(), &self.payee, Arc::new(MemoryJournal::default())).await
+        self.payee_at(self.spec()).await
+    }
+
+    pub(crate) async fn payer_at(&self, spec: ChainSpec) -> ChainHandle {
+        start_ready(spec, &self.payer, Arc::new(MemoryJournal::default())).await
+    }
+
+    pub(crate) async fn payee_at(&self, spec: ChainSpec) -> ChainHandle {
+        start_ready(spec, &self.payee, Arc::new(MemoryJournal::default())).await
     }
 
     /// Terms between payer and payee; each salt is another channel.

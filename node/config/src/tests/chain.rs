@@ -23,7 +23,7 @@ fn a_local_chain_is_near_and_has_a_number_of_its_own() {
     assert!(near().load().is_ok());
     let refusal =
         local("chain.rpc_urls=http://127.0.0.1:8545, https://a:b@rpc.example/v2/very-secret").refusal();
-    assert!(refusal.contains("flag --set: chain.rpc_urls: rpc.example may lie elsewhere"), "{refusal}");
+    assert!(refusal.contains("flag --set: chain.rpc_urls: rpc.example may be somewhere else"), "{refusal}");
     assert!(refusal.contains("or to custom") && !refusal.contains("very-secret"), "{refusal}");
 
     for own in ["31337", "777", "1337"] {
@@ -74,7 +74,7 @@ fn the_kind_of_a_chain_is_said_of_a_custom_one_alone() {
     let local = Setup::new().set("chain.preset=local").set("chain.rpc_urls=http://127.0.0.1:8545").set(TOKEN);
     for preset in [Setup::new(), Setup::new().set("chain.preset=base-sepolia"), local] {
         let refusal = preset.set("chain.kind=testnet").refusal();
-        assert!(refusal.contains("chain.kind: is for a custom chain alone"), "{refusal}");
+        assert!(refusal.contains("chain.kind: is for a custom chain only"), "{refusal}");
     }
 }
 
@@ -100,7 +100,7 @@ fn real_money_is_not_called_test_money() {
         ("723487", "radius"),
     ] {
         let refusal = custom(id).set("chain.kind=testnet").refusal();
-        let told = format!("chain.kind: is testnet, and chain.chain_id {id} is the main network {name},");
+        let told = format!("chain.kind: is testnet, but chain.chain_id {id} is the main network {name},");
         assert!(refusal.contains(&told), "{refusal}");
         assert!(custom(id).load().is_ok() && custom(id).set("chain.kind=mainnet").load().is_ok(), "{id}");
     }

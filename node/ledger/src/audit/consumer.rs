@@ -5,12 +5,15 @@ use std::collections::{BTreeMap, HashMap};
 use farthing_protocol::{CallId, ChannelId, Domain, Usdc};
 use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata};
 
-use super::{Adjusted, Audit};
+use super::{Adjusted, Audit, figures::Recount};
 use crate::{
-    adjustment::Side,
     allowed::{self, Allowed},
     error::Result,
-    rows::payer::{self, StoredEnd, StoredPromise, StoredPurchase},
+    rows::{
+        Side,
+        figures::Ended,
+        payer::{self, StoredEnd, StoredPromise, StoredPurchase},
+    },
     tables::{self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME},
 };
 
@@ -21,6 +24,7 @@ pub(super) fn purchases(
     tx: &ReadTransaction,
     audit: &mut Audit,
     adjusted: &Adjusted,
+    recount: &mut Recount,
     domain: Option<&Domain>,
 ) -> Result<HashMap<ChannelId, Usdc>> {
     let by_time = tx.open_table(PURCHASES_BY_TIME)?;
@@ -36,6 +40,7 @@ pub(super) fn purchases(
         audit.require(indexed, "index", || {
             (format!("call {call_id}"), "missing from the purchases by time".into())
         });
+        recount.add(&Ended::bought(&purchase));
         let charged = purchase.end.charged();
         if charged.is_zero() {
             continue;

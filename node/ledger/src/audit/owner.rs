@@ -5,11 +5,14 @@ use std::collections::HashMap;
 use farthing_protocol::{ChannelId, Domain, Usdc, Voucher};
 use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata};
 
-use super::{Adjusted, Audit, call_name};
+use super::{Adjusted, Audit, call_name, figures::Recount};
 use crate::{
-    adjustment::Side,
     error::Result,
-    rows::payee::{self, StoredCall, StoredState},
+    rows::{
+        Side,
+        figures::Ended,
+        payee::{self, StoredCall, StoredState},
+    },
     settlement::{self, SettlementState},
     tables::{
         self, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, META, PAYEE_CHANNELS, SETTLEMENTS,
@@ -20,7 +23,7 @@ use crate::{
 /// Per channel: (spent total after the call, its charge) of every charged call.
 pub(super) type Charges = HashMap<ChannelId, Vec<(Usdc, Usdc)>>;
 
-pub(super) fn calls(tx: &ReadTransaction, audit: &mut Audit) -> Result<Charges> {
+pub(super) fn calls(tx: &ReadTransaction, audit: &mut Audit, recount: &mut Recount) -> Result<Charges> {
     let by_time = tx.open_table(CALLS_BY_TIME)?;
     let mut charges = Charges::new();
     for entry in tx.open_table(CALLS)?.iter()? {
@@ -31,6 +34,9 @@ pub(super) fn calls(tx: &ReadTransaction, audit: &mut Audit) -> Result<Charges> 
         audit.calls += 1;
         let indexed = by_time.get(&payee::time_key(call.time_secs, key))?.is_some();
         audit.require(indexed, "index", || (subject(), "missing from the calls by time".into()));
+        if let Some(ended) = Ended::served(&call) {
+            recount.add(&ended);
+        }
         let StoredState::Done(done) = &call.state else { continue };
         if done.charged.is_zero() {
             continue;

@@ -14,13 +14,14 @@ use crate::{
     Acknowledgement, Call, Cause, DayLimits, PayeeChannelFacts, PayerChannelFacts, Promise, Served,
     Settlement, SettlementRow, Timing,
     rows::{
+        figures::Ended,
         payee::{self, StoredCall, StoredState},
         payer::{self, StoredEnd, StoredPurchase},
     },
     settlement::{self, SettlementState},
     tables::{
-        BODIES, CALLS, CALLS_BY_TIME, DAY_LIMITS, DAY_TOTALS, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES,
-        PURCHASES, PURCHASES_BY_TIME, SETTLEMENTS_BY_CHANNEL, SETTLEMENTS_UNDER_WAY,
+        BODIES, CALLS, CALLS_BY_TIME, DAY_LIMITS, DAY_TOTALS, META, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES,
+        PURCHASES, PURCHASES_BY_TIME, SERVICE_HOURS, SETTLEMENTS_BY_CHANNEL, SETTLEMENTS_UNDER_WAY,
     },
 };
 
@@ -92,6 +93,7 @@ async fn ledger() -> (Ledger, ChannelId) {
         headers: BTreeMap::new(),
         body: Some(Bytes::from_static(b"body")),
         fault: None,
+        upstream_us: None,
         time_secs: 86_400,
     };
     let voucher = voucher.verify(&domain, signature, me).ok();
@@ -266,7 +268,7 @@ async fn m4_at_rest_what_is_charged_is_paid_out_or_booked_as_lost() {
 #[tokio::test]
 async fn o5_one_receipt_counts_one_charge() {
     // A second call that claims the same part of the total.
-    assert_eq!(found(|tx, _| change_call(tx, [2; 16], |_| ())).await, ["O2", "O5"]);
+    assert_eq!(found(|tx, _| change_call(tx, [2; 16], |_| ())).await, ["O2", "O5", "index"]);
 }
 
 #[tokio::test]
@@ -418,6 +420,25 @@ async fn indexes_and_counters_fit_their_rows() {
         Ok(())
     };
     assert_eq!(found(more_under_way).await, ["index"]);
+}
+
+#[tokio::test]
+async fn figures_count_every_call_that_is_here_and_no_answer_beyond_those_of_its_day() {
+    let nothing_is_counted = |tx: &WriteTransaction, _| {
+        tx.open_table(SERVICE_HOURS)?.retain(|_, _| false)?;
+        Ok(())
+    };
+    assert_eq!(found(nothing_is_counted).await, ["index"]);
+    let counted_twice = |tx: &WriteTransaction, _| {
+        let purchase = payer::purchase_in(&tx.open_table(PURCHASES)?, CallId::from_bytes(ID))?.unwrap();
+        crate::figures::count(tx, &Ended::bought(&purchase))
+    };
+    assert_eq!(found(counted_twice).await, ["index"]);
+    let made_of_calls = move |tx: &WriteTransaction, id| {
+        tx.open_table(META)?.insert(crate::figures::FIGURES_DAY, 1)?;
+        counted_twice(tx, id)
+    };
+    assert_eq!(found(made_of_calls).await, [""; 0], "the figures of days may be younger than the calls");
 }
 
 #[tokio::test]

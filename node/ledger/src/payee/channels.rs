@@ -5,9 +5,12 @@ use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
 use crate::{
     Ledger,
-    adjustment::{self, Cause, Side},
+    adjustment::{self, Cause},
     error::{LedgerError, Result},
-    rows::payee::{Ending, PayeeChannelFacts, PayeeChannelRow, StoredPayeeChannel, channel_in},
+    rows::{
+        Side,
+        payee::{Ending, PayeeChannelFacts, PayeeChannelRow, StoredPayeeChannel, channel_in},
+    },
     settlement,
     tables::{self, PAYEE_CHANNELS},
 };

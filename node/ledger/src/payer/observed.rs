@@ -80,7 +80,9 @@ fn end_doubts(tx: &WriteTransaction, id: ChannelId, claimed: Usdc) -> Result<boo
         };
         left = left.saturating_sub(purchase.price);
         let reason = "the owner was paid as much on chain".to_owned();
-        purchase.end = StoredEnd::Released { reason, in_doubt: Some(false) };
+        // The figures go on to count it as they did.
+        let is_refused = purchase.end.is_refused();
+        purchase.end = StoredEnd::Released { reason, in_doubt: Some(false), is_refused };
         ended.push((call_id, purchase));
     }
     for (call_id, purchase) in &ended {

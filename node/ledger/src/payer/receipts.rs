@@ -8,10 +8,11 @@ use super::{
     time_key,
 };
 use crate::{
-    adjustment::{self, Adjustment, Side},
+    adjustment::{self, Adjustment},
     allowed,
     error::{LedgerError, Result},
-    history,
+    figures, history,
+    rows::{Side, figures::Ended},
     tables::{self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES, UNCHARGED_PURCHASES_BY_TIME},
 };
 
@@ -75,7 +76,9 @@ fn acknowledge_late(
     charge(tx, call_id, purchase.channel, purchase.promised_secs, &purchase.secret, receipt)?;
     allowed::note_late(tx, day_of(purchase.promised_secs), &purchase.secret, receipt.charged)?;
     tx.open_table(UNCHARGED_PURCHASES_BY_TIME)?.remove(&time_key(purchase.promised_secs, call_id))?;
+    figures::uncount(tx, &Ended::bought(&purchase))?;
     (purchase.end, purchase.closed_secs) = (end, acknowledgement.time_secs);
+    figures::count(tx, &Ended::bought(&purchase))?;
     tx.open_table(PURCHASES)?.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;
     Ok(())
 }

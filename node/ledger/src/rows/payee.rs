@@ -36,6 +36,8 @@ pub struct Call {
     pub body: Option<Bytes>,
     /// The reason that there is no answer, by its number in the owner's program; `None` in records of before, too.
     pub fault: Option<u8>,
+    /// The time that the service took for it, in microseconds; `None` in records of before.
+    pub upstream_us: Option<u64>,
     /// Seconds since the Unix epoch, on this node's clock.
     pub time_secs: u64,
 }

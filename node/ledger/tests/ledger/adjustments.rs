@@ -29,8 +29,7 @@ fn counted(ledger: &Ledger, row: &Adjustment) -> Usdc {
 
 #[tokio::test]
 async fn what_a_crash_kept_out_is_a_row_that_limits_and_days_count_until_its_call_is_found() {
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let ledger = paying().await;
     ledger.recover_signed(channel(1), micros(9_000)).await.unwrap();
     let cause = ledger.why_calls_are_missing(channel(1)).unwrap();
     ledger.recover_charges(channel(1), PRICE.saturating_mul(2), Usdc::MAX, cause).await.unwrap();
@@ -63,8 +62,7 @@ async fn what_a_crash_kept_out_is_a_row_that_limits_and_days_count_until_its_cal
 
 #[tokio::test]
 async fn a_found_call_that_no_adjustment_counts_is_booked_like_any_other() {
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let ledger = paying().await;
     let made = promise(1, 1, PRICE);
     ledger.promise(made.clone()).await.unwrap().await.unwrap();
     let found = acknowledgement(receipt(&made, PRICE, Outcome::Answered));
@@ -75,8 +73,7 @@ async fn a_found_call_that_no_adjustment_counts_is_booked_like_any_other() {
 
 #[tokio::test]
 async fn a_found_call_takes_back_the_part_of_its_charge_that_was_booked() {
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let ledger = paying().await;
     ledger.recover_signed(channel(1), micros(500)).await.unwrap();
     ledger.recover_charges(channel(1), micros(500), Usdc::MAX, Cause::Crash).await.unwrap();
     let again = promise(1, 1, PRICE);
@@ -91,8 +88,7 @@ async fn a_found_call_takes_back_the_part_of_its_charge_that_was_booked() {
 
 #[tokio::test]
 async fn an_open_promise_keeps_the_total_that_was_told_before_it() {
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let ledger = paying().await;
     let made = |seen| Promise { seen_total: micros(seen), ..promise(1, 1, PRICE) };
     ledger.promise(made(700)).await.unwrap().await.unwrap();
     assert_eq!(ledger.unresolved().unwrap(), [made(700)]);
@@ -103,8 +99,7 @@ async fn an_open_promise_keeps_the_total_that_was_told_before_it() {
 
 #[tokio::test]
 async fn what_a_backup_lacks_is_told_from_what_a_crash_took() {
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let ledger = paying().await;
     ledger.promise(promise(1, 1, PRICE)).await.unwrap().await.unwrap();
     assert_eq!(ledger.why_calls_are_missing(channel(1)).unwrap(), Cause::Crash);
     ledger.mark_restored(NOW_SECS + 1).await.unwrap();
@@ -122,8 +117,7 @@ async fn what_a_backup_lacks_is_told_from_what_a_crash_took() {
 
 #[tokio::test]
 async fn an_emptied_channel_paid_what_it_paid_whether_its_calls_are_known_or_not() {
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let ledger = paying().await;
     ledger.promise(promise(1, 1, PRICE)).await.unwrap().await.unwrap();
     let view = |micros_paid, is_open| {
         let claimed = micros(micros_paid);
@@ -151,8 +145,7 @@ async fn what_an_emptied_channel_paid_beyond_all_calls_is_no_crash_where_none_wa
     for (is_lost, is_compared, cause) in
         [(false, false, Cause::Claimed), (true, false, Cause::Crash), (true, true, Cause::Claimed)]
     {
-        let ledger = in_memory();
-        ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+        let ledger = paying().await;
         ledger.promise(promise(1, 1, PRICE)).await.unwrap().await.unwrap();
         ledger.release(call_id(1), "never served", NOW_SECS).await.unwrap();
         if is_lost {
@@ -169,8 +162,7 @@ async fn what_an_emptied_channel_paid_beyond_all_calls_is_no_crash_where_none_wa
 
 #[tokio::test]
 async fn a_refused_promise_whose_voucher_left_is_signed_and_may_be_charged() {
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let ledger = paying().await;
     ledger.promise(promise(1, 1, PRICE)).await.unwrap().await.unwrap();
     let state = |ledger: &Ledger| {
         let row = ledger.payer_channels().unwrap()[0];
@@ -220,8 +212,7 @@ async fn what_the_chain_alone_showed_is_taken_back_with_the_chain_or_when_nobody
     ledger.put_payer_channel(paid(0)).await.unwrap();
     assert_eq!(state(&ledger), (400, 400), "which stays, whatever the chain says");
     // One that is told to be emptied, for the limits of the day.
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let ledger = paying().await;
     let emptied = PayerChannelFacts { deposited: micros(5_000), ..paid(5_000) };
     ledger.put_payer_channel(emptied).await.unwrap();
     assert_eq!(state(&ledger), (5_000, 5_000));
@@ -275,8 +266,7 @@ async fn a_receipt_is_stored_beside_a_forgotten_call_whose_voucher_its_owner_sho
 
 #[tokio::test]
 async fn no_charge_and_no_owners_total_counts_beyond_what_was_signed() {
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let ledger = paying().await;
     // Two calls under one voucher that covers the first alone.
     for made in [promise(1, 1, PRICE), promise(1, 2, PRICE)] {
         ledger.promise(made).await.unwrap().await.unwrap();

@@ -11,8 +11,7 @@ use crate::world::*;
 
 #[tokio::test]
 async fn a_served_call_is_recorded_with_voucher_charge_and_receipt() {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
 
     let recorded = ledger.serve(served(1, micros(2_000), call(1))).await.unwrap();
     assert_eq!(recorded.receipt().spent_total, PRICE);
@@ -33,8 +32,7 @@ async fn a_served_call_is_recorded_with_voucher_charge_and_receipt() {
 
 #[tokio::test]
 async fn a_charge_below_and_at_what_is_covered_is_taken_and_above_it_is_refused() {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
     let charge = |number, micros_charged| Call {
         price: micros(micros_charged),
         charged: micros(micros_charged),
@@ -54,8 +52,7 @@ async fn a_charge_below_and_at_what_is_covered_is_taken_and_above_it_is_refused(
 
 #[tokio::test]
 async fn a_lower_voucher_that_comes_late_changes_nothing() {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
     ledger.serve(served(1, micros(4_000), call(2))).await.unwrap();
     let before = ledger.payee_channels().unwrap()[0];
     ledger.serve(served(1, micros(2_000), call(1))).await.unwrap();
@@ -66,8 +63,7 @@ async fn a_lower_voucher_that_comes_late_changes_nothing() {
 
 #[tokio::test]
 async fn a_call_without_a_voucher_is_covered_by_the_best_one() {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
     ledger.serve(served(1, micros(4_000), call(1))).await.unwrap();
     let covered = Served { voucher: None, ..served(1, PRICE, call(2)) };
     assert_eq!(ledger.serve(covered).await.unwrap().receipt().spent_total, micros(4_000));
@@ -75,8 +71,7 @@ async fn a_call_without_a_voucher_is_covered_by_the_best_one() {
 
 #[tokio::test]
 async fn a_failed_upstream_costs_nothing_and_a_safe_call_may_try_again() {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
     let charged = Call { charged: PRICE, ..failed_call(1) };
     let refused = ledger.serve(served(1, PRICE, charged)).await;
     assert!(matches!(refused, Err(LedgerError::ChargeNotAllowed { .. })), "{refused:?}");
@@ -96,8 +91,7 @@ async fn a_failed_upstream_costs_nothing_and_a_safe_call_may_try_again() {
 
 #[tokio::test]
 async fn a_finished_call_is_never_charged_again() {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
     ledger.put_payee_channel(payee_channel(2)).await.unwrap();
     ledger.serve(served(1, PRICE, call(1))).await.unwrap();
     let declined = Call { charged: Usdc::ZERO, outcome: Outcome::Declined, status: 404, ..call(2) };
@@ -116,8 +110,7 @@ async fn a_finished_call_is_never_charged_again() {
 
 #[tokio::test]
 async fn a_call_with_effects_is_recorded_before_it_runs_and_runs_once() {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
     let post = |outcome: Call| Call { method: Method::Post, time_secs: NOW_SECS + 9, ..outcome };
     let unannounced = ledger.serve(served(1, PRICE, post(call(1)))).await;
     assert!(matches!(unannounced, Err(LedgerError::NotAccepted(_))), "{unannounced:?}");
@@ -165,8 +158,7 @@ async fn a_free_call_needs_no_channel() {
 
 #[tokio::test]
 async fn chain_facts_never_touch_what_was_charged_and_claimed_is_what_the_chain_says() {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
     ledger.serve(served(1, micros(4_000), call(1))).await.unwrap();
     ledger.put_payee_channel(PayeeChannelFacts { claimed: micros(1_500), ..payee_channel(1) }).await.unwrap();
     let row = ledger.put_payee_channel(payee_channel(1)).await.unwrap();
@@ -233,8 +225,7 @@ async fn a_lost_ledger_starts_from_what_the_chain_paid_out() {
 
 #[tokio::test]
 async fn charges_that_a_crash_kept_out_are_added_to_whatever_is_known_by_then() {
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let ledger = paying().await;
     ledger.recover_signed(channel(1), micros(9_000)).await.unwrap();
     let recover = |charged, total| ledger.recover_charges(channel(1), charged, total, Cause::Crash);
     let row = recover(micros(2_000), micros(9_000)).await.unwrap();
@@ -248,8 +239,7 @@ async fn charges_that_a_crash_kept_out_are_added_to_whatever_is_known_by_then() 
 
 #[tokio::test]
 async fn a_confirmed_claim_is_final_and_never_exceeds_what_was_charged() {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
     ledger.serve(served(1, DEPOSIT, call(1))).await.unwrap();
     let row = |to| SettlementRow { channel: channel(1), from: Usdc::ZERO, to };
     let above = ledger.open_settlement(vec![row(micros(2_001))], NOW_SECS).await;
@@ -273,8 +263,7 @@ async fn a_confirmed_claim_is_final_and_never_exceeds_what_was_charged() {
 
 #[tokio::test]
 async fn a_promise_stays_open_until_its_receipt_and_counts_for_its_channel_and_day() {
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let ledger = paying().await;
     let first = promise(1, 1, PRICE);
     let promised = ledger.promise(first.clone()).await.unwrap().await.unwrap();
     assert_eq!(promised.call_id(), call_id(1));
@@ -306,8 +295,7 @@ async fn a_promise_stays_open_until_its_receipt_and_counts_for_its_channel_and_d
 
 #[tokio::test]
 async fn a_released_promise_costs_nothing_and_may_be_made_again() {
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let ledger = paying().await;
     ledger.promise(promise(1, 1, PRICE)).await.unwrap().await.unwrap();
     ledger.release(call_id(1), "busy".repeat(1_000), NOW_SECS).await.unwrap();
     assert!(matches!(ledger.release(call_id(1), "busy", NOW_SECS).await, Err(LedgerError::NotPromised(_))));
@@ -329,8 +317,7 @@ async fn a_released_promise_costs_nothing_and_may_be_made_again() {
 
 #[tokio::test]
 async fn a_receipt_that_does_not_fit_leaves_the_promise_open() {
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let ledger = paying().await;
     let made = promise(1, 1, PRICE);
     ledger.promise(made.clone()).await.unwrap().await.unwrap();
     let good = receipt(&made, PRICE, Outcome::Answered);
@@ -383,8 +370,7 @@ async fn a_free_promise_needs_no_channel() {
 
 #[tokio::test]
 async fn bodies_go_by_age_and_size_and_rows_by_age_with_their_charges_kept() {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
     ledger.put_payer_channel(payer_channel(1)).await.unwrap();
     for number in 0..600 {
         let body = Some(Bytes::from(vec![0; 10]));

@@ -1,14 +1,15 @@
 //! Calls whose end was in doubt, and the one further execution of a call whose answer was lost.
 
-use farthing_ledger::{DayLimits, LedgerError, Promise, Retention, ServedRow, day_of};
-use farthing_protocol::{Outcome, Usdc};
+use farthing_ledger::{
+    DayLimits, LedgerError, Promise, PurchaseEnd, Retention, ServedRow, Uncharged, day_of,
+};
+use farthing_protocol::{Outcome, RefusalCode, Usdc};
 
 use crate::world::*;
 
 #[tokio::test]
 async fn a_call_that_was_released_in_doubt_takes_its_receipt_late_and_once() {
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let ledger = paying().await;
     let made = promise(1, 1, PRICE);
     ledger.promise(made.clone()).await.unwrap().await.unwrap();
     ledger.release_in_doubt(call_id(1), "never served", NOW_SECS + 9).await.unwrap();
@@ -32,8 +33,7 @@ async fn a_call_that_was_released_in_doubt_takes_its_receipt_late_and_once() {
 
 #[tokio::test]
 async fn a_call_that_was_surely_not_served_takes_no_receipt_later() {
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let ledger = paying().await;
     let made = promise(1, 1, PRICE);
     ledger.promise(made.clone()).await.unwrap().await.unwrap();
     ledger.release(call_id(1), "busy", NOW_SECS).await.unwrap();
@@ -44,10 +44,24 @@ async fn a_call_that_was_surely_not_served_takes_no_receipt_later() {
 }
 
 #[tokio::test]
+async fn a_call_that_its_owner_refused_is_told_from_one_that_never_came_to_it() {
+    let ledger = paying().await;
+    for (number, why, refused) in
+        [(1, Uncharged::refused(RefusalCode::Busy), true), (2, Uncharged::from("busy"), false)]
+    {
+        ledger.promise(promise(1, number, PRICE)).await.unwrap().await.unwrap();
+        ledger.release(call_id(number), why, NOW_SECS).await.unwrap();
+        let end = ledger.purchase(call_id(number)).unwrap().unwrap().end;
+        let kept = matches!(&end, PurchaseEnd::Released { reason, is_refused, .. }
+            if reason == "busy" && *is_refused == refused);
+        assert!(kept, "{end:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_finished_call_has_one_further_execution_however_long_its_row_is_kept() {
     const DAY_SECS: u64 = 86_400;
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
     let payer = world().payer.address();
     let unknown = ledger.repeat(payer, call_id(1), NOW_SECS).await;
     assert!(matches!(unknown, Err(LedgerError::NotServed(_))), "{unknown:?}");
@@ -77,8 +91,7 @@ async fn a_finished_call_has_one_further_execution_however_long_its_row_is_kept(
 async fn a_late_charge_may_pass_a_limit_and_is_told_apart_from_what_passed_it() {
     let limits = Some(DayLimits { node: PRICE, secret: PRICE });
     let within = |number| Promise { limits, ..promise(1, number, PRICE) };
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let ledger = paying().await;
     ledger.promise(within(1)).await.unwrap().await.unwrap();
     ledger.release_in_doubt(call_id(1), "never served", NOW_SECS).await.unwrap();
     // Its price may be spent on another call.
@@ -99,11 +112,11 @@ async fn a_late_charge_may_pass_a_limit_and_is_told_apart_from_what_passed_it() 
 
 #[tokio::test]
 async fn calls_in_doubt_explain_what_an_emptied_channel_paid_once() {
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let ledger = paying().await;
     for (number, cumulative) in [(1, 1), (2, 2), (3, 3)] {
         ledger.promise(promise(1, number, micros(PRICE.micros() * cumulative))).await.unwrap().await.unwrap();
-        ledger.release_in_doubt(call_id(number), "its answer was lost", NOW_SECS).await.unwrap();
+        let why = Uncharged::refused(RefusalCode::Busy);
+        ledger.release_in_doubt(call_id(number), why, NOW_SECS).await.unwrap();
     }
     let emptied = |micros_paid| {
         let paid = micros(micros_paid);

@@ -4,7 +4,7 @@ use farthing_ledger::{Ledger, LedgerError, OpenError};
 
 use crate::{
     disk::Disk,
-    group_commit::until,
+    group_commit::{held, serve, until},
     workload::{Step, contents, rounds},
     world::*,
 };
@@ -61,15 +61,8 @@ async fn wherever_the_disk_fills_up_the_ledger_closes_and_still_reads_what_it_ac
 
 #[tokio::test]
 async fn a_failed_commit_fails_everyone_in_its_group_and_everyone_behind_it() {
-    let disk = Disk::default();
-    let ledger = Ledger::with_backend(disk.clone()).unwrap();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
-    disk.hold_syncs(true);
-    let serve = |number| {
-        let ledger = ledger.clone();
-        tokio::spawn(async move { ledger.serve(served(1, DEPOSIT, call(number))).await })
-    };
-    let mut calls: Vec<_> = (0..100).map(serve).collect();
+    let (disk, ledger) = held().await;
+    let mut calls: Vec<_> = (0..100).map(|number| serve(&ledger, DEPOSIT, number)).collect();
     until(|| disk.is_waiting_to_sync() && ledger.stats().queued >= 36).await;
     disk.fail_after(0);
     disk.hold_syncs(false);

@@ -1,6 +1,8 @@
 //! One writer, many waiters: groups, order, and nobody answered before the sync.
 
-use farthing_ledger::{GROUP_OPERATIONS_MAX, Ledger, LedgerError, QUEUE_OPERATIONS_MAX};
+use farthing_ledger::{GROUP_OPERATIONS_MAX, Ledger, LedgerError, QUEUE_OPERATIONS_MAX, Recorded, Result};
+use farthing_protocol::Usdc;
+use tokio::task::JoinHandle;
 
 use crate::{disk::Disk, world::*};
 
@@ -15,29 +17,37 @@ pub(crate) async fn until(condition: impl Fn() -> bool) {
     panic!("the condition never came true");
 }
 
-#[tokio::test]
-async fn what_waits_while_one_commit_syncs_shares_the_next_one() {
+/// A ledger with the channel 1 on a disk that holds up whatever is synced from here.
+pub(crate) async fn held() -> (Disk, Ledger) {
     let disk = Disk::default();
     let ledger = Ledger::with_backend(disk.clone()).unwrap();
     ledger.put_payee_channel(payee_channel(1)).await.unwrap();
-    let before = ledger.stats();
     disk.hold_syncs(true);
-    let serve = |number| {
-        let ledger = ledger.clone();
-        tokio::spawn(async move { ledger.serve(served(1, DEPOSIT, call(number))).await.unwrap() })
-    };
-    let first = serve(0);
+    (disk, ledger)
+}
+
+/// Serves a call beside others, by a voucher of this total.
+pub(crate) fn serve(ledger: &Ledger, cumulative: Usdc, number: u64) -> JoinHandle<Result<Recorded>> {
+    let ledger = ledger.clone();
+    tokio::spawn(async move { ledger.serve(served(1, cumulative, call(number))).await })
+}
+
+#[tokio::test]
+async fn what_waits_while_one_commit_syncs_shares_the_next_one() {
+    let (disk, ledger) = held().await;
+    let before = ledger.stats();
+    let first = serve(&ledger, DEPOSIT, 0);
     until(|| disk.is_waiting_to_sync()).await;
-    let rest: Vec<_> = (1..=64).map(serve).collect();
+    let rest: Vec<_> = (1..=64).map(|number| serve(&ledger, DEPOSIT, number)).collect();
     until(|| ledger.stats().queued == 64).await;
     // Nobody is answered and nothing is seen before the sync.
     assert!(!first.is_finished());
     assert_eq!(ledger.served_calls(1).unwrap(), []);
 
     disk.hold_syncs(false);
-    let mut totals = vec![first.await.unwrap().receipt().spent_total];
+    let mut totals = vec![first.await.unwrap().unwrap().receipt().spent_total];
     for call in rest {
-        totals.push(call.await.unwrap().receipt().spent_total);
+        totals.push(call.await.unwrap().unwrap().receipt().spent_total);
     }
     let stats = ledger.stats();
     assert_eq!(stats.commits - before.commits, 2);
@@ -50,22 +60,15 @@ async fn what_waits_while_one_commit_syncs_shares_the_next_one() {
 
 #[tokio::test]
 async fn a_group_holds_at_most_64_and_the_queue_at_most_128() {
-    let disk = Disk::default();
-    let ledger = Ledger::with_backend(disk.clone()).unwrap();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
-    disk.hold_syncs(true);
-    let serve = |number| {
-        let ledger = ledger.clone();
-        tokio::spawn(async move { ledger.serve(served(1, DEPOSIT, call(number))).await.unwrap() })
-    };
-    let first = serve(0);
+    let (disk, ledger) = held().await;
+    let first = serve(&ledger, DEPOSIT, 0);
     until(|| disk.is_waiting_to_sync()).await;
-    let rest: Vec<_> = (1..=200).map(serve).collect();
+    let rest: Vec<_> = (1..=200).map(|number| serve(&ledger, DEPOSIT, number)).collect();
     until(|| ledger.stats().queued == QUEUE_OPERATIONS_MAX as u64).await;
     disk.hold_syncs(false);
-    first.await.unwrap();
+    first.await.unwrap().unwrap();
     for call in rest {
-        call.await.unwrap();
+        call.await.unwrap().unwrap();
     }
     assert_eq!(ledger.stats().group_largest, GROUP_OPERATIONS_MAX as u64);
     assert_eq!(ledger.payee_channels().unwrap()[0].spent, micros(2_000 * 201));
@@ -91,15 +94,9 @@ async fn a_promise_is_queued_at_once_and_durable_when_awaited() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn one_call_id_in_parallel_is_charged_once() {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
     for number in 0..20 {
-        let attempts: Vec<_> = (0..32)
-            .map(|_| {
-                let ledger = ledger.clone();
-                tokio::spawn(async move { ledger.serve(served(1, DEPOSIT, call(number))).await })
-            })
-            .collect();
+        let attempts: Vec<_> = (0..32).map(|_| serve(&ledger, DEPOSIT, number)).collect();
         let mut recorded = 0;
         for attempt in attempts {
             match attempt.await.unwrap() {
@@ -115,14 +112,8 @@ async fn one_call_id_in_parallel_is_charged_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn parallel_calls_cannot_share_the_same_headroom() {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
-    let attempts: Vec<_> = (0..32)
-        .map(|number| {
-            let ledger = ledger.clone();
-            tokio::spawn(async move { ledger.serve(served(1, micros(10_000), call(number))).await })
-        })
-        .collect();
+    let ledger = earning().await;
+    let attempts: Vec<_> = (0..32).map(|number| serve(&ledger, micros(10_000), number)).collect();
     let mut recorded = 0;
     for attempt in attempts {
         match attempt.await.unwrap() {

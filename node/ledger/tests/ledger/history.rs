@@ -28,8 +28,7 @@ fn all<T>(mut read: impl FnMut(Position) -> Stretch<T>) -> (Vec<T>, usize) {
 }
 
 async fn with_calls(count: u64) -> Ledger {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
     for number in 1..=count {
         // Three in each second, so that a step may end within one.
         let call = Call { time_secs: NOW_SECS + number / 3, ..call(number) };
@@ -71,8 +70,7 @@ async fn a_search_looks_at_so_many_rows_a_step_and_still_finds_everything() {
 
 #[tokio::test]
 async fn a_day_is_the_sum_of_its_answered_calls_of_both_halves() {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
     ledger.put_payer_channel(payer_channel(2)).await.unwrap();
     // A failure that is tried again under its id counts when it is answered.
     ledger.serve(served(1, micros(2_000), failed_call(1))).await.unwrap();
@@ -148,8 +146,8 @@ async fn a_transaction_is_noted_once_and_kept_over_restarts() {
     for number in [1, 2, 1, 3] {
         // Noted again after a crash: a little later.
         let again = Transaction { time_secs: NOW_SECS + 9, ..transaction(1) };
-        ledger.note_transaction(transaction(number)).await.unwrap();
-        ledger.note_transaction(again).await.unwrap();
+        ledger.note_transaction(transaction(number), None).await.unwrap();
+        ledger.note_transaction(again, None).await.unwrap();
     }
     drop(ledger);
     let ledger = Ledger::open(&path, OpenMode::Existing).unwrap();
@@ -204,8 +202,7 @@ fn a_transaction_of_a_ledger_of_before_names_no_chain() {
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_that_cost_nothing_are_kept_by_number_and_others_beside_however_many_of_them() {
     const KEPT: u64 = 50_000;
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
     ledger.serve(served(1, PRICE, call(0))).await.unwrap();
     let effect = Call { method: Method::Post, ..failed_call(1) };
     ledger.accept(Accepted { method: Method::Post, ..accepted(1) }).await.unwrap();
@@ -237,8 +234,7 @@ async fn calls_that_cost_nothing_are_kept_by_number_and_others_beside_however_ma
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_with_effects_that_cost_nothing_are_kept_by_number_too() {
     const KEPT: u64 = 20_000;
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
     ledger.serve(served(1, PRICE, call(0))).await.unwrap();
     let Served { payer, channel, voucher, .. } = served(1, PRICE, call(0));
     let numbers: Vec<u64> = (1..KEPT + 11).collect();
@@ -265,8 +261,7 @@ async fn calls_with_effects_that_cost_nothing_are_kept_by_number_too() {
 #[tokio::test(flavor = "multi_thread")]
 async fn purchases_that_cost_nothing_are_kept_by_number_and_paid_ones_beside_however_many_of_them() {
     const KEPT: u64 = 50_000;
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let ledger = paying().await;
     let buy = async |number: u64, charged: Usdc| {
         let promise = promise(1, number, PRICE);
         let receipt = receipt(&promise, charged, Outcome::Answered);

@@ -130,8 +130,7 @@ async fn losses_that_an_earlier_program_booked_and_never_took_back_are_told_once
 
 #[tokio::test]
 async fn a_call_that_was_admitted_is_charged_whatever_the_chain_shows_at_its_end() {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
     ledger.serve(served(1, PRICE, call(1))).await.unwrap();
     let emptied = PayeeChannelFacts { deposited: PRICE, claimed: PRICE, closing: true, ..payee_channel(1) };
     ledger.put_payee_channel(emptied).await.unwrap();

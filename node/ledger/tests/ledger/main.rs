@@ -8,6 +8,7 @@ mod books;
 mod disk;
 mod doubt;
 mod failing;
+mod figures;
 mod group_commit;
 mod history;
 mod losses;

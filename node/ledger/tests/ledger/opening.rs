@@ -74,12 +74,9 @@ fn a_missing_or_empty_ledger_is_never_replaced_where_one_must_exist() {
     let missing = Ledger::open(&path, OpenMode::Existing).unwrap_err();
     assert!(matches!(missing, OpenError::Missing { .. }), "{missing:?}");
     let next = missing.next_step().unwrap();
-    assert!(next.starts_with("restore a backup; without one, `farthing wallet import`"), "{next}");
+    assert!(next.starts_with("restore a backup; without one, start again in an empty folder"), "{next}");
     let told = missing.to_string();
-    assert!(
-        told.contains("beside its wallet") && !told.contains("used"),
-        "nobody looked into the wallet: {told}"
-    );
+    assert!(told.contains("is missing") && !told.contains("used"), "nobody looked into the wallet: {told}");
     assert!(!path.exists());
     std::fs::write(&path, b"").unwrap();
     for mode in [OpenMode::Existing, OpenMode::Create] {
@@ -132,7 +129,7 @@ fn another_schema_is_refused_and_left_as_it_is() {
     set_schema(3);
     let newer = Ledger::open(&path, OpenMode::Existing).unwrap_err();
     assert!(matches!(newer, OpenError::NewerSchema { found: 3, supported: 2 }), "{newer:?}");
-    assert_eq!(newer.next_step(), Some("run the newer program that wrote it"));
+    assert_eq!(newer.next_step(), Some("use the newer version of the program that wrote it"));
     set_schema(0);
     let older = Ledger::open(&path, OpenMode::Existing).unwrap_err();
     assert!(matches!(older, OpenError::NoMigration { found: 0, supported: 2 }), "{older:?}");
@@ -172,7 +169,7 @@ async fn a_ledger_with_money_in_the_earlier_contract_is_left_to_the_program_that
             let refused = Ledger::open(&path, OpenMode::Existing).unwrap_err();
             assert!(matches!(refused, OpenError::EarlierContract(_)), "{refused:?}");
             let next = refused.next_step().unwrap();
-            assert!(next.contains("Start the program that wrote it, run `farthing settle`"), "{next}");
+            assert!(next.contains("Start the version that wrote it, run `farthing settle`"), "{next}");
         }
         // Nothing was lost: once the version is set back, every row is there.
         let database = Database::open(&path).unwrap();

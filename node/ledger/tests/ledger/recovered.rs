@@ -40,8 +40,7 @@ fn own_word(salt: u8, total: Usdc) -> (Verified<Receipt>, Verified<Voucher>) {
 
 #[tokio::test]
 async fn a_ledger_of_before_takes_over_what_its_own_receipt_counts_and_can_claim_it() {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
     ledger.serve(served(1, PRICE, call(1))).await.unwrap();
     let take_over = async |(receipt, voucher)| ledger.recover_earned(receipt, voucher).await;
 
@@ -64,8 +63,7 @@ async fn a_ledger_of_before_takes_over_what_its_own_receipt_counts_and_can_claim
 
 #[tokio::test]
 async fn what_others_signed_and_what_no_deposit_covers_is_not_taken_over() {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
     let total = micros(8_000);
     let (payee, payer) = (&world().payee, &world().payer);
     for (receipt, voucher) in [
@@ -87,8 +85,7 @@ async fn what_others_signed_and_what_no_deposit_covers_is_not_taken_over() {
 
 #[tokio::test]
 async fn what_only_the_chain_says_falls_with_it_and_the_voucher_is_kept() {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let ledger = earning().await;
     ledger.serve(served(1, micros(3_000), call(1))).await.unwrap();
     let observe = async |claimed: u64| {
         let facts = PayeeChannelFacts { claimed: micros(claimed), ..payee_channel(1) };
@@ -123,8 +120,7 @@ async fn what_only_the_chain_says_falls_with_it_and_the_voucher_is_kept() {
 
 #[tokio::test]
 async fn a_payer_keeps_the_receipt_with_the_highest_total_and_stands_by_what_it_acknowledged() {
-    let ledger = in_memory();
-    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let ledger = paying().await;
     assert_eq!(ledger.newest_receipt(channel(1)).unwrap(), None);
     let mut newest = Vec::new();
     for (number, total) in [(1, 2_000), (2, 6_001), (3, 8_000), (4, 7_000), (5, 12_001)] {

@@ -116,15 +116,9 @@ async fn a_copy_finds_the_settlements_of_a_channel() {
     assert!(copied.audit(None).unwrap().violations.is_empty());
 }
 
-#[tokio::test]
-async fn a_claim_whose_transaction_no_block_has_says_so_whatever_pays_it() {
-    let ledger = in_memory();
-    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
-    ledger.serve(served(1, PRICE, call(1))).await.unwrap();
-    let row = SettlementRow { channel: channel(1), from: Usdc::ZERO, to: PRICE };
-    let claim = ledger.open_settlement(vec![row], NOW_SECS).await.unwrap();
-    let mined = Transaction {
-        hash: [7; 32],
+fn mined(number: u8) -> Transaction {
+    Transaction {
+        hash: [number; 32],
         block: 7,
         time_secs: NOW_SECS,
         purpose: "claim".into(),
@@ -135,8 +129,38 @@ async fn a_claim_whose_transaction_no_block_has_says_so_whatever_pays_it() {
         fee_wei: [0; 16],
         standing: None,
         chain_id: None,
-    };
-    ledger.note_transaction(mined.clone()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_claim_that_a_restart_finishes_names_its_transaction_whichever_is_told_first() {
+    for is_noted_first in [true, false] {
+        let ledger = earning().await;
+        ledger.serve(served(1, PRICE, call(1))).await.unwrap();
+        let row = SettlementRow { channel: channel(1), from: Usdc::ZERO, to: PRICE };
+        let claim = ledger.open_settlement(vec![row], NOW_SECS).await.unwrap();
+        let note = |number| ledger.note_transaction(mined(number), Some(channel(1)));
+        if is_noted_first {
+            note(7).await.unwrap();
+        }
+        ledger.put_payee_channel(PayeeChannelFacts { claimed: PRICE, ..payee_channel(1) }).await.unwrap();
+        ledger.record_claim(Settlement { state: Confirmed, ..claim }).await.unwrap();
+        note(7).await.unwrap();
+        // One that pays nothing more on the channel is not the claim's.
+        note(8).await.unwrap();
+        let told = ledger.settlements(10).unwrap();
+        assert_eq!((told.len(), told[0].state, told[0].transaction), (1, Confirmed, Some([7; 32])));
+    }
+}
+
+#[tokio::test]
+async fn a_claim_whose_transaction_no_block_has_says_so_whatever_pays_it() {
+    let ledger = earning().await;
+    ledger.serve(served(1, PRICE, call(1))).await.unwrap();
+    let row = SettlementRow { channel: channel(1), from: Usdc::ZERO, to: PRICE };
+    let claim = ledger.open_settlement(vec![row], NOW_SECS).await.unwrap();
+    let mined = mined(7);
+    ledger.note_transaction(mined.clone(), None).await.unwrap();
     let paid = PayeeChannelFacts { claimed: PRICE, ..payee_channel(1) };
     ledger.put_payee_channel(paid).await.unwrap();
     let confirmed = Settlement { transaction: Some(mined.hash), state: Confirmed, ..claim };

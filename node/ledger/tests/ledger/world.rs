@@ -39,6 +39,20 @@ pub(crate) fn in_memory() -> Ledger {
     Ledger::with_backend(InMemoryBackend::new()).unwrap()
 }
 
+/// One with the channel 1, on which its wallet is paid.
+pub(crate) async fn earning() -> Ledger {
+    let ledger = in_memory();
+    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    ledger
+}
+
+/// One with the channel 1, on which its wallet pays.
+pub(crate) async fn paying() -> Ledger {
+    let ledger = in_memory();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    ledger
+}
+
 pub(crate) fn micros(micros: u64) -> Usdc {
     Usdc::from_micros(micros)
 }
@@ -98,6 +112,7 @@ pub(crate) fn call(number: u64) -> Call {
         headers: BTreeMap::from([("content-type".into(), "application/json".into())]),
         body: None,
         fault: None,
+        upstream_us: Some(400),
         time_secs: NOW_SECS + number,
     }
 }

@@ -246,7 +246,7 @@ fn walk(
         let kind = metadata.file_type();
         if kind.is_fifo() || kind.is_char_device() || kind.is_block_device() {
             // Reading it would wait for ever.
-            return Err(io::Error::other(format!("{} is a pipe or a device and no file", path.display())));
+            return Err(io::Error::other(format!("{} is a pipe or a device, not a file", path.display())));
         }
         if let Some(open) = open.as_deref_mut() {
             // Clients of other users read it; it holds no secret.

@@ -15,6 +15,9 @@ const QUIET_FOR: Duration = Duration::from_secs(15);
 #[derive(Clone, Debug)]
 pub struct PayeeChannel {
     pub config: ChannelConfig,
+    /// True if it is on another chain, in another contract or of another token than the settings name: this chain tells nothing
+    /// of it, neither what was paid nor, by its clock, what is void.
+    pub is_elsewhere: bool,
     pub state: PayeeState,
     /// The highest one of these books.
     pub best_voucher: Option<Verified<Voucher>>,
@@ -70,6 +73,7 @@ impl PayeeChannel {
     pub(super) fn new(row: &PayeeChannelRow, proof: Option<Verified<Voucher>>) -> Self {
         Self {
             config: row.config,
+            is_elsewhere: false,
             state: row.state(),
             best_voucher: proof,
             unclaimed_since_secs: (!row.state().unclaimed().is_zero()).then(farthing_os::clock::now_secs),

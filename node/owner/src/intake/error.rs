@@ -20,12 +20,12 @@ pub enum IntakeError {
     Missed { url: String, what: String },
     #[error("{url} answers with status {status}")]
     Status { url: String, status: u16 },
-    #[error("{url} is a web page and no API description")]
+    #[error("{url} is a web page, not an API description")]
     Html { url: String },
     /// Positions are `file:line:column`.
     #[error("{}", unreadable(origin, error))]
     Unreadable { origin: String, error: ReadError },
-    #[error("{url} speaks GraphQL but does not tell its schema: introspection is switched off")]
+    #[error("{url} speaks GraphQL but hides its schema: introspection is switched off")]
     Silent { url: String },
     #[error("no {what} description was found at {url}; tried:{}", listed(tried))]
     NothingFound { url: String, what: &'static str, tried: Vec<Tried> },
@@ -38,9 +38,9 @@ impl IntakeError {
             Self::Unreachable { .. } => Some("check that the server runs and that the address is right"),
             Self::Status { status, .. } => Some(next_after(*status)),
             Self::Html { .. } => Some("give the address of the document, or scan the server"),
-            Self::Silent { .. } => {
-                Some("switch it on, or give the schema as a file (SDL) with the endpoint as upstream")
-            }
+            Self::Silent { .. } => Some(
+                "switch introspection on, or give the schema as a file (SDL) with the endpoint as upstream",
+            ),
             Self::NothingFound { tried, .. } => Some(next_after_search(tried)),
             Self::Address(_) | Self::Missed { .. } | Self::Unreadable { .. } => None,
         }
@@ -66,7 +66,7 @@ impl IntakeError {
 
 const fn next_after(status: u16) -> &'static str {
     match status {
-        401 | 403 => "give the header it wants, such as its API key",
+        401 | 403 => "add the header that it requires, such as an API key",
         404 | 410 => "check the address, or scan the server",
         _ => "check the address and the server's log",
     }
@@ -112,7 +112,7 @@ fn without_host(url: &str) -> &str {
 
 fn next_after_search(tried: &[Tried]) -> &'static str {
     if tried.iter().any(|tried| tried.came.wants_authentication()) {
-        return "The server wants to know who asks; give the header it wants, such as its API key.";
+        return "The server requires authentication; add the header that it needs, such as an API key.";
     }
     "Give the description's file or address, or write the operations into a service file (`farthing api add FILE`)."
 }

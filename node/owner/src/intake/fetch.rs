@@ -68,15 +68,16 @@ impl fmt::Display for Miss {
         match self {
             Self::Unreachable(why) => write!(f, "no connection: {why}"),
             Self::TimedOut => f.write_str("no answer in time"),
-            Self::NoTime => f.write_str("not asked, the time was over"),
+            Self::NoTime => f.write_str("not asked, because the time was over"),
             Self::Elsewhere(to) => write!(f, "leads to {to}, another server, and was not followed"),
             Self::Redirects => write!(f, "redirects more than {REDIRECTS_MAX} times"),
             Self::TooLarge(bytes) => write!(f, "larger than {} KiB", bytes / 1024),
             Self::NoRoom => f.write_str(
-                "not read, this node holds as many bytes as limits.bodies_bytes_max allows; try again soon",
+                "not read, because this node already holds as many bytes as limits.bodies_bytes_max allows; try again \
+                 soon",
             ),
-            Self::Compressed => f.write_str("compressed although it was asked not to be"),
-            Self::Broken => f.write_str("broken off, or no HTTP"),
+            Self::Compressed => f.write_str("compressed, although the request did not allow it"),
+            Self::Broken => f.write_str("incomplete, or not HTTP"),
         }
     }
 }

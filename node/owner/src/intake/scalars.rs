@@ -11,9 +11,9 @@ use farthing_bridge::{
 /// The reason that a custom scalar cannot be overridden.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScalarError {
-    #[error("custom scalars are GraphQL's, and this is not a GraphQL schema")]
+    #[error("only GraphQL has custom scalars, and this is not a GraphQL schema")]
     NotGraphql,
-    #[error("{name} is no custom scalar of this schema; it has {known}")]
+    #[error("{name} is not a custom scalar of this schema; the schema has {known}")]
     Unknown { name: String, known: String },
 }
 

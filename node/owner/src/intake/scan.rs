@@ -69,7 +69,7 @@ pub(super) fn is_schema_file(url: &Url) -> bool {
 fn nonce() -> Result<u64, IntakeError> {
     getrandom::u64().map_err(|_| IntakeError::Missed {
         url: "the system".into(),
-        what: "it has no randomness to give; try again".into(),
+        what: "it provides no random numbers; try again".into(),
     })
 }
 

@@ -200,7 +200,7 @@ async fn the_owners_headers_open_a_closed_server() {
     assert!(matches!(error, IntakeError::Status { status: 401, .. }), "{error}");
     assert!(error.next_step().unwrap().contains("API key"));
     let error = read(Source::ScanUrl(host.clone()), options()).await.unwrap_err();
-    assert!(error.next_step().unwrap().contains("wants to know who asks"), "{error}");
+    assert!(error.next_step().unwrap().contains("requires authentication"), "{error}");
     let headers = vec![("X-Api-Key".into(), SecretText::new("very-secret"))];
     let intake = read(Source::ScanUrl(host), IntakeOptions { headers, ..options() }).await.unwrap();
     assert_eq!(intake.reading.description.title, "Things");
@@ -234,7 +234,7 @@ async fn a_slow_server_costs_no_more_than_the_time_that_was_given() {
     assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
     assert_eq!(scan.tried[0].came, ScanOutcome::Missed("no answer in time".into()));
     let last = &scan.tried.last().unwrap().came;
-    assert_eq!(*last, ScanOutcome::Missed("not asked, the time was over".into()));
+    assert_eq!(*last, ScanOutcome::Missed("not asked, because the time was over".into()));
     assert!(matches!(scan.into_best(), Err(IntakeError::NothingFound { .. })));
 }
 

@@ -55,8 +55,8 @@ impl fmt::Display for ScanOutcome {
         match self {
             Self::Description => f.write_str("a description"),
             Self::Status(status) => write!(f, "status {status}"),
-            Self::Page => f.write_str("a page or script that names no description"),
-            Self::Anything => f.write_str("the answer that any path gets"),
+            Self::Page => f.write_str("a page or script without a link to a description"),
+            Self::Anything => f.write_str("the same answer as for any path"),
             Self::NoDescription => f.write_str("something else than a description"),
             Self::Unreadable(what) => write!(f, "a description that cannot be read ({what})"),
             Self::Silent => f.write_str("GraphQL with introspection switched off"),

@@ -13,13 +13,13 @@ pub enum RegistryError {
     #[error("no service {0} is registered here; `farthing api list` shows them")]
     NotFound(ServiceId),
     #[error(
-        "this wallet offers {LISTINGS_PER_OWNER_MAX} services already, and no node keeps more of one owner; retire one \
-         with `farthing api remove`, or offer more operations in one service"
+        "this wallet already offers {LISTINGS_PER_OWNER_MAX} services, the most that other nodes keep of one owner; \
+         retire one with `farthing api remove`, or offer more operations in one service"
     )]
     TooMany,
     #[error(
-        "`version` is {seen}, but the service is at version {now}: somebody changed it meanwhile. Look at it as it is \
-         now, then change it"
+        "`version` is {seen}, but the service is now at version {now} because somebody changed it. Look at the new \
+         version, then make your change"
     )]
     Changed { seen: u64, now: u64 },
     #[error(transparent)]

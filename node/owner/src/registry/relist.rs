@@ -27,7 +27,9 @@ impl Registry {
             match risen {
                 Ok(risen) => {
                     let is_paused = risen.listing().paused;
-                    tracing::warn!(%service, is_paused, "others know a later version than this node's ledger, which is offered above it now: look whether that is right");
+                    tracing::warn!(%service, is_paused, "other nodes have a later version of this service than the \
+                                                         ledger; the ledger's version is published above it now: check \
+                                                         that it is right");
                 }
                 Err(error) => tracing::warn!(%service, %error, "others know a later version of a service"),
             }
@@ -76,7 +78,7 @@ impl Registry {
                 Ok(_) if is_dated_ahead => dated += 1,
                 Ok(_) if is_of_backup => {
                     let Listing { service, name, price, .. } = &**listing;
-                    tracing::warn!(%service, name, %price, "is offered as the backup has it: look whether that is right");
+                    tracing::warn!(%service, name, %price, "is offered as it is in the backup; check that it is right");
                 }
                 Ok(_) => moved += 1,
                 Err(RegistryError::Ledger(error)) => return Err(error),
@@ -87,7 +89,7 @@ impl Registry {
         }
         moved += self.relist_retired(now_secs, restored_secs).await?;
         if dated > 0 {
-            tracing::info!(services = dated, "services that a wrong clock had dated ahead are listed anew");
+            tracing::info!(services = dated, "services that a wrong clock had dated ahead are listed again");
         }
         if moved > 0 {
             let network = &self.0.network;

@@ -151,7 +151,7 @@ pub enum ForbiddenAddress {
         "the name leads only to link-local, metadata, multicast or unassigned addresses, which are refused"
     )]
     Never,
-    #[error("it leads to a port of this node; give the address of your own server")]
+    #[error("it leads to a port of this node; use the address of your own server")]
     Own,
     #[error("the name no longer leads to a {class} address; register the service again if that is right")]
     Moved { class: AddressClass },

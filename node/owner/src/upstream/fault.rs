@@ -29,10 +29,11 @@ pub enum Fault {
     Silent = 20,
     NoData = 21,
     Unread = 22,
+    LongForRelay = 23,
 }
 
 impl Fault {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::NoConnection,
         Self::NameUnknown,
         Self::NameForbidden,
@@ -56,6 +57,7 @@ impl Fault {
         Self::Silent,
         Self::NoData,
         Self::Unread,
+        Self::LongForRelay,
     ];
 
     /// The stable number in records.
@@ -80,7 +82,7 @@ impl Fault {
             | Self::LeadsHere => Outcome::Unreachable,
             Self::SlowHead | Self::SlowBody => Outcome::TimedOut,
             Self::ServerError | Self::GraphqlError => Outcome::ServerError,
-            Self::NoRoom | Self::LongBody | Self::LongHeaders => Outcome::Oversize,
+            Self::NoRoom | Self::LongBody | Self::LongHeaders | Self::LongForRelay => Outcome::Oversize,
             Self::OutsideAddress
             | Self::UnknownStatus
             | Self::Redirect
@@ -101,33 +103,40 @@ impl Fault {
         match self {
             Self::NoConnection => "no connection to the upstream",
             Self::NameUnknown => "its name is not found",
-            Self::NameForbidden => "its name leads only to addresses that are never an upstream's",
+            Self::NameForbidden => "its name leads only to addresses that cannot be an upstream",
             Self::NameMoved => {
-                "its name leads elsewhere than when the service was registered; register it again if that is right"
+                "its name leads to another address than at registration; if that is right, register the service again"
             }
             Self::LeadsHere => {
-                "its address is a port of this node, which is nobody's upstream; give the service the address of your own server"
+                "its address is a port of this node, which cannot be an upstream; give the service the address of your \
+                 own server"
             }
-            Self::SlowHead => "no head of an answer in time",
+            Self::SlowHead => "the answer did not begin in time",
             Self::SlowBody => "the body did not come in time",
             Self::ServerError => "the upstream reports an error of its own",
             Self::GraphqlError => "the GraphQL server reports an error of its own",
             Self::NoRoom => "this node holds as many bytes as limits.bodies_bytes_max allows",
             Self::LongBody => "the body is larger than limits.response_bytes_max",
-            Self::LongHeaders => "the headers of the answer are larger than a reply to a call may have",
-            Self::OutsideAddress => "the request would leave the upstream's address",
-            Self::UnknownStatus => "the upstream answers with a status that no answer has",
+            Self::LongHeaders => "the headers of the answer are larger than a call may carry",
+            Self::OutsideAddress => "the request would go outside the upstream's address",
+            Self::UnknownStatus => "the upstream answers with a status that is not valid for an answer",
             Self::Redirect => "the upstream redirects; register the address it redirects to",
             Self::Unchanged => {
-                "the upstream says that nothing has changed, and the call names nothing that its caller has"
+                "the upstream says that nothing has changed, but the call named no earlier answer"
             }
-            Self::Packed => "the upstream compresses although it was asked not to",
-            Self::WebPage => "the upstream answers a web page, and the operation's description names none",
-            Self::BrokenBody => "the body is not what its head promised",
-            Self::NotHttp => "what came back is no HTTP answer",
+            Self::Packed => "the upstream compresses the answer, although the request did not allow it",
+            Self::WebPage => {
+                "the upstream answers with a web page, which the operation's description does not list"
+            }
+            Self::BrokenBody => "the body does not match its headers",
+            Self::NotHttp => "the answer is not HTTP",
             Self::Silent => "the upstream closed the connection without an answer",
             Self::NoData => "the GraphQL server gave no data",
             Self::Unread => "this node failed to read the answer",
+            Self::LongForRelay => {
+                "the body is larger than 64 KiB, the most that a relay carries, and the caller is connected through a \
+                 relay; forward port 3001"
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use farthing_bridge::headers::is_asked_for;
 use farthing_protocol::Outcome;
 use http::{HeaderValue, StatusCode, header};
 
-use super::{Failure, Fault, Upstream, UpstreamRequest};
+use super::{Failure, Fault, Most, Upstream, UpstreamRequest};
 
 impl Upstream {
     /// Rejects an answer that its head rules out, whatever the server speaks.
@@ -12,6 +12,7 @@ impl Upstream {
         &self,
         request: &UpstreamRequest,
         response: &reqwest::Response,
+        most: Most,
     ) -> Result<(), Failure> {
         let status = response.status();
         let failure = |fault| Err(Failure::new(fault, status.as_u16()));
@@ -34,8 +35,8 @@ impl Upstream {
         if encodings.next().is_some_and(|first| !is_readable(first)) || encodings.next().is_some() {
             return failure(Fault::Packed);
         }
-        if response.content_length().is_some_and(|bytes| bytes > self.options.body_bytes_max as u64) {
-            return failure(Fault::LongBody);
+        if response.content_length().is_some_and(|bytes| bytes > most.bytes as u64) {
+            return failure(most.above);
         }
         Ok(())
     }

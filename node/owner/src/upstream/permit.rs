@@ -50,6 +50,11 @@ pub trait Permit: Sealed {
     fn room(&self) -> Option<HeldBytes> {
         None
     }
+
+    /// Returns whether the answer goes through a relay, which carries small ones alone.
+    fn is_relayed(&self) -> bool {
+        false
+    }
 }
 
 /// Implemented where a permit is made, and nowhere outside of the owner's modules.

@@ -23,6 +23,7 @@ use super::*;
 
 mod passed_back;
 mod paths;
+mod relayed;
 
 /// Waits short enough for a test, long enough for a busy machine.
 fn options() -> UpstreamOptions {

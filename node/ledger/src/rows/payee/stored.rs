@@ -224,7 +224,7 @@ impl StoredPayeeChannel {
 #[cbor(map)]
 pub(crate) struct StoredCall {
     #[n(0)]
-    service: ServiceId,
+    pub(crate) service: ServiceId,
     #[n(1)]
     pub(crate) method: Method,
     #[n(2)]
@@ -271,6 +271,9 @@ pub(crate) struct StoredDone {
     /// [`Call::fault`].
     #[n(9)]
     fault: Option<u8>,
+    /// [`Call::upstream_us`].
+    #[n(10)]
+    pub(crate) upstream_us: Option<u64>,
 }
 
 impl StoredDone {
@@ -309,6 +312,7 @@ impl StoredCall {
                 spent_total,
                 repeated_secs: None,
                 fault: call.fault,
+                upstream_us: call.upstream_us,
             }),
         }
     }
@@ -337,6 +341,7 @@ impl StoredCall {
             headers: done.headers,
             body,
             fault: done.fault,
+            upstream_us: done.upstream_us,
             time_secs,
         };
         let receipt = receipt(&call, done.channel, done.spent_total);

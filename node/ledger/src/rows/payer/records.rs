@@ -1,8 +1,8 @@
 //! Records of the consumer's half: channels, promises, acknowledgements and purchases.
 
 use farthing_protocol::{
-    Address, CallId, CallRequest, ChannelConfig, ChannelId, Hash, Outcome, Receipt, ServiceId, Signature,
-    Usdc, Verified,
+    Address, CallId, CallRequest, ChannelConfig, ChannelId, Hash, Outcome, Receipt, RefusalCode, ServiceId,
+    Signature, Usdc, Verified,
     call::{ChargePolicy, Method, Payment},
     channel::PayerState,
 };
@@ -135,6 +135,33 @@ pub struct Acknowledgement {
     pub time_secs: u64,
 }
 
+/// The reason that a promise is closed without a charge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uncharged {
+    pub reason: String,
+    /// The owner's node got the call and refused it.
+    pub is_refused: bool,
+}
+
+impl Uncharged {
+    /// A refusal of the owner's node, by its name.
+    pub fn refused(code: RefusalCode) -> Self {
+        Self { reason: code.name().to_owned(), is_refused: true }
+    }
+}
+
+impl From<String> for Uncharged {
+    fn from(reason: String) -> Self {
+        Self { reason, is_refused: false }
+    }
+}
+
+impl From<&str> for Uncharged {
+    fn from(reason: &str) -> Self {
+        reason.to_owned().into()
+    }
+}
+
 /// The way in which a promise ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PurchaseEnd {
@@ -148,6 +175,8 @@ pub enum PurchaseEnd {
     /// Not charged, for this reason.
     Released {
         reason: String,
+        /// The owner's node got the call and refused it; false in records of before, where it was not noted.
+        is_refused: bool,
         /// A copy of the call was lost and may arrive late: a receipt for it is taken later, too.
         in_doubt: bool,
     },

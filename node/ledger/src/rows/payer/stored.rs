@@ -151,7 +151,7 @@ impl StoredPromise {
 #[cbor(map)]
 pub(crate) struct StoredPurchase {
     #[n(0)]
-    service: ServiceId,
+    pub(crate) service: ServiceId,
     #[n(1)]
     pub(crate) owner: Address,
     #[n(2)]
@@ -200,6 +200,9 @@ pub(crate) enum StoredEnd {
         /// `None` in ledgers of before, where it was not asked.
         #[n(1)]
         in_doubt: Option<bool>,
+        /// `None` in ledgers of before, where it was not noted.
+        #[n(2)]
+        is_refused: Option<bool>,
     },
 }
 
@@ -213,7 +216,7 @@ pub(crate) struct StoredReceipt {
     #[cbor(n(2), with = "minicbor::bytes")]
     response_hash: Hash,
     #[n(3)]
-    outcome: Outcome,
+    pub(crate) outcome: Outcome,
     #[n(4)]
     charged: Usdc,
     #[n(5)]
@@ -253,6 +256,14 @@ impl StoredEnd {
         }
     }
 
+    /// True if the owner's node refused the call; `None` where that was not noted.
+    pub(crate) const fn is_refused(&self) -> Option<bool> {
+        match self {
+            Self::Acknowledged { .. } => None,
+            Self::Released { is_refused, .. } => *is_refused,
+        }
+    }
+
     pub(crate) fn receipt(&self, call_id: CallId) -> Option<Receipt> {
         match self {
             Self::Acknowledged { receipt, .. } => Some(receipt.of(call_id)),
@@ -271,9 +282,11 @@ impl StoredEnd {
                     timing: Timing { total_us, owner_us, upstream_us },
                 }
             }
-            Self::Released { reason, in_doubt } => {
-                PurchaseEnd::Released { reason, in_doubt: in_doubt == Some(true) }
-            }
+            Self::Released { reason, in_doubt, is_refused } => PurchaseEnd::Released {
+                reason,
+                is_refused: is_refused == Some(true),
+                in_doubt: in_doubt == Some(true),
+            },
         }
     }
 }

@@ -97,6 +97,7 @@ impl Channel {
             headers: BTreeMap::new(),
             body: None,
             fault: None,
+            upstream_us: None,
             time_secs: 1,
         };
         let (channel, voucher) = (self.id(), reserved.voucher().cloned());
@@ -193,7 +194,7 @@ async fn nothing_is_served_on_a_restored_channel_before_the_chain_was_read() {
     channel.observe(0).await;
     let restarted = Channel { book: Book::new(usdc(0), usdc(0)), ..channel };
     let row = restarted.ledger.payee_channel(restarted.id()).unwrap().unwrap();
-    restarted.book.restore(&row, None);
+    restarted.book.restore(&row, None, false);
     assert_eq!(restarted.admit(2).err(), Some(RefusalCode::UnknownChannel));
     restarted.observe(2).await;
     assert_eq!(restarted.admit(2).err(), Some(RefusalCode::InsufficientVoucher));
