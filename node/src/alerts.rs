@@ -69,8 +69,9 @@ const MINED_WITHIN: Duration = Duration::from_secs(600);
 const ALERTS_MAX: usize = 64;
 
 /// The effect of a copied data folder, which ends in money signed for twice.
-pub const TWIN: &str = "another node runs with this wallet's key, so neither is reached reliably";
-pub const TWIN_NEXT: &str = "stop one of the two; a copy of the data folder must not run beside the original";
+pub const TWIN: &str =
+    "another node uses this wallet's key, so other nodes cannot reach either of them reliably";
+pub const TWIN_NEXT: &str = "stop one of the two; never run a copy of a data folder while the original runs";
 
 /// A channel on which this node pays.
 #[derive(Clone, Copy, Debug)]
@@ -163,7 +164,7 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
 fn of_the_machine(facts: &NodeFacts) -> Vec<Alert> {
     let mut alerts = Vec::new();
     for Waiting { part, cause } in &facts.waiting_for {
-        let action = "`farthing doctor` says what mends it";
+        let action = "`farthing doctor` shows what to do";
         alerts.push(Alert::new(AlertKind::NotReady, Error, cause, action).about(part));
     }
     // One that is too old keeps the node from selling, which is told above.
@@ -172,12 +173,13 @@ fn of_the_machine(facts: &NodeFacts) -> Vec<Alert> {
     }
     if let Some(space) = facts.disk.filter(Space::is_little) {
         let severity = if space.is_low() { Error } else { Warning };
-        let cause = format!("{space} are free where the data folder lies: {LOW}");
+        let cause = format!("{space} free on the disk with the data folder: {LOW}");
         alerts.push(Alert::new(AlertKind::DiskLow, severity, cause, LOW_NEXT));
     }
     if let Some(off) = &facts.clock_off {
         let severity = if off.is_bad() { Error } else { Warning };
-        let action = "set this machine's clock and keep it right by NTP: others refuse what is dated ahead";
+        let action = "set this machine's clock and keep it correct with NTP: other nodes refuse messages with a wrong \
+                      time";
         alerts.push(Alert::new(AlertKind::ClockOff, severity, off.to_string(), action));
     }
     if facts.is_twin_there {
@@ -189,12 +191,12 @@ fn of_the_machine(facts: &NodeFacts) -> Vec<Alert> {
 fn stopped(stopped: Stopped) -> Alert {
     let (cause, action) = match stopped {
         Stopped::ByConfiguration => (
-            "`spending.enabled` is false, so no call is bought".to_owned(),
+            "`spending.enabled` is false, so this node buys no calls".to_owned(),
             "set it to true and restart the node",
         ),
         Stopped::Since(secs) => (
-            format!("all spending was stopped on {}, so no call is bought", clock::date(secs)),
-            "`farthing spending resume` lifts it",
+            format!("all spending was stopped on {}, so this node buys no calls", clock::date(secs)),
+            "allow it again with `farthing spending resume`",
         ),
     };
     Alert::new(AlertKind::SpendingStopped, Warning, cause, action)
@@ -206,15 +208,15 @@ fn of_the_wallet(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
     let pays = !facts.paying.is_empty();
     if let Some(usdc) = facts.usdc.filter(|usdc| pays && *usdc < levels.usdc_below) {
         let cause =
-            format!("{usdc} USDC are left in the wallet, less than the {} that you set", levels.usdc_below);
-        let action = "send USDC to the wallet, or lower the level";
+            format!("the wallet has {usdc} USDC, less than your alert level of {}", levels.usdc_below);
+        let action = "send USDC to the wallet, or lower the alert level";
         alerts.push(Alert::new(AlertKind::UsdcLow, Warning, cause, action));
     }
     let earns = !facts.unclaimed.is_zero();
     if let Some(RefusedClaims { channels, amount, reason }) = facts.refused.as_ref().filter(|_| earns) {
         let cause = format!(
-            "the contract refuses the claims of {}, {amount} USDC: {reason}. Beyond {} USDC no call is served on \
-             what cannot be claimed",
+            "the contract refuses the claims of {}, {amount} USDC: {reason}. When {} USDC cannot be claimed, this node \
+             serves no more paid calls",
             counted(*channels, "channel"),
             facts.without_gas_max
         );
@@ -225,26 +227,27 @@ fn of_the_wallet(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
     if !facts.unaffordable.is_zero() {
         let left = Eth { wei: facts.wei.unwrap_or_default() };
         let cause = format!(
-            "{left} ETH do not pay for the claims of {} of the {} USDC that you have earned, and beyond {} no call is \
-             served on what cannot be claimed",
+            "{left} ETH do not pay for claiming {} of the {} USDC that you have earned; when {} USDC cannot be \
+             claimed, this node serves no more paid calls",
             facts.unaffordable, facts.unclaimed, facts.without_gas_max
         );
-        let action = "send a little ETH to the wallet; calls then go on by themselves";
+        let action = "send a little ETH to the wallet; calls then continue automatically";
         alerts.push(Alert::new(AlertKind::ClaimUnaffordable, Error, cause, action));
     }
     let needs_gas = pays || earns;
     if let Some(wei) = facts.wei.filter(|wei| needs_gas && *wei < levels.eth_below.wei) {
         let (left, level) = (Eth { wei }, levels.eth_below);
-        let cause = format!("{left} ETH are left for gas, less than the {level} that you set");
-        let action = "send a little ETH to the wallet, or lower the level";
+        let cause = format!("the wallet has {left} ETH for gas, less than your alert level of {level}");
+        let action = "send a little ETH to the wallet, or lower the alert level";
         alerts.push(Alert::new(AlertKind::EthLow, Warning, cause, action));
     }
     if let Some((what, _)) = facts.under_way.filter(|(_, since)| *since >= MINED_WITHIN) {
         let cause = format!(
-            "{what} has not been mined for {} minutes, and what is due after it waits, claims included",
+            "{what} has not been mined for {} minutes, so later transactions wait, including claims",
             MINED_WITHIN.as_secs() / 60
         );
-        let action = "send a little ETH to the wallet, so that the node can offer more for gas, or wait until gas is cheaper";
+        let action = "send a little ETH to the wallet so that the node can pay more for gas, or wait until gas is \
+                      cheaper";
         alerts.push(Alert::new(AlertKind::TransactionWaits, Error, cause, action));
     }
     alerts
@@ -255,8 +258,8 @@ fn budget(facts: &NodeFacts) -> Option<Alert> {
     if per_day == 0 || spent * 100 < per_day * BUDGET_PERCENT {
         return None;
     }
-    let cause = format!("{} of {} USDC a day are spent", facts.spent_today, facts.per_day);
-    let action = "`farthing spending limits --per-day` raises it; it begins anew at midnight UTC";
+    let cause = format!("{} of {} USDC are spent today", facts.spent_today, facts.per_day);
+    let action = "raise the limit with `farthing spending limits --per-day`, or wait until midnight UTC";
     Some(Alert::new(AlertKind::BudgetLow, Warning, cause, action))
 }
 
@@ -265,30 +268,30 @@ fn of_a_channel(channel: &Paying, levels: &Levels) -> Option<Alert> {
     let owner = channel.owner;
     if channel.stopped {
         let cause = format!(
-            "what the owner {owner} or the chain's endpoint says does not fit its receipts, so nothing more is promised \
-             to it"
+            "the receipts of the owner {owner} do not match what it or the chain's endpoint says, so this node buys \
+             nothing more from it"
         );
-        let action = "`farthing audit --with` compares both books, and another node that runs with this wallet shows up so, \
-                      too. `farthing channel close` takes the deposit back; then `farthing channel resume` would buy \
-                      from the owner again";
+        let action = "compare both ledgers with `farthing audit --with`; another node with this wallet can be the \
+                      cause. Take the deposit back with `farthing channel close`; to buy from the owner again after \
+                      that, use `farthing channel resume`";
         return Some(Alert::new(AlertKind::ChannelStopped, Error, cause, action).about(&channel.id));
     }
     if channel.closing || channel.available >= levels.channel_below {
         return None;
     }
-    let cause = format!("{} USDC are left on the channel with the owner {owner}", channel.available);
-    let action = "it is topped up by the next call; see that the wallet has USDC and ETH";
+    let cause = format!("the channel with the owner {owner} has {} USDC left", channel.available);
+    let action = "the next call tops it up; make sure that the wallet has USDC and ETH";
     Some(Alert::new(AlertKind::ChannelLow, Warning, cause, action).about(&channel.id))
 }
 
 fn skipped(blocks: &[u64]) -> Option<Alert> {
     let newest = blocks.last()?;
     let cause = format!(
-        "the events of {} could not be read, the newest is {newest}; channels that were opened then may be unknown to \
-         this node",
+        "the events of {} could not be read, the newest is {newest}; this node may not know channels that were opened \
+         in them",
         counted(blocks.len(), "block")
     );
-    let action = "name another endpoint in `chain.rpc_urls`, restart the node, and ask payers that are refused with \
+    let action = "set another endpoint in `chain.rpc_urls`, restart the node, and ask payers that are refused with \
                   unknown_channel to deposit a little more";
     Some(Alert::new(AlertKind::EventsSkipped, Warning, cause, action))
 }
@@ -300,8 +303,8 @@ fn ailing(ailing: &Ailing) -> Alert {
 
 fn no_backup(failing: &Failing) -> Alert {
     let cause =
-        format!("the daily backup fails since {}: {}", clock::date(failing.since_secs), failing.cause);
-    let action = "mend it, then `farthing backup auto now` makes one";
+        format!("the daily backup has failed since {}: {}", clock::date(failing.since_secs), failing.cause);
+    let action = "solve the problem, then run `farthing backup auto now`";
     Alert::new(AlertKind::BackupFailed, Warning, cause, action)
 }
 
@@ -310,15 +313,15 @@ fn flagged(known: &ServiceConduct) -> Option<Alert> {
     let flag = known.flag.as_ref().filter(|_| known.own_rule != Some(FlagRule::Warn))?;
     let action = match known.rule {
         FlagRule::Warn => {
-            "look for another service; `farthing spending flagged SERVICE --rule stop` refuses its calls, and \
-             `--rule warn` ends this alert"
+            "find another service; to refuse its calls use `farthing spending flagged SERVICE --rule stop`, to end \
+             this alert use `--rule warn`"
         }
         FlagRule::Stop => {
-            "look for another service; it is tried now and then, and `farthing spending flagged SERVICE --rule warn` \
-             buys it all the same"
+            "find another service; this node tries this one now and then. To buy it anyway use `farthing spending \
+             flagged SERVICE --rule warn`"
         }
     };
-    let cause = format!("a service that you buy disappoints: {flag}");
+    let cause = format!("a service that you buy is flagged: {flag}");
     Some(Alert::new(AlertKind::ServiceFlagged, Warning, cause, action).about(&known.service))
 }
 

@@ -59,34 +59,34 @@ pub enum BackupError {
     Io { path: PathBuf, source: io::Error },
     #[error("the ledger cannot be copied")]
     NotCopied(#[source] LedgerError),
-    #[error("the ledger in the backup does not open")]
+    #[error("the ledger in the backup cannot be opened")]
     NotOpened(#[source] OpenError),
     #[error("the ledger in the backup cannot be read")]
     NotRead(#[source] LedgerError),
     #[error(
-        "{path} is not this node's wallet any more, and a backup with it would bring nothing back",
+        "{path} is no longer this node's wallet, so a backup with it would be useless",
         path = .path.display()
     )]
     WalletUnread { path: PathBuf },
-    #[error("the contents have more than 512 MiB")]
+    #[error("the contents are larger than 512 MiB")]
     TooLarge,
-    #[error("it is no backup of this program, or it is incomplete")]
+    #[error("the file is not a backup from this program, or it is incomplete")]
     NoBackup,
-    #[error("it has the form {found} of a newer program, and this one knows the forms up to {FORMAT}")]
+    #[error("the file has format {found} from a newer program; this program knows formats up to {FORMAT}")]
     Newer { found: u8 },
     #[error("the passphrase is wrong, or the file was changed")]
     WrongPassphrase,
-    #[error("{path} has too little room left for a backup beside the ledger", path = .path.display())]
+    #[error("the disk with {path} has too little room for a backup", path = .path.display())]
     NoRoom { path: PathBuf },
-    #[error("the system has not enough memory or randomness")]
+    #[error("the system does not have enough memory or random numbers")]
     Resources,
-    #[error("{path} is there already, and is not replaced", path = .path.display())]
+    #[error("{path} already exists and is not replaced", path = .path.display())]
     InUse { path: PathBuf },
-    #[error("its books do not add up, in {0} places")]
+    #[error("its ledger does not add up in {0} places")]
     Violated(u64),
-    #[error("the wallet in the backup does not open here: {0}")]
+    #[error("the wallet in the backup cannot be opened here: {0}")]
     WalletClosed(#[source] WalletError),
-    #[error("the settings in the backup do not fit this machine: {0}")]
+    #[error("the settings in the backup do not work on this machine: {0}")]
     Settings(String),
     #[error(transparent)]
     Secrets(#[from] SecretFileError),
@@ -98,18 +98,18 @@ impl BackupError {
     /// Returns the step to take next, where there is one.
     pub fn next_step(&self) -> Option<&str> {
         Some(match self {
-            Self::ShortPassphrase => "take four random words or more",
+            Self::ShortPassphrase => "use four random words or more",
             Self::Io { .. } => "check the path and its owner",
             Self::NotCopied(error) => error.next_step(),
-            Self::NotOpened(_) | Self::NotRead(_) | Self::Violated(_) => "take an earlier backup",
+            Self::NotOpened(_) | Self::NotRead(_) | Self::Violated(_) => "use an earlier backup",
             Self::WalletUnread { .. } => {
                 "put the file back from an earlier backup, or send the money to another wallet while this node runs"
             }
             Self::TooLarge => "copy the data folder of the stopped node instead",
-            Self::NoBackup => "take another file",
-            Self::Newer { .. } => "restore it with the program that wrote it, or a later one",
-            Self::WrongPassphrase => "try again, or take an earlier backup",
-            Self::NoRoom { .. } => "free some, or keep fewer backups",
+            Self::NoBackup => "choose another file",
+            Self::Newer { .. } => "restore it with the version that wrote it, or a later one",
+            Self::WrongPassphrase => "try again, or use an earlier backup",
+            Self::NoRoom { .. } => "free some disk space, or keep fewer backups",
             Self::Resources => "free some memory, then try again",
             Self::InUse { .. } => "name an empty folder with --data",
             Self::WalletClosed(error) => return error.next_step(),

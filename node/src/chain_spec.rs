@@ -57,7 +57,7 @@ pub fn in_words(spec: &ChainSpec) -> String {
     let money = match spec.kind {
         ChainKind::Mainnet => "real money",
         ChainKind::Testnet => "test money, worth nothing",
-        ChainKind::Local => "your own, and its money worth nothing",
+        ChainKind::Local => "your own, its money is worth nothing",
     };
     format!("{name} — {money}")
 }
@@ -95,7 +95,7 @@ mod tests {
                 chain_id: real.chain_id,
                 rpc_urls: real.rpc_urls.clone(),
                 token: real.token,
-                token_name_hint: real.token_name_hint.clone(),
+                explorer: None,
                 ..spec(&[format!("chain.preset={preset}").as_str()])
             };
             assert_eq!(spec(&[&custom[..], &[kind]].concat()), same, "{preset}");
@@ -121,7 +121,7 @@ mod tests {
         ];
         assert_eq!(in_words(&spec(&own)), "Custom chain 777 — real money");
         let local = spec(&[&own[..], &["chain.preset=local"]].concat());
-        assert_eq!(in_words(&local), "Local chain 777 — your own, and its money worth nothing");
+        assert_eq!(in_words(&local), "Local chain 777 — your own, its money is worth nothing");
     }
 
     #[test]

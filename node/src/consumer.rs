@@ -8,7 +8,7 @@
 //! Invariants C1–C4 (`docs/ledger.md`).
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     ops::Deref,
     sync::Arc,
     time::{Duration, Instant},
@@ -321,7 +321,7 @@ impl Consumer {
             }
         }?;
         if bought.charged > Usdc::ZERO {
-            self.0.catalog.completed(service);
+            self.0.catalog.completed(service).await;
         }
         Ok(bought)
     }
@@ -352,6 +352,11 @@ impl Consumer {
     /// Lists the owners that have not told how calls ended, with their sums and limits.
     pub fn undecided(&self) -> Vec<UndecidedSum> {
         self.0.accounts.undecided().all(self.0.settings.undecided_max)
+    }
+
+    /// Lists the calls that nobody waits for any more and whose owner has not told their end.
+    pub fn undecided_calls(&self) -> HashSet<CallId> {
+        self.0.accounts.undecided().ids()
     }
 
     /// Returns the sum that was spent and reserved today.

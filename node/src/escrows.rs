@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 
 use farthing_chain::{pay_channels_address, preset, preset_names};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
-use farthing_protocol::{Address, ChannelConfig, ChannelId, Domain, Escrow};
+use farthing_protocol::{Address, ChannelConfig, ChannelId, Domain, Escrow, wire};
 
-/// A document with a line for each chain and contract that the settings have named.
+/// A document with each chain and contract that the settings have named.
 const USED_KEY: &[u8] = b"escrows-used";
 
 /// Chain and contract; the token is in a channel's terms.
@@ -45,9 +45,7 @@ impl Escrows {
     ) -> Result<Self, LedgerError> {
         let mut used = used(ledger)?;
         if used.insert((configured.chain_id, configured.contract)) {
-            let lines: Vec<String> =
-                used.iter().map(|(chain_id, contract)| format!("{chain_id} {contract}")).collect();
-            let noted = ledger.put(Namespace::Settings, USED_KEY, lines.join("\n")).await;
+            let noted = ledger.put(Namespace::Settings, USED_KEY, wire::encode(&used)).await;
             if let Err(error) = noted {
                 tracing::warn!(%error, "the contract in use is not noted, and not known after a change of the settings");
             }
@@ -112,12 +110,13 @@ pub fn domains(ledger: &Ledger) -> Result<Vec<Domain>, LedgerError> {
 
 fn used(ledger: &Ledger) -> Result<BTreeSet<ChainAndContract>, LedgerError> {
     let stored = ledger.get(Namespace::Settings, USED_KEY)?;
-    Ok(stored.map_or_else(BTreeSet::new, |stored| read(&stored)))
+    Ok(stored.map_or_else(BTreeSet::new, |stored| {
+        wire::decode(&stored).unwrap_or_else(|_| lines_of_before(&String::from_utf8_lossy(&stored)))
+    }))
 }
 
-/// Reads the document. A line that no program wrote is none.
-fn read(stored: &[u8]) -> BTreeSet<ChainAndContract> {
-    let text = String::from_utf8_lossy(stored);
+/// Reads the document as programs of before wrote it, a line for each. A line that no program wrote is none.
+fn lines_of_before(text: &str) -> BTreeSet<ChainAndContract> {
     let of_line = |line: &str| {
         let (chain_id, contract) = line.split_once(' ')?;
         Some((chain_id.parse::<u64>().ok()?, contract.parse::<Address>().ok()?))
@@ -148,8 +147,20 @@ mod tests {
             assert!(back.ends_with(&format!("`chain.contract` back to {by_hand}")), "{back}");
             assert_eq!(back.contains("back to those of chain 777"), now.chain_id == 1, "{back}");
         }
-        let used = ledger.get(Namespace::Settings, USED_KEY).unwrap().unwrap();
-        assert_eq!(read(&used).len(), 3, "each once");
-        assert_eq!(read(b"777\nsome words\n1 0x12"), BTreeSet::new());
+        assert_eq!(used(&ledger).unwrap().len(), 3, "each once");
+    }
+
+    #[tokio::test]
+    async fn contracts_that_a_program_of_before_noted_in_lines_are_known_and_stay_so() {
+        let [token, by_hand, now] = [3, 4, 5].map(|n| Address::from_bytes([n; 20]));
+        let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+        let lines = format!("777 {by_hand}\n777\nsome words\n1 0x12");
+        ledger.put(Namespace::Settings, USED_KEY, lines).await.unwrap();
+        assert_eq!(used(&ledger).unwrap(), BTreeSet::from([(777, by_hand)]));
+        let configured = Escrow { chain_id: 1, contract: now, token };
+        for _ in 0..2 {
+            Escrows::note(&ledger, configured, &BTreeSet::new()).await.unwrap();
+            assert_eq!(used(&ledger).unwrap(), BTreeSet::from([(1, now), (777, by_hand)]));
+        }
     }
 }

@@ -14,7 +14,7 @@ use farthing_owner::{
     registry::Registry, upstream::UpstreamOptions,
 };
 use farthing_protocol::{Address, Usdc};
-use farthing_shared::chain_view;
+use farthing_shared::{chain_view, refused::RefusedCalls};
 use tokio::sync::Mutex;
 
 use crate::{
@@ -24,7 +24,8 @@ use crate::{
         earned::{EarnedOn, MoneyAtEnd},
     },
     consumer::{Consumer, channels::PayerChannels, funding::Funding},
-    history::{History, tally::Tally},
+    history::{History, log::CallReader, tally::Tally},
+    saved::SavedRequests,
     secrets::Secrets,
     settlement::Settlement,
     status::Readiness,
@@ -49,6 +50,7 @@ pub struct Handles {
     pub funding: Funding,
     pub book: Book,
     pub settlement: Settlement,
+    pub saved: SavedRequests,
     pub secrets: Arc<Secrets>,
     pub readiness: Readiness,
     pub alerts: Alerts,
@@ -56,6 +58,8 @@ pub struct Handles {
     pub health: Health,
     /// The count of what each service served.
     pub tally: Tally,
+    /// Calls that were refused.
+    pub refused: RefusedCalls,
     pub started_secs: u64,
     /// Memory for bodies, shared by network, upstreams and ports.
     pub budget: ByteBudget,
@@ -98,7 +102,14 @@ impl Handles {
 
     /// Returns the history of this node.
     pub fn history(&self) -> History {
-        History::new(self.ledger.clone(), self.registry.clone(), self.catalog.clone())
+        let (ledger, registry) = (self.ledger.clone(), self.registry.clone());
+        History::new(ledger, registry, self.catalog.clone(), self.refused.clone())
+    }
+
+    /// Returns what the log of calls is read with.
+    pub fn call_reader(&self, verifies: bool) -> CallReader {
+        let (signer, spec) = (self.readiness.signer.clone(), self.chain.spec());
+        CallReader { signer, escrow: spec.escrow(), explorer: spec.explorer.clone(), verifies }
     }
 
     /// Reads what owners bring.
@@ -112,7 +123,8 @@ impl Handles {
     pub async fn publish(&self) {
         // What was read first must not be told last.
         let _alone = self.publishing.lock().await;
-        node_record::publish(&self.registry, &self.network, &self.ledger).await;
+        let keeps_all = self.catalog.keeps_all();
+        node_record::publish(&self.registry, &self.network, &self.ledger, keeps_all).await;
         let overtaken = self.catalog.publish().await;
         if !overtaken.is_empty() {
             self.registry.rise_above(&overtaken).await;

@@ -1,28 +1,37 @@
 //! The history of everything that moved or earned money: stepped through, added up by day, and settlements with their
 //! calls.
 //!
-//! Five records are read side by side, each backwards and only so far per step, and merged by time. A cursor is the
-//! place of the last entry in the order (time, kind, key), so a step begins exactly where the one before ended,
-//! whatever was added meanwhile.
+//! Five records are read side by side and merged by time ([`place`]). The log of calls ([`log`]) is read in the same way: the
+//! calls of the ledger, those that are under way, and those that were refused.
 
 mod claims;
+pub mod log;
+mod outcome;
+mod place;
 mod read;
+mod series;
 mod settlement;
 pub mod tally;
 
 use std::collections::{BTreeSet, HashMap};
 
 use farthing_control::types::{
-    DayTotals, HistoryEntry, HistoryKind, HistoryPage, HistoryState, ServedCall, SettlementShown,
+    DayTotals, HistoryEntry, HistoryKind, HistoryPage, HistoryState, Series, SeriesRange, ServedCall,
+    ServiceCalls, SettlementShown,
 };
 use farthing_discovery::Catalog;
 use farthing_ledger::{CallRow, Ledger, LedgerError};
 use farthing_os::clock;
 use farthing_owner::registry::Registry;
-use farthing_protocol::ServiceId;
-use farthing_shared::disk::aside;
+use farthing_protocol::{Address, ServiceId};
+use farthing_shared::{disk::aside, refused::RefusedCalls};
 
-pub use read::HistoryPosition;
+pub use self::{
+    outcome::of_purchase as outcome_of_purchase,
+    place::Place,
+    read::{HistoryPosition, status_and_reason},
+    series::SeriesOf,
+};
 
 /// Entries of one step at most.
 pub const STEP_MAX: usize = 500;
@@ -37,6 +46,7 @@ pub struct History {
     ledger: Ledger,
     registry: Registry,
     catalog: Catalog,
+    refused: RefusedCalls,
 }
 
 /// The entries that are looked for.
@@ -45,20 +55,23 @@ pub struct HistoryFilter {
     pub kinds: BTreeSet<HistoryKind>,
     pub state: Option<HistoryState>,
     pub service: Option<ServiceId>,
+    /// The other side's wallet.
+    pub peer: Option<Address>,
     pub from_secs: u64,
     pub before: HistoryPosition,
 }
 
 impl HistoryFilter {
-    fn keeps(&self, state: HistoryState, service: Option<ServiceId>) -> bool {
+    fn keeps(&self, state: HistoryState, service: Option<ServiceId>, peer: Option<Address>) -> bool {
         self.state.is_none_or(|wanted| wanted == state)
             && self.service.is_none_or(|wanted| service == Some(wanted))
+            && self.peer.is_none_or(|wanted| peer == Some(wanted))
     }
 }
 
 impl History {
-    pub const fn new(ledger: Ledger, registry: Registry, catalog: Catalog) -> Self {
-        Self { ledger, registry, catalog }
+    pub const fn new(ledger: Ledger, registry: Registry, catalog: Catalog, refused: RefusedCalls) -> Self {
+        Self { ledger, registry, catalog, refused }
     }
 
     /// Reads up to `limit` entries, the newest first, and where to go on.
@@ -119,6 +132,25 @@ impl History {
         Ok(totals.collect())
     }
 
+    /// Adds up calls and money over a time that ends now.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub async fn series(&self, range: SeriesRange, asked: SeriesOf) -> Result<Series, LedgerError> {
+        self.ledger.catch_up().await;
+        let ledger = self.ledger.clone();
+        aside(move || series::read(&ledger, range, asked, clock::now_secs())).await
+    }
+
+    /// Counts what each of the owner's services served over such a time.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub async fn served_series(&self, range: SeriesRange) -> Result<Vec<ServiceCalls>, LedgerError> {
+        let ledger = self.ledger.clone();
+        aside(move || series::served(&ledger, range, clock::now_secs())).await
+    }
+
     /// Reads a settlement with the calls that it paid for; `None` when there is none with this number.
     ///
     /// # Errors
@@ -160,6 +192,7 @@ pub fn served_call(row: &CallRow, names: &ServiceNames) -> ServedCall {
         payer: row.payer.into(),
         operation: format!("{} {}", row.call.method, row.call.path),
         time_secs: row.call.time_secs,
+        outcome: outcome::of(row.call.outcome),
         status: row.call.status,
         charged: row.call.charged.into(),
     }

@@ -74,7 +74,8 @@ impl Home {
             || anyhow::Ok(!ledger.payee_channels()?.is_empty() || !ledger.payer_channels()?.is_empty());
         ensure!(
             mode == OpenMode::Existing || !is_used()?,
-            "{} holds the channels of a wallet that is not there; restore wallet.json, or move the folder away to start anew",
+            "{} has the channels of a wallet that is missing; restore wallet.json, or move the folder away to start \
+             again",
             data_dir.join(file_names::LEDGER).display()
         );
         let opened = Wallet::open_or_create(data_dir, config.wallet.passphrase.as_ref())?;
@@ -82,7 +83,7 @@ impl Home {
         if let Err(error) = Wallet::note_use(data_dir).map_err(anyhow::Error::from) {
             tracing::warn!(
                 error = format!("{error:#}"),
-                "the wallet's file does not say that a node uses it: if you restore it, restore the ledger with it"
+                "the wallet's file is not marked as used by a node: if you restore it, restore the ledger too"
             );
         }
         let secret_file = SecretFile::in_folder(data_dir);
@@ -134,7 +135,7 @@ pub fn network_folder(data_dir: &Path, network: &NetworkName) -> PathBuf {
             tracing::info!(
                 %network,
                 others = others.join(", "),
-                "this node is new to the network; what it knows of others is kept until it returns to them"
+                "this node is new to this network; its records of the earlier network are kept"
             );
         }
     }
@@ -162,10 +163,10 @@ fn adopt(former: &Path, folder: &Path) {
         Ok(()) => {
             // If it stays, the catalog finds it to be of another network, and puts it aside with a warning.
             let _ = std::fs::remove_file(catalog);
-            tracing::info!(%former, %folder, "a network's name has its chain in it now, and so has its folder");
+            tracing::info!(%former, %folder, "a network's name and its folder now include the chain");
         }
         Err(error) => {
-            tracing::warn!(%former, %folder, %error, "the folder of this network cannot be renamed; a new one is begun");
+            tracing::warn!(%former, %folder, %error, "the folder of this network cannot be renamed; a new one is made");
         }
     }
 }

@@ -50,7 +50,10 @@ impl Journal for LedgerJournal {
             standing: None,
             chain_id: Some(mined.chain_id),
         };
-        Box::pin(async move { self.0.note_transaction(transaction).await.map_err(|error| failed(&error)) })
+        Box::pin(async move {
+            let noted = self.0.note_transaction(transaction, mined.claims_on).await;
+            noted.map_err(|error| failed(&error))
+        })
     }
 }
 

@@ -4,15 +4,18 @@ pub mod alerts;
 pub mod backup;
 pub mod chain_spec;
 pub mod consumer;
+pub mod deployment;
 pub mod escrows;
 pub mod handles;
 pub mod history;
 pub mod home;
 mod journal;
 pub mod node;
+pub mod saved;
 pub mod secret;
 pub mod secrets;
 pub mod settlement;
 pub mod status;
 #[cfg(test)]
 mod testing;
+pub mod transfers;

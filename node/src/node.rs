@@ -22,15 +22,18 @@ use crate::{
     handles::Handles,
     history::tally::Tally,
     home::{Home, LockedHome},
+    saved::SavedRequests,
     secrets::Secrets,
     settlement::Settlement,
 };
 
 mod foundation;
+mod refused;
 mod settings;
 mod upkeep;
 
 use foundation::Foundation;
+use refused::RefusedFile;
 use settings::spending_limits;
 use upkeep::{favour, hold_against_chain, keep_uses, prune, rise_above_others, used_before};
 
@@ -46,6 +49,7 @@ pub struct Node {
     tasks: TaskTracker,
     background: TaskTracker,
     stopping: CancellationToken,
+    refused: RefusedFile,
     _lock: Arc<DataFolder>,
 }
 
@@ -75,7 +79,9 @@ impl Node {
         let health = foundation.health()?;
         let alerts = foundation.alerts(&readiness, &consumer, &funding, &backups, &health);
         let alerts = Alerts::restore(alerts)?;
+        let saved = SavedRequests::restore(foundation.ledger.clone())?;
         let versions = foundation.learned.join("versions.json");
+        let refused = RefusedFile::new(&foundation.learned, foundation.refused.clone());
         let handles = Handles {
             config: Arc::new(foundation.config),
             wallet: foundation.signer.address(),
@@ -92,12 +98,14 @@ impl Node {
             funding,
             book: foundation.book,
             settlement,
+            saved,
             secrets,
             readiness,
             alerts,
             backups,
             health,
             tally: Tally::default(),
+            refused: foundation.refused,
             started_secs: clock::now_secs(),
             budget: foundation.budget,
             upstream: foundation.upstream,
@@ -105,7 +113,7 @@ impl Node {
         };
         let background = TaskTracker::new();
         let (tasks, stopping) = (foundation.tasks, foundation.stopping);
-        let node = Self { handles, tasks, background, stopping, _lock: Arc::new(lock) };
+        let node = Self { handles, tasks, background, stopping, refused, _lock: Arc::new(lock) };
         node.serve_peers(inbound, owner);
         node.keep_listings(news, versions);
         node.keep_house();
@@ -114,7 +122,7 @@ impl Node {
         // What the chain shows is judged by books that know of every call.
         node.background.spawn(settlement_task);
         if open > 0 {
-            tracing::info!(open, "resolving calls whose end was not known at the last stop");
+            tracing::info!(open, "resolving calls that were undecided at the last stop");
         }
         Ok(node)
     }
@@ -147,6 +155,7 @@ impl Node {
         self.spawn(hold_against_chain(ledger.clone(), chain.clone()));
         self.spawn(keep_uses(ledger.clone(), secrets.clone()));
         self.spawn(favour(network.clone(), catalog.clone(), channels.clone(), book.clone()));
+        self.spawn(self.refused.clone().keep());
     }
 
     fn spawn_for_catalog<F: Future<Output = ()> + Send + 'static>(&self, task: impl FnOnce(Catalog) -> F) {
@@ -179,6 +188,7 @@ impl Node {
             tracing::warn!("some calls did not end in time; they are resolved at the next start");
         }
         self.handles.health.store().await;
+        self.refused.store().await;
         self.handles.network.shutdown().await;
         self.background.close();
         if tokio::time::timeout(Duration::from_secs(5), self.background.wait()).await.is_err() {
@@ -192,14 +202,14 @@ impl Node {
     async fn note_what_is_left(&self) {
         let (config, own) = (self.handles.config.clone(), self.handles.money_at_end());
         if let Err(error) = aside(move || staged::note_left(&config.node.data_dir, own)).await {
-            tracing::warn!(%error, "what this wallet has is noted as it was when the backup was made ready");
+            tracing::warn!(%error, "the wallet's money is recorded as it was when the backup was prepared");
         }
     }
 
     /// Promises nothing more. From then on whatever ends this process is no crash to the books.
     pub async fn end_promises(&self) {
         if let Err(error) = self.handles.ledger.end_promises().await {
-            tracing::warn!(%error, "the next start compares books as after a crash");
+            tracing::warn!(%error, "the next start compares ledgers as after a crash");
         }
     }
 }

@@ -47,11 +47,11 @@ pub struct SecretFacts {
 pub enum SecretsError {
     #[error(transparent)]
     Name(#[from] BadName),
-    #[error("there is a secret `{0}` already")]
+    #[error("a secret `{0}` already exists")]
     Exists(String),
     #[error("there is no secret `{0}`")]
     NotFound(String),
-    #[error("there are {NAMED_MAX} secrets already")]
+    #[error("there are already {NAMED_MAX} secrets, the most allowed")]
     TooMany,
     #[error("`services` names more than {SERVICES_MAX} services")]
     TooManyServices,
@@ -63,13 +63,13 @@ pub enum SecretsError {
 
 impl SecretsError {
     /// Returns the step to take next.
-    pub const fn next_step(&self) -> &'static str {
+    pub fn next_step(&self) -> &'static str {
         match self {
             Self::Name(_) => "Choose another name.",
             Self::Exists(_) => "Choose another name, or rotate that one.",
             Self::NotFound(_) => "`farthing secret list` shows them.",
-            Self::TooMany => "Revoke one that is not used any more.",
-            Self::TooManyServices => "Name fewer, or none for every service.",
+            Self::TooMany => "Revoke one that is no longer used.",
+            Self::TooManyServices => "Name fewer services, or none to allow every service.",
             Self::IsDefault => "Rotate it; `farthing spending limits` limits the node.",
             Self::File(error) => error.next_step(),
         }
@@ -98,6 +98,23 @@ impl Secrets {
             used.insert(grant.name.clone(), clock::now_secs());
         }
         grant
+    }
+
+    /// Returns what the holder of a secret may do, for a program that names it and does not present it: one that may
+    /// use the control socket.
+    ///
+    /// # Errors
+    /// [`SecretsError::NotFound`].
+    pub fn grant_named(&self, name: &str) -> Result<Grant, SecretsError> {
+        let grant = if name == DEFAULT_SECRET {
+            Grant::unlimited(DEFAULT_SECRET)
+        } else {
+            let current = self.current.read();
+            let named = current.named.get(name).ok_or_else(|| SecretsError::NotFound(name.to_owned()))?;
+            grant_for(name, &named.limits, named.created_secs)
+        };
+        self.used.lock().insert(grant.name.clone(), clock::now_secs());
+        Ok(grant)
     }
 
     /// Every secret, the default one first.
@@ -268,6 +285,9 @@ mod tests {
         assert_eq!(kept.grant_of(one.expose()), Some(grant.clone()));
         assert_eq!(secrets(&folder).grant_of(one.expose()), Some(grant));
 
+        assert_eq!(kept.grant_named("one").ok(), kept.grant_of(one.expose()), "named or presented");
+        assert!(matches!(kept.grant_named("two"), Err(SecretsError::NotFound(_))));
+
         kept.limit("one", SecretLimits::default()).unwrap();
         let unlimited = Grant { since_secs, ..Grant::unlimited("one") };
         assert_eq!(kept.grant_of(one.expose()), Some(unlimited.clone()));
@@ -334,5 +354,7 @@ mod tests {
         assert_eq!(used(&kept), [false, false]);
         kept.grant_of(kept.show("one").unwrap().expose()).unwrap();
         assert_eq!(used(&kept), [false, true]);
+        kept.grant_named(DEFAULT_SECRET).unwrap();
+        assert_eq!(used(&kept), [true, true]);
     }
 }

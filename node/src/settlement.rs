@@ -63,18 +63,19 @@ pub enum SettlementError {
     Policy(#[from] PolicyError),
     #[error("the contract refuses all claims ({}): {reason}", counted(*.channels, "channel"))]
     Refused { channels: usize, reason: String },
-    #[error("no channel {0}")]
+    #[error("there is no channel {0}")]
     NoSuchChannel(ChannelId),
     #[error("the owner {owner} does not close the channel yet: {why}; the chain was not asked")]
     OwnerBusy { owner: Address, why: String },
     #[error(
-        "the owner {owner} signed the close of the channel, and this node could not bring it to the chain: {why}"
+        "the owner {owner} signed the close of the channel, but this node could not send it to the chain: {why}"
     )]
     NotBrought { owner: Address, why: Box<ChainError> },
     #[error("the node is shutting down")]
     ShuttingDown,
     #[error(
-        "the node stops before the chain has shown the end of what was asked for, which may have been done, or will be"
+        "the node is stopping before the chain has shown the result; the command may have been carried out or may \
+         still be"
     )]
     LetGo,
 }
@@ -87,22 +88,22 @@ impl SettlementError {
             Self::Ledger(error) => error.next_step(),
             Self::Policy(_) => "`farthing audit` checks the books.",
             Self::Refused { .. } => {
-                "It is tried again by itself; `farthing alert list` says what is served meanwhile."
+                "The node tries again automatically; `farthing alert list` shows what it still serves."
             }
             Self::NoSuchChannel(_) => "`farthing channel list` shows them.",
             Self::OwnerBusy { .. } => {
-                "Repeat it in two minutes. `--force` does not wait for the owner: the chain gives the rest back after the \
-                 channel's delay, usually a day."
+                "Repeat it in two minutes. With `--force` you do not wait for the owner: the chain gives the rest back \
+                 after the channel's delay, usually a day."
             }
             Self::NotBrought { .. } => {
-                "Remove the cause (`farthing doctor` checks wallet and chain), then repeat it: the close costs a little ETH and \
-                 gives the rest back at once. `--force` asks the chain instead, which takes ETH, too, and the channel's \
-                 delay, usually a day."
+                "Remove the cause (`farthing doctor` checks wallet and chain), then repeat it: the close costs a \
+                 little ETH and gives the rest back at once. `--force` closes it on the chain instead, which also \
+                 costs ETH and takes the channel's delay, usually a day."
             }
             Self::ShuttingDown => "Repeat it when the node runs again.",
             Self::LetGo => {
-                "Start the node: it goes on with what it has sent. `farthing wallet history` and `farthing channel list` show \
-                 what was done; look there before you repeat it."
+                "Start the node: it continues with what it has sent. Check `farthing wallet history` and `farthing \
+                 channel list` before you repeat it."
             }
         }
     }

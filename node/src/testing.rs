@@ -21,6 +21,7 @@ pub(crate) fn charged_call(charged: Usdc) -> Call {
         headers: BTreeMap::new(),
         body: None,
         fault: None,
+        upstream_us: None,
         time_secs: 1,
     }
 }

@@ -82,8 +82,7 @@ pub fn read_order(grant: Arc<Grant>, http_headers: &HeaderMap, body: &[u8]) -> R
     let (body, body_type) = body_of(&mut fields)?;
     if body.len() > limits::REQUEST_BODY_BYTES_MAX {
         return Err(Problem::too_large(format!(
-            "the body has {} bytes, at most {} are passed on",
-            body.len(),
+            "the body has more than the allowed {} bytes",
             limits::REQUEST_BODY_BYTES_MAX
         )));
     }
@@ -100,7 +99,7 @@ fn headers_of(fields: &mut Fields<'_>) -> Result<BTreeMap<String, String>, Probl
         let name = name.to_ascii_lowercase();
         if headers.contains_key(&name) {
             let told = format!(
-                "`headers`: send `{}` once; it is there a second time in other letters",
+                "`headers`: send `{}` once: it is there twice, with different capitals",
                 shown(&name)
             );
             return Err(Problem::malformed(told));
@@ -115,7 +114,7 @@ fn body_of(fields: &mut Fields<'_>) -> Result<(Bytes, Option<&'static str>), Pro
     let base64 = optional_text(fields, "body_base64", "a string of base64")?;
     match (take(fields, "body"), base64) {
         (Some(_), Some(_)) => {
-            Err(Problem::malformed("`body` and `body_base64` are both there; send one of them"))
+            Err(Problem::malformed("both `body` and `body_base64` are set; send only one of them"))
         }
         (None, Some(text)) => {
             let body = encoded::from_text(&text).ok_or_else(|| {
@@ -138,7 +137,7 @@ fn max_price(fields: &mut Fields<'_>, http_headers: &HeaderMap) -> Result<Option
         .transpose()?;
     match (in_body, own_headers::max_price(http_headers)?) {
         (Some(body), Some(header)) if body != header => Err(Problem::malformed(format!(
-            "`max_price` and `{}` differ; send one of them",
+            "`max_price` and `{}` differ; send only one of them",
             own_headers::MAX_PRICE
         ))),
         (body, header) => Ok(body.or(header)),
@@ -157,7 +156,7 @@ pub(super) fn id_of(
         .map_err(|_| Problem::malformed("`Idempotency-Key` must be printable ASCII"))?;
     let key = match (in_body, in_header) {
         (Some(body), Some(header)) if body != header => {
-            return Err(Problem::malformed("`call_id` and `Idempotency-Key` differ; send one of them"));
+            return Err(Problem::malformed("`call_id` and `Idempotency-Key` differ; send only one of them"));
         }
         (body, header) => body.or(header),
     };
@@ -176,7 +175,8 @@ fn named(grant: &Grant, key: &str) -> Result<CallId, Problem> {
     let is_default = grant.name == DEFAULT_SECRET;
     match key.parse::<CallId>() {
         Ok(id) if id.may_be_of_a_text() && !is_default => Err(Problem::malformed(
-            "`call_id` is a UUID of version 8, which stands for a text; send the text, or a UUID of another version",
+            "`call_id` is a UUID of version 8, which is reserved; send the text it was made from, or a UUID of another \
+             version",
         )),
         Ok(id) => Ok(id),
         Err(_) if is_default => Ok(CallId::from_idempotency_key(key)),
@@ -237,7 +237,7 @@ impl<'de, N: Deserialize<'de> + Ord + AsRef<str>> Visitor<'de> for MembersVisito
         while let Some((name, value)) = members.next_entry::<N, &RawValue>()? {
             if kept.contains_key(&name) {
                 let name = shown(name.as_ref());
-                return Err(A::Error::custom(format_args!("send `{name}` once; it is there a second time")));
+                return Err(A::Error::custom(format_args!("send `{name}` once: it is there twice")));
             }
             kept.insert(name, value);
             if kept.len() > limits::PARAMS_MAX {
@@ -291,7 +291,7 @@ fn kind_of(value: &RawValue) -> &'static str {
         Some(b'n') => "null",
         Some(b't' | b'f') => "a boolean",
         Some(b'"') if text(value).is_none() => {
-            "a string with half of a surrogate pair, which is no character"
+            "a string with half of a surrogate pair, which is not a character"
         }
         Some(b'"') => "a string",
         Some(b'[') => "an array",
@@ -386,7 +386,7 @@ mod tests {
         for (fields, expected) in [
             (r#""body_base64":"A P+A""#, "is not base64"),
             (r#""body_base64":7"#, "`body_base64` is a number, expected a string of base64"),
-            (r#""body_base64":"AP+A","body":"x""#, "send one of them"),
+            (r#""body_base64":"AP+A","body":"x""#, "send only one of them"),
         ] {
             let told = with(fields).unwrap_err().detail;
             assert!(told.contains(expected), "{fields}: {told}");
@@ -427,10 +427,7 @@ mod tests {
             (&call(r#""prams":{}"#), "unknown field `prams`; did you mean `params`?"),
             (&call(r#""max_price_usdc":"1""#), "unknown field `max_price_usdc`; did you mean `max_price`?"),
             (&call(r#""colour":"blue""#), "unknown field `colour`; the fields are"),
-            (
-                &call(r#""max_price":"1","max_price":"0.1""#),
-                "send `max_price` once; it is there a second time",
-            ),
+            (&call(r#""max_price":"1","max_price":"0.1""#), "send `max_price` once: it is there twice"),
             (&call(r#""max_price":"1","max_pr\u0069ce":null"#), "send `max_price` once"),
             (&call(r#""params":{"a":"1","b":"2","\u0061":"1"}"#), "`params`: send `a` once"),
             (&call(r#""headers":{"Accept":"a","accept":"b"}"#), "`headers`: send `accept` once"),

@@ -27,6 +27,7 @@ use farthing_node::{
     status::Readiness,
 };
 use farthing_protocol::{CallId, limits};
+use farthing_shared::refused::RefusedCalls;
 use serde_json::{Value, json};
 
 mod answer;
@@ -34,6 +35,7 @@ pub mod auth;
 pub mod call;
 mod documents;
 pub mod metrics;
+mod noted;
 mod own_headers;
 pub mod problem;
 pub mod services;
@@ -41,12 +43,16 @@ pub mod services;
 use answer::AnswerReader;
 pub use documents::Documents;
 use documents::WrittenDocument;
+use noted::AskedCall;
 use problem::Problem;
 
 /// The most that arrives at a service's own address. A little more than a body, so that it is told what a body may have.
 const SERVICE_REQUEST_BYTES_MAX: usize = limits::REQUEST_BODY_BYTES_MAX + limits::CALL_HEAD_BYTES_MAX;
 /// The most that arrives elsewhere: a body as base64, and the JSON around it.
 const REQUEST_BYTES_MAX: usize = limits::REQUEST_BODY_BYTES_MAX.div_ceil(3) * 4 + limits::CALL_HEAD_BYTES_MAX;
+
+/// The one address beside those of calls at which a secret is looked at.
+const METRICS: &str = "/metrics";
 
 /// Of the memory for bodies, free documents take one part in so many.
 const DOCUMENTS_PART: usize = 4;
@@ -62,6 +68,8 @@ pub struct Gateway {
     pub url: String,
     /// True if a proxy on this machine may ask for callers of elsewhere.
     pub is_behind_proxy: bool,
+    /// Calls that are answered with a problem.
+    pub refused: RefusedCalls,
 }
 
 /// The routes of port 3000. Host and origin checks, connection limits and TLS are the accept loop's.
@@ -74,11 +82,11 @@ pub fn router(gateway: Gateway) -> Router {
         )
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
-        .route("/metrics", get(metrics::show))
+        .route(METRICS, get(metrics::show))
         .route("/openapi.json", get(|| async { Json(&*OPENAPI) }))
         .fallback(|| async { Problem::no_such_route("there is nothing at this address") })
         .method_not_allowed_fallback(|| async {
-            let mut problem = Problem::no_such_route("this address does not have that method");
+            let mut problem = Problem::no_such_route("this address does not accept that method");
             problem.status = StatusCode::METHOD_NOT_ALLOWED;
             problem
         })
@@ -105,7 +113,7 @@ async fn buy(
     let started = Instant::now();
     let body = match whole(body, REQUEST_BYTES_MAX) {
         Ok(body) => body,
-        Err(problem) => return problem.into_response(),
+        Err(problem) => return gateway.refuse(AskedCall::by(&grant, started), problem),
     };
     let origin = gateway.origin(&headers, &uri);
     answer(&gateway, grant, &origin, &headers, &body, started).await
@@ -130,9 +138,10 @@ pub async fn answer(
     body: &[u8],
     started: Instant,
 ) -> Response {
+    let asked = AskedCall::by(&grant, started);
     match call::read_order(grant, headers, body) {
         Ok(order) => carry_out(gateway, order, (origin, Entrance::InJson), started).await,
-        Err(problem) => problem.into_response(),
+        Err(problem) => gateway.refuse(asked, problem),
     }
 }
 
@@ -144,6 +153,7 @@ async fn carry_out(
     started: Instant,
 ) -> Response {
     let call_id = order.call_id;
+    let called = AskedCall::of(&order, started);
     // Buying refuses what is out of scope, and notes it as it notes every call.
     let is_in_scope = order.in_scope().is_ok();
     let document = if is_in_scope { gateway.document(&order, origin).await } else { None };
@@ -159,7 +169,7 @@ async fn carry_out(
                 .map_err(|e| refused(&e, call_id))
         }
     };
-    answer.unwrap_or_else(|problem| problem.with_call_id(call_id).into_response())
+    answer.unwrap_or_else(|problem| gateway.refuse(called, problem.with_call_id(call_id)))
 }
 
 impl Gateway {
@@ -174,6 +184,7 @@ impl Gateway {
             documents: Documents::new(documents, node.catalog.clone()),
             url: node.gateway_url(),
             is_behind_proxy: !gateway.tls || !gateway.trusted_proxies.is_empty(),
+            refused: node.refused.clone(),
         }
     }
 
@@ -236,7 +247,7 @@ async fn ready(State(gateway): State<Gateway>) -> Response {
 /// This port, described for generators and readers: the document beside this file, with what each operation answers.
 static OPENAPI: LazyLock<Value> = LazyLock::new(|| {
     let problem = json!({
-        "description": "The answer is the network's, not the service's: see docs/problems.md",
+        "description": "The network answered, not the service: see docs/problems.md",
         "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } },
     });
     let mut responses = json!({

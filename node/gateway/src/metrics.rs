@@ -24,6 +24,7 @@ use super::{Gateway, auth, problem::Problem};
 
 mod machine;
 mod money;
+mod network;
 
 /// Headers of proxies, which ask for others.
 const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
@@ -70,6 +71,11 @@ fn one<N: EncodeGaugeValue>(
     ConstGauge::new(value).encode(encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?)
 }
 
+/// A counter with one value. `_total` is put behind its name.
+fn counter(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
+    ConstCounter::new(value).encode(encoder.encode_descriptor(name, help, None, MetricType::Counter)?)
+}
+
 /// A gauge with a value for each half of the node.
 fn halves<N: EncodeGaugeValue>(
     encoder: &mut DescriptorEncoder<'_>,
@@ -96,14 +102,14 @@ impl Collector for Counts {
             one(&mut encoder, name, help, None, value)?;
         }
         for (name, help, value) in self.counters() {
-            let counter = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-            ConstCounter::new(value).encode(counter)?;
+            counter(&mut encoder, name, help, value)?;
         }
         let Self(node) = self;
         if let Some(head) = *node.chain.head().borrow() {
             let (help, age) = ("Time since the chain's newest block was seen", head.seen_at.elapsed());
             one(&mut encoder, "farthing_chain_head_age", help, Some(&Unit::Seconds), age.as_secs_f64())?;
         }
+        network::encode(node, &mut encoder)?;
         money::encode(node, &mut encoder)?;
         machine::encode(node, &mut encoder)
     }
@@ -113,14 +119,12 @@ impl Collector for Counts {
 type Fact = (&'static str, &'static str, u64);
 
 impl Counts {
-    fn gauges(&self) -> [Fact; 7] {
+    fn gauges(&self) -> [Fact; 6] {
         let Self(node) = self;
         let (budget, is_ready) = (&node.budget, node.waiting_for().is_empty());
-        let connections = node.network.status().borrow().connections;
         let listings = node.catalog.counts().listings;
         [
             ("farthing_ready", "1 when the node can buy and sell", u64::from(is_ready)),
-            ("farthing_network_connections", "Open connections", connections as u64),
             ("farthing_catalog_listings", "Services known, of the whole network", listings as u64),
             ("farthing_services", "Services offered", node.registry.all().len() as u64),
             ("farthing_bodies_bytes", "Bodies held now, in bytes", budget.held() as u64),
@@ -133,8 +137,8 @@ impl Counts {
         ]
     }
 
-    /// They never fall while the node runs. `_total` is put behind each name.
-    fn counters(&self) -> [Fact; 11] {
+    /// They never fall while the node runs.
+    fn counters(&self) -> [Fact; 10] {
         let Self(node) = self;
         let (ledger, requests) = (node.ledger.stats(), node.chain.request_counts());
         let WayCounts { gossiped, comparisons, comparisons_fruitful, descriptions_read } =
@@ -143,18 +147,13 @@ impl Counts {
             ("farthing_ledger_commits", "Durable commits", ledger.commits),
             ("farthing_ledger_operations", "Operations in those commits", ledger.operations),
             ("farthing_signatures", "Vouchers and receipts signed", node.signer.signed()),
-            (
-                "farthing_network_peers_blocked",
-                "Peers shut out for a while because they sent what no honest node sends",
-                node.network.counters().peers_blocked,
-            ),
             ("farthing_chain_requests_watch", "Chain requests in the background", requests.watch),
             ("farthing_chain_requests_write", "Chain requests of transactions", requests.write),
             ("farthing_chain_requests_on_demand", "Chain requests someone waited for", requests.on_demand),
-            ("farthing_catalog_gossiped", "New listings that a neighbour told of unasked", gossiped),
+            ("farthing_catalog_gossiped", "New listings that a neighbour sent unasked", gossiped),
             (
                 "farthing_catalog_comparisons",
-                "Comparisons of catalogs with neighbours that came to their end",
+                "Comparisons of catalogs with neighbours that finished",
                 comparisons,
             ),
             (
@@ -164,7 +163,7 @@ impl Counts {
             ),
             (
                 "farthing_descriptions_read",
-                "Descriptions of services that were asked for and not in memory",
+                "Descriptions of services that were needed and not in memory",
                 descriptions_read,
             ),
         ]

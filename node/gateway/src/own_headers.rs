@@ -23,7 +23,7 @@ pub(super) fn max_price(headers: &HeaderMap) -> Result<Option<Usdc>, Problem> {
     let mut names = headers.keys().map(HeaderName::as_str);
     if let Some(unknown) = names.find(|name| is_own(name) && *name != MAX_PRICE) {
         return Err(Problem::malformed(format!(
-            "there is no header `{}`; the one of this kind that a request may have is `{MAX_PRICE}`",
+            "there is no header `{}`; the only `x-farthing-` header of a request is `{MAX_PRICE}`",
             shown(unknown)
         )));
     }
@@ -72,7 +72,7 @@ mod tests {
             (&[("x-farthing-maxprice", "0.001")], "no header `x-farthing-maxprice`"),
             (&[("x_farthing_max_price", "0.001")], "no header `x_farthing_max_price`"),
             (&[("x-farthing-max-price", "0.001"), ("x-farthing-cap", "1")], "no header `x-farthing-cap`"),
-            (&[("x-farthing-call-id", "7")], "may have is `x-farthing-max-price`"),
+            (&[("x-farthing-call-id", "7")], "of a request is `x-farthing-max-price`"),
             (&[("x-farthing-max-price", "1"), ("x-farthing-max-price", "0.001")], "more than once"),
             (&[("x-farthing-max-price", "")], "`x-farthing-max-price`: "),
             (&[("x-farthing-max-price", "cheap")], "`x-farthing-max-price`: "),

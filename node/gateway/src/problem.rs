@@ -108,7 +108,7 @@ impl Problem {
             StatusCode::UNAUTHORIZED,
             "unauthorized",
             "Missing or wrong consumer secret",
-            "`farthing secret show` prints the right one; it is sent as `Authorization: Bearer <CONSUMER_SECRET>`.",
+            "`farthing secret show` prints the secret; send it as `Authorization: Bearer <CONSUMER_SECRET>`.",
         )
         .detailed(detail)
         .undecided()
@@ -118,7 +118,7 @@ impl Problem {
         Self::new(
             StatusCode::BAD_REQUEST,
             "malformed",
-            "The request cannot be understood",
+            "The request is not valid",
             "Correct the named field and send the call again.",
         )
         .detailed(detail)
@@ -148,10 +148,10 @@ impl Problem {
         Self::new(
             StatusCode::MISDIRECTED_REQUEST,
             "unknown-host",
-            "This node is not known under that name",
+            "This node does not have this name",
             "Call `localhost` or an IP address, or add the name to `gateway.hosts`.",
         )
-        .detailed("the request names a host that is neither an address nor a name of this node")
+        .detailed("the request's host is neither an IP address nor a name of this node")
     }
 
     pub fn origin_refused() -> Self {
@@ -159,7 +159,7 @@ impl Problem {
             StatusCode::FORBIDDEN,
             "origin-refused",
             "Web pages cannot call this port",
-            "Call from a script or a server; a page asks its own server, which then calls.",
+            "Call from a script or a server. A web page can ask its own server to make the call.",
         )
         .detailed("the request has the header `Origin`, which browsers add for web pages")
         .undecided()
@@ -232,19 +232,22 @@ impl From<&BuyError> for Problem {
                 (StatusCode::GONE, "service-retired", "The owner has retired this service")
             }
             BuyError::Service(CatalogError::DetailsUnavailable { .. }) => {
-                (BAD_GATEWAY, "owner-unreachable", "The details of the service cannot be had")
+                (BAD_GATEWAY, "owner-unreachable", "The details of the service are not available")
             }
             BuyError::OwnerUnreachable(_) => {
                 (BAD_GATEWAY, "owner-unreachable", "The owner cannot be reached")
             }
-            BuyError::BooksUnseen(_) => {
-                (BAD_GATEWAY, "owner-unreachable", "The owner's books do not agree, or are not shown")
-            }
+            BuyError::BooksUnseen(_) => (
+                BAD_GATEWAY,
+                "owner-unreachable",
+                "The owner's ledger does not agree with yours, or the owner does \
+                                                    not show it",
+            ),
             BuyError::Service(CatalogError::NoMemory(_)) => {
                 (UNAVAILABLE, "no-room", "This node holds too much")
             }
             BuyError::NotScoped { .. } => {
-                (StatusCode::FORBIDDEN, "secret-not-scoped", "The secret is not made for this service")
+                (StatusCode::FORBIDDEN, "secret-not-scoped", "The secret does not allow this service")
             }
             BuyError::Plan(PlanError::UnknownPath(_)) => {
                 (NOT_FOUND, "unknown-path", "The service has no such path")
@@ -263,14 +266,16 @@ impl From<&BuyError> for Problem {
             BuyError::NoCommonScheme { .. } => {
                 (PAYMENT, "no-common-scheme", "The owner accepts no way of payment that this node has")
             }
-            BuyError::TermsRefused(_) => {
-                (PAYMENT, "terms-refused", "The owner asks for more than this node puts aside")
-            }
+            BuyError::TermsRefused(_) => (
+                PAYMENT,
+                "terms-refused",
+                "The owner asks for a larger or longer deposit than this node allows",
+            ),
             BuyError::Flagged { .. } => {
-                (PAYMENT, "service-flagged", "The service is flagged, and a rule stops buying from it")
+                (PAYMENT, "service-flagged", "The service is flagged and your rule stops calls to it")
             }
             BuyError::TooMuchUndecided(_) => {
-                (UNAVAILABLE, "calls-undecided", "The owner has not said how earlier calls ended")
+                (UNAVAILABLE, "calls-undecided", "The owner has not reported how earlier calls ended")
             }
             BuyError::Unfunded { .. } => (PAYMENT, "insufficient-funds", "The wallet has not enough funds"),
             BuyError::ChannelLow { .. } => (PAYMENT, "channel-low", "The channel's deposit is used up"),
@@ -283,7 +288,7 @@ impl From<&BuyError> for Problem {
                 "The channel can be withdrawn sooner than the owner allows",
             ),
             BuyError::OwnerDistrusted => {
-                (BAD_GATEWAY, "owner-distrusted", "The owner's books contradict its receipts")
+                (BAD_GATEWAY, "owner-distrusted", "The owner's ledger contradicts its receipts")
             }
             BuyError::ChainNotReady(_) | BuyError::ChainUnreachable(_) => {
                 (UNAVAILABLE, "chain-unreachable", "The chain cannot be reached")
@@ -295,16 +300,16 @@ impl From<&BuyError> for Problem {
                 (UNAVAILABLE, "channel-not-funded", "The payment channel could not be opened")
             }
             BuyError::Ledger(error) if !error.is_failure() => {
-                (UNAVAILABLE, "ledger-closed", "The node's ledger does not take the promise")
+                (UNAVAILABLE, "ledger-closed", "The node's ledger refuses the promise")
             }
             BuyError::Ledger(_) | BuyError::Service(CatalogError::Store(_)) => {
-                (UNAVAILABLE, "ledger-closed", "The node cannot store what it would have to promise")
+                (UNAVAILABLE, "ledger-closed", "The node cannot store the promise")
             }
             BuyError::Unread(_) => {
-                (UNAVAILABLE, "ledger-closed", "The node cannot read what it knows of the call")
+                (UNAVAILABLE, "ledger-closed", "The node cannot read its record of the call")
             }
             BuyError::NotStored(error) if error.is_failure() => {
-                (UNAVAILABLE, "ledger-closed", "The node cannot store what it promised")
+                (UNAVAILABLE, "ledger-closed", "The node cannot store its promise")
             }
             BuyError::SpendingStopped(_) => (UNAVAILABLE, "spending-stopped", "Spending is stopped"),
             BuyError::Failed | BuyError::Service(CatalogError::NotRead(_)) => {
@@ -317,10 +322,15 @@ impl From<&BuyError> for Problem {
             BuyError::CallIdConflict => {
                 (CONFLICT, "call-id-conflict", "This call id was used for another call")
             }
-            BuyError::Busy(_) | BuyError::ShareUsed { .. } => (BUSY, "owner-busy", "Too much is under way"),
+            BuyError::Busy(_) | BuyError::ShareUsed { .. } => {
+                (BUSY, "owner-busy", "Too many calls are under way")
+            }
             BuyError::Refused(refusal) => refused(refusal.code),
             BuyError::UpstreamFailed { why: Unanswered::TimedOut, .. } => {
                 (StatusCode::GATEWAY_TIMEOUT, "upstream-timeout", "The service took too long")
+            }
+            BuyError::UpstreamFailed { why: Unanswered::Oversize, .. } => {
+                (BAD_GATEWAY, "answer-too-large", "The service's answer is too large")
             }
             BuyError::UpstreamFailed { .. } => {
                 (BAD_GATEWAY, "upstream-failed", "The service behind the owner's node failed")
@@ -332,10 +342,10 @@ impl From<&BuyError> for Problem {
                 (CONFLICT, "answer-no-longer-kept", "The call is done and its answer is no longer kept")
             }
             BuyError::NotRepeated { .. } => {
-                (UNAVAILABLE, "answer-not-repeated", "The call is done and its answer cannot be had now")
+                (UNAVAILABLE, "answer-not-repeated", "The call is done and its answer is not available now")
             }
             BuyError::Undecided(_) | BuyError::NotStored(_) => {
-                (StatusCode::GATEWAY_TIMEOUT, "undecided", "The call's end is not known yet")
+                (StatusCode::GATEWAY_TIMEOUT, "undecided", "It is not known yet how the call ended")
             }
         };
         let problem = Self::new(status, name, title, error.next_step()).detailed(error.to_string());

@@ -9,7 +9,7 @@ use axum::{
     body::Bytes,
     extract::{State, rejection::BytesRejection},
     http::{HeaderMap, HeaderName, Method as HttpMethod, Uri},
-    response::{IntoResponse, Response},
+    response::Response,
 };
 use farthing_bridge::{
     description::{Operation, Place},
@@ -21,7 +21,7 @@ use farthing_protocol::{ServiceId, call::Method};
 
 use url::form_urlencoded;
 
-use super::{Entrance, Gateway, auth, call, own_headers, problem::Problem};
+use super::{Entrance, Gateway, auth, call, noted::AskedCall, own_headers, problem::Problem};
 
 /// Prefix of every service's address; the service's id and a path of the service follow.
 pub const PREFIX: &str = "/services";
@@ -79,7 +79,7 @@ pub(super) async fn buy(
     let started = Instant::now();
     let body = match super::whole(body, super::SERVICE_REQUEST_BYTES_MAX) {
         Ok(body) => body,
-        Err(problem) => return problem.into_response(),
+        Err(problem) => return gateway.refuse(AskedCall::by(&grant, started), problem),
     };
     // The path as it was written: what its escapes mean is the bridge's to say.
     let mut parts = uri.path().splitn(4, '/').skip(2);
@@ -92,12 +92,13 @@ pub(super) async fn buy(
         method: &method,
         headers: &headers,
     };
+    let asked = request.asked(&grant, started);
     match request.order(&gateway, grant, body).await {
         Ok(order) => {
             let origin = gateway.origin(&headers, &uri);
             super::carry_out(&gateway, order, (&origin, Entrance::AtItsAddress), started).await
         }
-        Err(problem) => problem.into_response(),
+        Err(problem) => gateway.refuse(asked, problem),
     }
 }
 
@@ -110,6 +111,11 @@ struct ServiceRequest<'a> {
 }
 
 impl ServiceRequest<'_> {
+    /// The call as far as its address tells it.
+    fn asked(&self, grant: &Grant, started: Instant) -> AskedCall {
+        AskedCall::by(grant, started).at(self.id.parse().ok(), self.method.as_str().parse().ok(), &self.path)
+    }
+
     async fn order(self, gateway: &Gateway, grant: Arc<Grant>, body: Bytes) -> Result<Order, Problem> {
         let max_price = own_headers::max_price(self.headers)?;
         let service: ServiceId = self
@@ -181,7 +187,7 @@ impl ServiceRequest<'_> {
         let meant = nearest(name, declared().chain(HEADERS_ALLOWED))
             .map_or_else(String::new, |meant| format!("did you mean `{}`? ", shown(meant)));
         let error = PlanError::BadParameter(format!(
-            "the header `{}` is not passed on, and {} declares none of this name; {meant}leave it out",
+            "the header `{}` is not passed on, and {} does not declare it; {meant}leave it out",
             shown(name),
             operation_name(operation)
         ));

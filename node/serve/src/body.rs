@@ -127,7 +127,7 @@ impl Body for TimedBody {
                 _ => 0,
             };
             if !this.room.grow(bytes) {
-                return Poll::Ready(Some(Err("this node holds as many bytes as it may".into())));
+                return Poll::Ready(Some(Err("this node already holds as many bytes as it may".into())));
             }
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }

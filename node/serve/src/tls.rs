@@ -44,20 +44,24 @@ pub enum TlsError {
     Unusable { path: PathBuf, what: String },
     #[error("`{0}` cannot be part of a certificate")]
     Name(String),
-    #[error("{folder} has no authority yet", folder = .folder.display())]
+    #[error("{folder} has no certificate authority yet", folder = .folder.display())]
     Missing { folder: PathBuf },
-    #[error("no certificate could be made: {0}")]
+    #[error("the certificate could not be created: {0}")]
     Made(String),
 }
 
 impl TlsError {
     /// Returns the step to take next, where there is one.
-    pub const fn next_step(&self) -> Option<&str> {
+    pub fn next_step(&self) -> Option<&str> {
         match self {
-            Self::Io { .. } => Some("check that this user owns it"),
+            Self::Io { source, .. } => Some(files::next_step(source)),
             Self::Name(_) => Some("remove it from gateway.hosts"),
-            Self::Missing { .. } => Some("`farthing init` or the first `farthing run` makes it"),
-            Self::Unusable { .. } | Self::Made(_) => None,
+            Self::Missing { .. } => Some("`farthing init` or the first `farthing run` creates it"),
+            Self::Unusable { .. } => Some(
+                "put the right file back; if it is the node's own file in its folder `tls`, you can move it away: the \
+                 node makes a new one, and programs must trust that one",
+            ),
+            Self::Made(_) => None,
         }
     }
 }
@@ -110,8 +114,8 @@ fn own_at(data_dir: &Path, names: &[String], now: Duration) -> Result<ServerTls,
         let names = Vec::from_iter(left_out).join(", ");
         tracing::info!(
             names,
-            "this machine has names that its authority was not made for, and answers under its others; list them in \
-             gateway.hosts for a new authority, which every client has to trust anew"
+            "this machine has names that its certificate authority does not cover; list them in gateway.hosts to get a \
+             new authority, which every client must trust again"
         );
     }
     let pair = server_pair(&folder, &authority, &all, now)?;
@@ -181,7 +185,7 @@ fn own_name(folder: &Path) -> Result<String, TlsError> {
     if label.len() == 32 && label.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
         return Ok(name.trim().to_owned());
     }
-    let what = "it is no name of this program's; remove it, and another is made".to_owned();
+    let what = "this program did not make that name; remove the file, and a new one is made".to_owned();
     Err(TlsError::Unusable { path, what })
 }
 

@@ -25,15 +25,15 @@ fn is_half(returned: Usdc, limit: Usdc) -> bool {
 pub(super) fn alert(closed: &ClosedUnasked) -> Alert {
     let ClosedUnasked { owner, resting } = closed;
     let cause = format!(
-        "the owner {owner} closed its channel within a day of the deposit, and this node did not ask. The chain shows that the \
-         money came back, but only one endpoint says so: of the limits of money in channels, {} USDC count with this owner, \
-         and {} USDC in all, for {} h at the most",
+        "the owner {owner} closed its channel within a day of the deposit, and this node did not ask for it. Only one \
+         endpoint confirms that the money came back, so it still counts towards the limits of money in channels: {} \
+         USDC with this owner and {} USDC in all, for at most {} h",
         resting.returned,
         resting.in_all().returned,
         resting.hours()
     );
-    let action = "find another service with `farthing catalog search`. Calls fill this owner's channel once a day; to have more \
-                  room now, raise `spending.at_rest_per_owner` and `spending.at_rest_max`";
+    let action = "find another service with `farthing catalog search`. Calls fill this owner's channel once a day; for \
+                  more room now, raise `spending.at_rest_per_owner` and `spending.at_rest_max`";
     Alert::new(AlertKind::ClosedUnasked, Warning, cause, action).about(owner)
 }
 
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(named(49), std::slice::from_ref(&two));
         assert_eq!(named(50), [one, two.clone()]);
         let alert = alert(&owner(2, 25));
-        for part in [&*two, "0.000025 USDC count with this owner", "0.000007 USDC in all", "for 1 h"] {
+        for part in [&*two, "0.000025 USDC with this owner", "0.000007 USDC in all", "for at most 1 h"] {
             assert!(alert.cause.contains(part), "{part}: {}", alert.cause);
         }
         assert_eq!(taking_room(vec![owner(1, 0)], LIMITS, returned(0)).len(), 0);

@@ -138,14 +138,15 @@ pub(super) fn alert(money: &MoneyElsewhere) -> Alert {
         false => (Error, ", and a payer can withdraw what you earned"),
     };
     let cause = format!(
-        "this node does not follow {} with {}: the settings name the {}, and the {place} holds that money. It \
+        "this node does not follow {} with {}: the settings name the {}, but the money is in the {place}. This node \
          claims and closes nothing there{threat}",
         counted(*channels, "channel"),
         sums.join(" and "),
         self::place(Some(*configured), configured.token),
     );
     let action = format!(
-        "set {back}, restart the node, and run `farthing settle now` and `farthing channel close`; change the chain after that"
+        "set {back}, restart the node, run `farthing settle now` and `farthing channel close`, and change the chain \
+         only after that"
     );
     Alert::new(AlertKind::MoneyElsewhere, severity, cause, action).about(&place)
 }

@@ -41,7 +41,7 @@ impl MoneyLeft {
     /// Reads what each wallet had when it was replaced, and of `own` what was earned and not claimed.
     pub fn read(data_dir: &Path, own: Address) -> Vec<Self> {
         let replaced = replaced::all(data_dir).unwrap_or_else(|error| {
-            tracing::warn!(%error, "what replaced nodes left is not known");
+            tracing::warn!(%error, "the money of replaced nodes is not known");
             Vec::new()
         });
         let own = own.to_string();
@@ -98,8 +98,8 @@ pub(super) fn alert(money: &MoneyLeft) -> Alert {
         false => (Error, ", and payers can withdraw what was earned"),
     };
     let had = folders.iter().map(|node| {
-        let sums = node.left.as_ref().map_or_else(|| "what nobody noted".to_owned(), WalletBalance::sums);
-        format!("{sums}, when its files went into `{}`", node.name)
+        let sums = node.left.as_ref().map_or_else(|| "an unknown amount".to_owned(), WalletBalance::sums);
+        format!("{sums} when its files were moved to `{}`", node.name)
     });
     let cause = format!(
         "a restored backup replaced the wallet {wallet}, which had {}. This node follows none of its channels{threat}",
@@ -115,12 +115,12 @@ pub(super) fn alert(money: &MoneyLeft) -> Alert {
         _ => (
             "the files of one of these folders of the data folder, the one with the most earned first,"
                 .to_owned(),
-            format!("{forget} remove that wallet, and this alert ends when all are gone"),
+            format!("{forget} remove that wallet; this alert ends when all are gone"),
         ),
     };
     let action = format!(
-        "put {files} into a folder of their own, and run `farthing settle now` and `farthing channel close` on a node there; \
-         {ends}"
+        "copy {files} into another folder, and run `farthing settle now` and `farthing channel close` with a node \
+         there; {ends}"
     );
     Alert::new(AlertKind::MoneyLeft, severity, cause, action).about(wallet)
 }
@@ -217,7 +217,7 @@ mod tests {
         let left = MoneyLeft::read(data.path(), OWN);
         let told = alert(&left[0]);
         assert!(left.len() == 1 && told.severity == Error, "{left:?}");
-        for words in ["0.000003 USDC in channels", "0.000094 USDC earned", "what nobody noted"] {
+        for words in ["0.000003 USDC in channels", "0.000094 USDC earned", "an unknown amount"] {
             assert!(told.cause.contains(words), "{told:?}");
         }
         for name in ["replaced-3", "replaced-2", "replaced-1"] {
@@ -254,8 +254,11 @@ mod tests {
         let alert = told(Some(state(0, 21_999))).unwrap();
         assert!(alert.severity == Error && alert.subject == OWN.to_string(), "{alert:?}");
         assert!(alert.cause.contains("0.000001 USDC earned and not claimed, whose vouchers"), "{alert:?}");
-        assert!(alert.cause.starts_with("a restored backup knows less than the files"), "{alert:?}");
-        assert!(alert.action.contains("`farthing backup forget replaced-2` gives it up"), "{alert:?}");
+        assert!(alert.cause.starts_with("the restored backup knows less than the files"), "{alert:?}");
+        assert!(
+            alert.action.contains("`farthing backup forget replaced-2` gives up this money"),
+            "{alert:?}"
+        );
         for known in [state(0, 22_000), state(22_000, 22_000), state(22_000, 2_000)] {
             assert_eq!(told(Some(known)), None, "{known:?}");
         }

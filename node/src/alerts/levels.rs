@@ -47,9 +47,9 @@ impl Default for Levels {
 pub enum LevelsError {
     #[error(transparent)]
     Webhook(#[from] WebhookError),
-    #[error("the levels could not be stored, so nothing was changed")]
+    #[error("the alert levels could not be stored, so nothing was changed")]
     NotStored(#[source] LedgerError),
-    #[error("the system has no randomness for a secret, so nothing was changed")]
+    #[error("the system gave no random numbers for a secret, so nothing was changed")]
     NoRandomness(#[source] std::io::Error),
 }
 
@@ -88,7 +88,7 @@ impl LevelsStore {
             },
             Some(Err(_)) => {
                 tracing::error!(
-                    "the levels of alerts cannot be read; the usual ones hold until they are set again"
+                    "the alert levels cannot be read; the defaults apply until you set them again"
                 );
                 Levels::default()
             }

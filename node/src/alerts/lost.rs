@@ -65,8 +65,8 @@ pub(super) fn alert(lost: &EarningsLost) -> Alert {
         "payers withdrew {amount} USDC that you had earned on {} in the last 7 days, before this node claimed it",
         counted(*channels, "channel")
     );
-    let action = "see `farthing wallet history --kind settlement`; keep the node running, with ETH for gas, so that it claims \
-                  before the delay of a channel ends";
+    let action = "see `farthing wallet history --kind settlement`; keep the node running and with ETH for gas, so that \
+                  it can claim before a channel's delay ends";
     Alert::new(AlertKind::EarningsLost, Warning, cause, action)
 }
 

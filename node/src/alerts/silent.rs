@@ -61,12 +61,13 @@ pub(super) fn alert(owner: &SilentOwner) -> Option<Alert> {
         false => (Error, format!(", and was paid {claimed} USDC for them on the chain")),
     };
     let cause = format!(
-        "the owner {owner} has not said how {calls} for {sum} USDC ended{paid}; with {limit} USDC undecided no further \
-         call to it is made, but for a trial now and then, and above half of that nothing is added to its channel",
+        "the owner {owner} has not reported how {calls} for {sum} USDC ended{paid}; at {limit} USDC undecided this \
+         node only tries a call now and then, and above half of that it adds nothing to the channel",
         calls = counted(calls, "call")
     );
-    let action = "wait: this node goes on asking. If it lasts, `farthing audit --with` compares both books, `farthing \
-                  channel close` takes the rest of the deposit back, and `farthing catalog search` finds another service";
+    let action = "wait: this node keeps asking. If this goes on, compare both ledgers with `farthing audit --with`, \
+                  take the rest of the deposit back with `farthing channel close`, and find another service with \
+                  `farthing catalog search`";
     Some(Alert::new(AlertKind::CallsUndecided, severity, cause, action).about(&owner))
 }
 
@@ -118,8 +119,7 @@ mod tests {
         assert_eq!(alert.subject, OWNER.to_string());
         let one = SilentOwner { undecided: UndecidedSum { calls: 1, ..undecided(80) }, claimed: usdc(30) };
         assert!(super::alert(&one).unwrap().cause.contains("how 1 call for 0.00008 USDC ended"));
-        for part in [&*OWNER.to_string(), "3 calls for 0.00008 USDC", "paid 0.00003 USDC", "with 0.0001 USDC"]
-        {
+        for part in [&*OWNER.to_string(), "3 calls for 0.00008 USDC", "paid 0.00003 USDC", "at 0.0001 USDC"] {
             assert!(alert.cause.contains(part), "{part}: {}", alert.cause);
         }
     }

@@ -57,7 +57,7 @@ impl Alerts {
                     (told, failures) = (current, 0);
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "the webhook was not told of alerts");
+                    tracing::warn!(%error, "alerts could not be sent to the webhook");
                     self.delivered(Err(&error));
                     match AGAIN_AFTER.get(failures) {
                         Some(wait) => (failures, not_before) = (failures + 1, Instant::now() + *wait),

@@ -37,7 +37,7 @@ pub enum WebhookError {
     TimedOut(String),
     #[error("{0} was not reached")]
     Unreachable(String),
-    #[error("{0} leads elsewhere than when the webhook was set; set it again if that is right")]
+    #[error("{0} leads to another address than when the webhook was set; if that is right, set it again")]
     Moved(String),
     #[error("{host} answered with status {status}")]
     Declined { host: String, status: u16 },
@@ -46,7 +46,7 @@ pub enum WebhookError {
 impl WebhookError {
     /// Returns the step to take next.
     pub const fn next_step(&self) -> &'static str {
-        "Check the address with whoever runs that server."
+        "Check the address with the operator of that server."
     }
 }
 

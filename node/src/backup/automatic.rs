@@ -55,11 +55,11 @@ pub struct Failing {
 pub enum AutomaticError {
     #[error(transparent)]
     Backup(#[from] BackupError),
-    #[error("a passphrase is needed to turn automatic backups on: it opens them, and is kept nowhere")]
+    #[error("daily backups need a passphrase; it opens the backups and is not stored")]
     NoPassphrase,
-    #[error("`keep` is {0}; keep 1 to {KEEP_MAX} of them")]
+    #[error("`keep` is {0}, expected 1 to {KEEP_MAX}")]
     Keep(u32),
-    #[error("automatic backups are off")]
+    #[error("daily backups are off")]
     Off,
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -71,7 +71,7 @@ impl AutomaticError {
         Some(match self {
             Self::Backup(error) => return error.next_step(),
             Self::NoPassphrase | Self::Keep(_) => "Correct what is named and try again; nothing was changed.",
-            Self::Off => "`farthing backup auto on` turns them on.",
+            Self::Off => "Turn them on with `farthing backup auto on`.",
             Self::Ledger(error) => error.next_step(),
         })
     }
@@ -212,11 +212,11 @@ impl Automatic {
         let mut failing = self.0.failing.lock();
         match &made {
             Ok(file) => {
-                tracing::info!(file = file.name, bytes = file.bytes, "an automatic backup was made");
+                tracing::info!(file = file.name, bytes = file.bytes, "a daily backup was made");
                 *failing = None;
             }
             Err(error) => {
-                tracing::warn!(%error, "no automatic backup could be made");
+                tracing::warn!(%error, "the daily backup could not be made");
                 let now_secs = clock::now_secs();
                 let before = failing.take();
                 *failing = Some(Failing {

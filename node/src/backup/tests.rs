@@ -94,7 +94,7 @@ fn a_backup_of_before_is_restored_without_an_authority_and_one_of_a_later_progra
     assert!(
         data_dir.join(file_names::WALLET).exists() && !data_dir.join(file_names::AUTHORITY_PATH).exists()
     );
-    for (format, told) in [(0, "no backup of this program"), (3, "newer program")] {
+    for (format, told) in [(0, "not a backup from this program"), (3, "newer program")] {
         let old = tempfile::tempdir().unwrap();
         let backup = made_in_format(format, old.path(), None);
         let refused = verify(&backup, &passphrase(), old.path()).unwrap_err();

@@ -12,7 +12,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use farthing_ledger::{
     Acknowledgement, DayLimits, Ledger, LedgerError, Observed, PayerChannelFacts, Promise, Purchase,
-    PurchaseEnd, Side,
+    PurchaseEnd, Side, Uncharged,
 };
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
@@ -246,15 +246,15 @@ impl Accounts {
     }
 
     /// Ends an attempt that was not charged. While a copy of it is unaccounted for, a later receipt is still taken.
-    pub async fn release(&self, attempt: &Attempt, reason: &str, copies: &Copies) {
+    pub async fn release(&self, attempt: &Attempt, why: impl Into<Uncharged>, copies: &Copies) {
         if let Some(reservation) = &attempt.reservation {
             self.channels.release(reservation);
         }
         self.settle(attempt, Usdc::ZERO);
         let (call_id, now_secs) = (attempt.call_id(), clock::now_secs());
         let released = match copies.are_in_doubt() {
-            true => self.ledger.release_in_doubt(call_id, reason, now_secs).await,
-            false => self.ledger.release(call_id, reason, now_secs).await,
+            true => self.ledger.release_in_doubt(call_id, why, now_secs).await,
+            false => self.ledger.release(call_id, why, now_secs).await,
         };
         if let Err(error) = released {
             tracing::warn!(%call_id, %error, "a released call was not stored");
@@ -297,7 +297,7 @@ impl Accounts {
         match self.ledger.acknowledge(call_id, acknowledgement).await {
             Ok(()) => self.channels.note_receipt(&receipt),
             Err(error) => {
-                tracing::error!(%call_id, %error, "a receipt was not stored; it is asked for again after a restart");
+                tracing::error!(%call_id, %error, "a receipt was not stored; the node asks again after a restart");
             }
         }
         killpoint::reached("consumer.after_acknowledge");
@@ -323,7 +323,7 @@ impl Accounts {
                 self.channels.note_receipt(&receipt);
             }
             Err(error) => {
-                tracing::error!(%call_id, %error, "a receipt was not stored; it is asked for again after a restart");
+                tracing::error!(%call_id, %error, "a receipt was not stored; the node asks again after a restart");
             }
         }
     }
@@ -332,7 +332,7 @@ impl Accounts {
     pub async fn book_late(&self, purchase: &Purchase, receipt: Verified<Receipt>) -> bool {
         let (owner, call_id, charged) = (purchase.owner, purchase.call_id, receipt.charged);
         if !self.channels.has_room_for_late(&receipt) {
-            tracing::warn!(%owner, %call_id, %charged, "a receipt for a call that had ended as not charged goes beyond all that was signed");
+            tracing::warn!(%owner, %call_id, %charged, "a receipt for a call that had ended as not charged exceeds all that was signed");
             return false;
         }
         let acknowledgement = Acknowledgement {
@@ -474,10 +474,10 @@ impl Accounts {
         let _booking = self.booking.take(owner).await;
         let Some(found) = self.channels.explain(channel, spent_total) else { return };
         let Explained { charged, cause } = found;
-        tracing::warn!(%owner, %charged, ?cause, "booking calls that this ledger lacks");
+        tracing::warn!(%owner, %charged, ?cause, "booking calls that this ledger does not have");
         self.spending.lock().rehold(farthing_ledger::day_of(clock::now_secs()), NO_SECRET, charged);
         if let Err(error) = self.ledger.recover_charges(channel, charged, spent_total, cause).await {
-            tracing::error!(%owner, %error, "they were not stored, and are booked after the next start");
+            tracing::error!(%owner, %error, "they could not be stored and are booked after the next start");
         }
     }
 

@@ -30,11 +30,11 @@ pub enum Mismatch {
     Signature,
     #[error("the receipt is for another {0}")]
     Other(&'static str),
-    #[error("the answer is not the one the receipt names")]
+    #[error("the answer does not match the receipt")]
     Response,
     #[error("the answer's status is {status}, which its receipt calls {outcome:?}")]
     Status { status: u16, outcome: Outcome },
-    #[error("the owner claims to have served the call before it was sent")]
+    #[error("the owner says that it served the call before it was sent")]
     Unasked,
     #[error("the receipt charges {charged} USDC where {due} USDC are due")]
     Charge { charged: Usdc, due: Usdc },

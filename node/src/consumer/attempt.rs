@@ -6,7 +6,7 @@ use std::{
 };
 
 use farthing_discovery::{CallPlan, KnownService};
-use farthing_ledger::Promise;
+use farthing_ledger::{Promise, Uncharged};
 use farthing_network::NotStarted;
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
@@ -98,7 +98,7 @@ impl Consumer {
             }
             if let Some(pause) = pause_before_trial(&exchanged, trial_until).filter(|_| trials < TRIALS_MAX) {
                 trials += 1;
-                self.0.accounts.release(&attempt, RefusalCode::RateLimited.name(), &turn).await;
+                self.0.accounts.release(&attempt, Uncharged::refused(RefusalCode::RateLimited), &turn).await;
                 // Calls of other operations need not wait for this one.
                 drop(place);
                 tokio::time::sleep(pause).await;
@@ -109,7 +109,7 @@ impl Consumer {
                 Exchanged::Refused(
                     refusal @ Refusal { code: RefusalCode::PriceChanged, listing: Some(_), .. },
                 ) if is_first_round => {
-                    self.0.accounts.release(&attempt, "price changed", &turn).await;
+                    self.0.accounts.release(&attempt, Uncharged::refused(refusal.code), &turn).await;
                     (service, plan) = self.followed(&order, &service, refusal).await?;
                     self.check_accepted(&order, (&service, &plan), (before, charge))?;
                 }
@@ -122,7 +122,7 @@ impl Consumer {
                             RefusalCode::InsufficientVoucher | RefusalCode::BooksBehind
                         ) =>
                 {
-                    self.0.accounts.release(&attempt, refusal.code.name(), &turn).await;
+                    self.0.accounts.release(&attempt, Uncharged::refused(refusal.code), &turn).await;
                     self.heal_for_a_call(attempt.expected.owner, deadline).await?;
                 }
                 exchanged => {
@@ -163,7 +163,8 @@ impl Consumer {
         let accepted = self.most_accepted(order, &service, &first)?;
         let agreed = order.max_price.or(accepted).unwrap_or(Usdc::MAX);
         let price_max = self.0.rules.limits().price_max_of(&order.grant).min(agreed);
-        if first.as_ref().is_ok_and(|plan| plan.price <= price_max) {
+        let is_served = !service.listing().paused;
+        if is_served && first.as_ref().is_ok_and(|plan| plan.price <= price_max) {
             return first.map(|plan| (service, plan));
         }
         match self.0.catalog.refresh(&service, &asker).await {

@@ -93,28 +93,28 @@ impl std::fmt::Display for Difference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::UnknownThere { charged } => {
-                write!(f, "you have the receipt of it over {charged} USDC, and its owner has no such call")
+                write!(f, "you have a receipt for {charged} USDC, but the owner has no such call")
             }
             Self::ChargedThere { charged } => {
-                write!(f, "your books say that it cost nothing, and its owner charged {charged} USDC")
+                write!(f, "your ledger says that it was free, but the owner charged {charged} USDC")
             }
             Self::UnknownHere { charged } => {
                 write!(
                     f,
-                    "its owner charged {charged} USDC, and neither call nor adjustment is in your books"
+                    "the owner charged {charged} USDC, but your ledger has neither the call nor an adjustment"
                 )
             }
             Self::Charge { here, there } => {
-                write!(f, "your receipt says {here} USDC, and its owner's books {there} USDC")
+                write!(f, "your receipt says {here} USDC, but the owner's ledger {there} USDC")
             }
             Self::Outcome { here, there: Some(there) } => {
-                write!(f, "your receipt says {here:?}, and its owner's books {there:?}")
+                write!(f, "your receipt says {here:?}, but the owner's ledger {there:?}")
             }
             Self::Outcome { here, there: None } => {
-                write!(f, "your receipt says {here:?}, and its owner's books have no end of it")
+                write!(f, "your receipt says {here:?}, but the owner's ledger does not say how it ended")
             }
             Self::Channel { here, there } => {
-                write!(f, "your receipt names the channel {here}, and its owner's books {there}")
+                write!(f, "your receipt has the channel {here}, but the owner's ledger {there}")
             }
         }
     }

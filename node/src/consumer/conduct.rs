@@ -119,7 +119,7 @@ impl Conduct {
                 }
                 Ok(_) => drop(state.dirty.insert(key)),
                 Err(error) => {
-                    tracing::warn!(service = %key.service, %error, "how a service behaved cannot be read");
+                    tracing::warn!(service = %key.service, %error, "the record of a service's behaviour cannot be read");
                 }
             }
         }
@@ -221,7 +221,7 @@ impl Conduct {
 
     async fn stored(self) {
         if let Err(error) = self.store().await {
-            tracing::warn!(%error, "how services behave was not stored; it is tried again with the next call");
+            tracing::warn!(%error, "the record of services' behaviour could not be stored; the next call tries again");
         }
     }
 

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use farthing_ledger::{Acknowledgement, LedgerError, PayerChannelFacts};
+use farthing_ledger::{Acknowledgement, LedgerError, PayerChannelFacts, Uncharged};
 use farthing_os::clock;
 use farthing_protocol::{
     CallResponse, ChannelId, Domain, RefusalCode, Signature, Usdc, Verified, channel::Receipt,
@@ -69,7 +69,7 @@ impl Consumer {
                 Err(self.close_unasked(attempt, receipt, signature, turn).await)
             }
             Exchanged::Refused(refusal) => {
-                self.0.accounts.release(attempt, refusal.code.name(), &turn).await;
+                self.0.accounts.release(attempt, Uncharged::refused(refusal.code), &turn).await;
                 if refusal.code == RefusalCode::ChannelClosing
                     && let Some(reservation) = attempt.reservation
                 {
@@ -229,13 +229,13 @@ impl Consumer {
             && let Some(reservation) = &attempt.reservation
             && let Err(error) = self.compare_again(reservation.owner, reservation.channel).await
         {
-            tracing::warn!(%error, "the owner's books cannot be seen");
+            tracing::warn!(%error, "the owner's ledger cannot be read");
         }
         if receipt.charged.is_zero() || may_be_forgotten() {
             return self.close_without_answer(attempt, receipt, signature, turn).await;
         }
         let mismatch = Mismatch::Unasked;
-        self.0.accounts.release(attempt, &mismatch.to_string(), &turn).await;
+        self.0.accounts.release(attempt, mismatch.to_string(), &turn).await;
         self.stop_buying(attempt, &mismatch).await;
         BuyError::BadAnswer { mismatch, charged: None }
     }
@@ -274,7 +274,7 @@ impl Consumer {
             if !consumer.0.channels.unexplained(owner).is_zero()
                 && let Err(error) = consumer.heal(owner).await
             {
-                tracing::warn!(%owner, %error, "the owner counts more than this node, and its books cannot be seen");
+                tracing::warn!(%owner, %error, "the owner counts more than this node, and its ledger cannot be read");
             }
         });
         match mismatch {
@@ -329,7 +329,7 @@ impl Consumer {
         if let Err(error) = self.0.accounts.observe(stopped, channel.close_at_secs).await {
             tracing::error!(%owner, %error, "a stopped channel was not stored");
         }
-        tracing::error!(%owner, channel = %channel.id, "the channel is stopped; its close is being requested");
+        tracing::error!(%owner, channel = %channel.id, "the channel is stopped; this node is asking for its close");
         let funding = self.0.funding.clone();
         self.0.tasks.spawn(async move {
             if let Err(error) = funding.request_close(&channel).await {

@@ -18,6 +18,7 @@ use super::{
 mod books;
 mod causes;
 
+use books::spoken;
 pub use books::{BadPage, BooksError, NotTold, Unseen};
 pub use causes::{AwaitedClose, AwaitedDeposit, LastKnown, NoAnswer, NoRoom};
 
@@ -26,7 +27,7 @@ pub use causes::{AwaitedClose, AwaitedDeposit, LastKnown, NoAnswer, NoRoom};
 pub enum BuyError {
     #[error("{}", unusable(.0))]
     Service(#[from] CatalogError),
-    #[error("the secret `{secret}` is not made for the service {service}")]
+    #[error("the secret `{secret}` does not allow the service {service}")]
     NotScoped { secret: String, service: ServiceId },
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -42,7 +43,7 @@ pub enum BuyError {
     TermsRefused(#[from] Unfit),
     #[error("{0}")]
     Unfunded(MissingFunds),
-    #[error("{available} USDC are left on the channel with {owner} and the call costs {price} USDC")]
+    #[error("the channel with {owner} has {available} USDC left and the call costs {price} USDC")]
     ChannelLow { owner: Address, available: Usdc, price: Usdc },
     #[error("{}", flagged(*.service, .refused))]
     Flagged { service: ServiceId, refused: ServiceRefusal },
@@ -53,9 +54,9 @@ pub enum BuyError {
     #[error("{}", .close.told(*.owner, *.channel))]
     CloseAwaited { owner: Address, channel: ChannelId, close: AwaitedClose },
     #[error(
-        "the channel {channel} with this owner can be withdrawn from {has_secs} s after a request to close, and the \
-         owner lists {asks_secs} s: `farthing channel close {channel}` ends it, and the next call opens one that the \
-         owner serves"
+        "the deposit of channel {channel} can be withdrawn {has_secs} s after a request to close, but the owner \
+         requires {asks_secs} s: close it with `farthing channel close {channel}`; the next call opens one that the \
+         owner accepts"
     )]
     DelayTooShort { channel: ChannelId, has_secs: u64, asks_secs: u64 },
     #[error("an earlier receipt of this owner did not match what was bought")]
@@ -66,7 +67,7 @@ pub enum BuyError {
     ChainUnreachable(ChainError),
     #[error(transparent)]
     OpenFailed(ChainError),
-    #[error("{}; the call was not sent, and nothing was charged for it", time_up(*.0))]
+    #[error("{}; the call was not sent and not charged", time_up(*.0))]
     TimeUp(Option<AwaitedDeposit>),
     /// This wallet's own policy keeps it from signing.
     #[error(transparent)]
@@ -74,7 +75,7 @@ pub enum BuyError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// Nothing was sent this time.
-    #[error("{0}; the call was not sent, and whether it was charged before is learned after a restart")]
+    #[error("{0}; the call was not sent; after a restart the node can say whether it was charged earlier")]
     Unread(#[source] LedgerError),
     /// The call was sent, and what it promised could not be stored.
     #[error("{}", not_stored(.0))]
@@ -84,9 +85,9 @@ pub enum BuyError {
     #[error("the node is shutting down")]
     ShuttingDown,
     /// A mistake in this program ended the purchase; what it promised is resolved by the call id.
-    #[error("the node failed while it bought the call")]
+    #[error("the node failed while it was buying the call")]
     Failed,
-    #[error("this call costs {now} USDC now, and {before} USDC is accepted{}", above(.cap.as_ref()))]
+    #[error("this call now costs {now} USDC, but you accepted {before} USDC{}", above(.cap.as_ref()))]
     PriceChanged {
         before: Usdc,
         now: Usdc,
@@ -94,25 +95,25 @@ pub enum BuyError {
         cap: Option<Cap>,
     },
     #[error(
-        "the owner charges {price} USDC for answers with a status from 400 to 499 as well now, which were free when this \
+        "the owner now also charges {price} USDC for answers with a status from 400 to 499, which were free when this \
          node began to buy from it"
     )]
     DeclinedCharged { price: Usdc },
-    #[error("the call id was used with another service, path, parameters or body")]
+    #[error("the call id was already used with another service, path, parameters or body")]
     CallIdConflict,
     #[error("the call did not reach the owner's node: {0}")]
     OwnerUnreachable(#[source] LastKnown),
     /// The owner may well be there. Never [`BooksError::Ledger`]: that is this node's fault, and [`BuyError::Ledger`].
-    #[error("nothing is promised to this owner before its books of the channel agree with yours: {0}")]
+    #[error("this node does not buy from this owner until its ledger agrees with yours: {0}")]
     BooksUnseen(#[source] BooksError),
     #[error("the call was not sent: {0}")]
     Busy(#[source] NoRoom),
     #[error(
-        "the call was not sent: too many calls of this operation that the secret `{secret}` made came to nothing within a \
-         minute, and its owner does no more than a few of these for nothing"
+        "the call was not sent: the secret `{secret}` made too many uncharged calls of this operation within a minute, \
+         and the owner allows only a few"
     )]
     ShareUsed { secret: String, wait_secs: u64 },
-    #[error("the owner's node refused the call ({}): {}", .0.code.name(), .0.detail)]
+    #[error("the owner's node refused the call ({}): {}", spoken(.0.code), .0.detail)]
     Refused(Refusal),
     /// `status` is what the service gave, by its owner's word; 0 when it gave none.
     #[error("{why}")]
@@ -123,9 +124,9 @@ pub enum BuyError {
         /// `None` while it is not known.
         charged: Option<Usdc>,
     },
-    #[error("the call was finished earlier, charged {charged} USDC, and its answer is no longer kept")]
+    #[error("the call was finished earlier and charged {charged} USDC; its answer is no longer kept")]
     BodyGone { charged: Usdc },
-    #[error("the call was charged {charged} USDC before, and its answer is not to be had now: {reason}")]
+    #[error("the call was charged {charged} USDC earlier, but its answer is not available now: {reason}")]
     NotRepeated {
         charged: Usdc,
         #[source]
@@ -154,65 +155,65 @@ impl BuyError {
             Self::Service(CatalogError::DetailsUnavailable {
                 reason: ContentError::OtherContent | ContentError::Unreadable(_),
                 ..
-            }) => "Its owner has to publish the service again; nothing was sent.",
+            }) => "The owner must publish the service again. Nothing was sent.",
             Self::Service(CatalogError::DetailsUnavailable { .. })
             | Self::OwnerUnreachable(_)
-            | Self::BooksUnseen(_) => "Try again later; nothing was sent.",
+            | Self::BooksUnseen(_) => "Try again later. Nothing was sent.",
             Self::Service(CatalogError::NoMemory(_)) => {
-                "Wait as Retry-After says, then send it again with the same call_id; nothing was done this time."
+                "Wait as Retry-After says, then send it again with the same call_id. Nothing was done this time."
             }
             Self::Service(CatalogError::NotRead(_)) => {
-                "The node's log says more; restart the node, then send the call again with the same call_id."
+                "Read the node's log and restart the node, then send the call again with the same call_id."
             }
             Self::NotScoped { .. } => {
-                "Use a secret that is, or add the service with `farthing secret limit`."
+                "Use another secret, or allow the service with `farthing secret limit`."
             }
             Self::Plan(PlanError::UnknownPath(_)) => "Use a path of the service's description.",
             Self::Plan(PlanError::MethodNotAllowed(_)) => "Use a method of the service's description.",
-            Self::Plan(PlanError::BadParameter(_)) => "Correct the named parameter and send the call again.",
+            Self::Plan(PlanError::BadParameter(_)) => "Correct what is named and send the call again.",
             Self::OutOfBounds(_) => "Send less, or ask the owner for an operation that takes a reference.",
             Self::AboveMaxPrice { .. } => "Raise `max_price` in the call, or leave it out.",
             Self::OverLimit(_) => {
-                "`farthing spending show` shows the limits, `farthing secret list` those of secrets."
+                "`farthing spending show` shows the limits of the node, `farthing secret list` those of secrets."
             }
             Self::NoCommonScheme { .. } => {
                 "Compare the listing's `accepts` with this node's chain in `farthing status`."
             }
             Self::TermsRefused(_) => {
-                "Look for another service with `farthing catalog search`, or raise the setting that is named."
+                "Find another service with `farthing catalog search`, or raise the named setting."
             }
             Self::Flagged { .. } => {
-                "Look for another service with `farthing catalog search`, or buy it all the same with \
-                 `farthing spending flagged SERVICE --rule warn` or on the console's page Limits."
+                "Find another service with `farthing catalog search`, or buy this one anyway with `farthing spending \
+                 flagged SERVICE --rule warn` or on the console's page Limits."
             }
             Self::Unfunded { .. } => {
-                "Send what is missing to the wallet's address; `farthing wallet balance` shows when it arrived."
+                "Send the missing amount to the wallet's address; `farthing wallet balance` shows when it has arrived."
             }
             Self::ChannelLow { .. } => {
-                "A top-up is made in the background when the wallet has funds; try again in a moment."
+                "Try again in a moment: if the wallet has funds, the node tops up the channel in the background."
             }
             Self::TooMuchUndecided(_) => {
-                "Wait: this node goes on asking the owner, and calls go on once it tells. `farthing audit --with` compares \
-                 both books, and `farthing catalog search` finds another service."
+                "Wait: this node keeps asking the owner, and calls continue when it answers. Compare both ledgers with \
+                 `farthing audit --with`, or find another service with `farthing catalog search`."
             }
             Self::ChannelClosing => {
-                "Try again when `farthing channel list` shows it closed; a new call reopens it."
+                "Try again when `farthing channel list` shows the channel as closed; a new call opens it again."
             }
             Self::CloseAwaited { close, .. } => close.next_step(),
             Self::DelayTooShort { .. } => {
-                "Close it with `farthing channel close`; the next call opens one with the listed delay."
+                "Close it with `farthing channel close`; the next call opens a channel with the required delay."
             }
             Self::OwnerDistrusted => {
-                "Nothing more is promised to this owner: `farthing channel close` takes the deposit back, and then \
-                 `farthing channel resume` buys from it again."
+                "This node buys nothing more from this owner. Take the deposit back with `farthing channel close`; \
+                 after that you can buy again with `farthing channel resume`."
             }
             Self::ChainNotReady(_) | Self::ChainUnreachable(_) => {
-                "Paid calls resume by themselves; `farthing doctor` checks the endpoints."
+                "Paid calls resume automatically; `farthing doctor` checks the endpoints."
             }
             Self::TimeUp(Some(AwaitedDeposit::Made(_))) => "Repeat the call: its channel can pay for it now.",
-            Self::TimeUp(_) => "Repeat the call: a deposit that was begun goes on, and pays for it.",
+            Self::TimeUp(_) => "Repeat the call: a deposit that has begun continues and pays for it.",
             Self::OpenFailed(ChainError::UnderWay { .. }) => {
-                "Repeat the call when the node runs again: a deposit that was begun goes on, and pays for it."
+                "Repeat the call when the node runs again: a deposit that has begun continues and pays for it."
             }
             Self::OpenFailed(_) | Self::Unsigned(_) => {
                 "See the reason above; `farthing doctor` checks wallet and chain."
@@ -226,44 +227,47 @@ impl BuyError {
             | Self::Undecided(NoAnswer::Books(BooksError::Ledger(error))) => repeat_after(error),
             Self::SpendingStopped(stopped) => stopped.next_step(),
             Self::Failed => {
-                "The node's log says more; repeat the call with the same call_id, it is never charged twice."
+                "Read the node's log, then repeat the call with the same call_id; it is never charged twice."
             }
-            Self::ShuttingDown => "Try again when it is back.",
+            Self::ShuttingDown => "Try again when the node is back.",
             Self::PriceChanged { cap, .. } => match cap {
                 None => {
-                    "Name the new price in the call's `max_price`, or accept it for all calls with \
-                         `farthing spending accept` or on the console's page Limits."
+                    "Set the call's `max_price` to the new price, or accept it for all calls with `farthing spending \
+                     accept` or on the console's page Limits."
                 }
                 Some(Cap::MaxPrice(_)) => "Raise `max_price` to the new price.",
                 Some(Cap::Limit(_)) => {
-                    "Raise that limit with `farthing spending limits`, then name the new price in the call's \
-                         `max_price`, or accept it with `farthing spending accept`."
+                    "Raise that limit with `farthing spending limits`, then set the call's `max_price` to the new \
+                     price, or accept it with `farthing spending accept`."
                 }
             },
             Self::DeclinedCharged { .. } => {
-                "Name in the call's `max_price` what it may cost, or accept it for all calls with `farthing spending \
-                 accept` or on the console's page Limits."
+                "Set the call's `max_price`, or accept the price for all calls with `farthing spending accept` or on \
+                 the console's page Limits."
             }
             Self::CallIdConflict => "Use a new call_id (or Idempotency-Key) for a different call.",
             Self::Busy(_) | Self::ShareUsed { .. } => {
-                "Wait as Retry-After says, then send the call again; nothing was sent."
+                "Wait as Retry-After says, then send the call again. Nothing was sent."
             }
             Self::Refused(refusal) => after_refusal(refusal.code),
             Self::UpstreamFailed { why: Unanswered::TimedOut, .. } => {
-                "Try again; the owner is not paid for this."
+                "Try again. The owner is not paid for this call."
             }
-            Self::UpstreamFailed { .. } => "Try again later; the owner is not paid for this.",
+            Self::UpstreamFailed { why: Unanswered::Oversize, .. } => {
+                "Ask for less data if the service allows it. The owner is not paid for this call."
+            }
+            Self::UpstreamFailed { .. } => "Try again later. The owner is not paid for this call.",
             Self::BadAnswer { .. } => {
-                "Nothing more is promised to this owner; its deposit is being taken back."
+                "This node buys nothing more from this owner and is taking the deposit back."
             }
             Self::BodyGone { .. } => {
-                "Repeat the call with the same call_id: it is never charged twice. When that brings no answer either, a new call_id buys \
-                 it again; a call with effects has them again then."
+                "Repeat the call with the same call_id: it is never charged twice. If that brings no answer either, \
+                 buy it again with a new call_id; a call with effects then has them twice."
             }
             Self::Undecided(NoAnswer::Elsewhere(_))
             | Self::NotRepeated { reason: NoAnswer::Elsewhere(_), .. } => {
-                "Set the settings back (`farthing doctor` names them while money is on that channel), restart the node, and \
-                 repeat the call with the same call_id: it is never charged twice."
+                "Change the settings back (`farthing doctor` names them while there is money on that channel), restart \
+                 the node, and repeat the call with the same call_id: it is never charged twice."
             }
             Self::NotRepeated { .. } => {
                 "Repeat the call with the same call_id later: it is never charged twice."
@@ -330,7 +334,7 @@ fn unusable(error: &CatalogError) -> String {
             format!("no connected node knows the service {service}")
         }
         CatalogError::DetailsUnavailable { owner, reason } => {
-            format!("the details of this service cannot be had from its owner {owner}: {reason}")
+            format!("the details of this service are not available from its owner {owner}: {reason}")
         }
         CatalogError::NotRead(_) => format!("{error}; the call was not sent"),
         CatalogError::Store(error) => error.to_string(),
@@ -356,19 +360,19 @@ fn time_up(deposit: Option<AwaitedDeposit>) -> String {
             format!(": a deposit of {amount} USDC into it was made meanwhile")
         }
     };
-    format!("the call's time was up before its channel could pay for it{deposit}")
+    format!("the call timed out before its channel could pay for it{deposit}")
 }
 
 fn not_stored(error: &LedgerError) -> String {
     match error.is_failure() {
-        true => format!("{error}; whether the call was served is learned after a restart"),
-        false => format!("{error}; the call was sent all the same, and its owner may have charged it"),
+        true => format!("{error}; after a restart the node can say whether the call was served"),
+        false => format!("{error}; the call was still sent, and the owner may have charged it"),
     }
 }
 
 fn not_known(reason: &NoAnswer) -> String {
-    let goes_on = if let NoAnswer::Elsewhere(_) = reason { "" } else { "; this node goes on asking" };
-    format!("whether the call was charged is not known yet ({reason}){goes_on}")
+    let goes_on = if let NoAnswer::Elsewhere(_) = reason { "" } else { "; this node keeps asking" };
+    format!("it is not known yet whether the call was charged ({reason}){goes_on}")
 }
 
 /// The step before a call is repeated that may have been charged, where this node's ledger did not do its part.
@@ -387,11 +391,11 @@ const fn repeat_after(error: &LedgerError) -> &'static str {
 fn flagged(service: ServiceId, refused: &ServiceRefusal) -> String {
     let ServiceRefusal { flag, wait_secs, is_tried } = refused;
     let next = if *is_tried {
-        format!("A call tries it now; ask again in {wait_secs} s")
+        format!("A trial call is under way; try again in {wait_secs} s")
     } else {
-        format!("It is tried again by the first call in {wait_secs} s")
+        format!("The first call after {wait_secs} s tries it again")
     };
-    format!("this node buys nothing from the service {service} for now: {flag}. {next}")
+    format!("this node does not buy from the service {service} for now: {flag}. {next}")
 }
 
 fn spending_stopped(stopped: Stopped) -> String {
@@ -405,7 +409,7 @@ fn spending_stopped(stopped: Stopped) -> String {
 const fn after_refusal(code: RefusalCode) -> &'static str {
     match code {
         RefusalCode::Malformed | RefusalCode::BadParameter => {
-            "Correct the named parameter and send the call again."
+            "Correct what is named and send the call again."
         }
         RefusalCode::UnknownService | RefusalCode::UnknownOperation => {
             "Use a path of the service's current description."
@@ -423,26 +427,28 @@ const fn after_refusal(code: RefusalCode) -> &'static str {
         | RefusalCode::VoucherAboveDeposit
         | RefusalCode::InsufficientVoucher => "`farthing channel list` shows the channel with this owner.",
         RefusalCode::ChannelClosing => {
-            "Try again in a few minutes: the owner serves nothing on a channel before its close has stood in the chain. If \
-             `farthing channel list` shows it open by then, close it again with `farthing channel close`."
+            "Try again in a few minutes: after a close the owner waits until the chain has confirmed it. If `farthing \
+             channel list` then still shows the channel as open, close it again with `farthing channel close`."
         }
         RefusalCode::DelayTooShort => {
-            "Close it with `farthing channel close`; the next call opens one with the listed delay."
+            "Close it with `farthing channel close`; the next call opens a channel with the required delay."
         }
         RefusalCode::DepositTooSmall => {
-            "Send the call again in a moment: where the owner has just closed the channel, the call opens it anew. Otherwise \
-             `farthing channel open SERVICE --deposit AMOUNT` adds to it."
+            "Send the call again in a moment: if the owner has just closed the channel, the call opens a new one. \
+             Otherwise add to the deposit with `farthing channel open SERVICE --deposit AMOUNT`."
         }
         RefusalCode::DepositNotSafe => {
             "Wait until the chain's layer 1 holds the deposit, usually some minutes, then send the call again."
         }
         RefusalCode::OwnerCannotClaim => {
-            "Try again later, or look for another service with `farthing catalog search`."
+            "Try again later, or find another service with `farthing catalog search`."
         }
         RefusalCode::BooksBehind => {
-            "Try again in a minute. If it lasts, compare the books with `farthing audit --with OWNER`."
+            "Try again in a minute. If this goes on, compare the ledgers with `farthing audit --with OWNER`."
         }
-        RefusalCode::MayHaveRun => "Check its effect before you repeat it with a new call_id.",
+        RefusalCode::MayHaveRun => {
+            "Check whether the call had its effect before you repeat it with a new call_id."
+        }
     }
 }
 

@@ -125,7 +125,7 @@ impl Funding {
         let lapsed = here.filter(|(_, deposit)| deposit.lapses_secs <= now_secs);
         for at in lapsed.map(|(at, _)| *at).collect::<HashSet<_>>() {
             if let Err(error) = placed.put(at, || at_rest.placed(at, now_secs)).await {
-                tracing::warn!(owner = %at.owner, %error, "deposits that have lapsed stay in the ledger");
+                tracing::warn!(owner = %at.owner, %error, "expired deposits could not be removed from the ledger");
             }
         }
         for deposit in parts.chain.deposits_under_way_at_start() {
@@ -198,6 +198,20 @@ impl Funding {
         // Nothing is missing where an endpoint only said for a while that the channel is empty.
         let is_over_limit = matches!(made, Err(BuyError::OverLimit(_)));
         if is_over_limit && self.is_shown_again(accept.pay_to).await { Ok(()) } else { made }
+    }
+
+    /// Returns the deposit that a call at `price` makes first, or for which the wallet lacks the money; `None` where the channel
+    /// carries the call, or what the wallet has is not known.
+    pub fn deposit_before(&self, accept: &Accept, price: Usdc) -> Option<Usdc> {
+        let channel = self.0.channels.get(self.to_fill(accept).id(&self.0.chain.domain()));
+        if channel.as_ref().is_some_and(|channel| channel.state.available() >= price) {
+            return None;
+        }
+        let balance = self.balance().ok()?.usdc;
+        match self.0.policy.size(channel.as_ref(), price, accept.min_deposit, balance) {
+            Ok(wanted) => Some(wanted.amount),
+            Err(lacking) => Some(lacking),
+        }
     }
 
     /// Returns the deposit into the channel with an owner that whoever waits `since` then has waited for.
@@ -364,7 +378,7 @@ impl Funding {
             && !emptied.is_empty()
             && let Err(error) = self.0.refills.note(owner, &emptied, is_by_hand, clock::now_secs()).await
         {
-            tracing::warn!(%owner, %error, "that an emptied channel was filled was not stored");
+            tracing::warn!(%owner, %error, "the filling of an emptied channel could not be stored");
         }
         // Without a transaction the chain was only said to hold as much already.
         if made.as_ref().is_ok_and(|report| report.tx_hash.is_some()) {
@@ -404,7 +418,7 @@ impl Funding {
     async fn store_again(&self, at: RestingPlace) {
         let placed = || self.0.at_rest.placed(at, clock::now_secs());
         if let Err(error) = self.0.placed.put(at, placed).await {
-            tracing::warn!(owner = %at.owner, %error, "what became of a deposit was not stored");
+            tracing::warn!(owner = %at.owner, %error, "the result of a deposit could not be stored");
         }
     }
 

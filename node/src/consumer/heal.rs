@@ -97,7 +97,7 @@ impl Consumer {
     /// Brings the books together with an owner's while this node runs.
     ///
     /// # Errors
-    /// [`BooksError`] when the owner's books cannot be seen; nothing may be promised to it then.
+    /// [`BooksError`] when the owner's ledger cannot be read; nothing may be promised to it then.
     pub(super) async fn heal(&self, owner: Address) -> Result<(), BooksError> {
         let alone = self.0.healing.take(owner).await;
         self.heal_alone(owner, alone).await
@@ -137,7 +137,7 @@ impl Consumer {
             self.compare_again(owner, channel.id).await?;
         }
         if unexplained().is_zero() {
-            tracing::warn!(%owner, "the books agree again");
+            tracing::warn!(%owner, "the ledgers agree again");
             self.accused().end(channel.id);
             return Ok(());
         }

@@ -44,7 +44,7 @@ const JUDGED_WITHIN: Duration = Duration::from_millis(limits::CALL_DEADLINE_MS_M
 const CHARGED_AND_LOST: &str =
     "the call was charged, its answer never arrived, and the owner's node did not give it when asked again";
 const CHARGED_AND_UNJUDGED: &str =
-    "the call was charged after its time, and nobody has the description any more that it was bought with";
+    "the call was charged late, and the description it was bought with is no longer available";
 const LEFT_OPEN: &str =
     "the owner's node took the call, did not end it in time, and said later that it was not charged";
 const FAILED_LATER: &str = "the owner's node said after the call's time that the service had failed";
@@ -215,11 +215,12 @@ impl Consumer {
         let grounds = timeout(JUDGED_WITHIN, reading).await;
         grounds.unwrap_or_else(|_| {
             let why = trouble.map_or_else(
-                || "too many others are read before it".to_owned(),
+                || "too many other descriptions are being read first".to_owned(),
                 |error| format!("{error}. {}", error.next_step()),
             );
             let service = bought.listing.service;
-            tracing::warn!(%service, %secret, why, "a charged answer is not judged: this node cannot read its description");
+            tracing::warn!(%service, %secret, why, "a charged answer cannot be judged: this node cannot read its \
+                                                    description");
             Grounds::Unread
         })
     }

@@ -166,7 +166,7 @@ impl Promised {
     async fn store(&self, channel: ChannelId, word: CloseWord) {
         let key = channel.as_bytes().to_vec();
         if let Err(error) = self.ledger.put(Namespace::Closes, key, word.to_bytes()).await {
-            tracing::warn!(%channel, %error, "what an owner said of a close is as before at the next start");
+            tracing::warn!(%channel, %error, "an owner's answer about a close could not be stored");
         }
     }
 
@@ -241,7 +241,7 @@ impl Promised {
             return;
         }
         if let Err(error) = self.ledger.delete(Namespace::Closes, channel.as_bytes().to_vec()).await {
-            tracing::warn!(%channel, %error, "an owner's kept promise stays in the ledger");
+            tracing::warn!(%channel, %error, "an owner's kept promise could not be removed from the ledger");
         }
     }
 

@@ -116,7 +116,7 @@ impl Consumer {
         if !self.0.channels.unexplained(owner).is_zero()
             && let Err(reason) = self.heal(owner).await
         {
-            tracing::warn!(%owner, %reason, "what it counts beyond this node is not explained yet");
+            tracing::warn!(%owner, %reason, "it is not known yet why it counts more than this node");
         }
     }
 
@@ -224,7 +224,7 @@ impl Consumer {
     async fn lacks_nothing(&self, channel: ChannelId) {
         self.0.channels.settle(channel);
         if let Err(error) = self.0.ledger.note_compared(channel).await {
-            tracing::warn!(%channel, %error, "its books are compared again after the next start");
+            tracing::warn!(%channel, %error, "its ledger is compared again after the next start");
         }
     }
 

@@ -242,7 +242,7 @@ impl Consumer {
                 if let Some(unjudged) = self.0.accounts.undecided().take_unjudged(owner, call_id) {
                     self.observe_uncharged(&attempt.promise, unjudged);
                 }
-                self.0.accounts.release(&attempt, &reason, &turn).await;
+                self.0.accounts.release(&attempt, reason, &turn).await;
                 return None;
             }
             (End::Open | End::Receipt, _) => return Some(turn),

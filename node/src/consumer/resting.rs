@@ -70,24 +70,24 @@ impl Resting {
     }
 }
 
-/// The sums that are not zero: `0.04 USDC lie there, and …`.
+/// The sums that are not zero: `0.04 USDC are there, and …`.
 impl fmt::Display for Resting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hours = self.hours();
         let parts = [
-            (self.shown, "lie there".to_owned()),
+            (self.shown, "are there".to_owned()),
             (
                 self.coming,
-                format!("are on their way there or may still arrive, and count for {hours} h at the most"),
+                format!("are on their way there or may still arrive, and count for at most {hours} h"),
             ),
             (
                 self.returned,
-                format!("count for deposits of the last day that came back, for {hours} h at the most"),
+                format!("count for deposits of the last day that came back, for at most {hours} h"),
             ),
         ];
         let mut told = parts.into_iter().filter(|(sum, _)| !sum.is_zero()).peekable();
         if told.peek().is_none() {
-            return f.write_str("nothing lies there");
+            return f.write_str("nothing is there");
         }
         for (number, (sum, what)) in told.enumerate() {
             let before = if number == 0 { "" } else { ", and " };
@@ -137,8 +137,8 @@ mod tests {
         let told = resting(40_000, 0, 10_000).to_string();
         assert_eq!(
             told,
-            "0.04 USDC lie there, and 0.01 USDC count for deposits of the last day that came back, for 2 h at the most"
+            "0.04 USDC are there, and 0.01 USDC count for deposits of the last day that came back, for at most 2 h"
         );
-        assert_eq!(resting(0, 0, 0).to_string(), "nothing lies there");
+        assert_eq!(resting(0, 0, 0).to_string(), "nothing is there");
     }
 }

@@ -33,7 +33,9 @@ impl Stopped {
     pub const fn next_step(self) -> &'static str {
         match self {
             Self::ByConfiguration => "Set `spending.enabled = true` and restart the node.",
-            Self::Since(_) => "`farthing spending resume` or the console's Finance page lifts it.",
+            Self::Since(_) => {
+                "Allow it again with `farthing spending resume` or on the console's Finance page."
+            }
         }
     }
 }
@@ -94,7 +96,7 @@ pub async fn stop_in(ledger: &Ledger) -> Result<(), LedgerError> {
 /// The reason that a change was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
-    #[error("spending is stopped, but that could not be stored, so it ends with the next restart")]
+    #[error("spending is stopped, but this could not be stored, so it lasts only until the next restart")]
     StopNotStored(#[source] LedgerError),
     #[error("the change could not be stored, so nothing was changed")]
     NotStored(#[source] LedgerError),
@@ -143,7 +145,7 @@ impl Rules {
             None => StoredRules::default(),
             Some(Ok(stored)) => stored,
             Some(Err(error)) => {
-                tracing::error!(%error, "what was set for spending cannot be read, so spending is stopped");
+                tracing::error!(%error, "the stored spending rules cannot be read, so spending is stopped");
                 StoredRules { stopped_secs: Some(clock::now_secs()), limits: UserLimits::default() }
             }
         };
@@ -212,7 +214,7 @@ impl Rules {
             return Err(RulesError::OffByConfiguration);
         }
         self.change(|stored| stored.stopped_secs = None).await?;
-        tracing::info!("spending goes on");
+        tracing::info!("spending is allowed again");
         Ok(())
     }
 

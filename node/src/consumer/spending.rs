@@ -11,7 +11,7 @@ use super::resting::Resting;
 
 /// Ways to have back what lies in channels.
 const OF_OWNER_BACK: &str =
-    "wait until the owner claims what it earned, close the channel with `farthing channel close`";
+    "wait until the owner claims its earnings, close the channel with `farthing channel close`";
 const OF_ANY_BACK: &str = "close a channel with `farthing channel close`";
 
 /// Caps set by the user.
@@ -64,11 +64,13 @@ impl SpendingCaps {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OverLimit {
     #[error(
-        "this call costs {price} USDC and your limit per call is {price_max} USDC; raise `spending.price_max` with `farthing spending limits --per-call` to allow it"
+        "this call costs {price} USDC and your limit per call is {price_max} USDC; to allow it, raise \
+         `spending.price_max` with `farthing spending limits --per-call`"
     )]
     Price { price: Usdc, price_max: Usdc },
     #[error(
-        "this call costs {price} USDC and the secret `{secret}` may pay {price_max} USDC for one; `farthing secret limit` raises it"
+        "this call costs {price} USDC and the secret `{secret}` may pay {price_max} USDC for one; raise that with \
+         `farthing secret limit`"
     )]
     SecretPrice { secret: String, price: Usdc, price_max: Usdc },
     #[error(
@@ -80,25 +82,31 @@ pub enum OverLimit {
     )]
     SecretDay { spent: Usdc, per_day: Usdc, price: Usdc },
     #[error(
-        "the secret `{secret}` has spent {spent} of its own {per_day} USDC today and this call costs {price} USDC; `farthing secret limit` raises it, or wait until midnight UTC"
+        "the secret `{secret}` has spent {spent} of its own {per_day} USDC today and this call costs {price} USDC; \
+         raise that with `farthing secret limit`, or wait until midnight UTC"
     )]
     SecretBudget { secret: String, spent: Usdc, per_day: Usdc, price: Usdc },
     #[error(
-        "a deposit of {deposit} USDC into the channel with {owner} is needed, and at most {per_owner} USDC may lie there: {resting}; {}",
+        "a deposit of {deposit} USDC into the channel with {owner} is needed, but it may hold at most {per_owner} \
+         USDC: {resting}; {}",
         .resting.ways(OF_OWNER_BACK, "spending.at_rest_per_owner")
     )]
     RestOfOwner { owner: Address, resting: Resting, per_owner: Usdc, deposit: Usdc },
     #[error(
-        "a deposit of {deposit} USDC is needed, and at most {in_all} USDC may lie in all channels of this node: {resting}; {}",
+        "a deposit of {deposit} USDC is needed, but all channels of this node together may hold at most {in_all} USDC: \
+         {resting}; {}",
         .resting.ways(OF_ANY_BACK, "spending.at_rest_max")
     )]
     Rest { resting: Resting, in_all: Usdc, deposit: Usdc },
     #[error(
-        "the channel with {owner} was emptied and filled again too often, and each time costs gas; a call fills it again in {hours} h, and `farthing channel open` does at once"
+        "the channel with {owner} was emptied and filled too often, and each time costs gas; a call fills it again in \
+         {hours} h, or do it now with `farthing channel open`"
     )]
     Refilled { owner: Address, hours: u64 },
     #[error(
-        "the owner {owner} closed the channel although this node had not asked, and calls fill such a channel once a day, because each time costs gas; a call fills it again in {hours} h, and `farthing channel open` does at once"
+        "the owner {owner} closed the channel although this node did not ask for it. Calls fill such a channel only \
+         once a day, because each time costs gas; a call fills it again in {hours} h, or do it now with `farthing \
+         channel open`"
     )]
     ClosedUnasked { owner: Address, hours: u64 },
 }

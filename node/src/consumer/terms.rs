@@ -21,13 +21,13 @@ pub struct Bounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     #[error(
-        "its owner asks for a deposit of at least {asked} USDC and this node deposits {deposit_max} USDC at most; \
-         `spending.deposit_max` sets it"
+        "the owner requires a deposit of at least {asked} USDC, but this node deposits at most {deposit_max} USDC \
+         (`spending.deposit_max`)"
     )]
     Deposit { asked: Usdc, deposit_max: Usdc },
     #[error(
-        "its owner asks to bind a deposit for {} after a close is requested, and this node binds money for {} at \
-         most; `spending.close_delay_max_secs` sets it",
+        "the owner binds a deposit for {} after a request to close, but this node binds money for at most {} \
+         (`spending.close_delay_max_secs`)",
         in_words(*.asked_secs), in_words(*.max_secs)
     )]
     Delay { asked_secs: u64, max_secs: u64 },

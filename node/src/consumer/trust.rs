@@ -10,11 +10,11 @@ use super::Consumer;
 /// The reason that a channel stays as it is.
 #[derive(Debug, thiserror::Error)]
 pub enum NotResumed {
-    #[error("this node pays on no channel {0}")]
+    #[error("this node does not pay on a channel {0}")]
     NoSuchChannel(ChannelId),
     #[error("the channel {0} is not stopped")]
     NotStopped(ChannelId),
-    #[error("the channel {0} still holds a deposit; `farthing channel close` takes that back first")]
+    #[error("the channel {0} still holds a deposit; take it back first with `farthing channel close`")]
     NotEmpty(ChannelId),
     #[error(transparent)]
     Ledger(#[from] LedgerError),

@@ -12,27 +12,27 @@ pub enum Unanswered {
     TimedOut,
     #[error("the service answered with status {0}")]
     ServerError(u16),
-    #[error("the service's answer is larger than its owner passes on; ask for less, where it has a limit")]
+    #[error(
+        "the service's answer is larger than its owner passes on, or than the 64 KiB that a relay to the owner carries"
+    )]
     Oversize,
     /// Nothing that has a status came back.
     #[error("the owner's node got no HTTP answer from the service")]
     NotHttp,
-    #[error("the service redirects (status {0}), and its owner's node follows nowhere")]
+    #[error("the service redirects (status {0}), and the owner's node does not follow redirects")]
     Redirect(u16),
-    #[error("the service says that nothing has changed, and the call named nothing that could have")]
+    #[error("the service says that nothing has changed, but the call named no earlier answer")]
     Unchanged,
-    #[error("the service answered with status {0}, which no answer has")]
+    #[error("the service answered with status {0}, which is not valid for an answer")]
     UnknownStatus(u16),
-    #[error("the service's GraphQL server gave no data, or its answer breaks off")]
+    #[error("the service's GraphQL server gave no data, or its answer is incomplete")]
     NoData,
     #[error(
-        "the service answered with status {0}, and what came breaks off, is packed unasked, or is a web page that the \
-         service does not describe"
+        "the service answered with status {0}, but the answer is incomplete, compressed without a request for it, or a \
+         web page that the service does not describe"
     )]
     Broken(u16),
-    #[error(
-        "the owner's node says that the service failed, and that its status was {0}, which is no failure"
-    )]
+    #[error("the owner's node says that the service failed with status {0}, which is not a failure")]
     Contradiction(u16),
 }
 

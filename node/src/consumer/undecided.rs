@@ -82,13 +82,14 @@ pub struct UndecidedSum {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TooMuchUndecided {
     #[error(
-        "the owner {owner} has not said how calls for {sum} USDC ended, and with one owner no more than {limit} USDC may be \
-         undecided (`spending.undecided_max`, or ten times the price of the call)"
+        "the owner {owner} has not reported how calls for {sum} USDC ended, and at most {limit} USDC may be undecided \
+         with one owner (`spending.undecided_max`, or ten times the price of the call)"
     )]
     Call { owner: Address, sum: Usdc, limit: Usdc, wait_secs: u64 },
     #[error(
-        "the owner {owner} has not said how calls for {sum} USDC ended, and above {limit} USDC this node adds nothing to its \
-         channel: half of what may be undecided (`spending.undecided_max`, or ten times the price of the call)"
+        "the owner {owner} has not reported how calls for {sum} USDC ended, and above {limit} USDC this node adds \
+         nothing to the channel: this is half of what may be undecided (`spending.undecided_max`, or ten times the \
+         price of the call)"
     )]
     Deposit { owner: Address, sum: Usdc, limit: Usdc },
 }
@@ -167,6 +168,11 @@ impl UndecidedCalls {
     /// [`TooMuchUndecided::Deposit`].
     pub fn check_deposit(&self, owner: Address, price: Usdc, most: Usdc) -> Result<(), TooMuchUndecided> {
         self.0.lock().check_deposit(owner, price, most)
+    }
+
+    /// Lists the undecided calls themselves.
+    pub fn ids(&self) -> HashSet<CallId> {
+        self.0.lock().owners.values().flat_map(|owner| owner.calls.keys()).copied().collect()
     }
 
     /// Lists the owners with undecided calls.

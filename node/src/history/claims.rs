@@ -51,11 +51,13 @@ pub(super) const fn state_of_settlement(settlement: &Settlement) -> HistoryState
 pub(super) const fn reason_of_settlement(settlement: &Settlement) -> Option<&'static str> {
     match (settlement.is_dropped, settlement.state) {
         (false, _) => None,
-        (true, SettlementState::Pending) => Some("no block has its transaction any more, so it is due again"),
-        (true, SettlementState::Confirmed) => {
-            Some("no block has its transaction any more, and the chain shows it as paid by another")
+        (true, SettlementState::Pending) => {
+            Some("its transaction is no longer in any block, so the claim is due again")
         }
-        (true, _) => Some("no block has its transaction any more"),
+        (true, SettlementState::Confirmed) => {
+            Some("its transaction is no longer in any block, and the chain shows that another one paid it")
+        }
+        (true, _) => Some("its transaction is no longer in any block"),
     }
 }
 

@@ -1,7 +1,5 @@
 //! One step through the five records, merged by time.
 
-use std::{fmt, str::FromStr};
-
 use farthing_control::{
     counted,
     types::{Eth, HistoryEntry, HistoryKind, HistoryState, Text},
@@ -16,56 +14,11 @@ use farthing_protocol::{ChannelId, Outcome, Usdc};
 use super::{
     HistoryFilter, SCANNED_MAX, ServiceNames,
     claims::{reason_of_settlement, settlements, state_of_settlement},
+    place::{Place, merge},
 };
 
-/// A place in the history: second, kind, key of the record.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct HistoryPosition {
-    secs: u64,
-    kind: HistoryKind,
-    key: Vec<u8>,
-}
-
-impl HistoryPosition {
-    /// Before everything of this second.
-    pub const fn start_of(secs: u64) -> Self {
-        Self { secs, kind: HistoryKind::Bought, key: Vec::new() }
-    }
-
-    fn of(kind: HistoryKind, position: &Position) -> Self {
-        Self { secs: position.secs, kind, key: position.key.clone() }
-    }
-
-    /// The same place among the records of one kind.
-    fn among(&self, kind: HistoryKind) -> Position {
-        match kind.cmp(&self.kind) {
-            std::cmp::Ordering::Less => Position::start_of(self.secs.saturating_add(1)),
-            std::cmp::Ordering::Equal => Position { secs: self.secs, key: self.key.clone() },
-            std::cmp::Ordering::Greater => Position::start_of(self.secs),
-        }
-    }
-}
-
-impl fmt::Display for HistoryPosition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}-{}", self.secs, self.kind.name(), hex::encode(&self.key))
-    }
-}
-
-impl FromStr for HistoryPosition {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let mut parts = text.splitn(3, '-');
-        let mut next = || parts.next().ok_or(());
-        let (secs, kind, key) = (next()?, next()?, next()?);
-        Ok(Self {
-            secs: secs.parse().map_err(|_| ())?,
-            kind: kind.parse().map_err(|_| ())?,
-            key: hex::decode(key).map_err(|_| ())?,
-        })
-    }
-}
+/// A place in the history.
+pub type HistoryPosition = Place<HistoryKind>;
 
 /// A record as it was read.
 #[derive(Debug)]
@@ -84,24 +37,11 @@ pub(super) fn step(
     filter: &HistoryFilter,
     limit: usize,
 ) -> Result<(Vec<Entry>, Option<HistoryPosition>), LedgerError> {
-    let mut found: Vec<(HistoryPosition, Entry)> = Vec::new();
-    // What is older than this was not looked at in every record.
-    let mut horizon: Option<HistoryPosition> = None;
+    let mut stretches = Vec::new();
     for kind in &filter.kinds {
-        let stretch = stretch(ledger, filter, *kind, limit)?;
-        horizon = horizon.max(stretch.next.map(|position| HistoryPosition::of(*kind, &position)));
-        found.extend(
-            stretch.rows.into_iter().map(|(position, entry)| (HistoryPosition::of(*kind, &position), entry)),
-        );
+        stretches.push((*kind, stretch(ledger, filter, *kind, limit)?));
     }
-    found.retain(|(place, _)| horizon.as_ref().is_none_or(|horizon| place >= horizon));
-    found.sort_by(|(one, _), (other, _)| other.cmp(one));
-    let next = match found.get(limit) {
-        Some(_) => found.get(limit - 1).map(|(place, _)| place.clone()),
-        None => horizon,
-    };
-    found.truncate(limit);
-    Ok((found.into_iter().map(|(_, entry)| entry).collect(), next))
+    Ok(merge(stretches, limit))
 }
 
 fn stretch(
@@ -118,20 +58,24 @@ fn stretch(
     };
     Ok(match kind {
         HistoryKind::Bought => {
-            let keep = |call: &Purchase| filter.keeps(state_of_purchase(call), Some(call.service));
+            let keep =
+                |call: &Purchase| filter.keeps(state_of_purchase(call), Some(call.service), Some(call.owner));
             entries(ledger.purchases_in(&window, keep)?, Entry::Bought)
         }
         HistoryKind::Served => {
-            let keep = |row: &CallRow| filter.keeps(state_of_call(row), Some(row.call.service));
+            let keep =
+                |row: &CallRow| filter.keeps(state_of_call(row), Some(row.call.service), Some(row.payer));
             entries(ledger.calls_in(&window, keep)?, Entry::Served)
         }
         HistoryKind::Transaction => {
-            let keep = |row: &Transaction| filter.keeps(state_of_transaction(row), None);
+            let keep = |row: &Transaction| filter.keeps(state_of_transaction(row), None, row.peer);
             entries(ledger.transactions_in(&window, keep)?, Entry::Transaction)
         }
         HistoryKind::Adjustment => {
             // What a call explained later has nothing left.
-            let keep = |row: &Adjustment| !row.amount.is_zero() && filter.keeps(HistoryState::Charged, None);
+            let keep = |row: &Adjustment| {
+                !row.amount.is_zero() && filter.keeps(HistoryState::Charged, None, Some(row.peer))
+            };
             let found = ledger.adjustments_in(&window, keep)?;
             let rows = found.rows.into_iter().map(|(position, row)| {
                 let number = position.key.clone().try_into().map_or(0, u64::from_be_bytes);
@@ -143,7 +87,7 @@ fn stretch(
             let all = settlements(ledger)?;
             let mut rows: Vec<(Position, Entry)> = all
                 .into_iter()
-                .filter(|settlement| filter.keeps(state_of_settlement(settlement), None))
+                .filter(|settlement| filter.keeps(state_of_settlement(settlement), None, None))
                 .map(|settlement| (place_of(&settlement), Entry::Settlement(settlement)))
                 .filter(|(position, _)| *position < window.before && position.secs >= window.from_secs)
                 .collect();
@@ -229,7 +173,8 @@ fn bought(call: Purchase, names: &ServiceNames) -> HistoryEntry {
 }
 
 /// The status of an answer, as far as it is known, or the reason that there is none.
-fn status_and_reason(end: &PurchaseEnd) -> (Option<u16>, Option<String>) {
+#[must_use]
+pub fn status_and_reason(end: &PurchaseEnd) -> (Option<u16>, Option<String>) {
     match end {
         PurchaseEnd::Acknowledged { outcome, .. } if outcome.is_the_services_answer() => (end.status(), None),
         PurchaseEnd::Acknowledged { outcome, .. } => (None, Some(reason(*outcome).to_owned())),
@@ -296,7 +241,7 @@ fn sent(transaction: Transaction) -> HistoryEntry {
         peer: transaction.peer.map(Text),
         what: transaction.purpose,
         reason: match transaction.standing {
-            Some(Standing::Nowhere) => Some("no block has it any more".to_owned()),
+            Some(Standing::Nowhere) => Some("it is no longer in any block".to_owned()),
             Some(Standing::Failed) => Some("it failed on chain".to_owned()),
             Some(Standing::Stays) | None => None,
         },
@@ -339,15 +284,15 @@ const fn cause(cause: Cause) -> &'static str {
         Cause::Crash => "the node ended before it had noted the calls, or another node uses this wallet",
         Cause::Restored => "the calls were made after the backup that this node was restored from",
         Cause::Earlier => "the calls are older than this ledger",
-        Cause::Refused => "a call was on its way already when this node's ledger refused to store it",
+        Cause::Refused => "a call was already on its way when this node's ledger refused to store it",
         Cause::Claimed => {
-            "the owner claimed it on chain, and no call that this node knows to be charged explains it"
+            "the owner claimed it on chain, but no charged call that this node knows explains it"
         }
     }
 }
 
 /// Returns why the owner's server gave no answer: exactly where the record says so.
-fn why(fault: Option<u8>, outcome: Outcome) -> &'static str {
+pub(super) fn why(fault: Option<u8>, outcome: Outcome) -> &'static str {
     fault.and_then(Fault::from_code).map_or_else(|| reason(outcome), Fault::words)
 }
 
@@ -386,8 +331,8 @@ mod tests {
         };
         for (state, ends) in [
             (SettlementState::Pending, "due again"),
-            (SettlementState::Confirmed, "as paid by another"),
-            (SettlementState::Failed, "no block has its transaction any more"),
+            (SettlementState::Confirmed, "another one paid it"),
+            (SettlementState::Failed, "its transaction is no longer in any block"),
         ] {
             assert!(told(state, true).ends_with(ends), "{state:?}: {}", told(state, true));
             assert_eq!(told(state, false), "");
@@ -415,42 +360,5 @@ mod tests {
         assert_eq!(told(Outcome::Answered, 200), (Some(200), None));
         let failed = Some("the service failed".to_owned());
         assert_eq!(told(Outcome::ServerError, 502), (None, failed));
-    }
-
-    fn place(secs: u64, kind: HistoryKind, key: &[u8]) -> HistoryPosition {
-        HistoryPosition { secs, kind, key: key.to_vec() }
-    }
-
-    #[test]
-    fn a_cursor_is_its_place_and_nothing_else_is_one() {
-        for at in [
-            place(0, HistoryKind::Bought, &[]),
-            place(u64::MAX, HistoryKind::Transaction, &[7; 32]),
-            place(9, HistoryKind::Settlement, &[0, 1]),
-        ] {
-            assert_eq!(at.to_string().parse(), Ok(at));
-        }
-        for none in ["", "1", "1-bought", "x-bought-", "1-sold-", "1-bought-0", "1-bought-zz", "-1-bought-"] {
-            assert_eq!(none.parse::<HistoryPosition>(), Err(()), "{none}");
-        }
-    }
-
-    #[test]
-    fn a_place_cuts_every_record_at_the_same_moment() {
-        let at = place(5, HistoryKind::Served, &[4]);
-        for (kind, key, is_before) in [
-            (HistoryKind::Bought, 9, true),
-            (HistoryKind::Served, 3, true),
-            (HistoryKind::Served, 4, false),
-            (HistoryKind::Served, 5, false),
-            (HistoryKind::Settlement, 0, false),
-            (HistoryKind::Transaction, 0, false),
-        ] {
-            let other = place(5, kind, &[key]);
-            assert_eq!(other < at, is_before, "{kind}");
-            assert_eq!(Position { secs: 5, key: vec![key] } < at.among(kind), is_before, "{kind} {key}");
-            let earlier = Position { secs: 4, key: vec![255] };
-            assert!(earlier < at.among(kind));
-        }
     }
 }

@@ -8,10 +8,10 @@ use std::{
 use anyhow::Context;
 use farthing_bounds::ByteBudget;
 use farthing_chain::{Chain, ChainHandle};
-use farthing_config::Config;
+use farthing_config::{Config, Rendezvous};
 use farthing_discovery::{Catalog, News};
 use farthing_ledger::{Ledger, LedgerError};
-use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle, ReachConfig};
+use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle, ReachConfig, RendezvousConfig};
 use farthing_os::clock;
 use farthing_owner::{
     OwnerParts,
@@ -26,8 +26,8 @@ use farthing_owner::{
     told::{BooksLimiter, GivenAgain},
     upstream::{OwnPorts, UpstreamOptions},
 };
-use farthing_protocol::{Address, ChannelId, Escrow, wire::NetworkName};
-use farthing_shared::call_ends::CallEnds;
+use farthing_protocol::{ChannelConfig, ChannelId, Escrow, wire::NetworkName};
+use farthing_shared::{call_ends::CallEnds, refused::RefusedCalls};
 use farthing_wallet::{Signer, Wallet};
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -51,9 +51,12 @@ use crate::{
     status::Readiness,
 };
 
-use super::settings::{
-    accept, deposits, flagging, load_limits, policy, purchases, rest_limits, spending_limits, terms,
-    upstream_options,
+use super::{
+    refused,
+    settings::{
+        accept, catalog_options, deposits, flagging, load_limits, policy, purchases, rest_limits,
+        spending_limits, terms, upstream_options,
+    },
 };
 
 /// Settings and wallet, the adapters, the owner's services, and the channels of both sides.
@@ -76,6 +79,7 @@ pub(super) struct Foundation {
     escrows: Escrows,
     elsewhere: Vec<MoneyElsewhere>,
     ends: CallEnds,
+    pub(super) refused: RefusedCalls,
     pub(super) tasks: TaskTracker,
     pub(super) stopping: CancellationToken,
 }
@@ -109,6 +113,7 @@ impl Foundation {
         registry.relist().await?;
         let (network, inbound) = start_network(&config, wallet, name, &learned, &ledger, &budget).await?;
         own_ports.follow(network.status());
+        let refused = refused::read(&learned).await;
 
         let channels = Arc::new(PayerChannels::default());
         let book = Book::new(terms.unsafe_max, terms.without_gas_max);
@@ -116,7 +121,7 @@ impl Foundation {
         let escrows = Escrows::note(&ledger, spec.escrow(), &home::chains(&config.node.data_dir)).await?;
         let elsewhere = MoneyElsewhere::read(&ledger, &escrows)?;
 
-        let store = open_catalog(&learned, &network_name, signer.address()).await?;
+        let store = open_catalog(&learned, catalog_options(&config, &network_name, signer.address())).await?;
         let (catalog, news) =
             Catalog::new(store, network.clone(), network_name.clone(), Arc::new(registry.clone()));
         catalog.completed_before(&ledger)?;
@@ -138,6 +143,7 @@ impl Foundation {
             escrows,
             elsewhere,
             ends: CallEnds::default(),
+            refused,
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
         };
@@ -193,6 +199,7 @@ impl Foundation {
             terms: self.terms,
             tasks: self.tasks.clone(),
             ends: self.ends.clone(),
+            refused: self.refused.clone(),
         }
     }
 
@@ -284,10 +291,9 @@ fn own_ports(config: &Config) -> OwnPorts {
 /// Opens the listings of the network. Whatever is wrong with them, the network has them too.
 async fn open_catalog(
     folder: &Path,
-    network: &str,
-    own: Address,
+    options: farthing_catalog::Options,
 ) -> anyhow::Result<farthing_catalog::Catalog> {
-    let (folder, options) = (folder.to_owned(), farthing_catalog::Options::new(network, own));
+    let folder = folder.to_owned();
     let opening = tokio::task::spawn_blocking(move || farthing_catalog::Catalog::open(&folder, options));
     let (catalog, opened) = opening.await?.context("the catalog in the data folder cannot be opened")?;
     for notice in &opened.notices {
@@ -311,6 +317,8 @@ async fn start_network(
     network.allow_private = config.network.allow_private;
     network.gossip = config.network.gossip;
     network.mdns = config.network.mdns;
+    network.rendezvous = (config.network.rendezvous == Rendezvous::Ipfs)
+        .then(|| RendezvousConfig::new(config.network.rendezvous_entrance.clone()));
     network.budget = budget.clone();
     network.state_dir = Some(learned.to_owned());
     network.reach = ReachConfig {
@@ -320,24 +328,28 @@ async fn start_network(
         asker_interval: config.network.reach_peer_interval,
         ..ReachConfig::default()
     };
+    network.relay.serves = config.network.relay;
+    network.relay.used = config.network.use_relays;
     let last = node_record::last_seq(ledger)?;
     // The clock keeps the sequence rising even when the ledger was lost.
     network.record_seq_start = (last + 1).max(clock::now_secs());
     Ok(Network::start(network).await?)
 }
 
-/// Brings the ledger's channels into memory. Calls that were in progress were neither charged nor answered.
+/// Brings the ledger's channels into memory, and tells both halves which of them lie elsewhere. Calls that were in progress were
+/// neither charged nor answered.
 fn restore(ledger: &Ledger, escrow: &Escrow, channels: &PayerChannels, book: &Book) -> anyhow::Result<()> {
+    let is_elsewhere = |id, config: &ChannelConfig| !escrow.holds(id, config);
     for row in ledger.payer_channels()? {
-        channels.restore(&row, escrow);
+        channels.restore(&row, is_elsewhere(row.id, &row.config));
     }
     for row in ledger.payee_channels()? {
-        book.restore(&row, book::proof(&row, &escrow.domain()));
+        book.restore(&row, book::proof(&row, &escrow.domain()), is_elsewhere(row.id, &row.config));
     }
     for settlement in ledger.settlements_under_way()? {
         tracing::info!(
             id = settlement.id,
-            "a claim was under way at the last stop; the chain decides its end"
+            "a claim was under way at the last stop; the chain decides how it ends"
         );
     }
     Ok(())
@@ -345,14 +357,14 @@ fn restore(ledger: &Ledger, escrow: &Escrow, channels: &PayerChannels, book: &Bo
 
 #[cfg(test)]
 mod tests {
-    use farthing_ledger::PayerChannelFacts;
-    use farthing_protocol::{ChannelConfig, Usdc};
+    use farthing_ledger::{PayeeChannelFacts, PayerChannelFacts};
+    use farthing_protocol::{Address, Usdc};
     use redb::backends::InMemoryBackend;
 
     use super::*;
 
     #[tokio::test]
-    async fn after_a_change_of_the_token_no_channel_of_the_former_one_is_in_use() {
+    async fn both_halves_know_which_channels_lie_elsewhere_than_the_settings_name() {
         let [payer, payee, contract, token, other] = [1, 2, 3, 4, 5].map(|n| Address::from_bytes([n; 20]));
         let escrow = Escrow { chain_id: 1, contract, token };
         let config = ChannelConfig { payer, payee, token, signer: payer, close_delay_secs: 1, salt: [0; 32] };
@@ -360,10 +372,19 @@ mod tests {
         let facts = PayerChannelFacts { id, config, deposited, claimed, round: Some(0), stopped: false };
         let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
         ledger.put_payer_channel(facts).await.unwrap();
-        for (settings, in_use) in [(escrow, Some(id)), (Escrow { token: other, ..escrow }, None)] {
-            let channels = PayerChannels::default();
-            restore(&ledger, &settings, &channels, &Book::with_places(1)).unwrap();
+        let facts = PayeeChannelFacts { id, config, deposited, claimed, closing: false };
+        ledger.put_payee_channel(facts).await.unwrap();
+        for settings in [
+            escrow,
+            Escrow { chain_id: 2, ..escrow },
+            Escrow { contract: other, ..escrow },
+            Escrow { token: other, ..escrow },
+        ] {
+            let (channels, book) = (PayerChannels::default(), Book::with_places(1));
+            restore(&ledger, &settings, &channels, &book).unwrap();
+            let in_use = (settings == escrow).then_some(id);
             assert_eq!(channels.in_use(payee).map(|channel| channel.id), in_use, "{settings:?}");
+            assert_eq!(book.get(id).unwrap().is_elsewhere, settings != escrow, "{settings:?}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Options of the parts of the node, from the configuration.
 
 use farthing_bounds::ByteBudget;
+use farthing_catalog as store;
 use farthing_chain::ChainSpec;
 use farthing_config::Config;
 use farthing_owner::{
@@ -12,6 +13,7 @@ use farthing_owner::{
 use farthing_protocol::{
     Address,
     listing::{Accept, SCHEME_CHANNEL},
+    shards::Shards,
 };
 
 use crate::{
@@ -42,6 +44,15 @@ pub(super) fn accept(spec: &ChainSpec, pay_to: Address, terms: Terms) -> Accept 
         contract: spec.contract,
         min_deposit: terms.deposit_min,
         close_delay_secs: terms.close_delay_secs,
+    }
+}
+
+/// Reads how much of the network's listings is kept.
+pub(super) fn catalog_options(config: &Config, network: &str, own: Address) -> store::Options {
+    store::Options {
+        shards: Shards::of_node(own, config.catalog.shards),
+        limits: store::Limits::for_listings(config.catalog.listings_max),
+        ..store::Options::new(network, own)
     }
 }
 

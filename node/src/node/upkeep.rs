@@ -75,7 +75,7 @@ pub(super) async fn keep_uses(ledger: Ledger, secrets: Arc<Secrets>) {
         let bytes = serde_json::to_vec(&used).unwrap_or_default();
         match ledger.put(Namespace::Secrets, USED_KEY, bytes).await {
             Ok(()) => stored = used,
-            Err(error) => tracing::warn!(%error, "when secrets were used was not stored"),
+            Err(error) => tracing::warn!(%error, "the last use of secrets could not be stored"),
         }
     }
 }
@@ -87,7 +87,7 @@ pub(super) async fn favour(
     channels: Arc<PayerChannels>,
     book: Book,
 ) {
-    let (mut favoured, mut kept) = (BTreeSet::new(), BTreeSet::new());
+    let (mut favoured, mut kept) = (BTreeSet::new(), None);
     loop {
         let owners: BTreeSet<Address> =
             channels.all().into_iter().map(|channel| channel.config.payee).collect();
@@ -100,9 +100,10 @@ pub(super) async fn favour(
             network.favour(partners.iter().copied());
             favoured = partners;
         }
-        if owners != kept {
+        // Also that there are none.
+        if kept.as_ref() != Some(&owners) {
             catalog.keep_listings_of(&owners);
-            kept = owners;
+            kept = Some(owners);
         }
         tokio::time::sleep(FAVOUR_EVERY).await;
     }
@@ -302,7 +303,7 @@ mod tests {
         ];
         let gone = Transaction { block: 1, ..noted(7, Some(HERE), stays) };
         for row in left.iter().chain([&gone]) {
-            ledger.note_transaction(row.clone()).await.unwrap();
+            ledger.note_transaction(row.clone(), None).await.unwrap();
         }
         let now = |hash: [u8; 32]| transactions(&ledger).into_iter().find(|row| row.hash == hash).unwrap();
         let asked = async {

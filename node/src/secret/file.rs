@@ -46,10 +46,10 @@ pub enum SecretFileError {
 
 impl SecretFileError {
     /// Returns the step to take next.
-    pub const fn next_step(&self) -> &'static str {
+    pub fn next_step(&self) -> &'static str {
         match self {
-            Self::Io { .. } => "check that this user owns it",
-            Self::Malformed { .. } => "remove it to get a new secret, which ends the old ones",
+            Self::Io { source, .. } => files::next_step(source),
+            Self::Malformed { .. } => "remove it to get a new secret; the old ones then stop working",
         }
     }
 }
@@ -73,7 +73,7 @@ pub struct NamedSecret {
 /// The error for a text that is no name for a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`name` must be 1 to {NAME_CHARS_MAX} letters, digits, `-`, `_` or `.`, and begin with a letter or digit"
+    "`name` must have 1 to {NAME_CHARS_MAX} letters, digits, `-`, `_` or `.`, and begin with a letter or digit"
 )]
 pub struct BadName;
 

@@ -86,9 +86,9 @@ pub enum NotChecked {
     Chain(#[from] ChainError),
     #[error("this node has read the chain up to block {seen}, and it is at {block}")]
     Behind { seen: u64, block: u64 },
-    #[error("what the chain says could not be stored")]
+    #[error("the state of the chain could not be stored")]
     NotStored,
-    #[error("the endpoint shows something of a channel that counts only when it has stood for two minutes")]
+    #[error("the endpoint shows a change of a channel that counts only after two minutes")]
     NotSure,
     #[error(transparent)]
     Ledger(#[from] LedgerError),

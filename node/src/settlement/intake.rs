@@ -263,7 +263,8 @@ impl ChainIntake {
         };
         accounts.observe(facts, view.close_at_secs).await?;
         if is_overclaimed {
-            tracing::error!(%owner, %channel, "the owner claimed what no call explains; nothing more is promised to it");
+            tracing::error!(%owner, %channel, "the owner claimed more than its calls explain; this node buys nothing \
+                                               more from it");
         }
         Ok(true)
     }

@@ -16,7 +16,6 @@ use farthing_os::{clock, killpoint};
 use farthing_owner::book::{Book, PayeeChannel};
 use farthing_protocol::{ChannelId, Signature, Usdc};
 use farthing_shared::chain_view::{self, is_believed};
-use futures::{StreamExt, stream};
 use tokio::sync::mpsc;
 
 use super::{
@@ -27,10 +26,8 @@ use super::{
     worth::{Claim, ClaimReason, Row},
 };
 
-mod here;
+mod interrupted;
 
-/// Ends of claims that are stored at once: the ledger's writer makes one commit of what waits together.
-const CONCLUDED_AT_ONCE: usize = 64;
 /// Calls on a channel end soon; a chain that refuses a close does not change its mind at once.
 const RETRY_BUSY_EVERY: Duration = Duration::from_millis(500);
 const RETRY_FAILED_AFTER: Duration = Duration::from_secs(5);
@@ -69,7 +66,7 @@ impl Payee {
         mut closes: mpsc::Receiver<ChannelId>,
         interval: Duration,
     ) {
-        self.closing.extend(self.to_be_closed_here());
+        self.closing.extend(self.book.closing());
         let mut tick = tokio::time::interval(interval);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut retry_closes = tokio::time::interval(RETRY_BUSY_EVERY);
@@ -86,7 +83,7 @@ impl Payee {
                     views.mark_unchanged();
                     self.intake.catch_up().await;
                     // A close that was shown as done, and is not.
-                    self.closing.extend(self.to_be_closed_here());
+                    self.closing.extend(self.book.closing());
                     self.serve_again().await;
                     self.forget_closed().await;
                     self.conclude_paid().await;
@@ -129,27 +126,6 @@ impl Payee {
                 let _ = self.close_idle().await;
                 let _ = answer.send(Ok(()));
             }
-        }
-    }
-
-    /// An interrupted claim is done when the chain shows all of it paid.
-    async fn conclude_paid(&self) {
-        let is_paid =
-            |row: &SettlementRow| self.chain.channel(&row.channel).is_some_and(|view| view.claimed >= row.to);
-        let mut paid = self.interrupted_claims();
-        paid.retain(|settlement| settlement.rows.iter().all(is_paid));
-        self.conclude(paid, SettlementState::Confirmed).await;
-    }
-
-    async fn conclude(&self, settlements: Vec<farthing_ledger::Settlement>, state: SettlementState) {
-        let ends = stream::iter(settlements).map(|settlement| self.conclude_one(settlement, state));
-        ends.buffer_unordered(CONCLUDED_AT_ONCE).collect::<()>().await;
-    }
-
-    async fn conclude_one(&self, mut settlement: farthing_ledger::Settlement, state: SettlementState) {
-        (settlement.state, settlement.time_secs) = (state, clock::now_secs());
-        if let Err(error) = self.ledger.record_claim(settlement).await {
-            tracing::warn!(%error, "the end of an interrupted claim was not stored");
         }
     }
 
@@ -207,8 +183,8 @@ impl Payee {
         } else if Instant::now() < self.retry_refused {
             return;
         }
-        refused.retain(|(_, entry)| entry.proof().is_some() && !entry.state.unclaimed().is_zero());
-        refused.retain(|(id, _)| self.is_here(*id));
+        refused.retain(|(_, entry)| !entry.is_elsewhere && entry.proof().is_some());
+        refused.retain(|(_, entry)| !entry.state.unclaimed().is_zero());
         refused.sort_by_key(|(_, entry)| Reverse(entry.state.unclaimed()));
         refused.truncate(PROBED_MAX);
         if refused.is_empty() {
@@ -223,7 +199,7 @@ impl Payee {
                     refused.iter().map(|(id, _)| *id).filter(|id| !is_still(id)).collect();
                 self.book.note_claims(&good, still);
             }
-            Err(error) => tracing::debug!(%error, "whether claims are still refused is not known"),
+            Err(error) => tracing::debug!(%error, "it is not known whether claims are still refused"),
         }
     }
 
@@ -232,8 +208,7 @@ impl Payee {
     /// anyone is told. A batch that fails does not keep back the next, unless the wallet has no ETH for either.
     async fn claim(&mut self, claim: &Claim) -> Result<Claimed, SettlementError> {
         tracing::debug!(reason = ?claim.reason, channels = claim.channels.len(), "claiming");
-        // What an interrupted claim may still pay is counted by this one, so that it is counted once.
-        self.conclude(self.interrupted_claims(), SettlementState::Failed).await;
+        self.give_up_interrupted().await;
         let mut claimed = Claimed::default();
         let mut failed = None;
         let due =
@@ -329,7 +304,7 @@ impl Payee {
     async fn keep_what_pays(&mut self) {
         for (channel, entry) in self.book.all() {
             // By the terms alone, this chain would follow another channel in the place of one elsewhere.
-            if !entry.state.best.is_zero() && self.kept.insert(channel) && self.is_here(channel) {
+            if !entry.state.best.is_zero() && self.kept.insert(channel) && !entry.is_elsewhere {
                 // It fails only when the chain is shut down.
                 let _ = self.chain.track(entry.config).await;
             }
@@ -341,7 +316,7 @@ impl Payee {
         // The first views come before the first head.
         let block_secs = chain_view::time_secs(&self.chain);
         let is_local = self.chain.spec().kind == ChainKind::Local;
-        for close in self.signed_away_here() {
+        for close in self.book.signed_away() {
             let channel = close.channel;
             let is_void =
                 block_secs.is_some_and(|secs| is_void(close.until_secs, secs, clock::now_secs(), is_local));
@@ -379,7 +354,7 @@ impl Payee {
 
     /// Ends what this node took on, once the chain has shown for a while that it is done, and still does.
     async fn forget_closed(&mut self) {
-        for (channel, shown_for) in self.closed_here() {
+        for (channel, shown_for) in self.book.closed() {
             if is_believed(&self.chain, shown_for) && self.is_still_closed(channel).await {
                 self.end_duty(channel).await;
                 self.ordered.remove(&channel);

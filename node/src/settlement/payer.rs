@@ -157,7 +157,9 @@ impl Payer {
                         let owner = channel.config.payee;
                         return Err(SettlementError::NotBrought { owner, why: Box::new(why) });
                     }
-                    Err(error) => tracing::warn!(channel = %id, %error, "a signed close was not brought"),
+                    Err(error) => {
+                        tracing::warn!(channel = %id, %error, "a signed close was not sent to the chain");
+                    }
                 },
                 CloseReply::Busy(_) if self.has_ended(id) => return Ok(Closed::Already),
                 CloseReply::Busy(why) if promised.is_none() => {
@@ -210,7 +212,7 @@ impl Payer {
         // Until then calls would be promised on what the channel held before.
         let shown = self.channels.until(channel.id, |channel| channel.round > consent.round);
         if timeout(SHOWN_WITHIN, shown).await.is_err() {
-            tracing::warn!(channel = %channel.id, "the books do not show yet that the channel is closed");
+            tracing::warn!(channel = %channel.id, "the ledger does not show yet that the channel is closed");
         }
         Ok(Closed::Brought)
     }

@@ -103,11 +103,11 @@ impl Demo {
         say("Starting a local Ethereum chain with a test USDC and the payment channel contract …");
         let chain = LocalChain::start().await?;
         say(
-            "Starting two services that know nothing of Farthing: earthquakes (REST) and exoplanets (GraphQL) …",
+            "Starting two services that do not know about Farthing: earthquakes (REST) and exoplanets (GraphQL) …",
         );
         let [rest, graphql] = SERVICES;
         let services = (ServiceProcess::start(rest).await?, ServiceProcess::start(graphql).await?);
-        say("Starting three nodes: two owners who sell, and a consumer who buys …");
+        say("Starting three nodes: two owners that sell and a consumer that buys …");
         let start = async |name: &str, bootstrap: Vec<String>, (gateway_port, panel_port): (u16, u16)| {
             let mut options = NodeOptions::new(folder.join(name)).bootstrap(bootstrap);
             options.settings.clone_from(&setup.settings);
@@ -133,7 +133,7 @@ impl Demo {
         }
         consumer.wait_for_usdc(setup.funds).await?;
         say(&format!(
-            "The consumer's wallet received {} test USDC, and everybody a little ETH for gas.",
+            "The consumer's wallet received {} test USDC, and each wallet a little ETH for gas.",
             setup.funds
         ));
         let earthquakes = earthquakes(&services.0.url);
@@ -239,7 +239,7 @@ pub async fn up() -> anyhow::Result<()> {
     let console = demo.consumer.control().ask(endpoint::ShowConsole).await?;
     let code = console.setup_code.map_or_else(String::new, |code| format!("   setup code {code}"));
     say("\nEverything is up.\n");
-    say("Paste one of these into another terminal, each a paid call:");
+    say("To make a paid call, paste one of these commands into another terminal:");
     say(&format!(
         "\ncurl --cacert '{ca}' '{url}' \\\n  -H 'Authorization: Bearer {secret}' \\\n  -d '{body}'"
     ));
@@ -259,7 +259,7 @@ pub async fn up() -> anyhow::Result<()> {
          print(feature[\"properties\"][\"mag\"], feature[\"properties\"][\"place\"])\nPY",
         ca.to_string(),
     ));
-    say("\nThe command line talks to a node by its data folder, for instance:\n");
+    say("\nThe command line finds a node by its data folder, for example:\n");
     let program = program("farthing")?;
     for node in [&demo.consumer, &demo.earthquakes.node, &demo.planets.node] {
         say(&format!("{} status --data {}", word(&program), word(node.data_dir())));
@@ -268,20 +268,22 @@ pub async fn up() -> anyhow::Result<()> {
     for node in [&demo.earthquakes.node, &demo.planets.node, &demo.consumer] {
         bootstrap.push(node.loopback_address().await?);
     }
-    say("\nA node of your own joins with these settings, in a folder `my-node` as `farthing.toml`:\n");
+    say("\nTo join with your own node, save these settings as `my-node/farthing.toml`:\n");
     say(&join::settings(&demo.chain.rpc_url(), demo.chain.token, &bootstrap));
-    say("\nThe first of these runs it; the others, in another terminal, give it test money:\n");
+    say(
+        "\nThe first command runs your node. The other two give it test money; run them in another terminal:\n",
+    );
     say(&join::commands(&program, demo.consumer.data_dir()));
     let stop = Stop::listen(&folder.0)?;
     // What a person does next comes last, where it is seen.
     let prints_again = format!("{} console url --data {}", word(&program), word(demo.consumer.data_dir()));
     let by_eye = console.ca_fingerprint.map_or_else(String::new, |fingerprint| {
-        format!("\n\nA browser warns until it trusts {ca}. Its SHA-256, to compare by eye:\n{fingerprint}")
+        format!("\n\nYour browser shows a warning until it trusts {ca}. To compare it, its SHA-256:\n{fingerprint}")
     });
     say(&format!(
-        "\nThe consumer's console, for your browser:\n\n{}{code}\n\n`{prints_again}` prints it \
-         again.{by_eye}\n\nA consumer's application, for your browser; each press of its button is a paid \
-         call:\n\n{}\n\nCtrl-C here, or `{} testnet down` in another terminal, stops everything and forgets it.",
+        "\nOpen the consumer's console in your browser:\n\n{}{code}\n\n`{prints_again}` prints the address \
+         again.{by_eye}\n\nOpen a consumer's application in your browser. Each press of its button makes a paid \
+         call:\n\n{}\n\nTo stop and delete everything, press Ctrl-C here, or run `{} testnet down` in another terminal.",
         console.url,
         quake_map.url,
         word(&program)
@@ -303,7 +305,9 @@ async fn until_end(demo: &mut Demo, stop: &Stop) -> anyhow::Result<Option<UnixSt
         }
         for name in demo.ended() {
             if !told.contains(&name) {
-                say(&format!("{name} has ended; what needs it fails until `testnet up` is started anew."));
+                say(&format!(
+                    "{name} has ended. Calls that need it fail until you start `testnet up` again."
+                ));
                 told.push(name);
             }
         }
@@ -315,7 +319,7 @@ fn free_or_any(port: u16) -> u16 {
     match std::net::TcpListener::bind(("127.0.0.1", port)) {
         Ok(_) => port,
         Err(_) => {
-            say(&format!("  (port {port} is taken on this machine; another one is used in its place)"));
+            say(&format!("  (port {port} is in use on this machine; the network uses another one)"));
             0
         }
     }

@@ -33,7 +33,7 @@ impl Stop {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
         let path = folder.join(SOCKET);
         let listener = UnixListener::bind(&path)
-            .with_context(|| format!("no socket can be made at {}", path.display()))?;
+            .with_context(|| format!("cannot create a socket at {}", path.display()))?;
         Ok(Self(listener))
     }
 
@@ -60,7 +60,7 @@ pub async fn down() -> anyhow::Result<usize> {
         let stopped = tokio::time::timeout(STOPPED_WITHIN, network.read_to_end(&mut Vec::new())).await;
         stopped.map_err(|_| {
             anyhow::anyhow!(
-                "the network in {} still runs after {} s; end the process of `farthing testnet up`",
+                "the network in {} still runs after {} s; stop the process of `farthing testnet up`",
                 socket.parent().unwrap_or(&socket).display(),
                 STOPPED_WITHIN.as_secs()
             )

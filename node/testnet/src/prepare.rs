@@ -136,7 +136,7 @@ pub async fn check(market: &Market) -> anyhow::Result<()> {
 pub async fn probe(url: &str) -> anyhow::Result<()> {
     farthing_serve::tls::install_provider();
     let is_http = Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    ensure!(is_http, "`{url}` is no address of an HTTP server; write it like http://host:port/path");
+    ensure!(is_http, "`{url}` is not the address of an HTTP server; write it like http://host:port/path");
     let client = reqwest::Client::builder().no_proxy().timeout(ANSWER_WITHIN / 2).build()?;
     client.get(url).send().await.map_err(|error| anyhow::anyhow!("{url} {}", why_no_answer(&error)))?;
     Ok(())
@@ -152,7 +152,7 @@ fn why_no_answer(error: &reqwest::Error) -> String {
     } else if error.is_connect() {
         format!("cannot be reached ({words}); check host and port")
     } else {
-        format!("answers, but not as an HTTP server does ({words})")
+        format!("answers, but is not an HTTP server ({words})")
     }
 }
 
@@ -166,7 +166,11 @@ impl Market {
             if is_ready && !was_ready {
                 match self.what_to_paste().await {
                     Ok(text) => say(&text),
-                    Err(error) => say(&format!("Everything is there, but: {error:#}")),
+                    Err(error) => {
+                        say(&format!(
+                            "Everything is ready, but the commands to paste are missing: {error:#}"
+                        ));
+                    }
                 }
             } else if !is_ready && said_at.is_none_or(|at| at.elapsed() >= SAY_EVERY) {
                 said_at = Some(Instant::now());
@@ -175,7 +179,7 @@ impl Market {
             for what in &missing {
                 let mending = tokio::time::timeout(MENDED_WITHIN, self.mend(what));
                 if let Err(error) = mending.await.map_err(anyhow::Error::from).flatten() {
-                    say(&format!("Not mended yet: {what}: {error:#}"));
+                    say(&format!("Not fixed yet: {what}: {error:#}"));
                 }
             }
             was_ready = is_ready;
@@ -259,7 +263,7 @@ impl Market {
                 let deployer = self.deployer().await?;
                 if !rpc::has_code(&self.rpc_url, token()?).await? {
                     let made = deployer.test_usdc("USD Coin", deployer.address()).await?;
-                    ensure!(made == token()?, "this chain was used for something else; start with a new one");
+                    ensure!(made == token()?, "this chain was used for something else; start a new chain");
                 }
                 deployer.pay_channels().await?;
             }

@@ -150,6 +150,11 @@ impl NodeProcess {
         tcp.cloned().with_context(|| format!("no loopback address among {:?}", status.addresses))
     }
 
+    /// The further settings that it was started with.
+    pub fn settings(&self) -> &[(String, String)] {
+        &self.options.settings
+    }
+
     /// Waits until the node can buy and sell.
     ///
     /// # Errors
@@ -201,7 +206,9 @@ impl NodeProcess {
     /// # Errors
     /// When it does not.
     pub async fn wait_until_ended(&mut self) -> anyhow::Result<()> {
-        tokio::time::timeout(STOP_WITHIN, self.child.wait()).await.context("the node does not end")??;
+        tokio::time::timeout(STOP_WITHIN, self.child.wait())
+            .await
+            .context("the node did not stop in time")??;
         Ok(())
     }
 
@@ -229,6 +236,22 @@ impl NodeProcess {
         self.signal(rustix::process::Signal::HUP)
     }
 
+    /// Has the process do nothing any more (SIGSTOP): its connections stay open, and nobody answers on them.
+    ///
+    /// # Errors
+    /// When it has ended already.
+    pub fn freeze(&self) -> anyhow::Result<()> {
+        self.signal(rustix::process::Signal::STOP)
+    }
+
+    /// Has a frozen process go on (SIGCONT).
+    ///
+    /// # Errors
+    /// When it has ended already.
+    pub fn thaw(&self) -> anyhow::Result<()> {
+        self.signal(rustix::process::Signal::CONT)
+    }
+
     fn signal(&self, signal: rustix::process::Signal) -> anyhow::Result<()> {
         let id = self.child.id().context("the process has ended already")?;
         let pid = rustix::process::Pid::from_raw(i32::try_from(id)?).context("no such process")?;
@@ -244,7 +267,7 @@ impl NodeProcess {
         self.wait_until_ended().await
     }
 
-    /// Starts the node again on the same data, with other environment variables.
+    /// Starts the node again on the same data, with other environment variables; one that still runs is killed first.
     ///
     /// # Errors
     /// See [`NodeProcess::start`].
@@ -255,6 +278,15 @@ impl NodeProcess {
         self.options.environment = environment;
         self.child = spawn(&self.chain, &self.options)?;
         self.wait_until_up().await
+    }
+
+    /// The same, and waits until it can buy and sell.
+    ///
+    /// # Errors
+    /// See [`NodeProcess::start`] and [`NodeProcess::wait_until_ready`].
+    pub async fn restart_until_ready(&mut self, environment: Vec<(String, String)>) -> anyhow::Result<()> {
+        self.restart(environment).await?;
+        self.wait_until_ready().await
     }
 
     /// Reads what the node has written to its log so far.
@@ -271,7 +303,7 @@ impl NodeProcess {
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
-        bail!("the node does not come up:\n{}", self.log())
+        bail!("the node did not start in time:\n{}", self.log())
     }
 }
 
@@ -439,9 +471,9 @@ pub fn program(name: &str) -> anyhow::Result<PathBuf> {
         .find(|path| path.is_file())
         .with_context(|| {
             format!(
-                "{name} is not beside this program: it comes with the source alone, where `cargo build --workspace` makes \
-                 it; with this program alone, `farthing init --chain base-sepolia` begins on a public network with test \
-                 money"
+                "{name} is not beside this program: it comes only with the source, where `cargo build --workspace` \
+                 builds it. Without the source, start on a public network with test money: `farthing init --chain \
+                 base-sepolia`"
             )
         })
 }

@@ -179,6 +179,7 @@ impl Payee {
             headers: said.headers.clone(),
             body: (!request.method.is_safe()).then(|| said.body.clone()),
             fault: None,
+            upstream_us: None,
             time_secs: clock::now_secs(),
         };
         let served = Served {

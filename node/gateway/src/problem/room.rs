@@ -10,16 +10,16 @@ impl Problem {
             StatusCode::SERVICE_UNAVAILABLE,
             "no-room",
             "This node holds too much",
-            "Wait as Retry-After says, then send it again with the same call_id; nothing was done this time.",
+            "Wait as Retry-After says, then send it again with the same call_id. Nothing was done this time.",
         )
-        .detailed("the bodies of requests and answers under way fill the memory that this node has for them")
+        .detailed("the bodies of running requests and answers fill the memory that this node has for them")
         .retry_after(Some(ROOM_AFTER_MS))
         .undecided()
     }
 
     /// The caller works on as many connections as one may.
     pub fn no_connection() -> Self {
-        let detail = "requests with this secret are under way on as many connections as one secret may have";
+        let detail = "requests with this secret use as many connections as one secret may have";
         Self::no_room().detailed(detail)
     }
 }

@@ -104,6 +104,7 @@ fn every_error() -> Vec<BuyError> {
         BuyError::Busy(NoRoom::Places { owner_max: 1, secret_max: 1 }),
         BuyError::ShareUsed { secret: text(), wait_secs: 1 },
         BuyError::UpstreamFailed { why: Unanswered::TimedOut, status: 0 },
+        BuyError::UpstreamFailed { why: Unanswered::Oversize, status: 200 },
         BuyError::UpstreamFailed { why: Unanswered::ServerError(500), status: 500 },
         BuyError::BadAnswer { mismatch: Mismatch::Unasked, charged: None },
         BuyError::BadAnswer { mismatch: Mismatch::Unasked, charged: Some(Usdc::ZERO) },
@@ -115,54 +116,25 @@ fn every_error() -> Vec<BuyError> {
         BuyError::Undecided(LastKnown::Running.into()),
         BuyError::Undecided(BooksError::Ledger(LedgerError::Ending).into()),
     ];
-    // A new way to fail does not compile until it is named here; it belongs into the list above as well.
-    for error in &errors {
-        match error {
-            BuyError::Service(_)
-            | BuyError::NotScoped { .. }
-            | BuyError::Plan(_)
-            | BuyError::OutOfBounds(_)
-            | BuyError::AboveMaxPrice { .. }
-            | BuyError::OverLimit(_)
-            | BuyError::NoCommonScheme { .. }
-            | BuyError::TermsRefused(_)
-            | BuyError::Unfunded(_)
-            | BuyError::ChannelLow { .. }
-            | BuyError::Flagged { .. }
-            | BuyError::TooMuchUndecided(_)
-            | BuyError::ChannelClosing
-            | BuyError::CloseAwaited { .. }
-            | BuyError::DelayTooShort { .. }
-            | BuyError::OwnerDistrusted
-            | BuyError::ChainNotReady(_)
-            | BuyError::ChainUnreachable(_)
-            | BuyError::OpenFailed(_)
-            | BuyError::TimeUp(_)
-            | BuyError::Unsigned(_)
-            | BuyError::Ledger(_)
-            | BuyError::Unread(_)
-            | BuyError::NotStored(_)
-            | BuyError::SpendingStopped(_)
-            | BuyError::ShuttingDown
-            | BuyError::Failed
-            | BuyError::PriceChanged { .. }
-            | BuyError::DeclinedCharged { .. }
-            | BuyError::CallIdConflict
-            | BuyError::OwnerUnreachable(_)
-            | BuyError::BooksUnseen(_)
-            | BuyError::Busy(_)
-            | BuyError::ShareUsed { .. }
-            | BuyError::Refused(_)
-            | BuyError::UpstreamFailed { .. }
-            | BuyError::BadAnswer { .. }
-            | BuyError::BodyGone { .. }
-            | BuyError::NotRepeated { .. }
-            | BuyError::Undecided(_) => {}
-        }
-    }
     // The decoder knows every one.
     let codes = (0_u8..=u8::MAX).filter_map(|code| wire::decode::<RefusalCode>(&wire::encode(&code)).ok());
-    errors.into_iter().chain(codes.map(|code| BuyError::Refused(Refusal::new(code, "")))).collect()
+    let refused = codes.map(|code| BuyError::Refused(Refusal::new(code, "")));
+    let errors: Vec<BuyError> = errors.into_iter().chain(refused).collect();
+    for variant in variants() {
+        let is_it = |error: &BuyError| format!("{error:?} ").split([' ', '(']).next() == Some(variant);
+        assert!(errors.iter().any(is_it), "`BuyError::{variant}` is missing here");
+    }
+    errors
+}
+
+/// Lists the names of all ways to fail, as they stand in the code.
+fn variants() -> impl Iterator<Item = &'static str> {
+    let text = include_str!("../../../src/consumer/error.rs");
+    let (_, text) = text.split_once("pub enum BuyError {\n").expect("it is there");
+    let (text, _) = text.split_once("\n}\n").expect("it ends");
+    let names = text.lines().filter_map(|line| line.strip_prefix("    "));
+    let names = names.filter(|line| line.starts_with(char::is_uppercase));
+    names.filter_map(|line| line.split(|sign: char| !sign.is_alphanumeric()).next())
 }
 
 fn every_problem() -> Vec<Problem> {

@@ -62,8 +62,8 @@ impl Authority {
             tracing::warn!(
                 former,
                 now,
-                "this node has a new certificate authority, because {why}; trust it where you trusted the former, as \
-                 `farthing tls trust` says, and remove the former there"
+                "this node has a new certificate authority, because {why}; trust the new one with `farthing tls trust` \
+                 wherever you trusted the old one, and remove the old one there"
             );
         }
         publish(&folder.join(file_names::CA), &certificate_part(&text))?;
@@ -94,13 +94,13 @@ impl Authority {
         // A clock that is wrong for sure judges nothing.
         let is_valid = now == WRITTEN || (self.valid.0 <= now && now < self.valid.1);
         if !is_valid {
-            Some("the former one's certificate is not valid at the time that this machine's clock shows")
+            Some("the old certificate is not valid at the time of this machine's clock")
         } else if self.permitted.is_empty() {
-            Some("whoever stole the former one's key could pass for any site")
+            Some("anybody who stole the old key could imitate any site")
         } else if chosen.iter().all(|name| self.vouches_for(name)) {
             None
         } else {
-            Some("gateway.hosts or panel.hosts has names that the former may not vouch for")
+            Some("gateway.hosts or panel.hosts has names that the old authority may not certify")
         }
     }
 

@@ -163,7 +163,9 @@ fn a_damaged_authority_is_not_replaced() {
     own(folder.path(), &[]).unwrap();
     let path = folder.path().join("tls").join(file_names::AUTHORITY);
     fs::write(&path, "nothing").unwrap();
-    assert!(matches!(own(folder.path(), &[]), Err(TlsError::Unusable { .. })));
+    let refused = own(folder.path(), &[]).unwrap_err();
+    assert!(matches!(refused, TlsError::Unusable { .. }));
+    assert!(refused.next_step().is_some_and(|next| next.contains("the node makes a new one")));
     assert_eq!(fs::read_to_string(&path).unwrap(), "nothing");
 }
 

@@ -42,20 +42,23 @@ pub(super) fn alert(wallet: &str, folders: &[BetterVouchers]) -> Alert {
     });
     let forget = of_each(folders, ", ", |one| format!("`farthing backup forget {}`", one.folder));
     let cause = format!(
-        "a restored backup knows less than the files that it replaced: {sums}. Payers can withdraw what is not claimed in time"
+        "the restored backup knows less than the files it replaced: {sums}. Payers can withdraw what is not claimed in \
+         time"
     );
     let (files, ends) = match folders {
-        [one] => {
-            (format!("the files of `{}` in the data folder", one.folder), "gives it up and ends this alert")
-        }
+        [one] => (
+            format!("the files of `{}` in the data folder", one.folder),
+            "gives up this money and ends this alert",
+        ),
         _ => (
             "the files of one of these folders of the data folder, the one with the most first,".to_owned(),
-            "give it up, and this alert ends when all are gone",
+            "give up this money; this alert ends when all are gone",
         ),
     };
     let action = format!(
-        "end this node, copy {files} into a folder of their own, run `farthing settle now` on a node there, end that one too, and \
-         start this one again; or wait for the payers, which show their newest receipts when they buy again. {forget} {ends}"
+        "stop this node, copy {files} into another folder, run `farthing settle now` with a node there, stop that node \
+         and start this one again; or wait for the payers, who show their newest receipts when they buy again. \
+         {forget} {ends}"
     );
     Alert::new(AlertKind::MoneyLeft, Error, cause, action).about(&wallet)
 }

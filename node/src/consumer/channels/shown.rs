@@ -2,17 +2,17 @@
 //! what waits for a change is told of it.
 
 use farthing_ledger::{PayerChannelFacts, PayerChannelRow};
-use farthing_protocol::{ChannelId, Domain, Escrow};
+use farthing_protocol::{ChannelId, Domain};
 
 use super::{PayerChannel, PayerChannels};
 
 impl PayerChannels {
-    /// Takes over a channel of the ledger at the start. What is not in `escrow` is counted, and nothing is promised on it.
-    pub fn restore(&self, row: &PayerChannelRow, escrow: &Escrow) {
+    /// Takes over a channel of the ledger at the start. What is elsewhere is counted, and nothing is promised on it.
+    pub fn restore(&self, row: &PayerChannelRow, is_elsewhere: bool) {
         self.apply(row, None);
         let mut channels = self.channels.lock();
         if let Some(channel) = channels.by_id.get_mut(&row.id) {
-            channel.is_elsewhere = !escrow.holds(row.id, &row.config);
+            channel.is_elsewhere = is_elsewhere;
         }
         channels.choose(row.config.payee);
     }

@@ -332,14 +332,14 @@ fn no_call_is_promised_on_a_channel_of_another_chain_contract_or_token() {
         // Its delay speaks for it.
         let elsewhere = channel_in(former, 3);
         let channels = PayerChannels::default();
-        channels.restore(&elsewhere, &settings);
+        channels.restore(&elsewhere, true);
         assert!(channels.in_use(OWNER).is_none(), "{former:?}");
         assert_eq!(channels.reserve(OWNER, usdc(1), 0), Err(Shortage::NotOpen), "{former:?}");
         let is_signed_elsewhere = |id| channels.is_signed_elsewhere(id, &settings.domain());
         assert_eq!(is_signed_elsewhere(elsewhere.id), former.token == token, "no signature names a token");
-        channels.restore(&short, &settings);
+        channels.restore(&short, false);
         channels.apply(&elsewhere, None);
-        channels.restore(&long, &settings);
+        channels.restore(&long, false);
         assert_eq!(channels.in_use(OWNER).unwrap().id, long.id, "{former:?}");
         assert_eq!(channels.reserve(OWNER, usdc(1), 0).unwrap().channel, long.id, "{former:?}");
         assert!(![short.id, ChannelId::NONE].into_iter().any(is_signed_elsewhere), "{former:?}");

@@ -47,19 +47,19 @@ impl std::fmt::Display for Unequal {
         match self {
             Self::Total { here, there } => write!(
                 f,
-                "M4: your calls and adjustments come to {here} USDC, and its owner's charges to {there} USDC"
+                "M4: your calls and adjustments add up to {here} USDC, but the owner's charges to {there} USDC"
             ),
             Self::Signed { here, there } => write!(
                 f,
-                "your wallet signed up to {there} USDC, as its owner shows, and your books know of {here} USDC"
+                "the owner shows your wallet's signature for {there} USDC, but your ledger knows only {here} USDC"
             ),
             Self::Forged { there } => {
-                write!(f, "its owner names a promise over {there} USDC that your wallet did not sign")
+                write!(f, "the owner names a promise of {there} USDC that your wallet did not sign")
             }
             Self::Unknown { here } => {
-                write!(f, "your books come to {here} USDC, and its owner has no books of it")
+                write!(f, "your ledger has {here} USDC, but the owner has no record of this channel")
             }
-            Self::Another => write!(f, "its owner answers with the books of another channel"),
+            Self::Another => write!(f, "the owner answered with the records of another channel"),
         }
     }
 }
@@ -111,8 +111,8 @@ impl std::fmt::Display for Unrest {
         match self {
             Self::Forgotten(signed) => write!(
                 f,
-                "this node signed {signed} USDC for calls that it has not stored; what of it was charged is \
-                 known within {} minutes",
+                "this node signed {signed} USDC for calls that it has not stored; it learns within {} minutes how much \
+                 was charged",
                 FORGOTTEN_MAX.as_secs().div_ceil(60)
             ),
             Self::InFlight(promised) => {
@@ -255,7 +255,7 @@ mod tests {
                 &busy,
                 Some(&busy),
                 4,
-                "signed 0.000004 USDC for calls that it has not stored; what of it was charged is known within",
+                "signed 0.000004 USDC for calls that it has not stored; it learns within",
             ),
         ] {
             let told = unrest(row, again, usdc(forgotten)).unwrap().to_string();
@@ -268,13 +268,13 @@ mod tests {
         let mut elsewhere = told(5, 7, 1);
         elsewhere.config.salt = [2; 32];
         for (told, word) in [
-            (Some(told(4, 7, 1)), "come to 0.000005 USDC, and its owner's charges to 0.000004"),
-            (Some(told(6, 7, 1)), "come to 0.000005 USDC, and its owner's charges to 0.000006"),
-            (Some(told(5, 8, 1)), "signed up to 0.000008 USDC, as its owner shows"),
+            (Some(told(4, 7, 1)), "add up to 0.000005 USDC, but the owner's charges to 0.000004"),
+            (Some(told(6, 7, 1)), "add up to 0.000005 USDC, but the owner's charges to 0.000006"),
+            (Some(told(5, 8, 1)), "signature for 0.000008 USDC"),
             (Some(told(5, 7, 2)), "0.000007 USDC that your wallet did not sign"),
             (Some(ChannelSync { best_signature: None, ..told(5, 7, 1) }), "did not sign"),
             (Some(elsewhere), "another channel"),
-            (None, "has no books of it"),
+            (None, "has no record of this channel"),
         ] {
             let unequal = judge(&row(), told.as_ref(), &domain());
             assert!(unequal.len() == 1 && unequal[0].to_string().contains(word), "{word}: {unequal:?}");

@@ -20,13 +20,13 @@ fn each_kind_of_difference_has_its_word() {
     let paid = theirs(Some(Outcome::Answered), 5);
     let elsewhere = CallRecord { channel: ChannelId::NONE, ..paid };
     for (here, there, word) in [
-        (mine(Outcome::Answered, 5), None, "its owner has no such call"),
-        (Some(Mine::NotCharged), Some(paid), "cost nothing, and its owner charged 0.000005"),
-        (None, Some(paid), "neither call nor adjustment"),
-        (mine(Outcome::Answered, 4), Some(paid), "says 0.000004 USDC, and its owner's books 0.000005"),
-        (mine(Outcome::Declined, 5), Some(paid), "says Declined, and its owner's books Answered"),
-        (mine(Outcome::Answered, 0), Some(theirs(None, 0)), "no end of it"),
-        (mine(Outcome::Answered, 5), Some(elsewhere), "names the channel"),
+        (mine(Outcome::Answered, 5), None, "the owner has no such call"),
+        (Some(Mine::NotCharged), Some(paid), "it was free, but the owner charged 0.000005"),
+        (None, Some(paid), "neither the call nor an adjustment"),
+        (mine(Outcome::Answered, 4), Some(paid), "says 0.000004 USDC, but the owner's ledger 0.000005"),
+        (mine(Outcome::Declined, 5), Some(paid), "says Declined, but the owner's ledger Answered"),
+        (mine(Outcome::Answered, 0), Some(theirs(None, 0)), "does not say how it ended"),
+        (mine(Outcome::Answered, 5), Some(elsewhere), "has the channel"),
     ] {
         let difference = differ(here, there.as_ref()).unwrap_or_else(|| panic!("{here:?} {there:?}"));
         assert!(difference.to_string().contains(word), "{difference}");
@@ -74,8 +74,8 @@ fn a_page_is_taken_when_it_answers_what_was_asked() {
         (&[4, 5][..], None, "out of order"),
         (&[7, 5], None, "out of order"),
         (&[5, 5], None, "out of order"),
-        (&[5], Some(4), "do not go on"),
-        (&[], Some(3), "do not go on"),
+        (&[5], Some(4), "do not advance"),
+        (&[], Some(3), "do not advance"),
         (&[5, 8], Some(7), "beyond its own end"),
     ] {
         let refused = check_page(after, &page(ids, next)).unwrap_err();
@@ -138,7 +138,7 @@ fn calls_that_one_side_knows_are_named_unless_adjustments_explain_a_part_of_them
     assert_eq!((explained, differences.len()), (Usdc::ZERO, 3), "{differences:?}");
     let (explained, differences) = weigh(10);
     let [rest] = &differences[..] else { panic!("{differences:?}") };
-    assert!(explained == usdc(10) && rest.contains("its owner charged 0.000005 USDC"), "{rest}");
+    assert!(explained == usdc(10) && rest.contains("the owner charged 0.000005 USDC"), "{rest}");
     assert_eq!(weigh(15), (usdc(15), Vec::new()));
     assert_eq!(weigh(99), (usdc(15), Vec::new()));
 }

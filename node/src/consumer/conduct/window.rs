@@ -72,7 +72,7 @@ impl Flag {
 impl fmt::Display for Flag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Figures { failed, broke, of, last, .. } = self.figures();
-        let parts = [(*failed, "failed"), (*broke, "brought answers that break its own description")];
+        let parts = [(*failed, "failed"), (*broke, "broke its own description")];
         let parts: Vec<_> =
             parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
         write!(f, "of its last {of} paid calls {}; the last one: {last}", parts.join(" and "))

@@ -13,26 +13,26 @@ pub enum BooksError {
     NotAnswered(#[from] CallFailure),
     #[error(transparent)]
     NotTold(#[from] NotTold),
-    #[error("the owner tells no more of its books for now; ask again later")]
+    #[error("the owner shows no more of its ledger for now; ask again later")]
     NoMoreForNow,
-    #[error("the owner has not told all of its books within eight minutes")]
+    #[error("the owner did not show all of its ledger within eight minutes")]
     NotToldInTime,
-    #[error("the owner is slow to show its books")]
+    #[error("the owner is slow to show its ledger")]
     Slow,
     #[error(transparent)]
     Page(#[from] BadPage),
-    #[error("the owner's pages go on and on, and are not full")]
+    #[error("the owner sends many pages that are not full")]
     ShortPages,
     #[error("the owner's pages do not end")]
     EndlessPages,
     /// This node's own.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    #[error("{0}, so what it counts beyond this node is not explained")]
+    #[error("{0}, so it is not known why it counts more than this node")]
     Unexplained(Unseen),
     #[error(
-        "the owner, or its chain's endpoint, tells of calls that were not made; it is asked again, and its channel is \
-         stopped when it says so for two minutes"
+        "the owner or the chain's endpoint reports calls that were not made; the node asks again and stops the channel \
+         if this goes on for two minutes"
     )]
     CallsNotMade,
 }
@@ -51,10 +51,15 @@ impl BooksError {
             | Self::Slow
             | Self::Unexplained(_)
             | Self::CallsNotMade => {
-                "Try again when the owner's node is there; `farthing net lookup` shows whether it is."
+                "Try again when the owner's node is online; check with `farthing net lookup`."
             }
         }
     }
+}
+
+/// A refusal's code, as people read it: `service paused`.
+pub(super) fn spoken(code: RefusalCode) -> String {
+    code.name().replace('_', " ")
 }
 
 /// A refusal, as far as it is worth reading.
@@ -68,32 +73,52 @@ impl From<Refusal> for BooksError {
 /// The answer of an owner that does not tell what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotTold {
-    #[error("the owner's node refuses it ({}): {detail}", .code.name())]
+    #[error("the owner's node refuses it ({}): {detail}", spoken(*.code))]
     Refused { code: RefusalCode, detail: String },
-    #[error("the owner's node gave an answer to another question")]
+    #[error("the owner's node answered another question")]
     AnotherAnswer,
 }
 
 /// The reason that a caller did not see the owner's books while it could wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unseen {
-    #[error("the owner's books are being looked at")]
+    #[error("the owner's ledger is being read")]
     UnderWay,
-    #[error("looking at the owner's books ended badly")]
+    #[error("reading the owner's ledger failed")]
     Failed,
-    #[error("the owner is slow to show its books")]
+    #[error("the owner is slow to show its ledger")]
     Slow,
 }
 
 /// The rule that a page of an owner's calls breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPage {
-    #[error("a page of the owner's names {0} calls, and at most {most} are allowed", most = CALLS_PAGE_MAX)]
+    #[error("one of the owner's pages has {0} calls, at most {most} are allowed", most = CALLS_PAGE_MAX)]
     TooMany(usize),
-    #[error("a page of the owner's names call {0} out of order")]
+    #[error("one of the owner's pages has call {0} out of order")]
     OutOfOrder(CallId),
-    #[error("the owner's pages do not go on")]
+    #[error("the owner's pages do not advance")]
     NoProgress,
-    #[error("a page of the owner's goes beyond its own end")]
+    #[error("one of the owner's pages goes beyond its own end")]
     BeyondItsEnd,
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_protocol::{Refusal, RefusalCode};
+
+    use crate::consumer::error::{BooksError, BuyError};
+
+    #[test]
+    fn a_refusals_code_is_told_in_words() {
+        let refusal = Refusal::new(RefusalCode::ServicePaused, "the owner has paused the service");
+        assert_eq!(
+            BuyError::Refused(refusal.clone()).to_string(),
+            "the owner's node refused the call (service paused): the owner has paused the service"
+        );
+        assert_eq!(
+            BooksError::from(refusal).to_string(),
+            "the owner's node refuses it (service paused): the owner has paused the service"
+        );
+    }
 }

@@ -65,22 +65,22 @@ impl AwaitedClose {
                  nothing was sent"
             ),
             Self::Overdue { until_secs, .. } => format!(
-                "the owner {owner} promised to close the channel {channel}, has not done it yet, and has until {}; \
-                 nothing was sent. `farthing channel close {channel} --force` does not wait for the owner: the chain \
-                 gives the rest back after the channel's delay",
+                "the owner {owner} promised to close the channel {channel} and has until {} to do it; nothing was \
+                 sent. To close it without the owner, use `farthing channel close {channel} --force`: the chain gives \
+                 the rest back after the channel's delay",
                 clock::timestamp(until_secs)
             ),
             Self::Signed { wait_secs, has_begun } => {
                 let when = if has_begun {
-                    format!("It is worth trying in {wait_secs} s")
+                    format!("Try again in {wait_secs} s")
                 } else {
                     format!(
-                        "The chain does not show it for good yet: it is worth trying {wait_secs} s after it does"
+                        "The chain has not confirmed it for good yet: try again {wait_secs} s after it has"
                     )
                 };
                 format!(
-                    "the channel with the owner {owner} was closed by a close that the owner signed, and it serves nothing \
-                     before that close has stood in the chain for two minutes; nothing was sent or deposited. {when}"
+                    "the owner {owner} signed the close of the channel and serves nothing until the chain has \
+                     confirmed it for two minutes; nothing was sent or deposited. {when}"
                 )
             }
         }
@@ -88,17 +88,19 @@ impl AwaitedClose {
 
     pub(super) const fn next_step(self) -> &'static str {
         match self {
-            Self::Soon => "Repeat it in a few seconds: once the channel is closed, a call opens it anew.",
+            Self::Soon => {
+                "Repeat the call in a few seconds: when the channel is closed, a call opens a new one."
+            }
             Self::Overdue { .. } => {
-                "Repeat it later, or look for another service with `farthing catalog search`: the owner may lack ETH for \
-                 gas. When its time is over, this node asks the chain by itself."
+                "Repeat the call later, or find another service with `farthing catalog search`: the owner may lack ETH \
+                 for gas. When its time is over, this node closes the channel on the chain."
             }
             Self::Signed { has_begun: true, .. } => {
-                "Repeat it in three minutes: a call opens the channel anew then."
+                "Repeat the call in three minutes: it then opens a new channel."
             }
             Self::Signed { has_begun: false, .. } => {
-                "Repeat it later: the wait of three minutes begins once the chain shows the close for good, and a call opens \
-                 the channel anew after that."
+                "Repeat the call later: three minutes after the chain has confirmed the close for good, a call opens a \
+                 new channel."
             }
         }
     }
@@ -110,8 +112,8 @@ pub enum NoRoom {
     #[error(transparent)]
     Network(#[from] NotStarted),
     #[error(
-        "as many calls to this owner are under way as it serves at once ({owner_max}; of one secret's free calls \
-         {secret_max}), and none of them ended in time"
+        "this owner serves at most {owner_max} calls at once ({secret_max} free calls of one secret), and none of the \
+         running calls ended in time"
     )]
     Places { owner_max: usize, secret_max: u32 },
 }
@@ -126,8 +128,8 @@ pub enum NoAnswer {
     Books(#[from] BooksError),
     /// No receipt on it can be verified, so the owner is not asked for one.
     #[error(
-        "it was promised on the channel {0}, which is in another contract or on another chain than the settings name; its \
-         owner is asked once `chain.preset`, `chain.chain_id` and `chain.contract` are set back"
+        "it was promised on the channel {0}, which is in another contract or on another chain than the settings name; \
+         the node asks the owner when `chain.preset`, `chain.chain_id` and `chain.contract` are set back"
     )]
     Elsewhere(ChannelId),
     #[error(transparent)]
@@ -151,6 +153,14 @@ mod tests {
     use farthing_protocol::{Address, ServiceId, listing::DetailsError};
 
     use super::*;
+    use crate::consumer::unanswered::Unanswered;
+
+    #[test]
+    fn who_asked_for_more_than_is_passed_on_is_told_to_ask_for_less() {
+        let next = |why| BuyError::UpstreamFailed { why, status: 200 }.next_step();
+        assert!(next(Unanswered::Oversize).starts_with("Ask for less"));
+        assert!(next(Unanswered::NotHttp).starts_with("Try again later"));
+    }
 
     #[test]
     fn the_own_ledger_is_not_blamed_on_the_owner() {
@@ -173,10 +183,10 @@ mod tests {
         ] {
             let (text, next) = (error.to_string(), error.next_step());
             assert!(text.contains(&channel.to_string()) && text.contains("`chain.contract`"), "{text}");
-            assert!(!text.contains("goes on asking") && next.contains("settings back"), "{text} {next}");
+            assert!(!text.contains("keeps asking") && next.contains("settings back"), "{text} {next}");
         }
         let asked = BuyError::Undecided(LastKnown::Running.into());
-        assert!(asked.to_string().ends_with("; this node goes on asking"), "{asked}");
+        assert!(asked.to_string().ends_with("; this node keeps asking"), "{asked}");
     }
 
     #[test]
@@ -188,9 +198,9 @@ mod tests {
         for reason in [unreadable, ContentError::OtherContent] {
             let why = reason.to_string();
             let error = failed(reason);
-            assert_eq!(error.next_step(), "Its owner has to publish the service again; nothing was sent.");
+            assert_eq!(error.next_step(), "The owner must publish the service again. Nothing was sent.");
             assert_ne!(error.next_step(), later);
-            let told = format!("the details of this service cannot be had from its owner {owner}: {why}");
+            let told = format!("the details of this service are not available from its owner {owner}: {why}");
             assert_eq!(error.to_string(), told);
         }
     }
@@ -225,10 +235,7 @@ mod tests {
         ] {
             let text = BuyError::TimeUp(deposit).to_string();
             let is_told = text.contains(told);
-            assert!(
-                is_told && text.ends_with("the call was not sent, and nothing was charged for it"),
-                "{text}"
-            );
+            assert!(is_told && text.ends_with("the call was not sent and not charged"), "{text}");
         }
     }
 
@@ -253,8 +260,8 @@ mod tests {
     fn a_wait_that_has_not_begun_is_not_told_as_one_that_goes_by() {
         let (owner, channel) = (Address::from_bytes([7; 20]), ChannelId::from_bytes([9; 32]));
         for (has_begun, when, next) in [
-            (true, "It is worth trying in 181 s", "Repeat it in three minutes"),
-            (false, "it is worth trying 181 s after it does", "the wait of three minutes begins once"),
+            (true, "Try again in 181 s", "Repeat the call in three minutes"),
+            (false, "try again 181 s after it has", "three minutes after the chain has confirmed"),
         ] {
             let close = AwaitedClose::Signed { wait_secs: 181, has_begun };
             let error = BuyError::CloseAwaited { owner, channel, close };
@@ -269,8 +276,8 @@ mod tests {
         let error = BuyError::before_promise(lost.into());
         assert_eq!(
             error.to_string(),
-            "nothing is promised to this owner before its books of the channel agree with yours: the call was sent but \
-             its answer was lost: the peer closed the stream without an answer"
+            "this node does not buy from this owner until its ledger agrees with yours: the call was sent but its answer \
+             was lost: the peer closed the stream without an answer"
         );
         let mut root: &(dyn Error + 'static) = &error;
         while let Some(cause) = root.source() {

@@ -63,7 +63,7 @@ impl Funding {
             return None;
         }
         self.0.refills.ask(owner, channel.id, round).await.unwrap_or_else(|error| {
-            tracing::warn!(%owner, %error, "that an owner is asked to close was not stored");
+            tracing::warn!(%owner, %error, "the request to an owner to close could not be stored");
             None
         })
     }
@@ -71,7 +71,7 @@ impl Funding {
     /// Takes a note back whose question never left: an owner that closes now was not asked.
     pub async fn never_asked(&self, note: AskNote) {
         if let Err(error) = self.0.refills.unask(note).await {
-            tracing::warn!(%error, "that an owner was not reached to close was not stored");
+            tracing::warn!(%error, "the failed request to an owner to close could not be stored");
         }
     }
 

@@ -191,9 +191,9 @@ async fn a_refused_refill_tells_why_and_advises_a_deposit_by_hand_only_where_one
     let payer = wallet(&chain, 1, 1).await;
     let accept = accept(&payer, Address::from_bytes([2; 20]));
     for (per_owner, is_asked, told) in [
-        (200_000, false, "although this node had not asked"),
-        (200_000, true, "emptied and filled again too often"),
-        (100_000, false, "at most 0.10 USDC may lie there"),
+        (200_000, false, "although this node did not ask"),
+        (200_000, true, "emptied and filled too often"),
+        (100_000, false, "may hold at most 0.10 USDC"),
     ] {
         let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
         let funding = limited(payer.clone(), ledger, usdc(per_owner)).await;

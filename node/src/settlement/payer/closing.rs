@@ -41,7 +41,7 @@ impl Payer {
         match self.network.call(owner, question, bytes::Bytes::new(), TIMEOUT).await {
             Ok((CallReply::Channel(books), ..)) if books.spent >= promised => {}
             Ok((reply, ..)) => {
-                tracing::debug!(%owner, %id, ?reply, "an owner does not take its receipt over yet");
+                tracing::debug!(%owner, %id, ?reply, "an owner has not accepted its receipt yet");
             }
             Err(error) => tracing::debug!(%owner, %id, %error, "an owner was not shown its receipt yet"),
         }

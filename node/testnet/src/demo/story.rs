@@ -92,13 +92,12 @@ async fn tell(demo: &Demo) -> anyhow::Result<Report> {
     charged = charged.checked_add(calls.charged).context("overflow")?;
 
     say("");
-    say(
-        "Another script asks for planets, in the same plain way: GET /planets?discoveryMethod=Transit&limit=5",
-    );
+    say("Another script asks for planets in the same way: GET /planets?discoveryMethod=Transit&limit=5");
     let bridged = buy(demo, &client, &offers::transiting_planets(&demo.planets.api)).await?;
     let planets = bridged.planets()?;
     planets.iter().for_each(|planet| say(&format!("  {planet}")));
-    let sent = demo.planets.service.last_line_with("received ").await.context("the service saw no query")?;
+    let sent =
+        demo.planets.service.last_line_with("received ").await.context("the service received no query")?;
     say(&format!(
         "It took {} ms and cost {} USDC. The planet service, a GraphQL server, received",
         bridged.millis, bridged.charged
@@ -147,20 +146,20 @@ async fn tell(demo: &Demo) -> anyhow::Result<Report> {
 async fn find(demo: &Demo) -> anyhow::Result<f64> {
     let query = CatalogQuery { words: "recent earthq".to_owned(), ..CatalogQuery::default() };
     let (started, id) = (Instant::now(), demo.earthquakes.api.id);
-    say("The consumer looks for “recent earthq” in its own catalog, where every node keeps all listings:");
+    say("The consumer searches its own catalog for “recent earthq”. Every node keeps all listings:");
     let hit = loop {
         let page = demo.consumer.control().tell(endpoint::CatalogSearch, &query).await?;
         if let Some(hit) = page.hits.into_iter().find(|hit| hit.id == id) {
             break hit;
         }
-        ensure!(started.elapsed() < FOUND_WITHIN, "the consumer's node did not hear of the service");
+        ensure!(started.elapsed() < FOUND_WITHIN, "the consumer's node did not find the service in time");
         tokio::time::sleep(LOOK_EVERY).await;
     };
     let found_ms = started.elapsed().as_secs_f64() * 1_000.0;
     say(&format!("  {}  {} USDC  {}  of {}", hit.name, hit.price, hit.kind, hit.owner));
     let at = endpoint::CatalogSamples.of(id);
     let samples: CatalogSamples = demo.consumer.control().ask(at).await?;
-    say(&format!("Looking at {} samples of its answers is free.", samples.samples.len()));
+    say(&format!("It can look at {} sample answers for free.", samples.samples.len()));
     say("");
     Ok(found_ms)
 }
@@ -222,8 +221,10 @@ async fn more_calls(demo: &Demo, client: &reqwest::Client) -> anyhow::Result<Cal
     let waited = after.0.waited - before.0.waited + after.1.waited - before.1.waited;
     let watch = after.0.watch - before.0.watch + after.1.watch - before.1.watch;
     say("");
-    say(&format!("{MORE_CALLS} more calls: half of them within {p50:.1} ms, 99 % within {p99:.1} ms."));
-    say(&format!("Chain requests that somebody waited for meanwhile: {waited}."));
+    say(&format!(
+        "{MORE_CALLS} more calls: half of them took at most {p50:.1} ms, 99 % at most {p99:.1} ms."
+    ));
+    say(&format!("Chain requests that someone waited for during these calls: {waited}."));
     Ok(Calls { charged, p50, p99, waited, watch })
 }
 

@@ -74,7 +74,7 @@ async fn a_call_on_a_channel_of_another_contract_stays_reserved_and_is_held_agai
         let channels = Arc::new(PayerChannels::default());
         for row in books.ledger.payer_channels().unwrap() {
             match &settings {
-                Some(settings) => channels.restore(&row, settings),
+                Some(_) => channels.restore(&row, true),
                 None => channels.apply(&row, None),
             }
         }

@@ -59,7 +59,7 @@ fn a_flag_says_in_words_what_came_of_the_calls() {
     assert_eq!(words("gffffff"), "of its last 7 paid calls 6 failed; the last one: why");
     assert_eq!(
         words("ffbbbb"),
-        "of its last 6 paid calls 2 failed and 4 brought answers that break its own description; the last one: why"
+        "of its last 6 paid calls 2 failed and 4 broke its own description; the last one: why"
     );
 }
 

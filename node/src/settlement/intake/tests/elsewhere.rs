@@ -26,7 +26,7 @@ async fn restore_elsewhere(
         let facts = PayeeChannelFacts { id, config, deposited: DEPOSIT, claimed: CLAIMED, closing: false };
         ledger.put_payee_channel(facts).await.unwrap();
         let row = ledger.end_payee_channel(id, ending).await.unwrap();
-        book.restore(&row, None);
+        book.restore(&row, None, true);
     }
     ids
 }

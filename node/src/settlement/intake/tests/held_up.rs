@@ -183,7 +183,7 @@ async fn an_owner_that_starts_after_its_signed_close_was_brought_serves_the_chan
     // As after a start: the books are of the ledger alone, and the chain has nothing new to show.
     let book = Book::with_places(1);
     let row = || ledger.payee_channel(id).unwrap().unwrap();
-    book.restore(&row(), None);
+    book.restore(&row(), None, false);
     let intake =
         ChainIntake::new(owner.wallet(), owner.clone(), ledger.clone(), book.clone(), accounts, terms());
     let ((_requests, receiver), (_closes, asked)) = (mpsc::channel(1), mpsc::channel(1));
@@ -195,7 +195,7 @@ async fn an_owner_that_starts_after_its_signed_close_was_brought_serves_the_chan
 
     // A block takes the close back after another start.
     let book = Book::with_places(1);
-    book.restore(&row(), None);
+    book.restore(&row(), None, false);
     let before = View { safe_deposited: Usdc::ZERO, close_at_secs: None, round: 0, safe_round: 0 };
     book.apply(&row(), None, before);
     assert!(book.get(id).unwrap().state.closing, "the same words close the channel again");

@@ -1,0 +1,191 @@
+//! The log of calls: every call that reached this node, whatever became of it.
+//!
+//! One truth: a call that the ledger records is told by the ledger, also while it is under way. Beside it stand the calls that
+//! were refused, which the ledger does not know. Where it knows one of these after all, as of a call that its owner refused
+//! once it was promised, the note only adds the problem's code and its next step.
+
+mod entry;
+mod key;
+mod notes;
+mod one;
+
+use std::sync::Arc;
+
+use farthing_control::types::{CallOutcome, CallRecord, CallShown, CallSide, CallsPage};
+use farthing_ledger::{CallRow, LedgerError, Position, Promise, Purchase, Stretch, Window};
+use farthing_os::clock;
+use farthing_protocol::{CallId, ServiceId};
+use farthing_shared::{call_ends::Half, disk::aside};
+
+use self::{
+    entry::{CallFacts, LogEntry},
+    notes::Notes,
+};
+pub use self::{key::CallKey, one::CallReader};
+use super::{
+    History, SCANNED_MAX,
+    place::{Place, merge},
+};
+
+/// A place in the log.
+pub type LogPosition = Place<CallRecord>;
+
+/// The calls that are looked for.
+#[derive(Clone, Debug)]
+pub struct LogFilter {
+    pub side: Option<CallSide>,
+    pub outcome: Option<CallOutcome>,
+    pub service: Option<ServiceId>,
+    pub secret: Option<String>,
+    pub call_id: Option<CallId>,
+    pub from_secs: u64,
+    pub before: LogPosition,
+}
+
+impl LogFilter {
+    fn keeps(&self, facts: &CallFacts<'_>) -> bool {
+        self.side.is_none_or(|side| facts.side == side)
+            && self.service.is_none_or(|service| facts.service == Some(service))
+            && self.secret.as_deref().is_none_or(|secret| facts.secret == Some(secret))
+            && self.call_id.is_none_or(|id| facts.call_id == Some(id))
+            && self.outcome.is_none_or(|outcome| facts.outcome == outcome)
+    }
+
+    /// The records in which such a call may stand.
+    fn records(&self) -> impl Iterator<Item = CallRecord> {
+        let is_needed = move |record: &CallRecord| match record {
+            CallRecord::Bought => self.side != Some(CallSide::Served),
+            // No secret of this node's ordered what it served.
+            CallRecord::Served => self.side != Some(CallSide::Bought) && self.secret.is_none(),
+            CallRecord::Refused => true,
+        };
+        CallRecord::ALL.into_iter().filter(is_needed)
+    }
+}
+
+impl History {
+    /// Reads up to `limit` calls, the newest first, and where to go on.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub async fn calls(&self, filter: LogFilter, limit: usize) -> Result<CallsPage, LedgerError> {
+        // Who has called something wants to see it.
+        self.ledger.catch_up().await;
+        let history = self.clone();
+        aside(move || history.calls_now(&filter, limit)).await
+    }
+
+    fn calls_now(&self, filter: &LogFilter, limit: usize) -> Result<CallsPage, LedgerError> {
+        let (names, now_secs) = (self.names(), clock::now_secs());
+        let reading = Reading { history: self, notes: Notes::read(&self.refused), now_secs };
+        let mut stretches = Vec::new();
+        for record in filter.records() {
+            stretches.push((record, reading.stretch(filter, record, limit)?));
+        }
+        let (entries, next) = merge(stretches, limit);
+        let wrong = self.refused.wrong_secrets();
+        Ok(CallsPage {
+            calls: entries.iter().map(|entry| entry.shown(&names, now_secs)).collect(),
+            next: next.map(|place| place.to_string()),
+            wrong_secrets: wrong.count,
+            wrong_secret_secs: (wrong.count > 0).then_some(wrong.last_secs),
+        })
+    }
+
+    /// Reads one call with all that is kept of it; `None` when there is none of this name.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub async fn call(&self, key: CallKey, reader: CallReader) -> Result<Option<CallShown>, LedgerError> {
+        self.ledger.catch_up().await;
+        let history = self.clone();
+        aside(move || one::shown(&history, &key, &reader)).await
+    }
+}
+
+/// One look at the log.
+struct Reading<'a> {
+    history: &'a History,
+    notes: Notes,
+    now_secs: u64,
+}
+
+impl Reading<'_> {
+    fn stretch(
+        &self,
+        filter: &LogFilter,
+        record: CallRecord,
+        limit: usize,
+    ) -> Result<Stretch<LogEntry>, LedgerError> {
+        let window = Window {
+            before: filter.before.among(record),
+            from_secs: filter.from_secs,
+            limit,
+            scan_max: SCANNED_MAX,
+        };
+        match record {
+            CallRecord::Bought => self.bought(filter, &window),
+            CallRecord::Served => self.served(filter, &window),
+            CallRecord::Refused => self.refused(filter, &window),
+        }
+    }
+
+    /// Ended purchases, and among them those that are under way, at the place that they will have when they end.
+    fn bought(&self, filter: &LogFilter, window: &Window) -> Result<Stretch<LogEntry>, LedgerError> {
+        let ledger = &self.history.ledger;
+        let note = |call_id, ended_secs| self.notes.of(call_id, ended_secs);
+        let keep = |call: &Purchase| {
+            let note = note(call.call_id, call.closed_secs).map(Arc::as_ref);
+            filter.keeps(&CallFacts::of_purchase(call, note))
+        };
+        // One that ends between the two looks is in both, and told as it ended.
+        let open = ledger.unresolved()?;
+        let ended = ledger.purchases_in(window, keep)?;
+        let mut rows: Vec<(Position, LogEntry)> = Vec::new();
+        for promise in open {
+            let (place, note) = (place_of(&promise), note(promise.request.call_id, u64::MAX));
+            let is_within = place < window.before
+                && place.secs >= window.from_secs
+                && !ended.rows.iter().any(|(other, _)| *other == place);
+            if is_within && filter.keeps(&CallFacts::of_promise(&promise, note.is_some(), self.now_secs)) {
+                rows.push((place, LogEntry::Open(Box::new(promise), note.cloned())));
+            }
+        }
+        rows.extend(ended.rows.into_iter().map(|(place, call)| {
+            let note = note(call.call_id, call.closed_secs).cloned();
+            (place, LogEntry::Bought(Box::new(call), note))
+        }));
+        Ok(Stretch { rows, next: ended.next })
+    }
+
+    fn served(&self, filter: &LogFilter, window: &Window) -> Result<Stretch<LogEntry>, LedgerError> {
+        let keep = |row: &CallRow| filter.keeps(&CallFacts::of_served(row));
+        let found = self.history.ledger.calls_in(window, keep)?;
+        let rows = found.rows.into_iter().map(|(place, row)| (place, LogEntry::Served(Box::new(row))));
+        Ok(Stretch { rows: rows.collect(), next: found.next })
+    }
+
+    fn refused(&self, filter: &LogFilter, window: &Window) -> Result<Stretch<LogEntry>, LedgerError> {
+        let mut rows = Vec::new();
+        for note in Half::ALL.into_iter().flat_map(|half| self.history.refused.of(half)) {
+            let place = Position { secs: note.time_secs, key: note.number.to_be_bytes().to_vec() };
+            let is_within = place < window.before && place.secs >= window.from_secs;
+            if is_within
+                && filter.keeps(&CallFacts::of_note(&note))
+                && !self.notes.is_in_the_ledger(&self.history.ledger, &note)?
+            {
+                rows.push((place, LogEntry::Refused(note)));
+            }
+        }
+        rows.sort_by(|(one, _), (other, _)| other.cmp(one));
+        let more = rows.len() > window.limit;
+        rows.truncate(window.limit);
+        let next = rows.last().filter(|_| more).map(|(place, _)| place.clone());
+        Ok(Stretch { rows, next })
+    }
+}
+
+/// The place that a purchase has by its promise.
+fn place_of(promise: &Promise) -> Position {
+    Position { secs: promise.time_secs, key: promise.request.call_id.as_bytes().to_vec() }
+}

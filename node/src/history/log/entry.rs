@@ -1,0 +1,225 @@
+//! A call of the log: from the record that has it to what is shown of it.
+
+use std::sync::Arc;
+
+use farthing_control::types::{CallOutcome, CallProblem, CallSide, LoggedCall};
+use farthing_ledger::{CallRow, Promise, Purchase, PurchaseEnd};
+use farthing_protocol::{CallId, Outcome, ServiceId, Usdc};
+use farthing_shared::{call_ends::Half, refused::RefusedCall};
+
+use super::CallKey;
+use crate::{
+    consumer::{BuyError, Unanswered},
+    history::{
+        ServiceNames, outcome,
+        read::{status_and_reason, why},
+    },
+};
+
+/// A call that is older than its deadline by this is not under way any more.
+const LATE_SECS: u64 = 10;
+
+/// A call as it was read, with what was noted when its caller was refused.
+#[derive(Debug)]
+pub(super) enum LogEntry {
+    Open(Box<Promise>, Option<Arc<RefusedCall>>),
+    Bought(Box<Purchase>, Option<Arc<RefusedCall>>),
+    Served(Box<CallRow>),
+    Refused(Arc<RefusedCall>),
+}
+
+/// The facts of a call that filters ask for.
+#[derive(Debug)]
+pub(super) struct CallFacts<'a> {
+    pub(super) side: CallSide,
+    pub(super) service: Option<ServiceId>,
+    pub(super) secret: Option<&'a str>,
+    pub(super) call_id: Option<CallId>,
+    pub(super) outcome: CallOutcome,
+}
+
+impl<'a> CallFacts<'a> {
+    pub(super) fn of_promise(promise: &'a Promise, was_given_up: bool, now_secs: u64) -> Self {
+        let waited_secs = now_secs.saturating_sub(promise.time_secs);
+        let is_late = waited_secs > promise.request.deadline_ms / 1_000 + LATE_SECS;
+        let is_undecided = was_given_up || is_late;
+        Self {
+            side: CallSide::Bought,
+            service: Some(promise.request.service),
+            secret: Some(&promise.secret),
+            call_id: Some(promise.request.call_id),
+            outcome: if is_undecided { CallOutcome::Undecided } else { CallOutcome::UnderWay },
+        }
+    }
+
+    pub(super) fn of_purchase(call: &'a Purchase, note: Option<&RefusedCall>) -> Self {
+        let outcome = match (&call.end, note) {
+            // It was not charged, whatever was known when its caller was told.
+            (PurchaseEnd::Released { is_refused: false, .. }, Some(note)) => {
+                CallOutcome::of_problem(&note.code, Some(false))
+            }
+            (end, _) => outcome::of_purchase(end),
+        };
+        Self {
+            side: CallSide::Bought,
+            service: Some(call.service),
+            secret: Some(&call.secret),
+            call_id: Some(call.call_id),
+            outcome,
+        }
+    }
+
+    pub(super) fn of_served(row: &'a CallRow) -> Self {
+        Self {
+            side: CallSide::Served,
+            service: Some(row.call.service),
+            secret: None,
+            call_id: Some(row.call.call_id),
+            outcome: outcome::of(row.call.outcome),
+        }
+    }
+
+    pub(super) fn of_note(note: &'a RefusedCall) -> Self {
+        Self {
+            side: side_of(note.half),
+            service: note.service,
+            secret: note.secret.as_deref(),
+            call_id: note.call_id,
+            outcome: match note.half {
+                Half::Consumer => CallOutcome::of_problem(&note.code, note.charged),
+                Half::Owner => CallOutcome::Refused,
+            },
+        }
+    }
+}
+
+const fn side_of(half: Half) -> CallSide {
+    match half {
+        Half::Consumer => CallSide::Bought,
+        Half::Owner => CallSide::Served,
+    }
+}
+
+impl LogEntry {
+    pub(super) fn shown(&self, names: &ServiceNames, now_secs: u64) -> LoggedCall {
+        match self {
+            Self::Open(promise, note) => open(promise, note.as_deref(), names, now_secs),
+            Self::Bought(call, note) => bought(call, note.as_deref(), names),
+            Self::Served(row) => served(row, names),
+            Self::Refused(note) => refused(note, names),
+        }
+    }
+}
+
+/// A call with nothing but its name, its time and what filters ask for.
+fn of_facts(key: CallKey, time_secs: u64, facts: &CallFacts<'_>, names: &ServiceNames) -> LoggedCall {
+    LoggedCall {
+        key: key.to_string(),
+        side: facts.side,
+        time_secs,
+        call_id: facts.call_id.map(Into::into),
+        service: facts.service.map(Into::into),
+        name: facts.service.map(|service| names.of(service)).unwrap_or_default(),
+        operation: String::new(),
+        peer: None,
+        secret: facts.secret.map(str::to_owned),
+        outcome: facts.outcome,
+        status: None,
+        charged: None,
+        took_us: None,
+        problem: None,
+        others: 0,
+    }
+}
+
+fn open(promise: &Promise, note: Option<&RefusedCall>, names: &ServiceNames, now_secs: u64) -> LoggedCall {
+    let facts = CallFacts::of_promise(promise, note.is_some(), now_secs);
+    let request = &promise.request;
+    LoggedCall {
+        operation: format!("{} {}", request.method, request.path),
+        peer: Some(promise.owner.into()),
+        status: note.and_then(|note| note.status),
+        took_us: note.map(|note| note.took_us),
+        problem: note.map(problem_of),
+        ..of_facts(CallKey::Bought(request.call_id), promise.time_secs, &facts, names)
+    }
+}
+
+fn bought(call: &Purchase, note: Option<&RefusedCall>, names: &ServiceNames) -> LoggedCall {
+    let facts = CallFacts::of_purchase(call, note);
+    let (status, reason) = status_and_reason(&call.end);
+    // A call that was answered, and asked for again without an answer, has a note that is not about this end.
+    let note = note.filter(|_| reason.is_some());
+    let measured_us = match &call.end {
+        PurchaseEnd::Acknowledged { timing, .. } if timing.total_us > 0 => Some(timing.total_us),
+        _ => None,
+    };
+    LoggedCall {
+        operation: format!("{} {}", call.method, call.path),
+        peer: Some(call.owner.into()),
+        status: status.or_else(|| note.and_then(|note| note.status)),
+        charged: Some(call.charged.into()),
+        took_us: measured_us.or_else(|| note.map(|note| note.took_us)),
+        problem: reason.map(|reason| note.map_or_else(|| unnoted(call, reason), problem_of)),
+        ..of_facts(CallKey::Bought(call.call_id), call.promised_secs, &facts, names)
+    }
+}
+
+fn served(row: &CallRow, names: &ServiceNames) -> LoggedCall {
+    let (call, facts) = (&row.call, CallFacts::of_served(row));
+    let is_answered = call.outcome.is_the_services_answer();
+    LoggedCall {
+        operation: format!("{} {}", call.method, call.path),
+        peer: Some(row.payer.into()),
+        status: is_answered.then_some(call.status),
+        charged: Some(call.charged.into()),
+        took_us: call.upstream_us,
+        problem: (!is_answered).then(|| CallProblem {
+            code: Some(code_of(call.outcome).to_owned()),
+            detail: why(call.fault, call.outcome).to_owned(),
+            next: "`farthing api test` asks your server as a call does, and shows what it answers."
+                .to_owned(),
+        }),
+        ..of_facts(CallKey::Served(row.payer, call.call_id), call.time_secs, &facts, names)
+    }
+}
+
+fn refused(note: &RefusedCall, names: &ServiceNames) -> LoggedCall {
+    let method = note.method.map(|method| format!("{method} ")).unwrap_or_default();
+    LoggedCall {
+        operation: format!("{method}{}", note.path),
+        peer: note.peer.map(Into::into),
+        status: note.status,
+        charged: (note.charged == Some(false)).then(|| Usdc::ZERO.into()),
+        took_us: Some(note.took_us),
+        problem: Some(problem_of(note)),
+        others: note.others,
+        ..of_facts(CallKey::Refused(note.number), note.time_secs, &CallFacts::of_note(note), names)
+    }
+}
+
+fn problem_of(note: &RefusedCall) -> CallProblem {
+    CallProblem { code: Some(note.code.clone()), detail: note.detail.clone(), next: note.next.clone() }
+}
+
+/// The problem that the caller of a purchase got, as far as its record alone tells it.
+fn unnoted(call: &Purchase, reason: String) -> CallProblem {
+    let PurchaseEnd::Acknowledged { outcome, status, .. } = &call.end else {
+        return CallProblem { code: None, detail: reason, next: String::new() };
+    };
+    let error = BuyError::UpstreamFailed { why: Unanswered::of(*outcome, *status, false), status: *status };
+    CallProblem {
+        code: Some(code_of(*outcome).to_owned()),
+        detail: reason,
+        next: error.next_step().to_owned(),
+    }
+}
+
+/// The name of the problem that callers get for an outcome which is no answer.
+const fn code_of(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::TimedOut => "upstream-timeout",
+        Outcome::Oversize => "answer-too-large",
+        _ => "upstream-failed",
+    }
+}

@@ -1,0 +1,75 @@
+//! The outcome of a call, told from what the ledger has of its end: the one place for the log, the lists and the charts.
+
+use farthing_control::types::CallOutcome;
+use farthing_ledger::PurchaseEnd;
+use farthing_protocol::Outcome;
+
+/// Tells how a call ended that this node bought.
+#[must_use]
+pub const fn of_purchase(end: &PurchaseEnd) -> CallOutcome {
+    match end {
+        // Its receipt came late and without the answer.
+        PurchaseEnd::Acknowledged { outcome, status: 0, .. } if outcome.is_the_services_answer() => {
+            CallOutcome::Failed
+        }
+        PurchaseEnd::Acknowledged { outcome, .. } => of(*outcome),
+        PurchaseEnd::Released { is_refused: true, .. } => CallOutcome::Refused,
+        PurchaseEnd::Released { .. } => CallOutcome::Failed,
+    }
+}
+
+/// Tells how a call ended, by the owner's word.
+pub(super) const fn of(outcome: Outcome) -> CallOutcome {
+    match outcome {
+        Outcome::Answered | Outcome::Declined => CallOutcome::Answered,
+        Outcome::TimedOut => CallOutcome::TimedOut,
+        Outcome::Oversize => CallOutcome::TooLarge,
+        Outcome::Unreachable | Outcome::ServerError | Outcome::BadAnswer => CallOutcome::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_ledger::Timing;
+    use farthing_protocol::{CallId, ChannelId, Receipt, Signature, Usdc};
+
+    use super::*;
+
+    fn acknowledged(outcome: Outcome, status: u16) -> PurchaseEnd {
+        let receipt = Receipt {
+            channel: ChannelId::NONE,
+            call_id: CallId::from_bytes([1; 16]),
+            request_hash: [0; 32],
+            response_hash: [0; 32],
+            outcome: outcome.code(),
+            charged: Usdc::ZERO,
+            spent_total: Usdc::ZERO,
+            time_secs: 1,
+        };
+        let (receipt, signature) = (Box::new(receipt), Signature::from_bytes([0; 65]));
+        PurchaseEnd::Acknowledged { receipt, signature, outcome, status, timing: Timing::default() }
+    }
+
+    fn released(is_refused: bool, in_doubt: bool) -> PurchaseEnd {
+        PurchaseEnd::Released { reason: "busy".to_owned(), is_refused, in_doubt }
+    }
+
+    #[test]
+    fn every_end_of_a_bought_call_has_its_word() {
+        for (end, told) in [
+            (acknowledged(Outcome::Answered, 200), CallOutcome::Answered),
+            (acknowledged(Outcome::Declined, 404), CallOutcome::Answered),
+            (acknowledged(Outcome::Answered, 0), CallOutcome::Failed),
+            (acknowledged(Outcome::TimedOut, 0), CallOutcome::TimedOut),
+            (acknowledged(Outcome::Oversize, 200), CallOutcome::TooLarge),
+            (acknowledged(Outcome::Unreachable, 0), CallOutcome::Failed),
+            (acknowledged(Outcome::ServerError, 503), CallOutcome::Failed),
+            (acknowledged(Outcome::BadAnswer, 200), CallOutcome::Failed),
+            (released(true, false), CallOutcome::Refused),
+            (released(true, true), CallOutcome::Refused),
+            (released(false, false), CallOutcome::Failed),
+        ] {
+            assert_eq!(of_purchase(&end), told, "{end:?}");
+        }
+    }
+}
